@@ -15,6 +15,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     Bindgen::new()
         .input_path(&input)
         .web(true)?
+        .typescript(true)
         // The facade hands over the module's bytes, so no host ever has to find a file.
         .omit_default_module_path(true)
         .remove_name_section(true)

@@ -1,0 +1,104 @@
+# For everyday use: demo, test, bench, lint, dist. Each sets up what it needs, once, and a second
+# run rebuilds only what changed. `make test-rust`, `test-python` and `test-js` run one suite.
+
+SHELL := bash
+.SHELLFLAGS := -euo pipefail -c
+MAKEFLAGS += --no-builtin-rules
+.DELETE_ON_ERROR:
+
+PYTHON ?= python3
+PY := bindings-python
+JS := bindings-wasm/js
+VERSION := $(shell sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml)
+
+venv := .venv/.requirements
+wheel := .cache/wheel
+wheel_in_venv := .venv/.wheel
+node_modules := $(JS)/node_modules/.package-lock.json
+wasm := $(JS)/wasm/tallyfold_wasm_bg.wasm
+npm := $(JS)/dist/index.js
+tarball := dist/tallyfold-$(VERSION).tgz
+chromium := .cache/chromium
+
+core_files := Cargo.toml Cargo.lock $(shell find core/Cargo.toml core/src -type f)
+python_files := $(shell find $(PY)/Cargo.toml $(PY)/pyproject.toml $(PY)/src $(PY)/python -type f)
+wasm_files := $(shell find bindings-wasm/Cargo.toml bindings-wasm/src xtask -type f)
+js_files := $(addprefix $(JS)/,package.json tsconfig.json build.mjs) $(shell find $(JS)/src -type f)
+
+.PHONY: demo test bench lint dist setup wheel wasm npm test-rust test-python test-js clean
+
+demo: $(wheel_in_venv) $(npm)
+	scripts/demo.sh
+
+test:
+	@scripts/test.sh
+
+bench: $(wheel_in_venv) $(npm)
+	scripts/bench.sh
+
+lint: $(wheel_in_venv) $(tarball)
+	scripts/lint.sh
+
+dist: $(wheel) $(tarball)
+	@ls -l dist
+
+setup: $(venv) $(node_modules) .cache/wasm-route $(chromium)
+wheel: $(wheel_in_venv)
+wasm: $(wasm)
+npm: $(npm)
+
+test-rust:
+	cargo test --no-fail-fast
+
+test-python: $(wheel_in_venv)
+	cd $(PY) && ../.venv/bin/pytest
+
+test-js: $(tarball) $(chromium)
+	cd $(JS) && TALLYFOLD_TARBALL=$(abspath $(tarball)) npm test --silent
+
+clean:
+	rm -rf target target-wasm dist .cache .venv $(JS)/{dist,wasm,node_modules}
+
+# Python: a virtual environment with pinned tools, the wheel, and the wheel in the environment.
+
+$(venv): $(PY)/requirements-dev.txt
+	$(PYTHON) -c 'import ensurepip' || scripts/apt-install.sh python3-venv
+	$(PYTHON) -m venv .venv
+	.venv/bin/pip install --quiet --requirement $<
+	touch $@
+
+$(wheel): $(core_files) $(python_files) | $(venv) .cache
+	rm -f dist/*.whl
+	.venv/bin/maturin build --quiet --release -m $(PY)/Cargo.toml --interpreter .venv/bin/python --out dist
+	touch $@
+
+$(wheel_in_venv): $(wheel) $(venv)
+	.venv/bin/pip install --quiet --no-deps --force-reinstall dist/*.whl
+	touch $@
+
+# JavaScript: the wasm with its glue, dist/ with the wasm inlined, and the npm tarball.
+
+$(node_modules): $(JS)/package.json $(JS)/package-lock.json
+	cd $(JS) && npm ci --silent --no-audit --no-fund
+	touch $@
+
+.cache/wasm-route: scripts/setup-wasm.sh
+	scripts/setup-wasm.sh
+
+$(wasm): $(core_files) $(wasm_files) scripts/build-wasm.sh | .cache/wasm-route $(node_modules)
+	scripts/build-wasm.sh
+
+$(npm): $(wasm) $(js_files) $(node_modules)
+	cd $(JS) && npm run --silent build
+
+$(tarball): $(npm)
+	mkdir -p dist
+	rm -f dist/*.tgz
+	npm pack --silent --pack-destination dist ./$(JS)
+
+$(chromium): | .cache
+	command -v chromium || scripts/apt-install.sh chromium
+	touch $@
+
+.cache:
+	mkdir -p $@

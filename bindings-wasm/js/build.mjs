@@ -1,0 +1,45 @@
+// Builds dist/: the library as ESM and CommonJS, each with the wasm inside, its types, the CLI.
+
+import { execFileSync } from "node:child_process";
+import { mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { build } from "esbuild";
+
+const common = {
+  bundle: true,
+  target: "es2022",
+  // Bytes inlined as base64: no host has to find, fetch or copy a file beside the script.
+  loader: { ".wasm": "binary" },
+  // `sideEffects: false` is told to those who import dist/. Obeyed here, it drops `initSync`.
+  ignoreAnnotations: true,
+  legalComments: "none",
+  logLevel: "warning",
+};
+const library = { ...common, platform: "neutral", entryPoints: ["src/index.ts"] };
+const cli = { ...common, platform: "node", entryPoints: ["src/cli.ts"] };
+
+await rm("dist", { recursive: true, force: true });
+await mkdir("dist");
+await Promise.all([
+  build({ ...library, format: "esm", outfile: "dist/index.js" }),
+  build({ ...library, format: "cjs", outfile: "dist/index.cjs" }),
+  // The CLI uses the library beside it, not a copy of its own.
+  build({ ...cli, format: "esm", outfile: "dist/cli.js", external: ["./index.js"] }),
+]);
+await declarations("index");
+
+/** Writes the types that `entry` reaches, once for each module system. */
+async function declarations(entry) {
+  const all = await mkdtemp(join(tmpdir(), "tallyfold-types-"));
+  execFileSync("node_modules/.bin/tsc", ["--outDir", all], { stdio: "inherit" });
+  const reached = new Set([entry]);
+  for (const name of reached) {
+    const text = await readFile(join(all, `${name}.d.ts`), "utf8");
+    if (text.includes('"../')) throw new Error(`public types of ${name}.ts mention generated glue`);
+    for (const [, next] of text.matchAll(/"\.\/([\w-]+)\.js"/g)) reached.add(next);
+    await writeFile(`dist/${name}.d.ts`, text);
+    await writeFile(`dist/${name}.d.cts`, text.replace(/("\.\/[\w-]+)\.js"/g, '$1.cjs"'));
+  }
+  await rm(all, { recursive: true });
+}

@@ -1,0 +1,17 @@
+#!/usr/bin/env bash
+# count-tests.sh LOG: prints "PASSED FAILED", added up over the closing lines of cargo test, pytest
+# and node --test in LOG.
+set -euo pipefail
+
+awk '
+  /^test result: / { passed += $4; failed += $6 }
+  /^[0-9]+ [a-z]+(, [0-9]+ [a-z]+)* in [0-9.]+s/ {
+    for (i = 1; $i != "in"; i += 2) {
+      if ($(i + 1) ~ /^passed/) passed += $i
+      if ($(i + 1) ~ /^(failed|errors?)/) failed += $i
+    }
+  }
+  /^ℹ pass / { passed += $3 }
+  /^ℹ (fail|cancelled) / { failed += $3 }
+  END { print passed + 0, failed + 0 }
+' "$1"

@@ -1,0 +1,19 @@
+#!/usr/bin/env bash
+# Every formatter, linter and type checker, each over all that it understands.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+set -x
+
+cargo fmt --all --check
+cargo clippy --quiet --workspace --all-targets -- -D warnings
+
+bin=$PWD/.venv/bin
+cd bindings-python
+"$bin/ruff" check
+"$bin/ruff" format --check
+"$bin/mypy"
+"$bin/stubtest" tallyfold._tallyfold
+
+cd ../bindings-wasm/js
+npm run --silent check
+npm run --silent check:package
