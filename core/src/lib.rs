@@ -1,2 +1,37 @@
 //! Exact, grouped counts from an event router's metrics API.
+//!
+//! The core does the thinking and no I/O: it builds requests, reads response bytes, keeps the
+//! life of tokens and folds counts. The host carries the bytes and tells the time.
+//!
+//! - [`Client`] and [`Call`]: what to send, and what came back.
+//! - [`Aggregator`]: response bytes to a [`CountTable`].
+//! - [`CountTable`]: exact counts by dimension values.
+//! - [`Sandbox`]: the service itself, replicated as a value.
 #![forbid(unsafe_code)]
+
+mod client;
+mod dimension;
+mod endpoint;
+mod error;
+mod fold;
+mod http;
+mod json;
+
+mod secret;
+mod table;
+mod time;
+mod token;
+mod window;
+
+pub use client::{Call, Client, ClientOptions, HostFailure, Step};
+pub use dimension::{Dimension, Dimensions, Metric};
+pub use endpoint::Output;
+pub use error::{Code, Error, Kind, Result};
+pub use fold::{Aggregator, AggregatorOptions, Tolerate};
+pub use http::Request;
+pub use json::Limits;
+pub use secret::Secret;
+pub use table::{CountTable, Counts, Dictionary, Notes, Reconciliation, Row};
+pub use time::{Now, Timestamp};
+pub use token::Api;
+pub use window::Window;

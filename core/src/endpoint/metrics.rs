@@ -1,0 +1,106 @@
+//! What event_delivery and event_ingestion have in common: request body and result.
+
+use serde::Serialize;
+
+use super::{Body, Endpoint, Output, event_delivery, event_ingestion};
+use crate::dimension::{Dimensions, Metric};
+use crate::error::Result;
+use crate::fold::{Aggregator, Tolerate};
+use crate::http::{BaseAddress, Request};
+use crate::json::Limits;
+use crate::secret::Secret;
+use crate::token::{AccessToken, Control};
+use crate::window::Window;
+
+/// A checked query of one of the two analytics endpoints.
+#[derive(Clone, Debug)]
+pub(crate) struct MetricsQuery {
+    metric: Metric,
+    window: Window,
+    requested: Dimensions,
+    kept: Dimensions,
+    options: MetricsOptions,
+}
+
+/// How results are read.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct MetricsOptions {
+    pub(crate) limits: Limits,
+    pub(crate) tolerate: Tolerate,
+}
+
+/// The request body, in the order of the reference's table.
+#[derive(Serialize)]
+struct Fields {
+    start: String,
+    end: String,
+    dimensions: Vec<&'static str>,
+}
+
+impl MetricsQuery {
+    /// Checks what a caller asks for.
+    pub(crate) fn new<S: AsRef<str>>(
+        metric: Metric,
+        start: &str,
+        end: &str,
+        dimensions: &[S],
+        group_by: Option<&[S]>,
+        options: MetricsOptions,
+    ) -> Result<Self> {
+        let window = Window::parse(start, end)?;
+        let requested = Dimensions::requested(dimensions)?;
+        requested.check_available(metric)?;
+        let kept = match group_by {
+            Some(names) => requested.subset(names)?,
+            None => requested,
+        };
+        Ok(Self {
+            metric,
+            window,
+            requested,
+            kept,
+            options,
+        })
+    }
+}
+
+impl Endpoint for MetricsQuery {
+    type Audience = Control;
+    type Body = Aggregator;
+
+    fn request(&self, cluster_endpoint: &BaseAddress, token: &AccessToken<Control>) -> Request {
+        let path = match self.metric {
+            Metric::EventDelivery => event_delivery::PATH,
+            Metric::EventIngestion => event_ingestion::PATH,
+        };
+        let fields = Fields {
+            start: self.window.start().to_string(),
+            end: self.window.end().to_string(),
+            dimensions: self.requested.names(),
+        };
+        // Only strings are written, which can't fail.
+        let body = serde_json::to_string(&fields).unwrap_or_default();
+        Request::post_json(cluster_endpoint.join(path), Secret::from(body)).bearing(token.value())
+    }
+
+    fn body(&self) -> Aggregator {
+        Aggregator::of_parts(
+            self.requested,
+            self.kept,
+            Some(self.window),
+            Some(self.metric),
+            self.options.limits,
+            self.options.tolerate,
+        )
+    }
+}
+
+impl Body for Aggregator {
+    fn push(&mut self, chunk: &[u8]) -> Result<()> {
+        Self::push(self, chunk)
+    }
+
+    fn finish(&mut self) -> Result<Output> {
+        Self::finish(self).map(Output::Table)
+    }
+}

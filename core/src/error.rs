@@ -1,0 +1,305 @@
+//! The one error type: a closed list of codes, each of one kind, with where it happened.
+
+use std::fmt;
+
+/// Who has to act on an error.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Kind {
+    /// The caller's arguments or order of calls; nothing was sent.
+    Config,
+    /// The credentials or the tokens.
+    Auth,
+    /// The service or the way to it: statuses, redirects, the network.
+    Service,
+    /// The bytes of a response that should have been good.
+    Response,
+}
+
+impl Kind {
+    /// The kind's name in every language.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Config => "config",
+            Self::Auth => "auth",
+            Self::Service => "service",
+            Self::Response => "response",
+        }
+    }
+}
+
+macro_rules! codes {
+    ($($(#[$doc:meta])* $variant:ident $name:literal $kind:ident),+ $(,)?) => {
+        /// What went wrong: a closed list, the same in every language.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        #[non_exhaustive]
+        pub enum Code { $($(#[$doc])* $variant),+ }
+
+        impl Code {
+            /// Every code, in the order of the documentation.
+            pub const ALL: &'static [Self] = &[$(Self::$variant),+];
+
+            /// The code's name in every language.
+            #[must_use]
+            pub const fn as_str(self) -> &'static str {
+                match self { $(Self::$variant => $name),+ }
+            }
+
+            /// The kind that the code belongs to.
+            #[must_use]
+            pub const fn kind(self) -> Kind {
+                match self { $(Self::$variant => Kind::$kind),+ }
+            }
+        }
+    };
+}
+
+codes! {
+    /// A required argument was not given.
+    MissingArgument "missing_argument" Config,
+    /// An argument has a value that can't be used.
+    InvalidArgument "invalid_argument" Config,
+    /// A base address is no absolute http(s) address, or holds user info, a query or a fragment.
+    InvalidBaseAddress "invalid_base_address" Config,
+    /// A base address is plain http and not on this machine.
+    InsecureBaseAddress "insecure_base_address" Config,
+    /// A client secret was given where every visitor could read it.
+    SecretInBrowser "secret_in_browser" Config,
+    /// A timestamp is not UTC ISO 8601 with a `Z`.
+    InvalidTimestamp "invalid_timestamp" Config,
+    /// A window does not start before it ends.
+    InvalidWindow "invalid_window" Config,
+    /// A dimension that the service does not know, or does not have here.
+    UnknownDimension "unknown_dimension" Config,
+    /// The same dimension twice.
+    RepeatedDimension "repeated_dimension" Config,
+    /// No dimension at all.
+    NoDimensions "no_dimensions" Config,
+    /// `page` or `perPage` below 1.
+    InvalidPage "invalid_page" Config,
+    /// Two tables cover the same time.
+    OverlappingCoverage "overlapping_coverage" Config,
+    /// Two tables do not have the same dimensions or metric.
+    IncompatibleTables "incompatible_tables" Config,
+    /// A machine was driven in the wrong order, or after its end.
+    OutOfOrder "out_of_order" Config,
+
+    /// A token endpoint refused the credentials.
+    TokenRefused "token_refused" Auth,
+    /// A token endpoint's answer can't be used.
+    InvalidTokenResponse "invalid_token_response" Auth,
+    /// A token's lifetime is not a positive whole number of seconds.
+    InvalidTokenLifetime "invalid_token_lifetime" Auth,
+    /// The service answered 401 to a token that had just been fetched.
+    TokenRejected "token_rejected" Auth,
+    /// The host's own source of tokens failed.
+    TokenProviderFailed "token_provider_failed" Auth,
+
+    /// A redirect (3xx); tallyfold follows none.
+    Redirected "redirected" Service,
+    /// 403.
+    Forbidden "forbidden" Service,
+    /// 429.
+    RateLimited "rate_limited" Service,
+    /// 5xx.
+    ServerError "server_error" Service,
+    /// Any other status than 200.
+    UnexpectedStatus "unexpected_status" Service,
+    /// The host could not complete the exchange.
+    NetworkFailed "network_failed" Service,
+    /// The exchange took longer than the host allows.
+    TimedOut "timed_out" Service,
+
+    /// The response says that it is something else than JSON.
+    WrongContentType "wrong_content_type" Response,
+    /// A page of HTML where JSON should be.
+    HtmlResponse "html_response" Response,
+    /// No bytes at all, or only white space.
+    EmptyBody "empty_body" Response,
+    /// The body ended before its JSON did.
+    TruncatedBody "truncated_body" Response,
+    /// The body is not JSON.
+    InvalidJson "invalid_json" Response,
+    /// The body is not UTF-8.
+    InvalidUtf8 "invalid_utf8" Response,
+    /// An escape that is half of a surrogate pair.
+    LoneSurrogate "lone_surrogate" Response,
+    /// A byte order mark before the JSON.
+    ByteOrderMark "byte_order_mark" Response,
+    /// Bytes after the JSON.
+    TrailingBytes "trailing_bytes" Response,
+    /// The same key twice in one object.
+    DuplicateKey "duplicate_key" Response,
+    /// A field that must be there is not.
+    MissingField "missing_field" Response,
+    /// A value of the wrong JSON type.
+    WrongType "wrong_type" Response,
+    /// A count that is not a string of ASCII digits.
+    InvalidCount "invalid_count" Response,
+    /// A count above 2^64 - 1.
+    CountOverflow "count_overflow" Response,
+    /// A sum of counts above 2^64 - 1.
+    SumOverflow "sum_overflow" Response,
+    /// The response is about another window than the one requested.
+    WindowMismatch "window_mismatch" Response,
+    /// An entry's dimensions are not exactly the requested ones.
+    DimensionMismatch "dimension_mismatch" Response,
+    /// The same combination of dimension values twice.
+    RepeatedCombination "repeated_combination" Response,
+    /// Nested deeper than the limit.
+    DepthLimit "depth_limit" Response,
+    /// A string longer than the limit.
+    StringLimit "string_limit" Response,
+    /// More keys in one object than the limit.
+    KeyLimit "key_limit" Response,
+    /// A body longer than the limit.
+    BodyLimit "body_limit" Response,
+    /// More groups than the limit.
+    GroupLimit "group_limit" Response,
+    /// A saved table that this version did not write, or that was changed since.
+    InvalidTable "invalid_table" Response,
+}
+
+impl fmt::Display for Code {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// What this crate returns.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// What went wrong, where, and what would be right.
+///
+/// No error holds a secret, a token, or text of a token endpoint's body.
+///
+/// ```
+/// let error = tallyfold::Timestamp::parse("2026-01-01T00:00:00").unwrap_err();
+/// assert_eq!(error.code().as_str(), "invalid_timestamp");
+/// assert_eq!(error.kind().as_str(), "config");
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Error(Box<Inner>);
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Inner {
+    code: Code,
+    message: String,
+    argument: Option<&'static str>,
+    status: Option<u16>,
+    path: Option<String>,
+    offset: Option<u64>,
+}
+
+impl Error {
+    pub(crate) fn new(code: Code, message: impl Into<String>) -> Self {
+        Self(Box::new(Inner {
+            code,
+            message: message.into(),
+            argument: None,
+            status: None,
+            path: None,
+            offset: None,
+        }))
+    }
+
+    pub(crate) fn argument(name: &'static str, code: Code, message: impl Into<String>) -> Self {
+        Self::new(code, message).with_argument(name)
+    }
+
+    pub(crate) fn with_argument(mut self, name: &'static str) -> Self {
+        self.0.argument = Some(name);
+        self
+    }
+
+    pub(crate) fn with_status(mut self, status: u16) -> Self {
+        self.0.status = Some(status);
+        self
+    }
+
+    pub(crate) fn with_place(mut self, path: String, offset: u64) -> Self {
+        self.0.path = Some(path);
+        self.0.offset = Some(offset);
+        self
+    }
+
+    pub(crate) fn with_path(mut self, path: String) -> Self {
+        self.0.path = Some(path);
+        self
+    }
+
+    pub(crate) fn with_offset(mut self, offset: u64) -> Self {
+        self.0.offset = Some(offset);
+        self
+    }
+
+    /// What went wrong.
+    #[must_use]
+    pub fn code(&self) -> Code {
+        self.0.code
+    }
+
+    /// Who has to act.
+    #[must_use]
+    pub fn kind(&self) -> Kind {
+        self.0.code.kind()
+    }
+
+    /// What was wrong and what would be right, in a sentence, without the place.
+    #[must_use]
+    pub fn message(&self) -> &str {
+        &self.0.message
+    }
+
+    /// The name of the argument at fault, in `snake_case`.
+    #[must_use]
+    pub fn argument_name(&self) -> Option<&'static str> {
+        self.0.argument
+    }
+
+    /// The HTTP status, where the error comes from one.
+    #[must_use]
+    pub fn status(&self) -> Option<u16> {
+        self.0.status
+    }
+
+    /// The JSON path of the value at fault, such as `$.counts[3].success`.
+    #[must_use]
+    pub fn path(&self) -> Option<&str> {
+        self.0.path.as_deref()
+    }
+
+    /// The offset of the byte at fault from the start of the body.
+    #[must_use]
+    pub fn offset(&self) -> Option<u64> {
+        self.0.offset
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Inner {
+            code,
+            message,
+            argument,
+            status,
+            path,
+            offset,
+        } = &*self.0;
+        write!(f, "{code}: ")?;
+        if let Some(argument) = argument {
+            write!(f, "{argument}: ")?;
+        }
+        f.write_str(message)?;
+        let mut places = Vec::new();
+        places.extend(status.map(|status| format!("status {status}")));
+        places.extend(path.as_ref().map(|path| format!("at {path}")));
+        places.extend(offset.map(|offset| format!("byte {offset}")));
+        if !places.is_empty() {
+            write!(f, " ({})", places.join(", "))?;
+        }
+        Ok(())
+    }
+}
+
+impl std::error::Error for Error {}

@@ -1,0 +1,602 @@
+//! The state machine from bytes to events.
+
+use super::path::{Frames, Place};
+use super::{Event, Limits, Visitor};
+use crate::error::{Code, Error, Result};
+
+/// Reads one document, chunk by chunk.
+#[derive(Debug)]
+pub(crate) struct Lexer {
+    limits: Limits,
+    state: State,
+    frames: Frames,
+    /// Bytes before the current chunk.
+    base: u64,
+    /// Where the token at hand starts.
+    token_start: u64,
+    /// Where the escape at hand starts.
+    escape_start: u64,
+    /// The token at hand, as far as it has been read: a string with its escapes resolved, or a number.
+    text: Vec<u8>,
+    /// How much of `text` is known to be UTF-8.
+    checked: usize,
+    is_key: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum State {
+    /// Nothing but white space so far.
+    Start,
+    /// After a colon, or a comma in an array.
+    Value,
+    /// After `[`.
+    FirstElement,
+    /// After `{`.
+    FirstKey,
+    /// After a comma in an object.
+    Key,
+    Colon,
+    /// After a value in a container.
+    After,
+    Text(Text),
+    Number(Number),
+    Literal {
+        rest: &'static [u8],
+        event: Event<'static>,
+    },
+    Done,
+}
+
+/// Where in a string.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Text {
+    Plain,
+    Escape,
+    Hex {
+        value: u16,
+        digits: u8,
+        high: Option<u16>,
+    },
+    /// After the first half of a surrogate pair: a backslash must follow.
+    SecondHalf {
+        high: u16,
+    },
+    /// After that backslash: a `u` must follow.
+    SecondHalfEscape {
+        high: u16,
+    },
+}
+
+/// Where in a number.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Number {
+    Minus,
+    Zero,
+    Integer,
+    Point,
+    Fraction,
+    Exponent,
+    ExponentSign,
+    ExponentDigits,
+}
+
+impl Number {
+    fn next(self, byte: u8) -> Option<Self> {
+        match (self, byte) {
+            (Self::Minus, b'0') => Some(Self::Zero),
+            (Self::Minus, b'1'..=b'9') | (Self::Integer, b'0'..=b'9') => Some(Self::Integer),
+            (Self::Zero | Self::Integer, b'.') => Some(Self::Point),
+            (Self::Point | Self::Fraction, b'0'..=b'9') => Some(Self::Fraction),
+            (Self::Zero | Self::Integer | Self::Fraction, b'e' | b'E') => Some(Self::Exponent),
+            (Self::Exponent, b'+' | b'-') => Some(Self::ExponentSign),
+            (Self::Exponent | Self::ExponentSign | Self::ExponentDigits, b'0'..=b'9') => {
+                Some(Self::ExponentDigits)
+            }
+            _ => None,
+        }
+    }
+
+    fn may_end(self) -> bool {
+        matches!(
+            self,
+            Self::Zero | Self::Integer | Self::Fraction | Self::ExponentDigits
+        )
+    }
+}
+
+impl Lexer {
+    /// A lexer whose errors may name every key.
+    pub(crate) fn new(limits: Limits) -> Self {
+        Self::with_frames(limits, Frames::default())
+    }
+
+    /// A lexer whose errors name no other keys than these.
+    pub(crate) fn showing_only(limits: Limits, keys: &'static [&'static str]) -> Self {
+        Self::with_frames(limits, Frames::showing(Some(keys)))
+    }
+
+    fn with_frames(limits: Limits, frames: Frames) -> Self {
+        Self {
+            limits,
+            state: State::Start,
+            frames,
+            base: 0,
+            token_start: 0,
+            escape_start: 0,
+            text: Vec::new(),
+            checked: 0,
+            is_key: false,
+        }
+    }
+
+    /// Reads the next bytes. After an error the lexer is not to be used again.
+    pub(crate) fn push(&mut self, chunk: &[u8], visitor: &mut impl Visitor) -> Result<()> {
+        let left = usize::try_from(self.limits.body_bytes - self.base).unwrap_or(usize::MAX);
+        let allowed = chunk.len().min(left);
+        self.read(&chunk[..allowed], visitor)?;
+        self.base += allowed as u64;
+        if allowed < chunk.len() {
+            let limit = self.limits.body_bytes;
+            let message = format!("the body is longer than {limit} bytes, which is the limit");
+            return Err(self.error(self.base, Code::BodyLimit, message));
+        }
+        Ok(())
+    }
+
+    /// Says that the body is over.
+    pub(crate) fn finish(&mut self, visitor: &mut impl Visitor) -> Result<()> {
+        match self.state {
+            State::Done => Ok(()),
+            State::Number(number) if self.frames.is_empty() && number.may_end() => {
+                self.end_number(visitor)
+            }
+            State::Start => {
+                let message = "the body is empty; want JSON";
+                Err(self.error(self.base, Code::EmptyBody, message))
+            }
+            _ => {
+                let message = "the body ends before its JSON does: it was cut on the way";
+                Err(self.error(self.base, Code::TruncatedBody, message))
+            }
+        }
+    }
+
+    fn read(&mut self, chunk: &[u8], visitor: &mut impl Visitor) -> Result<()> {
+        let mut at = 0;
+        while at < chunk.len() {
+            at = match self.state {
+                State::Text(Text::Plain) => self.read_text(chunk, at, visitor)?,
+                State::Text(text) => {
+                    self.read_escape(text, chunk[at], self.base + at as u64)?;
+                    at + 1
+                }
+                State::Number(number) => self.read_number(number, chunk, at, visitor)?,
+                State::Literal { rest, event } => {
+                    self.read_literal(rest, event, chunk[at], self.base + at as u64, visitor)?;
+                    at + 1
+                }
+                _ => {
+                    if !matches!(chunk[at], b' ' | b'\n' | b'\r' | b'\t') {
+                        self.read_structure(chunk[at], self.base + at as u64, visitor)?;
+                    }
+                    at + 1
+                }
+            };
+        }
+        Ok(())
+    }
+
+    /// A byte that is no white space, outside of strings, numbers and literals.
+    fn read_structure(&mut self, byte: u8, at: u64, visitor: &mut impl Visitor) -> Result<()> {
+        match (self.state, byte) {
+            (State::Start, 0xEF | 0xFE | 0xFF) => {
+                let message = "a byte order mark stands before the JSON; want UTF-8 without it";
+                Err(self.error(at, Code::ByteOrderMark, message))
+            }
+            (State::Start, b'<') => {
+                let message = "the body is HTML or XML; want JSON \
+                               (is the address that of the service, or of a proxy?)";
+                Err(self.error(at, Code::HtmlResponse, message))
+            }
+            (State::FirstKey, b'}') | (State::FirstElement, b']') => self.close(at, byte, visitor),
+            (State::FirstKey | State::Key, b'"') => {
+                self.begin_text(at, true);
+                Ok(())
+            }
+            (State::Colon, b':') => {
+                self.state = State::Value;
+                Ok(())
+            }
+            (State::After, b',') => {
+                self.frames.next_element();
+                self.state = if self.frames.in_object() {
+                    State::Key
+                } else {
+                    State::Value
+                };
+                Ok(())
+            }
+            (State::After, b'}' | b']') if self.frames.in_object() == (byte == b'}') => {
+                self.close(at, byte, visitor)
+            }
+            (State::Start | State::Value | State::FirstElement, _) => {
+                self.begin_value(byte, at, visitor)
+            }
+            (State::Done, _) => {
+                let message = "there are bytes after the end of the JSON";
+                Err(self.error(at, Code::TrailingBytes, message))
+            }
+            _ => Err(self.unexpected(byte, at)),
+        }
+    }
+
+    fn begin_value(&mut self, byte: u8, at: u64, visitor: &mut impl Visitor) -> Result<()> {
+        self.token_start = at;
+        self.state = match byte {
+            b'{' | b'[' => return self.open(at, byte, visitor),
+            b'"' => {
+                self.begin_text(at, false);
+                return Ok(());
+            }
+            b't' => State::Literal {
+                rest: b"rue",
+                event: Event::Bool,
+            },
+            b'f' => State::Literal {
+                rest: b"alse",
+                event: Event::Bool,
+            },
+            b'n' => State::Literal {
+                rest: b"ull",
+                event: Event::Null,
+            },
+            b'-' => State::Number(Number::Minus),
+            b'0' => State::Number(Number::Zero),
+            b'1'..=b'9' => State::Number(Number::Integer),
+            _ => return Err(self.unexpected(byte, at)),
+        };
+        if matches!(self.state, State::Number(_)) {
+            self.text.clear();
+            self.text.push(byte);
+        }
+        Ok(())
+    }
+
+    fn open(&mut self, at: u64, byte: u8, visitor: &mut impl Visitor) -> Result<()> {
+        if self.frames.depth() >= self.limits.depth {
+            let limit = self.limits.depth;
+            let message = format!("the JSON is nested deeper than {limit}, which is the limit");
+            return Err(self.error(at, Code::DepthLimit, message));
+        }
+        if byte == b'{' {
+            visitor.event(Event::BeginObject, &self.place(at))?;
+            self.frames.open_object();
+            self.state = State::FirstKey;
+        } else {
+            visitor.event(Event::BeginArray, &self.place(at))?;
+            self.frames.open_array();
+            self.state = State::FirstElement;
+        }
+        Ok(())
+    }
+
+    fn close(&mut self, at: u64, byte: u8, visitor: &mut impl Visitor) -> Result<()> {
+        self.frames.close();
+        self.end_value();
+        let event = if byte == b'}' {
+            Event::EndObject
+        } else {
+            Event::EndArray
+        };
+        visitor.event(event, &self.place(at))
+    }
+
+    fn end_value(&mut self) {
+        self.state = if self.frames.is_empty() {
+            State::Done
+        } else {
+            State::After
+        };
+    }
+
+    fn begin_text(&mut self, at: u64, is_key: bool) {
+        self.token_start = at;
+        self.text.clear();
+        self.checked = 0;
+        self.is_key = is_key;
+        self.state = State::Text(Text::Plain);
+    }
+
+    /// The plain bytes of a string from `from` on; returns where reading goes on.
+    fn read_text(
+        &mut self,
+        chunk: &[u8],
+        from: usize,
+        visitor: &mut impl Visitor,
+    ) -> Result<usize> {
+        let stop = chunk[from..]
+            .iter()
+            .position(|byte| ENDS_PLAIN_TEXT[usize::from(*byte)]);
+        let end = stop.map_or(chunk.len(), |length| from + length);
+        let run = &chunk[from..end];
+        let whole = stop.is_some_and(|_| chunk[end] == b'"') && self.text.is_empty();
+        if whole
+            && run.len() <= self.limits.string_bytes
+            && let Ok(text) = str::from_utf8(run)
+        {
+            self.end_text(text, visitor)?;
+            return Ok(end + 1);
+        }
+        self.append(run, self.base + from as u64)?;
+        let Some(byte) = stop.map(|_| chunk[end]) else {
+            return Ok(end);
+        };
+        let at = self.base + end as u64;
+        if self.checked < self.text.len() {
+            return Err(self.invalid_utf8(at - (self.text.len() - self.checked) as u64));
+        }
+        match byte {
+            b'"' => {
+                // Taken out for the time of the call, so that its room serves the next string.
+                let text = std::mem::take(&mut self.text);
+                let ended = match str::from_utf8(&text) {
+                    Ok(text) => self.end_text(text, visitor),
+                    Err(error) => {
+                        Err(self.invalid_utf8(self.token_start + error.valid_up_to() as u64))
+                    }
+                };
+                self.text = text;
+                ended?;
+            }
+            b'\\' => {
+                self.escape_start = at;
+                self.state = State::Text(Text::Escape);
+            }
+            _ => {
+                let message = "a control character stands in a string; want it escaped";
+                return Err(self.error(at, Code::InvalidJson, message));
+            }
+        }
+        Ok(end + 1)
+    }
+
+    /// Adds plain bytes to the string at hand and checks them, but for a character that the end of
+    /// the run may have cut.
+    fn append(&mut self, run: &[u8], run_start: u64) -> Result<()> {
+        let room = self.limits.string_bytes - self.text.len();
+        let taken = run.len().min(room);
+        let start = run_start - (self.text.len() - self.checked) as u64;
+        self.text.extend_from_slice(&run[..taken]);
+        match str::from_utf8(&self.text[self.checked..]) {
+            Ok(_) => self.checked = self.text.len(),
+            Err(error) if error.error_len().is_none() => self.checked += error.valid_up_to(),
+            Err(error) => return Err(self.invalid_utf8(start + error.valid_up_to() as u64)),
+        }
+        if taken < run.len() {
+            return Err(self.string_limit(run_start + taken as u64));
+        }
+        Ok(())
+    }
+
+    fn read_escape(&mut self, text: Text, byte: u8, at: u64) -> Result<()> {
+        let next = match text {
+            Text::Plain => Text::Plain,
+            Text::Escape if byte == b'u' => Text::Hex {
+                value: 0,
+                digits: 0,
+                high: None,
+            },
+            Text::Escape => {
+                let Some(character) = short_escape(byte) else {
+                    return Err(self.unexpected(byte, at));
+                };
+                self.append_char(character)?;
+                Text::Plain
+            }
+            Text::SecondHalf { high } if byte == b'\\' => Text::SecondHalfEscape { high },
+            Text::SecondHalfEscape { high } if byte == b'u' => Text::Hex {
+                value: 0,
+                digits: 0,
+                high: Some(high),
+            },
+            Text::SecondHalf { .. } | Text::SecondHalfEscape { .. } => {
+                return Err(self.lone_surrogate());
+            }
+            Text::Hex {
+                value,
+                digits,
+                high,
+            } => {
+                let Some(digit) = char::from(byte).to_digit(16) else {
+                    return Err(self.unexpected(byte, at));
+                };
+                let value = value << 4 | digit as u16;
+                if digits < 3 {
+                    Text::Hex {
+                        value,
+                        digits: digits + 1,
+                        high,
+                    }
+                } else {
+                    self.end_hex(value, high)?
+                }
+            }
+        };
+        self.state = State::Text(next);
+        Ok(())
+    }
+
+    fn end_hex(&mut self, value: u16, high: Option<u16>) -> Result<Text> {
+        let character = match (high, value) {
+            (None, 0xD800..=0xDBFF) => return Ok(Text::SecondHalf { high: value }),
+            (None, _) => char::from_u32(u32::from(value)),
+            (Some(high), 0xDC00..=0xDFFF) => {
+                let upper = (u32::from(high) - 0xD800) << 10;
+                char::from_u32(0x1_0000 + upper + u32::from(value) - 0xDC00)
+            }
+            (Some(_), _) => None,
+        };
+        let character = character.ok_or_else(|| self.lone_surrogate())?;
+        self.append_char(character)?;
+        Ok(Text::Plain)
+    }
+
+    fn append_char(&mut self, character: char) -> Result<()> {
+        let mut bytes = [0; 4];
+        let bytes = character.encode_utf8(&mut bytes).as_bytes();
+        if self.text.len() + bytes.len() > self.limits.string_bytes {
+            return Err(self.string_limit(self.escape_start));
+        }
+        self.text.extend_from_slice(bytes);
+        self.checked = self.text.len();
+        Ok(())
+    }
+
+    fn end_text(&mut self, text: &str, visitor: &mut impl Visitor) -> Result<()> {
+        if self.is_key {
+            self.frames
+                .add_key(text, self.limits.keys, self.token_start)?;
+            self.state = State::Colon;
+            visitor.event(Event::Key(text), &self.place(self.token_start))
+        } else {
+            self.end_value();
+            visitor.event(Event::String(text), &self.place(self.token_start))
+        }
+    }
+
+    /// The bytes of a number from `from` on; returns where reading goes on.
+    fn read_number(
+        &mut self,
+        mut number: Number,
+        chunk: &[u8],
+        from: usize,
+        visitor: &mut impl Visitor,
+    ) -> Result<usize> {
+        for (at, byte) in chunk.iter().enumerate().skip(from) {
+            let offset = self.base + at as u64;
+            match number.next(*byte) {
+                Some(_) if self.text.len() >= self.limits.string_bytes => {
+                    return Err(self.string_limit(offset));
+                }
+                Some(next) => {
+                    number = next;
+                    self.text.push(*byte);
+                }
+                None if number.may_end() => {
+                    self.end_number(visitor)?;
+                    return Ok(at);
+                }
+                None => return Err(self.unexpected(*byte, offset)),
+            }
+        }
+        self.state = State::Number(number);
+        Ok(chunk.len())
+    }
+
+    fn end_number(&mut self, visitor: &mut impl Visitor) -> Result<()> {
+        self.end_value();
+        let text = str::from_utf8(&self.text).unwrap_or_default();
+        visitor.event(Event::Number(text), &self.place(self.token_start))
+    }
+
+    fn read_literal(
+        &mut self,
+        rest: &'static [u8],
+        event: Event<'static>,
+        byte: u8,
+        at: u64,
+        visitor: &mut impl Visitor,
+    ) -> Result<()> {
+        match rest.split_first() {
+            Some((expected, rest)) if *expected == byte => {
+                if rest.is_empty() {
+                    self.end_value();
+                    return visitor.event(event, &self.place(self.token_start));
+                }
+                self.state = State::Literal { rest, event };
+                Ok(())
+            }
+            _ => Err(self.unexpected(byte, at)),
+        }
+    }
+
+    fn place(&self, offset: u64) -> Place<'_> {
+        Place {
+            frames: &self.frames,
+            offset,
+        }
+    }
+
+    fn error(&self, at: u64, code: Code, message: impl Into<String>) -> Error {
+        self.frames.error(at, code, message)
+    }
+
+    fn unexpected(&self, byte: u8, at: u64) -> Error {
+        let want = match self.state {
+            State::Start | State::Value => "a value",
+            State::FirstElement => "a value or ]",
+            State::FirstKey => "a key or }",
+            State::Key => "a key",
+            State::Colon => "a colon",
+            State::After if self.frames.in_object() => "a comma or }",
+            State::After => "a comma or ]",
+            State::Text(_) => "a JSON escape",
+            State::Number(_) => "a digit",
+            State::Literal { .. } => "true, false or null",
+            State::Done => "the end",
+        };
+        let found = match byte {
+            _ if self.frames.hides_text() => "what is there".to_owned(),
+            b'!'..=b'~' => format!("{:?}", char::from(byte)),
+            _ => format!("byte 0x{byte:02X}"),
+        };
+        self.error(
+            at,
+            Code::InvalidJson,
+            format!("this is not JSON: want {want}, not {found}"),
+        )
+    }
+
+    fn invalid_utf8(&self, at: u64) -> Error {
+        self.error(at, Code::InvalidUtf8, "a string is not UTF-8")
+    }
+
+    fn lone_surrogate(&self) -> Error {
+        let message = "an escape is half of a surrogate pair and stands alone";
+        self.error(self.escape_start, Code::LoneSurrogate, message)
+    }
+
+    fn string_limit(&self, at: u64) -> Error {
+        let limit = self.limits.string_bytes;
+        let message =
+            format!("a string or number is longer than {limit} bytes, which is the limit");
+        self.error(at, Code::StringLimit, message)
+    }
+}
+
+/// The bytes that end a run of plain characters: the quote, the backslash, control characters.
+const ENDS_PLAIN_TEXT: [bool; 256] = {
+    let mut table = [false; 256];
+    let mut byte = 0;
+    while byte < 0x20 {
+        table[byte] = true;
+        byte += 1;
+    }
+    table[b'"' as usize] = true;
+    table[b'\\' as usize] = true;
+    table
+};
+
+fn short_escape(byte: u8) -> Option<char> {
+    Some(match byte {
+        b'"' => '"',
+        b'\\' => '\\',
+        b'/' => '/',
+        b'b' => '\u{8}',
+        b'f' => '\u{c}',
+        b'n' => '\n',
+        b'r' => '\r',
+        b't' => '\t',
+        _ => return None,
+    })
+}

@@ -1,0 +1,92 @@
+//! JSON read as it arrives: bytes in chunks of any size, events out, every error with its place.
+//!
+//! What the lexer says depends on the bytes alone, never on where a chunk ends. It holds the
+//! token that it is in and the keys of the open objects, and no more.
+
+mod lexer;
+mod path;
+
+pub(crate) use lexer::Lexer;
+pub(crate) use path::Place;
+
+use crate::error::Result;
+
+/// How much of a response is read before it is refused. Each limit has its own error code.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// Objects and arrays inside one another (`depth_limit`).
+    pub depth: usize,
+    /// Bytes of one string once its escapes are resolved (`string_limit`).
+    pub string_bytes: usize,
+    /// Keys of one object (`key_limit`).
+    pub keys: usize,
+    /// Bytes of one body (`body_limit`).
+    pub body_bytes: u64,
+    /// Groups of one table (`group_limit`).
+    pub groups: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            depth: 32,
+            string_bytes: 64 * 1024,
+            keys: 1_000,
+            body_bytes: 4 * 1024 * 1024 * 1024,
+            groups: 4_000_000,
+        }
+    }
+}
+
+/// One step through a document.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Event<'a> {
+    BeginObject,
+    EndObject,
+    BeginArray,
+    EndArray,
+    Key(&'a str),
+    String(&'a str),
+    /// A number as it is written.
+    Number(&'a str),
+    Bool,
+    Null,
+}
+
+impl Event<'_> {
+    /// What the event begins, in words for a message.
+    pub(crate) fn describe(&self) -> &'static str {
+        match self {
+            Self::BeginObject | Self::EndObject => "an object",
+            Self::BeginArray | Self::EndArray => "an array",
+            Self::Key(_) => "a key",
+            Self::String(_) => "a string",
+            Self::Number(_) => "a number",
+            Self::Bool => "true or false",
+            Self::Null => "null",
+        }
+    }
+}
+
+/// Receives the events of one document in order; an error ends the reading.
+pub(crate) trait Visitor {
+    fn event(&mut self, event: Event<'_>, place: &Place<'_>) -> Result<()>;
+}
+
+/// Knows when a value that nobody wants has ended.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Skip {
+    open: usize,
+}
+
+impl Skip {
+    /// Whether the value is over once this event has passed.
+    pub(crate) fn is_over(&mut self, event: &Event<'_>) -> bool {
+        match event {
+            Event::BeginObject | Event::BeginArray => self.open += 1,
+            Event::EndObject | Event::EndArray => self.open -= 1,
+            _ => {}
+        }
+        self.open == 0
+    }
+}

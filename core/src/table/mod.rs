@@ -1,0 +1,427 @@
+//! Exact counts by combination of dimension values.
+
+mod counts;
+mod dictionary;
+mod rows;
+mod saved;
+
+use std::sync::Arc;
+
+pub use counts::Counts;
+pub(crate) use counts::{parse_count, sum_overflow};
+pub use dictionary::Dictionary;
+pub(crate) use rows::{Added, Key, Rows, RowsBuilder};
+
+use crate::dimension::{Dimension, Dimensions, Metric};
+use crate::error::{Code, Error, Result};
+use crate::window::{Window, join_adjacent};
+
+/// Counts by dimension values, of one response or of several that were merged.
+///
+/// A table does not change: its methods make new ones. Rows are sorted by their dimension values
+/// (by UTF-8 bytes, in the order of [`CountTable::dimensions`]), whatever order they came in.
+/// It remembers which window each count belongs to, so that a window can be replaced.
+///
+/// ```
+/// # use tallyfold::{Aggregator, AggregatorOptions};
+/// let body = br#"{"start": "2026-01-01T00:00:00Z", "end": "2026-01-01T00:15:00Z",
+///     "totalDelivered": "7", "totalErrors": "1", "totalFiltered": "0",
+///     "counts": [{"success": "7", "errors": "1", "filtered": "0",
+///                 "dimensions": {"integration": "warehouse"}}]}"#;
+/// let mut aggregator = Aggregator::new(&["integration"], AggregatorOptions::default())?;
+/// aggregator.push(body)?;
+/// let table = aggregator.finish()?;
+/// assert_eq!(table.row(0).map(|row| row.counts().success), Some(7));
+/// # Ok::<(), tallyfold::Error>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CountTable {
+    dimensions: Dimensions,
+    metric: Option<Metric>,
+    /// All parts added up.
+    rows: Arc<Rows>,
+    /// At least one, sorted, none overlapping another.
+    parts: Vec<Part>,
+    reported: Option<Counts>,
+}
+
+/// What one response said.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Part {
+    pub(crate) window: Window,
+    /// The response's totals; `None` once rows were filtered away.
+    pub(crate) reported: Option<Counts>,
+    pub(crate) notes: Notes,
+    pub(crate) rows: Arc<Rows>,
+}
+
+/// What was let pass because the caller asked for tolerance.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Notes {
+    /// Entries whose combination of dimension values stood in the response before; they were added up.
+    pub repeated_combinations: u64,
+    /// Dimension values that were `null`; they were read as empty strings.
+    pub null_dimensions: u64,
+}
+
+/// Whether the totals that the service reports are the sums of its counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reconciliation {
+    /// Each total is the sum of its counts.
+    Balanced,
+    /// The reported total minus the sum, for each count; not all are 0.
+    Unbalanced {
+        /// `totalDelivered` minus the sum of `success`.
+        success: i128,
+        /// `totalErrors` minus the sum of `errors`.
+        errors: i128,
+        /// `totalFiltered` minus the sum of `filtered`.
+        filtered: i128,
+    },
+    /// Rows were filtered away, so that totals of the whole say nothing.
+    Unavailable,
+}
+
+/// One combination of dimension values and its counts.
+#[derive(Clone, Copy, Debug)]
+pub struct Row<'a> {
+    rows: &'a Rows,
+    index: usize,
+}
+
+impl<'a> Row<'a> {
+    /// The value of the dimension at that position in [`CountTable::dimensions`].
+    ///
+    /// # Panics
+    /// If the table has no such dimension.
+    #[must_use]
+    pub fn value(&self, dimension: usize) -> &'a str {
+        self.rows.value(self.index, dimension)
+    }
+
+    /// The counts of the combination.
+    #[must_use]
+    pub fn counts(&self) -> Counts {
+        self.rows.counts(self.index)
+    }
+
+    /// The row's position in its table.
+    #[must_use]
+    pub fn index(&self) -> usize {
+        self.index
+    }
+}
+
+impl CountTable {
+    /// The table of one response.
+    pub(crate) fn of_response(dimensions: Dimensions, metric: Option<Metric>, part: Part) -> Self {
+        let rows = Arc::clone(&part.rows);
+        Self {
+            dimensions,
+            metric,
+            rows,
+            reported: part.reported,
+            parts: vec![part],
+        }
+    }
+
+    /// The table of several parts, sorted and not overlapping.
+    fn of_parts(dimensions: Dimensions, metric: Option<Metric>, parts: Vec<Part>) -> Result<Self> {
+        let rows = match parts.as_slice() {
+            [part] => Arc::clone(&part.rows),
+            _ => {
+                let all = parts.iter().map(|part| &*part.rows);
+                Arc::new(Rows::combine(all, dimensions.len())?)
+            }
+        };
+        let reported = sum_reported(&parts)?;
+        Ok(Self {
+            dimensions,
+            metric,
+            rows,
+            parts,
+            reported,
+        })
+    }
+
+    /// The dimensions of the rows, in sorting order.
+    #[must_use]
+    pub fn dimensions(&self) -> &Dimensions {
+        &self.dimensions
+    }
+
+    /// The endpoint that the counts are from; `None` if an [`Aggregator`](crate::Aggregator) was
+    /// not told.
+    #[must_use]
+    pub fn metric(&self) -> Option<Metric> {
+        self.metric
+    }
+
+    /// The sum of all rows.
+    #[must_use]
+    pub fn totals(&self) -> Counts {
+        self.rows.totals
+    }
+
+    /// `totalDelivered`, `totalErrors` and `totalFiltered` as the service reported them, added up
+    /// over all windows; `None` once rows were filtered away.
+    #[must_use]
+    pub fn reported(&self) -> Option<Counts> {
+        self.reported
+    }
+
+    /// Whether the reported totals are the sums of the counts. A difference is no error: the API
+    /// is Beta, and the caller decides.
+    #[must_use]
+    pub fn reconciliation(&self) -> Reconciliation {
+        let Some(reported) = self.reported else {
+            return Reconciliation::Unavailable;
+        };
+        let totals = self.totals();
+        if reported == totals {
+            return Reconciliation::Balanced;
+        }
+        let minus = |reported: u64, sum: u64| i128::from(reported) - i128::from(sum);
+        Reconciliation::Unbalanced {
+            success: minus(reported.success, totals.success),
+            errors: minus(reported.errors, totals.errors),
+            filtered: minus(reported.filtered, totals.filtered),
+        }
+    }
+
+    /// What the counts cover: sorted windows, with those that meet joined.
+    #[must_use]
+    pub fn coverage(&self) -> Vec<Window> {
+        join_adjacent(self.parts.iter().map(|part| part.window))
+    }
+
+    /// The window of each response in the table, sorted.
+    #[must_use]
+    pub fn windows(&self) -> Vec<Window> {
+        self.parts.iter().map(|part| part.window).collect()
+    }
+
+    /// What was let pass, added up over all windows.
+    #[must_use]
+    pub fn notes(&self) -> Notes {
+        self.parts.iter().fold(Notes::default(), |sum, part| Notes {
+            repeated_combinations: sum
+                .repeated_combinations
+                .saturating_add(part.notes.repeated_combinations),
+            null_dimensions: sum
+                .null_dimensions
+                .saturating_add(part.notes.null_dimensions),
+        })
+    }
+
+    /// How many rows.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.rows.len()
+    }
+
+    /// Whether there is no row.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The row at a position.
+    #[must_use]
+    pub fn row(&self, index: usize) -> Option<Row<'_>> {
+        (index < self.len()).then_some(Row {
+            rows: &self.rows,
+            index,
+        })
+    }
+
+    /// The rows in sorted order.
+    pub fn rows(&self) -> impl ExactSizeIterator<Item = Row<'_>> {
+        (0..self.len()).map(|index| Row {
+            rows: &self.rows,
+            index,
+        })
+    }
+
+    /// The distinct values of the dimension at that position.
+    ///
+    /// # Panics
+    /// If the table has no such dimension.
+    #[must_use]
+    pub fn dictionary(&self, dimension: usize) -> &Dictionary {
+        &self.rows.dictionaries[dimension]
+    }
+
+    /// Per row, the id of its value in [`CountTable::dictionary`].
+    ///
+    /// # Panics
+    /// If the table has no such dimension.
+    #[must_use]
+    pub fn ids(&self, dimension: usize) -> &[u32] {
+        &self.rows.ids[dimension]
+    }
+
+    /// Per row, the events delivered.
+    #[must_use]
+    pub fn success(&self) -> &[u64] {
+        &self.rows.success
+    }
+
+    /// Per row, the events not sent due to an error.
+    #[must_use]
+    pub fn errors(&self) -> &[u64] {
+        &self.rows.errors
+    }
+
+    /// Per row, the events filtered.
+    #[must_use]
+    pub fn filtered(&self) -> &[u64] {
+        &self.rows.filtered
+    }
+
+    /// Adds rows up by some of the dimensions, in the given order; by none, to one row.
+    ///
+    /// # Errors
+    /// `unknown_dimension` and `repeated_dimension`.
+    pub fn group_by<S: AsRef<str>>(&self, names: &[S]) -> Result<Self> {
+        let kept = self.dimensions.subset(names)?;
+        let columns: Vec<usize> = kept
+            .iter()
+            .filter_map(|dimension| self.dimensions.position(dimension))
+            .collect();
+        let mut parts = self.parts.clone();
+        for part in &mut parts {
+            part.rows = Arc::new(part.rows.regroup(&columns)?);
+        }
+        Self::of_parts(kept, self.metric, parts)
+    }
+
+    /// Keeps the rows whose value is among the wanted ones, for each dimension named.
+    ///
+    /// ```
+    /// # fn f(table: &tallyfold::CountTable) -> tallyfold::Result<tallyfold::CountTable> {
+    /// table.filter(&[("integration".to_owned(), vec!["warehouse".to_owned()])])
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// `unknown_dimension` for a name that the table lacks, `repeated_dimension`.
+    pub fn filter(&self, wanted: &[(String, Vec<String>)]) -> Result<Self> {
+        let names: Vec<&str> = wanted.iter().map(|(name, _)| name.as_str()).collect();
+        let named = self
+            .dimensions
+            .subset(&names)
+            .map_err(|error| error.with_argument("filter"))?;
+        let columns: Vec<usize> = named
+            .iter()
+            .filter_map(|dimension| self.dimensions.position(dimension))
+            .collect();
+        let mut parts = self.parts.clone();
+        for part in &mut parts {
+            let rows = &part.rows;
+            let keeps: Vec<Vec<bool>> = columns
+                .iter()
+                .zip(wanted)
+                .map(|(column, (_, values))| {
+                    let among = |value: &str| values.iter().any(|wanted| wanted == value);
+                    rows.dictionaries[*column].values().map(among).collect()
+                })
+                .collect();
+            let keep = |row: usize| {
+                columns
+                    .iter()
+                    .zip(&keeps)
+                    .all(|(column, keep)| keep[rows.ids[*column][row] as usize])
+            };
+            part.rows = Arc::new(rows.filter(keep)?);
+            part.reported = None;
+        }
+        Self::of_parts(self.dimensions, self.metric, parts)
+    }
+
+    /// The positions of the `n` rows with the most `by` (`success`, `errors` or `filtered`), most
+    /// first; equal counts in the order of their dimension values.
+    ///
+    /// # Errors
+    /// `invalid_argument` for any other name.
+    pub fn top(&self, n: usize, by: &str) -> Result<Vec<usize>> {
+        let column = match by {
+            "success" => self.success(),
+            "errors" => self.errors(),
+            "filtered" => self.filtered(),
+            _ => {
+                let message = "want success, errors or filtered";
+                return Err(Error::argument("by", Code::InvalidArgument, message));
+            }
+        };
+        let mut order: Vec<usize> = (0..self.len()).collect();
+        order.sort_by_key(|row| std::cmp::Reverse(column[*row]));
+        order.truncate(n);
+        Ok(order)
+    }
+
+    /// Adds the counts of another time up with these. The order of merging makes no difference.
+    ///
+    /// With `replace`, windows of this table that overlap the other's make room for it; each such
+    /// window must lie inside what the other covers, because a part of a window can't be taken
+    /// out of its counts.
+    ///
+    /// # Errors
+    /// `incompatible_tables` for other dimensions or another metric, `overlapping_coverage`, and
+    /// `sum_overflow`.
+    pub fn merge(&self, other: &Self, replace: bool) -> Result<Self> {
+        if self.dimensions != other.dimensions || self.metric != other.metric {
+            let message = format!(
+                "the tables differ: {:?} of {} and {:?} of {}; group both by the same dimensions",
+                self.dimensions,
+                self.metric.map_or("an unknown metric", Metric::as_str),
+                other.dimensions,
+                other.metric.map_or("an unknown metric", Metric::as_str),
+            );
+            return Err(Error::argument("other", Code::IncompatibleTables, message));
+        }
+        let theirs = other.coverage();
+        let mut parts = other.parts.clone();
+        for part in &self.parts {
+            let overlapped = theirs.iter().any(|window| window.overlaps(part.window));
+            let covered = theirs.iter().any(|window| window.contains(part.window));
+            match (overlapped, replace && covered) {
+                (false, _) => parts.push(part.clone()),
+                (true, true) => {}
+                (true, false) => return Err(overlapping(part.window, replace)),
+            }
+        }
+        parts.sort_unstable_by_key(|part| part.window);
+        Self::of_parts(self.dimensions, self.metric, parts)
+    }
+
+    /// The names of the dimensions, in order.
+    fn dimension_names(&self) -> impl Iterator<Item = &'static str> {
+        self.dimensions
+            .as_slice()
+            .iter()
+            .copied()
+            .map(Dimension::as_str)
+    }
+}
+
+fn overlapping(window: Window, replace: bool) -> Error {
+    let message = if replace {
+        format!("{window:?} reaches out of what the other table covers, and counts can't be cut")
+    } else {
+        format!("both tables cover time in {window:?}; merge with replace to prefer the other's")
+    };
+    Error::argument("other", Code::OverlappingCoverage, message)
+}
+
+/// The sum of what the parts reported, if each still has its totals.
+fn sum_reported(parts: &[Part]) -> Result<Option<Counts>> {
+    let mut sum = Counts::default();
+    for part in parts {
+        let Some(reported) = part.reported else {
+            return Ok(None);
+        };
+        sum = sum.checked_add(reported).ok_or_else(sum_overflow)?;
+    }
+    Ok(Some(sum))
+}

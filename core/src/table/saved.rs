@@ -1,0 +1,258 @@
+//! A table as JSON, and back.
+
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use super::{Added, CountTable, Counts, Key, Notes, Part, Rows, RowsBuilder, parse_count};
+use crate::dimension::{Dimensions, Metric};
+use crate::error::{Code, Error, Result};
+use crate::window::Window;
+
+/// What the JSON says it is; a change that old readers can't read gets a new number.
+const FORMAT: &str = "tallyfold-table/1";
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct SavedTable {
+    format: String,
+    metric: Option<String>,
+    dimensions: Vec<String>,
+    totals: SavedCounts,
+    windows: Vec<SavedWindow>,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct SavedWindow {
+    start: String,
+    end: String,
+    reported: Option<SavedCounts>,
+    notes: SavedNotes,
+    rows: Vec<SavedRow>,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct SavedNotes {
+    repeated_combinations: u64,
+    null_dimensions: u64,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct SavedCounts {
+    success: String,
+    errors: String,
+    filtered: String,
+}
+
+/// One row: its dimension values in the table's order, and its counts.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct SavedRow {
+    values: Vec<String>,
+    success: String,
+    errors: String,
+    filtered: String,
+}
+
+impl CountTable {
+    /// The table as JSON with every count as a string of digits. The same table gives the same
+    /// bytes, in every language.
+    #[must_use]
+    pub fn to_json(&self) -> String {
+        let saved = SavedTable {
+            format: FORMAT.to_owned(),
+            metric: self.metric.map(|metric| metric.as_str().to_owned()),
+            dimensions: self.dimension_names().map(str::to_owned).collect(),
+            totals: self.totals().into(),
+            windows: self.parts.iter().map(|part| self.save_part(part)).collect(),
+        };
+        // Only strings and small integers are written, which can't fail.
+        serde_json::to_string(&saved).unwrap_or_default()
+    }
+
+    fn save_part(&self, part: &Part) -> SavedWindow {
+        let rows = &part.rows;
+        let row = |row: usize| {
+            let SavedCounts {
+                success,
+                errors,
+                filtered,
+            } = rows.counts(row).into();
+            let value = |column: usize| rows.value(row, column).to_owned();
+            let values = (0..self.dimensions.len()).map(value).collect();
+            SavedRow {
+                values,
+                success,
+                errors,
+                filtered,
+            }
+        };
+        SavedWindow {
+            start: part.window.start().to_string(),
+            end: part.window.end().to_string(),
+            reported: part.reported.map(SavedCounts::from),
+            notes: SavedNotes {
+                repeated_combinations: part.notes.repeated_combinations,
+                null_dimensions: part.notes.null_dimensions,
+            },
+            rows: (0..rows.len()).map(row).collect(),
+        }
+    }
+
+    /// Reads what [`CountTable::to_json`] wrote, and checks that it still adds up.
+    ///
+    /// # Errors
+    /// `invalid_table`, with the JSON path or the byte offset.
+    pub fn from_json(json: &[u8]) -> Result<Self> {
+        let saved: SavedTable = serde_json::from_slice(json).map_err(|error| {
+            let offset = offset_of(json, error.line(), error.column());
+            invalid(format!("this is no saved table: {error}")).with_offset(offset)
+        })?;
+        if saved.format != FORMAT {
+            return Err(invalid_at("$.format", format!("want {FORMAT}")));
+        }
+        let metric = saved.metric.as_deref().map(Metric::from_name).transpose();
+        let metric = metric.map_err(|error| invalid_at("$.metric", error.message().to_owned()))?;
+        let dimensions = Dimensions::parse("dimensions", &saved.dimensions)
+            .map_err(|error| invalid_at("$.dimensions", error.message().to_owned()))?;
+        let mut parts = Vec::with_capacity(saved.windows.len());
+        for (index, window) in saved.windows.iter().enumerate() {
+            let part = load_part(window, dimensions.len(), &format!("$.windows[{index}]"))?;
+            let before = parts.last().map(|part: &Part| part.window);
+            if before.is_some_and(|before| before.end() > part.window.start()) {
+                let message = "a window starts before the one above it has ended";
+                return Err(invalid_at(
+                    &format!("$.windows[{index}].start"),
+                    message.to_owned(),
+                ));
+            }
+            parts.push(part);
+        }
+        if parts.is_empty() {
+            return Err(invalid_at(
+                "$.windows",
+                "a table covers at least one window".to_owned(),
+            ));
+        }
+        let table = Self::of_parts(dimensions, metric, parts)
+            .map_err(|error| invalid_at("$.windows", error.message().to_owned()))?;
+        if table.totals() != load_counts(&saved.totals, "$.totals")? {
+            let message = "the totals are not the sums of the rows: the table was changed";
+            return Err(invalid_at("$.totals", message.to_owned()));
+        }
+        Ok(table)
+    }
+}
+
+fn load_part(saved: &SavedWindow, width: usize, path: &str) -> Result<Part> {
+    let window = Window::parse(&saved.start, &saved.end)
+        .map_err(|error| invalid_at(path, error.message().to_owned()))?;
+    let reported = saved
+        .reported
+        .as_ref()
+        .map(|counts| load_counts(counts, &format!("{path}.reported")));
+    let notes = Notes {
+        repeated_combinations: saved.notes.repeated_combinations,
+        null_dimensions: saved.notes.null_dimensions,
+    };
+    let mut builder = RowsBuilder::new(width, usize::MAX);
+    for (index, row) in saved.rows.iter().enumerate() {
+        let path = || format!("{path}.rows[{index}]");
+        if load_row(&mut builder, row, width, &path)? == Added::Again {
+            return Err(invalid_at(
+                &path(),
+                "the same combination stands twice".to_owned(),
+            ));
+        }
+    }
+    let rows: Arc<Rows> = Arc::new(builder.finish());
+    Ok(Part {
+        window,
+        reported: reported.transpose()?,
+        notes,
+        rows,
+    })
+}
+
+fn load_row(
+    builder: &mut RowsBuilder,
+    row: &SavedRow,
+    width: usize,
+    path: &impl Fn() -> String,
+) -> Result<Added> {
+    if row.values.len() != width {
+        return Err(invalid_at(
+            &path(),
+            format!("want {width} values, one per dimension"),
+        ));
+    }
+    let mut key = Key::default();
+    for (column, value) in row.values.iter().enumerate() {
+        key[column] = builder.intern(column, value)?;
+    }
+    let SavedRow {
+        success,
+        errors,
+        filtered,
+        ..
+    } = row;
+    let counts = load_each([success, errors, filtered], path)?;
+    builder
+        .add(key, counts)
+        .map_err(|error| invalid_at(&path(), error.message().to_owned()))
+}
+
+fn load_counts(saved: &SavedCounts, path: &str) -> Result<Counts> {
+    let SavedCounts {
+        success,
+        errors,
+        filtered,
+    } = saved;
+    load_each([success, errors, filtered], &|| path.to_owned())
+}
+
+fn load_each(digits: [&String; 3], path: &impl Fn() -> String) -> Result<Counts> {
+    let mut counts = [0; 3];
+    for ((count, digits), name) in counts.iter_mut().zip(digits).zip(Counts::NAMES) {
+        *count = parse_count(digits).map_err(|error| {
+            invalid_at(&format!("{}.{name}", path()), error.message().to_owned())
+        })?;
+    }
+    let [success, errors, filtered] = counts;
+    Ok(Counts {
+        success,
+        errors,
+        filtered,
+    })
+}
+
+impl From<Counts> for SavedCounts {
+    fn from(counts: Counts) -> Self {
+        Self {
+            success: counts.success.to_string(),
+            errors: counts.errors.to_string(),
+            filtered: counts.filtered.to_string(),
+        }
+    }
+}
+
+fn invalid(message: String) -> Error {
+    Error::new(Code::InvalidTable, message)
+}
+
+fn invalid_at(path: &str, message: String) -> Error {
+    invalid(message).with_path(path.to_owned())
+}
+
+/// The offset of a line and column, both of which serde_json counts from 1.
+fn offset_of(json: &[u8], line: usize, column: usize) -> u64 {
+    let before: usize = json
+        .split_inclusive(|byte| *byte == b'\n')
+        .take(line.saturating_sub(1))
+        .map(<[u8]>::len)
+        .sum();
+    (before + column.saturating_sub(1)) as u64
+}

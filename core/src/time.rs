@@ -1,0 +1,88 @@
+//! Time as an argument: the two clocks that a host reads, and UTC timestamps.
+
+use std::fmt;
+
+use chrono::{DateTime, SecondsFormat, Timelike, Utc};
+
+use crate::error::{Code, Error, Result};
+
+/// What the host's two clocks say at one moment.
+///
+/// The core has no clock of its own. Passing time in lets a test of thirty days run in a
+/// millisecond, and lets the larger elapsed time of the two clocks win: a monotonic clock may
+/// stand still while the machine sleeps, a wall clock may be set back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Now {
+    /// Milliseconds since any fixed moment, never running backwards.
+    pub monotonic_ms: u64,
+    /// Milliseconds since 1970-01-01T00:00:00Z, as the wall clock has it.
+    pub unix_ms: i64,
+}
+
+impl Now {
+    /// Milliseconds since `earlier` by the clock that moved further; 0 when neither moved forward.
+    #[must_use]
+    pub fn since(self, earlier: Self) -> u64 {
+        let monotonic = self.monotonic_ms.saturating_sub(earlier.monotonic_ms);
+        let wall = self.unix_ms.saturating_sub(earlier.unix_ms);
+        monotonic.max(u64::try_from(wall).unwrap_or(0))
+    }
+}
+
+/// An instant in UTC, exact to the nanosecond.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Timestamp(DateTime<Utc>);
+
+impl Timestamp {
+    /// Parses UTC ISO 8601 as the service uses it: `2026-01-31T09:15:00Z`, with up to nine
+    /// digits of a second's fraction (service reference 4.4 and 8).
+    ///
+    /// # Errors
+    /// `invalid_timestamp` for anything else: an offset, a missing `Z`, a leap second.
+    pub fn parse(text: &str) -> Result<Self> {
+        Self::from_wire(text).ok_or_else(|| {
+            let message = "want UTC ISO 8601 that ends in Z, such as 2026-01-31T09:15:00Z \
+                           (a datetime must be aware of its time zone)";
+            Error::new(Code::InvalidTimestamp, message)
+        })
+    }
+
+    /// The instant that the text names, if it has the service's form.
+    pub(crate) fn from_wire(text: &str) -> Option<Self> {
+        let body = text.strip_suffix('Z')?;
+        let (date, clock) = body.split_once('T')?;
+        let fraction = clock.split_once('.').map_or("", |(_, fraction)| fraction);
+        if date.len() != 10 || fraction.len() > 9 {
+            return None;
+        }
+        let instant = DateTime::parse_from_rfc3339(text).ok()?.to_utc();
+        (instant.nanosecond() < 1_000_000_000).then_some(Self(instant))
+    }
+
+    /// Milliseconds since 1970-01-01T00:00:00Z, rounded down.
+    #[must_use]
+    pub fn unix_ms(self) -> i64 {
+        self.0.timestamp_millis()
+    }
+
+    /// The instant so many milliseconds after 1970-01-01T00:00:00Z; `None` outside the years
+    /// 0000 to 9999.
+    #[must_use]
+    pub fn from_unix_ms(unix_ms: i64) -> Option<Self> {
+        let instant = DateTime::from_timestamp_millis(unix_ms)?;
+        let text = instant.to_rfc3339_opts(SecondsFormat::AutoSi, true);
+        Self::from_wire(&text)
+    }
+}
+
+impl fmt::Display for Timestamp {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0.to_rfc3339_opts(SecondsFormat::AutoSi, true))
+    }
+}
+
+impl fmt::Debug for Timestamp {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
