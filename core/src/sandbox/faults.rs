@@ -1,0 +1,220 @@
+//! What can be made to go wrong, and when it does.
+
+use std::mem::discriminant;
+
+use serde::Deserialize;
+use serde_json::{Map, Value};
+
+use super::response::SandboxResponse;
+use super::routes::{SandboxEndpoint, Task};
+use crate::error::{Code, Error, Result};
+
+/// One thing to go wrong: for the next matching request, or for every k-th one.
+///
+/// Faults of different kinds meet in one response. Of two faults of the same kind for the next
+/// request, the later one waits for the request after it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Fault {
+    /// What goes wrong.
+    pub effect: FaultEffect,
+    /// Which requests match; `None` for all that the effect makes sense for.
+    pub endpoint: Option<SandboxEndpoint>,
+    /// `None` for the next matching request only, `Some(k)` for every k-th one from now on.
+    pub every: Option<u64>,
+}
+
+/// What goes wrong; in JSON, `kind` is the name in `snake_case`.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
+pub enum FaultEffect {
+    /// Nothing is done, and a status is answered.
+    Status {
+        /// From 200 to 599.
+        status: u16,
+    },
+    /// The response waits.
+    Delay {
+        /// For how long.
+        milliseconds: u64,
+    },
+    /// The connection closes before the end of the body.
+    Truncate {
+        /// How many bytes of the body are sent.
+        bytes: usize,
+    },
+    /// The response says that it is something else.
+    ContentType {
+        /// The value of the header.
+        content_type: String,
+    },
+    /// The response has another body.
+    Body {
+        /// The body.
+        body: String,
+    },
+    /// Every token is revoked before the request is looked at; not for token endpoints.
+    RevokeToken {},
+    /// `totalDelivered` is wrong; for the analytics endpoints only.
+    WrongTotal {
+        /// By how much, from 1.
+        amount: u64,
+    },
+}
+
+impl Fault {
+    /// Reads a fault such as `{"kind": "status", "status": 503, "endpoint": "event_delivery"}`.
+    ///
+    /// `endpoint` and `every` may be absent; what is `null` counts as absent.
+    ///
+    /// # Errors
+    /// `invalid_argument` for the argument `fault`.
+    pub fn from_json(text: &str) -> Result<Self> {
+        let mut fields: Map<String, Value> = from_value(text.parse())?;
+        fields.retain(|_, value| !value.is_null());
+        let name: Option<String> =
+            fields.remove("endpoint").map(|v| from_value(Ok(v))).transpose()?;
+        let every = fields.remove("every").map(|value| from_value(Ok(value))).transpose()?;
+        let endpoint = match name {
+            None => None,
+            Some(name) => Some(SandboxEndpoint::from_name(&name).ok_or_else(|| {
+                let names = SandboxEndpoint::ALL.map(SandboxEndpoint::as_str).join(", ");
+                refusal(format!("want an endpoint of {names}, or none for all"))
+            })?),
+        };
+        let fault = Self { effect: from_value(Ok(Value::Object(fields)))?, endpoint, every };
+        fault.check()?;
+        Ok(fault)
+    }
+
+    pub(super) fn check(&self) -> Result<()> {
+        let problem = match (&self.effect, self.endpoint) {
+            (FaultEffect::Status { status }, _) if !(200..600).contains(status) => {
+                "want a status from 200 to 599"
+            }
+            (FaultEffect::WrongTotal { amount: 0 }, _) => "want an amount from 1: 0 off is right",
+            (effect, Some(endpoint)) if !effect.fits(endpoint) => {
+                "this fault never happens at that endpoint"
+            }
+            _ if self.every == Some(0) => "want every from 1, or none for once",
+            _ => return Ok(()),
+        };
+        Err(refusal(problem.to_owned()))
+    }
+}
+
+impl FaultEffect {
+    fn fits(&self, endpoint: SandboxEndpoint) -> bool {
+        let (_, _, task) = endpoint.route();
+        match self {
+            Self::RevokeToken {} => !matches!(task, Task::Mint(_)),
+            Self::WrongTotal { .. } => matches!(task, Task::Count(_)),
+            _ => true,
+        }
+    }
+}
+
+fn from_value<T: for<'de> Deserialize<'de>>(value: serde_json::Result<Value>) -> Result<T> {
+    value.and_then(T::deserialize).map_err(|error| refusal(format!("not a fault: {error}")))
+}
+
+fn refusal(message: String) -> Error {
+    Error::argument("fault", Code::InvalidArgument, message)
+}
+
+/// The faults that are still to come, each with how many requests it has matched.
+#[derive(Default)]
+pub(super) struct Faults(Vec<(Fault, u64)>);
+
+impl Faults {
+    pub(super) fn add(&mut self, fault: Fault) {
+        self.0.push((fault, 0));
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// What happens to this request.
+    pub(super) fn due(&mut self, endpoint: SandboxEndpoint) -> Due {
+        let mut due = Due(Vec::new());
+        self.0.retain_mut(|(fault, matched)| {
+            let elsewhere = fault.endpoint.is_some_and(|only| only != endpoint);
+            if elsewhere || !fault.effect.fits(endpoint) {
+                return true;
+            }
+            *matched += 1;
+            match fault.every {
+                None => !due.take(&fault.effect),
+                Some(every) => {
+                    if *matched % every == 0 {
+                        due.take(&fault.effect);
+                    }
+                    true
+                }
+            }
+        });
+        due
+    }
+}
+
+/// What happens to one request: at most one fault of each kind.
+pub(super) struct Due(Vec<FaultEffect>);
+
+impl Due {
+    /// Whether the request had no fault of this kind yet.
+    fn take(&mut self, effect: &FaultEffect) -> bool {
+        let free = self.0.iter().all(|other| discriminant(other) != discriminant(effect));
+        if free {
+            self.0.push(effect.clone());
+        }
+        free
+    }
+
+    pub(super) fn revokes_tokens(&self) -> bool {
+        self.0.contains(&FaultEffect::RevokeToken {})
+    }
+
+    /// What is added to `totalDelivered`.
+    pub(super) fn excess(&self) -> u64 {
+        let amount = |effect: &FaultEffect| match effect {
+            FaultEffect::WrongTotal { amount } => Some(*amount),
+            _ => None,
+        };
+        self.0.iter().find_map(amount).unwrap_or(0)
+    }
+
+    /// The whole answer, where nothing is to be done.
+    pub(super) fn answer(&self) -> Option<SandboxResponse> {
+        let status = self.0.iter().find_map(|effect| match effect {
+            FaultEffect::Status { status } => Some(*status),
+            _ => None,
+        })?;
+        let mut response =
+            SandboxResponse::refusal(status, "injected_fault", "a fault of the test");
+        if matches!(status, 301 | 302 | 303 | 307 | 308) {
+            response = response.with_header("location", "/moved");
+        }
+        // HTTP gives these no body, and hosts refuse to build one.
+        if matches!(status, 204 | 205 | 304) {
+            response.body.clear();
+        }
+        Some(response)
+    }
+
+    /// What happens to the finished answer. The cut is in the body as it is sent.
+    pub(super) fn apply(self, mut response: SandboxResponse) -> SandboxResponse {
+        for effect in self.0 {
+            match effect {
+                FaultEffect::Delay { milliseconds } => response.delay_ms = milliseconds,
+                FaultEffect::Truncate { bytes } => response.cut_at = Some(bytes),
+                FaultEffect::ContentType { content_type } => {
+                    response = response.with_header("content-type", &content_type);
+                }
+                FaultEffect::Body { body } => response.body = body.into_bytes(),
+                _ => {}
+            }
+        }
+        response.cut_at = response.cut_at.filter(|bytes| *bytes < response.body.len());
+        response
+    }
+}
