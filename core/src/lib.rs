@@ -16,6 +16,7 @@ mod error;
 mod fold;
 mod http;
 mod json;
+mod sandbox;
 
 mod secret;
 mod table;
@@ -30,6 +31,7 @@ pub use error::{Code, Error, Kind, Result};
 pub use fold::{Aggregator, AggregatorOptions, Tolerate};
 pub use http::Request;
 pub use json::Limits;
+pub use sandbox::{Sandbox, SandboxOptions, SandboxResponse};
 pub use secret::Secret;
 pub use table::{CountTable, Counts, Dictionary, Notes, Reconciliation, Row};
 pub use time::{Now, Timestamp};

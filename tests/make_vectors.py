@@ -1,0 +1,876 @@
+"""Writes tests/vectors/*.json: `python3 tests/make_vectors.py`, or `--check` to compare only.
+
+Every expectation is written here by hand. The only thing computed is a byte offset, from the
+mark ‹› that stands in a body just before the byte at fault and is taken out again.
+"""
+
+import json
+import sys
+from pathlib import Path
+
+HERE = Path(__file__).parent / "vectors"
+MARK = "‹›".encode()
+
+START, MID, END = "2026-01-01T00:00:00Z", "2026-01-01T00:15:00Z", "2026-01-01T00:30:00Z"
+SECRET, TOKEN = "canary-secret", "canary-token"
+JSON_HEAD = [["content-type", "application/json"]]
+CLUSTER = "https://cluster.example"
+
+
+def error(code, *, argument=None, status=None, path=None, offset=None):
+    return {
+        "code": code,
+        "kind": KINDS[code],
+        "argument": argument,
+        "status": status,
+        "path": path,
+        "offset": offset,
+    }
+
+
+KINDS = {
+    code: kind
+    for kind, codes in {
+        "config": "missing_argument invalid_argument invalid_base_address insecure_base_address"
+        " secret_in_browser invalid_timestamp invalid_window unknown_dimension repeated_dimension"
+        " no_dimensions invalid_page overlapping_coverage incompatible_tables out_of_order",
+        "auth": "token_refused invalid_token_response invalid_token_lifetime token_rejected"
+        " token_provider_failed",
+        "service": "redirected forbidden rate_limited server_error unexpected_status"
+        " network_failed timed_out",
+        "response": "wrong_content_type html_response empty_body truncated_body invalid_json"
+        " invalid_utf8 lone_surrogate byte_order_mark trailing_bytes duplicate_key missing_field"
+        " wrong_type invalid_count count_overflow sum_overflow window_mismatch dimension_mismatch"
+        " repeated_combination depth_limit string_limit key_limit body_limit group_limit"
+        " invalid_table",
+    }.items()
+    for code in codes.split()
+}
+
+
+# --- bodies -----------------------------------------------------------------------------------
+
+
+def counts(success, errors, filtered):
+    return {"success": str(success), "errors": str(errors), "filtered": str(filtered)}
+
+
+def entry(success=1, errors=2, filtered=3, **dimensions):
+    fields = ", ".join(f'"{name}": {json.dumps(text, ensure_ascii=False)}' for name, text in dimensions.items())
+    return (
+        f'{{"success": "{success}", "errors": "{errors}", "filtered": "{filtered}", '
+        f'"dimensions": {{{fields}}}}}'
+    )
+
+
+def result(*entries, start=START, end=MID, totals=(1, 2, 3), extra=""):
+    delivered, errors, filtered = totals
+    return (
+        f'{{"start": "{start}", "end": "{end}", "totalDelivered": "{delivered}", '
+        f'"totalErrors": "{errors}", "totalFiltered": "{filtered}"{extra}, '
+        f'"counts": [{", ".join(entries)}]}}'
+    )
+
+
+A = entry(integration="a")
+
+
+def window(rows, *, reported, start=START, end=MID, repeated=0, null=0):
+    rows = [{"values": values, **counts(*numbers)} for values, numbers in rows]
+    notes = {"repeated_combinations": repeated, "null_dimensions": null}
+    reported = counts(*reported) if reported else None
+    return {"start": start, "end": end, "reported": reported, "notes": notes, "rows": rows}
+
+
+def table(dimensions, *windows, totals, metric=None):
+    return {
+        "format": "tallyfold-table/1",
+        "metric": metric,
+        "dimensions": dimensions,
+        "totals": counts(*totals),
+        "windows": list(windows),
+    }
+
+
+def one_row(metric=None):
+    rows = window([(["a"], (1, 2, 3))], reported=(1, 2, 3))
+    return table(["integration"], rows, totals=(1, 2, 3), metric=metric)
+
+
+# --- responses: bytes into an Aggregator --------------------------------------------------------
+
+responses = []
+
+
+def response(name, body, expected, *, dimensions=("integration",), **options):
+    raw = body if isinstance(body, bytes) else body.encode()
+    offset = raw.find(MARK)
+    raw = raw.replace(MARK, b"")
+    case = {"name": name, "dimensions": list(dimensions), **options}
+    try:
+        case["body"] = raw.decode()
+    except UnicodeDecodeError:
+        case["body_hex"] = raw.hex()
+    if "code" in expected:
+        expected = {**expected, "offset": offset if offset >= 0 else expected["offset"]}
+        case["error"] = expected
+    else:
+        case["table"] = expected
+    responses.append(case)
+
+
+def response_vectors():
+    two = ("write_key", "integration")
+    response("one entry", result(A), one_row())
+    empty = table(["integration"], window([], reported=(0, 0, 0)), totals=(0, 0, 0))
+    response("no entries", result(totals=(0, 0, 0)), empty)
+    response("white space everywhere", " \n\t\r" + result(A).replace(",", " ,\r\n\t") + "\n \t\r", one_row())
+    response("without white space", json.dumps(json.loads(result(A)), separators=(",", ":")), one_row())
+    reverse = json.dumps(dict(reversed(json.loads(result(A)).items())))
+    response("counts before the window", reverse, one_row())
+    response("echo in another spelling", result(A, start="2026-01-01T00:00:00.000Z"), one_row(), window=[START, MID])
+    response("requested window", result(A), one_row(), window=[START, MID])
+    response(
+        "rows are sorted by the requested order of dimensions, by bytes",
+        result(
+            entry(1, 0, 0, integration="b", write_key="k"),
+            entry(2, 0, 0, write_key="é", integration="a"),
+            entry(3, 0, 0, write_key="k", integration="a"),
+            entry(4, 0, 0, write_key="", integration="😀"),
+            entry(5, 0, 0, write_key="", integration="\uffff"),
+            totals=(15, 0, 0),
+        ),
+        table(
+            list(two),
+            window(
+                [
+                    (["", "\uffff"], (5, 0, 0)),
+                    (["", "😀"], (4, 0, 0)),
+                    (["k", "a"], (3, 0, 0)),
+                    (["k", "b"], (1, 0, 0)),
+                    (["é", "a"], (2, 0, 0)),
+                ],
+                reported=(15, 0, 0),
+            ),
+            totals=(15, 0, 0),
+        ),
+        dimensions=two,
+    )
+    abc = result(
+        entry(1, 0, 5, write_key="k", integration="a"),
+        entry(2, 0, 0, write_key="l", integration="a"),
+        entry(3, 1, 0, write_key="k", integration="b"),
+        totals=(6, 1, 5),
+    )
+    rows = [(["a"], (3, 0, 5)), (["b"], (3, 1, 0))]
+    response(
+        "group_by keeps one dimension",
+        abc,
+        table(["integration"], window(rows, reported=(6, 1, 5)), totals=(6, 1, 5)),
+        dimensions=two,
+        group_by=["integration"],
+    )
+    rows = [(["a", "k"], (1, 0, 5)), (["a", "l"], (2, 0, 0)), (["b", "k"], (3, 1, 0))]
+    response(
+        "group_by in another order",
+        abc,
+        table(["integration", "write_key"], window(rows, reported=(6, 1, 5)), totals=(6, 1, 5)),
+        dimensions=two,
+        group_by=["integration", "write_key"],
+    )
+    response(
+        "group_by nothing is one grand total",
+        abc,
+        table([], window([([], (6, 1, 5))], reported=(6, 1, 5)), totals=(6, 1, 5)),
+        dimensions=two,
+        group_by=[],
+    )
+    response(
+        "escapes and raw characters are the same value",
+        result(
+            entry(1, 0, 0, integration="x").replace('"x"', r'"\u0061\/\"\\\b\f\n\r\t\uD83D\uDE00\u00e9"'),
+            totals=(1, 0, 0),
+        ),
+        table(
+            ["integration"],
+            window([(['a/"\\\b\f\n\r\t😀é'], (1, 0, 0))], reported=(1, 0, 0)),
+            totals=(1, 0, 0),
+        ),
+    )
+    extra = ', "beta": {"a": [1, -2.5e+3, true, false, null, {"b": {}}, []], "c": "\\ud83d\\ude00"}'
+    more = A[:-1] + ', "latency": 1e9}'
+    response("unknown fields are ignored", result(more, extra=extra), one_row())
+    most = 2**64 - 1
+    rows = [(["a"], (most, most, most))]
+    response(
+        "leading zeros, and the largest counts",
+        result(entry("000", "0" * 40 + str(most), most, integration="b").replace('"000"', f'"{"0" * 30}7"'), totals=(7, most, most)),
+        table(
+            ["integration"],
+            window([(["b"], (7, most, most))], reported=(7, most, most)),
+            totals=(7, most, most),
+        ),
+    )
+    big = 2**53 + 1
+    response(
+        "counts above 2^53 are exact",
+        result(entry(big, 0, 0, integration="a"), entry(big, 0, 0, integration="b"), totals=(2 * big, 0, 0)),
+        table(
+            ["integration"],
+            window([(["a"], (big, 0, 0)), (["b"], (big, 0, 0))], reported=(2 * big, 0, 0)),
+            totals=(2 * big, 0, 0),
+        ),
+    )
+    response(
+        "a wrong total is no error",
+        result(A, totals=(9, 0, 3)),
+        table(["integration"], window([(["a"], (1, 2, 3))], reported=(9, 0, 3)), totals=(1, 2, 3)),
+    )
+    response(
+        "a repeated combination, tolerated",
+        result(A, A, totals=(2, 4, 6)),
+        table(
+            ["integration"],
+            window([(["a"], (2, 4, 6))], reported=(2, 4, 6), repeated=1),
+            totals=(2, 4, 6),
+        ),
+        tolerate=["repeated_combination"],
+    )
+    response(
+        "a null dimension, tolerated",
+        result(entry(integration=None)),
+        table(["integration"], window([([""], (1, 2, 3))], reported=(1, 2, 3), null=1), totals=(1, 2, 3)),
+        tolerate=["null_dimension"],
+    )
+
+    # Counts.
+    for name, digits, code in [
+        ("a sign", "+5", "invalid_count"),
+        ("a minus", "-5", "invalid_count"),
+        ("a space before", " 5", "invalid_count"),
+        ("a space after", "5 ", "invalid_count"),
+        ("an underscore", "1_000", "invalid_count"),
+        ("an exponent", "1e3", "invalid_count"),
+        ("a point", "5.0", "invalid_count"),
+        ("a comma", "1,000", "invalid_count"),
+        ("hexadecimal", "0x10", "invalid_count"),
+        ("Arabic digits", "٣", "invalid_count"),
+        ("full-width digits", "５", "invalid_count"),
+        ("empty", "", "invalid_count"),
+        ("NaN", "NaN", "invalid_count"),
+        ("2^64", str(2**64), "count_overflow"),
+        ("forty nines", "9" * 40, "count_overflow"),
+    ]:
+        broken = entry("‹›", integration="a").replace('"‹›"', f'‹›"{digits}"')
+        response(f"a count with {name}", result(broken), error(code, path="$.counts[0].success"))
+    for name, value in [("number", "5"), ("float", "5.0"), ("null", "null"), ("bool", "true"), ("array", "[]"), ("object", "{}")]:
+        broken = entry("‹›", integration="a").replace('"‹›"', f"‹›{value}")
+        response(f"a count that is a {name}", result(broken), error("wrong_type", path="$.counts[0].success"))
+    response(
+        "a total with a sign",
+        result(A).replace('"totalErrors": "2"', '"totalErrors": ‹›"+2"'),
+        error("invalid_count", path="$.totalErrors"),
+    )
+    response(
+        "a sum one past the largest",
+        result(entry(most, 0, 0, integration="a"), entry(1, 0, 0, integration="b")[:-1] + "‹›}"),
+        error("sum_overflow", path="$.counts[1]"),
+    )
+
+    # Shape.
+    for field in ("success", "errors", "filtered"):
+        fields = json.loads(A)
+        del fields[field]
+        broken = json.dumps(fields)[:-1] + "‹›}"
+        response(f"an entry without {field}", result(broken), error("missing_field", path="$.counts[0]"))
+    response(
+        "an entry without dimensions",
+        result('{"success": "1", "errors": "2", "filtered": "3"‹›}'),
+        error("missing_field", path="$.counts[0]"),
+    )
+    for field in ("start", "end", "totalDelivered", "totalErrors", "totalFiltered", "counts"):
+        fields = json.loads(result(A))
+        del fields[field]
+        response(f"a result without {field}", json.dumps(fields)[:-1] + "‹›}", error("missing_field", path="$"))
+    response("an array", "‹›[]", error("wrong_type", path="$"))
+    response("a string", '‹›"counts"', error("wrong_type", path="$"))
+    response("null", "‹›null", error("wrong_type", path="$"))
+    response("counts that is an object", result().replace("[]", "‹›{}"), error("wrong_type", path="$.counts"))
+    response("an entry that is null", result("‹›null"), error("wrong_type", path="$.counts[0]"))
+    response("a second entry that is an array", result(A, "‹›[]"), error("wrong_type", path="$.counts[1]"))
+    response(
+        "dimensions that is an array",
+        result(A.replace('{"integration": "a"}', "‹›[]")),
+        error("wrong_type", path="$.counts[0].dimensions"),
+    )
+    response(
+        "a dimension that is a number",
+        result(A.replace('"a"', "‹›7")),
+        error("wrong_type", path="$.counts[0].dimensions.integration"),
+    )
+    response(
+        "a null dimension",
+        result(A.replace('"a"', "‹›null")),
+        error("wrong_type", path="$.counts[0].dimensions.integration"),
+    )
+    response(
+        "a dimension too many",
+        result(A.replace('"a"}', '"a", ‹›"reason": ""}')),
+        error("dimension_mismatch", path="$.counts[0].dimensions.reason"),
+    )
+    response(
+        "an unknown dimension",
+        result(A.replace('"a"}', '"a", ‹›"write key": ""}')),
+        error("dimension_mismatch", path='$.counts[0].dimensions["write key"]'),
+    )
+    response(
+        "a dimension too few",
+        result(A.replace('"a"}', '"a"‹›}')),
+        error("dimension_mismatch", path="$.counts[0].dimensions"),
+        dimensions=two,
+    )
+    response("no dimension", result(A.replace('{"integration": "a"}', "{‹›}")), error("dimension_mismatch", path="$.counts[0].dimensions"))
+    response(
+        "a repeated combination",
+        result(A, A[:-1] + "‹›}"),
+        error("repeated_combination", path="$.counts[1]"),
+    )
+
+    # The window.
+    for name, start in [("another instant", MID), ("an offset", "2026-01-01T00:00:00+00:00"), ("no zone", "2026-01-01T00:00:00"), ("a date", "2026-01-01"), ("no time", "")]:
+        body = result(A, start="@").replace('"@"', f'‹›"{start}"')
+        response(f"start echoes {name}", body, error("window_mismatch", path="$.start"), window=[START, MID])
+    body = result(A, end="@").replace('"@"', f'‹›"{END}"')
+    response("end echoes another instant", body, error("window_mismatch", path="$.end"), window=[START, MID])
+    response("start is a number", result(A, start="@").replace('"@"', "‹›0"), error("wrong_type", path="$.start"))
+    response("a window that ends before it starts", result(A, start=END)[:-1] + "‹›}", error("window_mismatch", path="$"))
+
+    # JSON.
+    response("nothing", "‹›", error("empty_body", path="$"))
+    response("white space", " \n‹›", error("empty_body", path="$"))
+    response("HTML", "  ‹›<!doctype html>", error("html_response", path="$"))
+    response("a byte order mark", MARK + b"\xef\xbb\xbf" + result(A).encode(), error("byte_order_mark", path="$"))
+    response("UTF-16", MARK + result(A).encode("utf-16"), error("byte_order_mark", path="$"))
+    response("bytes after the end", result(A) + " ‹›{}", error("trailing_bytes", path="$"))
+    response("a NUL after the end", result(A) + "‹›\0", error("trailing_bytes", path="$"))
+    response("two documents", result(A) + "\n‹›" + result(A), error("trailing_bytes", path="$"))
+    response("cut in a key", result(A)[:4] + "‹›", error("truncated_body", path="$"))
+    response("cut in a count", result(A).split('"2", "filtered"')[0] + '"2‹›', error("truncated_body", path="$.counts[0].errors"))
+    response("cut after an entry", result(A, A).split("}}, ")[0] + "}}, ‹›", error("truncated_body", path="$.counts[1]"))
+    response("cut before the last brace", result(A)[:-1] + "‹›", error("truncated_body", path="$.counts"))
+    for name, body, path in [
+        ("a comma too many", '{"x": "",‹›}', "$.x"),
+        ("a comma first", "{‹›,}", "$"),
+        ("a colon missing", '{"x" ‹›"y"}', "$.x"),
+        ("a key without quotes", "{‹›start: 1}", "$"),
+        ("single quotes", "{‹›'start': 1}", "$"),
+        ("a comment", "‹›/* */ {}", "$"),
+        ("a wrong bracket", '{"x": [1‹›}', "$.x[0]"),
+        ("NaN", '{"x": ‹›NaN}', "$.x"),
+        ("a capital literal", '{"x": ‹›True}', "$.x"),
+        ("half a literal", '{"x": nul‹›, "y": 1}', "$.x"),
+        ("a leading zero", '{"x": 0‹›1}', "$.x"),
+        ("a leading plus", '{"x": ‹›+1}', "$.x"),
+        ("a leading point", '{"x": ‹›.5}', "$.x"),
+        ("a trailing point", '{"x": 5.‹›}', "$.x"),
+        ("an empty exponent", '{"x": 5e‹›}', "$.x"),
+        ("an unknown escape", '{"x": "\\‹›x"}', "$.x"),
+        ("a short unicode escape", '{"x": "\\u12‹›"}', "$.x"),
+        ("a raw newline in a string", '{"x": "a‹›\nb"}', "$.x"),
+        ("a raw NUL in a key", '{"a‹›\0": 1}', "$"),
+        ("a no-break space", '{"x":‹›\u00a01}', "$.x"),
+    ]:
+        response(f"not JSON: {name}", body, error("invalid_json", path=path))
+    for name, raw in [
+        ("a lone continuation", b"a\xc2\xa9" + MARK + b"\x80"),
+        ("an overlong slash", MARK + b"\xc0\xaf"),
+        ("a raw surrogate", b"a" + MARK + b"\xed\xa0\x80"),
+        ("past the last character", MARK + b"\xf4\x90\x80\x80"),
+        ("a cut character", b"a" + MARK + b"\xe2\x82"),
+        ("a cut character after an escape", b"\\n" + MARK + b"\xf0\x9f\x98"),
+        ("latin-1", b"caf" + MARK + b"\xe9"),
+    ]:
+        body = result(A).encode().replace(b'"a"', b'"' + raw + b'"')
+        response(f"not UTF-8: {name}", body, error("invalid_utf8", path="$.counts[0].dimensions.integration"))
+    response("not UTF-8: in a key", b'{"' + MARK + b'\xff": 1}', error("invalid_utf8", path="$"))
+    for name, text in [
+        ("a high half", r"a‹›\ud800"),
+        ("a low half", r"‹›\uDC00"),
+        ("two high halves", r"‹›\ud800\ud800"),
+        ("halves apart", r"‹›\ud83d \ude00"),
+        ("a half before another escape", r"‹›\ud83d\n"),
+        ("the wrong order", r"‹›\ude00\ud83d"),
+    ]:
+        body = result(A).replace('"a"', f'"{text}"')
+        response(f"a lone surrogate: {name}", body, error("lone_surrogate", path="$.counts[0].dimensions.integration"))
+    response("a duplicate key in the result", result(A, extra=', ‹›"start": ""'), error("duplicate_key", path="$.start"))
+    response("a duplicate key in an entry", result(A[:-1] + ', ‹›"success": "1"}'), error("duplicate_key", path="$.counts[0].success"))
+    response(
+        "a duplicate key in dimensions, escaped",
+        result(A.replace('"a"}', '"a", ‹›"\\u0069ntegration": "a"}')),
+        error("duplicate_key", path="$.counts[0].dimensions.integration"),
+    )
+    response("a duplicate key in an unknown field", result(A, extra=', "x": {"y": 1, ‹›"y": 2}'), error("duplicate_key", path="$.x.y"))
+    response("the same key in two objects", result(A, extra=', "x": {"y": 1}, "z": [{"y": 1}, {"y": 2}]'), one_row())
+
+    # Limits.
+    response("as deep as the limit", result(A, extra=', "x": [[[]]]'), one_row(), limits={"depth": 4})
+    response("deeper than the limit", result(A, extra=', "x": [[[‹›[]]]]'), error("depth_limit", path="$.x[0][0][0]"), limits={"depth": 4})
+    response("a string as long as the limit", result(entry(integration="x" * 20)), table(["integration"], window([(["x" * 20], (1, 2, 3))], reported=(1, 2, 3)), totals=(1, 2, 3)), limits={"string_bytes": 20})
+    response(
+        "a string longer than the limit",
+        result(entry(integration="x" * 20 + "‹›x")),
+        error("string_limit", path="$.counts[0].dimensions.integration"),
+        limits={"string_bytes": 20},
+    )
+    response(
+        "a string longer than the limit by an escape",
+        result(A).replace('"a"', '"' + "x" * 20 + '‹›\\n"'),
+        error("string_limit", path="$.counts[0].dimensions.integration"),
+        limits={"string_bytes": 20},
+    )
+    response("more keys than the limit", result(A, extra=', "a": 0, "b": 0, ‹›"c": 0'), error("key_limit", path="$.c"), limits={"keys": 7})
+    response("a body as long as the limit", result(A), one_row(), limits={"body_bytes": len(result(A))})
+    response("a body longer than the limit", result(A) + "‹›\n", error("body_limit", path="$"), limits={"body_bytes": len(result(A))})
+    three = [entry(integration=name) for name in "abc"]
+    response("more groups than the limit", result(*three[:2], three[2][:-1] + "‹›}"), error("group_limit", path="$.counts[2]"), limits={"groups": 2})
+    response("finishing twice", result(A), error("out_of_order"), finish_twice=True)
+
+    # Arguments.
+    for name, code, argument, options in [
+        ("no dimensions", "no_dimensions", "dimensions", {"dimensions": ()}),
+        ("an unknown name", "unknown_dimension", "dimensions", {"dimensions": ("user",)}),
+        ("a name in capitals", "unknown_dimension", "dimensions", {"dimensions": ("Reason",)}),
+        ("a name twice", "repeated_dimension", "dimensions", {"dimensions": ("reason", "reason")}),
+        ("group_by what was not requested", "unknown_dimension", "group_by", {"group_by": ["reason"]}),
+        ("group_by twice", "repeated_dimension", "group_by", {"group_by": ["integration", "integration"]}),
+        ("an unknown tolerance", "invalid_argument", "tolerate", {"tolerate": ["everything"]}),
+    ]:
+        response(f"arguments: {name}", "", error(code, argument=argument), **options)
+
+
+# --- exchanges: calls of one client, step by step -----------------------------------------------
+
+exchanges = []
+
+CONTROL = {"cluster_endpoint": CLUSTER, "client_id": "id", "client_secret": SECRET, "control_audience": "control"}
+ORCHESTRATION = {
+    "base_url": "https://api.example",
+    "auth_url": "https://auth.example",
+    "client_id": "id",
+    "client_secret": SECRET,
+    "orchestration_audience": "orchestration",
+}
+HOST = {"cluster_endpoint": CLUSTER, "base_url": "https://api.example", "host_tokens": True}
+DELIVERY = {"method": "event_delivery", "start": START, "end": MID, "dimensions": ["integration"]}
+LOGS = {"method": "audit_logs"}
+
+
+def ok(body, headers=JSON_HEAD, status=200):
+    return {"status": status, "headers": headers, "body": body}
+
+
+def status(code, body="", headers=JSON_HEAD):
+    return ok(body, headers, code)
+
+
+def control_request(base=CLUSTER):
+    body = f'{{"client_id":"id","client_secret":"{SECRET}","audience":"control"}}'
+    return {"method": "POST", "url": f"{base}/v1.1/oauth/token", "headers": JSON_HEAD, "body": body}
+
+
+def orchestration_request():
+    body = f'{{"grant_type":"client_credentials","client_id":"id","client_secret":"{SECRET}","audience":"orchestration"}}'
+    return {"method": "POST", "url": "https://auth.example/oauth/token", "headers": JSON_HEAD, "body": body}
+
+
+def metrics_request(token=TOKEN, base=CLUSTER, name="event_delivery", start=START, end=MID, dimensions='["integration"]'):
+    return {
+        "method": "POST",
+        "url": f"{base}/v1.1/analytics/{name}",
+        "headers": [["authorization", f"Bearer {token}"], *JSON_HEAD],
+        "body": f'{{"start":"{start}","end":"{end}","dimensions":{dimensions}}}',
+    }
+
+
+def logs_request(token=TOKEN, query=""):
+    url = f"https://api.example/api/v1/audit-logs{query}"
+    return {"method": "GET", "url": url, "headers": [["authorization", f"Bearer {token}"]], "body": None}
+
+
+def token(value=TOKEN, expires_in=86400, **extra):
+    fields = {"access_token": value, "expires_in": expires_in, "token_type": "Bearer", **extra}
+    return ok(json.dumps(fields))
+
+
+def send(request, respond, **more):
+    return {"send": request, "respond": respond, **more}
+
+
+def exchange(name, options, *calls):
+    """Each call: (call, steps, expected), with expected an error, a table or a JSON document."""
+    case = {"name": name, "options": options, "calls": []}
+    for call, steps, expected in calls:
+        if "code" in expected:
+            outcome = {"error": expected}
+        elif "format" in expected:
+            outcome = {"table": expected}
+        else:
+            outcome = expected
+        case["calls"].append({"call": call, "steps": steps, **outcome})
+    exchanges.append(case)
+
+
+def broken_token(name, respond, expected):
+    exchange(f"token response: {name}", CONTROL, (DELIVERY, [send(control_request(), respond)], expected))
+
+
+def options_error(name, options, code, argument):
+    exchange(f"options: {name}", options, (DELIVERY, [], error(code, argument=argument)))
+
+
+def exchange_vectors():
+    table_one = one_row("event_delivery")
+    fetch = send(control_request(), token())
+    query = send(metrics_request(), ok(result(A)))
+    exchange("delivery", CONTROL, (DELIVERY, [fetch, query], table_one))
+    exchange(
+        "one token serves many calls",
+        CONTROL,
+        (DELIVERY, [fetch, query], table_one),
+        ({**DELIVERY, "method": "event_ingestion"}, [send(metrics_request(name="event_ingestion"), ok(result(A)))], one_row("event_ingestion")),
+    )
+    every = {**DELIVERY, "dimensions": ["reason", "event_name", "integration", "write_key"], "group_by": ["integration"]}
+    body = result(entry(reason="", event_name="e", integration="a", write_key="k"))
+    request = metrics_request(dimensions='["reason","event_name","integration","write_key"]')
+    exchange("dimensions in the caller's order", CONTROL, (every, [fetch, send(request, ok(body))], table_one))
+    precise = {**DELIVERY, "start": "2026-01-01T00:00:00.250Z"}
+    body = result(A, start="2026-01-01T00:00:00.250000Z")
+    rows = window([(["a"], (1, 2, 3))], reported=(1, 2, 3), start="2026-01-01T00:00:00.250Z")
+    exchange(
+        "fractions of a second",
+        CONTROL,
+        (precise, [fetch, send(metrics_request(start="2026-01-01T00:00:00.250Z"), ok(body))], table(["integration"], rows, totals=(1, 2, 3), metric="event_delivery")),
+    )
+    fetch_logs = send(orchestration_request(), token())
+    for query_text, arguments in [("", {}), ("?page=2", {"page": 2}), ("?perPage=50", {"per_page": 50}), ("?page=1&perPage=1", {"page": 1, "per_page": 1})]:
+        exchange(
+            f"audit logs {query_text}",
+            ORCHESTRATION,
+            ({**LOGS, **arguments}, [fetch_logs, send(logs_request(query=query_text), ok('{"anything": [1, "ü"]}'))], {"json": '{"anything": [1, "ü"]}'}),
+        )
+    both = {**CONTROL, **ORCHESTRATION}
+    exchange(
+        "each API has its own token",
+        both,
+        (DELIVERY, [send(control_request(), token("control-token")), send(metrics_request("control-token"), ok(result(A)))], table_one),
+        (LOGS, [send(orchestration_request(), token("orchestration-token")), send(logs_request("orchestration-token"), ok("[]"))], {"json": "[]"}),
+        (DELIVERY, [send(metrics_request("control-token"), ok(result(A)))], table_one),
+    )
+    for address, base in [
+        ("https://cluster.example/", CLUSTER),
+        ("https://cluster.example:8443/a/b//", "https://cluster.example:8443/a/b"),
+        ("https://Cluster.EXAMPLE", CLUSTER),
+        ("http://localhost:8080", "http://localhost:8080"),
+        ("http://127.0.0.1:1/x/", "http://127.0.0.1:1/x"),
+        ("http://[::1]:65535", "http://[::1]:65535"),
+    ]:
+        exchange(
+            f"base address {address}",
+            {**CONTROL, "cluster_endpoint": address},
+            (DELIVERY, [send(control_request(base), token()), send(metrics_request(base=base), ok(result(A)))], table_one),
+        )
+    exchange(
+        "plain http, by an option",
+        {**CONTROL, "cluster_endpoint": "http://cluster.example", "dangerously_allow_http": True},
+        (DELIVERY, [send(control_request("http://cluster.example"), token()), send(metrics_request(base="http://cluster.example"), ok(result(A)))], table_one),
+    )
+
+    # Options.
+    for address in ["http://cluster.example", "http://localhost.example", "http://127.0.0.2", "http://127.0.0.1.example", "http://0.0.0.0", "http://[::2]", "http://2130706433"]:
+        options_error(f"plain http to {address}", {**CONTROL, "cluster_endpoint": address}, "insecure_base_address", "cluster_endpoint")
+    for address in ["", "cluster.example", "/v1", "ftp://cluster.example", "https://", "https://user@cluster.example", "https://user:pw@cluster.example", "https://cluster.example?x=1", "https://cluster.example/#x", "https://cluster.example:99999", "https://cluster.example/a/../b", "https://cluster.example/%2e%2E/b", "https:// cluster.example", "http://localhost@evil.example", "javascript:alert(1)"]:
+        options_error(f"the address {address!r}", {**CONTROL, "cluster_endpoint": address}, "invalid_base_address", "cluster_endpoint")
+    options_error("a bad auth_url", {**ORCHESTRATION, "auth_url": "auth.example"}, "invalid_base_address", "auth_url")
+    options_error("a bad base_url", {**ORCHESTRATION, "base_url": "api.example"}, "invalid_base_address", "base_url")
+    options_error("nothing", {}, "missing_argument", "cluster_endpoint")
+    for name in ("client_id", "client_secret", "control_audience"):
+        options = {key: value for key, value in CONTROL.items() if key != name}
+        options_error(f"no {name}", options, "missing_argument", name)
+        options_error(f"an empty {name}", {**CONTROL, name: ""}, "invalid_argument", name)
+    for name in ("auth_url", "orchestration_audience"):
+        options = {key: value for key, value in ORCHESTRATION.items() if key != name}
+        options_error(f"no {name}", options, "missing_argument", name)
+    options_error("metrics without their address", ORCHESTRATION, "missing_argument", "cluster_endpoint")
+    exchange("audit logs without their address", CONTROL, (LOGS, [], error("missing_argument", argument="base_url")))
+    options_error("secret and host tokens", {**CONTROL, "host_tokens": True}, "invalid_argument", "access_token")
+    options_error("a secret in a browser", {**CONTROL, "in_browser": True}, "secret_in_browser", "client_secret")
+    options_error("no default lifetime", {**CONTROL, "default_token_lifetime": 0}, "invalid_argument", "default_token_lifetime")
+    exchange("a secret in a browser, by an option", {**CONTROL, "in_browser": True, "dangerously_allow_browser": True}, (DELIVERY, [fetch, query], table_one))
+
+    # Arguments.
+    for name, changes, code, argument in [
+        ("start is end", {"end": START}, "invalid_window", "start"),
+        ("start after end", {"start": END}, "invalid_window", "start"),
+        ("start without a zone", {"start": "2026-01-01T00:00:00"}, "invalid_timestamp", "start"),
+        ("end with an offset", {"end": "2026-01-01T01:15:00+01:00"}, "invalid_timestamp", "end"),
+        ("a small z", {"end": "2026-01-01T00:15:00z"}, "invalid_timestamp", "end"),
+        ("a space for T", {"start": "2026-01-01 00:00:00Z"}, "invalid_timestamp", "start"),
+        ("a date", {"start": "2026-01-01Z"}, "invalid_timestamp", "start"),
+        ("February 30", {"start": "2026-02-30T00:00:00Z"}, "invalid_timestamp", "start"),
+        ("hour 24", {"start": "2026-01-01T24:00:00Z"}, "invalid_timestamp", "start"),
+        ("a leap second", {"start": "2016-12-31T23:59:60Z"}, "invalid_timestamp", "start"),
+        ("ten digits of a fraction", {"start": "2026-01-01T00:00:00.0000000001Z"}, "invalid_timestamp", "start"),
+        ("an empty fraction", {"start": "2026-01-01T00:00:00.Z"}, "invalid_timestamp", "start"),
+        ("a five-digit year", {"end": "+12026-01-01T00:00:00Z"}, "invalid_timestamp", "end"),
+        ("nothing", {"start": ""}, "invalid_timestamp", "start"),
+        ("no dimensions", {"dimensions": []}, "no_dimensions", "dimensions"),
+        ("an unknown dimension", {"dimensions": ["user"]}, "unknown_dimension", "dimensions"),
+        ("a dimension twice", {"dimensions": ["reason", "integration", "reason"]}, "repeated_dimension", "dimensions"),
+        ("reason of ingestion", {"method": "event_ingestion", "dimensions": ["integration", "reason"]}, "unknown_dimension", "dimensions"),
+        ("group_by what was not requested", {"group_by": ["reason"]}, "unknown_dimension", "group_by"),
+    ]:
+        exchange(f"arguments: {name}", CONTROL, ({**DELIVERY, **changes}, [], error(code, argument=argument)))
+    for name, value in [("page", 0), ("page", -1), ("per_page", 0)]:
+        exchange(f"arguments: {name} {value}", ORCHESTRATION, ({**LOGS, name: value}, [], error("invalid_page", argument=name)))
+
+    # Token responses.
+    for code in (400, 401, 403):
+        broken_token(f"status {code}", status(code, SECRET), error("token_refused", status=code))
+    for code, name in [(301, "redirected"), (302, "redirected"), (308, "redirected"), (404, "unexpected_status"), (204, "unexpected_status"), (429, "rate_limited"), (500, "server_error"), (503, "server_error")]:
+        broken_token(f"status {code}", status(code, SECRET), error(name, status=code))
+    broken_token("HTML", ok("<html>", [["content-type", "text/html; charset=utf-8"]]), error("html_response", status=200))
+    broken_token("plain text", ok(SECRET, [["content-type", "text/plain"]]), error("wrong_content_type", status=200))
+    broken_token("empty", ok(""), error("empty_body", path="$", offset=0))
+    broken_token("text", ok(SECRET), error("invalid_json", path="$", offset=0))
+    broken_token("cut", ok('{"access_token": "x'), error("truncated_body", path="$.access_token", offset=19))
+    broken_token("a secret key in the path", ok(f'{{"{SECRET}": tru }}'), error("invalid_json", path="$.*", offset=21))
+    broken_token("an array", ok("[]"), error("invalid_token_response", path="$", offset=0))
+    broken_token("no access_token", ok("{}"), error("invalid_token_response", path="$"))
+    broken_token("access_token null", ok('{"access_token": null}'), error("invalid_token_response", path="$.access_token", offset=17))
+    broken_token("access_token empty", token(""), error("invalid_token_response"))
+    broken_token("access_token with a line break", token("a\r\nb"), error("invalid_token_response"))
+    broken_token("access_token not ASCII", token("tökén"), error("invalid_token_response"))
+    broken_token("another token_type", ok('{"access_token": "x", "token_type": "mac"}'), error("invalid_token_response", path="$.token_type", offset=36))
+    broken_token("access_token twice", ok('{"access_token": "x", "access_token": "y"}'), error("duplicate_key", path="$.access_token", offset=22))
+    for value in ["0", "-1", "-0", "3600.5", "3600.0", "1e308", "1e3", '"3600"', '"60abc"', '""', "null", "true", "[]", str(2**64), "9" * 400]:
+        body = f'{{"access_token": "x", "expires_in": {value}}}'
+        broken_token(f"expires_in {value[:30]}", ok(body), error("invalid_token_lifetime", path="$.expires_in", offset=36))
+    plain = send(metrics_request("x"), ok(result(A)))
+    for name, fields in [("no expires_in", {"access_token": "x"}), ("token_type in small letters", {"access_token": "x", "token_type": "bearer", "expires_in": 1}), ("unknown fields", {"scope": {"a": [None]}, "access_token": "x", "expires_in": 60})]:
+        exchange(f"token response: {name}", CONTROL, (DELIVERY, [send(control_request(), ok(json.dumps(fields))), plain], table_one))
+    exchange("token response: no content type", CONTROL, (DELIVERY, [send(control_request(), ok(token()["body"], [])), query], table_one))
+
+    # Token life. `at` is minutes on both clocks, `wall` on the wall clock alone.
+    def later(minutes, token_name, *, new):
+        steps = [send(control_request(), token(token_name), at=minutes)] if new else []
+        return (DELIVERY, [*steps, send(metrics_request(token_name), ok(result(A)), at=minutes)], table_one)
+
+    exchange("life: 24 hours less the margin of 5 minutes", CONTROL, later(0, "a", new=True), later(1434, "a", new=False), later(1435, "b", new=True), later(1436, "b", new=False))
+    exchange("life: two days asleep", CONTROL, later(0, "a", new=True), later(2880, "b", new=True))
+    stale = [send(control_request(), status(503), at=1436), send(metrics_request("a"), ok(result(A)), at=1436)]
+    exchange("life: in the margin the old token still serves", CONTROL, later(0, "a", new=True), (DELIVERY, stale, table_one), later(1438, "b", new=True))
+    late = [send(control_request(), status(503), at=1441)]
+    exchange("life: past its end it does not", CONTROL, later(0, "a", new=True), (DELIVERY, late, error("server_error", status=503)))
+    default = ok('{"access_token": "x"}')
+    exchange(
+        "life: an hour when expires_in is missing",
+        CONTROL,
+        (DELIVERY, [send(control_request(), default, at=0), send(metrics_request("x"), ok(result(A)), at=0)], table_one),
+        (DELIVERY, [send(metrics_request("x"), ok(result(A)), at=54)], table_one),
+        later(60, "b", new=True),
+    )
+    exchange(
+        "life: the option for a missing expires_in",
+        {**CONTROL, "default_token_lifetime": 600},
+        (DELIVERY, [send(control_request(), default, at=0), send(metrics_request("x"), ok(result(A)), at=0)], table_one),
+        later(10, "b", new=True),
+    )
+    exchange("life: more than 24 hours counts as 24 hours", CONTROL, (DELIVERY, [send(control_request(), token("a", 10**12), at=0), send(metrics_request("a"), ok(result(A)), at=0)], table_one), later(1440, "b", new=True))
+    back = {"send": metrics_request("a"), "respond": ok(result(A)), "at": 10, "wall": -100_000}
+    exchange("life: a wall clock set back is harmless", CONTROL, later(0, "a", new=True), (DELIVERY, [back], table_one))
+    forward = [{"send": control_request(), "respond": token("b"), "at": 10, "wall": 1500}, {"send": metrics_request("b"), "respond": ok(result(A)), "at": 10, "wall": 1500}]
+    exchange("life: 25 hours of suspend that only the wall clock saw", CONTROL, later(0, "a", new=True), (DELIVERY, forward, table_one))
+
+    # 401 of an API.
+    refused = send(metrics_request("a"), status(401, "who are you"))
+    again = [send(control_request(), token("a")), refused, send(control_request(), token("b")), send(metrics_request("b"), ok(result(A)))]
+    exchange("401 once", CONTROL, (DELIVERY, again, table_one), later(1, "b", new=False))
+    always = [*again[:3], send(metrics_request("b"), status(401))]
+    exchange("401 twice", CONTROL, (DELIVERY, always, error("token_rejected", status=401)), later(0, "c", new=True))
+    exchange("401, and no new token", CONTROL, (DELIVERY, [*again[:2], send(control_request(), status(403))], error("token_refused", status=403)))
+    logs_again = [send(orchestration_request(), token("a")), send(logs_request("a"), status(401)), send(orchestration_request(), token("b")), send(logs_request("b"), ok("{}"))]
+    exchange("401 of the audit logs", ORCHESTRATION, (LOGS, logs_again, {"json": "{}"}))
+
+    # Other answers of an API.
+    def answer(name, respond, expected):
+        exchange(f"answer: {name}", CONTROL, (DELIVERY, [fetch, send(metrics_request(), respond)], expected))
+
+    for code, name in [(301, "redirected"), (302, "redirected"), (303, "redirected"), (304, "redirected"), (307, "redirected"), (308, "redirected"), (403, "forbidden"), (429, "rate_limited"), (500, "server_error"), (502, "server_error"), (503, "server_error"), (504, "server_error"), (599, "server_error"), (100, "unexpected_status"), (201, "unexpected_status"), (204, "unexpected_status"), (206, "unexpected_status"), (400, "unexpected_status"), (404, "unexpected_status"), (418, "unexpected_status"), (600, "unexpected_status")]:
+        answer(f"status {code}", status(code, result(A)), error(name, status=code))
+    answer("HTML by its type", ok("<html>", [["Content-Type", "text/html"]]), error("html_response", status=200))
+    answer("HTML by its text", ok("<html>"), error("html_response", path="$", offset=0))
+    answer("HTML without a type", ok("<html>", []), error("html_response", path="$", offset=0))
+    answer("another type", ok(result(A), [["content-type", "text/plain"]]), error("wrong_content_type", status=200))
+    answer("an empty type", ok(result(A), [["content-type", ""]]), error("wrong_content_type", status=200))
+    answer("no type", ok(result(A), []), table_one)
+    answer("a type with a charset", ok(result(A), [["CONTENT-TYPE", "Application/JSON; charset=utf-8"]]), table_one)
+    answer("a type of the JSON family", ok(result(A), [["content-type", "application/problem+json"]]), table_one)
+    answer("empty", ok(""), error("empty_body", path="$", offset=0))
+    answer("another window", ok(result(A, end=END)), error("window_mismatch", path="$.end", offset=41))
+    body = result(A)[:-2]
+    answer("cut", ok(body), error("truncated_body", path="$.counts[0]", offset=len(body)))
+    exchange("audit logs: not JSON", ORCHESTRATION, (LOGS, [fetch_logs, send(logs_request(), ok("{]"))], error("invalid_json", path="$", offset=1)))
+
+    # The way there.
+    def breaks(name, where, code):
+        broken = {"send": where, "fail": name, "detail": "ECONNRESET"}
+        steps = [broken] if where == control_request() else [fetch, broken]
+        exchange(f"{name} failure of {where['url']}", CONTROL, (DELIVERY, steps, error(code)))
+
+    for where in (control_request(), metrics_request()):
+        breaks("network", where, "network_failed")
+        breaks("timeout", where, "timed_out")
+
+    # Tokens of the host.
+    def provide(api="control", value=TOKEN, lifetime="3600", **more):
+        return {"provide_token": api, "token": value, "lifetime": lifetime, **more}
+
+    exchange(
+        "host tokens, one for each API",
+        HOST,
+        (DELIVERY, [provide(), query], table_one),
+        (LOGS, [provide("orchestration", "other"), send(logs_request("other"), ok("[]"))], {"json": "[]"}),
+        (DELIVERY, [query], table_one),
+    )
+    exchange("host tokens in a browser", {**HOST, "in_browser": True}, (DELIVERY, [provide(), query], table_one))
+    exchange("host tokens without a lifetime", HOST, (DELIVERY, [provide(lifetime=None), query], table_one))
+    exchange("host tokens: 401 once", HOST, (DELIVERY, [provide(value="a"), refused, provide(value="b"), send(metrics_request("b"), ok(result(A)))], table_one))
+    exchange("host tokens: 401 twice", HOST, (DELIVERY, [provide(value="a"), refused, provide(value="a"), refused], error("token_rejected", status=401)))
+    exchange("host tokens: none to be had", HOST, (DELIVERY, [{"provide_token": "control", "token": None, "lifetime": None}], error("token_provider_failed")))
+    for lifetime in ["0", "-5", "3600.5", "1e308", "inf", "nan", "60abc", ""]:
+        exchange(f"host tokens: lifetime {lifetime!r}", HOST, (DELIVERY, [provide(lifetime=lifetime)], error("invalid_token_lifetime")))
+    exchange("host tokens: an empty one", HOST, (DELIVERY, [provide(value="")], error("invalid_token_response")))
+    exchange("host tokens: a line break", HOST, (DELIVERY, [provide(value="a\nb")], error("invalid_token_response")))
+
+
+# --- tables: what a CountTable does -------------------------------------------------------------
+
+tables = []
+
+
+def operation(name, start, op, expected):
+    if "code" in expected:
+        outcome = {"error": expected}
+    elif "format" in expected:
+        outcome = {"table": expected}
+    else:
+        outcome = expected
+    tables.append({"name": name, "given": start, **op, **outcome})
+
+
+def table_vectors():
+    rows = [(["a", "x"], (5, 1, 0)), (["a", "y"], (1, 1, 0)), (["b", "x"], (3, 0, 7)), (["c", ""], (0, 1, 2))]
+    dims = ["integration", "reason"]
+    base = table(dims, window(rows, reported=(9, 3, 9)), totals=(9, 3, 9), metric="event_delivery")
+
+    def same(rows, *, dims=dims, reported=(9, 3, 9), totals=(9, 3, 9), **more):
+        return table(dims, window(rows, reported=reported, **more), totals=totals, metric="event_delivery")
+
+    operation("group by the first", base, {"group_by": ["integration"]}, same([(["a"], (6, 2, 0)), (["b"], (3, 0, 7)), (["c"], (0, 1, 2))], dims=["integration"]))
+    operation("group by the second", base, {"group_by": ["reason"]}, same([([""], (0, 1, 2)), (["x"], (8, 1, 7)), (["y"], (1, 1, 0))], dims=["reason"]))
+    turned = [(["", "c"], (0, 1, 2)), (["x", "a"], (5, 1, 0)), (["x", "b"], (3, 0, 7)), (["y", "a"], (1, 1, 0))]
+    operation("group by both, turned", base, {"group_by": ["reason", "integration"]}, same(turned, dims=["reason", "integration"]))
+    operation("group by none", base, {"group_by": []}, same([([], (9, 3, 9))], dims=[]))
+    operation("group by another", base, {"group_by": ["write_key"]}, error("unknown_dimension", argument="group_by"))
+    operation("group by no dimension", base, {"group_by": ["integrations"]}, error("unknown_dimension", argument="group_by"))
+    operation("group by one twice", base, {"group_by": ["reason", "reason"]}, error("repeated_dimension", argument="group_by"))
+    operation("filter one value", base, {"filter": {"integration": ["a"]}}, same(rows[:2], reported=None, totals=(6, 2, 0)))
+    operation("filter two values", base, {"filter": {"integration": ["c", "b"]}}, same(rows[2:], reported=None, totals=(3, 1, 9)))
+    operation("filter both", base, {"filter": {"integration": ["a"], "reason": ["x", ""]}}, same(rows[:1], reported=None, totals=(5, 1, 0)))
+    operation("filter what is not there", base, {"filter": {"reason": ["z"]}}, same([], reported=None, totals=(0, 0, 0)))
+    operation("filter by no value", base, {"filter": {"reason": []}}, same([], reported=None, totals=(0, 0, 0)))
+    operation("filter another dimension", base, {"filter": {"write_key": ["k"]}}, error("unknown_dimension", argument="filter"))
+    for by, order in [("errors", [0, 1, 3]), ("success", [0, 2, 1]), ("filtered", [2, 3, 0])]:
+        operation(f"top 3 by {by}", base, {"top": {"n": 3, "by": by}}, {"rows": order})
+    operation("top 0", base, {"top": {"n": 0, "by": "errors"}}, {"rows": []})
+    operation("top of more than there are", base, {"top": {"n": 100, "by": "errors"}}, {"rows": [0, 1, 3, 2]})
+    operation("top by no count", base, {"top": {"n": 1, "by": "total"}}, error("invalid_argument", argument="by"))
+
+    def part(name, number, start=START, end=MID):
+        return window([([name], (number, 0, 0))], reported=(number, 0, 0), start=start, end=end)
+
+    def of(*windows, total, dims=("integration",), metric=None):
+        return table(list(dims), *windows, totals=(total, 0, 0), metric=metric)
+
+    first, second = of(part("a", 1), total=1), of(part("b", 2, MID, END), total=2)
+    merged = of(part("a", 1), part("b", 2, MID, END), total=3)
+    operation("merge with the next", first, {"merge": second}, merged)
+    operation("merge with the one before", second, {"merge": first}, merged)
+    operation("merge with itself", first, {"merge": first}, error("overlapping_coverage", argument="other"))
+    operation("merge over a part", merged, {"merge": first}, error("overlapping_coverage", argument="other"))
+    operation("replace a part", merged, {"merge": of(part("c", 9), total=9), "replace": True}, of(part("c", 9), part("b", 2, MID, END), total=11))
+    operation("replace everything", merged, {"merge": of(part("c", 9, START, END), total=9), "replace": True}, of(part("c", 9, START, END), total=9))
+    operation("replace half a window", of(part("c", 9, START, END), total=9), {"merge": first, "replace": True}, error("overlapping_coverage", argument="other"))
+    other = of(part("x", 1, MID, END), total=1, dims=["reason"])
+    operation("merge other dimensions", first, {"merge": other}, error("incompatible_tables", argument="other"))
+    delivery = of(part("a", 1, MID, END), total=1, metric="event_delivery")
+    operation("merge another metric", first, {"merge": delivery}, error("incompatible_tables", argument="other"))
+    most = 2**64 - 1
+    operation("merge past the largest", of(part("a", most), total=most), {"merge": of(part("a", 1, MID, END), total=1)}, error("sum_overflow"))
+    operation("reconciliation: balanced", base, {"reconciliation": None}, {"verdict": "balanced"})
+    off = table(["integration"], window([(["a"], (1, 2, 3))], reported=(0, most, 3)), totals=(1, 2, 3))
+    differences = {"success": "-1", "errors": str(most - 2), "filtered": "0"}
+    operation("reconciliation: off", off, {"reconciliation": None}, {"verdict": "unbalanced", "differences": differences})
+    operation("reconciliation: unavailable", same(rows, reported=None), {"reconciliation": None}, {"verdict": "unavailable"})
+    operation("coverage joins windows that meet", merged, {"coverage": None}, {"windows": [[START, END]]})
+    apart = of(part("a", 1), part("b", 2, END, "2026-01-01T00:45:00Z"), total=3)
+    operation("coverage shows a gap", apart, {"coverage": None}, {"windows": [[START, MID], [END, "2026-01-01T00:45:00Z"]]})
+
+    def load(name, change, path):
+        saved = json.loads(json.dumps(base))
+        change(saved)
+        operation(f"from JSON: {name}", saved, {"load": None}, error("invalid_table", path=path))
+
+    def assign(*keys, value):
+        def change(saved):
+            for key in keys[:-1]:
+                saved = saved[key]
+            saved[keys[-1]] = value
+
+        return change
+
+    load("another format", assign("format", value="tallyfold-table/2"), "$.format")
+    load("a changed count", assign("windows", 0, "rows", 0, "success", value="6"), "$.totals")
+    load("a changed total", assign("totals", "errors", value="4"), "$.totals")
+    load("a sign", assign("windows", 0, "rows", 0, "success", value="+5"), "$.windows[0].rows[0].success")
+    load("a repeated row", lambda saved: saved["windows"][0]["rows"].append(saved["windows"][0]["rows"][0]), "$.windows[0].rows[4]")
+    load("a value too few", assign("windows", 0, "rows", 1, "values", value=["a"]), "$.windows[0].rows[1]")
+    load("no windows", assign("windows", value=[]), "$.windows")
+    load("windows that overlap", lambda saved: saved["windows"].append(saved["windows"][0]), "$.windows[1].start")
+    load("a window without a zone", assign("windows", 0, "end", value="2026-01-01T00:15:00"), "$.windows[0]")
+    load("an unknown dimension", assign("dimensions", 0, value="user"), "$.dimensions")
+    load("an unknown metric", assign("metric", value="event_delivered"), "$.metric")
+
+
+def main():
+    response_vectors()
+    exchange_vectors()
+    table_vectors()
+    files = {"responses": responses, "exchanges": exchanges, "tables": tables}
+    stale = []
+    for name, cases in files.items():
+        names = [case["name"] for case in cases]
+        assert len(set(names)) == len(names), f"{name}: {sorted(n for n in names if names.count(n) > 1)}"
+        text = json.dumps({"count": len(cases), "cases": cases}, ensure_ascii=False, indent=1) + "\n"
+        path = HERE / f"{name}.json"
+        if "--check" in sys.argv:
+            stale += [path] if path.read_text(encoding="utf-8") != text else []
+        else:
+            path.write_text(text, encoding="utf-8")
+    if stale:
+        sys.exit(f"out of date: {', '.join(map(str, stale))}; run python3 tests/make_vectors.py")
+
+
+if __name__ == "__main__":
+    main()
