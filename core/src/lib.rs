@@ -17,7 +17,6 @@ mod fold;
 mod http;
 mod json;
 mod sandbox;
-
 mod secret;
 mod table;
 mod time;
@@ -31,7 +30,9 @@ pub use error::{Code, Error, Kind, Result};
 pub use fold::{Aggregator, AggregatorOptions, Tolerate};
 pub use http::Request;
 pub use json::Limits;
-pub use sandbox::{Sandbox, SandboxOptions, SandboxResponse};
+pub use sandbox::{
+    Fault, FaultEffect, Sandbox, SandboxEndpoint, SandboxOptions, SandboxResponse, SandboxStats,
+};
 pub use secret::Secret;
 pub use table::{CountTable, Counts, Dictionary, Notes, Reconciliation, Row};
 pub use time::{Now, Timestamp};

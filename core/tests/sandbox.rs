@@ -19,11 +19,18 @@ const DAY_S: u64 = 86_400;
 
 fn at(seconds: u64) -> Now {
     let ms = seconds * 1000;
-    Now { monotonic_ms: ms, unix_ms: 1_767_225_600_000 + i64::try_from(ms).unwrap() }
+    Now {
+        monotonic_ms: ms,
+        unix_ms: 1_767_225_600_000 + i64::try_from(ms).unwrap(),
+    }
 }
 
 fn sandbox(seed: Option<u64>) -> Sandbox {
-    Sandbox::new(SandboxOptions { seed, ..SandboxOptions::default() }).unwrap()
+    Sandbox::new(SandboxOptions {
+        seed,
+        ..SandboxOptions::default()
+    })
+    .unwrap()
 }
 
 fn token_body(path: &str) -> Value {
@@ -47,7 +54,13 @@ fn post(sandbox: &mut Sandbox, path: &str, token: &str, body: &Value, now: Now) 
 
 fn get(sandbox: &mut Sandbox, target: &str, token: &str, now: Now) -> SandboxResponse {
     let authorization = format!("Bearer {token}");
-    sandbox.handle("GET", target, &[("Authorization", &authorization)], b"", now)
+    sandbox.handle(
+        "GET",
+        target,
+        &[("Authorization", &authorization)],
+        b"",
+        now,
+    )
 }
 
 fn parsed(response: &SandboxResponse) -> Value {
@@ -55,10 +68,18 @@ fn parsed(response: &SandboxResponse) -> Value {
 }
 
 fn mint(sandbox: &mut Sandbox, path: &str, now: Now) -> String {
-    let response =
-        sandbox.handle("POST", path, &[JSON], token_body(path).to_string().as_bytes(), now);
+    let response = sandbox.handle(
+        "POST",
+        path,
+        &[JSON],
+        token_body(path).to_string().as_bytes(),
+        now,
+    );
     assert_eq!(response.status, 200);
-    parsed(&response)["access_token"].as_str().unwrap().to_owned()
+    parsed(&response)["access_token"]
+        .as_str()
+        .unwrap()
+        .to_owned()
 }
 
 fn question(start: &str, end: &str, dimensions: &[&str]) -> Value {
@@ -69,13 +90,21 @@ fn ask(sandbox: &mut Sandbox, path: &str, start: &str, end: &str, dimensions: &[
     let token = mint(sandbox, CONTROL, at(0));
     let body = question(start, end, dimensions);
     let response = post(sandbox, path, &token, &body, at(0));
-    assert_eq!(response.status, 200, "{}", String::from_utf8_lossy(&response.body));
+    assert_eq!(
+        response.status,
+        200,
+        "{}",
+        String::from_utf8_lossy(&response.body)
+    );
     parsed(&response)
 }
 
 fn count(digits: &Value) -> u64 {
     let text = digits.as_str().unwrap();
-    assert!(!text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit()), "{text:?}");
+    assert!(
+        !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit()),
+        "{text:?}"
+    );
     text.parse().unwrap()
 }
 
@@ -90,7 +119,11 @@ fn rows(result: &Value) -> Rows {
         for (sum, count) in sums.iter_mut().zip(counts) {
             *sum += count;
         }
-        assert!(rows.insert(entry["dimensions"].to_string(), counts).is_none(), "{entry} twice");
+        assert!(
+            rows.insert(entry["dimensions"].to_string(), counts)
+                .is_none(),
+            "{entry} twice"
+        );
     }
     let totals = ["totalDelivered", "totalErrors", "totalFiltered"];
     assert_eq!(sums, totals.map(|name| count(&result[name])));
@@ -120,11 +153,19 @@ fn tokens_have_the_documented_fields_and_are_checked() {
         for name in body.as_object().unwrap().keys() {
             let mut without = body.clone();
             without.as_object_mut().unwrap().remove(name);
-            assert_eq!(post(&mut sandbox, path, "", &without, at(0)).status, 400, "no {name}");
+            assert_eq!(
+                post(&mut sandbox, path, "", &without, at(0)).status,
+                400,
+                "no {name}"
+            );
             let mut wrong = body.clone();
             wrong[name] = json!("wrong");
             let status = if name == "grant_type" { 400 } else { 401 };
-            assert_eq!(post(&mut sandbox, path, "", &wrong, at(0)).status, status, "{name}");
+            assert_eq!(
+                post(&mut sandbox, path, "", &wrong, at(0)).status,
+                status,
+                "{name}"
+            );
         }
         let no_json = sandbox.handle("POST", path, &[JSON], b"{", at(0));
         assert_eq!(no_json.status, 400);
@@ -133,10 +174,16 @@ fn tokens_have_the_documented_fields_and_are_checked() {
     }
     let mut with_grant_type = token_body(CONTROL);
     with_grant_type["grant_type"] = json!("client_credentials");
-    assert_eq!(post(&mut sandbox, CONTROL, "", &with_grant_type, at(0)).status, 400);
+    assert_eq!(
+        post(&mut sandbox, CONTROL, "", &with_grant_type, at(0)).status,
+        400
+    );
     let mut other_api = token_body(CONTROL);
     other_api["audience"] = json!(SandboxOptions::DEMO_ORCHESTRATION_AUDIENCE);
-    assert_eq!(post(&mut sandbox, CONTROL, "", &other_api, at(0)).status, 401);
+    assert_eq!(
+        post(&mut sandbox, CONTROL, "", &other_api, at(0)).status,
+        401
+    );
 }
 
 #[test]
@@ -159,10 +206,16 @@ fn a_token_opens_one_api_for_24_hours() {
     let bare = sandbox.handle("GET", AUDIT_LOGS, &[], b"", at(11));
     assert_eq!(bare.status, 401);
 
-    let mut other = SandboxOptions { client_id: "other".to_owned(), ..SandboxOptions::default() };
+    let mut other = SandboxOptions {
+        client_id: "other".to_owned(),
+        ..SandboxOptions::default()
+    };
     other.token_lifetime_s = 1;
     let mut other = Sandbox::new(other).unwrap();
-    assert_eq!(post(&mut other, DELIVERY, &control, &body, at(11)).status, 401);
+    assert_eq!(
+        post(&mut other, DELIVERY, &control, &body, at(11)).status,
+        401
+    );
 }
 
 #[test]
@@ -182,7 +235,9 @@ fn records_count_from_the_start_and_not_at_the_end() {
     // Out of order, and finer than a millisecond.
     for (second, weight) in [("02", 100), ("01.9999", 10), ("01", 1)] {
         let timestamp = format!("2026-01-01T00:00:{second}Z");
-        sandbox.record(&timestamp, "success", "e", "w", "i", "", weight).unwrap();
+        sandbox
+            .record(&timestamp, "success", "e", "w", "i", "", weight)
+            .unwrap();
     }
     let cases = [
         ("01", "02", 11),
@@ -192,13 +247,22 @@ fn records_count_from_the_start_and_not_at_the_end() {
         ("00", "09", 111),
     ];
     for (start, end, expected) in cases {
-        let (start, end) =
-            (format!("2026-01-01T00:00:{start}Z"), format!("2026-01-01T00:00:{end}Z"));
+        let (start, end) = (
+            format!("2026-01-01T00:00:{start}Z"),
+            format!("2026-01-01T00:00:{end}Z"),
+        );
         let result = ask(&mut sandbox, DELIVERY, &start, &end, &["event_name"]);
-        assert_eq!(count(&result["totalDelivered"]), expected, "[{start}, {end})");
+        assert_eq!(
+            count(&result["totalDelivered"]),
+            expected,
+            "[{start}, {end})"
+        );
         assert_eq!(
             (&result["start"], &result["end"]),
-            (&json!(start.replace("01.0001", "01.000100")), &json!(end.replace("02.5", "02.500")))
+            (
+                &json!(start.replace("01.0001", "01.000100")),
+                &json!(end.replace("02.5", "02.500"))
+            )
         );
         rows(&result);
     }
@@ -208,13 +272,29 @@ fn records_count_from_the_start_and_not_at_the_end() {
 fn entries_hold_the_requested_dimensions_in_order_of_appearance() {
     let mut sandbox = sandbox(None);
     let mut record = |outcome, event, key, reason, count| {
-        sandbox.record("2026-01-01T00:00:00Z", outcome, event, key, "CRM", reason, count).unwrap();
+        sandbox
+            .record(
+                "2026-01-01T00:00:00Z",
+                outcome,
+                event,
+                key,
+                "CRM",
+                reason,
+                count,
+            )
+            .unwrap();
     };
     record("success", "Z \"é\"", "w1", "", 2);
     record("filtered", "Z \"é\"", "w1", "playbook filter", 3);
     record("errors", "A", "w2", "", u64::MAX);
     let window = ("2026-01-01T00:00:00Z", "2026-01-01T00:00:01Z");
-    let result = ask(&mut sandbox, DELIVERY, window.0, window.1, &["reason", "event_name"]);
+    let result = ask(
+        &mut sandbox,
+        DELIVERY,
+        window.0,
+        window.1,
+        &["reason", "event_name"],
+    );
     let expected = json!({
         "start": window.0, "end": window.1,
         "totalDelivered": "2", "totalErrors": "18446744073709551615", "totalFiltered": "3",
@@ -231,10 +311,15 @@ fn entries_hold_the_requested_dimensions_in_order_of_appearance() {
     let ingested = ask(&mut sandbox, INGESTION, window.0, window.1, &["event_name"]);
     assert_eq!(rows(&ingested)[r#"{"event_name":"Z \"é\""}"#], [2, 0, 3]);
 
-    sandbox.record(window.0, "errors", "B", "w2", "CRM", "", 1).unwrap();
+    sandbox
+        .record(window.0, "errors", "B", "w2", "CRM", "", 1)
+        .unwrap();
     let token = mint(&mut sandbox, CONTROL, at(0));
     let body = question(window.0, window.1, &["event_name"]);
-    assert_eq!(post(&mut sandbox, DELIVERY, &token, &body, at(0)).status, 500);
+    assert_eq!(
+        post(&mut sandbox, DELIVERY, &token, &body, at(0)).status,
+        500
+    );
 }
 
 #[test]
@@ -251,8 +336,14 @@ fn wrong_questions_are_refused() {
     };
     assert_eq!(status(DELIVERY, &question(start, end, &["reason"])), 200);
     assert_eq!(status(INGESTION, &question(start, end, &["reason"])), 400);
-    assert_eq!(status(INGESTION, &question(start, end, &["write_key", "reason"])), 400);
-    assert_eq!(status(INGESTION, &question(start, end, &["write_key"])), 200);
+    assert_eq!(
+        status(INGESTION, &question(start, end, &["write_key", "reason"])),
+        400
+    );
+    assert_eq!(
+        status(INGESTION, &question(start, end, &["write_key"])),
+        200
+    );
     for body in [
         question(start, end, &[]),
         question(start, end, &["cluster"]),
@@ -267,11 +358,23 @@ fn wrong_questions_are_refused() {
     ] {
         assert_eq!(status(DELIVERY, &body), 400, "{body}");
     }
-    assert_eq!(sandbox.handle("POST", "/v1/analytics", &[], b"", at(0)).status, 404);
+    assert_eq!(
+        sandbox
+            .handle("POST", "/v1/analytics", &[], b"", at(0))
+            .status,
+        404
+    );
     let wrong_method = sandbox.handle("GET", DELIVERY, &[], b"", at(0));
     assert_eq!(wrong_method.status, 405);
-    assert!(wrong_method.headers.contains(&("allow".to_owned(), "POST".to_owned())));
-    assert_eq!(sandbox.handle("POST", AUDIT_LOGS, &[], b"", at(0)).status, 405);
+    assert!(
+        wrong_method
+            .headers
+            .contains(&("allow".to_owned(), "POST".to_owned()))
+    );
+    assert_eq!(
+        sandbox.handle("POST", AUDIT_LOGS, &[], b"", at(0)).status,
+        405
+    );
 }
 
 #[test]
@@ -288,12 +391,27 @@ fn audit_logs_come_in_pages() {
     }
     ids.dedup();
     assert_eq!(ids.len(), 57);
-    assert_eq!(parsed(&get(&mut sandbox, AUDIT_LOGS, &token, at(0)))["perPage"], json!(20));
+    assert_eq!(
+        parsed(&get(&mut sandbox, AUDIT_LOGS, &token, at(0)))["perPage"],
+        json!(20)
+    );
     let huge = format!("{AUDIT_LOGS}?page={0}&perPage={0}", u64::MAX);
     assert_eq!(get(&mut sandbox, &huge, &token, at(0)).status, 200);
-    for query in ["page=0", "perPage=0", "page=-1", "page=", "page=+1", "page=1&page=2", "size=3"] {
+    for query in [
+        "page=0",
+        "perPage=0",
+        "page=-1",
+        "page=",
+        "page=+1",
+        "page=1&page=2",
+        "size=3",
+    ] {
         let target = format!("{AUDIT_LOGS}?{query}");
-        assert_eq!(get(&mut sandbox, &target, &token, at(0)).status, 400, "{query}");
+        assert_eq!(
+            get(&mut sandbox, &target, &token, at(0)).status,
+            400,
+            "{query}"
+        );
     }
 }
 
@@ -301,7 +419,14 @@ fn audit_logs_come_in_pages() {
 fn traffic(seed: u64, start: &str, end: &str) -> Vec<u8> {
     let mut sandbox = sandbox(Some(seed));
     let token = mint(&mut sandbox, CONTROL, at(0));
-    post(&mut sandbox, DELIVERY, &token, &question(start, end, &ALL), at(0)).body
+    post(
+        &mut sandbox,
+        DELIVERY,
+        &token,
+        &question(start, end, &ALL),
+        at(0),
+    )
+    .body
 }
 
 fn day_of_traffic(seed: u64) -> Vec<u8> {
@@ -321,7 +446,10 @@ fn a_seed_gives_the_same_bytes_on_every_platform() {
     assert_ne!(day, day_of_traffic(8));
     let cut = traffic(7, "2026-01-14T09:59:59.123Z", "2026-01-14T10:07:41Z");
     assert_eq!((cut.len(), fnv1a(&cut)), (335_629, 773_682_653_768_252_321));
-    assert_eq!((day.len(), fnv1a(&day)), (682_685, 4_931_530_843_113_590_421));
+    assert_eq!(
+        (day.len(), fnv1a(&day)),
+        (682_685, 4_931_530_843_113_590_421)
+    );
 }
 
 #[test]
@@ -340,10 +468,15 @@ fn traffic_is_believable() {
     }
     let mut values = |dimension: &str| {
         let (start, end) = ("2026-01-14T00:00:00Z", "2026-01-15T00:00:00Z");
-        rows(&ask(&mut sandbox, DELIVERY, start, end, &[dimension])).into_keys().collect::<Vec<_>>()
+        rows(&ask(&mut sandbox, DELIVERY, start, end, &[dimension]))
+            .into_keys()
+            .collect::<Vec<_>>()
     };
     let sizes = ALL.map(|dimension| values(dimension).len());
-    assert!(sizes[0] > 150 && sizes[1] == 40 && sizes[2] == 30 && sizes[3] == 7, "{sizes:?}");
+    assert!(
+        sizes[0] > 150 && sizes[1] == 40 && sizes[2] == 30 && sizes[3] == 7,
+        "{sizes:?}"
+    );
 
     let mut delivered = |start: &str, end: &str| {
         count(&ask(&mut sandbox, DELIVERY, start, end, &["reason"])["totalDelivered"])
@@ -353,7 +486,10 @@ fn traffic_is_believable() {
     assert!(noon > 3 * night, "{noon} at noon, {night} at night");
     let saturday = delivered("2026-01-17T00:00:00Z", "2026-01-18T00:00:00Z");
     let friday = delivered("2026-01-16T00:00:00Z", "2026-01-17T00:00:00Z");
-    assert!(saturday * 5 < friday * 4, "{saturday} on Saturday, {friday} on Friday");
+    assert!(
+        saturday * 5 < friday * 4,
+        "{saturday} on Saturday, {friday} on Friday"
+    );
     assert!(delivered("1969-12-31T23:59:00Z", "1970-01-01T00:01:00Z") > 0);
 }
 
@@ -362,10 +498,19 @@ fn some_integration_has_an_outage_of_40_minutes() {
     let mut sandbox = sandbox(Some(7));
     let mut failing = std::collections::BTreeMap::<String, u32>::new();
     for minute in (0..3 * 1440).step_by(5) {
-        let text =
-            |minute: i64| tallyfold::Timestamp::from_unix_ms(minute * 60_000).unwrap().to_string();
+        let text = |minute: i64| {
+            tallyfold::Timestamp::from_unix_ms(minute * 60_000)
+                .unwrap()
+                .to_string()
+        };
         let first = 1_768_348_800 / 60 + minute;
-        let result = ask(&mut sandbox, DELIVERY, &text(first), &text(first + 5), &["integration"]);
+        let result = ask(
+            &mut sandbox,
+            DELIVERY,
+            &text(first),
+            &text(first + 5),
+            &["integration"],
+        );
         for (integration, [success, errors, _]) in rows(&result) {
             if errors > 3 * success && errors > 20 {
                 *failing.entry(integration).or_default() += 1;
@@ -382,18 +527,26 @@ fn counts_of_adjacent_windows_add_up() {
     let instant = |ms: i64| tallyfold::Timestamp::from_unix_ms(ms).unwrap().to_string();
     let mut state = 1_u64;
     let mut random = |below: u64| {
-        state =
-            state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        state = state
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
         (state >> 33) % below
     };
     for around in [1_767_960_000_000, 0, 4_102_444_800_000] {
         let start = around - 3_600_000 + i64::try_from(random(900_000)).unwrap();
         let end = start + 1_800_000 + i64::try_from(random(900_000)).unwrap();
-        let whole = rows(&ask(&mut sandbox, DELIVERY, &instant(start), &instant(end), &ALL));
+        let whole = rows(&ask(
+            &mut sandbox,
+            DELIVERY,
+            &instant(start),
+            &instant(end),
+            &ALL,
+        ));
         assert!(whole.len() > 500);
         let length = u64::try_from(end - start).unwrap();
-        let mut cuts: Vec<i64> =
-            (0..12).map(|_| start + i64::try_from(random(length)).unwrap()).collect();
+        let mut cuts: Vec<i64> = (0..12)
+            .map(|_| start + i64::try_from(random(length)).unwrap())
+            .collect();
         // A slot's own edge, a window of one millisecond, and both ends.
         let edge = (start / 300_000 + 2) * 300_000;
         cuts.extend([start, end, edge, edge + 1]);
@@ -401,7 +554,13 @@ fn counts_of_adjacent_windows_add_up() {
         cuts.dedup();
         let mut sums = Rows::new();
         for pair in cuts.windows(2) {
-            let part = ask(&mut sandbox, DELIVERY, &instant(pair[0]), &instant(pair[1]), &ALL);
+            let part = ask(
+                &mut sandbox,
+                DELIVERY,
+                &instant(pair[0]),
+                &instant(pair[1]),
+                &ALL,
+            );
             add(&mut sums, rows(&part));
         }
         assert_eq!(sums, whole);
@@ -413,7 +572,13 @@ fn the_last_millisecond_of_five_minutes_belongs_to_them() {
     let mut sandbox = sandbox(Some(3));
     let mut delivered = |start: i64, end: i64| {
         let instant = |ms| tallyfold::Timestamp::from_unix_ms(ms).unwrap().to_string();
-        let result = ask(&mut sandbox, DELIVERY, &instant(start), &instant(end), &["reason"]);
+        let result = ask(
+            &mut sandbox,
+            DELIVERY,
+            &instant(start),
+            &instant(end),
+            &["reason"],
+        );
         count(&result["totalDelivered"])
     };
     let mut filled = 0;
@@ -459,20 +624,38 @@ fn every_grouping_sums_up_to_the_same_totals() {
         ["totalDelivered", "totalErrors", "totalFiltered"].map(|name| count(&result[name]))
     };
     let expected = totals(&ask(&mut sandbox, DELIVERY, start, end, &ALL));
-    for dimensions in [&["reason"][..], &["write_key"], &["integration", "event_name"]] {
-        assert_eq!(totals(&ask(&mut sandbox, DELIVERY, start, end, dimensions)), expected);
+    for dimensions in [
+        &["reason"][..],
+        &["write_key"],
+        &["integration", "event_name"],
+    ] {
+        assert_eq!(
+            totals(&ask(&mut sandbox, DELIVERY, start, end, dimensions)),
+            expected
+        );
     }
-    assert_eq!(totals(&ask(&mut sandbox, INGESTION, start, end, &["write_key"])), expected);
+    assert_eq!(
+        totals(&ask(&mut sandbox, INGESTION, start, end, &["write_key"])),
+        expected
+    );
 }
 
 /// The responses to so many equal delivery requests after a fault was injected.
 fn after(fault: &Value, requests: usize) -> Vec<SandboxResponse> {
     let mut sandbox = sandbox(None);
-    sandbox.record("2026-01-01T00:00:00Z", "success", "e", "w", "i", "", 5).unwrap();
+    sandbox
+        .record("2026-01-01T00:00:00Z", "success", "e", "w", "i", "", 5)
+        .unwrap();
     let token = mint(&mut sandbox, CONTROL, at(0));
     sandbox.inject_json(&fault.to_string()).unwrap();
-    let body = question("2026-01-01T00:00:00Z", "2026-01-01T00:05:00Z", &["event_name"]);
-    (0..requests).map(|_| post(&mut sandbox, DELIVERY, &token, &body, at(0))).collect()
+    let body = question(
+        "2026-01-01T00:00:00Z",
+        "2026-01-01T00:05:00Z",
+        &["event_name"],
+    );
+    (0..requests)
+        .map(|_| post(&mut sandbox, DELIVERY, &token, &body, at(0)))
+        .collect()
 }
 
 #[test]
@@ -489,16 +672,41 @@ fn faults_happen_once_and_then_no_more() {
     assert_eq!(hit(json!({ "kind": "status", "status": 503 })).status, 503);
     let moved = hit(json!({ "kind": "status", "status": 302, "every": null }));
     assert!(moved.headers.iter().any(|(name, _)| name == "location"));
-    assert!(hit(json!({ "kind": "status", "status": 204 })).body.is_empty());
+    assert!(
+        hit(json!({ "kind": "status", "status": 204 }))
+            .body
+            .is_empty()
+    );
     let delayed = hit(json!({ "kind": "delay", "milliseconds": 200 }));
-    assert_eq!(delayed, SandboxResponse { delay_ms: 200, ..good.clone() });
+    assert_eq!(
+        delayed,
+        SandboxResponse {
+            delay_ms: 200,
+            ..good.clone()
+        }
+    );
     let cut = hit(json!({ "kind": "truncate", "bytes": 100, "endpoint": "event_delivery" }));
-    assert_eq!(cut, SandboxResponse { cut_at: Some(100), ..good.clone() });
-    assert_eq!(hit(json!({ "kind": "truncate", "bytes": 9999 })).cut_at, None);
+    assert_eq!(
+        cut,
+        SandboxResponse {
+            cut_at: Some(100),
+            ..good.clone()
+        }
+    );
+    assert_eq!(
+        hit(json!({ "kind": "truncate", "bytes": 9999 })).cut_at,
+        None
+    );
     let html = hit(json!({ "kind": "content_type", "content_type": "text/html" }));
-    assert_eq!(html.headers, [("content-type".to_owned(), "text/html".to_owned())]);
+    assert_eq!(
+        html.headers,
+        [("content-type".to_owned(), "text/html".to_owned())]
+    );
     assert_eq!(html.body, good.body);
-    assert_eq!(hit(json!({ "kind": "body", "body": "<html>" })).body, b"<html>");
+    assert_eq!(
+        hit(json!({ "kind": "body", "body": "<html>" })).body,
+        b"<html>"
+    );
     assert_eq!(hit(json!({ "kind": "revoke_token" })).status, 401);
     let wrong = parsed(&hit(json!({ "kind": "wrong_total", "amount": 7 })));
     assert_eq!(wrong["totalDelivered"], json!("12"));
@@ -520,14 +728,20 @@ fn faults_repeat_combine_and_wait_for_their_endpoint() {
     };
     sandbox.inject(status(503)).unwrap();
     sandbox.inject(status(429)).unwrap();
-    sandbox.inject_json(r#"{"kind": "body", "body": "sorry", "endpoint": "audit_logs"}"#).unwrap();
+    sandbox
+        .inject_json(r#"{"kind": "body", "body": "sorry", "endpoint": "audit_logs"}"#)
+        .unwrap();
     // None of them is for a token endpoint, and `revoke_token` makes no sense there.
     sandbox.inject_json(r#"{"kind": "revoke_token"}"#).unwrap();
     let token = mint(&mut sandbox, ORCHESTRATION, at(0));
     let first = get(&mut sandbox, AUDIT_LOGS, &token, at(0));
     assert_eq!((first.status, first.body.as_slice()), (503, &b"sorry"[..]));
     assert_eq!(get(&mut sandbox, AUDIT_LOGS, &token, at(0)).status, 429);
-    assert_eq!(get(&mut sandbox, AUDIT_LOGS, &token, at(0)).status, 401, "revoked at the first");
+    assert_eq!(
+        get(&mut sandbox, AUDIT_LOGS, &token, at(0)).status,
+        401,
+        "revoked at the first"
+    );
 }
 
 #[test]
@@ -563,9 +777,15 @@ fn options_and_records_are_checked() {
     type Change = fn(&mut SandboxOptions);
     let broken: [(&str, Change); 6] = [
         ("client_id", |options| options.client_id.clear()),
-        ("client_secret", |options| options.client_secret = String::new().into()),
-        ("control_audience", |options| options.control_audience.clear()),
-        ("orchestration_audience", |options| options.orchestration_audience.clear()),
+        ("client_secret", |options| {
+            options.client_secret = String::new().into()
+        }),
+        ("control_audience", |options| {
+            options.control_audience.clear()
+        }),
+        ("orchestration_audience", |options| {
+            options.orchestration_audience.clear()
+        }),
         ("orchestration_audience", |options| {
             options.orchestration_audience = options.control_audience.clone();
         }),
@@ -575,11 +795,16 @@ fn options_and_records_are_checked() {
         let mut options = SandboxOptions::default();
         change(&mut options);
         let error = Sandbox::new(options).unwrap_err();
-        assert_eq!((error.code(), error.argument_name()), (Code::InvalidArgument, Some(argument)));
+        assert_eq!(
+            (error.code(), error.argument_name()),
+            (Code::InvalidArgument, Some(argument))
+        );
     }
     let mut sandbox = sandbox(None);
     let mut refusal = |timestamp, outcome| {
-        let error = sandbox.record(timestamp, outcome, "e", "w", "i", "", 1).unwrap_err();
+        let error = sandbox
+            .record(timestamp, outcome, "e", "w", "i", "", 1)
+            .unwrap_err();
         (error.code(), error.argument_name())
     };
     let expected = (Code::InvalidTimestamp, Some("timestamp"));
@@ -595,7 +820,11 @@ fn requests_are_counted_by_endpoint() {
     get(&mut sandbox, AUDIT_LOGS, "", at(0));
     get(&mut sandbox, AUDIT_LOGS, "", at(0));
     get(&mut sandbox, "/nowhere", "", at(0));
-    let expected = SandboxStats { control_token: 1, audit_logs: 2, ..SandboxStats::default() };
+    let expected = SandboxStats {
+        control_token: 1,
+        audit_logs: 2,
+        ..SandboxStats::default()
+    };
     assert_eq!(sandbox.stats(), expected);
 }
 
@@ -609,8 +838,14 @@ fn debug_prints_neither_secret_nor_token() {
     let mut body = token_body(CONTROL);
     body["client_secret"] = json!("canary-in-the-mine");
     let response = post(&mut sandbox, CONTROL, "", &body, at(0));
-    let token = parsed(&response)["access_token"].as_str().unwrap().to_owned();
+    let token = parsed(&response)["access_token"]
+        .as_str()
+        .unwrap()
+        .to_owned();
     let printed = format!("{options:?} {sandbox:?} {response:?}");
-    assert!(!printed.contains("canary") && !token.contains("canary"), "{printed}");
+    assert!(
+        !printed.contains("canary") && !token.contains("canary"),
+        "{printed}"
+    );
     assert!(!printed.contains(&token), "{printed}");
 }

@@ -50,7 +50,11 @@ pub(super) fn answer(
                 success: success.to_string(),
                 errors: errors.to_string(),
                 filtered: filtered.to_string(),
-                dimensions: Labels { names: &events.names, dimensions: &dimensions, values },
+                dimensions: Labels {
+                    names: &events.names,
+                    dimensions: &dimensions,
+                    values,
+                },
             })
             .collect(),
     };
@@ -60,8 +64,12 @@ pub(super) fn answer(
 type Refusal = (&'static str, &'static str);
 
 fn parse(metric: Metric, body: &[u8]) -> Result<(Timestamp, Timestamp, Dimensions), Refusal> {
-    let question: Question = serde_json::from_slice(body)
-        .map_err(|_| ("invalid_request", "want a JSON object of start, end and dimensions"))?;
+    let question: Question = serde_json::from_slice(body).map_err(|_| {
+        (
+            "invalid_request",
+            "want a JSON object of start, end and dimensions",
+        )
+    })?;
     let instant = |text: &str| {
         let message = "start and end are UTC ISO 8601 and end in Z";
         Timestamp::parse(text).map_err(|_| ("invalid_timestamp", message))
@@ -74,7 +82,10 @@ fn parse(metric: Metric, body: &[u8]) -> Result<(Timestamp, Timestamp, Dimension
     let dimensions =
         Dimensions::requested(&question.dimensions).map_err(|_| ("invalid_dimensions", message))?;
     if !dimensions.iter().all(|dimension| metric.has(dimension)) {
-        return Err(("invalid_dimensions", "reason is available for event delivery only"));
+        return Err((
+            "invalid_dimensions",
+            "reason is available for event delivery only",
+        ));
     }
     Ok((start, end, dimensions))
 }
@@ -102,7 +113,10 @@ fn count(
             groups.push((key, Tally::default()));
             groups.len() - 1
         });
-        for sum in [&mut groups[place].1[outcome as usize], &mut total[outcome as usize]] {
+        for sum in [
+            &mut groups[place].1[outcome as usize],
+            &mut total[outcome as usize],
+        ] {
             *sum = sum.checked_add(count)?;
         }
         Some(())
@@ -141,7 +155,10 @@ struct Labels<'a> {
 impl Serialize for Labels<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_map(self.dimensions.iter().map(|dimension| {
-            (dimension.as_str(), self.names.text(self.values[dimension as usize]))
+            (
+                dimension.as_str(),
+                self.names.text(self.values[dimension as usize]),
+            )
         }))
     }
 }

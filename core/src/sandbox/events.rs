@@ -70,7 +70,12 @@ impl Events {
     pub(super) fn new(seed: Option<u64>) -> Self {
         let mut names = Names::default();
         let traffic = seed.map(|seed| Traffic::new(seed, &mut names));
-        Self { names, traffic, records: Vec::new(), in_order: true }
+        Self {
+            names,
+            traffic,
+            records: Vec::new(),
+            in_order: true,
+        }
     }
 
     pub(super) fn recorded(&self) -> usize {
@@ -85,8 +90,16 @@ impl Events {
         count: u64,
     ) {
         let values = values.map(|text| self.names.id(text));
-        self.in_order &= self.records.last().is_none_or(|last| last.timestamp <= timestamp);
-        self.records.push(Record { timestamp, outcome, values, count });
+        self.in_order &= self
+            .records
+            .last()
+            .is_none_or(|last| last.timestamp <= timestamp);
+        self.records.push(Record {
+            timestamp,
+            outcome,
+            values,
+            count,
+        });
     }
 
     /// Puts the records in order of time, which `each_within` relies on.
@@ -107,7 +120,9 @@ impl Events {
         if let Some(traffic) = &self.traffic {
             traffic.each_within(millisecond_from(start)..millisecond_from(end), &mut visit)?;
         }
-        let first = self.records.partition_point(|record| record.timestamp < start);
+        let first = self
+            .records
+            .partition_point(|record| record.timestamp < start);
         self.records[first..]
             .iter()
             .take_while(|record| record.timestamp < end)
@@ -118,5 +133,9 @@ impl Events {
 /// The first whole millisecond that is not before the instant.
 fn millisecond_from(instant: Timestamp) -> i64 {
     let floor = instant.unix_ms();
-    if Timestamp::from_unix_ms(floor) == Some(instant) { floor } else { floor + 1 }
+    if Timestamp::from_unix_ms(floor) == Some(instant) {
+        floor
+    } else {
+        floor + 1
+    }
 }

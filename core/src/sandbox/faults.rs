@@ -71,9 +71,14 @@ impl Fault {
     pub fn from_json(text: &str) -> Result<Self> {
         let mut fields: Map<String, Value> = from_value(text.parse())?;
         fields.retain(|_, value| !value.is_null());
-        let name: Option<String> =
-            fields.remove("endpoint").map(|v| from_value(Ok(v))).transpose()?;
-        let every = fields.remove("every").map(|value| from_value(Ok(value))).transpose()?;
+        let name: Option<String> = fields
+            .remove("endpoint")
+            .map(|v| from_value(Ok(v)))
+            .transpose()?;
+        let every = fields
+            .remove("every")
+            .map(|value| from_value(Ok(value)))
+            .transpose()?;
         let endpoint = match name {
             None => None,
             Some(name) => Some(SandboxEndpoint::from_name(&name).ok_or_else(|| {
@@ -81,7 +86,11 @@ impl Fault {
                 refusal(format!("want an endpoint of {names}, or none for all"))
             })?),
         };
-        let fault = Self { effect: from_value(Ok(Value::Object(fields)))?, endpoint, every };
+        let fault = Self {
+            effect: from_value(Ok(Value::Object(fields)))?,
+            endpoint,
+            every,
+        };
         fault.check()?;
         Ok(fault)
     }
@@ -114,7 +123,9 @@ impl FaultEffect {
 }
 
 fn from_value<T: for<'de> Deserialize<'de>>(value: serde_json::Result<Value>) -> Result<T> {
-    value.and_then(T::deserialize).map_err(|error| refusal(format!("not a fault: {error}")))
+    value
+        .and_then(T::deserialize)
+        .map_err(|error| refusal(format!("not a fault: {error}")))
 }
 
 fn refusal(message: String) -> Error {
@@ -163,7 +174,10 @@ pub(super) struct Due(Vec<FaultEffect>);
 impl Due {
     /// Whether the request had no fault of this kind yet.
     fn take(&mut self, effect: &FaultEffect) -> bool {
-        let free = self.0.iter().all(|other| discriminant(other) != discriminant(effect));
+        let free = self
+            .0
+            .iter()
+            .all(|other| discriminant(other) != discriminant(effect));
         if free {
             self.0.push(effect.clone());
         }

@@ -92,11 +92,19 @@ impl SandboxOptions {
         }
         if self.control_audience == self.orchestration_audience {
             let message = "want another one than control_audience: a token has a single audience";
-            return Err(Error::argument("orchestration_audience", Code::InvalidArgument, message));
+            return Err(Error::argument(
+                "orchestration_audience",
+                Code::InvalidArgument,
+                message,
+            ));
         }
         if self.token_lifetime_s == 0 {
             let message = "want a number of seconds from 1";
-            return Err(Error::argument("token_lifetime", Code::InvalidArgument, message));
+            return Err(Error::argument(
+                "token_lifetime",
+                Code::InvalidArgument,
+                message,
+            ));
         }
         Ok(())
     }
@@ -182,7 +190,12 @@ impl Sandbox {
             let message = "want success, errors or filtered";
             Error::argument("outcome", Code::InvalidArgument, message)
         })?;
-        self.events.record(timestamp, outcome, [event_name, write_key, integration, reason], count);
+        self.events.record(
+            timestamp,
+            outcome,
+            [event_name, write_key, integration, reason],
+            count,
+        );
         Ok(())
     }
 
@@ -234,7 +247,11 @@ impl Sandbox {
         }
         if has_body && !says_json(headers) {
             let message = "want content-type: application/json";
-            return Some(SandboxResponse::refusal(415, "unsupported_media_type", message));
+            return Some(SandboxResponse::refusal(
+                415,
+                "unsupported_media_type",
+                message,
+            ));
         }
         None
     }
@@ -282,7 +299,10 @@ impl fmt::Debug for Sandbox {
 }
 
 fn header<'a>(headers: &[(&str, &'a str)], name: &str) -> Option<&'a str> {
-    headers.iter().find(|(known, _)| known.eq_ignore_ascii_case(name)).map(|(_, value)| *value)
+    headers
+        .iter()
+        .find(|(known, _)| known.eq_ignore_ascii_case(name))
+        .map(|(_, value)| *value)
 }
 
 fn says_json(headers: &[(&str, &str)]) -> bool {

@@ -57,12 +57,16 @@ impl SandboxEndpoint {
 
     /// The endpoint of that exact name.
     pub(super) fn from_name(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|endpoint| endpoint.as_str() == name)
+        Self::ALL
+            .into_iter()
+            .find(|endpoint| endpoint.as_str() == name)
     }
 
     /// The endpoint of that exact path.
     pub(super) fn at(path: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|endpoint| endpoint.route().1 == path)
+        Self::ALL
+            .into_iter()
+            .find(|endpoint| endpoint.route().1 == path)
     }
 
     /// The only method that the endpoint answers, its path, and what it does.
@@ -70,12 +74,16 @@ impl SandboxEndpoint {
         match self {
             Self::ControlToken => ("POST", "/v1.1/oauth/token", Task::Mint(Api::Control)),
             Self::OrchestrationToken => ("POST", "/oauth/token", Task::Mint(Api::Orchestration)),
-            Self::EventDelivery => {
-                ("POST", "/v1.1/analytics/event_delivery", Task::Count(Metric::EventDelivery))
-            }
-            Self::EventIngestion => {
-                ("POST", "/v1.1/analytics/event_ingestion", Task::Count(Metric::EventIngestion))
-            }
+            Self::EventDelivery => (
+                "POST",
+                "/v1.1/analytics/event_delivery",
+                Task::Count(Metric::EventDelivery),
+            ),
+            Self::EventIngestion => (
+                "POST",
+                "/v1.1/analytics/event_ingestion",
+                Task::Count(Metric::EventIngestion),
+            ),
             Self::AuditLogs => ("GET", "/api/v1/audit-logs", Task::ListAuditLogs),
         }
     }

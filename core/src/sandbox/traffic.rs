@@ -108,7 +108,13 @@ impl Traffic {
             }
         });
         let combinations = combinations(seed, names);
-        Self { combinations, reasons, no_reason, error_rates, outages }
+        Self {
+            combinations,
+            reasons,
+            no_reason,
+            error_rates,
+            outages,
+        }
     }
 
     /// Shows how many events of which kind there are in a range of milliseconds.
@@ -145,8 +151,11 @@ impl Traffic {
         let whole = range.start <= slot.start_ms && slot.start_ms + SLOT_MS <= range.end;
         for (combination, sums) in self.combinations.iter().zip(sums) {
             let cell = combination.cell(&slot);
-            let (errors, filtered, success) =
-                if whole { cell.counts() } else { cell.counts_within(slot.start_ms, range) };
+            let (errors, filtered, success) = if whole {
+                cell.counts()
+            } else {
+                cell.counts_within(slot.start_ms, range)
+            };
             sums.success += success;
             sums.errors += errors;
             sums.filtered[cell.reason] += filtered;
@@ -154,14 +163,24 @@ impl Traffic {
     }
 
     fn slot(&self, index: i64) -> Slot {
-        let (day, of_day) = (index.div_euclid(SLOTS_PER_DAY), index.rem_euclid(SLOTS_PER_DAY));
-        let (hour, step) = ((of_day / SLOTS_PER_HOUR) as usize, (of_day % SLOTS_PER_HOUR) as u64);
+        let (day, of_day) = (
+            index.div_euclid(SLOTS_PER_DAY),
+            index.rem_euclid(SLOTS_PER_DAY),
+        );
+        let (hour, step) = (
+            (of_day / SLOTS_PER_HOUR) as usize,
+            (of_day % SLOTS_PER_HOUR) as u64,
+        );
         let rest = SLOTS_PER_HOUR as u64 - step;
         let of_hour = (HOURS[hour] * rest + HOURS[(hour + 1) % 24] * step) / SLOTS_PER_HOUR as u64;
         // The epoch was a Thursday.
         let weekday = (day + 3).rem_euclid(7) as usize;
         let mut error_rates = self.error_rates;
-        for outage in self.outages.iter().filter(|outage| outage.covers(day, of_day)) {
+        for outage in self
+            .outages
+            .iter()
+            .filter(|outage| outage.covers(day, of_day))
+        {
             error_rates[outage.integration] = OUTAGE_ERRORS;
         }
         Slot {
@@ -201,7 +220,12 @@ fn combinations(seed: u64, names: &mut Names) -> Vec<Combination> {
                 names.id(INTEGRATIONS[integration as usize]),
             ];
             let rank = combinations.len() as u64;
-            combinations.push(Combination::new(mix(hash), values, integration as usize, rank));
+            combinations.push(Combination::new(
+                mix(hash),
+                values,
+                integration as usize,
+                rank,
+            ));
         }
     }
     combinations
@@ -215,7 +239,10 @@ fn event_name_text(index: u64) -> String {
 fn write_key_text(seed: u64, index: u64) -> String {
     let (platform, region) = (index / REGIONS.len() as u64, index % REGIONS.len() as u64);
     let suffix = draw(seed, 4, index) % ONE;
-    format!("{}-{}-{suffix:04x}", PLATFORMS[platform as usize], REGIONS[region as usize])
+    format!(
+        "{}-{}-{suffix:04x}",
+        PLATFORMS[platform as usize], REGIONS[region as usize]
+    )
 }
 
 impl Combination {
@@ -228,7 +255,11 @@ impl Combination {
             // Like Zipf's law at the head, and thinner than it in the tail.
             weight: HEAD / (rank + 6) * 400 / (rank + 400),
             // Two of five combinations pass no filter; the others lose up to an eighth.
-            filter_rate: if hash % 5 < 2 { 0 } else { (hash >> 8) % (ONE / 8) },
+            filter_rate: if hash % 5 < 2 {
+                0
+            } else {
+                (hash >> 8) % (ONE / 8)
+            },
             reasons: [reason(24), reason(32)],
         }
     }
@@ -243,14 +274,24 @@ impl Combination {
         let errors = (events * slot.error_rates[self.integration] + (hash >> 32) % ONE) >> 16;
         let filtered = ((events - errors) * self.filter_rate + (hash >> 48)) >> 16;
         let reason = self.reasons[usize::from(hash.is_multiple_of(8))];
-        Cell { hash, events, errors, filtered, reason }
+        Cell {
+            hash,
+            events,
+            errors,
+            filtered,
+            reason,
+        }
     }
 }
 
 impl Cell {
     /// Errors, filtered, success.
     fn counts(&self) -> (u64, u64, u64) {
-        (self.errors, self.filtered, self.events - self.errors - self.filtered)
+        (
+            self.errors,
+            self.filtered,
+            self.events - self.errors - self.filtered,
+        )
     }
 
     /// The same for the events whose own millisecond is in the range.

@@ -1,7 +1,8 @@
 //! The names that seeded traffic is made of. None of them is a real customer or vendor.
 
-pub(super) const PLATFORMS: [&str; 8] =
-    ["web", "ios", "android", "server", "email", "kiosk", "tv", "partner"];
+pub(super) const PLATFORMS: [&str; 8] = [
+    "web", "ios", "android", "server", "email", "kiosk", "tv", "partner",
+];
 
 pub(super) const REGIONS: [&str; 5] = ["eu", "us", "apac", "latam", "mea"];
 
