@@ -1,10 +1,33 @@
 //! The native module `tallyfold._tallyfold`: newtypes that delegate to the core crate.
+//!
+//! Conversions live in `convert`, the mapping of errors in `error`; no rule of the service is
+//! decided here.
+
+mod aggregator;
+mod arrow;
+mod client;
+mod convert;
+mod error;
+mod html;
+mod sandbox;
+mod table;
 
 use pyo3::prelude::*;
 
 /// The part of tallyfold that is written in Rust.
-#[pymodule]
+#[pymodule(gil_used = false)]
 mod _tallyfold {
+    #[pymodule_export]
+    use crate::aggregator::{Aggregator, Limits};
+    #[pymodule_export]
+    use crate::client::{Blocked, Call, Done, Machine, ProvideToken, Request, Send};
+    #[pymodule_export]
+    use crate::error::error_codes;
+    #[pymodule_export]
+    use crate::sandbox::{Sandbox, SandboxResponse};
+    #[pymodule_export]
+    use crate::table::{CountTable, RowIterator};
+
     #[pymodule_export]
     #[allow(non_upper_case_globals, reason = "Python's name for it")]
     const __version__: &str = env!("CARGO_PKG_VERSION");

@@ -1,5 +1,110 @@
-"""Exact, grouped counts from an event router's metrics API."""
+"""Exact, grouped counts from an event router's metrics API.
 
-from tallyfold._tallyfold import __version__
+The examples in the docs of this package go on from here, where a sandbox stands for the service:
 
-__all__ = ["__version__"]
+>>> import tallyfold
+>>> sandbox = tallyfold.Sandbox()
+>>> event = {"event_name": "Order Completed", "write_key": "web"}
+>>> at = "2026-01-01T00:05:00Z"
+>>> sandbox.record(at, "success", integration="warehouse", count=7, **event)
+>>> sandbox.record(at, "errors", integration="warehouse", **event)
+>>> sandbox.record(at, "filtered", integration="email", reason="playbook", count=2, **event)
+>>> client = tallyfold.Client(
+...     cluster_endpoint="https://sandbox.example",
+...     base_url="https://sandbox.example",
+...     auth_url="https://sandbox.example",
+...     transport=sandbox.transport(),
+...     **sandbox.credentials,
+... )
+>>> table = client.event_delivery(
+...     "2026-01-01T00:00:00Z", "2026-01-01T00:15:00Z", ["integration", "reason"]
+... )
+>>> for row in table:
+...     print(row.dimensions, row.success, row.errors, row.filtered)
+{'integration': 'email', 'reason': 'playbook'} 0 0 2
+{'integration': 'warehouse', 'reason': ''} 7 1 0
+"""
+
+from tallyfold._async_client import AsyncAccessToken, AsyncClient
+from tallyfold._client import AccessToken, ApiName, Client
+from tallyfold._clock import Now
+from tallyfold._errors import (
+    AuthError,
+    ConfigError,
+    ErrorCode,
+    ErrorKind,
+    ResponseError,
+    ServiceError,
+    TallyfoldError,
+)
+from tallyfold._sandbox import EndpointName, FaultKind, Sandbox
+from tallyfold._serve import SandboxServer, serve
+from tallyfold._tallyfold import (
+    Aggregator,
+    Blocked,
+    Call,
+    CountTable,
+    Done,
+    Limits,
+    Machine,
+    ProvideToken,
+    Request,
+    SandboxResponse,
+    Send,
+    __version__,
+)
+from tallyfold._values import (
+    CountName,
+    Counts,
+    DimensionName,
+    MetricName,
+    Notes,
+    Reconciliation,
+    Row,
+    Tolerance,
+    Verdict,
+    Window,
+)
+
+__all__ = [
+    "AccessToken",
+    "Aggregator",
+    "ApiName",
+    "AsyncAccessToken",
+    "AsyncClient",
+    "AuthError",
+    "Blocked",
+    "Call",
+    "Client",
+    "ConfigError",
+    "CountName",
+    "CountTable",
+    "Counts",
+    "DimensionName",
+    "Done",
+    "EndpointName",
+    "ErrorCode",
+    "ErrorKind",
+    "FaultKind",
+    "Limits",
+    "Machine",
+    "MetricName",
+    "Notes",
+    "Now",
+    "ProvideToken",
+    "Reconciliation",
+    "Request",
+    "ResponseError",
+    "Row",
+    "Sandbox",
+    "SandboxResponse",
+    "SandboxServer",
+    "Send",
+    "ServiceError",
+    "TallyfoldError",
+    "Tolerance",
+    "Verdict",
+    "Window",
+    "__version__",
+    "serve",
+]

@@ -1,0 +1,190 @@
+"""What tallyfold raises: one base class, four children, and a closed list of codes."""
+
+import functools
+from collections.abc import Callable
+from typing import ClassVar, Literal
+
+__all__ = [
+    "AuthError",
+    "ConfigError",
+    "ErrorCode",
+    "ErrorKind",
+    "ResponseError",
+    "ServiceError",
+    "TallyfoldError",
+]
+
+ErrorKind = Literal["config", "auth", "service", "response"]
+"""Who has to act on an error."""
+
+ErrorCode = Literal[
+    "missing_argument",
+    "invalid_argument",
+    "invalid_base_address",
+    "insecure_base_address",
+    "secret_in_browser",
+    "invalid_timestamp",
+    "invalid_window",
+    "unknown_dimension",
+    "repeated_dimension",
+    "no_dimensions",
+    "invalid_page",
+    "overlapping_coverage",
+    "incompatible_tables",
+    "out_of_order",
+    "token_refused",
+    "invalid_token_response",
+    "invalid_token_lifetime",
+    "token_rejected",
+    "token_provider_failed",
+    "redirected",
+    "forbidden",
+    "rate_limited",
+    "server_error",
+    "unexpected_status",
+    "network_failed",
+    "timed_out",
+    "wrong_content_type",
+    "html_response",
+    "empty_body",
+    "truncated_body",
+    "invalid_json",
+    "invalid_utf8",
+    "lone_surrogate",
+    "byte_order_mark",
+    "trailing_bytes",
+    "duplicate_key",
+    "missing_field",
+    "wrong_type",
+    "invalid_count",
+    "count_overflow",
+    "sum_overflow",
+    "window_mismatch",
+    "dimension_mismatch",
+    "repeated_combination",
+    "depth_limit",
+    "string_limit",
+    "key_limit",
+    "body_limit",
+    "group_limit",
+    "invalid_table",
+]
+"""What went wrong: a closed list, the same in every language."""
+
+
+class TallyfoldError(Exception):
+    """What went wrong, where, and what would be right.
+
+    No error holds a secret, a token, or text of a token endpoint's body.
+
+    Attributes:
+        code: what went wrong, one of a closed list.
+        kind: who has to act: `"config"`, `"auth"`, `"service"` or `"response"`.
+        status: the HTTP status, where the error comes from one.
+        path: the JSON path of the value at fault, such as `$.counts[3].success`.
+        offset: the offset of the byte at fault from the start of the body.
+        argument: the name of the argument at fault.
+
+    >>> try:
+    ...     client.event_delivery("2026-01-01T00:00:00", "2026-01-02T00:00:00Z", ["reason"])
+    ... except tallyfold.TallyfoldError as error:
+    ...     error.kind, error.code, error.argument
+    ('config', 'invalid_timestamp', 'start')
+    """
+
+    kind: ClassVar[ErrorKind]
+    code: ErrorCode
+    status: int | None
+    path: str | None
+    offset: int | None
+    argument: str | None
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        code: ErrorCode,
+        status: int | None = None,
+        path: str | None = None,
+        offset: int | None = None,
+        argument: str | None = None,
+    ) -> None:
+        """Keeps the whole text and the places that it names."""
+        super().__init__(message)
+        self.code = code
+        self.status = status
+        self.path = path
+        self.offset = offset
+        self.argument = argument
+
+    def __reduce__(self) -> tuple[Callable[..., object], tuple[object, ...]]:
+        """Lets an error travel between processes, which `Exception` can't for keywords."""
+        restore = functools.partial(
+            type(self),
+            code=self.code,
+            status=self.status,
+            path=self.path,
+            offset=self.offset,
+            argument=self.argument,
+        )
+        return restore, (str(self),)
+
+
+class ConfigError(TallyfoldError):
+    """The caller's arguments, or the order of calls; nothing was sent.
+
+    >>> client.event_delivery("2026-01-01T00:00:00Z", "2026-01-02T00:00:00Z", [])
+    Traceback (most recent call last):
+        ...
+    tallyfold.ConfigError: no_dimensions: ...
+    """
+
+    kind = "config"
+
+
+class AuthError(TallyfoldError):
+    """The credentials or the tokens (service reference 5 and 7).
+
+    >>> wrong = sandbox.credentials | {"client_secret": "no secret"}
+    >>> stranger = tallyfold.Client(
+    ...     cluster_endpoint="https://sandbox.example", transport=sandbox.transport(), **wrong
+    ... )
+    >>> stranger.event_delivery("2026-01-01T00:00:00Z", "2026-01-02T00:00:00Z", ["reason"])
+    Traceback (most recent call last):
+        ...
+    tallyfold.AuthError: token_refused: ...
+    """
+
+    kind = "auth"
+
+
+class ServiceError(TallyfoldError):
+    """The service or the way to it: statuses, redirects, the network, the timeout.
+
+    >>> sandbox.inject("status", endpoint="event_delivery", status=403)
+    >>> client.event_delivery("2026-01-01T00:00:00Z", "2026-01-02T00:00:00Z", ["reason"])
+    Traceback (most recent call last):
+        ...
+    tallyfold.ServiceError: forbidden: ...
+    """
+
+    kind = "service"
+
+
+class ResponseError(TallyfoldError):
+    """The bytes of a response that should have been good (service reference 2.2 and 2.3).
+
+    >>> aggregator = tallyfold.Aggregator(["integration"])
+    >>> try:
+    ...     aggregator.push(b"<html>")
+    ... except tallyfold.ResponseError as error:
+    ...     error.code, error.offset
+    ('html_response', 0)
+    """
+
+    kind = "response"
+
+
+# Tracebacks and pickles name the classes where people import them from.
+for _class in (TallyfoldError, ConfigError, AuthError, ServiceError, ResponseError):
+    _class.__module__ = "tallyfold"

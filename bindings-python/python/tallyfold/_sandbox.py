@@ -1,0 +1,203 @@
+"""The service itself as a value, and transports that reach it without a network."""
+
+import asyncio
+import json
+import time
+from collections.abc import AsyncIterator, Iterator, Sequence
+from typing import TYPE_CHECKING, Literal
+
+import httpx2
+
+from tallyfold import _tallyfold
+from tallyfold._clock import Now
+from tallyfold._tallyfold import SandboxResponse
+
+if TYPE_CHECKING:
+    from typing_extensions import Buffer
+
+__all__ = ["EndpointName", "FaultKind", "Sandbox"]
+
+EndpointName = Literal[
+    "control_token", "orchestration_token", "event_delivery", "event_ingestion", "audit_logs"
+]
+"""One of the sandbox's endpoints (service reference 4)."""
+
+FaultKind = Literal[
+    "status", "delay", "truncate", "content_type", "revoke_token", "wrong_total", "body"
+]
+"""What can be made to go wrong."""
+
+
+class Sandbox(_tallyfold.Sandbox):
+    """The service, replicated: both APIs and both token endpoints, with the reference's rules.
+
+    It answers with exact counts of the events that it was told of by `record`; with a `seed` it
+    makes up believable traffic for any range, the same on every platform. It serves as
+    `base_url`, `auth_url` and `cluster_endpoint` in one. All threads may share one.
+
+    Args:
+        seed: for made-up traffic; none without it.
+        client_id: the client to know; a documented one without it.
+        client_secret: its secret.
+        control_audience: the audience identifier of the Control API.
+        orchestration_audience: the audience identifier of the Orchestration API.
+        token_lifetime: the seconds that a token is valid; 86400 without it (service reference 8).
+
+    >>> service = tallyfold.Sandbox(seed=7)
+    >>> client = tallyfold.Client(
+    ...     cluster_endpoint="https://sandbox.example",
+    ...     transport=service.transport(),
+    ...     **service.credentials,
+    ... )
+    >>> bool(client.event_delivery(
+    ...     "2026-03-02T10:00:00Z", "2026-03-02T10:15:00Z", ["integration"]
+    ... ).reconciliation)
+    True
+    """
+
+    __slots__ = ()
+
+    def inject(
+        self,
+        kind: FaultKind,
+        *,
+        endpoint: EndpointName | None = None,
+        every: int | None = None,
+        status: int | None = None,
+        milliseconds: int | None = None,
+        bytes: int | None = None,  # noqa: A002 - the fault's own word, as in every language
+        content_type: str | None = None,
+        body: str | None = None,
+        amount: int | None = None,
+    ) -> None:
+        """Scripts a fault.
+
+        Args:
+            kind: what goes wrong.
+            endpoint: where; anywhere when `None`.
+            every: for each so-manieth matching request; once, for the next one, when `None`.
+            status: the status to answer with, for `"status"`.
+            milliseconds: how long to wait, for `"delay"`.
+            bytes: after how many bytes of the body to break off, for `"truncate"`.
+            content_type: what the body claims to be, for `"content_type"`.
+            body: what to answer with, for `"body"`.
+            amount: what to add to a total, for `"wrong_total"`.
+
+        Raises:
+            ConfigError: for a fault that can't be used.
+
+        >>> sandbox.inject("delay", endpoint="audit_logs", milliseconds=1)
+        """
+        fault = {
+            "kind": kind,
+            "endpoint": endpoint,
+            "every": every,
+            "status": status,
+            "milliseconds": milliseconds,
+            "bytes": bytes,
+            "content_type": content_type,
+            "body": body,
+            "amount": amount,
+        }
+        self.inject_json(json.dumps(fault))
+
+    def handle(
+        self,
+        method: str,
+        target: str,
+        headers: Sequence[tuple[str, str]],
+        body: "Buffer",
+        now: tuple[int, int] | None = None,
+    ) -> SandboxResponse:
+        """Answers one request.
+
+        Args:
+            method: the HTTP method.
+            target: the path with its query.
+            headers: pairs of name and value.
+            body: the whole body.
+            now: the time to answer at; the clocks are read when `None`.
+
+        >>> sandbox.handle("GET", "/api/v1/audit-logs?page=1&perPage=2", [], b"").status
+        401
+        """
+        now = Now.read() if now is None else now
+        return super().handle(method, target, headers, body, now)
+
+    def transport(self) -> httpx2.BaseTransport:
+        """An httpx2 transport that ends in this sandbox, whatever address it is given.
+
+        >>> http = httpx2.Client(transport=sandbox.transport())
+        >>> http.get("https://sandbox.example/api/v1/audit-logs").status_code
+        401
+        """
+        return _SandboxTransport(self)
+
+    def async_transport(self) -> httpx2.AsyncBaseTransport:
+        """The same for `AsyncClient` and `httpx2.AsyncClient`.
+
+        >>> isinstance(sandbox.async_transport(), httpx2.AsyncBaseTransport)
+        True
+        """
+        return _AsyncSandboxTransport(self)
+
+
+class _SandboxTransport(httpx2.BaseTransport):
+    def __init__(self, sandbox: Sandbox) -> None:
+        self._sandbox = sandbox
+
+    def handle_request(self, request: httpx2.Request) -> httpx2.Response:
+        request.read()
+        answer = _answer(self._sandbox, request)
+        delay, patience = answer.delay_ms / 1000, _patience(request)
+        if patience is not None and delay > patience:
+            time.sleep(patience)
+            raise httpx2.ReadTimeout("the sandbox waits longer than that")
+        time.sleep(delay)
+        return _response(answer)
+
+
+class _AsyncSandboxTransport(httpx2.AsyncBaseTransport):
+    def __init__(self, sandbox: Sandbox) -> None:
+        self._sandbox = sandbox
+
+    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
+        await request.aread()
+        answer = _answer(self._sandbox, request)
+        delay, patience = answer.delay_ms / 1000, _patience(request)
+        if patience is not None and delay > patience:
+            await asyncio.sleep(patience)
+            raise httpx2.ReadTimeout("the sandbox waits longer than that")
+        # Also without a delay: a real exchange lets other tasks run.
+        await asyncio.sleep(delay)
+        return _response(answer)
+
+
+def _answer(sandbox: Sandbox, request: httpx2.Request) -> SandboxResponse:
+    target = request.url.raw_path.decode("ascii")
+    return sandbox.handle(request.method, target, request.headers.multi_items(), request.content)
+
+
+def _patience(request: httpx2.Request) -> float | None:
+    timeouts: dict[str, float | None] = request.extensions.get("timeout", {})
+    return timeouts.get("read")
+
+
+def _response(answer: SandboxResponse) -> httpx2.Response:
+    return httpx2.Response(answer.status, headers=answer.headers, stream=_Body(answer))
+
+
+class _Body(httpx2.SyncByteStream, httpx2.AsyncByteStream):
+    """The answer's body, up to where its connection is to break."""
+
+    def __init__(self, answer: SandboxResponse) -> None:
+        self._answer = answer
+
+    def __iter__(self) -> Iterator[bytes]:
+        yield self._answer.body[: self._answer.cut_at]
+        if self._answer.cut_at is not None:
+            raise httpx2.RemoteProtocolError("the sandbox broke the connection")
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        for chunk in self:
+            yield chunk

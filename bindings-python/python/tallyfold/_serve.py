@@ -1,0 +1,127 @@
+"""The sandbox over HTTP, on this machine only."""
+
+import threading
+import time
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from types import TracebackType
+from typing import Self
+
+from tallyfold._sandbox import Sandbox
+
+__all__ = ["SandboxServer", "serve"]
+
+
+def serve(sandbox: Sandbox, port: int = 0) -> "SandboxServer":
+    """Serves a sandbox on 127.0.0.1 until the result is closed.
+
+    Any page in a browser may call it (CORS), as the demo dashboards do.
+
+    Args:
+        sandbox: what to serve.
+        port: the port to listen on; 0 for any that is free.
+
+    Raises:
+        OSError: when the port is taken.
+
+    >>> with tallyfold.serve(sandbox) as server:
+    ...     httpx2.get(server.url + "/api/v1/audit-logs").status_code
+    401
+    """
+    return SandboxServer(sandbox, port)
+
+
+class SandboxServer:
+    """A running server of a sandbox; close it, or use it in a `with` statement.
+
+    >>> server = tallyfold.serve(sandbox)
+    >>> server.url.startswith("http://127.0.0.1:")
+    True
+    >>> server.close()
+    """
+
+    def __init__(self, sandbox: Sandbox, port: int) -> None:
+        """Listens, and answers in threads of its own."""
+        handler = type("Handler", (_Handler,), {"sandbox": sandbox})
+        self._server = _Server(("127.0.0.1", port), handler)
+        self._thread = threading.Thread(
+            target=self._server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True
+        )
+        self._thread.start()
+
+    @property
+    def url(self) -> str:
+        """The address to use as `cluster_endpoint`, `base_url` and `auth_url`."""
+        return f"http://127.0.0.1:{self._server.server_port}"
+
+    def close(self) -> None:
+        """Stops listening; what is being answered is given up."""
+        self._server.shutdown()
+        self._server.server_close()
+        self._thread.join()
+
+    def __enter__(self) -> Self:
+        """Gives the server itself."""
+        return self
+
+    def __exit__(
+        self,
+        exc_type: type[BaseException] | None,
+        exc_value: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        """Closes the server."""
+        self.close()
+
+
+class _Server(ThreadingHTTPServer):
+    daemon_threads = True
+    request_queue_size = 128
+
+
+class _Handler(BaseHTTPRequestHandler):
+    sandbox: Sandbox
+    protocol_version = "HTTP/1.1"
+    # Head and body go out in one packet, and small packets at once.
+    wbufsize = -1
+    disable_nagle_algorithm = True
+
+    def do_OPTIONS(self) -> None:
+        """Answers a browser's question before it sends a token to another origin."""
+        self.send_response_only(204)
+        self._send_cors()
+        self.send_header("Access-Control-Allow-Methods", "GET, POST")
+        self.send_header("Access-Control-Allow-Headers", "authorization, content-type")
+        self.send_header("Access-Control-Allow-Private-Network", "true")
+        self.send_header("Access-Control-Max-Age", "600")
+        self.end_headers()
+
+    def do_GET(self) -> None:
+        """Lets the sandbox answer."""
+        self._answer()
+
+    def do_POST(self) -> None:
+        """Lets the sandbox answer."""
+        self._answer()
+
+    def _answer(self) -> None:
+        length = self.headers.get("Content-Length", "0")
+        body = self.rfile.read(int(length) if length.isdigit() else 0)
+        headers = list(self.headers.items())
+        answer = self.sandbox.handle(self.command, self.path, headers, body)
+        time.sleep(answer.delay_ms / 1000)
+        self.send_response_only(answer.status)
+        for name, value in answer.headers:
+            if name.lower() != "content-length":
+                self.send_header(name, value)
+        self.send_header("Content-Length", str(len(answer.body)))
+        self._send_cors()
+        self.end_headers()
+        self.wfile.write(answer.body[: answer.cut_at])
+        if answer.cut_at is not None:
+            self.close_connection = True
+
+    def _send_cors(self) -> None:
+        self.send_header("Access-Control-Allow-Origin", "*")
+
+    def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the base's name
+        """Writes nothing: a request line is no news."""

@@ -1,0 +1,161 @@
+"""What both clients do with HTTP: requests, failures, and a transport that keeps deadlines."""
+
+import time
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import TYPE_CHECKING
+
+import httpcore2
+import httpx2
+
+from tallyfold._tallyfold import Request
+
+if TYPE_CHECKING:
+    import ssl
+
+__all__ = ["DeadlineTransport", "deadline", "http_request", "timed_out", "within_deadline"]
+
+_end: ContextVar[float | None] = ContextVar("tallyfold_deadline", default=None)
+
+
+def http_request(request: Request, timeout: float | None) -> httpx2.Request:
+    """The request as httpx2 has it, with no header added but `host` and `content-length`."""
+    # As bytes: httpx2's own encoding would put a value that it can't encode into its error.
+    headers = [(name.encode(), value.encode()) for name, value in request.headers]
+    timeouts = httpx2.Timeout(timeout).as_dict()
+    return httpx2.Request(
+        request.method,
+        request.url,
+        headers=headers,
+        content=request.body,
+        extensions={"timeout": timeouts},
+    )
+
+
+def timed_out(error: Exception) -> bool:
+    """Whether an exception of an HTTP stack says that time ran out."""
+    return isinstance(error, (httpx2.TimeoutException, httpcore2.TimeoutException, TimeoutError))
+
+
+@contextmanager
+def deadline(timeout: float | None) -> Iterator[None]:
+    """Bounds all that this thread does on the network inside, together, to `timeout` seconds."""
+    token = _end.set(None if timeout is None else time.monotonic() + timeout)
+    try:
+        yield
+    finally:
+        _end.reset(token)
+
+
+def within_deadline(chunks: Iterable[bytes]) -> Iterator[bytes]:
+    """Gives the chunks as long as there is time, whatever transport they come from."""
+    for chunk in chunks:
+        _time_left(None)
+        yield chunk
+
+
+def _time_left(timeout: float | None) -> float | None:
+    end = _end.get()
+    if end is None:
+        return timeout
+    left = end - time.monotonic()
+    if left <= 0:
+        raise httpcore2.ReadTimeout("the exchange took longer than it may")
+    return left if timeout is None else min(left, timeout)
+
+
+class DeadlineTransport(httpx2.BaseTransport):
+    """An HTTP transport whose every wait ends with the `deadline` around it.
+
+    httpx2 has timeouts for each read and each write, and a server that sends one byte a second
+    meets them for ever.
+    """
+
+    def __init__(self) -> None:
+        """Opens no connection yet."""
+        # Nothing in the environment may lead a secret elsewhere: no proxy, no other certificates.
+        self._pool = httpcore2.ConnectionPool(
+            ssl_context=httpx2.create_ssl_context(trust_env=False),
+            max_connections=100,
+            max_keepalive_connections=20,
+            keepalive_expiry=5.0,
+            network_backend=_DeadlineBackend(),
+        )
+
+    def handle_request(self, request: httpx2.Request) -> httpx2.Response:
+        """Sends the request and gives the response as soon as its head is there."""
+        if not isinstance(request.stream, httpx2.SyncByteStream):
+            raise TypeError("an async body in a synchronous request")
+        url = request.url
+        response = self._pool.handle_request(
+            httpcore2.Request(
+                method=request.method,
+                url=httpcore2.URL(
+                    scheme=url.raw_scheme, host=url.raw_host, port=url.port, target=url.raw_path
+                ),
+                headers=request.headers.raw,
+                content=request.stream,
+                extensions=request.extensions,
+            )
+        )
+        return httpx2.Response(response.status, headers=response.headers, stream=_Body(response))
+
+    def close(self) -> None:
+        """Closes every connection."""
+        self._pool.close()
+
+
+class _Body(httpx2.SyncByteStream):
+    def __init__(self, response: httpcore2.Response) -> None:
+        self._response = response
+
+    def __iter__(self) -> Iterator[bytes]:
+        return self._response.iter_stream()
+
+    def close(self) -> None:
+        self._response.close()
+
+
+class _DeadlineBackend(httpcore2.NetworkBackend):
+    def __init__(self) -> None:
+        self._inner = httpcore2.SyncBackend()
+
+    def connect_tcp(
+        self,
+        host: str,
+        port: int,
+        timeout: float | None = None,
+        local_address: str | None = None,
+        socket_options: Iterable[httpcore2.SOCKET_OPTION] | None = None,
+    ) -> httpcore2.NetworkStream:
+        left = _time_left(timeout)
+        return _DeadlineStream(
+            self._inner.connect_tcp(host, port, left, local_address, socket_options)
+        )
+
+
+class _DeadlineStream(httpcore2.NetworkStream):
+    def __init__(self, inner: httpcore2.NetworkStream) -> None:
+        self._inner = inner
+
+    def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
+        return self._inner.read(max_bytes, _time_left(timeout))
+
+    def write(self, buffer: bytes, timeout: float | None = None) -> None:
+        self._inner.write(buffer, _time_left(timeout))
+
+    def close(self) -> None:
+        self._inner.close()
+
+    def start_tls(
+        self,
+        ssl_context: "ssl.SSLContext",
+        server_hostname: str | None = None,
+        timeout: float | None = None,
+    ) -> httpcore2.NetworkStream:
+        left = _time_left(timeout)
+        return _DeadlineStream(self._inner.start_tls(ssl_context, server_hostname, left))
+
+    def get_extra_info(self, info: str) -> object:
+        return self._inner.get_extra_info(info)

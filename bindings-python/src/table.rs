@@ -1,0 +1,251 @@
+//! `CountTable`, and its rows one by one.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use pyo3::exceptions::PyIndexError;
+use pyo3::prelude::*;
+use pyo3::types::{PyCapsule, PyDict, PyTuple, PyType};
+
+use crate::convert::{self, Document, Texts};
+use crate::error::Result;
+use crate::{arrow, html};
+
+/// Exact counts, grouped by dimension values, of one response or of several merged ones.
+///
+/// A table does not change: its methods give new ones. Rows are sorted by their dimension values,
+/// in the order of `dimensions`, whatever order the service sent them in. Counts are numbers of
+/// events, as `int` from 0 to 2**64 - 1, never `float` (service reference 2.2 and 2.3).
+///
+/// polars, pandas, duckdb and pyarrow read a table through `__arrow_c_stream__`: text columns for
+/// the dimensions, then `success`, `errors` and `filtered` as unsigned 64-bit integers.
+///
+/// >>> len(table), table.totals
+/// (2, Counts(success=7, errors=1, filtered=2))
+/// >>> import polars
+/// >>> polars.DataFrame(table).columns
+/// ['integration', 'reason', 'success', 'errors', 'filtered']
+#[pyclass(frozen, eq, module = "tallyfold")]
+#[derive(PartialEq)]
+pub(crate) struct CountTable(pub(crate) tallyfold::CountTable);
+
+#[pymethods]
+impl CountTable {
+    /// The names of the dimensions, in the order that rows are sorted by.
+    #[getter]
+    fn dimensions<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
+        convert::names(py, self.0.dimensions())
+    }
+
+    /// `"event_delivery"` or `"event_ingestion"`; `None` where an `Aggregator` was not told.
+    #[getter]
+    fn metric(&self) -> Option<&'static str> {
+        self.0.metric().map(tallyfold::Metric::as_str)
+    }
+
+    /// The sum of all rows, as `Counts`.
+    #[getter]
+    fn totals<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        convert::counts(py, self.0.totals())
+    }
+
+    /// `totalDelivered`, `totalErrors` and `totalFiltered` as the service reported them, added up
+    /// over all windows, as `Counts`; `None` once rows were filtered away (service reference 2.2).
+    #[getter]
+    fn reported<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
+        self.0
+            .reported()
+            .map(|reported| convert::counts(py, reported))
+            .transpose()
+    }
+
+    /// Whether the reported totals are the sums of the counts, as `Reconciliation`. A difference
+    /// raises nothing: the API is Beta, and the caller decides.
+    #[getter]
+    fn reconciliation<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        convert::reconciliation(py, self.0.reconciliation())
+    }
+
+    /// What the counts cover: sorted `Window` objects, with those that meet joined.
+    #[getter]
+    fn coverage<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyAny>>> {
+        convert::windows(py, self.0.coverage())
+    }
+
+    /// The `Window` of each response in the table, sorted.
+    #[getter]
+    fn windows<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyAny>>> {
+        convert::windows(py, self.0.windows())
+    }
+
+    /// What was let pass because `tolerate` asked for it, as `Notes`.
+    #[getter]
+    fn notes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        convert::notes(py, self.0.notes())
+    }
+
+    /// Adds rows up by some of the dimensions, in the given order; by none, to one row.
+    ///
+    /// Raises:
+    ///     ConfigError: `unknown_dimension` for a name that the table lacks, `repeated_dimension`.
+    ///
+    /// >>> [(row.dimensions, row.success) for row in table.group_by("integration")]
+    /// [({'integration': 'email'}, 0), ({'integration': 'warehouse'}, 7)]
+    #[pyo3(signature = (*names))]
+    fn group_by(&self, py: Python<'_>, names: Vec<String>) -> Result<Self> {
+        Ok(Self(py.detach(|| self.0.group_by(&names))?))
+    }
+
+    /// Keeps the rows whose value is the wanted one, or among the wanted ones, for each dimension
+    /// named. What the service reported says nothing about a part, so `reported` becomes `None`.
+    ///
+    /// Raises:
+    ///     ConfigError: `unknown_dimension` for a name that the table lacks.
+    ///
+    /// >>> table.filter(integration=["email", "push"]).totals
+    /// Counts(success=0, errors=0, filtered=2)
+    #[pyo3(signature = (**wanted))]
+    fn filter(&self, py: Python<'_>, wanted: Option<&Bound<'_, PyDict>>) -> Result<Self> {
+        let mut pairs = Vec::new();
+        for (name, values) in wanted.into_iter().flatten() {
+            pairs.push((name.extract::<String>()?, values.extract::<Texts>()?.0));
+        }
+        Ok(Self(py.detach(|| self.0.filter(&pairs))?))
+    }
+
+    /// The `n` rows with the most `by`, most first; equal counts in the order of the table.
+    ///
+    /// Raises:
+    ///     ConfigError: `invalid_argument` unless `by` is `success`, `errors` or `filtered`.
+    ///
+    /// >>> table.top(1, by="errors")[0].dimensions["integration"]
+    /// 'warehouse'
+    #[pyo3(signature = (n, by = "errors"))]
+    fn top<'py>(&self, py: Python<'py>, n: usize, by: &str) -> Result<Vec<Bound<'py, PyAny>>> {
+        let rows = py.detach(|| self.0.top(n, by))?;
+        let rows = rows
+            .into_iter()
+            .filter_map(|row| convert::row(py, &self.0, row).transpose());
+        Ok(rows.collect::<PyResult<_>>()?)
+    }
+
+    /// Adds the counts of another time up with these; the order of merging makes no difference.
+    ///
+    /// With `replace`, windows of this table that overlap the other's make room for it. Each such
+    /// window must lie inside what the other covers: a part can't be taken out of its counts.
+    ///
+    /// Raises:
+    ///     ConfigError: `overlapping_coverage`, or `incompatible_tables` for other dimensions or
+    ///         another metric.
+    ///     ResponseError: `sum_overflow`.
+    ///
+    /// >>> later = client.event_delivery(
+    /// ...     "2026-01-01T00:15:00Z", "2026-01-01T00:30:00Z", ["integration", "reason"]
+    /// ... )
+    /// >>> table.merge(later).coverage
+    /// [Window('2026-01-01T00:00:00Z', '2026-01-01T00:30:00Z')]
+    #[pyo3(signature = (other, *, replace = false))]
+    fn merge(&self, py: Python<'_>, other: &Self, replace: bool) -> Result<Self> {
+        Ok(Self(py.detach(|| self.0.merge(&other.0, replace))?))
+    }
+
+    /// The table as JSON text, with counts as strings of digits; the same table gives the same
+    /// text in every language.
+    ///
+    /// >>> tallyfold.CountTable.from_json(table.to_json()) == table
+    /// True
+    fn to_json(&self, py: Python<'_>) -> String {
+        py.detach(|| self.0.to_json())
+    }
+
+    /// The table that `to_json` wrote, from `str` or bytes.
+    ///
+    /// Raises:
+    ///     ResponseError: `invalid_table` for anything else, or the code of what is no JSON.
+    ///
+    /// >>> tallyfold.CountTable.from_json("{}")
+    /// Traceback (most recent call last):
+    ///     ...
+    /// tallyfold.ResponseError: ...
+    #[classmethod]
+    fn from_json(_class: &Bound<'_, PyType>, py: Python<'_>, data: Document) -> Result<Self> {
+        Ok(Self(py.detach(|| tallyfold::CountTable::from_json(&data))?))
+    }
+
+    /// The table as an Arrow C stream of one batch, in a capsule; `requested_schema` is not used.
+    #[pyo3(signature = (requested_schema = None))]
+    fn __arrow_c_stream__<'py>(
+        &self,
+        py: Python<'py>,
+        requested_schema: Option<Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyCapsule>> {
+        // The protocol lets a producer answer with its own schema.
+        drop(requested_schema);
+        arrow::stream(py, &self.0)
+    }
+
+    fn __len__(&self) -> usize {
+        self.0.len()
+    }
+
+    fn __getitem__<'py>(&self, py: Python<'py>, index: isize) -> PyResult<Bound<'py, PyAny>> {
+        let from_start = if index < 0 {
+            index.wrapping_add_unsigned(self.0.len())
+        } else {
+            index
+        };
+        let row = match usize::try_from(from_start) {
+            Ok(index) => convert::row(py, &self.0, index)?,
+            Err(_) => None,
+        };
+        row.ok_or_else(|| PyIndexError::new_err("the table has no such row"))
+    }
+
+    fn __iter__(&self) -> RowIterator {
+        RowIterator {
+            table: self.0.clone(),
+            next: AtomicUsize::new(0),
+        }
+    }
+
+    fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
+        let dimensions = self.dimensions(py)?.repr()?.to_string();
+        let metric = self.0.metric().map_or("counts", tallyfold::Metric::as_str);
+        let tallyfold::Counts {
+            success,
+            errors,
+            filtered,
+        } = self.0.totals();
+        Ok(format!(
+            "<CountTable: {metric} by {dimensions}, {} rows, \
+             success={success}, errors={errors}, filtered={filtered}>",
+            self.0.len()
+        ))
+    }
+
+    fn _repr_html_(&self) -> String {
+        html::table(&self.0)
+    }
+
+    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<(Bound<'py, PyAny>, (String,))> {
+        let from_json = slf.get_type().getattr("from_json")?;
+        Ok((from_json, (slf.get().to_json(slf.py()),)))
+    }
+}
+
+/// Gives a table's rows one after the other.
+#[pyclass(frozen, module = "tallyfold._tallyfold")]
+pub(crate) struct RowIterator {
+    table: tallyfold::CountTable,
+    next: AtomicUsize,
+}
+
+#[pymethods]
+impl RowIterator {
+    fn __iter__(slf: PyRef<'_, Self>) -> PyRef<'_, Self> {
+        slf
+    }
+
+    fn __next__<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
+        convert::row(py, &self.table, self.next.fetch_add(1, Ordering::Relaxed))
+    }
+}
