@@ -1,4 +1,9 @@
 //! The vectors that every language runs.
+#![allow(
+    clippy::expect_used,
+    clippy::panic,
+    reason = "a test says so when it fails"
+)]
 
 use std::collections::BTreeSet;
 use std::path::Path;

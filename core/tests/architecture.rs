@@ -1,0 +1,104 @@
+//! The invariants of ARCHITECTURE.md that can be read off the source.
+#![allow(
+    clippy::expect_used,
+    clippy::panic,
+    reason = "a test says so when it fails"
+)]
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// The modules by floor: imports go down, never sideways but to `error`.
+const FLOORS: [&[&str]; 6] = [
+    &["secret", "time", "error"],
+    &["json", "http", "dimension", "window"],
+    &["table", "token"],
+    &["fold"],
+    &["endpoint"],
+    &["client", "sandbox"],
+];
+
+fn floor(module: &str) -> Option<usize> {
+    FLOORS.iter().position(|floor| floor.contains(&module))
+}
+
+/// The code of every source file of the core, with the module it belongs to.
+fn sources() -> Vec<(String, PathBuf, String)> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+    let mut folders = vec![root.clone()];
+    let mut sources = Vec::new();
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(folder).expect("the source is there") {
+            let path = entry.expect("a folder that can be read").path();
+            if path.is_dir() {
+                folders.push(path);
+                continue;
+            }
+            let inside = path
+                .strip_prefix(&root)
+                .expect("below src")
+                .to_string_lossy();
+            let module = inside.split(['/', '.']).next().expect("a name").to_owned();
+            let text = fs::read_to_string(&path).expect("UTF-8");
+            // A link in a doc comment is no import.
+            let code = text
+                .lines()
+                .filter(|line| !line.trim_start().starts_with("//"));
+            let code = code.collect::<Vec<_>>().join("\n");
+            sources.push((module, path, code));
+        }
+    }
+    assert!(sources.len() > 30, "the source was found");
+    sources
+}
+
+#[test]
+fn imports_go_down_the_floors() {
+    let mut checked = 0;
+    for (module, path, text) in sources().iter().filter(|(module, ..)| module != "lib") {
+        let own = floor(module).unwrap_or_else(|| panic!("{module} has no floor"));
+        for used in text.split("crate::").skip(1) {
+            let name: String = used
+                .chars()
+                .take_while(|c| c.is_ascii_alphanumeric() || *c == '_')
+                .collect();
+            let Some(theirs) = floor(&name) else {
+                panic!(
+                    "{}: crate::{name} is no module of the floors",
+                    path.display()
+                );
+            };
+            let same = *module == name || name == "error";
+            let allowed = same || theirs < own;
+            assert!(
+                allowed,
+                "{}: {module} must not import {name}",
+                path.display()
+            );
+            checked += 1;
+        }
+    }
+    assert!(checked > 80, "{checked} imports were checked");
+}
+
+#[test]
+fn client_and_sandbox_share_no_reading_of_the_service() {
+    let allowed = ["dimension", "error", "secret", "time", "sandbox"];
+    for (module, path, text) in sources() {
+        if module == "sandbox" {
+            for used in text.split("crate::").skip(1) {
+                let fits = allowed.iter().any(|name| used.starts_with(name));
+                assert!(fits, "{}: crate::{:.20}", path.display(), used);
+            }
+        }
+    }
+}
+
+#[test]
+fn the_core_holds_no_binding_code() {
+    for (_, path, text) in sources() {
+        for word in ["pyo3", "wasm_bindgen", "wasm-bindgen", "js_sys", "js-sys"] {
+            assert!(!text.contains(word), "{} names {word}", path.display());
+        }
+    }
+}

@@ -1,0 +1,223 @@
+//! Where a body is split makes no difference, and where it is cut makes an error, at every byte.
+#![allow(
+    clippy::expect_used,
+    clippy::panic,
+    reason = "a test says so when it fails"
+)]
+
+use proptest::prelude::*;
+use serde_json::{Value, json};
+use tallyfold::{Aggregator, AggregatorOptions, Code, CountTable, Result};
+
+const DIMENSIONS: [&str; 2] = ["write_key", "integration"];
+
+fn read<'a>(chunks: impl IntoIterator<Item = &'a [u8]>) -> Result<CountTable> {
+    let mut aggregator = Aggregator::new(&DIMENSIONS, AggregatorOptions::default())?;
+    chunks
+        .into_iter()
+        .try_for_each(|chunk| aggregator.push(chunk))?;
+    aggregator.finish()
+}
+
+/// A body of more than 2 kB with everything in it that a chunk can cut: escapes, surrogate pairs,
+/// characters of several bytes, numbers, literals, unknown fields.
+fn body() -> Vec<u8> {
+    let entries: Vec<String> = (0..16)
+        .map(|number| {
+            format!(
+                r#"{{"success": "{number}000", "errors": "0{number}", "filtered": "7", "beta": [1.5e-3, true, null],
+                "dimensions": {{"write_key": "ключ-{number}", "integration": "\ud83d\ude00 \"é\" {number}"}}}}"#
+            )
+        })
+        .collect();
+    let (delivered, errors) = (120_000, 120);
+    let body = format!(
+        r#"{{"start": "2026-01-01T00:00:00Z", "end": "2026-01-01T00:15:00Z", "counts": [{}],
+        "totalDelivered": "{delivered}", "totalErrors": "{errors}", "totalFiltered": "112"}}"#,
+        entries.join(",\n")
+    );
+    assert!(body.len() > 2_000);
+    body.into_bytes()
+}
+
+#[test]
+fn a_body_split_at_every_byte_gives_the_same_table() {
+    let body = body();
+    let whole = read([body.as_slice()]).expect("a good body");
+    assert_eq!((whole.len(), whole.totals().success), (16, 120_000));
+    for at in 0..=body.len() {
+        let (left, right) = body.split_at(at);
+        assert_eq!(read([left, right]).as_ref(), Ok(&whole), "split at {at}");
+    }
+    assert_eq!(read(body.chunks(1)), Ok(whole));
+}
+
+#[test]
+fn a_body_cut_at_every_byte_is_an_error_that_names_the_byte() {
+    let body = body();
+    for at in 0..body.len() {
+        let error = read([&body[..at]]).expect_err("a cut body");
+        let code = if at == 0 {
+            Code::EmptyBody
+        } else {
+            Code::TruncatedBody
+        };
+        assert_eq!(
+            (error.code(), error.offset()),
+            (code, Some(at as u64)),
+            "cut at {at}"
+        );
+        assert_eq!(
+            read(body[..at].chunks(1)),
+            Err(error),
+            "cut at {at}, byte by byte"
+        );
+    }
+}
+
+/// What serde_json makes of a body, if tallyfold's own rules are left aside.
+fn entries_by_serde(body: &[u8]) -> Option<Vec<Value>> {
+    let body: Value = serde_json::from_slice(body).ok()?;
+    Some(body["counts"].as_array()?.clone())
+}
+
+/// The sums of the counts by dimension values, in the slow and obvious way.
+fn sums(entries: &[Value]) -> Vec<(Vec<String>, [u64; 3])> {
+    let mut sums = std::collections::BTreeMap::<Vec<String>, [u64; 3]>::new();
+    for entry in entries {
+        let key = DIMENSIONS
+            .iter()
+            .map(|name| {
+                entry["dimensions"][name]
+                    .as_str()
+                    .expect("a string")
+                    .to_owned()
+            })
+            .collect();
+        let sum = sums.entry(key).or_default();
+        for (sum, name) in sum.iter_mut().zip(["success", "errors", "filtered"]) {
+            *sum += entry[name]
+                .as_str()
+                .expect("digits")
+                .parse::<u64>()
+                .expect("digits");
+        }
+    }
+    sums.into_iter().collect()
+}
+
+fn rows(table: &CountTable) -> Vec<(Vec<String>, [u64; 3])> {
+    table
+        .rows()
+        .map(|row| {
+            let counts = row.counts();
+            let key = (0..2)
+                .map(|dimension| row.value(dimension).to_owned())
+                .collect();
+            (key, [counts.success, counts.errors, counts.filtered])
+        })
+        .collect()
+}
+
+fn any_document() -> impl Strategy<Value = Value> {
+    let value = "[a-c]{0,2}|.{0,3}";
+    let count = 0..u64::MAX / 64;
+    let entry = (value, value, count.clone(), count.clone(), count);
+    prop::collection::vec(entry, 0..12).prop_map(|entries| {
+        let mut seen = std::collections::BTreeSet::new();
+        let entries: Vec<Value> = entries
+            .into_iter()
+            .filter(|(key, integration, ..)| seen.insert((key.clone(), integration.clone())))
+            .map(|(key, integration, success, errors, filtered)| {
+                json!({
+                    "success": success.to_string(),
+                    "errors": errors.to_string(),
+                    "filtered": filtered.to_string(),
+                    "dimensions": {"write_key": key, "integration": integration},
+                })
+            })
+            .collect();
+        json!({
+            "start": "2026-01-01T00:00:00Z", "end": "2026-01-01T00:15:00Z",
+            "totalDelivered": "0", "totalErrors": "0", "totalFiltered": "0", "counts": entries,
+        })
+    })
+}
+
+/// Cuts a body at the given places.
+fn split<'a>(body: &'a [u8], places: &[prop::sample::Index]) -> Vec<&'a [u8]> {
+    let mut cuts: Vec<usize> = places
+        .iter()
+        .map(|place| place.index(body.len() + 1))
+        .collect();
+    cuts.extend([0, body.len()]);
+    cuts.sort_unstable();
+    cuts.windows(2)
+        .map(|edges| &body[edges[0]..edges[1]])
+        .collect()
+}
+
+proptest! {
+    #[test]
+    fn any_document_is_added_up_as_by_hand(
+        document in any_document(),
+        pretty: bool,
+        places: Vec<prop::sample::Index>,
+    ) {
+        let body =
+            if pretty { serde_json::to_vec_pretty(&document) } else { serde_json::to_vec(&document) };
+        let body = body.expect("JSON");
+        let table = read(split(&body, &places)).expect("a good body");
+        prop_assert_eq!(rows(&table), sums(&entries_by_serde(&body).expect("JSON")));
+        let saved = table.to_json();
+        prop_assert_eq!(CountTable::from_json(saved.as_bytes()), Ok(table));
+    }
+
+    /// A changed byte or two: whatever is accepted, serde_json accepts with the same counts.
+    #[test]
+    fn whatever_is_accepted_serde_json_accepts(
+        document in any_document(),
+        changes in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..3),
+        places: Vec<prop::sample::Index>,
+    ) {
+        let mut body = serde_json::to_vec(&document).expect("JSON");
+        for (place, byte) in changes {
+            let at = place.index(body.len());
+            body[at] = byte;
+        }
+        let whole = read([body.as_slice()]);
+        prop_assert_eq!(&read(split(&body, &places)), &whole);
+        if let Ok(table) = whole {
+            let entries = entries_by_serde(&body).expect("what was accepted is JSON");
+            prop_assert_eq!(rows(&table), sums(&entries));
+        }
+    }
+
+    /// Whatever serde_json refuses as JSON is refused, and never as anything but a `response` error.
+    #[test]
+    fn any_bytes_end_in_a_typed_error(body: Vec<u8>, places: Vec<prop::sample::Index>) {
+        let error = read([body.as_slice()]).expect_err("no result looks like this");
+        prop_assert_eq!(error.kind().as_str(), "response");
+        prop_assert_eq!(read(split(&body, &places)), Err(error));
+    }
+
+    #[test]
+    fn merging_is_commutative_and_associative(documents in [any_document(), any_document(), any_document()]) {
+        let [a, b, c] = [0, 1, 2].map(|hour: usize| {
+            let mut document = documents[hour].clone();
+            document["start"] = json!(format!("2026-01-01T0{hour}:00:00Z"));
+            document["end"] = json!(format!("2026-01-01T0{}:00:00Z", hour + 1));
+            read([serde_json::to_vec(&document).expect("JSON").as_slice()]).expect("a good body")
+        });
+        let merge = |a: &CountTable, b: &CountTable| a.merge(b, false).expect("apart");
+        let abc = merge(&merge(&a, &b), &c);
+        prop_assert_eq!(&merge(&a, &merge(&b, &c)), &abc);
+        prop_assert_eq!(&merge(&c, &merge(&b, &a)), &abc);
+        prop_assert_eq!(abc.coverage().len(), 1);
+        let none: [&str; 0] = [];
+        for names in [&DIMENSIONS[..1], &DIMENSIONS[1..], &none] {
+            let group = |table: &CountTable| table.group_by(names).expect("a subset");
+            prop_assert_eq!(merge(&merge(&group(&a), &group(&b)), &group(&c)), group(&abc));
+        }
+    }
+}

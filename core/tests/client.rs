@@ -1,0 +1,410 @@
+//! The client against the sandbox, through bytes and in virtual time.
+#![allow(
+    clippy::expect_used,
+    clippy::panic,
+    reason = "a test says so when it fails"
+)]
+
+mod support;
+
+use support::{at, client, drive, exchange, options, sandbox};
+use tallyfold::{
+    Call, Client, ClientOptions, Code, CountTable, HostFailure, Now, Output, Reconciliation,
+    Result, Sandbox, SandboxOptions, Secret, Step,
+};
+
+const HOUR: [&str; 2] = ["2026-01-14T09:00:00Z", "2026-01-14T10:00:00Z"];
+
+fn delivery(client: &Client) -> Call {
+    client
+        .event_delivery(HOUR[0], HOUR[1], &["integration", "reason"], None)
+        .expect("good arguments")
+}
+
+fn table(output: Result<Output>) -> CountTable {
+    match output {
+        Ok(Output::Table(table)) => table,
+        other => panic!("want a table, not {other:?}"),
+    }
+}
+
+#[test]
+fn both_metrics_and_the_audit_logs_with_a_token_for_each_api() {
+    let (client, mut sandbox) = (client(), sandbox());
+    let delivered = table(drive(delivery(&client), &mut sandbox, at(0)));
+    assert_eq!(delivered.reconciliation(), Reconciliation::Balanced);
+    assert!(delivered.len() > 30 && delivered.totals().errors > 0);
+    let call = client.event_ingestion(HOUR[0], HOUR[1], &["write_key"], None);
+    let ingested = table(drive(call.expect("good arguments"), &mut sandbox, at(0)));
+    assert_eq!(ingested.totals(), delivered.totals());
+    let logs = client
+        .audit_logs(Some(2), Some(10))
+        .expect("good arguments");
+    let Ok(Output::Json(json)) = drive(logs, &mut sandbox, at(0)) else {
+        panic!("want a document");
+    };
+    let page: serde_json::Value = serde_json::from_slice(&json).expect("JSON");
+    assert_eq!(page["page"], 2);
+    let stats = sandbox.stats();
+    assert_eq!((stats.control_token, stats.orchestration_token), (1, 1));
+    assert_eq!(
+        (
+            stats.event_delivery,
+            stats.event_ingestion,
+            stats.audit_logs
+        ),
+        (1, 1, 1)
+    );
+}
+
+#[test]
+fn grouping_by_the_service_while_folding_and_afterwards_agree() {
+    let (client, mut sandbox) = (client(), sandbox());
+    let mut ask = |dimensions: &[&str], group_by: Option<&[&str]>| {
+        let call = client.event_delivery(HOUR[0], HOUR[1], dimensions, group_by);
+        table(drive(call.expect("good arguments"), &mut sandbox, at(0)))
+    };
+    let everything = ["event_name", "write_key", "integration", "reason"];
+    let by_service = ask(&["reason", "integration"], None);
+    assert_eq!(
+        ask(&everything, Some(&["reason", "integration"])),
+        by_service
+    );
+    let whole = ask(&everything, None);
+    assert_eq!(whole.group_by(&["reason", "integration"]), Ok(by_service));
+    assert!(whole.len() > 1_000);
+}
+
+/// Starts `count` calls at once, each as far as it gets without an answer.
+fn start(client: &Client, count: usize, now: Now) -> Vec<(Call, Step)> {
+    let first_step = |_| {
+        let mut call = delivery(client);
+        let step = call.step(now).expect("a first step");
+        (call, step)
+    };
+    (0..count).map(first_step).collect()
+}
+
+/// Answers all steps, round by round, until every call has ended.
+fn drive_all(
+    mut calls: Vec<(Call, Step)>,
+    client: &Client,
+    sandbox: &mut Sandbox,
+    now: Now,
+) -> Vec<Result<Output>> {
+    let mut ended = Vec::new();
+    while !calls.is_empty() {
+        let mut still = Vec::new();
+        for (mut call, step) in calls {
+            let next = match &step {
+                Step::Send(request) => {
+                    exchange(&mut call, request, sandbox, now).and_then(|()| call.step(now))
+                }
+                Step::Blocked { epoch } if client.token_epoch() == *epoch => Ok(step.clone()),
+                Step::Blocked { .. } => call.step(now),
+                other => panic!("unexpected {other:?}"),
+            };
+            match next {
+                Ok(Step::Done) => ended.push(call.output()),
+                Ok(step) => still.push((call, step)),
+                Err(error) => ended.push(Err(error)),
+            }
+        }
+        calls = still;
+    }
+    ended
+}
+
+#[test]
+fn a_hundred_calls_on_an_expired_token_make_one_token_request() {
+    let (client, mut sandbox) = (client(), sandbox());
+    table(drive(delivery(&client), &mut sandbox, at(0)));
+    let tomorrow = at(90_000);
+    let calls = start(&client, 100, tomorrow);
+    let outputs = drive_all(calls, &client, &mut sandbox, tomorrow);
+    assert_eq!(outputs.iter().filter(|output| output.is_ok()).count(), 100);
+    assert_eq!(
+        (
+            sandbox.stats().control_token,
+            sandbox.stats().event_delivery
+        ),
+        (2, 101)
+    );
+}
+
+#[test]
+fn a_hundred_calls_with_a_revoked_token_make_one_token_request() {
+    let (client, mut sandbox) = (client(), sandbox());
+    table(drive(delivery(&client), &mut sandbox, at(0)));
+    sandbox.revoke_tokens();
+    let calls = start(&client, 100, at(1));
+    let outputs = drive_all(calls, &client, &mut sandbox, at(1));
+    assert_eq!(outputs.iter().filter(|output| output.is_ok()).count(), 100);
+    assert_eq!(
+        (
+            sandbox.stats().control_token,
+            sandbox.stats().event_delivery
+        ),
+        (2, 201)
+    );
+}
+
+#[test]
+fn a_hundred_calls_that_wait_share_the_failure_of_one_token_request() {
+    let (client, mut sandbox) = (client(), sandbox());
+    sandbox
+        .inject_json(
+            r#"{"kind": "status", "endpoint": "control_token", "status": 503, "every": 1}"#,
+        )
+        .expect("a good fault");
+    let calls = start(&client, 100, at(0));
+    let outputs = drive_all(calls, &client, &mut sandbox, at(0));
+    assert!(outputs.iter().all(|output| {
+        output
+            .as_ref()
+            .is_err_and(|error| error.code() == Code::ServerError)
+    }));
+    assert_eq!(sandbox.stats().control_token, 1);
+}
+
+#[test]
+fn a_service_that_always_says_401_is_asked_twice_for_each_call() {
+    let (client, mut sandbox) = (client(), sandbox());
+    sandbox
+        .inject_json(r#"{"kind": "revoke_token", "endpoint": "event_delivery", "every": 1}"#)
+        .expect("a good fault");
+    for calls in 1..=3 {
+        let error = drive(delivery(&client), &mut sandbox, at(0)).expect_err("a refusal");
+        assert_eq!(
+            (error.code(), error.status()),
+            (Code::TokenRejected, Some(401))
+        );
+        let stats = sandbox.stats();
+        assert_eq!(
+            (stats.control_token, stats.event_delivery),
+            (2 * calls, 2 * calls)
+        );
+    }
+}
+
+#[test]
+fn when_the_leader_is_given_up_another_call_fetches_the_token() {
+    for dropped in [false, true] {
+        let (client, mut sandbox) = (client(), sandbox());
+        let mut calls = start(&client, 3, at(0));
+        let (mut leader, step) = calls.remove(0);
+        assert!(matches!(step, Step::Send(_)));
+        let epoch = client.token_epoch();
+        if dropped {
+            drop(leader)
+        } else {
+            leader.close()
+        }
+        assert_ne!(
+            client.token_epoch(),
+            epoch,
+            "those who wait are to be woken"
+        );
+        let outputs = drive_all(calls, &client, &mut sandbox, at(0));
+        assert!(outputs.iter().all(Result::is_ok));
+        assert_eq!(sandbox.stats().control_token, 1);
+    }
+}
+
+#[test]
+fn a_late_401_for_an_old_token_leaves_the_new_one_alone() {
+    let (client, mut sandbox) = (client(), sandbox());
+    table(drive(delivery(&client), &mut sandbox, at(0)));
+    // Two calls carry the old token; the second learns of its end after the first has renewed it.
+    let mut calls = start(&client, 2, at(1));
+    sandbox.revoke_tokens();
+    let slow = calls.split_off(1);
+    assert!(
+        drive_all(calls, &client, &mut sandbox, at(1))
+            .iter()
+            .all(Result::is_ok)
+    );
+    assert!(
+        drive_all(slow, &client, &mut sandbox, at(1))
+            .iter()
+            .all(Result::is_ok)
+    );
+    assert_eq!(sandbox.stats().control_token, 2);
+}
+
+#[test]
+fn a_token_that_is_over_when_it_comes_is_tried_once_and_never_fetched_in_a_loop() {
+    let options_of_sandbox = SandboxOptions {
+        seed: Some(7),
+        token_lifetime_s: 1,
+        ..SandboxOptions::default()
+    };
+    let mut sandbox = Sandbox::new(options_of_sandbox).expect("good options");
+    let client = client();
+    let mut calls = start(&client, 5, at(0));
+    // The leader's answer takes an hour to come.
+    let (mut leader, Step::Send(request)) = calls.remove(0) else {
+        panic!("the first call leads");
+    };
+    exchange(&mut leader, &request, &mut sandbox, at(0)).expect("a token");
+    let step = leader.step(at(3600)).expect("the request");
+    calls.push((leader, step));
+    let outputs = drive_all(calls, &client, &mut sandbox, at(3600));
+    assert!(
+        outputs.iter().all(Result::is_ok),
+        "the 401 was answered with a fresh token"
+    );
+    assert_eq!(sandbox.stats().control_token, 2);
+}
+
+/// Thirty-one days of calls every five minutes, with clocks that jump. A token is never used when
+/// either clock has seen it die, and is asked for no more often than it must be.
+#[test]
+fn a_month_of_calls_with_clock_jumps() {
+    let client = client();
+    let mut sandbox = Sandbox::new(SandboxOptions::default()).expect("good options");
+    let mut now = at(0);
+    let mut jumps = 0;
+    for call_number in 0..31 * 288_u64 {
+        let (monotonic_s, wall_s): (u64, i64) = match call_number % 997 {
+            // The machine sleeps for 25 hours, and the monotonic clock with it.
+            500 => (1, 25 * 3600),
+            // Somebody sets the wall clock back by three days, and forth again.
+            700 => (300, -3 * 86_400),
+            701 => (300, 3 * 86_400 + 600),
+            // The wall clock stands still.
+            800..=900 => (300, 0),
+            _ => (300, 300),
+        };
+        jumps += u64::from((monotonic_s as i64) != wall_s);
+        now.monotonic_ms += monotonic_s * 1000;
+        now.unix_ms += wall_s * 1000;
+        table(drive(delivery(&client), &mut sandbox, now));
+    }
+    let stats = sandbox.stats();
+    assert!(jumps > 900);
+    // No call met a 401, so each was sent once.
+    assert_eq!(stats.event_delivery, 31 * 288);
+    assert!(
+        (31..=60).contains(&stats.control_token),
+        "{} token requests",
+        stats.control_token
+    );
+}
+
+#[test]
+fn every_way_of_breaking_off_leaves_no_table() {
+    let (client, mut sandbox) = (client(), sandbox());
+    for bytes in [0, 1, 100, 2_000] {
+        let fault =
+            format!(r#"{{"kind": "truncate", "endpoint": "event_delivery", "bytes": {bytes}}}"#);
+        sandbox.inject_json(&fault).expect("a good fault");
+        let error = drive(delivery(&client), &mut sandbox, at(0)).expect_err("a cut body");
+        let code = if bytes == 0 {
+            Code::EmptyBody
+        } else {
+            Code::TruncatedBody
+        };
+        assert_eq!((error.code(), error.offset()), (code, Some(bytes)));
+    }
+    let mut call = delivery(&client);
+    assert!(matches!(call.step(at(0)), Ok(Step::Send(_))));
+    let headers = [("content-type", "application/json")];
+    assert_eq!(call.head(200, &headers), Ok(true));
+    assert_eq!(call.chunk(b"{"), Ok(()));
+    let error = call
+        .failed(HostFailure::Network, "ECONNRESET")
+        .expect_err("a broken exchange");
+    assert_eq!(
+        error.to_string(),
+        "network_failed: the exchange broke: ECONNRESET"
+    );
+    assert_eq!(call.output(), Err(error));
+}
+
+#[test]
+fn a_machine_driven_out_of_order_says_so_and_goes_on() {
+    let (client, mut sandbox) = (client(), sandbox());
+    let mut call = delivery(&client);
+    let refused = |outcome: Result<()>| {
+        assert_eq!(outcome.map_err(|error| error.code()), Err(Code::OutOfOrder));
+    };
+    refused(call.head(200, &[]).map(drop));
+    refused(call.chunk(b"{}"));
+    refused(call.end());
+    refused(call.token_failed());
+    refused(call.output().map(drop));
+    let Ok(Step::Send(request)) = call.step(at(0)) else {
+        panic!("a token request")
+    };
+    refused(call.step(at(0)).map(drop));
+    refused(call.token(Secret::from("x".to_owned()), None));
+    exchange(&mut call, &request, &mut sandbox, at(0)).expect("a token");
+    table(drive(call, &mut sandbox, at(0)));
+}
+
+#[test]
+fn no_secret_is_printed_by_anything() {
+    let canaries = ["canary-secret", "canary-token", "canary-host"];
+    let clean = |what: &str, text: String| {
+        for canary in canaries {
+            assert!(!text.contains(canary), "{what} shows {canary}: {text}");
+        }
+    };
+    let options = ClientOptions {
+        client_secret: Some(Secret::from(canaries[0].to_owned())),
+        ..options()
+    };
+    clean("the options", format!("{options:?}"));
+    let client = Client::new(options).expect("good options");
+    let mut call = delivery(&client);
+    let step = call.step(at(0));
+    clean("the first step", format!("{step:?} {call:#?}"));
+    assert_eq!(call.head(200, &[]), Ok(true));
+    let body = format!(r#"{{"access_token": "{}"}}"#, canaries[1]);
+    call.chunk(body.as_bytes())
+        .and_then(|()| call.end())
+        .expect("a token");
+    let step = call.step(at(0));
+    clean("the second step", format!("{step:?} {call:#?} {client:#?}"));
+    let error = call
+        .failed(HostFailure::Network, "Bearer canary-token")
+        .expect_err("an end");
+    clean("an error", format!("{error:?} {error}"));
+
+    let hosted = ClientOptions {
+        host_tokens: true,
+        client_secret: None,
+        ..support::options()
+    };
+    let client = Client::new(hosted).expect("good options");
+    let mut call = delivery(&client);
+    assert!(matches!(call.step(at(0)), Ok(Step::ProvideToken { .. })));
+    call.token(Secret::from(canaries[2].to_owned()), Some("60"))
+        .expect("a token");
+    let step = call.step(at(0));
+    clean("a host's token", format!("{step:?} {call:#?} {client:#?}"));
+
+    for body in [
+        "canary-token",
+        r#"{"canary-token": 1, "canary-token": 2}"#,
+        r#"{"a": canary-token"#,
+    ] {
+        let mut call = delivery(&support::client());
+        assert!(call.step(at(0)).is_ok() && call.head(200, &[]).is_ok());
+        let error = call
+            .chunk(body.as_bytes())
+            .and_then(|()| call.end())
+            .expect_err("no token");
+        clean("a token endpoint's error", format!("{error:?} {error}"));
+    }
+    let text = "canary-secret".to_owned();
+    let options = SandboxOptions {
+        client_secret: Secret::from(text),
+        ..SandboxOptions::default()
+    };
+    clean(
+        "the sandbox",
+        format!("{options:?} {:?}", Sandbox::new(options.clone())),
+    );
+}

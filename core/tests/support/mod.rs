@@ -1,0 +1,89 @@
+//! Client and sandbox joined in one process through bytes, in virtual time.
+
+use tallyfold::{
+    Call, Client, ClientOptions, Now, Output, Request, Result, Sandbox, SandboxOptions, Secret,
+    Step,
+};
+
+/// Where the sandbox would be, if there were a network.
+pub(crate) const ADDRESS: &str = "https://sandbox.example";
+
+/// 2026-01-01T00:00:00Z.
+pub(crate) const NEW_YEAR_MS: i64 = 1_767_225_600_000;
+
+/// Both clocks, `seconds` after the new year.
+pub(crate) fn at(seconds: u64) -> Now {
+    Now {
+        monotonic_ms: seconds * 1000,
+        unix_ms: NEW_YEAR_MS + seconds as i64 * 1000,
+    }
+}
+
+/// A sandbox with seeded traffic and the demo credentials.
+pub(crate) fn sandbox() -> Sandbox {
+    Sandbox::new(SandboxOptions {
+        seed: Some(7),
+        ..SandboxOptions::default()
+    })
+    .expect("the demo options are good")
+}
+
+/// What a client of [`sandbox`] is told.
+pub(crate) fn options() -> ClientOptions {
+    let text = |text: &str| Some(text.to_owned());
+    ClientOptions {
+        cluster_endpoint: text(ADDRESS),
+        base_url: text(ADDRESS),
+        auth_url: text(ADDRESS),
+        client_id: text(SandboxOptions::DEMO_CLIENT_ID),
+        client_secret: text(SandboxOptions::DEMO_CLIENT_SECRET).map(Secret::from),
+        control_audience: text(SandboxOptions::DEMO_CONTROL_AUDIENCE),
+        orchestration_audience: text(SandboxOptions::DEMO_ORCHESTRATION_AUDIENCE),
+        ..ClientOptions::default()
+    }
+}
+
+/// A client of [`sandbox`].
+pub(crate) fn client() -> Client {
+    Client::new(options()).expect("the demo options are good")
+}
+
+/// Sends one request and hands the response in; a body that the sandbox cuts is cut.
+pub(crate) fn exchange(
+    call: &mut Call,
+    request: &Request,
+    sandbox: &mut Sandbox,
+    now: Now,
+) -> Result<()> {
+    let target = request
+        .url()
+        .strip_prefix(ADDRESS)
+        .expect("the sandbox's address");
+    let headers: Vec<(&str, &str)> = request.headers().collect();
+    let body = request.body().unwrap_or_default();
+    let response = sandbox.handle(request.method(), target, &headers, body, now);
+    let headers: Vec<(&str, &str)> = response
+        .headers
+        .iter()
+        .map(|(name, value)| (name.as_str(), value.as_str()))
+        .collect();
+    if call.head(response.status, &headers)? {
+        let end = response.cut_at.unwrap_or(response.body.len());
+        for chunk in response.body[..end].chunks(1024) {
+            call.chunk(chunk)?;
+        }
+        call.end()?;
+    }
+    Ok(())
+}
+
+/// Drives one call to its end.
+pub(crate) fn drive(mut call: Call, sandbox: &mut Sandbox, now: Now) -> Result<Output> {
+    loop {
+        match call.step(now)? {
+            Step::Send(request) => exchange(&mut call, &request, sandbox, now)?,
+            Step::Done => return call.output(),
+            other => panic!("one call alone is never told {other:?}"),
+        }
+    }
+}
