@@ -1,4 +1,14 @@
 //! The WebAssembly binding: newtypes that delegate to the core crate, one module per concept.
+//!
+//! Only the TypeScript facade in `../js/src` calls it, so what it returns are plain values;
+//! documentation for users stands there.
+
+pub mod aggregator;
+pub mod client;
+mod convert;
+pub mod error;
+pub mod sandbox;
+pub mod table;
 
 use wasm_bindgen::prelude::wasm_bindgen;
 
@@ -7,4 +17,14 @@ use wasm_bindgen::prelude::wasm_bindgen;
 #[must_use]
 pub fn version() -> String {
     env!("CARGO_PKG_VERSION").to_owned()
+}
+
+/// Every error code, in the order of the core's documentation.
+#[wasm_bindgen(js_name = errorCodes)]
+#[must_use]
+pub fn error_codes() -> Vec<String> {
+    tallyfold::Code::ALL
+        .iter()
+        .map(ToString::to_string)
+        .collect()
 }

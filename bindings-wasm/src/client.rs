@@ -1,0 +1,120 @@
+//! [`tallyfold::Client`] and [`tallyfold::Call`].
+
+use wasm_bindgen::JsValue;
+use wasm_bindgen::prelude::wasm_bindgen;
+
+use crate::convert::{self, Fields};
+use crate::error::Thrown;
+
+/// The caller's side of both APIs.
+#[wasm_bindgen]
+pub struct Client(tallyfold::Client);
+
+#[wasm_bindgen]
+impl Client {
+    /// With the facade's options.
+    #[wasm_bindgen(constructor)]
+    pub fn new(options: &JsValue) -> Result<Self, Thrown> {
+        Ok(Self(tallyfold::Client::new(convert::client_options(
+            options,
+        )?)?))
+    }
+
+    /// Service reference 4.4.
+    #[wasm_bindgen(js_name = eventDelivery)]
+    pub fn event_delivery(&self, query: &JsValue) -> Result<Call, Thrown> {
+        let (start, end, dimensions, group_by) = convert::metrics_query(query)?;
+        Ok(Call(self.0.event_delivery(
+            &start,
+            &end,
+            &dimensions,
+            group_by.as_deref(),
+        )?))
+    }
+
+    /// Service reference 4.5.
+    #[wasm_bindgen(js_name = eventIngestion)]
+    pub fn event_ingestion(&self, query: &JsValue) -> Result<Call, Thrown> {
+        let (start, end, dimensions, group_by) = convert::metrics_query(query)?;
+        Ok(Call(self.0.event_ingestion(
+            &start,
+            &end,
+            &dimensions,
+            group_by.as_deref(),
+        )?))
+    }
+
+    /// Service reference 4.2.
+    #[wasm_bindgen(js_name = auditLogs)]
+    pub fn audit_logs(&self, query: &JsValue) -> Result<Call, Thrown> {
+        let query = Fields::of("query", query)?;
+        Ok(Call(self.0.audit_logs(
+            query.integer("page")?,
+            query.integer("perPage")?,
+        )?))
+    }
+
+    /// Grows with every change of a token.
+    #[wasm_bindgen(js_name = tokenEpoch)]
+    pub fn token_epoch(&self) -> u64 {
+        self.0.token_epoch()
+    }
+}
+
+/// One call in progress.
+#[wasm_bindgen]
+pub struct Call(tallyfold::Call);
+
+#[wasm_bindgen]
+impl Call {
+    /// What to do next.
+    pub fn step(&mut self, monotonic_ms: f64, unix_ms: f64) -> Result<JsValue, Thrown> {
+        Ok(convert::step(
+            self.0.step(convert::now(monotonic_ms, unix_ms))?,
+        ))
+    }
+
+    /// A response began.
+    pub fn head(&mut self, status: u16, headers: &JsValue) -> Result<bool, Thrown> {
+        let headers = convert::strings("headers", headers)?;
+        Ok(self.0.head(status, &convert::headers(&headers))?)
+    }
+
+    /// Some of its body came.
+    pub fn chunk(&mut self, bytes: &[u8]) -> Result<(), Thrown> {
+        Ok(self.0.chunk(bytes)?)
+    }
+
+    /// Its body is complete.
+    pub fn end(&mut self) -> Result<(), Thrown> {
+        Ok(self.0.end()?)
+    }
+
+    /// The exchange broke.
+    pub fn failed(&mut self, failure: &JsValue, detail: &JsValue) -> Result<(), Thrown> {
+        let detail = convert::string("detail", detail)?;
+        Ok(self.0.failed(convert::host_failure(failure)?, &detail)?)
+    }
+
+    /// The host's token.
+    pub fn token(&mut self, token: &JsValue) -> Result<(), Thrown> {
+        let (value, lifetime) = convert::token(token)?;
+        Ok(self.0.token(value, lifetime.as_deref())?)
+    }
+
+    /// The host has no token.
+    #[wasm_bindgen(js_name = tokenFailed)]
+    pub fn token_failed(&mut self) -> Result<(), Thrown> {
+        Ok(self.0.token_failed()?)
+    }
+
+    /// A table, or the text of a JSON document.
+    pub fn output(&mut self) -> Result<JsValue, Thrown> {
+        Ok(convert::output(self.0.output()?))
+    }
+
+    /// Gives up whatever it leads.
+    pub fn close(&mut self) {
+        self.0.close();
+    }
+}
