@@ -9,14 +9,18 @@ import { build } from "esbuild";
 const common = {
   bundle: true,
   target: "es2022",
-  // Bytes inlined as base64: no host has to find, fetch or copy a file beside the script.
-  loader: { ".wasm": "binary" },
+  // Inlined as base64: no host has to find, fetch or copy a file beside the script.
+  loader: { ".wasm": "base64" },
+  // What `using` looks for is not yet in every host; `dispose.ts` says what stands in for it.
+  define: { "Symbol.dispose": "disposeSymbol", "Symbol.asyncDispose": "asyncDisposeSymbol" },
+  inject: ["src/dispose.ts"],
   // `sideEffects: false` is told to those who import dist/. Obeyed here, it drops `initSync`.
   ignoreAnnotations: true,
   legalComments: "none",
   logLevel: "warning",
 };
 const library = { ...common, platform: "neutral", entryPoints: ["src/index.ts"] };
+const node = { ...common, platform: "node", entryPoints: ["src/node.ts"] };
 const cli = { ...common, platform: "node", entryPoints: ["src/cli.ts"] };
 
 await rm("dist", { recursive: true, force: true });
@@ -24,16 +28,18 @@ await mkdir("dist");
 await Promise.all([
   build({ ...library, format: "esm", outfile: "dist/index.js" }),
   build({ ...library, format: "cjs", outfile: "dist/index.cjs" }),
+  build({ ...node, format: "esm", outfile: "dist/node.js" }),
+  build({ ...node, format: "cjs", outfile: "dist/node.cjs" }),
   // The CLI uses the library beside it, not a copy of its own.
-  build({ ...cli, format: "esm", outfile: "dist/cli.js", external: ["./index.js"] }),
+  build({ ...cli, format: "esm", outfile: "dist/cli.js", external: ["./index.js", "./node.js"] }),
 ]);
-await declarations("index");
+await declarations("index", "node");
 
-/** Writes the types that `entry` reaches, once for each module system. */
-async function declarations(entry) {
+/** Writes the types that the entries reach, once for each module system. */
+async function declarations(...entries) {
   const all = await mkdtemp(join(tmpdir(), "tallyfold-types-"));
   execFileSync("node_modules/.bin/tsc", ["--outDir", all], { stdio: "inherit" });
-  const reached = new Set([entry]);
+  const reached = new Set(entries);
   for (const name of reached) {
     const text = await readFile(join(all, `${name}.d.ts`), "utf8");
     if (text.includes('"../')) throw new Error(`public types of ${name}.ts mention generated glue`);

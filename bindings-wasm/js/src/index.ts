@@ -1,6 +1,37 @@
-import * as wasm from "./wasm.js";
+/// <reference lib="esnext.disposable" preserve="true" />
+import { core } from "./wasm.js";
+
+export { Aggregator, type AggregatorOptions } from "./aggregator.js";
+export { Client, type ClientOptions } from "./client.js";
+export { type ErrorCode, type ErrorKind, errorCodes, TallyfoldError } from "./error.js";
+export type { Fetch, FetchInit, FetchResponse } from "./exchange.js";
+export {
+  type Call,
+  Machine,
+  type MachineOptions,
+  type MachineRequest,
+  type Step,
+} from "./machine.js";
+export {
+  Sandbox,
+  type SandboxEndpoint,
+  type SandboxEvent,
+  type SandboxFault,
+  type SandboxOptions,
+  type SandboxRequest,
+  type SandboxResponse,
+} from "./sandbox.js";
+export {
+  type Columns,
+  CountTable,
+  type DictionaryColumn,
+  type Row,
+  type SavedCounts,
+  type SavedTable,
+} from "./table.js";
+export type * from "./types.js";
 
 /** The version of this package. */
 export function version(): string {
-  return wasm.version();
+  return core().version();
 }

@@ -1,4 +1,5 @@
 declare module "*.wasm" {
-  const bytes: Uint8Array<ArrayBuffer>;
-  export default bytes;
+  /** The file's bytes in base64. */
+  const base64: string;
+  export default base64;
 }

@@ -1,8 +1,17 @@
-// Starts the WebAssembly module, once, at import: synchronously, without top-level await.
+// Starts the WebAssembly module: at first use, synchronously, without top-level await.
 
-import { initSync } from "../wasm/tallyfold_wasm.js";
-import module from "../wasm/tallyfold_wasm_bg.wasm";
+import * as glue from "../wasm/tallyfold_wasm.js";
+import base64 from "../wasm/tallyfold_wasm_bg.wasm";
+import { type ErrorFields, TallyfoldError } from "./error.js";
 
-initSync({ module });
+let started = false;
 
-export * from "../wasm/tallyfold_wasm.js";
+/** The core. The first call compiles it, so that an import costs nothing and changes nothing. */
+export function core(): typeof glue {
+  if (!started) {
+    glue.initSync({ module: Uint8Array.from(atob(base64), (byte) => byte.charCodeAt(0)) });
+    glue.setErrorFactory((fields: ErrorFields) => new TallyfoldError(fields));
+    started = true;
+  }
+  return glue;
+}

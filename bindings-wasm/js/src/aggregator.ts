@@ -1,0 +1,67 @@
+import type { Aggregator as Core } from "../wasm/tallyfold_wasm.js";
+
+import { Handle } from "./handle.js";
+import { bytes, timed } from "./input.js";
+import { CountTable } from "./table.js";
+import type { Dimension, Limits, Metric, MetricsQuery, Tolerance } from "./types.js";
+import { core } from "./wasm.js";
+
+/** What an {@link Aggregator} has to know about the response that it is to read. */
+export interface AggregatorOptions<D extends Dimension, G extends D = D>
+  extends Pick<MetricsQuery<D, G>, "dimensions" | "groupBy">,
+    Partial<Pick<MetricsQuery<D>, "start" | "end">> {
+  /** The endpoint it comes from, which {@link CountTable.metric} will tell. */
+  readonly metric?: Metric | undefined;
+  /** The most that it may hold. */
+  readonly limits?: Limits | undefined;
+  /** What of it to let pass. */
+  readonly tolerate?: readonly Tolerance[] | undefined;
+}
+
+/**
+ * Folds the bytes of a metrics response (service reference 2.2) into a table, as they arrive, in
+ * chunks of any size. It holds no more than a part of one entry: memory grows with groups.
+ *
+ * With `start` and `end` it also checks that the response is about that window. After an error
+ * every further call throws that error again.
+ *
+ * @example
+ * const aggregator = new Aggregator({ dimensions: ["integration"] });
+ * for await (const chunk of createReadStream("body.json")) aggregator.push(chunk);
+ * const table = aggregator.finish();
+ */
+export class Aggregator<D extends Dimension, G extends D = D> {
+  readonly #core: Handle<Core>;
+
+  /**
+   * @param options What the response is about.
+   * @throws {@link TallyfoldError} of kind `config`.
+   */
+  constructor(options: AggregatorOptions<D, G>) {
+    this.#core = new Handle(new (core().Aggregator)(timed(options)));
+  }
+
+  /**
+   * The next bytes of the body.
+   *
+   * @throws {@link TallyfoldError} of kind `response`, with path and offset, as soon as the bytes
+   * can't be the start of a good response.
+   */
+  push(chunk: Uint8Array): void {
+    this.#core.object.push(bytes("chunk", chunk));
+  }
+
+  /**
+   * The table, once the body is complete. It can be taken once.
+   *
+   * @throws {@link TallyfoldError} of kind `response`, such as `truncated_body`.
+   */
+  finish(): CountTable<G> {
+    return CountTable.of(this.#core.object.finish());
+  }
+
+  /** Frees the memory now. Its table lives on. */
+  [Symbol.dispose](): void {
+    this.#core.release();
+  }
+}

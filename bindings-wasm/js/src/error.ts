@@ -1,0 +1,156 @@
+/** Who has to act on an error: see {@link TallyfoldError.kind}. */
+export type ErrorKind = "config" | "auth" | "service" | "response";
+
+/**
+ * Every code that {@link TallyfoldError.code} can have: a closed list, the same in every language.
+ *
+ * @example
+ * const known = errorCodes.includes("rate_limited"); // true
+ */
+export const errorCodes = [
+  "missing_argument",
+  "invalid_argument",
+  "invalid_base_address",
+  "insecure_base_address",
+  "secret_in_browser",
+  "invalid_timestamp",
+  "invalid_window",
+  "unknown_dimension",
+  "repeated_dimension",
+  "no_dimensions",
+  "invalid_page",
+  "overlapping_coverage",
+  "incompatible_tables",
+  "out_of_order",
+  "token_refused",
+  "invalid_token_response",
+  "invalid_token_lifetime",
+  "token_rejected",
+  "token_provider_failed",
+  "redirected",
+  "forbidden",
+  "rate_limited",
+  "server_error",
+  "unexpected_status",
+  "network_failed",
+  "timed_out",
+  "wrong_content_type",
+  "html_response",
+  "empty_body",
+  "truncated_body",
+  "invalid_json",
+  "invalid_utf8",
+  "lone_surrogate",
+  "byte_order_mark",
+  "trailing_bytes",
+  "duplicate_key",
+  "missing_field",
+  "wrong_type",
+  "invalid_count",
+  "count_overflow",
+  "sum_overflow",
+  "window_mismatch",
+  "dimension_mismatch",
+  "repeated_combination",
+  "depth_limit",
+  "string_limit",
+  "key_limit",
+  "body_limit",
+  "group_limit",
+  "invalid_table",
+] as const;
+
+/** What went wrong: one of {@link errorCodes}. */
+export type ErrorCode = (typeof errorCodes)[number];
+
+/** What an error is made of. */
+export interface ErrorFields {
+  readonly code: ErrorCode;
+  readonly kind: ErrorKind;
+  readonly message: string;
+  readonly status?: number | undefined;
+  readonly path?: string | undefined;
+  readonly offset?: number | undefined;
+  readonly argument?: string | undefined;
+}
+
+/** Shared by every copy of this package in one program. */
+const brand = Symbol.for("tallyfold.TallyfoldError");
+
+/**
+ * The one error of this package. No property, message, stack or cause of it ever holds a secret,
+ * a token, or text of a token endpoint's body.
+ *
+ * @example
+ * try {
+ *   await client.eventDelivery(query);
+ * } catch (error) {
+ *   if (TallyfoldError.is(error) && error.code === "rate_limited") await later();
+ *   else throw error;
+ * }
+ */
+export class TallyfoldError extends Error {
+  /**
+   * Who has to act. `config`: the caller's arguments or order of calls, and nothing was sent.
+   * `auth`: the credentials or the tokens. `service`: the service or the way to it. `response`:
+   * the bytes of a response that should have been good.
+   */
+  declare readonly kind: ErrorKind;
+
+  /** What went wrong, out of a closed list. */
+  declare readonly code: ErrorCode;
+
+  /** The HTTP status, where the error comes from one. */
+  declare readonly status: number | undefined;
+
+  /** The JSON path of the value at fault, such as `$.counts[3].success`. */
+  declare readonly path: string | undefined;
+
+  /** The offset of the byte at fault from the start of the body. */
+  declare readonly offset: number | undefined;
+
+  /** The name of the argument at fault, such as `groupBy`. */
+  declare readonly argument: string | undefined;
+
+  /** @internal */
+  constructor(fields: ErrorFields) {
+    const { message, ...named } = fields;
+    super(message);
+    Object.assign(this, named);
+  }
+
+  /**
+   * Whether a value is an error of this package. Unlike `instanceof`, it also knows those of
+   * another copy of the package, as bundlers and test runners may load one.
+   *
+   * @param value Anything, such as what a `catch` caught.
+   */
+  static is(value: unknown): value is TallyfoldError {
+    return typeof value === "object" && value !== null && brand in value;
+  }
+
+  /** @internal */
+  get [brand](): true {
+    return true;
+  }
+
+  /** Always `TallyfoldError`. */
+  override get name(): string {
+    return "TallyfoldError";
+  }
+}
+
+/** An error about the order of calls, which the host notices before the core does. */
+export function outOfOrder(message: string): TallyfoldError {
+  return refused("out_of_order", undefined, message);
+}
+
+/** An error about an argument that only the host understands. */
+export function invalidArgument(argument: string, message: string): TallyfoldError {
+  return refused("invalid_argument", argument, message);
+}
+
+function refused(code: ErrorCode, argument: string | undefined, text: string): TallyfoldError {
+  const message = [code, argument, text].filter((part) => part !== undefined).join(": ");
+  return new TallyfoldError({ code, kind: "config", message, ...(argument && { argument }) });
+}

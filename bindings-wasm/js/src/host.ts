@@ -1,0 +1,21 @@
+// What JavaScript runs in.
+
+/**
+ * Whether everybody who visits can read what this program holds: a page or a worker of a browser,
+ * and no server that only looks like one.
+ */
+export function isBrowser(): boolean {
+  const host = globalThis as {
+    document?: unknown;
+    WorkerGlobalScope?: unknown;
+    process?: { versions?: { node?: unknown; bun?: unknown } };
+    Deno?: unknown;
+    navigator?: { userAgent?: unknown };
+  };
+  const isServer =
+    typeof host.process?.versions?.node === "string" ||
+    typeof host.process?.versions?.bun === "string" ||
+    typeof host.Deno === "object" ||
+    host.navigator?.userAgent === "Cloudflare-Workers";
+  return !isServer && (host.document !== undefined || host.WorkerGlobalScope !== undefined);
+}

@@ -1,0 +1,123 @@
+/// <reference types="node" preserve="true" />
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
+import type { AddressInfo } from "node:net";
+import type { Sandbox, SandboxResponse } from "./sandbox.js";
+
+/** A sandbox on a port of this machine. */
+export interface SandboxServer {
+  /** Its address, such as `http://127.0.0.1:8080`: base address of both APIs at once. */
+  readonly url: string;
+  /** Its port. */
+  readonly port: number;
+  /** Ends every connection and frees the port. */
+  close(): Promise<void>;
+  /** The same as `close`. */
+  [Symbol.asyncDispose](): Promise<void>;
+}
+
+/** No request of either API is anywhere near as long. */
+const LONGEST_BODY = 1 << 20;
+
+const CORS = {
+  "access-control-allow-origin": "*",
+  "access-control-allow-methods": "GET, POST",
+  "access-control-allow-headers": "authorization, content-type",
+  "access-control-max-age": "600",
+};
+
+/**
+ * Serves a sandbox over HTTP on 127.0.0.1, for this machine only. Pages of any origin may call it.
+ *
+ * @param options The port to listen on; any free one unless given.
+ * @throws Whatever Node says when it can't listen there, such as `EADDRINUSE`.
+ * @example
+ * import { Sandbox } from "tallyfold";
+ * import { serve } from "tallyfold/node";
+ *
+ * const server = await serve(new Sandbox({ seed: 1 }), { port: 8080 });
+ */
+export async function serve(
+  sandbox: Sandbox,
+  options: { readonly port?: number | undefined } = {},
+): Promise<SandboxServer> {
+  const server = createServer((request, response) => {
+    answer(sandbox, request, response).catch(() => response.destroy());
+  });
+  await new Promise<void>((resolve, reject) => {
+    server.once("error", reject);
+    server.listen(options.port ?? 0, "127.0.0.1", resolve);
+  });
+  const { port } = server.address() as AddressInfo;
+  const close = (): Promise<void> => closed(server);
+  return { url: `http://127.0.0.1:${port}`, port, close, [Symbol.asyncDispose]: close };
+}
+
+async function answer(
+  sandbox: Sandbox,
+  request: IncomingMessage,
+  response: ServerResponse,
+): Promise<void> {
+  if (request.method === "OPTIONS") {
+    response.writeHead(204, CORS).end();
+    return;
+  }
+  const body = await received(request);
+  const answer = sandbox.handle({
+    method: request.method ?? "GET",
+    target: request.url ?? "/",
+    headers: pairs(request.rawHeaders),
+    body,
+  });
+  if (answer.delayMs > 0) await delayed(answer.delayMs, response);
+  send(answer, response);
+}
+
+async function received(request: IncomingMessage): Promise<Uint8Array> {
+  const chunks: Buffer[] = [];
+  let length = 0;
+  for await (const chunk of request as AsyncIterable<Buffer>) {
+    length += chunk.length;
+    if (length > LONGEST_BODY) throw new RangeError("the request is too long");
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks);
+}
+
+function pairs(flat: string[]): [string, string][] {
+  const names = flat.filter((_, index) => index % 2 === 0);
+  return names.map((name, index) => [name, flat[2 * index + 1] ?? ""]);
+}
+
+/** Waits, but for no client that has gone. */
+async function delayed(milliseconds: number, response: ServerResponse): Promise<void> {
+  await new Promise<void>((resolve) => {
+    const timer = setTimeout(resolve, milliseconds);
+    response.once("close", () => {
+      clearTimeout(timer);
+      resolve();
+    });
+  });
+}
+
+function send(answer: SandboxResponse, response: ServerResponse): void {
+  const { status, headers, body, cutAt } = answer;
+  for (const [name, value] of headers) response.appendHeader(name, value);
+  for (const [name, value] of Object.entries(CORS)) response.setHeader(name, value);
+  response.setHeader("content-length", body.length);
+  response.writeHead(status);
+  if (cutAt === undefined) {
+    response.end(body);
+    return;
+  }
+  response.flushHeaders();
+  response.write(body.subarray(0, cutAt));
+  // All that was written still leaves, and then the connection ends in the middle of the body.
+  response.socket?.destroySoon();
+}
+
+async function closed(server: Server): Promise<void> {
+  await new Promise<void>((resolve) => {
+    server.close(() => resolve());
+    server.closeAllConnections();
+  });
+}

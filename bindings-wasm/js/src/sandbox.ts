@@ -1,0 +1,220 @@
+import type { Sandbox as Core } from "../wasm/tallyfold_wasm.js";
+import { now } from "./clock.js";
+import { Handle } from "./handle.js";
+import { bytes, timed } from "./input.js";
+import type { CountName, Now } from "./types.js";
+import { core } from "./wasm.js";
+
+/** What a {@link Sandbox} is made of. All of it has defaults. */
+export interface SandboxOptions {
+  /**
+   * Makes a year of believable traffic: the same seed gives the same counts, in every language.
+   * Without it there are only the events that are recorded.
+   */
+  readonly seed?: number | bigint | undefined;
+  /** The client id that it knows. */
+  readonly clientId?: string | undefined;
+  /** The client secret that it knows. */
+  readonly clientSecret?: string | undefined;
+  /** The audience of the Control API and the Event Metrics API. */
+  readonly controlAudience?: string | undefined;
+  /** The audience of the Orchestration API. */
+  readonly orchestrationAudience?: string | undefined;
+  /** How many seconds its tokens live; 86400, as in the service, unless told otherwise. */
+  readonly tokenLifetime?: number | undefined;
+  /** The clocks to use in place of the host's own. */
+  readonly now?: (() => Now) | undefined;
+}
+
+/** Events to store: `count` of them, alike. */
+export interface SandboxEvent {
+  /** When they happened. */
+  readonly timestamp: Date | string;
+  /** What became of them. */
+  readonly outcome: CountName;
+  /** Name of the event. */
+  readonly eventName: string;
+  /** Source write key. */
+  readonly writeKey: string;
+  /** Destination integration. */
+  readonly integration: string;
+  /** Filtering reason; empty unless given. */
+  readonly reason?: string | undefined;
+  /** How many; 1 unless given. */
+  readonly count?: number | bigint | undefined;
+}
+
+/** The endpoints that it counts requests of, and where faults can be injected. */
+export type SandboxEndpoint =
+  | "control_token"
+  | "orchestration_token"
+  | "event_delivery"
+  | "event_ingestion"
+  | "audit_logs";
+
+/** A fault for the next request, or for every k-th one. */
+export type SandboxFault = (
+  | { readonly kind: "status"; readonly status: number }
+  | { readonly kind: "delay"; readonly milliseconds: number }
+  | { readonly kind: "truncate"; readonly bytes: number }
+  | { readonly kind: "content_type"; readonly contentType: string }
+  | { readonly kind: "revoke_token" }
+  | { readonly kind: "wrong_total"; readonly amount: number }
+  | { readonly kind: "body"; readonly body: string }
+) & {
+  /** Only requests to that endpoint count; otherwise all do. */
+  readonly endpoint?: SandboxEndpoint | undefined;
+  /** Every how many requests; without it, the next one only. */
+  readonly every?: number | undefined;
+};
+
+/** A request as a server receives it. */
+export interface SandboxRequest {
+  readonly method: string;
+  /** Path and query, such as `/api/v1/audit-logs?page=1`. */
+  readonly target: string;
+  readonly headers?: Iterable<readonly [string, string]> | undefined;
+  readonly body?: Uint8Array | undefined;
+  /** What the clocks say; by default, those of the sandbox. */
+  readonly now?: Now | undefined;
+}
+
+/** A response for a server to send. */
+export interface SandboxResponse {
+  readonly status: number;
+  readonly headers: [string, string][];
+  readonly body: Uint8Array<ArrayBuffer>;
+  /** How long to wait before sending it. */
+  readonly delayMs: number;
+  /** Close the connection after so many bytes of the body, having announced all of them. */
+  readonly cutAt?: number | undefined;
+}
+
+/**
+ * The service as a value: both token endpoints, the audit logs and both analytics endpoints, with
+ * the rules of the service reference. For tests, examples and demos; it opens no socket.
+ *
+ * @example
+ * const sandbox = new Sandbox({ seed: 1 });
+ * const client = new Client({
+ *   ...sandbox.credentials,
+ *   clusterEndpoint: "http://localhost",
+ *   fetch: sandbox.fetch,
+ * });
+ */
+export class Sandbox {
+  readonly #core: Handle<Core>;
+  readonly #now: () => Now;
+
+  /**
+   * @param options What it is made of.
+   * @throws {@link TallyfoldError} of kind `config`.
+   */
+  constructor(options: SandboxOptions = {}) {
+    this.#core = new Handle(new (core().Sandbox)(options));
+    this.#now = options.now ?? now;
+  }
+
+  /** What a client needs in order to be let in. They open nothing but this sandbox. */
+  get credentials(): {
+    clientId: string;
+    clientSecret: string;
+    controlAudience: string;
+    orchestrationAudience: string;
+  } {
+    return this.#core.object.credentials();
+  }
+
+  /**
+   * Stores events.
+   *
+   * @throws {@link TallyfoldError} of kind `config`.
+   * @example
+   * sandbox.record({
+   *   timestamp: new Date(),
+   *   outcome: "errors",
+   *   eventName: "order_placed",
+   *   writeKey: "web",
+   *   integration: "warehouse",
+   *   count: 3,
+   * });
+   */
+  record(event: SandboxEvent): void {
+    this.#core.object.record(timed(event));
+  }
+
+  /** Answers a request, as the service would. */
+  handle(request: SandboxRequest): SandboxResponse {
+    const { method, target, headers = [], body = new Uint8Array(), now = this.#now() } = request;
+    const head = { method, target, headers: [...headers].flat() };
+    const { monotonicMs, unixMs } = now;
+    return this.#core.object.handle(head, bytes("body", body), monotonicMs, unixMs);
+  }
+
+  /**
+   * Answers requests in place of the network: the `fetch` to hand to a {@link Client}. It stands
+   * on its own, so that it can be passed on.
+   */
+  readonly fetch = async (input: string | URL | Request, init?: RequestInit): Promise<Response> => {
+    const request = new Request(input, init);
+    const { pathname, search } = new URL(request.url);
+    const response = this.handle({
+      method: request.method,
+      target: pathname + search,
+      headers: request.headers,
+      body: new Uint8Array(await request.arrayBuffer()),
+    });
+    await delay(response.delayMs, request.signal);
+    const { status, headers } = response;
+    // These statuses have no body, and `Response` insists on it.
+    const isEmpty = status === 204 || status === 205 || status === 304;
+    return new Response(isEmpty ? null : stream(response), { status, headers });
+  };
+
+  /** Makes a later request fail, in one of several ways. */
+  inject(fault: SandboxFault): void {
+    const { contentType, ...rest } = fault as SandboxFault & { contentType?: string };
+    this.#core.object.inject(JSON.stringify({ ...rest, content_type: contentType }));
+  }
+
+  /** Makes all tokens so far invalid. */
+  revokeTokens(): void {
+    this.#core.object.revokeTokens();
+  }
+
+  /** How many requests each endpoint has had. */
+  get stats(): { readonly [E in SandboxEndpoint]: number } {
+    return this.#core.object.stats();
+  }
+
+  /** Frees the memory now. */
+  [Symbol.dispose](): void {
+    this.#core.release();
+  }
+}
+
+/** The body, or so much of it as comes before the connection breaks. */
+function stream(response: SandboxResponse): ReadableStream<Uint8Array> {
+  const { body, cutAt } = response;
+  return new ReadableStream({
+    start(controller) {
+      const sent = body.subarray(0, cutAt);
+      if (sent.length > 0) controller.enqueue(sent);
+      if (cutAt === undefined) controller.close();
+    },
+    pull(controller) {
+      controller.error(new TypeError("the connection was closed"));
+    },
+  });
+}
+
+async function delay(milliseconds: number, signal: AbortSignal): Promise<void> {
+  if (milliseconds === 0) return;
+  await new Promise<void>((resolve, reject) => {
+    const timer = setTimeout(resolve, milliseconds);
+    signal.addEventListener("abort", () => {
+      clearTimeout(timer);
+      reject(signal.reason);
+    });
+  });
+}

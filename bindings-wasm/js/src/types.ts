@@ -1,0 +1,119 @@
+/** A group-by field of the Event Metrics API (service reference 2.4). */
+export type Dimension = "event_name" | "write_key" | "integration" | "reason";
+
+/** A group-by field of event_ingestion, which has no `reason` (service reference 4.5). */
+export type IngestionDimension = Exclude<Dimension, "reason">;
+
+/** Which counts were asked for: an analytics endpoint (service reference 4.4 and 4.5). */
+export type Metric = "event_delivery" | "event_ingestion";
+
+/** The name of one of the three counts (service reference 2.3). */
+export type CountName = "success" | "errors" | "filtered";
+
+/** The API that a token is for: tokens of one are not valid for the other (service reference 5). */
+export type Api = "control" | "orchestration";
+
+/** The three counts, each a number of events, exact to 2^64 - 1. */
+export interface Counts {
+  /** Events delivered. */
+  readonly success: bigint;
+  /** Events not sent due to an error. */
+  readonly errors: bigint;
+  /** Events filtered from the stream due to playbook, pipeline or compliance filters. */
+  readonly filtered: bigint;
+}
+
+/** A half-open window `[start, end)` in UTC. */
+export interface Window {
+  /** The first instant inside, as ISO 8601 that ends in `Z`. */
+  readonly start: string;
+  /** The first instant after, as ISO 8601 that ends in `Z`. */
+  readonly end: string;
+}
+
+/**
+ * Whether the totals that the service reports are the sums of its counts. The numbers of an
+ * unbalanced one are the reported total minus the sum, and may be negative. After a filter there
+ * is nothing to compare with: `unavailable`.
+ */
+export type Reconciliation =
+  | { readonly status: "balanced" }
+  | { readonly status: "unavailable" }
+  | ({ readonly status: "unbalanced" } & Counts);
+
+/** What was let pass because the caller asked for tolerance: see {@link Tolerance}. */
+export interface Notes {
+  /** Entries whose combination of dimension values stood in the response before. */
+  readonly repeatedCombinations: bigint;
+  /** Dimension values that were `null`, and were read as empty strings. */
+  readonly nullDimensions: bigint;
+}
+
+/**
+ * What of a response to let pass, as the API is Beta. `repeated_combination`: counts of a
+ * combination that stands twice are added up. `null_dimension`: a `null` is an empty string.
+ * What was let pass is counted in {@link Notes}.
+ */
+export type Tolerance = "repeated_combination" | "null_dimension";
+
+/** The most that a response may hold; more is an error. Every limit has a cautious default. */
+export interface Limits {
+  /** How deep arrays and objects may nest (`depth_limit`). */
+  readonly depth?: number | undefined;
+  /** The length of a string, in bytes (`string_limit`). */
+  readonly stringBytes?: number | undefined;
+  /** The keys of one object (`key_limit`). */
+  readonly keys?: number | undefined;
+  /** The length of a body, in bytes (`body_limit`). */
+  readonly bodyBytes?: number | undefined;
+  /** The rows of the table (`group_limit`). */
+  readonly groups?: number | undefined;
+}
+
+/** What the host's two clocks say at one moment. */
+export interface Now {
+  /** Milliseconds since any fixed moment, never running backwards. */
+  readonly monotonicMs: number;
+  /** Milliseconds since 1970-01-01T00:00:00Z. */
+  readonly unixMs: number;
+}
+
+/** Any JSON value, for bodies whose shape the service reference does not show. */
+export type Json = null | boolean | number | string | Json[] | { [key: string]: Json };
+
+/** An access token that the host got elsewhere. */
+export interface AccessToken {
+  /** The token itself, without `Bearer`. */
+  readonly accessToken: string;
+  /** Its remaining lifetime in seconds; if unknown, a cautious default is used. */
+  readonly expiresIn?: number | undefined;
+}
+
+/** What both metrics calls ask for (service reference 4.4 and 4.5). */
+export interface MetricsQuery<D extends Dimension, G extends D = D> {
+  /** The first instant of the window: a `Date`, or ISO 8601 that ends in `Z`. */
+  readonly start: Date | string;
+  /** The first instant after the window: a `Date`, or ISO 8601 that ends in `Z`. */
+  readonly end: Date | string;
+  /** One to four different dimensions to ask the service for. */
+  readonly dimensions: readonly D[];
+  /**
+   * Those of the dimensions to keep while the response streams in, in this order; `[]` for one
+   * grand total. Without it, all. Memory grows with what is kept, not with the response.
+   */
+  readonly groupBy?: readonly G[] | undefined;
+}
+
+/** Which page of the audit logs to list (service reference 4.2). */
+export interface AuditLogsQuery {
+  /** The number of the page, at least 1. */
+  readonly page?: number | undefined;
+  /** How many records a page has, at least 1. */
+  readonly perPage?: number | undefined;
+}
+
+/** A way to stop waiting for a call. */
+export interface Abortable {
+  /** When it aborts, the call ends and rejects with the signal's reason. */
+  readonly signal?: AbortSignal | undefined;
+}

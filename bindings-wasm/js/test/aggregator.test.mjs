@@ -1,0 +1,130 @@
+import assert from "node:assert/strict";
+import { describe, test } from "node:test";
+import { Aggregator, TallyfoldError } from "tallyfold";
+import { bytes, entries, entry, response, thrownBy, window } from "./responses.mjs";
+
+const dimensions = ["integration", "reason"];
+
+/** Above 2 kB, with everything that a cut can go through: escapes, several bytes, long digits. */
+const long = response([
+  ...entries,
+  entry({ integration: 'Zürich \u{1f4e6} "quoted"\\\n', reason: "ⵣ" }, 2n ** 64n - 1000n),
+  ...Array.from({ length: 20 }, (_, i) => entry({ integration: `queue-${i}`, reason: "" }, 1n, 2n)),
+]);
+const body = bytes(long);
+const spoiled = bytes(long.replace('"success":"1"', '"success":"1_0"'));
+
+describe("a body", () => {
+  test("gives the same table wherever it is split", () => {
+    assert.ok(body.length > 2000);
+    const whole = JSON.stringify(fold(body));
+    for (let at = 0; at <= body.length; at++) {
+      assert.equal(JSON.stringify(fold(body.subarray(0, at), body.subarray(at))), whole);
+    }
+    const single = Array.from(body, (_, at) => body.subarray(at, at + 1));
+    assert.equal(JSON.stringify(fold(...single)), whole);
+  });
+
+  test("gives the same error wherever it is split", () => {
+    const whole = errorOf(spoiled);
+    assert.equal(whole.code, "invalid_count");
+    assert.match(whole.path, /^\$\.counts\[\d+\]\.success$/);
+    for (let at = 0; at <= spoiled.length; at++) {
+      assert.deepEqual(errorOf(spoiled.subarray(0, at), spoiled.subarray(at)), whole);
+    }
+  });
+
+  test("is refused wherever it is cut", () => {
+    for (let at = 0; at < body.length; at++) {
+      const cut = errorOf(body.subarray(0, at));
+      assert.equal(cut.code, at === 0 ? "empty_body" : "truncated_body", `cut at ${at}`);
+      assert.equal(cut.kind, "response");
+    }
+  });
+});
+
+describe("an aggregator", () => {
+  test("keeps fewer dimensions than were requested", () => {
+    const aggregator = new Aggregator({ dimensions, groupBy: ["integration"] });
+    aggregator.push(bytes(response()));
+    const table = aggregator.finish();
+    assert.deepEqual(table.dimensions, ["integration"]);
+    assert.equal(table.length, 2);
+    assert.equal(table.metric, undefined);
+  });
+
+  test("holds the response to the window, as text and as dates", () => {
+    const { start, end } = window;
+    for (const it of [window, { start: new Date(start), end: new Date(end) }]) {
+      const aggregator = new Aggregator({ dimensions, ...it });
+      aggregator.push(bytes(response()));
+      assert.equal(aggregator.finish().length, 3);
+    }
+    const other = new Aggregator({ dimensions, start, end: "2026-01-01T00:20:00Z" });
+    const error = thrownBy(() => {
+      other.push(bytes(response()));
+      other.finish();
+    });
+    assert.equal(error.code, "window_mismatch");
+    assert.equal(thrownBy(() => new Aggregator({ dimensions, start })).argument, "end");
+    const never = new Date(Number.NaN);
+    const invalid = thrownBy(() => new Aggregator({ dimensions, start: never, end }));
+    assert.equal(invalid.code, "invalid_timestamp");
+    assert.equal(invalid.argument, "start");
+  });
+
+  test("adds repeated combinations up only if that is tolerated", () => {
+    const twice = bytes(response([...entries, entries[0]]));
+    const strict = new Aggregator({ dimensions });
+    assert.equal(thrownBy(() => strict.push(twice)).code, "repeated_combination");
+    const tolerant = new Aggregator({ dimensions, tolerate: ["repeated_combination"] });
+    tolerant.push(twice);
+    const table = tolerant.finish();
+    assert.equal(table.notes.repeatedCombinations, 1n);
+    assert.equal(table.totals.success, 18n);
+  });
+
+  test("repeats its error, and tells when it has nothing left to give", () => {
+    const aggregator = new Aggregator({ dimensions });
+    const first = thrownBy(() => aggregator.push(bytes("[")));
+    assert.deepEqual({ ...thrownBy(() => aggregator.finish()) }, { ...first });
+    const done = new Aggregator({ dimensions });
+    done.push(bytes(response()));
+    done.finish();
+    assert.equal(thrownBy(() => done.finish()).code, "out_of_order");
+  });
+
+  test("stops at the limits it was given", () => {
+    const { code } = thrownBy(() => {
+      const aggregator = new Aggregator({ dimensions, limits: { groups: 2 } });
+      aggregator.push(bytes(response()));
+    });
+    assert.equal(code, "group_limit");
+  });
+
+  test("throws errors that are known also across copies of the package", async () => {
+    const copy = await import(`../dist/index.js?copy`);
+    const error = thrownBy(() => new copy.Aggregator({ dimensions: [] }));
+    assert.ok(!(error instanceof TallyfoldError));
+    assert.ok(error instanceof Error);
+    assert.ok(TallyfoldError.is(error));
+    assert.equal(error.name, "TallyfoldError");
+    assert.equal(error.code, "no_dimensions");
+    for (const other of [new Error("no"), null, undefined, "text", { code: "no_dimensions" }]) {
+      assert.ok(!TallyfoldError.is(other));
+    }
+  });
+});
+
+function fold(...chunks) {
+  const aggregator = new Aggregator({ dimensions });
+  for (const chunk of chunks) aggregator.push(chunk);
+  return aggregator.finish();
+}
+
+/** The error of a body in these chunks, as far as it tells anything to a program. */
+function errorOf(...chunks) {
+  const error = thrownBy(() => fold(...chunks));
+  assert.ok(TallyfoldError.is(error), String(error));
+  return { ...error, message: error.message };
+}
