@@ -1,6 +1,7 @@
 //! The caller's side as a machine: it says what to send, and is told what came back.
 
 mod call;
+mod machine;
 mod options;
 
 use std::sync::{Arc, Mutex, PoisonError};
@@ -8,7 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 pub use call::{Call, HostFailure, Step};
 pub use options::ClientOptions;
 
-use call::Machine;
+use machine::Machine;
 use options::Config;
 
 use crate::dimension::Metric;

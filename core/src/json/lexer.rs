@@ -1,30 +1,31 @@
 //! The state machine from bytes to events.
 
 use super::path::{Frames, Place};
+use super::text::Text;
 use super::{Event, Limits, Visitor};
 use crate::error::{Code, Error, Result};
 
 /// Reads one document, chunk by chunk.
 #[derive(Debug)]
 pub(crate) struct Lexer {
-    limits: Limits,
-    state: State,
+    pub(super) limits: Limits,
+    pub(super) state: State,
     frames: Frames,
     /// Bytes before the current chunk.
-    base: u64,
+    pub(super) base: u64,
     /// Where the token at hand starts.
-    token_start: u64,
+    pub(super) token_start: u64,
     /// Where the escape at hand starts.
-    escape_start: u64,
+    pub(super) escape_start: u64,
     /// The token at hand, as far as it has been read: a string with its escapes resolved, or a number.
-    text: Vec<u8>,
+    pub(super) text: Vec<u8>,
     /// How much of `text` is known to be UTF-8.
-    checked: usize,
+    pub(super) checked: usize,
     is_key: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
-enum State {
+pub(super) enum State {
     /// Nothing but white space so far.
     Start,
     /// After a colon, or a comma in an array.
@@ -47,29 +48,9 @@ enum State {
     Done,
 }
 
-/// Where in a string.
-#[derive(Clone, Copy, Debug, PartialEq)]
-enum Text {
-    Plain,
-    Escape,
-    Hex {
-        value: u16,
-        digits: u8,
-        high: Option<u16>,
-    },
-    /// After the first half of a surrogate pair: a backslash must follow.
-    SecondHalf {
-        high: u16,
-    },
-    /// After that backslash: a `u` must follow.
-    SecondHalfEscape {
-        high: u16,
-    },
-}
-
 /// Where in a number.
 #[derive(Clone, Copy, Debug, PartialEq)]
-enum Number {
+pub(super) enum Number {
     Minus,
     Zero,
     Integer,
@@ -307,152 +288,7 @@ impl Lexer {
         self.state = State::Text(Text::Plain);
     }
 
-    /// The plain bytes of a string from `from` on; returns where reading goes on.
-    fn read_text(
-        &mut self,
-        chunk: &[u8],
-        from: usize,
-        visitor: &mut impl Visitor,
-    ) -> Result<usize> {
-        let stop = chunk[from..]
-            .iter()
-            .position(|byte| ENDS_PLAIN_TEXT[usize::from(*byte)]);
-        let end = stop.map_or(chunk.len(), |length| from + length);
-        let run = &chunk[from..end];
-        let whole = stop.is_some_and(|_| chunk[end] == b'"') && self.text.is_empty();
-        if whole
-            && run.len() <= self.limits.string_bytes
-            && let Ok(text) = str::from_utf8(run)
-        {
-            self.end_text(text, visitor)?;
-            return Ok(end + 1);
-        }
-        self.append(run, self.base + from as u64)?;
-        let Some(byte) = stop.map(|_| chunk[end]) else {
-            return Ok(end);
-        };
-        let at = self.base + end as u64;
-        if self.checked < self.text.len() {
-            return Err(self.invalid_utf8(at - (self.text.len() - self.checked) as u64));
-        }
-        match byte {
-            b'"' => {
-                // Taken out for the time of the call, so that its room serves the next string.
-                let text = std::mem::take(&mut self.text);
-                let ended = match str::from_utf8(&text) {
-                    Ok(text) => self.end_text(text, visitor),
-                    Err(error) => {
-                        Err(self.invalid_utf8(self.token_start + error.valid_up_to() as u64))
-                    }
-                };
-                self.text = text;
-                ended?;
-            }
-            b'\\' => {
-                self.escape_start = at;
-                self.state = State::Text(Text::Escape);
-            }
-            _ => {
-                let message = "a control character stands in a string; want it escaped";
-                return Err(self.error(at, Code::InvalidJson, message));
-            }
-        }
-        Ok(end + 1)
-    }
-
-    /// Adds plain bytes to the string at hand and checks them, but for a character that the end of
-    /// the run may have cut.
-    fn append(&mut self, run: &[u8], run_start: u64) -> Result<()> {
-        let room = self.limits.string_bytes - self.text.len();
-        let taken = run.len().min(room);
-        let start = run_start - (self.text.len() - self.checked) as u64;
-        self.text.extend_from_slice(&run[..taken]);
-        match str::from_utf8(&self.text[self.checked..]) {
-            Ok(_) => self.checked = self.text.len(),
-            Err(error) if error.error_len().is_none() => self.checked += error.valid_up_to(),
-            Err(error) => return Err(self.invalid_utf8(start + error.valid_up_to() as u64)),
-        }
-        if taken < run.len() {
-            return Err(self.string_limit(run_start + taken as u64));
-        }
-        Ok(())
-    }
-
-    fn read_escape(&mut self, text: Text, byte: u8, at: u64) -> Result<()> {
-        let next = match text {
-            Text::Plain => Text::Plain,
-            Text::Escape if byte == b'u' => Text::Hex {
-                value: 0,
-                digits: 0,
-                high: None,
-            },
-            Text::Escape => {
-                let Some(character) = short_escape(byte) else {
-                    return Err(self.unexpected(byte, at));
-                };
-                self.append_char(character)?;
-                Text::Plain
-            }
-            Text::SecondHalf { high } if byte == b'\\' => Text::SecondHalfEscape { high },
-            Text::SecondHalfEscape { high } if byte == b'u' => Text::Hex {
-                value: 0,
-                digits: 0,
-                high: Some(high),
-            },
-            Text::SecondHalf { .. } | Text::SecondHalfEscape { .. } => {
-                return Err(self.lone_surrogate());
-            }
-            Text::Hex {
-                value,
-                digits,
-                high,
-            } => {
-                let Some(digit) = char::from(byte).to_digit(16) else {
-                    return Err(self.unexpected(byte, at));
-                };
-                let value = value << 4 | digit as u16;
-                if digits < 3 {
-                    Text::Hex {
-                        value,
-                        digits: digits + 1,
-                        high,
-                    }
-                } else {
-                    self.end_hex(value, high)?
-                }
-            }
-        };
-        self.state = State::Text(next);
-        Ok(())
-    }
-
-    fn end_hex(&mut self, value: u16, high: Option<u16>) -> Result<Text> {
-        let character = match (high, value) {
-            (None, 0xD800..=0xDBFF) => return Ok(Text::SecondHalf { high: value }),
-            (None, _) => char::from_u32(u32::from(value)),
-            (Some(high), 0xDC00..=0xDFFF) => {
-                let upper = (u32::from(high) - 0xD800) << 10;
-                char::from_u32(0x1_0000 + upper + u32::from(value) - 0xDC00)
-            }
-            (Some(_), _) => None,
-        };
-        let character = character.ok_or_else(|| self.lone_surrogate())?;
-        self.append_char(character)?;
-        Ok(Text::Plain)
-    }
-
-    fn append_char(&mut self, character: char) -> Result<()> {
-        let mut bytes = [0; 4];
-        let bytes = character.encode_utf8(&mut bytes).as_bytes();
-        if self.text.len() + bytes.len() > self.limits.string_bytes {
-            return Err(self.string_limit(self.escape_start));
-        }
-        self.text.extend_from_slice(bytes);
-        self.checked = self.text.len();
-        Ok(())
-    }
-
-    fn end_text(&mut self, text: &str, visitor: &mut impl Visitor) -> Result<()> {
+    pub(super) fn end_text(&mut self, text: &str, visitor: &mut impl Visitor) -> Result<()> {
         if self.is_key {
             self.frames
                 .add_key(text, self.limits.keys, self.token_start)?;
@@ -527,11 +363,11 @@ impl Lexer {
         }
     }
 
-    fn error(&self, at: u64, code: Code, message: impl Into<String>) -> Error {
+    pub(super) fn error(&self, at: u64, code: Code, message: impl Into<String>) -> Error {
         self.frames.error(at, code, message)
     }
 
-    fn unexpected(&self, byte: u8, at: u64) -> Error {
+    pub(super) fn unexpected(&self, byte: u8, at: u64) -> Error {
         let want = match self.state {
             State::Start | State::Value => "a value",
             State::FirstElement => "a value or ]",
@@ -557,46 +393,19 @@ impl Lexer {
         )
     }
 
-    fn invalid_utf8(&self, at: u64) -> Error {
+    pub(super) fn invalid_utf8(&self, at: u64) -> Error {
         self.error(at, Code::InvalidUtf8, "a string is not UTF-8")
     }
 
-    fn lone_surrogate(&self) -> Error {
+    pub(super) fn lone_surrogate(&self) -> Error {
         let message = "an escape is half of a surrogate pair and stands alone";
         self.error(self.escape_start, Code::LoneSurrogate, message)
     }
 
-    fn string_limit(&self, at: u64) -> Error {
+    pub(super) fn string_limit(&self, at: u64) -> Error {
         let limit = self.limits.string_bytes;
         let message =
             format!("a string or number is longer than {limit} bytes, which is the limit");
         self.error(at, Code::StringLimit, message)
     }
-}
-
-/// The bytes that end a run of plain characters: the quote, the backslash, control characters.
-const ENDS_PLAIN_TEXT: [bool; 256] = {
-    let mut table = [false; 256];
-    let mut byte = 0;
-    while byte < 0x20 {
-        table[byte] = true;
-        byte += 1;
-    }
-    table[b'"' as usize] = true;
-    table[b'\\' as usize] = true;
-    table
-};
-
-fn short_escape(byte: u8) -> Option<char> {
-    Some(match byte {
-        b'"' => '"',
-        b'\\' => '\\',
-        b'/' => '/',
-        b'b' => '\u{8}',
-        b'f' => '\u{c}',
-        b'n' => '\n',
-        b'r' => '\r',
-        b't' => '\t',
-        _ => return None,
-    })
 }

@@ -5,6 +5,7 @@
 
 mod lexer;
 mod path;
+mod text;
 
 pub(crate) use lexer::Lexer;
 pub(crate) use path::Place;
