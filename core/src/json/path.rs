@@ -137,13 +137,17 @@ impl Frames {
                 path.push('.');
                 path.push_str(key);
             }
-            None => path.push_str(&format!("[{}]", serde_json::Value::from(key))),
-            Some((end, _)) => {
-                let start = format!("{}…", &key[..end]);
-                path.push_str(&format!("[{}]", serde_json::Value::from(start)));
-            }
+            None => push_quoted(path, key),
+            Some((end, _)) => push_quoted(path, &format!("{}…", &key[..end])),
         }
     }
+}
+
+/// Adds a key that is no plain name, as JSON has it.
+fn push_quoted(path: &mut String, key: &str) {
+    // A string can always be written.
+    let quoted = serde_json::to_string(key).unwrap_or_default();
+    path.push_str(&format!("[{quoted}]"));
 }
 
 /// Where an event stands, for the visitor's own errors.

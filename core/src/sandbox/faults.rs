@@ -3,7 +3,6 @@
 use std::mem::discriminant;
 
 use serde::Deserialize;
-use serde_json::{Map, Value};
 
 use super::response::SandboxResponse;
 use super::routes::{SandboxEndpoint, Task};
@@ -24,8 +23,7 @@ pub struct Fault {
 }
 
 /// What goes wrong; in JSON, `kind` is the name in `snake_case`.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
-#[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum FaultEffect {
     /// Nothing is done, and a status is answered.
     Status {
@@ -53,7 +51,7 @@ pub enum FaultEffect {
         body: String,
     },
     /// Every token is revoked before the request is looked at; not for token endpoints.
-    RevokeToken {},
+    RevokeToken,
     /// `totalDelivered` is wrong; for the analytics endpoints only.
     WrongTotal {
         /// By how much, from 1.
@@ -69,25 +67,18 @@ impl Fault {
     /// # Errors
     /// `invalid_argument` for the argument `fault`.
     pub fn from_json(text: &str) -> Result<Self> {
-        let mut fields: Map<String, Value> = from_value(text.parse())?;
-        fields.retain(|_, value| !value.is_null());
-        let name: Option<String> = fields
-            .remove("endpoint")
-            .map(|v| from_value(Ok(v)))
-            .transpose()?;
-        let every = fields
-            .remove("every")
-            .map(|value| from_value(Ok(value)))
-            .transpose()?;
-        let endpoint = match name {
+        let mut fields: FaultFields =
+            serde_json::from_str(text).map_err(|error| refusal(format!("not a fault: {error}")))?;
+        let endpoint = match fields.endpoint.take() {
             None => None,
             Some(name) => Some(SandboxEndpoint::from_name(&name).ok_or_else(|| {
                 let names = SandboxEndpoint::ALL.map(SandboxEndpoint::as_str).join(", ");
                 refusal(format!("want an endpoint of {names}, or none for all"))
             })?),
         };
+        let every = fields.every.take();
         let fault = Self {
-            effect: from_value(Ok(Value::Object(fields)))?,
+            effect: fields.into_effect()?,
             endpoint,
             every,
         };
@@ -115,17 +106,70 @@ impl FaultEffect {
     fn fits(&self, endpoint: SandboxEndpoint) -> bool {
         let (_, _, task) = endpoint.route();
         match self {
-            Self::RevokeToken {} => !matches!(task, Task::Mint(_)),
+            Self::RevokeToken => !matches!(task, Task::Mint(_)),
             Self::WrongTotal { .. } => matches!(task, Task::Count(_)),
             _ => true,
         }
     }
 }
 
-fn from_value<T: for<'de> Deserialize<'de>>(value: serde_json::Result<Value>) -> Result<T> {
-    value
-        .and_then(T::deserialize)
-        .map_err(|error| refusal(format!("not a fault: {error}")))
+/// A fault as it is written: the fields of every kind, of which each kind has its own.
+#[derive(Default, PartialEq, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+struct FaultFields {
+    kind: String,
+    endpoint: Option<String>,
+    every: Option<u64>,
+    status: Option<u16>,
+    milliseconds: Option<u64>,
+    bytes: Option<usize>,
+    content_type: Option<String>,
+    body: Option<String>,
+    amount: Option<u64>,
+}
+
+impl FaultFields {
+    fn into_effect(mut self) -> Result<FaultEffect> {
+        let kind = std::mem::take(&mut self.kind);
+        let effect = match kind.as_str() {
+            "status" => self
+                .status
+                .take()
+                .map(|status| FaultEffect::Status { status }),
+            "delay" => self
+                .milliseconds
+                .take()
+                .map(|milliseconds| FaultEffect::Delay { milliseconds }),
+            "truncate" => self
+                .bytes
+                .take()
+                .map(|bytes| FaultEffect::Truncate { bytes }),
+            "content_type" => self
+                .content_type
+                .take()
+                .map(|content_type| FaultEffect::ContentType { content_type }),
+            "body" => self.body.take().map(|body| FaultEffect::Body { body }),
+            "revoke_token" => Some(FaultEffect::RevokeToken),
+            "wrong_total" => self
+                .amount
+                .take()
+                .map(|amount| FaultEffect::WrongTotal { amount }),
+            _ => {
+                let message = "want a kind of status, delay, truncate, content_type, body, \
+                               revoke_token, wrong_total";
+                return Err(refusal(message.to_owned()));
+            }
+        };
+        match effect {
+            Some(effect) if self == Self::default() => Ok(effect),
+            Some(_) => Err(refusal(format!(
+                "a {kind} fault has a field of another kind"
+            ))),
+            None => Err(refusal(format!(
+                "a {kind} fault lacks the field that says how"
+            ))),
+        }
+    }
 }
 
 fn refusal(message: String) -> Error {
@@ -185,7 +229,7 @@ impl Due {
     }
 
     pub(super) fn revokes_tokens(&self) -> bool {
-        self.0.contains(&FaultEffect::RevokeToken {})
+        self.0.contains(&FaultEffect::RevokeToken)
     }
 
     /// What is added to `totalDelivered`.
