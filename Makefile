@@ -19,6 +19,7 @@ wasm := $(JS)/wasm/tallyfold_wasm_bg.wasm
 npm := $(JS)/dist/index.js
 tarball := dist/tallyfold-$(VERSION).tgz
 chromium := .cache/chromium
+examples := examples/node_modules/.package-lock.json
 
 core_files := Cargo.toml Cargo.lock $(shell find core/Cargo.toml core/src -type f)
 python_files := $(shell find $(PY)/Cargo.toml $(PY)/pyproject.toml $(PY)/src $(PY)/python -type f)
@@ -27,8 +28,8 @@ js_files := $(addprefix $(JS)/,package.json tsconfig.json build.mjs) $(shell fin
 
 .PHONY: demo test bench lint dist setup wheel wasm npm test-rust test-python test-js clean
 
-demo: $(wheel_in_venv) $(npm)
-	scripts/demo.sh
+demo: $(wheel_in_venv) $(examples) $(chromium)
+	@scripts/demo.sh
 
 test:
 	@scripts/test.sh
@@ -57,7 +58,7 @@ test-js: $(tarball) $(chromium)
 	cd $(JS) && TALLYFOLD_TARBALL=$(abspath $(tarball)) npm test --silent
 
 clean:
-	rm -rf target target-wasm dist .cache .venv $(JS)/{dist,wasm,node_modules}
+	rm -rf target target-wasm dist .cache .venv {$(JS),examples}/node_modules $(JS)/{dist,wasm}
 
 # Python: a virtual environment with pinned tools, the wheel, and the wheel in the environment.
 
@@ -95,6 +96,10 @@ $(tarball): $(npm)
 	mkdir -p dist
 	rm -f dist/*.tgz
 	npm pack --silent --pack-destination dist ./$(JS)
+
+$(examples): $(tarball)
+	npm install --silent --no-save --no-package-lock --prefix examples $(abspath $<)
+	touch $@
 
 $(chromium): | .cache
 	command -v chromium || scripts/apt-install.sh chromium

@@ -1,7 +1,51 @@
 #!/usr/bin/env bash
-# Shows the built packages at work.
+# The main job from end to end: a sandbox on loopback, and the same hour of counts read from it by
+# Python, by Node and by a page in Chromium. Says whether all three agree to the last byte.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-.venv/bin/python -c 'import tallyfold; print("Python:", tallyfold.__version__)'
-node bindings-wasm/js/dist/cli.js --version
+out=$(mktemp -d)
+trap 'kill $(jobs -p) 2>/dev/null || true; wait; rm -rf "$out"' EXIT
+
+# Starts a server in the background and waits for the line that holds its address.
+start() {
+  local log=$1
+  shift
+  "$@" >"$log" 2>&1 &
+  for _ in {1..200}; do
+    grep -q 'http://' "$log" && return
+    kill -0 $! 2>/dev/null || break
+    sleep 0.05
+  done
+  cat "$log" >&2
+  exit 1
+}
+
+start "$out/sandbox" .venv/bin/python -u -m tallyfold sandbox --port 0 --seed 7
+field() { awk -v name="$1" '$1 == name { print $2 }' "$out/sandbox"; }
+TALLYFOLD_ADDRESS=$(grep -o 'http://[^ ]*' "$out/sandbox")
+TALLYFOLD_CLIENT_ID=$(field client_id)
+TALLYFOLD_CLIENT_SECRET=$(field client_secret)
+TALLYFOLD_CONTROL_AUDIENCE=$(field control_audience)
+TALLYFOLD_ORCHESTRATION_AUDIENCE=$(field orchestration_audience)
+export "${!TALLYFOLD_@}"
+end=$(date -u +%Y-%m-%dT%H:%M:00Z)
+
+echo "== sandbox on $TALLYFOLD_ADDRESS; the hour before $end, read by Python (examples/report.py)"
+TALLYFOLD_SAVE=$out/python.json .venv/bin/python examples/report.py "$end" | tee "$out/python.txt"
+
+echo
+echo "== the same, read by Node (examples/report.mjs)"
+TALLYFOLD_SAVE=$out/node.json node examples/report.mjs "$end" >"$out/node.txt"
+cmp "$out/python.txt" "$out/node.txt"
+cmp "$out/python.json" "$out/node.json"
+echo "$(wc -l <"$out/node.txt") lines and a table of $(wc -c <"$out/node.json") bytes, the same as Python's, byte for byte"
+
+echo
+echo "== the same, on a page in Chromium (examples/dashboard)"
+start "$out/page" node examples/dashboard/server.mjs "$end"
+node scripts/demo-page.mjs "$(cat "$out/page")" "$out/page.json" .cache/dashboard.png
+cmp "$out/python.json" "$out/page.json"
+echo "the page's table is the same as Python's, byte for byte; a picture of it: .cache/dashboard.png"
+echo
+echo "Python, Node and the browser agree."

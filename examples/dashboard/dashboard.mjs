@@ -1,0 +1,35 @@
+// A page that shows the counts of an hour. It holds no secret: its server gives it tokens.
+import { Client } from "/tallyfold.js";
+
+const { clusterEndpoint, end } = await (await fetch("/config")).json();
+const client = new Client({
+  clusterEndpoint,
+  accessToken: async (api) => (await fetch(`/token/${api}`, { method: "POST" })).json(),
+});
+
+function row(name, { success, errors, filtered }) {
+  const whole = success + errors + filtered;
+  const tenths = whole === 0n ? 0n : (success * 1000n) / whole;
+  const cells = [name, success, errors, filtered, `${tenths / 10n}.${tenths % 10n}%`];
+  const element = document.createElement("tr");
+  for (const cell of cells) element.insertCell().textContent = cell.toLocaleString("en");
+  return element;
+}
+
+try {
+  const start = new Date(Date.parse(end) - 3_600_000);
+  const dimensions = ["integration", "reason"];
+  const table = await client.eventDelivery({ start, end, dimensions });
+  const [window] = table.coverage;
+  document.querySelector("#window").textContent = `${window.start} to ${window.end}`;
+  for (const each of table.groupBy("integration").top(10, { by: "success" })) {
+    document.querySelector("tbody").append(row(each.dimensions.integration, each));
+  }
+  document.querySelector("tfoot").append(row("total", table.totals));
+  document.querySelector("#verdict").textContent =
+    `Reported totals: ${table.reconciliation.verdict}.`;
+  globalThis.saved = JSON.stringify(table);
+} catch (error) {
+  document.querySelector("#window").textContent = error.message;
+}
+document.body.dataset.ready = "";

@@ -1,0 +1,31 @@
+// demo-page.mjs URL TABLE PICTURE: opens the dashboard in Chromium, prints what it shows, and writes
+// its table as JSON and a picture of it.
+import { writeFileSync } from "node:fs";
+import { createRequire } from "node:module";
+
+const tools = new URL("../bindings-wasm/js/package.json", import.meta.url);
+const { chromium } = createRequire(tools)("playwright-core");
+const [url, table, picture] = process.argv.slice(2);
+
+const browser = await chromium.launch({
+  executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium",
+  args: [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+  ],
+});
+try {
+  const page = await browser.newPage();
+  await page.goto(url.trim());
+  await page.waitForSelector("body[data-ready]");
+  console.log(await page.innerText("body"));
+  writeFileSync(table, await page.evaluate("saved"));
+  await page.screenshot({ path: picture, fullPage: true });
+} finally {
+  await browser.close();
+}
