@@ -17,7 +17,8 @@ use crate::table::CountTable;
 /// `Client` and `AsyncClient` drive one of these; with it any other HTTP stack fits as well. One
 /// machine serves all threads and all calls of a program, and shares their tokens (service
 /// reference 5). The arguments are those of `Client`; `host_tokens` says that the host answers
-/// `ProvideToken` steps, in place of a secret.
+/// `ProvideToken` steps, in place of a secret, and `in_browser` that visitors can read what it
+/// holds, as with Pyodide: a secret is refused then, unless `dangerously_allow_browser`.
 ///
 /// Raises:
 ///     ConfigError: for arguments that can't be used.
@@ -28,7 +29,7 @@ use crate::table::CountTable;
 /// ... )
 /// >>> call.step(tallyfold.Now.read())
 /// ProvideToken(api='control')
-/// >>> call.token("a token from elsewhere", 3600)
+/// >>> call.token("a-token-from-elsewhere", 3600)
 /// >>> call.step(tallyfold.Now.read())
 /// Send(request=<Request POST https://cluster.example/v1.1/analytics/event_delivery>)
 #[pyclass(frozen, module = "tallyfold")]
@@ -40,8 +41,9 @@ impl Machine {
     #[pyo3(signature = (
         *, cluster_endpoint = None, client_id = None, client_secret = None,
         control_audience = None, base_url = None, auth_url = None, orchestration_audience = None,
-        host_tokens = false, dangerously_allow_http = false, default_token_lifetime = None,
-        limits = None, tolerate = Vec::new(),
+        host_tokens = false, in_browser = false, dangerously_allow_browser = false,
+        dangerously_allow_http = false, default_token_lifetime = None, limits = None,
+        tolerate = Vec::new(),
     ))]
     #[allow(clippy::too_many_arguments, reason = "Python names each of them")]
     fn new(
@@ -53,6 +55,8 @@ impl Machine {
         auth_url: Option<String>,
         orchestration_audience: Option<String>,
         host_tokens: bool,
+        in_browser: bool,
+        dangerously_allow_browser: bool,
         dangerously_allow_http: bool,
         default_token_lifetime: Option<u64>,
         limits: Option<&Bound<'_, Limits>>,
@@ -67,11 +71,12 @@ impl Machine {
             auth_url,
             orchestration_audience,
             host_tokens,
+            in_browser,
+            dangerously_allow_browser,
             dangerously_allow_http,
             default_token_lifetime_s: default_token_lifetime,
             limits: limits.map(|limits| limits.get().0).unwrap_or_default(),
             tolerate: Tolerate::parse(&tolerate)?,
-            ..ClientOptions::default()
         };
         Ok(Self(tallyfold::Client::new(options)?))
     }

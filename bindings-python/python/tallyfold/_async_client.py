@@ -110,11 +110,7 @@ class AsyncClient(Facade):
         dimensions: Sequence[DimensionName],
         group_by: Sequence[DimensionName] | None = None,
     ) -> CountTable:
-        """Asks for event delivery metrics, as `Client.event_delivery` (service reference 4.4).
-
-        >>> tallyfold.AsyncClient.event_delivery.__name__
-        'event_delivery'
-        """
+        """Asks for event delivery metrics, as `Client.event_delivery` (service reference 4.4)."""
         return await self._run(self._machine.event_delivery(start, end, dimensions, group_by))
 
     async def event_ingestion(

@@ -145,6 +145,8 @@ class Machine:
         auth_url: str | None = None,
         orchestration_audience: str | None = None,
         host_tokens: bool = False,
+        in_browser: bool = False,
+        dangerously_allow_browser: bool = False,
         dangerously_allow_http: bool = False,
         default_token_lifetime: int | None = None,
         limits: Limits | None = None,

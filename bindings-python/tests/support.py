@@ -1,0 +1,82 @@
+"""Requests, responses and recorded events that the tests share."""
+
+import json
+from collections.abc import Iterable
+
+import tallyfold
+
+START, END = "2026-01-01T00:00:00Z", "2026-01-01T00:15:00Z"
+ADDRESS = "https://sandbox.example"
+
+
+def record(
+    sandbox: tallyfold.Sandbox,
+    outcome: str,
+    integration: str,
+    *,
+    reason: str = "",
+    count: int = 1,
+    at: str = "2026-01-01T00:05:00Z",
+) -> None:
+    """Records events of one name and one write key."""
+    assert outcome in {"success", "errors", "filtered"}
+    sandbox.record(
+        at,
+        outcome,  # type: ignore[arg-type]
+        event_name="Order Completed",
+        write_key="web",
+        integration=integration,
+        reason=reason,
+        count=count,
+    )
+
+
+def connect(sandbox: tallyfold.Sandbox, address: str = ADDRESS) -> tallyfold.Client:
+    """Makes a client of both APIs, in process unless there is an address."""
+    return tallyfold.Client(
+        cluster_endpoint=address,
+        base_url=address,
+        auth_url=address,
+        transport=sandbox.transport() if address == ADDRESS else None,
+        **sandbox.credentials,
+    )
+
+
+Entry = tuple[dict[str, str], int, int, int]
+
+
+def body(entries: Iterable[Entry], *, reported: tuple[int, int, int] | None = None) -> bytes:
+    """Writes an event metrics result (service reference 2.2), by default with right totals."""
+    entries = list(entries)
+    sums = tuple(sum(entry[at] for entry in entries) for at in (1, 2, 3))
+    delivered, errors, filtered = sums if reported is None else reported
+    counts = [
+        {
+            "success": str(success),
+            "errors": str(failed),
+            "filtered": str(dropped),
+            "dimensions": dimensions,
+        }
+        for dimensions, success, failed, dropped in entries
+    ]
+    result = {
+        "start": START,
+        "end": END,
+        "totalDelivered": str(delivered),
+        "totalErrors": str(errors),
+        "totalFiltered": str(filtered),
+        "counts": counts,
+    }
+    return json.dumps(result, ensure_ascii=False).encode()
+
+
+LARGE = body(
+    (
+        {"integration": f"wärehouse {number} 😀", "reason": 'a "quoted" \\ reason\n'},
+        number,
+        number * 2,
+        2**40 + number,
+    )
+    for number in range(20)
+)
+"""A result of more than 2 kB, with escapes and with characters of two and four bytes."""

@@ -1,0 +1,99 @@
+"""Data frame libraries read a table by themselves."""
+
+import subprocess
+import sys
+
+import duckdb
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+from support import END, START, body
+
+import tallyfold
+
+COLUMNS = {
+    "integration": ["email", "email", "push", "warehouse"],
+    "reason": ["", "playbook <b>", "", ""],
+    "success": [5, 0, 0, 7],
+    "errors": [2, 0, 4, 0],
+    "filtered": [0, 3, 0, 0],
+}
+
+
+def test_polars(table: tallyfold.CountTable) -> None:
+    frame = pl.DataFrame(table)
+    assert frame.to_dict(as_series=False) == COLUMNS
+    assert frame.schema["success"] == pl.UInt64
+    by_text = frame.filter(pl.col("integration") == "email").select(pl.col("success").sum())
+    assert by_text.item() == 5
+
+
+def test_pandas(table: tallyfold.CountTable) -> None:
+    frame = pd.DataFrame.from_arrow(table)
+    assert frame.to_dict("list") == COLUMNS
+    assert str(frame["errors"].dtype) == "uint64"
+    assert frame.groupby("integration", observed=True)["errors"].sum()["push"] == 4
+
+
+def test_duckdb(table: tallyfold.CountTable) -> None:
+    counts = table
+    rows = duckdb.query("select integration, sum(errors) from counts group by 1 order by 1")
+    assert counts is table
+    assert rows.fetchall() == [("email", 2), ("push", 4), ("warehouse", 0)]
+
+
+def test_pyarrow(table: tallyfold.CountTable) -> None:
+    read = pa.table(table)
+    read.validate(full=True)
+    assert read.to_pydict() == COLUMNS
+    assert read.schema.field("filtered").type == pa.uint64()
+    assert not read.schema.field("filtered").nullable
+
+
+def test_the_largest_count_stays_exact() -> None:
+    aggregator = tallyfold.Aggregator(["integration"])
+    aggregator.push(body([({"integration": "a"}, 2**64 - 1, 2**53 + 1, 0)]))
+    table = aggregator.finish()
+    assert pl.DataFrame(table)["success"].to_list() == [2**64 - 1]
+    assert pa.table(table)["errors"].to_pylist() == [2**53 + 1]
+
+
+def test_no_rows_and_no_dimensions(client: tallyfold.Client) -> None:
+    empty = client.event_delivery("2020-01-01T00:00:00Z", "2020-01-01T00:15:00Z", ["reason"])
+    assert pl.DataFrame(empty).shape == (0, 4)
+    assert pa.table(empty).num_rows == 0
+    total = client.event_delivery(START, END, ["reason"]).group_by()
+    assert pl.DataFrame(total).rows() == [(12, 6, 3)]
+
+
+def test_a_stream_outlives_its_table(client: tallyfold.Client) -> None:
+    capsule = client.event_delivery(START, END, ["integration"]).__arrow_c_stream__()
+
+    class Holder:
+        def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+            return capsule
+
+    assert pl.DataFrame(Holder()).height == 3
+    # A stream is read once; a capsule that was not read frees it all the same.
+    with pytest.raises(Exception, match="released"):
+        pa.table(Holder())
+
+
+@pytest.mark.parametrize(
+    "read",
+    [
+        "import polars; polars.DataFrame(table).height",
+        "import duckdb; len(duckdb.query('from table_').fetchall())",
+    ],
+)
+def test_pyarrow_is_not_needed(table: tallyfold.CountTable, read: str) -> None:
+    script = (
+        "import sys; sys.modules['pyarrow'] = None\n"
+        "import tallyfold; table = table_ = tallyfold.CountTable.from_json(sys.stdin.read())\n"
+        f"{read.replace('; ', chr(10) + 'print(', 1)})"
+    )
+    run = subprocess.run(
+        [sys.executable, "-c", script], input=table.to_json(), text=True, capture_output=True
+    )
+    assert (run.stdout, run.stderr) == ("4\n", "")

@@ -1,0 +1,222 @@
+"""The vectors that every language runs (tests/vectors/README.md)."""
+
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import tallyfold
+from tallyfold import Blocked, Call, Done, ProvideToken, Send, _tallyfold
+
+VECTORS = Path(__file__).parents[2] / "tests" / "vectors"
+EPOCH_MS = 1_767_225_600_000
+
+Case = dict[str, Any]
+Output = tallyfold.CountTable | bytes
+
+
+def load(name: str) -> Case:
+    file: Case = json.loads((VECTORS / f"{name}.json").read_text(encoding="utf-8"))
+    return file
+
+
+def run(name: str, check: Callable[[Case], None]) -> None:
+    file = load(name)
+    ran = 0
+    for case in file["cases"]:
+        try:
+            check(case)
+        except BaseException as error:
+            error.add_note(f"in the case {case['name']!r} of {name}.json")
+            raise
+        ran += 1
+    assert ran == file["count"]
+
+
+def test_responses() -> None:
+    run("responses", check_response)
+
+
+def test_exchanges() -> None:
+    run("exchanges", check_exchange)
+
+
+def test_tables() -> None:
+    run("tables", check_table)
+
+
+def test_every_code_has_a_vector() -> None:
+    def codes(value: object) -> set[str]:
+        if isinstance(value, list):
+            return set().union(*map(codes, value))
+        if not isinstance(value, dict):
+            return set()
+        own = {value["error"]["code"]} if isinstance(value.get("error"), dict) else set()
+        return own.union(*map(codes, value.values()))
+
+    seen = set().union(*(codes(load(name)) for name in ("responses", "exchanges", "tables")))
+    assert seen == set(_tallyfold.error_codes())
+
+
+def check_response(case: Case) -> None:
+    body = case["body"].encode() if "body" in case else bytes.fromhex(case["body_hex"])
+    check(case, lambda: fold(case, [body]))
+    check(case, lambda: fold(case, [body[at : at + 1] for at in range(len(body))]))
+
+
+def fold(case: Case, chunks: list[bytes]) -> tallyfold.CountTable:
+    aggregator = tallyfold.Aggregator(
+        case["dimensions"],
+        case.get("group_by"),
+        window=tuple(case["window"]) if "window" in case else None,
+        limits=tallyfold.Limits(**case.get("limits", {})),
+        tolerate=case.get("tolerate", ()),
+    )
+    try:
+        for chunk in chunks:
+            aggregator.push(chunk)
+        table = aggregator.finish()
+    except tallyfold.TallyfoldError as error:
+        check_repeated(aggregator, error)
+        raise
+    return aggregator.finish() if "finish_twice" in case else table
+
+
+def check_repeated(aggregator: tallyfold.Aggregator, error: tallyfold.TallyfoldError) -> None:
+    for again in (lambda: aggregator.push(b" "), aggregator.finish):
+        with pytest.raises(type(error)) as caught:
+            again()
+        assert (str(caught.value), vars(caught.value)) == (str(error), vars(error))
+
+
+def check_exchange(case: Case) -> None:
+    clock = Clock()
+    made: list[tallyfold.Machine] = []
+    for call in case["calls"]:
+        steps = iter(call["steps"])
+
+        def drive_call(call: Case = call, steps: Iterator[Case] = steps) -> Output:
+            if not made:
+                made.append(tallyfold.Machine(**case["options"]))
+            return drive(start(made[0], dict(call["call"])), steps, clock)
+
+        check(call, drive_call)
+        assert list(steps) == [], "all steps were used"
+
+
+def start(machine: tallyfold.Machine, call: Case) -> Call[tallyfold.CountTable] | Call[bytes]:
+    method: Callable[..., Call[tallyfold.CountTable] | Call[bytes]]
+    method = getattr(machine, call.pop("method"))
+    return method(**call)
+
+
+class Clock:
+    """Minutes on both clocks, until a step says otherwise."""
+
+    minutes = 0
+
+    def at(self, script: Case | None) -> tallyfold.Now:
+        self.minutes = (script or {}).get("at", self.minutes)
+        wall = (script or {}).get("wall", self.minutes)
+        return tallyfold.Now(self.minutes * 60_000, EPOCH_MS + wall * 60_000)
+
+
+def drive(
+    call: Call[tallyfold.CountTable] | Call[bytes], steps: Iterator[Case], clock: Clock
+) -> Output:
+    script = next(steps, None)
+    while True:
+        match call.step(clock.at(script)):
+            case Send(request=request):
+                assert script is not None, f"unexpected {request}"
+                sent = {
+                    "method": request.method,
+                    "url": request.url,
+                    "headers": [list(header) for header in request.headers],
+                    "body": None if request.body is None else request.body.decode(),
+                }
+                assert sent == script["send"]
+                used, script = script, next(steps, None)
+                respond(call, used)
+            case ProvideToken(api=api):
+                assert script is not None, f"unexpected token for {api}"
+                assert script["provide_token"] == api
+                used, script = script, next(steps, None)
+                if used["token"] is None:
+                    call.token_failed()
+                else:
+                    call.token(used["token"], used.get("lifetime"))
+            case Blocked():
+                pytest.fail("one call at a time is never blocked")
+            case Done():
+                return call.output()
+
+
+def respond(call: Call[tallyfold.CountTable] | Call[bytes], script: Case) -> None:
+    if "fail" in script:
+        call.failed(script["detail"], timed_out=script["fail"] == "timeout")
+        return
+    response = script["respond"]
+    if call.head(response["status"], [tuple(header) for header in response["headers"]]):
+        body = response["body"].encode()
+        for at in range(0, len(body), 7):
+            call.chunk(body[at : at + 7])
+        call.end()
+
+
+def check_table(case: Case) -> None:
+    def given() -> tallyfold.CountTable:
+        return tallyfold.CountTable.from_json(json.dumps(case["given"]))
+
+    if "top" in case:
+        if "error" in case:
+            check(case, lambda: bytes(len(given().top(**case["top"]))))
+        else:
+            rows = list(given())
+            assert [rows.index(row) for row in given().top(**case["top"])] == case["rows"]
+    elif "reconciliation" in case:
+        found = given().reconciliation
+        assert found.verdict == case["verdict"]
+        if found.verdict == "unbalanced":
+            differences = {name: str(getattr(found, name)) for name in case["differences"]}
+            assert differences == case["differences"]
+            assert len(differences) == 3
+    elif "coverage" in case:
+        found_windows = [[window.start_text, window.end_text] for window in given().coverage]
+        assert found_windows == case["windows"]
+    else:
+        check(case, lambda: operate(case, given()))
+
+
+def operate(case: Case, given: tallyfold.CountTable) -> tallyfold.CountTable:
+    if "group_by" in case:
+        return given.group_by(*case["group_by"])
+    if "filter" in case:
+        return given.filter(**case["filter"])
+    if "merge" in case:
+        other = tallyfold.CountTable.from_json(json.dumps(case["merge"]))
+        return given.merge(other, replace=case.get("replace", False))
+    return given
+
+
+def check(case: Case, act: Callable[[], Output]) -> None:
+    try:
+        output = act()
+    except tallyfold.TallyfoldError as error:
+        check_error(case, error)
+        return
+    assert "error" not in case, f"{output!r} where {case['error']} was expected"
+    if isinstance(output, bytes):
+        assert output == case["json"].encode()
+        return
+    assert json.loads(output.to_json()) == case["table"]
+    assert tallyfold.CountTable.from_json(output.to_json()) == output
+
+
+def check_error(case: Case, error: tallyfold.TallyfoldError) -> None:
+    context = {name: getattr(error, name) for name in case.get("error", {})}
+    assert context == case.get("error"), str(error)
+    assert len(context) == 6
+    assert "canary" not in str(error) + repr(error) + repr(vars(error))
