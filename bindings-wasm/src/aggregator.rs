@@ -8,10 +8,10 @@ use crate::error::Thrown;
 use crate::table::CountTable;
 
 /// Bytes of a response in, a table out.
-#[wasm_bindgen]
+#[wasm_bindgen(js_name = CoreAggregator)]
 pub struct Aggregator(tallyfold::Aggregator);
 
-#[wasm_bindgen]
+#[wasm_bindgen(js_class = CoreAggregator)]
 impl Aggregator {
     /// For a response that was asked for with these dimensions.
     #[wasm_bindgen(constructor)]

@@ -7,10 +7,10 @@ use crate::convert::{self, Fields};
 use crate::error::Thrown;
 
 /// The caller's side of both APIs.
-#[wasm_bindgen]
+#[wasm_bindgen(js_name = CoreClient)]
 pub struct Client(tallyfold::Client);
 
-#[wasm_bindgen]
+#[wasm_bindgen(js_class = CoreClient)]
 impl Client {
     /// With the facade's options.
     #[wasm_bindgen(constructor)]
@@ -62,10 +62,10 @@ impl Client {
 }
 
 /// One call in progress.
-#[wasm_bindgen]
+#[wasm_bindgen(js_name = CoreCall)]
 pub struct Call(tallyfold::Call);
 
-#[wasm_bindgen]
+#[wasm_bindgen(js_class = CoreCall)]
 impl Call {
     /// What to do next.
     pub fn step(&mut self, monotonic_ms: f64, unix_ms: f64) -> Result<JsValue, Thrown> {

@@ -8,13 +8,13 @@ use crate::convert::{self, Fields};
 use crate::error::Thrown;
 
 /// The service's side of both APIs.
-#[wasm_bindgen]
+#[wasm_bindgen(js_name = CoreSandbox)]
 pub struct Sandbox {
     core: tallyfold::Sandbox,
     options: SandboxOptions,
 }
 
-#[wasm_bindgen]
+#[wasm_bindgen(js_class = CoreSandbox)]
 impl Sandbox {
     /// With the facade's options.
     #[wasm_bindgen(constructor)]

@@ -8,7 +8,7 @@ use crate::convert;
 use crate::error::Thrown;
 
 /// Counts per combination of dimension values.
-#[wasm_bindgen]
+#[wasm_bindgen(js_name = CoreCountTable)]
 pub struct CountTable(tallyfold::CountTable);
 
 impl From<tallyfold::CountTable> for CountTable {
@@ -17,7 +17,7 @@ impl From<tallyfold::CountTable> for CountTable {
     }
 }
 
-#[wasm_bindgen]
+#[wasm_bindgen(js_class = CoreCountTable)]
 impl CountTable {
     /// Names of the dimensions.
     pub fn dimensions(&self) -> Array {

@@ -1,4 +1,4 @@
-import type { Aggregator as Core } from "../wasm/tallyfold_wasm.js";
+import type { CoreAggregator } from "../wasm/tallyfold_wasm.js";
 
 import { Handle } from "./handle.js";
 import { bytes, timed } from "./input.js";
@@ -31,14 +31,14 @@ export interface AggregatorOptions<D extends Dimension, G extends D = D>
  * const table = aggregator.finish();
  */
 export class Aggregator<D extends Dimension, G extends D = D> {
-  readonly #core: Handle<Core>;
+  readonly #core: Handle<CoreAggregator>;
 
   /**
    * @param options What the response is about.
    * @throws {@link TallyfoldError} of kind `config`.
    */
   constructor(options: AggregatorOptions<D, G>) {
-    this.#core = new Handle(new (core().Aggregator)(timed(options)));
+    this.#core = new Handle(new (core().CoreAggregator)(timed(options)));
   }
 
   /**

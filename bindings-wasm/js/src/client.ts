@@ -77,7 +77,7 @@ export class Client {
         "want a function that returns { accessToken, expiresIn }",
       );
     }
-    if (!(timeoutMs > 0 && (timeoutMs <= LONGEST_TIMEOUT_MS || timeoutMs === Infinity))) {
+    if (!isTimeout(timeoutMs)) {
       throw invalidArgument("timeoutMs", "want milliseconds above 0 and below 2^31, or Infinity");
     }
     this.#machine = new Machine({ ...rest, hostTokens: accessToken !== undefined });
@@ -201,6 +201,11 @@ export class Client {
     this.#waiting = [];
     for (const resume of waiting) resume();
   }
+}
+
+function isTimeout(value: unknown): boolean {
+  if (typeof value !== "number" || !(value > 0)) return false;
+  return value <= LONGEST_TIMEOUT_MS || value === Number.POSITIVE_INFINITY;
 }
 
 /** Tells the call that the host's own source failed, and shows the user with what. */

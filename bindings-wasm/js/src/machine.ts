@@ -1,4 +1,4 @@
-import type { Call as CoreCall, Client as CoreClient } from "../wasm/tallyfold_wasm.js";
+import type { CoreCall, CoreClient } from "../wasm/tallyfold_wasm.js";
 import { now } from "./clock.js";
 import { Handle } from "./handle.js";
 import { isBrowser } from "./host.js";
@@ -100,7 +100,7 @@ export class Machine {
    * @throws {@link TallyfoldError} of kind `config`, with the name of the argument.
    */
   constructor(options: MachineOptions & { readonly hostTokens?: boolean | undefined }) {
-    this.#core = new Handle(new (core().Client)({ ...options, inBrowser: isBrowser() }));
+    this.#core = new Handle(new (core().CoreClient)({ ...options, inBrowser: isBrowser() }));
   }
 
   /** Begins a call of event_delivery (service reference 4.4). */

@@ -1,7 +1,8 @@
-import type { Sandbox as Core } from "../wasm/tallyfold_wasm.js";
+import type { CoreSandbox } from "../wasm/tallyfold_wasm.js";
 import { now } from "./clock.js";
 import { Handle } from "./handle.js";
 import { bytes, timed } from "./input.js";
+import { type Inspect, inspectSymbol } from "./inspect.js";
 import type { CountName, Now } from "./types.js";
 import { core } from "./wasm.js";
 
@@ -103,7 +104,7 @@ export interface SandboxResponse {
  * });
  */
 export class Sandbox {
-  readonly #core: Handle<Core>;
+  readonly #core: Handle<CoreSandbox>;
   readonly #now: () => Now;
 
   /**
@@ -111,7 +112,7 @@ export class Sandbox {
    * @throws {@link TallyfoldError} of kind `config`.
    */
   constructor(options: SandboxOptions = {}) {
-    this.#core = new Handle(new (core().Sandbox)(options));
+    this.#core = new Handle(new (core().CoreSandbox)(options));
     this.#now = options.now ?? now;
   }
 
@@ -190,6 +191,12 @@ export class Sandbox {
   /** Frees the memory now. */
   [Symbol.dispose](): void {
     this.#core.release();
+  }
+
+  /** @internal */
+  [inspectSymbol](_depth: number, options: object, inspect: Inspect): string {
+    if (this.#core.released) return "Sandbox (disposed of)";
+    return `Sandbox ${inspect({ stats: this.stats }, options)}`;
   }
 }
 

@@ -1,4 +1,4 @@
-import type { CountTable as Core } from "../wasm/tallyfold_wasm.js";
+import type { CoreCountTable } from "../wasm/tallyfold_wasm.js";
 import { invalidArgument } from "./error.js";
 import { Handle } from "./handle.js";
 import { type Inspect, inspectSymbol } from "./inspect.js";
@@ -68,14 +68,14 @@ export interface SavedTable {
  * }
  */
 export class CountTable<D extends Dimension = Dimension> implements Iterable<Row<D>> {
-  readonly #core: Handle<Core>;
+  readonly #core: Handle<CoreCountTable>;
 
-  private constructor(table: Core) {
+  private constructor(table: CoreCountTable) {
     this.#core = new Handle(table);
   }
 
   /** @internal */
-  static of<D extends Dimension>(table: Core): CountTable<D> {
+  static of<D extends Dimension>(table: CoreCountTable): CountTable<D> {
     return new CountTable(table);
   }
 
@@ -89,7 +89,7 @@ export class CountTable<D extends Dimension = Dimension> implements Iterable<Row
    */
   static fromJSON<D extends Dimension = Dimension>(json: SavedTable | string): CountTable<D> {
     const text = typeof json === "string" ? json : JSON.stringify(json);
-    return new CountTable(core().CountTable.fromJson(text));
+    return new CountTable(core().CoreCountTable.fromJson(text));
   }
 
   /** Untyped callers may hand over anything. */

@@ -1,0 +1,77 @@
+import assert from "node:assert/strict";
+import { execFile, spawn } from "node:child_process";
+import { once } from "node:events";
+import { describe, test } from "node:test";
+import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
+import { Client } from "tallyfold";
+import { query } from "./world.mjs";
+
+const cli = fileURLToPath(new URL("../dist/cli.js", import.meta.url));
+const run = (...args) => promisify(execFile)(process.execPath, [cli, ...args]);
+
+describe("the command", () => {
+  for (const signal of ["SIGINT", "SIGTERM"]) {
+    test(`serves a sandbox, says how to get in, and ends well at ${signal}`, async () => {
+      const command = spawn(process.execPath, [cli, "sandbox", "--seed", "7"]);
+      const text = await until(command, "Ctrl-C stops it.");
+      const [, url] = /^tallyfold sandbox on (http:\/\/127\.0\.0\.1:\d+)$/m.exec(text);
+      const named = (name) => new RegExp(`^ {2}${name} +(\\S+)$`, "m").exec(text)[1];
+      const client = new Client({
+        clusterEndpoint: url,
+        baseUrl: url,
+        authUrl: url,
+        clientId: named("client_id"),
+        clientSecret: named("client_secret"),
+        controlAudience: named("control_audience"),
+        orchestrationAudience: named("orchestration_audience"),
+      });
+      assert.ok((await client.eventDelivery(query)).totals.success > 0n);
+      await client.auditLogs();
+      const ended = once(command, "exit");
+      command.kill(signal);
+      assert.deepEqual(await ended, [0, null]);
+    });
+  }
+
+  test("serves on the port that it is told", async () => {
+    const first = spawn(process.execPath, [cli, "sandbox"]);
+    const [, port] = /127\.0\.0\.1:(\d+)/.exec(await until(first, "Ctrl-C"));
+    const taken = await run("sandbox", "--port", port).catch((error) => error);
+    assert.equal(taken.code, 1);
+    assert.match(taken.stderr, /^tallyfold: .*EADDRINUSE/);
+    first.kill("SIGINT");
+    await once(first, "exit");
+    const second = spawn(process.execPath, [cli, "sandbox", "--port", port]);
+    assert.match(await until(second, "Ctrl-C"), new RegExp(`127\\.0\\.0\\.1:${port}\\b`));
+    second.kill("SIGINT");
+    await once(second, "exit");
+  });
+
+  test("helps, and tells what it does not understand", async () => {
+    assert.match((await run("--help")).stdout, /^Usage: tallyfold sandbox/);
+    const wrong = [
+      [],
+      ["serve"],
+      ["sandbox", "--seed", "x"],
+      ["sandbox", "--port", "70000"],
+      ["--x"],
+    ];
+    for (const args of wrong) {
+      const failure = await run(...args).catch((error) => error);
+      assert.equal(failure.code, 1, args.join(" "));
+      assert.match(failure.stderr, /^tallyfold: /);
+      assert.doesNotMatch(failure.stderr, / at .*\.js/);
+    }
+  });
+});
+
+/** What a command printed, once it printed `word`. */
+async function until(command, word) {
+  let text = "";
+  for await (const chunk of command.stdout) {
+    text += chunk;
+    if (text.includes(word)) return text;
+  }
+  throw new Error(`it ended after: ${text}`);
+}

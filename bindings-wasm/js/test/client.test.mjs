@@ -1,0 +1,428 @@
+import assert from "node:assert/strict";
+import { createServer } from "node:http";
+import { describe, test } from "node:test";
+import { Client, TallyfoldError } from "tallyfold";
+import { serve } from "tallyfold/node";
+import { response, thrownBy, window } from "./responses.mjs";
+import { clientOf, clocks, query, rejectionOf, service } from "./world.mjs";
+
+describe("a client", () => {
+  test("calls both APIs, each with a token of its own", async () => {
+    const sandbox = service();
+    const client = clientOf(sandbox);
+    const table = await client.eventDelivery(query);
+    assert.deepEqual(table.totals, { success: 7n, errors: 2n, filtered: 1n });
+    assert.deepEqual(table.reconciliation, { status: "balanced" });
+    assert.equal(table.metric, "event_delivery");
+    const ingested = await client.eventIngestion({ ...query, dimensions: ["write_key"] });
+    assert.equal(ingested.metric, "event_ingestion");
+    assert.equal(ingested.length, 1);
+    const logs = await client.auditLogs({ page: 1, perPage: 2 });
+    assert.equal(typeof logs, "object");
+    assert.deepEqual(sandbox.stats, {
+      control_token: 1,
+      orchestration_token: 1,
+      event_delivery: 1,
+      event_ingestion: 1,
+      audit_logs: 1,
+    });
+  });
+
+  test("takes dates, and keeps only what is grouped by", async () => {
+    const { start, end } = window;
+    const table = await clientOf(service()).eventDelivery({
+      start: new Date(start),
+      end: new Date(end),
+      dimensions: ["integration", "reason"],
+      groupBy: ["integration"],
+    });
+    assert.deepEqual(table.dimensions, ["integration"]);
+    assert.equal(table.length, 2);
+  });
+
+  test("works over loopback", async (t) => {
+    const sandbox = service();
+    const server = await serve(sandbox);
+    t.after(() => server.close());
+    const { url } = server;
+    const client = clientOf(sandbox, { clusterEndpoint: url, fetch: undefined });
+    const table = await client.eventDelivery(query);
+    const inProcess = await clientOf(sandbox).eventDelivery(query);
+    assert.equal(JSON.stringify(table), JSON.stringify(inProcess));
+  });
+
+  test("fetches one token for a hundred calls that find theirs expired", async () => {
+    const now = clocks();
+    const sandbox = service({ tokenLifetime: 600, now });
+    const client = clientOf(sandbox, { now });
+    await client.eventDelivery(query);
+    assert.equal(sandbox.stats.control_token, 1);
+    now.pass(601);
+    const calls = Array.from({ length: 100 }, () => client.eventDelivery(query));
+    const tables = await Promise.all(calls);
+    assert.ok(tables.every((table) => table.totals.success === 7n));
+    assert.equal(sandbox.stats.control_token, 2);
+    assert.equal(sandbox.stats.event_delivery, 101);
+  });
+
+  test("fetches one token for a hundred calls whose token was revoked", async () => {
+    const sandbox = service();
+    const client = clientOf(sandbox);
+    await client.eventDelivery(query);
+    sandbox.revokeTokens();
+    await Promise.all(Array.from({ length: 100 }, () => client.eventDelivery(query)));
+    assert.equal(sandbox.stats.control_token, 2);
+  });
+
+  test("hands the fetching of a token on when its caller gives up", async () => {
+    const sandbox = service();
+    let asked = 0;
+    const hung = deferred();
+    const fetch = (url, init) => {
+      if (!url.endsWith("/oauth/token") || ++asked > 1) return sandbox.fetch(url, init);
+      hung.resolve();
+      return new Promise(() => {});
+    };
+    const client = clientOf(sandbox, { fetch });
+    const controller = new AbortController();
+    const first = client.eventDelivery({ ...query, signal: controller.signal });
+    const others = [client.eventDelivery(query), client.eventDelivery(query)];
+    await hung.promise;
+    const reason = new Error("enough");
+    controller.abort(reason);
+    assert.equal(await rejectionOf(first), reason);
+    for (const table of await Promise.all(others)) assert.equal(table.totals.success, 7n);
+    assert.equal(asked, 2);
+  });
+
+  test("rejects with the signal's reason: before, while waiting, and in the body", async () => {
+    const sandbox = service();
+    const client = clientOf(sandbox);
+    const reason = { why: "closed" };
+    const before = client.eventDelivery({ ...query, signal: AbortSignal.abort(reason) });
+    assert.equal(await rejectionOf(before), reason);
+    assert.equal(sandbox.stats.control_token, 0);
+
+    const controller = new AbortController();
+    sandbox.inject({ kind: "delay", milliseconds: 60_000, endpoint: "event_delivery" });
+    const waiting = client.eventDelivery({ ...query, signal: controller.signal });
+    setTimeout(() => controller.abort(reason), 20);
+    assert.equal(await rejectionOf(waiting), reason);
+
+    const inBody = new AbortController();
+    const slow = slowBody(() => inBody.abort(reason));
+    const reading = clientOf(sandbox, { fetch: afterToken(sandbox, () => slow) });
+    assert.equal(
+      await rejectionOf(reading.eventDelivery({ ...query, signal: inBody.signal })),
+      reason,
+    );
+  });
+
+  test("gives an exchange up when its time is over, the body's included", async () => {
+    const sandbox = service();
+    sandbox.inject({ kind: "delay", milliseconds: 60_000, endpoint: "event_delivery" });
+    const slow = clientOf(sandbox, { timeoutMs: 30 });
+    const error = await rejectionOf(slow.eventDelivery(query));
+    assert.equal(error.code, "timed_out");
+    assert.equal(error.kind, "service");
+    // Not even a `fetch` that ignores its signal can make it wait.
+    const deaf = clientOf(sandbox, { timeoutMs: 30, fetch: () => new Promise(() => {}) });
+    assert.equal((await rejectionOf(deaf.eventDelivery(query))).code, "timed_out");
+    const fetch = afterToken(sandbox, () => slowBody(() => {}));
+    const stuck = clientOf(sandbox, { timeoutMs: 30, fetch });
+    assert.equal((await rejectionOf(stuck.eventDelivery(query))).code, "timed_out");
+  });
+
+  test("refuses a body that ends before it is complete, in process and over loopback", async (t) => {
+    const sandbox = service();
+    const server = await serve(sandbox);
+    t.after(() => server.close());
+    const remote = { clusterEndpoint: server.url, fetch: undefined };
+    for (const options of [{}, remote]) {
+      const client = clientOf(sandbox, options);
+      for (const bytes of [0, 1, 100]) {
+        sandbox.inject({ kind: "truncate", bytes, endpoint: "event_delivery" });
+        const error = await rejectionOf(client.eventDelivery(query));
+        assert.equal(error.code, "network_failed", `${bytes} bytes: ${error.message}`);
+        assert.equal(error.cause, undefined);
+      }
+      assert.equal((await client.eventDelivery(query)).totals.success, 7n);
+    }
+  });
+
+  const statuses = [
+    [302, "redirected"],
+    [400, "unexpected_status"],
+    [403, "forbidden"],
+    [404, "unexpected_status"],
+    [429, "rate_limited"],
+    [500, "server_error"],
+    [503, "server_error"],
+  ];
+  for (const [status, code] of statuses) {
+    test(`maps status ${status} to ${code}`, async () => {
+      const sandbox = service();
+      sandbox.inject({ kind: "status", status, endpoint: "event_delivery" });
+      const error = await rejectionOf(clientOf(sandbox).eventDelivery(query));
+      assert.equal(error.code, code);
+      assert.equal(error.status, status);
+      assert.equal(error.kind, "service");
+    });
+  }
+
+  test("follows no redirect, wherever it shows", async (t) => {
+    const seen = [];
+    const server = createServer((request, answer) => {
+      seen.push(request.url);
+      answer.writeHead(302, { location: "/elsewhere" }).end();
+    });
+    await new Promise((resolve) => server.listen(0, "127.0.0.1", resolve));
+    t.after(() => server.close());
+    const clusterEndpoint = `http://127.0.0.1:${server.address().port}`;
+    const sandbox = service();
+    const overNode = clientOf(sandbox, { clusterEndpoint, fetch: undefined });
+    assert.equal((await rejectionOf(overNode.eventDelivery(query))).code, "redirected");
+    assert.deepEqual(seen, ["/v1.1/oauth/token"]);
+    // What a browser shows of a redirect that it did not follow, and what a stack shows that did.
+    const shapes = [
+      { type: "opaqueredirect", status: 0 },
+      { redirected: true, status: 200 },
+    ];
+    for (const shape of shapes) {
+      const fetch = async () => ({ headers: [], body: null, ...shape });
+      const error = await rejectionOf(clientOf(sandbox, { fetch }).eventDelivery(query));
+      assert.equal(error.code, "redirected");
+    }
+  });
+
+  test("asks for no cache, no cookies and no redirect", async () => {
+    const sandbox = service();
+    const inits = [];
+    const fetch = (url, init) => {
+      inits.push(init);
+      return sandbox.fetch(url, init);
+    };
+    await clientOf(sandbox, { fetch }).eventDelivery(query);
+    assert.equal(inits.length, 2);
+    for (const { cache, credentials, redirect, signal } of inits) {
+      assert.deepEqual(
+        { cache, credentials, redirect },
+        { cache: "no-store", credentials: "omit", redirect: "manual" },
+      );
+      assert.ok(signal instanceof AbortSignal);
+    }
+  });
+
+  test("works with a fetch whose responses have no stream", async () => {
+    const sandbox = service();
+    const fetch = async (url, init) => {
+      const { status, headers, ...rest } = await sandbox.fetch(url, init).then(async (it) => ({
+        status: it.status,
+        headers: it.headers,
+        whole: await it.arrayBuffer(),
+      }));
+      return { status, headers, arrayBuffer: async () => rest.whole };
+    };
+    assert.equal((await clientOf(sandbox, { fetch }).eventDelivery(query)).totals.success, 7n);
+  });
+
+  test("says what broke on the network in one word, and nothing else", async () => {
+    const sandbox = service();
+    const client = clientOf(sandbox, { clusterEndpoint: "http://127.0.0.1:1", fetch: undefined });
+    const error = await rejectionOf(client.eventDelivery(query));
+    assert.equal(error.code, "network_failed");
+    assert.match(error.message, /ECONNREFUSED|TypeError/);
+    assert.equal(error.cause, undefined);
+    const throws = () => {
+      throw new RangeError("before it even began");
+    };
+    const broken = await rejectionOf(clientOf(sandbox, { fetch: throws }).eventDelivery(query));
+    assert.equal(broken.code, "network_failed");
+    assert.match(broken.message, /RangeError/);
+    assert.doesNotMatch(broken.message, /even/);
+  });
+
+  test("uses the host's fetch of the moment", async () => {
+    const sandbox = service();
+    const client = clientOf(sandbox, { fetch: undefined });
+    const original = globalThis.fetch;
+    globalThis.fetch = sandbox.fetch;
+    try {
+      assert.equal((await client.eventDelivery(query)).totals.success, 7n);
+    } finally {
+      globalThis.fetch = original;
+    }
+  });
+});
+
+describe("a client's own source of tokens", () => {
+  test("is asked per API, and again when a token is refused", async () => {
+    const sandbox = service();
+    const asked = [];
+    const accessToken = async (api) => {
+      asked.push(api);
+      return { accessToken: await tokenOf(sandbox, api), expiresIn: 86400 };
+    };
+    const client = withTokens(sandbox, accessToken);
+    await client.eventDelivery(query);
+    await client.auditLogs();
+    sandbox.revokeTokens();
+    await client.eventDelivery(query);
+    assert.deepEqual(asked, ["control", "orchestration", "control"]);
+  });
+
+  test("may fail: its error is the cause", async () => {
+    const cause = new Error("the vault is closed");
+    const client = withTokens(service(), () => {
+      throw cause;
+    });
+    const error = await rejectionOf(client.eventDelivery(query));
+    assert.equal(error.code, "token_provider_failed");
+    assert.equal(error.kind, "auth");
+    assert.equal(error.cause, cause);
+    assert.ok(!Object.keys(error).includes("cause"));
+  });
+
+  test("may hang: the call does not", async () => {
+    const client = withTokens(service(), () => new Promise(() => {}), { timeoutMs: 20 });
+    const error = await rejectionOf(client.eventDelivery(query));
+    assert.equal(error.code, "token_provider_failed");
+    assert.equal(error.cause.name, "TimeoutError");
+  });
+
+  const useless = [
+    ["nothing", undefined, "missing_argument"],
+    ["text", "a-token", "missing_argument"],
+    ["no token", { expiresIn: 60 }, "missing_argument"],
+    ["an empty token", { accessToken: "", expiresIn: 60 }, "invalid_token_response"],
+    ["a number", { accessToken: 5 }, "invalid_argument"],
+    ["a lifetime of 0", { accessToken: "a", expiresIn: 0 }, "invalid_token_lifetime"],
+    ["a negative lifetime", { accessToken: "a", expiresIn: -5 }, "invalid_token_lifetime"],
+    ["no number of seconds", { accessToken: "a", expiresIn: Number.NaN }, "invalid_token_lifetime"],
+  ];
+  for (const [what, answer, code] of useless) {
+    test(`may give what is of no use: ${what}`, async () => {
+      const error = await rejectionOf(withTokens(service(), () => answer).eventDelivery(query));
+      assert.equal(error.code, code, error.message);
+    });
+  }
+
+  test("gives up after a token that was just given is refused", async () => {
+    const client = withTokens(service(), () => ({ accessToken: "not-one-of-theirs" }));
+    const error = await rejectionOf(client.eventDelivery(query));
+    assert.equal(error.code, "token_rejected");
+    assert.equal(error.status, 401);
+  });
+});
+
+describe("a client's arguments", () => {
+  const complete = { ...service().credentials, clusterEndpoint: "http://localhost" };
+  const wrong = [
+    [{ clusterEndpoint: "http://cluster.example" }, "insecure_base_address", "clusterEndpoint"],
+    [{ clusterEndpoint: "https://a@cluster.example" }, "invalid_base_address", "clusterEndpoint"],
+    [{ clusterEndpoint: undefined }, "missing_argument", "clusterEndpoint"],
+    [{ clientSecret: undefined }, "missing_argument", "clientSecret"],
+    [{ clientId: "" }, "invalid_argument", "clientId"],
+    [{ clientId: 5 }, "invalid_argument", "clientId"],
+    [{ controlAudience: undefined }, "missing_argument", "controlAudience"],
+    [{ accessToken: "a-token" }, "invalid_argument", "accessToken"],
+    [{ accessToken: () => {} }, "invalid_argument", "accessToken"],
+    [{ timeoutMs: 0 }, "invalid_argument", "timeoutMs"],
+    [{ timeoutMs: "5" }, "invalid_argument", "timeoutMs"],
+    [{ timeoutMs: 2 ** 31 }, "invalid_argument", "timeoutMs"],
+    [{ defaultTokenLifetime: 0 }, "invalid_argument", "defaultTokenLifetime"],
+    [{ dangerouslyAllowHttp: "no" }, "invalid_argument", "dangerouslyAllowHttp"],
+  ];
+  for (const [changes, code, argument] of wrong) {
+    const [name, value] = Object.entries(changes)[0];
+    test(`are checked at once: ${name} ${String(value)}`, () => {
+      const error = thrownBy(() => new Client({ ...complete, ...changes }));
+      assert.ok(TallyfoldError.is(error), String(error));
+      assert.deepEqual([error.code, error.argument, error.kind], [code, argument, "config"]);
+      assert.doesNotMatch(error.message, /[a-z]_(id|secret|endpoint|audience|token|url)\b/);
+    });
+  }
+
+  test("may be missing altogether", () => {
+    assert.equal(thrownBy(() => new Client()).code, "missing_argument");
+  });
+
+  const calls = [
+    [(client) => client.eventDelivery(), "invalid_argument", "query"],
+    [(client) => client.eventDelivery({}), "missing_argument", "start"],
+    [(client) => client.eventDelivery({ ...query, start: 5 }), "invalid_argument", "start"],
+    [(client) => client.eventDelivery({ ...query, end: query.start }), "invalid_window", "start"],
+    [(client) => client.eventDelivery({ ...query, end: "2026-01-01" }), "invalid_timestamp", "end"],
+    [(client) => client.eventDelivery({ ...query, dimensions: [] }), "no_dimensions", "dimensions"],
+    [(client) => client.eventIngestion(query), "unknown_dimension", "dimensions"],
+    [(client) => client.auditLogs({ page: 0 }), "invalid_page", "page"],
+    [(client) => client.auditLogs({ perPage: 0 }), "invalid_page", "perPage"],
+    [(client) => client.auditLogs({ page: 1.5 }), "invalid_argument", "page"],
+    [(client) => client.auditLogs({ page: "1" }), "invalid_argument", "page"],
+    [(client) => client.auditLogs(null), "invalid_argument", "query"],
+  ];
+  for (const [act, code, argument] of calls) {
+    test(`of a call are checked before anything is sent: ${String(act).slice("(client) => client.".length)}`, async () => {
+      const sandbox = service();
+      const error = await rejectionOf(act(clientOf(sandbox)));
+      assert.ok(TallyfoldError.is(error), String(error));
+      assert.deepEqual([error.code, error.argument], [code, argument]);
+      assert.equal(sandbox.stats.control_token + sandbox.stats.orchestration_token, 0);
+    });
+  }
+});
+
+function withTokens(sandbox, accessToken, options) {
+  return new Client({
+    clusterEndpoint: "http://localhost",
+    baseUrl: "http://localhost",
+    fetch: sandbox.fetch,
+    accessToken,
+    ...options,
+  });
+}
+
+async function tokenOf(sandbox, api) {
+  const { clientId, clientSecret, controlAudience, orchestrationAudience } = sandbox.credentials;
+  const isControl = api === "control";
+  const request = {
+    ...(isControl ? {} : { grant_type: "client_credentials" }),
+    client_id: clientId,
+    client_secret: clientSecret,
+    audience: isControl ? controlAudience : orchestrationAudience,
+  };
+  const url = `http://localhost${isControl ? "/v1.1" : ""}/oauth/token`;
+  const headers = { "content-type": "application/json" };
+  const answer = await sandbox.fetch(url, {
+    method: "POST",
+    headers,
+    body: JSON.stringify(request),
+  });
+  return (await answer.json()).access_token;
+}
+
+/** A fetch that gets tokens from the sandbox and everything else from `then`. */
+function afterToken(sandbox, then) {
+  return (url, init) => (url.endsWith("/oauth/token") ? sandbox.fetch(url, init) : then());
+}
+
+/** A response that begins well, calls `begun`, and never ends. */
+function slowBody(begun) {
+  const start = new TextEncoder().encode(response().slice(0, 50));
+  const body = new ReadableStream({
+    pull(controller) {
+      controller.enqueue(start);
+      setTimeout(begun, 5);
+      return new Promise(() => {});
+    },
+  });
+  return new Response(body, { headers: { "content-type": "application/json" } });
+}
+
+function deferred() {
+  const it = {};
+  it.promise = new Promise((resolve) => {
+    it.resolve = resolve;
+  });
+  return it;
+}
