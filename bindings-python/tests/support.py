@@ -48,8 +48,8 @@ Entry = tuple[dict[str, str], int, int, int]
 def body(entries: Iterable[Entry], *, reported: tuple[int, int, int] | None = None) -> bytes:
     """Writes an event metrics result (service reference 2.2), by default with right totals."""
     entries = list(entries)
-    sums = tuple(sum(entry[at] for entry in entries) for at in (1, 2, 3))
-    delivered, errors, filtered = sums if reported is None else reported
+    sums = tuple(sum(counts) for counts in zip(*(entry[1:] for entry in entries), strict=True))
+    delivered, errors, filtered = reported or sums or (0, 0, 0)
     counts = [
         {
             "success": str(success),

@@ -30,7 +30,7 @@ def test_polars(table: tallyfold.CountTable) -> None:
 
 
 def test_pandas(table: tallyfold.CountTable) -> None:
-    frame = pd.DataFrame.from_arrow(table)
+    frame = pd.DataFrame.from_arrow(table)  # type: ignore[attr-defined]
     assert frame.to_dict("list") == COLUMNS
     assert str(frame["errors"].dtype) == "uint64"
     assert frame.groupby("integration", observed=True)["errors"].sum()["push"] == 4
@@ -40,6 +40,7 @@ def test_duckdb(table: tallyfold.CountTable) -> None:
     counts = table
     rows = duckdb.query("select integration, sum(errors) from counts group by 1 order by 1")
     assert counts is table
+    assert rows is not None
     assert rows.fetchall() == [("email", 2), ("push", 4), ("warehouse", 0)]
 
 

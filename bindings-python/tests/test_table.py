@@ -27,7 +27,7 @@ def test_it_says_what_it_holds(table: tallyfold.CountTable) -> None:
 
 
 def test_rows_come_sorted(table: tallyfold.CountTable) -> None:
-    names = ("integration", "reason")
+    names: tuple[tallyfold.DimensionName, ...] = ("integration", "reason")
     rows = [
         Row(names, ("email", ""), 5, 2, 0),
         Row(names, ("email", "playbook <b>"), 0, 0, 3),
