@@ -11,9 +11,9 @@ from typing import Any, Self, TypeVar
 
 import httpx2
 
-from tallyfold._client import ApiName, Facade
+from tallyfold._client import WANT_PAIR, ApiName, Facade, token_failed, without_own_frame
 from tallyfold._clock import Now
-from tallyfold._errors import AuthError, TallyfoldError
+from tallyfold._errors import TallyfoldError
 from tallyfold._tallyfold import (
     Blocked,
     Call,
@@ -201,17 +201,17 @@ class AsyncClient(Facade):
 
     async def _provide_token(self, call: Call[T], api: ApiName) -> None:
         try:
-            call.token(*await self._answer(api))
+            match await self._answer(api):
+                case [str() as token, lifetime]:
+                    call.token(token, lifetime)
+                    return
+                case _:
+                    cause: Exception = TypeError(WANT_PAIR)
         except TallyfoldError:
             raise
         except Exception as error:  # noqa: BLE001 - the host's function may raise anything
-            cause = error
-        else:
-            return
-        try:
-            call.token_failed()
-        except AuthError as failure:
-            raise failure from cause
+            cause = without_own_frame(error)
+        token_failed(call, cause)
 
     async def _answer(self, api: ApiName) -> tuple[str, int | None]:
         if self._access_token is None:

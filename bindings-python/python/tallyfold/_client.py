@@ -32,7 +32,15 @@ from tallyfold._transport import (
 )
 from tallyfold._values import DimensionName, Tolerance
 
-__all__ = ["AccessToken", "ApiName", "Client", "Facade"]
+__all__ = [
+    "WANT_PAIR",
+    "AccessToken",
+    "ApiName",
+    "Client",
+    "Facade",
+    "token_failed",
+    "without_own_frame",
+]
 
 T = TypeVar("T")
 
@@ -41,6 +49,9 @@ ApiName = Literal["control", "orchestration"]
 
 AccessToken = Callable[[ApiName], tuple[str, int | None]]
 """Gives a token for an API and for how many seconds from now it is valid, if that is known."""
+
+
+WANT_PAIR = "access_token is to return a pair: the token, and its seconds or None"
 
 
 class Facade:
@@ -72,6 +83,20 @@ class Facade:
     def _check_open(self) -> None:
         if self._closed:
             raise RuntimeError(f"this {type(self).__name__} is closed")
+
+
+def without_own_frame(error: Exception) -> Exception:
+    """Takes this package's frame, whose locals may hold a token, out of a host's traceback."""
+    own = error.__traceback__
+    return error.with_traceback(None if own is None else own.tb_next)
+
+
+def token_failed(call: Call[T], cause: Exception) -> None:
+    """Tells the call that the host has no token; raises unless an older one still serves."""
+    try:
+        call.token_failed()
+    except AuthError as failure:
+        raise failure from cause
 
 
 class Client(Facade):
@@ -300,17 +325,17 @@ class Client(Facade):
         if self._access_token is None:
             raise RuntimeError("a token is asked for where no access_token was given")
         try:
-            call.token(*self._access_token(api))
+            match self._access_token(api):
+                case [str() as token, lifetime]:
+                    call.token(token, lifetime)
+                    return
+                case _:
+                    cause: Exception = TypeError(WANT_PAIR)
         except TallyfoldError:
             raise
         except Exception as error:  # noqa: BLE001 - the host's function may raise anything
-            cause = error
-        else:
-            return
-        try:
-            call.token_failed()
-        except AuthError as failure:
-            raise failure from cause
+            cause = without_own_frame(error)
+        token_failed(call, cause)
 
     def _wait(self, epoch: int) -> None:
         with self._token_moved:
