@@ -169,6 +169,16 @@ impl Limits {
     }
 
     fn __repr__(&self) -> String {
-        format!("{:?}", self.0)
+        let tallyfold::Limits {
+            depth,
+            string_bytes,
+            keys,
+            body_bytes,
+            groups,
+        } = self.0;
+        format!(
+            "Limits(depth={depth}, string_bytes={string_bytes}, keys={keys}, \
+             body_bytes={body_bytes}, groups={groups})"
+        )
     }
 }

@@ -21,10 +21,31 @@ def python(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return interpreter
 
 
+SCRIPT = """
+import tallyfold
+
+sandbox = tallyfold.Sandbox()
+sandbox.record(
+    "2026-01-01T00:05:00Z", "success", event_name="a", write_key="b", integration="c", count=7
+)
+with tallyfold.serve(sandbox) as server, tallyfold.Client(
+    cluster_endpoint=server.url, **sandbox.credentials
+) as client:
+    window = "2026-01-01T00:00:00Z", "2026-01-01T00:15:00Z"
+    print(tallyfold.__version__, client.event_delivery(*window, ["integration"]).totals.success)
+"""
+
+
 def test_it_works_in_an_empty_environment(python: Path, tmp_path: Path) -> None:
-    script = "import tallyfold; print(tallyfold.__version__)"
     environment = {"PATH": os.defpath}
     run = subprocess.run(
-        [python, "-c", script], cwd=tmp_path, env=environment, check=True, capture_output=True
+        [python, "-c", SCRIPT], cwd=tmp_path, env=environment, check=True, capture_output=True
     )
-    assert run.stdout.decode().strip() == tallyfold.__version__
+    assert run.stdout.decode() == f"{tallyfold.__version__} 7\n"
+
+
+def test_its_types_are_found(python: Path) -> None:
+    script = "import tallyfold, pathlib; print(*pathlib.Path(tallyfold.__file__).parent.iterdir())"
+    run = subprocess.run([python, "-c", script], check=True, capture_output=True, text=True)
+    names = {Path(path).name for path in run.stdout.split()}
+    assert {"py.typed", "_tallyfold.pyi", "__main__.py"} <= names

@@ -1,0 +1,212 @@
+"""The sandbox as a value, over HTTP and from the command line."""
+
+import http.client
+import json
+import re
+import signal
+import socket
+import subprocess
+import sys
+import urllib.parse
+
+import httpx2
+import pytest
+from support import ADDRESS, END, START, connect
+
+import tallyfold
+
+DELIVERY = "/v1.1/analytics/event_delivery"
+DAY = tallyfold.Now(0, 1_767_225_600_000)
+
+
+def test_an_answer_by_hand(sandbox: tallyfold.Sandbox) -> None:
+    secret = sandbox.credentials
+    body = {
+        "client_id": secret["client_id"],
+        "client_secret": secret["client_secret"],
+        "audience": secret["control_audience"],
+    }
+    json_type = ("content-type", "application/json")
+    answer = sandbox.handle(
+        "POST", "/v1.1/oauth/token", [json_type], json.dumps(body).encode(), DAY
+    )
+    assert (answer.status, answer.delay_ms, answer.cut_at) == (200, 0, None)
+    assert json_type in answer.headers
+    token = json.loads(answer.body)["access_token"]
+    assert repr(answer) == f"<SandboxResponse 200, {len(answer.body)} bytes>"
+
+    query = {"start": START, "end": END, "dimensions": ["integration"]}
+    headers = [json_type, ("authorization", f"Bearer {token}")]
+    late = tallyfold.Now(DAY.monotonic_ms, DAY.unix_ms + 86_400_000)
+    for now, status in [(DAY, 200), (late, 401)]:
+        answer = sandbox.handle("POST", DELIVERY, headers, json.dumps(query).encode(), now)
+        assert answer.status == status
+    assert sandbox.stats["event_delivery"] == 2
+
+
+def test_seeds() -> None:
+    def counts(seed: int | None) -> tallyfold.CountTable:
+        with connect(tallyfold.Sandbox(seed=seed)) as client:
+            return client.event_delivery(
+                "2026-03-02T10:00:00Z", "2026-03-02T10:15:00Z", ["write_key", "event_name"]
+            )
+
+    assert counts(1) == counts(1)
+    assert counts(1) != counts(2)
+    assert counts(1).totals.success > 0
+    assert len(counts(None)) == 0
+
+
+def test_own_credentials() -> None:
+    sandbox = tallyfold.Sandbox(
+        client_id="id",
+        client_secret="secret",
+        control_audience="one",
+        orchestration_audience="two",
+        token_lifetime=60,
+    )
+    assert list(sandbox.credentials.values()) == ["id", "secret", "one", "two"]
+    with connect(sandbox) as client:
+        assert client.audit_logs(per_page=1)["perPage"] == 1
+    with pytest.raises(tallyfold.ConfigError) as caught:
+        tallyfold.Sandbox(token_lifetime=0)
+    assert caught.value.argument == "token_lifetime"
+
+
+def test_wrong_totals_are_seen(sandbox: tallyfold.Sandbox, client: tallyfold.Client) -> None:
+    sandbox.inject("wrong_total", endpoint="event_delivery", amount=7)
+    table = client.event_delivery(START, END, ["integration"])
+    assert table.reconciliation == tallyfold.Reconciliation("unbalanced", 7, 0, 0)
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [{"kind": "explosion"}, {"kind": "status"}, {"kind": "delay", "milliseconds": 1, "every": 0}],
+)
+def test_faults_that_can_not_be(sandbox: tallyfold.Sandbox, fault: dict[str, object]) -> None:
+    with pytest.raises(tallyfold.ConfigError) as caught:
+        sandbox.inject(**fault)  # type: ignore[arg-type]
+    assert caught.value.code == "invalid_argument"
+
+
+@pytest.mark.parametrize(("field", "value"), [("outcome", "lost"), ("timestamp", "today")])
+def test_events_that_can_not_be(sandbox: tallyfold.Sandbox, field: str, value: str) -> None:
+    event = {"event_name": "a", "write_key": "b", "integration": "c"}
+    event |= {"timestamp": START, "outcome": "success", field: value}
+    with pytest.raises(tallyfold.ConfigError) as caught:
+        sandbox.record(**event)  # type: ignore[arg-type]
+    assert caught.value.argument == field
+
+
+def test_its_transport_ends_in_it_whatever_the_address(sandbox: tallyfold.Sandbox) -> None:
+    with httpx2.Client(transport=sandbox.transport()) as http:
+        assert http.get("https://anything.example/nowhere").status_code == 404
+        assert http.get(ADDRESS + DELIVERY).status_code == 405
+        assert http.post(ADDRESS + DELIVERY).status_code == 401
+
+
+class TestServer:
+    """`serve`, seen from a plain HTTP client."""
+
+    def test_connections_are_kept(self, sandbox: tallyfold.Sandbox) -> None:
+        with tallyfold.serve(sandbox) as server:
+            connection = http.client.HTTPConnection(urllib.parse.urlsplit(server.url).netloc)
+            sockets = set()
+            for _ in range(3):
+                connection.request("POST", DELIVERY, body=b"{}")
+                answer = connection.getresponse()
+                assert (answer.status, answer.version) == (401, 11)
+                assert len(answer.read()) == int(answer.headers["content-length"])
+                sockets.add(connection.sock)
+            assert len(sockets) == 1
+            connection.close()
+
+    def test_a_page_may_ask(self, sandbox: tallyfold.Sandbox) -> None:
+        with tallyfold.serve(sandbox) as server, httpx2.Client(base_url=server.url) as http:
+            asked = {
+                "origin": "https://dashboard.example",
+                "access-control-request-method": "POST",
+                "access-control-request-headers": "authorization,content-type",
+            }
+            preflight = http.options(DELIVERY, headers=asked)
+            assert preflight.status_code == 204
+            assert preflight.headers["access-control-allow-origin"] == "*"
+            allowed = preflight.headers["access-control-allow-headers"]
+            assert set(allowed.split(", ")) == {"authorization", "content-type"}
+            assert "POST" in preflight.headers["access-control-allow-methods"]
+            answer = http.post(DELIVERY, headers={"origin": asked["origin"]})
+            assert answer.headers["access-control-allow-origin"] == "*"
+
+    def test_a_cut_body_has_its_whole_length_declared(self, sandbox: tallyfold.Sandbox) -> None:
+        sandbox.inject("truncate", endpoint="event_delivery", bytes=10)
+        with tallyfold.serve(sandbox) as server:
+            connection = http.client.HTTPConnection(urllib.parse.urlsplit(server.url).netloc)
+            connection.request("POST", DELIVERY, body=b"{}")
+            answer = connection.getresponse()
+            assert int(answer.headers["content-length"]) > 10
+            with pytest.raises(http.client.IncompleteRead) as caught:
+                answer.read()
+            assert len(caught.value.partial) == 10
+            connection.close()
+
+    def test_it_stops(self, sandbox: tallyfold.Sandbox) -> None:
+        server = tallyfold.serve(sandbox)
+        port = urllib.parse.urlsplit(server.url).port
+        with socket.create_connection(("127.0.0.1", port or 0)):
+            server.close()
+        with pytest.raises(ConnectionRefusedError):
+            socket.create_connection(("127.0.0.1", port or 0))
+        # The port is free again at once.
+        with tallyfold.serve(sandbox, port=port or 0) as again:
+            assert again.url == server.url
+
+    def test_it_listens_on_this_machine_only(self, sandbox: tallyfold.Sandbox) -> None:
+        with tallyfold.serve(sandbox) as server:
+            assert re.fullmatch(r"http://127\.0\.0\.1:\d+", server.url)
+
+
+class TestCommand:
+    """`python -m tallyfold sandbox`."""
+
+    def start(self, *arguments: str) -> subprocess.Popen[str]:
+        command = [sys.executable, "-m", "tallyfold", *arguments]
+        return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+    @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+    def test_it_serves_until_it_is_stopped(self, number: signal.Signals) -> None:
+        with self.start("sandbox", "--port", "0", "--seed", "7") as process:
+            assert process.stdout is not None
+            printed = "".join(process.stdout.readline() for _ in range(6))
+            found = re.search(r"http://127\.0\.0\.1:\d+", printed)
+            assert found is not None, printed
+            names = tallyfold.Sandbox().credentials
+            fields = dict(line.split() for line in printed.splitlines()[1:5])
+            assert fields == names
+            with tallyfold.Client(cluster_endpoint=found[0], **names) as client:
+                window = ("2026-03-02T10:00:00Z", "2026-03-02T10:15:00Z")
+                over_http = client.event_delivery(*window, ["integration"])
+            process.send_signal(number)
+            rest, errors = process.communicate(timeout=10)
+        assert (process.returncode, rest, errors) == (0, "", "")
+        with connect(tallyfold.Sandbox(seed=7)) as client:
+            assert client.event_delivery(*window, ["integration"]) == over_http
+
+    def test_a_port_that_is_taken(self) -> None:
+        with socket.create_server(("127.0.0.1", 0)) as listener:
+            port = str(listener.getsockname()[1])
+            with self.start("sandbox", "--port", port) as process:
+                _, errors = process.communicate(timeout=10)
+        assert process.returncode == 1
+        assert errors.startswith(f"can't serve on port {port}: ")
+        assert "Traceback" not in errors
+
+    @pytest.mark.parametrize(
+        ("arguments", "code"),
+        [(["--version"], 0), (["--help"], 0), ([], 2), (["sandbox", "--port", "x"], 2)],
+    )
+    def test_other_arguments(self, arguments: list[str], code: int) -> None:
+        with self.start(*arguments) as process:
+            printed, _ = process.communicate(timeout=10)
+        assert process.returncode == code
+        if arguments == ["--version"]:
+            assert printed == f"tallyfold {tallyfold.__version__}\n"
