@@ -24,6 +24,9 @@ const LONGEST_MARGIN_MS: u64 = 300_000;
 /// After a failed refresh the old token serves this long before the next try.
 const REFRESH_PAUSE_MS: u64 = 30_000;
 
+/// Those who waited for a token request share its failure for this long.
+const FAILURE_SHARED_MS: u64 = 60_000;
+
 /// One of the two APIs, each with its own audience and tokens (service reference 5.1, point 5).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Api {
@@ -167,6 +170,29 @@ impl Lifetime {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Flight(u64);
 
+/// What a call has been through in its wish for a token.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Wish {
+    /// The latest flight that it led or waited for.
+    pub(crate) flight: Option<Flight>,
+    /// How many flights it led or waited for.
+    pub(crate) flights: u32,
+}
+
+impl Wish {
+    /// Counts a flight, unless it is still the same one.
+    pub(crate) fn go_through(&mut self, flight: Flight) {
+        if self.flight != Some(flight) {
+            self.flight = Some(flight);
+            self.flights += 1;
+        }
+    }
+}
+
+/// A call goes through no more flights than these before it takes what the last one brought,
+/// even if the clock says that it is over: the service is the judge, and nothing goes in circles.
+const MOST_FLIGHTS: u32 = 2;
+
 /// What a call that needs a token is to do.
 #[derive(Debug)]
 pub(crate) enum Acquired<A> {
@@ -187,14 +213,25 @@ pub(crate) struct TokenSlot<A> {
     generations: u64,
     /// The end of the latest flight, for those that waited for it.
     latest: Option<(Flight, Ending)>,
-    refresh_failed_at: Option<Now>,
+    refresh: Refresh,
+    /// The first generation that was rejected since a token was last accepted.
+    rejected_from: Option<u64>,
 }
 
 #[derive(Clone, Debug)]
 enum Ending {
     Gained { generation: u64 },
-    Failed(Error),
+    Failed { asked_at: Now, error: Error },
     Abandoned,
+}
+
+/// Whether a token that still serves may be renewed.
+#[derive(Clone, Copy, Debug)]
+enum Refresh {
+    Allowed,
+    /// The last try has failed, and nobody has said yet what time it is.
+    JustFailed,
+    PausedSince(Now),
 }
 
 impl<A> Default for TokenSlot<A> {
@@ -205,42 +242,56 @@ impl<A> Default for TokenSlot<A> {
             flights: 0,
             generations: 0,
             latest: None,
-            refresh_failed_at: None,
+            refresh: Refresh::Allowed,
+            rejected_from: None,
         }
     }
 }
 
 impl<A> TokenSlot<A> {
-    /// A token, or how to get one. `waited_for` is the flight that this call was told to wait for.
-    ///
-    /// A token that was just waited for is used even if the clock says that its life is over:
-    /// the service is the judge, and a call never asks again and again.
-    pub(crate) fn acquire(&mut self, now: Now, waited_for: Option<Flight>) -> Result<Acquired<A>> {
-        if let (Some(flight), Some((latest, ending))) = (waited_for, &self.latest) {
-            match (ending, &self.current) {
-                (Ending::Failed(error), _) if *latest == flight => return Err(error.clone()),
-                (Ending::Gained { generation }, Some(current))
-                    if *latest == flight && current.generation == *generation =>
-                {
-                    return Ok(Acquired::Use(Arc::clone(current)));
-                }
-                _ => {}
-            }
+    /// A token, or how to get one.
+    pub(crate) fn acquire(&mut self, now: Now, wish: Wish) -> Result<Acquired<A>> {
+        if matches!(self.refresh, Refresh::JustFailed) {
+            self.refresh = Refresh::PausedSince(now);
+        }
+        if let Some(token) = self.just_gained(wish) {
+            return Ok(Acquired::Use(token));
         }
         self.current.take_if(|current| !current.is_alive(now));
-        match (&self.current, self.flight) {
-            (Some(current), flight) => {
-                let paused = |failed: Now| now.since(failed) < REFRESH_PAUSE_MS;
-                let may_refresh = flight.is_none() && !self.refresh_failed_at.is_some_and(paused);
-                if current.is_due(now) && may_refresh {
-                    Ok(Acquired::Fetch(self.take_off()))
-                } else {
-                    Ok(Acquired::Use(Arc::clone(current)))
-                }
+        if let Some(current) = &self.current {
+            if current.is_due(now) && self.may_refresh(now) {
+                return Ok(Acquired::Fetch(self.take_off()));
             }
-            (None, Some(flight)) => Ok(Acquired::Wait(flight)),
-            (None, None) => Ok(Acquired::Fetch(self.take_off())),
+            return Ok(Acquired::Use(Arc::clone(current)));
         }
+        match (self.flight, &self.latest) {
+            (Some(flight), _) => Ok(Acquired::Wait(flight)),
+            (None, Some((flight, Ending::Failed { asked_at, error })))
+                if wish.flight == Some(*flight) && now.since(*asked_at) < FAILURE_SHARED_MS =>
+            {
+                Err(error.clone())
+            }
+            (None, _) => Ok(Acquired::Fetch(self.take_off())),
+        }
+    }
+
+    /// The token that this call's last flight brought, if it may not go through another one.
+    fn just_gained(&self, wish: Wish) -> Option<Arc<AccessToken<A>>> {
+        let (latest, Ending::Gained { generation }) = self.latest.as_ref()? else {
+            return None;
+        };
+        let current = self.current.as_ref()?;
+        let brought = wish.flight == Some(*latest) && current.generation == *generation;
+        (brought && wish.flights >= MOST_FLIGHTS).then(|| Arc::clone(current))
+    }
+
+    fn may_refresh(&self, now: Now) -> bool {
+        let paused = match self.refresh {
+            Refresh::Allowed => false,
+            Refresh::JustFailed => true,
+            Refresh::PausedSince(then) => now.since(then) < REFRESH_PAUSE_MS,
+        };
+        self.flight.is_none() && !paused
     }
 
     fn take_off(&mut self) -> Flight {
@@ -251,41 +302,33 @@ impl<A> TokenSlot<A> {
     }
 
     /// The flight brought a token that was asked for at `asked_at`.
-    pub(crate) fn gained(
-        &mut self,
-        flight: Flight,
-        grant: Grant,
-        asked_at: Now,
-    ) -> Arc<AccessToken<A>> {
+    pub(crate) fn gained(&mut self, flight: Flight, grant: Grant, asked_at: Now) {
         self.generations += 1;
-        let token = Arc::new(AccessToken {
+        self.current = Some(Arc::new(AccessToken {
             value: grant.value,
             generation: self.generations,
             asked_at,
             lifetime_ms: grant.lifetime_ms,
             audience: PhantomData,
-        });
-        self.current = Some(Arc::clone(&token));
-        self.refresh_failed_at = None;
-        self.end(
-            flight,
-            Ending::Gained {
-                generation: self.generations,
-            },
-        );
-        token
+        }));
+        self.refresh = Refresh::Allowed;
+        let generation = self.generations;
+        self.end(flight, Ending::Gained { generation });
     }
 
-    /// The flight failed. Gives the token that still serves, if there is one, and the error if not.
-    pub(crate) fn failed(
-        &mut self,
-        flight: Flight,
-        asked_at: Now,
-        error: Error,
-    ) -> Result<Arc<AccessToken<A>>> {
-        self.refresh_failed_at = Some(asked_at);
-        self.end(flight, Ending::Failed(error.clone()));
-        self.current.clone().ok_or(error)
+    /// The flight failed. If there is an older token, it may still serve; if not, that is the end.
+    pub(crate) fn failed(&mut self, flight: Flight, asked_at: Now, error: Error) -> Result<()> {
+        self.refresh = Refresh::JustFailed;
+        let ending = Ending::Failed {
+            asked_at,
+            error: error.clone(),
+        };
+        self.end(flight, ending);
+        if self.current.is_some() {
+            Ok(())
+        } else {
+            Err(error)
+        }
     }
 
     /// The call that led the flight was given up; the next one that asks leads a new one.
@@ -305,10 +348,17 @@ impl<A> TokenSlot<A> {
         self.flights - u64::from(self.flight.is_some())
     }
 
-    /// The service answered 401 to the token of that generation. A newer one stays.
-    pub(crate) fn reject(&mut self, generation: u64) {
+    /// The service took a token for good.
+    pub(crate) fn accepted(&mut self) {
+        self.rejected_from = None;
+    }
+
+    /// The service answered 401 to the token of that generation. It is dropped; a newer one stays.
+    /// Gives whether a new one is worth a try: not if this one was itself the answer to a 401.
+    pub(crate) fn reject(&mut self, generation: u64) -> bool {
         self.current
             .take_if(|current| current.generation == generation);
+        generation <= *self.rejected_from.get_or_insert(generation)
     }
 }
 

@@ -168,7 +168,7 @@ fn a_hundred_calls_that_wait_share_the_failure_of_one_token_request() {
 }
 
 #[test]
-fn a_service_that_always_says_401_is_asked_twice_for_each_call() {
+fn a_service_that_always_says_401_is_asked_with_one_new_token_for_each_call() {
     let (client, mut sandbox) = (client(), sandbox());
     sandbox
         .inject_json(r#"{"kind": "revoke_token", "endpoint": "event_delivery", "every": 1}"#)
@@ -179,10 +179,11 @@ fn a_service_that_always_says_401_is_asked_twice_for_each_call() {
             (error.code(), error.status()),
             (Code::TokenRejected, Some(401))
         );
+        // The first call tries one new token; later ones know that new tokens do not help.
         let stats = sandbox.stats();
         assert_eq!(
             (stats.control_token, stats.event_delivery),
-            (2 * calls, 2 * calls)
+            (calls + 1, calls + 1)
         );
     }
 }
@@ -255,6 +256,80 @@ fn a_token_that_is_over_when_it_comes_is_tried_once_and_never_fetched_in_a_loop(
         "the 401 was answered with a fresh token"
     );
     assert_eq!(sandbox.stats().control_token, 2);
+}
+
+/// Drives a call to the token request that renews a token in its margin, and lets that fail.
+fn fail_to_refresh(client: &Client, asked_at: Now) -> Call {
+    let mut call = delivery(client);
+    let Ok(Step::Send(request)) = call.step(asked_at) else {
+        panic!("a token request")
+    };
+    assert!(request.url().ends_with("/oauth/token"));
+    call.failed(HostFailure::Timeout, "")
+        .expect("the old token serves");
+    call
+}
+
+fn bearer(step: Result<Step>) -> String {
+    match step {
+        Ok(Step::Send(request)) => {
+            let header = request.headers().find(|(name, _)| *name == "authorization");
+            header.map_or_else(|| "none".to_owned(), |(_, value)| value.to_owned())
+        }
+        other => panic!("want a request, not {other:?}"),
+    }
+}
+
+#[test]
+fn after_a_failed_refresh_the_old_token_serves_while_it_lives_and_no_longer() {
+    let (client, mut sandbox) = (client(), sandbox());
+    table(drive(delivery(&client), &mut sandbox, at(0)));
+    let margin = 86_400 - 200;
+    // A refresh that took 30 s to fail is not tried again for 30 s after that.
+    let mut call = fail_to_refresh(&client, at(margin));
+    assert!(bearer(call.step(at(margin + 30))).starts_with("Bearer sandbox.control.1."));
+    let mut next = delivery(&client);
+    assert!(bearer(next.step(at(margin + 59))).starts_with("Bearer sandbox.control.1."));
+    // A refresh during which the machine slept for a day has no old token to fall back on.
+    let mut call = fail_to_refresh(&client, at(margin + 61));
+    assert_eq!(
+        bearer(call.step(at(margin + 90_000))),
+        "none",
+        "a token request"
+    );
+}
+
+#[test]
+fn a_leader_that_slept_through_the_life_of_its_new_token_fetches_another() {
+    let (client, mut sandbox) = (client(), sandbox());
+    let mut calls = start(&client, 2, at(0));
+    let (mut waiter, _) = calls.remove(1);
+    let (mut leader, Step::Send(request)) = calls.remove(0) else {
+        panic!("the first call leads")
+    };
+    exchange(&mut leader, &request, &mut sandbox, at(0)).expect("a token");
+    assert_eq!(bearer(leader.step(at(90_000))), "none", "a token request");
+    assert!(matches!(waiter.step(at(90_000)), Ok(Step::Blocked { .. })));
+}
+
+#[test]
+fn an_old_failure_is_not_shared() {
+    let client = client();
+    let mut calls = start(&client, 3, at(0));
+    let (mut leader, _) = calls.remove(0);
+    leader
+        .failed(HostFailure::Network, "ECONNRESET")
+        .expect_err("no token");
+    let codes: Vec<_> = calls
+        .iter_mut()
+        .zip([at(1), at(3600)])
+        .map(|((call, _), now)| call.step(now).map_err(|error| error.code()))
+        .collect();
+    assert!(matches!(codes[0], Err(Code::NetworkFailed)));
+    assert!(
+        matches!(codes[1], Ok(Step::Send(_))),
+        "an hour later, another try"
+    );
 }
 
 /// Thirty-one days of calls every five minutes, with clocks that jump. A token is never used when
@@ -371,6 +446,24 @@ fn no_secret_is_printed_by_anything() {
         .failed(HostFailure::Network, "Bearer canary-token")
         .expect_err("an end");
     clean("an error", format!("{error:?} {error}"));
+    let mut call = delivery(&client);
+    assert!(call.step(at(0)).is_ok());
+    let error = call
+        .failed(HostFailure::Network, "canary-secret")
+        .expect_err("an end");
+    clean(
+        "a detail that is no error's name",
+        format!("{error:?} {error}"),
+    );
+    let address = Some("https://user:canary-secret@host.example".to_owned());
+    let options = ClientOptions {
+        cluster_endpoint: address,
+        ..ClientOptions::default()
+    };
+    clean(
+        "an address",
+        format!("{options:?} {:?}", Client::new(options.clone())),
+    );
 
     let hosted = ClientOptions {
         host_tokens: true,

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::machine::{Drive, Machine};
+use super::machine::{Drive, Input, Machine};
 use crate::endpoint::{Endpoint, Output};
 use crate::error::Result;
 use crate::http::Request;
@@ -13,6 +13,7 @@ use crate::token::Api;
 /// What the host is to do next.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
+#[must_use = "a step is for the host to take"]
 pub enum Step {
     /// Send this request, following no redirect. Hand the response in with [`Call::head`],
     /// [`Call::chunk`] and [`Call::end`], or say [`Call::failed`].
@@ -45,7 +46,8 @@ pub enum HostFailure {
 /// One call, driven by the host.
 ///
 /// The loop is the same in every language: ask for the [`Step`], do it, hand in what came, ask
-/// again. An error from any method is the call's final one. A call that is dropped or
+/// again. An error from any method is the call's final one, but for `out_of_order`, which says that the
+/// host did something else than it was told, and changes nothing. A call that is dropped or
 /// [closed](Call::close) early lets another one fetch the token that it was fetching.
 ///
 /// ```
@@ -71,6 +73,7 @@ pub enum HostFailure {
 ///     }
 /// }
 /// ```
+#[must_use = "a call does nothing until it is driven"]
 pub struct Call(Box<dyn Drive>);
 
 impl Call {
@@ -92,7 +95,7 @@ impl Call {
     /// # Errors
     /// The call's final error, or `out_of_order`.
     pub fn head(&mut self, status: u16, headers: &[(&str, &str)]) -> Result<bool> {
-        self.0.head(status, headers)
+        self.0.take(Input::Head { status, headers })
     }
 
     /// The next bytes of the body, with any content encoding undone.
@@ -100,7 +103,7 @@ impl Call {
     /// # Errors
     /// The call's final error, or `out_of_order`.
     pub fn chunk(&mut self, chunk: &[u8]) -> Result<()> {
-        self.0.chunk(chunk)
+        self.0.take(Input::Chunk(chunk)).map(drop)
     }
 
     /// The body is over.
@@ -108,16 +111,16 @@ impl Call {
     /// # Errors
     /// The call's final error, or `out_of_order`.
     pub fn end(&mut self) -> Result<()> {
-        self.0.end()
+        self.0.take(Input::End).map(drop)
     }
 
-    /// The exchange of the last step broke. `detail` is a word for the message, such as
-    /// `ECONNREFUSED`. If there is no error, the next step is to be asked for.
+    /// The exchange of the last step broke. `detail` may name the host's error, such as
+    /// `ECONNREFUSED` or `ConnectError`; anything else is left out of the message. If there is no error, the next step is to be asked for.
     ///
     /// # Errors
     /// The call's final error, or `out_of_order`.
     pub fn failed(&mut self, failure: HostFailure, detail: &str) -> Result<()> {
-        self.0.failed(failure, detail)
+        self.0.take(Input::Failed { failure, detail }).map(drop)
     }
 
     /// The token that [`Step::ProvideToken`] asked for, and the seconds that it lives from now on
@@ -127,7 +130,7 @@ impl Call {
     /// `invalid_token_response` and `invalid_token_lifetime`, unless an older token still serves;
     /// `out_of_order`.
     pub fn token(&mut self, value: Secret, lifetime: Option<&str>) -> Result<()> {
-        self.0.token(Some((value, lifetime)))
+        self.0.take(Input::Token { value, lifetime }).map(drop)
     }
 
     /// The host could not get the token that [`Step::ProvideToken`] asked for.
@@ -135,7 +138,7 @@ impl Call {
     /// # Errors
     /// `token_provider_failed`, unless an older token still serves; `out_of_order`.
     pub fn token_failed(&mut self) -> Result<()> {
-        self.0.token(None)
+        self.0.take(Input::NoToken).map(drop)
     }
 
     /// Takes what the call gave.

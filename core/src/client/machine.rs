@@ -4,22 +4,38 @@ use std::sync::Arc;
 
 use super::Shared;
 use super::call::{HostFailure, Step};
-use super::options::{Api as ApiConfig, TokenSource};
+use super::options::{ApiConfig, TokenSource};
 use crate::endpoint::head::{Answerer, check_head};
 use crate::endpoint::{Body, Endpoint, Output, TokenBody};
 use crate::error::{Code, Error, Result};
 use crate::secret::Secret;
 use crate::time::Now;
-use crate::token::{AccessToken, Acquired, Audience, Flight, Grant, Lifetime};
+use crate::token::{AccessToken, Acquired, Audience, Flight, Grant, Lifetime, Wish};
+
+/// What the host hands in.
+pub(super) enum Input<'a> {
+    Head {
+        status: u16,
+        headers: &'a [(&'a str, &'a str)],
+    },
+    Chunk(&'a [u8]),
+    End,
+    Failed {
+        failure: HostFailure,
+        detail: &'a str,
+    },
+    Token {
+        value: Secret,
+        lifetime: Option<&'a str>,
+    },
+    NoToken,
+}
 
 /// A [`Machine`] of whatever endpoint.
 pub(super) trait Drive: Send {
     fn step(&mut self, now: Now) -> Result<Step>;
-    fn head(&mut self, status: u16, headers: &[(&str, &str)]) -> Result<bool>;
-    fn chunk(&mut self, chunk: &[u8]) -> Result<()>;
-    fn end(&mut self) -> Result<()>;
-    fn failed(&mut self, failure: HostFailure, detail: &str) -> Result<()>;
-    fn token(&mut self, token: Option<(Secret, Option<&str>)>) -> Result<()>;
+    /// Takes what the host has, and gives whether a body is wanted next.
+    fn take(&mut self, input: Input<'_>) -> Result<bool>;
     fn output(&mut self) -> Result<Output>;
     fn close(&mut self);
     fn state_name(&self) -> &'static str;
@@ -36,17 +52,19 @@ pub(super) struct Machine<E: Endpoint> {
 }
 
 enum State<E: Endpoint> {
-    /// Wants a token; may have been told to wait for one.
     WantsToken {
-        waited_for: Option<Flight>,
+        wish: Wish,
+        /// Whether the rest of a response that was of no use may still come.
+        drains: bool,
     },
-    /// Has a token.
-    HasToken(Arc<AccessToken<E::Audience>>),
-    /// Leads a flight: the token endpoint, or the host, has been asked.
-    Fetching {
-        flight: Flight,
-        asked_at: Now,
+    /// The token endpoint was asked; once its head is good, its body is read.
+    FetchesToken {
+        lead: Lead,
         body: Option<Box<TokenBody>>,
+    },
+    /// The host was asked for a token.
+    AwaitsToken {
+        lead: Lead,
     },
     /// The request is on its way; once its head is good, its body is read.
     Sent {
@@ -57,9 +75,20 @@ enum State<E: Endpoint> {
     Failed(Error),
 }
 
+/// The flight that a call leads.
+#[derive(Clone, Copy)]
+struct Lead {
+    flight: Flight,
+    asked_at: Now,
+    wish: Wish,
+}
+
 impl<E: Endpoint> Machine<E> {
     pub(super) fn new(shared: Arc<Shared>, api: Arc<ApiConfig<E::Audience>>, endpoint: E) -> Self {
-        let state = State::WantsToken { waited_for: None };
+        let state = State::WantsToken {
+            wish: Wish::default(),
+            drains: false,
+        };
         Self {
             shared,
             api,
@@ -83,21 +112,6 @@ impl<E: Endpoint> Machine<E> {
         }
     }
 
-    /// Says how the flight that this call leads has ended, and goes on with a token if there is one.
-    fn land(&mut self, flight: Flight, asked_at: Now, grant: Result<Grant>) -> Result<()> {
-        let token = self.shared.with_slot::<E::Audience, _>(|slot| match grant {
-            Ok(grant) => Ok(slot.gained(flight, grant, asked_at)),
-            Err(error) => slot.failed(flight, asked_at, error),
-        });
-        match token {
-            Ok(token) => {
-                self.state = State::HasToken(token);
-                Ok(())
-            }
-            Err(error) => self.fail(error),
-        }
-    }
-
     /// Sends the request with that token.
     fn send(&mut self, token: &AccessToken<E::Audience>) -> Step {
         self.state = State::Sent {
@@ -107,191 +121,247 @@ impl<E: Endpoint> Machine<E> {
         Step::Send(self.endpoint.request(&self.api.base, token))
     }
 
+    /// Leads a flight.
+    fn fetch(&mut self, lead: Lead) -> Step {
+        match &self.api.tokens {
+            TokenSource::Host => {
+                self.state = State::AwaitsToken { lead };
+                Step::ProvideToken {
+                    api: E::Audience::API,
+                }
+            }
+            TokenSource::Endpoint(request) => {
+                let request = request.clone();
+                self.state = State::FetchesToken { lead, body: None };
+                Step::Send(request)
+            }
+        }
+    }
+
+    /// Says how the flight that this call leads has ended. `drains` if more of its response may
+    /// come; no more of it is wanted.
+    fn land(&mut self, lead: Lead, grant: Result<Grant>, drains: bool) -> Result<bool> {
+        let Lead {
+            flight,
+            asked_at,
+            wish,
+        } = lead;
+        let landed = self.shared.with_slot::<E::Audience, _>(|slot| match grant {
+            Ok(grant) => {
+                slot.gained(flight, grant, asked_at);
+                Ok(())
+            }
+            Err(error) => slot.failed(flight, asked_at, error),
+        });
+        match landed {
+            Ok(()) => {
+                self.state = State::WantsToken { wish, drains };
+                Ok(false)
+            }
+            Err(error) => self.fail(error),
+        }
+    }
+
+    /// The head of the token endpoint's response.
+    fn take_token_head(
+        &mut self,
+        lead: Lead,
+        status: u16,
+        headers: &[(&str, &str)],
+    ) -> Result<bool> {
+        if let Err(error) = check_head(Answerer::TokenEndpoint, status, headers) {
+            return self.land(lead, Err(error), true);
+        }
+        let body = Some(Box::new(TokenBody::new(self.api.default_lifetime)));
+        self.state = State::FetchesToken { lead, body };
+        Ok(true)
+    }
+
+    /// The head of the API's response.
+    fn take_head(
+        &mut self,
+        generation: u64,
+        status: u16,
+        headers: &[(&str, &str)],
+    ) -> Result<bool> {
+        if status == 401 {
+            return self.take_401(generation);
+        }
+        if status < 500 {
+            self.shared
+                .with_slot::<E::Audience, _>(|slot| slot.accepted());
+        }
+        match check_head(Answerer::Api, status, headers) {
+            Ok(()) => {
+                let body = Some(self.endpoint.body());
+                self.state = State::Sent { generation, body };
+                Ok(true)
+            }
+            Err(error) => self.fail(error),
+        }
+    }
+
     /// A 401 outranks the clock: that token is dropped, and a new one tried once.
-    fn rejected(&mut self, generation: u64) -> Result<bool> {
-        self.shared
+    fn take_401(&mut self, generation: u64) -> Result<bool> {
+        let worth_a_try = self
+            .shared
             .with_slot::<E::Audience, _>(|slot| slot.reject(generation));
-        if self.replayed {
+        if self.replayed || !worth_a_try {
             let message = "the service refused a token that had just been fetched: \
                            is the audience that of this API?";
             return self.fail(Error::new(Code::TokenRejected, message).with_status(401));
         }
         self.replayed = true;
-        self.state = State::WantsToken { waited_for: None };
+        self.state = State::WantsToken {
+            wish: Wish::default(),
+            drains: true,
+        };
         Ok(false)
     }
 }
 
 impl<E: Endpoint> Drive for Machine<E> {
     fn step(&mut self, now: Now) -> Result<Step> {
-        let waited_for = match &self.state {
-            State::WantsToken { waited_for } => *waited_for,
-            State::HasToken(token) => {
-                let token = Arc::clone(token);
-                return Ok(self.send(&token));
-            }
+        let mut wish = match &self.state {
+            State::WantsToken { wish, .. } => *wish,
             State::Done(_) => return Ok(Step::Done),
-            _ => return self.out_of_order("hand in the response of the last step first"),
+            _ => return self.out_of_order("hand in what the last step asked for first"),
         };
         let (acquired, epoch) = self.shared.with_tokens(|tokens| {
-            let acquired = E::Audience::slot(tokens).acquire(now, waited_for);
+            let acquired = E::Audience::slot(tokens).acquire(now, wish);
             (acquired, tokens.epoch())
         });
         match acquired {
             Err(error) => self.fail(error),
             Ok(Acquired::Use(token)) => Ok(self.send(&token)),
             Ok(Acquired::Wait(flight)) => {
+                wish.go_through(flight);
                 self.state = State::WantsToken {
-                    waited_for: Some(flight),
+                    wish,
+                    drains: false,
                 };
                 Ok(Step::Blocked { epoch })
             }
             Ok(Acquired::Fetch(flight)) => {
-                self.state = State::Fetching {
+                wish.go_through(flight);
+                Ok(self.fetch(Lead {
                     flight,
                     asked_at: now,
-                    body: None,
-                };
-                Ok(match &self.api.tokens {
-                    TokenSource::Host => Step::ProvideToken {
-                        api: E::Audience::API,
-                    },
-                    TokenSource::Endpoint(request) => Step::Send(request.clone()),
-                })
+                    wish,
+                }))
             }
         }
     }
 
-    fn head(&mut self, status: u16, headers: &[(&str, &str)]) -> Result<bool> {
-        match &mut self.state {
-            State::Fetching {
-                flight,
-                asked_at,
-                body: body @ None,
-            } => match check_head(Answerer::TokenEndpoint, status, headers) {
-                Ok(()) => {
-                    *body = Some(Box::new(TokenBody::new(self.api.default_lifetime)));
-                    Ok(true)
-                }
-                Err(error) => {
-                    let (flight, asked_at) = (*flight, *asked_at);
-                    self.land(flight, asked_at, Err(error))?;
-                    Ok(false)
-                }
-            },
-            State::Sent {
-                generation,
-                body: None,
-            } if status == 401 => {
-                let generation = *generation;
-                self.rejected(generation)
+    fn take(&mut self, input: Input<'_>) -> Result<bool> {
+        match (&mut self.state, input) {
+            (State::FetchesToken { lead, body: None }, Input::Head { status, headers }) => {
+                let lead = *lead;
+                self.take_token_head(lead, status, headers)
             }
-            State::Sent {
-                body: body @ None, ..
-            } => match check_head(Answerer::Api, status, headers) {
-                Ok(()) => {
-                    *body = Some(self.endpoint.body());
-                    Ok(true)
+            (
+                State::FetchesToken {
+                    lead,
+                    body: Some(body),
+                },
+                Input::Chunk(chunk),
+            ) => {
+                let lead = *lead;
+                match body.push(chunk) {
+                    Ok(()) => Ok(true),
+                    Err(error) => self.land(lead, Err(error), true),
                 }
+            }
+            (
+                State::FetchesToken {
+                    lead,
+                    body: Some(body),
+                },
+                Input::End,
+            ) => {
+                let (lead, grant) = (*lead, body.finish());
+                self.land(lead, grant, false)
+            }
+            (State::FetchesToken { lead, .. }, Input::Failed { failure, detail }) => {
+                let lead = *lead;
+                self.land(lead, Err(broken(failure, detail)), false)
+            }
+
+            (State::AwaitsToken { lead }, Input::Token { value, lifetime }) => {
+                let lead = *lead;
+                let grant = lifetime
+                    .map_or(Ok(self.api.default_lifetime), Lifetime::parse)
+                    .and_then(|lifetime| Grant::new(value, lifetime));
+                self.land(lead, grant, false)
+            }
+            (State::AwaitsToken { lead }, Input::NoToken) => {
+                let lead = *lead;
+                let message = "access_token, the host's own source of tokens, failed";
+                self.land(
+                    lead,
+                    Err(Error::new(Code::TokenProviderFailed, message)),
+                    false,
+                )
+            }
+
+            (
+                State::Sent {
+                    generation,
+                    body: None,
+                },
+                Input::Head { status, headers },
+            ) => {
+                let generation = *generation;
+                self.take_head(generation, status, headers)
+            }
+            (
+                State::Sent {
+                    body: Some(body), ..
+                },
+                Input::Chunk(chunk),
+            ) => match body.push(chunk) {
+                Ok(()) => Ok(true),
                 Err(error) => self.fail(error),
             },
-            _ => self.out_of_order("there is no request whose head is awaited"),
-        }
-    }
-
-    fn chunk(&mut self, chunk: &[u8]) -> Result<()> {
-        match &mut self.state {
-            State::Fetching {
-                flight,
-                asked_at,
-                body: Some(body),
-            } => {
-                let (flight, asked_at) = (*flight, *asked_at);
-                body.push(chunk)
-                    .or_else(|error| self.land(flight, asked_at, Err(error)))
-            }
-            State::Sent {
-                body: Some(body), ..
-            } => body.push(chunk).or_else(|error| self.fail(error)),
-            // The rest of a token response that was refused, while the old token still serves.
-            State::HasToken(_) => Ok(()),
-            _ => self.out_of_order("there is no response whose body is awaited"),
-        }
-    }
-
-    fn end(&mut self) -> Result<()> {
-        match std::mem::replace(&mut self.state, State::WantsToken { waited_for: None }) {
-            State::Fetching {
-                flight,
-                asked_at,
-                body: Some(body),
-            } => self.land(flight, asked_at, body.finish()),
-            State::Sent {
-                body: Some(mut body),
-                ..
-            } => match body.finish() {
+            (
+                State::Sent {
+                    body: Some(body), ..
+                },
+                Input::End,
+            ) => match body.finish() {
                 Ok(output) => {
                     self.state = State::Done(output);
-                    Ok(())
+                    Ok(false)
                 }
                 Err(error) => self.fail(error),
             },
-            State::HasToken(token) => {
-                self.state = State::HasToken(token);
-                Ok(())
+            (State::Sent { .. }, Input::Failed { failure, detail }) => {
+                self.fail(broken(failure, detail))
             }
-            state => {
-                self.state = state;
+
+            // The rest of a response that nobody wants.
+            (State::WantsToken { drains: true, .. }, Input::Chunk(_)) => Ok(false),
+            (
+                State::WantsToken {
+                    drains: drains @ true,
+                    ..
+                },
+                Input::End | Input::Failed { .. },
+            ) => {
+                *drains = false;
+                Ok(false)
+            }
+
+            (_, Input::Token { .. } | Input::NoToken) => {
+                self.out_of_order("no token was asked for")
+            }
+            (_, Input::Head { .. }) => {
+                self.out_of_order("there is no request whose head is awaited")
+            }
+            (_, Input::Chunk(_) | Input::End | Input::Failed { .. }) => {
                 self.out_of_order("there is no response whose body is awaited")
             }
         }
-    }
-
-    fn failed(&mut self, failure: HostFailure, detail: &str) -> Result<()> {
-        let detail = harmless(detail);
-        let error = match failure {
-            HostFailure::Network => {
-                Error::new(Code::NetworkFailed, format!("the exchange broke{detail}"))
-            }
-            HostFailure::Timeout => Error::new(
-                Code::TimedOut,
-                format!("the exchange took too long{detail}"),
-            ),
-        };
-        match &self.state {
-            State::Fetching {
-                flight, asked_at, ..
-            } => {
-                let (flight, asked_at) = (*flight, *asked_at);
-                self.land(flight, asked_at, Err(error))
-            }
-            State::Sent { .. } => self.fail(error),
-            State::HasToken(_) => Ok(()),
-            _ => self.out_of_order("there is no exchange under way"),
-        }
-    }
-
-    fn token(&mut self, token: Option<(Secret, Option<&str>)>) -> Result<()> {
-        let (
-            State::Fetching {
-                flight, asked_at, ..
-            },
-            TokenSource::Host,
-        ) = (&self.state, &self.api.tokens)
-        else {
-            return self.out_of_order("no token was asked for");
-        };
-        let (flight, asked_at) = (*flight, *asked_at);
-        let grant = match token {
-            Some((value, lifetime)) => lifetime
-                .map_or(Ok(self.api.default_lifetime), Lifetime::parse)
-                .and_then(|lifetime| Grant::new(value, lifetime)),
-            None => {
-                let message = "access_token, the host's own source of tokens, failed";
-                Err(Error::new(Code::TokenProviderFailed, message))
-            }
-        };
-        self.land(flight, asked_at, grant)
     }
 
     fn output(&mut self) -> Result<Output> {
@@ -306,8 +376,8 @@ impl<E: Endpoint> Drive for Machine<E> {
     }
 
     fn close(&mut self) {
-        if let State::Fetching { flight, .. } = &self.state {
-            let flight = *flight;
+        if let State::FetchesToken { lead, .. } | State::AwaitsToken { lead } = &self.state {
+            let flight = lead.flight;
             self.shared
                 .with_slot::<E::Audience, _>(|slot| slot.abandoned(flight));
         }
@@ -319,8 +389,8 @@ impl<E: Endpoint> Drive for Machine<E> {
     fn state_name(&self) -> &'static str {
         match &self.state {
             State::WantsToken { .. } => "wants a token",
-            State::HasToken(_) => "has a token",
-            State::Fetching { .. } => "fetches a token",
+            State::FetchesToken { .. } => "fetches a token",
+            State::AwaitsToken { .. } => "awaits the host's token",
             State::Sent { .. } => "sent",
             State::Done(_) => "done",
             State::Failed(_) => "failed",
@@ -334,11 +404,30 @@ impl<E: Endpoint> Drop for Machine<E> {
     }
 }
 
-/// A host's word for a failure, if it can't be more than a word: no address, no header, no text.
-fn harmless(detail: &str) -> String {
-    let word = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '.' | '-');
-    if detail.is_empty() || detail.len() > 40 || !detail.chars().all(word) {
-        return String::new();
+/// The error of an exchange that broke in the host's hands.
+fn broken(failure: HostFailure, detail: &str) -> Error {
+    let (code, message) = match failure {
+        HostFailure::Network => (Code::NetworkFailed, "the exchange broke"),
+        HostFailure::Timeout => (Code::TimedOut, "the exchange took too long"),
+    };
+    if is_error_name(detail) {
+        Error::new(code, format!("{message}: {detail}"))
+    } else {
+        Error::new(code, message)
     }
-    format!(": {detail}")
+}
+
+/// Whether a host's word for a failure is the name of an error, as hosts name them (`ECONNRESET`,
+/// `UND_ERR_SOCKET`, `ConnectError`), and so nothing that it was told in confidence.
+fn is_error_name(detail: &str) -> bool {
+    let errno = |name: &str| name.bytes().all(|byte| matches!(byte, b'A'..=b'Z' | b'_'));
+    let class = |name: &str| name.bytes().all(|byte| byte.is_ascii_alphabetic());
+    let ends = ["Error", "Timeout", "Exception", "Closed"];
+    detail.len() <= 32
+        && match detail.strip_prefix("UND_ERR_").or(detail.strip_prefix('E')) {
+            Some(name) if errno(name) => true,
+            _ => ends
+                .iter()
+                .any(|end| detail.strip_suffix(end).is_some_and(class)),
+        }
 }

@@ -1,5 +1,6 @@
 //! What a client is told, and what it makes of it.
 
+use std::fmt;
 use std::marker::PhantomData;
 use std::sync::Arc;
 
@@ -13,7 +14,7 @@ use crate::token::{Control, DEFAULT_LIFETIME_S, Lifetime, Orchestration};
 
 /// What a [`Client`](crate::Client) is told. Each of the two APIs may be left out: one that is
 /// called without its arguments says which are missing.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Default)]
 pub struct ClientOptions {
     /// The address of the customer's own deployment: Control API and Event Metrics API.
     pub cluster_endpoint: Option<String>,
@@ -45,17 +46,41 @@ pub struct ClientOptions {
     pub tolerate: Tolerate,
 }
 
+impl fmt::Debug for ClientOptions {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // Nobody has looked at the addresses yet: one may hold user info, and that a password.
+        let address = |text: &Option<String>| {
+            text.clone().map(|text| {
+                if text.contains('@') {
+                    "…".to_owned()
+                } else {
+                    text
+                }
+            })
+        };
+        f.debug_struct("ClientOptions")
+            .field("cluster_endpoint", &address(&self.cluster_endpoint))
+            .field("base_url", &address(&self.base_url))
+            .field("auth_url", &address(&self.auth_url))
+            .field("client_id", &self.client_id)
+            .field("control_audience", &self.control_audience)
+            .field("orchestration_audience", &self.orchestration_audience)
+            .field("host_tokens", &self.host_tokens)
+            .finish_non_exhaustive()
+    }
+}
+
 /// Checked options.
 #[derive(Debug)]
 pub(super) struct Config {
-    control: Result<Arc<Api<Control>>>,
-    orchestration: Result<Arc<Api<Orchestration>>>,
+    control: Result<Arc<ApiConfig<Control>>>,
+    orchestration: Result<Arc<ApiConfig<Orchestration>>>,
     pub(super) metrics: MetricsOptions,
 }
 
 /// One API: where it is, and where its tokens come from.
 #[derive(Debug)]
-pub(super) struct Api<A> {
+pub(super) struct ApiConfig<A> {
     pub(super) base: BaseAddress,
     pub(super) tokens: TokenSource,
     pub(super) default_lifetime: Lifetime,
@@ -149,12 +174,12 @@ impl Config {
     }
 
     /// The Control API, or what it lacks.
-    pub(super) fn control(&self) -> Result<&Arc<Api<Control>>> {
+    pub(super) fn control(&self) -> Result<&Arc<ApiConfig<Control>>> {
         self.control.as_ref().map_err(Clone::clone)
     }
 
     /// The Orchestration API, or what it lacks.
-    pub(super) fn orchestration(&self) -> Result<&Arc<Api<Orchestration>>> {
+    pub(super) fn orchestration(&self) -> Result<&Arc<ApiConfig<Orchestration>>> {
         self.orchestration.as_ref().map_err(Clone::clone)
     }
 }
@@ -168,7 +193,11 @@ struct ApiParts<'a> {
 }
 
 impl ApiParts<'_> {
-    fn check<A>(&self, options: &ClientOptions, default_lifetime: Lifetime) -> Result<Arc<Api<A>>> {
+    fn check<A>(
+        &self,
+        options: &ClientOptions,
+        default_lifetime: Lifetime,
+    ) -> Result<Arc<ApiConfig<A>>> {
         let base = given(self.base.0, self.base.1)?.clone();
         let tokens = if options.host_tokens {
             TokenSource::Host
@@ -180,7 +209,7 @@ impl ApiParts<'_> {
                 given(self.audience.0, self.audience.1)?,
             ))
         };
-        Ok(Arc::new(Api {
+        Ok(Arc::new(ApiConfig {
             base,
             tokens,
             default_lifetime,

@@ -16,23 +16,18 @@ const LIMITS: Limits = Limits {
     groups: 0,
 };
 
-/// The JSON of a token request. The room is taken in advance, so that no half-written copy of a
-/// secret stays behind in memory.
+/// The JSON of a token request.
 pub(super) fn request_body(fields: &impl Serialize) -> Secret {
-    let mut body = Vec::with_capacity(8 * 1024);
     // Strings are all that is written, which can't fail.
-    let _ = serde_json::to_writer(&mut body, fields);
-    Secret::from(String::from_utf8(body).unwrap_or_default())
+    Secret::from(serde_json::to_string(fields).unwrap_or_default())
 }
 
 /// Reads one access token object.
-#[derive(Debug)]
 pub(crate) struct TokenBody {
     lexer: Lexer,
     shape: TokenShape,
 }
 
-#[derive(Debug)]
 struct TokenShape {
     at: At,
     access_token: Option<Secret>,
@@ -68,13 +63,19 @@ impl TokenBody {
         self.lexer.push(chunk, &mut self.shape)
     }
 
-    pub(crate) fn finish(mut self) -> Result<Grant> {
+    pub(crate) fn finish(&mut self) -> Result<Grant> {
         self.lexer.finish(&mut self.shape)?;
-        let token = self.shape.access_token.ok_or_else(|| {
+        let token = self.shape.access_token.take().ok_or_else(|| {
             let message = "the token response has no access_token";
             Error::new(Code::InvalidTokenResponse, message).with_path("$".to_owned())
         })?;
         Grant::new(token, self.shape.lifetime)
+    }
+}
+
+impl Drop for TokenBody {
+    fn drop(&mut self) {
+        self.lexer.wipe();
     }
 }
 

@@ -1,5 +1,7 @@
 //! The state machine from bytes to events.
 
+use secrecy::zeroize::Zeroize;
+
 use super::path::{Frames, Place};
 use super::text::Text;
 use super::{Event, Limits, Visitor};
@@ -91,9 +93,19 @@ impl Lexer {
         Self::with_frames(limits, Frames::default())
     }
 
-    /// A lexer whose errors name no other keys than these.
+    /// A lexer whose errors name no other keys than these. It takes its room at once, so that
+    /// [`Lexer::wipe`] reaches every byte that it kept.
     pub(crate) fn showing_only(limits: Limits, keys: &'static [&'static str]) -> Self {
-        Self::with_frames(limits, Frames::showing(Some(keys)))
+        let text = Vec::with_capacity(limits.string_bytes);
+        Self {
+            text,
+            ..Self::with_frames(limits, Frames::showing(Some(keys)))
+        }
+    }
+
+    /// Forgets the token at hand, which may be a secret.
+    pub(crate) fn wipe(&mut self) {
+        self.text.zeroize();
     }
 
     fn with_frames(limits: Limits, frames: Frames) -> Self {
