@@ -155,12 +155,12 @@ pub(crate) fn aggregator_options(options: &Fields) -> Result<AggregatorOptions> 
         .text("metric")?
         .map(|name| Metric::from_name(&name))
         .transpose()?;
-    let window = match (options.text("start")?, options.text("end")?) {
-        (None, None) => None,
-        (Some(start), Some(end)) => Some((start, end)),
-        (None, Some(_)) => return Err(Thrown::missing("start")),
-        (Some(_), None) => return Err(Thrown::missing("end")),
-    };
+    let window = options.fields("window")?;
+    let window = window
+        .map(|window| {
+            Ok::<_, Thrown>((window.required_text("start")?, window.required_text("end")?))
+        })
+        .transpose()?;
     Ok(AggregatorOptions {
         metric,
         group_by: options.texts("groupBy")?,
@@ -263,14 +263,14 @@ pub(crate) fn counts(counts: Counts) -> JsValue {
 
 pub(crate) fn reconciliation(reconciliation: &Reconciliation) -> JsValue {
     match *reconciliation {
-        Reconciliation::Balanced => object([("status", "balanced".into())]),
-        Reconciliation::Unavailable => object([("status", "unavailable".into())]),
+        Reconciliation::Balanced => object([("verdict", "balanced".into())]),
+        Reconciliation::Unavailable => object([("verdict", "unavailable".into())]),
         Reconciliation::Unbalanced {
             success,
             errors,
             filtered,
         } => object([
-            ("status", "unbalanced".into()),
+            ("verdict", "unbalanced".into()),
             ("success", success.into()),
             ("errors", errors.into()),
             ("filtered", filtered.into()),

@@ -8,8 +8,9 @@ import { core } from "./wasm.js";
 
 /** What an {@link Aggregator} has to know about the response that it is to read. */
 export interface AggregatorOptions<D extends Dimension, G extends D = D>
-  extends Pick<MetricsQuery<D, G>, "dimensions" | "groupBy">,
-    Partial<Pick<MetricsQuery<D>, "start" | "end">> {
+  extends Pick<MetricsQuery<D, G>, "dimensions" | "groupBy"> {
+  /** The window that the response has to be about; any unless given. */
+  readonly window?: Pick<MetricsQuery<D>, "start" | "end"> | undefined;
   /** The endpoint it comes from, which {@link CountTable.metric} will tell. */
   readonly metric?: Metric | undefined;
   /** The most that it may hold. */
@@ -22,8 +23,7 @@ export interface AggregatorOptions<D extends Dimension, G extends D = D>
  * Folds the bytes of a metrics response (service reference 2.2) into a table, as they arrive, in
  * chunks of any size. It holds no more than a part of one entry: memory grows with groups.
  *
- * With `start` and `end` it also checks that the response is about that window. After an error
- * every further call throws that error again.
+ * After an error every further call throws that error again.
  *
  * @example
  * const aggregator = new Aggregator({ dimensions: ["integration"] });
@@ -38,7 +38,8 @@ export class Aggregator<D extends Dimension, G extends D = D> {
    * @throws {@link TallyfoldError} of kind `config`.
    */
   constructor(options: AggregatorOptions<D, G>) {
-    this.#core = new Handle(new (core().CoreAggregator)(timed(options)));
+    const { window, ...rest } = options ?? {};
+    this.#core = new Handle(new (core().CoreAggregator)({ ...rest, window: timed(window) }));
   }
 
   /**

@@ -8,7 +8,7 @@ export function bytes(argument: string, value: Uint8Array): Uint8Array {
 }
 
 /** The same fields, each `Date` as text. What is neither is for the core to judge. */
-export function timed<T extends object>(fields: T): T {
+export function timed<T>(fields: T): T {
   if (typeof fields !== "object" || fields === null) return fields;
   const text = (value: unknown): unknown => (tag(value) === "Date" ? iso(value as Date) : value);
   return Object.fromEntries(Object.entries(fields).map(([key, value]) => [key, text(value)])) as T;

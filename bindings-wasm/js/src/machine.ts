@@ -95,12 +95,19 @@ export class Machine {
   readonly #core: Handle<CoreClient>;
 
   /**
-   * @param options Addresses, credentials and audiences of the APIs in use, or `hostTokens`: that
-   * the host will answer `provideToken` in place of a client secret.
+   * @param options Addresses, credentials and audiences of the APIs in use; or `hostTokens`, that
+   * the host will answer `provideToken` in place of a client secret; and `inBrowser`, that
+   * visitors can read what it holds, also where that does not show.
    * @throws {@link TallyfoldError} of kind `config`, with the name of the argument.
    */
-  constructor(options: MachineOptions & { readonly hostTokens?: boolean | undefined }) {
-    this.#core = new Handle(new (core().CoreClient)({ ...options, inBrowser: isBrowser() }));
+  constructor(
+    options: MachineOptions & {
+      readonly hostTokens?: boolean | undefined;
+      readonly inBrowser?: boolean | undefined;
+    },
+  ) {
+    const inBrowser = isBrowser() || options.inBrowser;
+    this.#core = new Handle(new (core().CoreClient)({ ...options, inBrowser }));
   }
 
   /** Begins a call of event_delivery (service reference 4.4). */

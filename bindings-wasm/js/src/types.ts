@@ -37,9 +37,9 @@ export interface Window {
  * is nothing to compare with: `unavailable`.
  */
 export type Reconciliation =
-  | { readonly status: "balanced" }
-  | { readonly status: "unavailable" }
-  | ({ readonly status: "unbalanced" } & Counts);
+  | { readonly verdict: "balanced" }
+  | { readonly verdict: "unavailable" }
+  | ({ readonly verdict: "unbalanced" } & Counts);
 
 /** What was let pass because the caller asked for tolerance: see {@link Tolerance}. */
 export interface Notes {

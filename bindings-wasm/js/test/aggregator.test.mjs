@@ -56,19 +56,20 @@ describe("an aggregator", () => {
   test("holds the response to the window, as text and as dates", () => {
     const { start, end } = window;
     for (const it of [window, { start: new Date(start), end: new Date(end) }]) {
-      const aggregator = new Aggregator({ dimensions, ...it });
+      const aggregator = new Aggregator({ dimensions, window: it });
       aggregator.push(bytes(response()));
       assert.equal(aggregator.finish().length, 3);
     }
-    const other = new Aggregator({ dimensions, start, end: "2026-01-01T00:20:00Z" });
+    const other = new Aggregator({ dimensions, window: { start, end: "2026-01-01T00:20:00Z" } });
     const error = thrownBy(() => {
       other.push(bytes(response()));
       other.finish();
     });
     assert.equal(error.code, "window_mismatch");
-    assert.equal(thrownBy(() => new Aggregator({ dimensions, start })).argument, "end");
-    const never = new Date(Number.NaN);
-    const invalid = thrownBy(() => new Aggregator({ dimensions, start: never, end }));
+    const half = thrownBy(() => new Aggregator({ dimensions, window: { start } }));
+    assert.deepEqual([half.code, half.argument], ["missing_argument", "end"]);
+    const never = { start: new Date(Number.NaN), end };
+    const invalid = thrownBy(() => new Aggregator({ dimensions, window: never }));
     assert.equal(invalid.code, "invalid_timestamp");
     assert.equal(invalid.argument, "start");
   });

@@ -12,7 +12,7 @@ describe("a client", () => {
     const client = clientOf(sandbox);
     const table = await client.eventDelivery(query);
     assert.deepEqual(table.totals, { success: 7n, errors: 2n, filtered: 1n });
-    assert.deepEqual(table.reconciliation, { status: "balanced" });
+    assert.deepEqual(table.reconciliation, { verdict: "balanced" });
     assert.equal(table.metric, "event_delivery");
     const ingested = await client.eventIngestion({ ...query, dimensions: ["write_key"] });
     assert.equal(ingested.metric, "event_ingestion");

@@ -76,7 +76,7 @@ describe("a sandbox", () => {
     sandbox.inject({ kind: "wrong_total", amount: 3, endpoint: "event_delivery", every: 2 });
     const verdicts = [];
     for (let i = 0; i < 4; i++) {
-      verdicts.push((await client.eventDelivery(query)).reconciliation.status);
+      verdicts.push((await client.eventDelivery(query)).reconciliation.verdict);
     }
     assert.deepEqual(verdicts, ["balanced", "unbalanced", "balanced", "unbalanced"]);
     sandbox.inject({ kind: "content_type", contentType: "text/csv", endpoint: "audit_logs" });

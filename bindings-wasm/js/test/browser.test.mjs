@@ -1,0 +1,136 @@
+// The packed tarball in Chromium: built by Vite, and without a bundler.
+
+import assert from "node:assert/strict";
+import { cp, readFile, rm } from "node:fs/promises";
+import { createServer } from "node:http";
+import { extname, join } from "node:path";
+import { after, before, describe, test } from "node:test";
+import { fileURLToPath } from "node:url";
+import { chromium } from "playwright-core";
+import { Client, Sandbox } from "tallyfold";
+import { serve } from "tallyfold/node";
+import { build } from "vite";
+import { install } from "./installed.mjs";
+
+const { version } = JSON.parse(await readFile(new URL("../package.json", import.meta.url), "utf8"));
+const pages = fileURLToPath(new URL("page", import.meta.url));
+const query = {
+  start: "2026-03-01T12:00:00Z",
+  end: "2026-03-01T13:00:00Z",
+  dimensions: ["integration", "reason"],
+};
+
+describe("the packed package in a browser", () => {
+  let home;
+  let browser;
+
+  before(async () => {
+    home = await install();
+    browser = await launch();
+  });
+  after(async () => {
+    await browser?.close();
+    await rm(home, { recursive: true, force: true });
+  });
+
+  test("shows what Node gives, in a page that Vite built, and takes no secret", async (t) => {
+    const sandbox = new Sandbox({ seed: 3 });
+    const server = await serve(sandbox);
+    t.after(() => server.close());
+    const clusterEndpoint = server.url;
+    const table = await new Client({ ...sandbox.credentials, clusterEndpoint }).eventDelivery(
+      query,
+    );
+    assert.ok(table.length > 5);
+
+    const root = join(home, "page");
+    await cp(pages, root, { recursive: true });
+    await build({ root, logLevel: "error", build: { target: "esnext" } });
+    const given = { clusterEndpoint, query, accessToken: await controlToken(sandbox) };
+    const tab = await open(t, join(root, "dist"), given);
+    await tab.waitForFunction("document.title !== ''");
+    assert.equal(await tab.title(), version);
+    const shown = JSON.parse(await tab.locator("pre").textContent());
+    assert.equal(JSON.stringify(shown.table), JSON.stringify(table));
+    const errors = Array.from(table, (row) => String(row.errors));
+    assert.deepEqual(shown.rows, errors);
+    const codes = ["secret_in_browser", "redirected", "network_failed", "timed_out"];
+    assert.deepEqual(shown.codes, codes);
+  });
+
+  test("works without a bundler, under a content security policy, and in a worker", async (t) => {
+    const root = join(home, "node_modules/tallyfold/dist");
+    await cp(join(pages, "worker.js"), join(root, "worker.js"));
+    const tab = await open(t, root, {}, "script-src 'self' 'wasm-unsafe-eval'");
+    const found = await tab.evaluate("import('/index.js').then((it) => it.version())");
+    assert.equal(found, version);
+    const code = await tab.evaluate(
+      `new Promise((resolve) => {
+        const worker = new Worker("/worker.js", { type: "module" });
+        worker.onmessage = ({ data }) => resolve(data);
+      })`,
+    );
+    assert.equal(code, "secret_in_browser");
+  });
+
+  /** Serves `root` on loopback and opens it. The test fails on any error of the page. */
+  async function open(t, root, given, policy) {
+    const server = createServer((request, response) => answer(root, policy, request, response));
+    await new Promise((resolve) => server.listen(0, "127.0.0.1", resolve));
+    const context = await browser.newContext();
+    const tab = await context.newPage();
+    const errors = [];
+    tab.on("pageerror", (error) => errors.push(error));
+    t.after(async () => {
+      await context.close();
+      server.close();
+      server.closeAllConnections();
+      assert.deepEqual(errors, []);
+    });
+    await tab.addInitScript((it) => {
+      globalThis.given = it;
+    }, given);
+    await tab.goto(`http://127.0.0.1:${server.address().port}/`);
+    return tab;
+  }
+});
+
+/** A file of `root`, or one of the ways in which a service may fail a page. */
+async function answer(root, policy, request, response) {
+  const path = request.url === "/" ? "/index.html" : request.url;
+  if (path.startsWith("/redirect")) return response.writeHead(302, { location: "/" }).end();
+  if (path.startsWith("/broken")) return response.destroy();
+  if (path.startsWith("/silent")) return;
+  const types = { ".html": "text/html", ".js": "text/javascript" };
+  response.setHeader("content-type", types[extname(path)] ?? "text/plain");
+  if (policy) response.setHeader("content-security-policy", policy);
+  response.end(await readFile(join(root, path)).catch(() => ""));
+}
+
+function launch() {
+  return chromium.launch({
+    executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium",
+    args: [
+      "--no-sandbox",
+      "--disable-gpu",
+      "--disable-quic",
+      "--no-first-run",
+      "--disable-background-networking",
+      "--disable-component-update",
+      "--disable-sync",
+    ],
+  });
+}
+
+/** A token as a page's own server would hand it out. */
+async function controlToken(sandbox) {
+  const { clientId, clientSecret, controlAudience } = sandbox.credentials;
+  const fields = { client_id: clientId, client_secret: clientSecret, audience: controlAudience };
+  const response = await sandbox.fetch("http://localhost/v1.1/oauth/token", {
+    method: "POST",
+    headers: { "content-type": "application/json" },
+    body: JSON.stringify(fields),
+  });
+  const { access_token: token } = await response.json();
+  return token;
+}

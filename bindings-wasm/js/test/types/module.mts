@@ -1,0 +1,155 @@
+// What the public types promise and forbid. tsc checks it against dist/, as a user's own code.
+
+import {
+  type AccessToken,
+  Aggregator,
+  type Api,
+  Client,
+  type Columns,
+  CountTable,
+  type ErrorCode,
+  type ErrorKind,
+  type errorCodes,
+  type Json,
+  Machine,
+  type Reconciliation,
+  type Row,
+  Sandbox,
+  type SavedTable,
+  TallyfoldError,
+  type version,
+} from "tallyfold";
+import { type SandboxServer, serve } from "tallyfold/node";
+
+/** Fails to compile unless both are the same type, `any` included. */
+type Same<A, B> =
+  (<T>() => T extends A ? 1 : 2) extends <T>() => T extends B ? 1 : 2 ? true : false;
+function same<A, B>(_: Same<A, B>): void {}
+
+const client = new Client({
+  clusterEndpoint: "https://cluster.example",
+  accessToken: async (api) => {
+    same<typeof api, Api>(true);
+    return { accessToken: "a", expiresIn: 60 } satisfies AccessToken;
+  },
+  fetch,
+  timeoutMs: 5,
+  limits: { groups: 5 },
+  tolerate: ["repeated_combination"],
+});
+const start = new Date();
+const end = "2026-01-01T00:15:00Z";
+
+// Dimensions are literal unions, and what is asked for is what the rows have.
+const table = await client.eventDelivery({ start, end, dimensions: ["integration", "reason"] });
+same<typeof table, CountTable<"integration" | "reason">>(true);
+for (const row of table) {
+  same<typeof row.dimensions.reason, string>(true);
+  same<typeof row.success, bigint>(true);
+  // @ts-expect-error write_key was not asked for
+  row.dimensions.write_key;
+  // @ts-expect-error a row does not change
+  row.success = 5n;
+}
+const kept = await client.eventDelivery({
+  start,
+  end,
+  dimensions: ["integration", "reason"],
+  groupBy: ["reason"],
+  signal: AbortSignal.timeout(5),
+});
+same<typeof kept, CountTable<"reason">>(true);
+const total = await client.eventDelivery({ start, end, dimensions: ["reason"], groupBy: [] });
+same<typeof total, CountTable<never>>(true);
+// @ts-expect-error no such dimension
+client.eventDelivery({ start, end, dimensions: ["source"] });
+// @ts-expect-error grouped by what was not asked for
+client.eventDelivery({ start, end, dimensions: ["integration"], groupBy: ["reason"] });
+// @ts-expect-error a window has an end
+client.eventDelivery({ start, dimensions: ["integration"] });
+// @ts-expect-error numbers are no instants
+client.eventDelivery({ start: 5, end, dimensions: ["integration"] });
+// @ts-expect-error event_ingestion has no reason
+client.eventIngestion({ start, end, dimensions: ["reason"] });
+
+const logs = await client.auditLogs({ page: 1, perPage: 5 });
+same<typeof logs, Json>(true);
+// @ts-expect-error the listing's shape is not known
+logs.records;
+
+// A table.
+same<ReturnType<typeof table.groupBy<"reason">>, CountTable<"reason">>(true);
+same<typeof table.totals.errors, bigint>(true);
+same<typeof table.length, number>(true);
+same<typeof table.reconciliation, Reconciliation>(true);
+if (table.reconciliation.verdict === "unbalanced") table.reconciliation.success satisfies bigint;
+// @ts-expect-error only an unbalanced table has differences
+table.reconciliation.success;
+table.filter({ integration: "a", reason: ["b", "c"] });
+// @ts-expect-error the table has no such dimension
+table.filter({ write_key: "a" });
+// @ts-expect-error the table has no such dimension
+table.groupBy("write_key");
+same<ReturnType<typeof table.top>, Row<"integration" | "reason">[]>(true);
+table.top(5, { by: "filtered" });
+// @ts-expect-error no such count
+table.top(5, { by: "sum" });
+// @ts-expect-error other dimensions
+table.merge(kept);
+const columns: Columns<"integration" | "reason"> = table.columns();
+same<typeof columns.reason.ids, Uint32Array<ArrayBuffer>>(true);
+same<typeof columns.success, BigUint64Array<ArrayBuffer>>(true);
+same<ReturnType<typeof table.toJSON>, SavedTable>(true);
+same<ReturnType<typeof CountTable.fromJSON>, CountTable>(true);
+// @ts-expect-error tables come from responses
+new CountTable();
+{
+  using disposed = table;
+  disposed.length;
+}
+
+const aggregator = new Aggregator({ dimensions: ["write_key"], metric: "event_delivery" });
+same<ReturnType<typeof aggregator.finish>, CountTable<"write_key">>(true);
+// @ts-expect-error text is no bytes
+aggregator.push("text");
+
+// Errors.
+same<ErrorKind, "config" | "auth" | "service" | "response">(true);
+same<(typeof errorCodes)[number], ErrorCode>(true);
+const caught: unknown = undefined;
+if (TallyfoldError.is(caught)) {
+  same<typeof caught, TallyfoldError>(true);
+  same<typeof caught.code, ErrorCode>(true);
+  same<typeof caught.status, number | undefined>(true);
+  // @ts-expect-error no such code
+  caught.code === "unlucky";
+}
+
+// The machine.
+const machine = new Machine({ clusterEndpoint: "https://cluster.example", hostTokens: true });
+const call = machine.eventIngestion({ start, end, dimensions: ["event_name"] });
+const step = call.step();
+switch (step.type) {
+  case "send":
+    same<typeof step.request.headers, [string, string][]>(true);
+    break;
+  case "provideToken":
+    same<typeof step.api, Api>(true);
+    break;
+  case "blocked":
+    same<typeof step.epoch, bigint>(true);
+    break;
+  default:
+    same<typeof step.type, "done">(true);
+}
+same<ReturnType<typeof call.output>, CountTable<"event_name">>(true);
+
+// The sandbox.
+const sandbox = new Sandbox({ seed: 1n });
+new Client({ ...sandbox.credentials, clusterEndpoint: "http://localhost", fetch: sandbox.fetch });
+sandbox.inject({ kind: "status", status: 503, every: 2 });
+// @ts-expect-error a status fault has a status
+sandbox.inject({ kind: "status" });
+const server: SandboxServer = await serve(sandbox, { port: 0 });
+same<typeof server.port, number>(true);
+same<ReturnType<typeof version>, string>(true);
