@@ -82,11 +82,12 @@ def window(rows, *, reported, start=START, end=MID, repeated=0, null=0):
     return {"start": start, "end": end, "reported": reported, "notes": notes, "rows": rows}
 
 
-def table(dimensions, *windows, totals, metric=None):
+def table(dimensions, *windows, totals, metric=None, **filtered_by):
     return {
         "format": "tallyfold-table/1",
         "metric": metric,
         "dimensions": dimensions,
+        "filter": [{"dimension": name, "values": values} for name, values in filtered_by.items()],
         "totals": counts(*totals),
         "windows": list(windows),
     }
@@ -243,6 +244,18 @@ def response_vectors():
         tolerate=["null_dimension"],
     )
 
+    both = [entry(reason=""), entry(reason=None)]
+    for name, entries in [("after", both), ("before", both[::-1])]:
+        response(
+            f"a null {name} an empty string, tolerated",
+            result(*entries),
+            table(["reason"], window([([""], (2, 4, 6))], reported=(1, 2, 3), repeated=1, null=1), totals=(2, 4, 6)),
+            dimensions=["reason"],
+            tolerate=["null_dimension"],
+        )
+    twice = [entry(reason=None), entry(reason="x"), entry(reason="x")[:-1] + "‹›}"]
+    response("a repeated combination beside a tolerated null", result(*twice), error("repeated_combination", path="$.counts[2]"), dimensions=["reason"], tolerate=["null_dimension"])
+
     # Counts.
     for name, digits, code in [
         ("a sign", "+5", "invalid_count"),
@@ -357,9 +370,10 @@ def response_vectors():
     response("cut in a key", result(A)[:4] + "‹›", error("truncated_body", path="$"))
     response("cut in a count", result(A).split('"2", "filtered"')[0] + '"2‹›', error("truncated_body", path="$.counts[0].errors"))
     response("cut after an entry", result(A, A).split("}}, ")[0] + "}}, ‹›", error("truncated_body", path="$.counts[1]"))
+    response("cut in a later key", '{"ok": 1, "b‹›', error("truncated_body", path="$"))
     response("cut before the last brace", result(A)[:-1] + "‹›", error("truncated_body", path="$.counts"))
     for name, body, path in [
-        ("a comma too many", '{"x": "",‹›}', "$.x"),
+        ("a comma too many", '{"x": "",‹›}', "$"),
         ("a comma first", "{‹›,}", "$"),
         ("a colon missing", '{"x" ‹›"y"}', "$.x"),
         ("a key without quotes", "{‹›start: 1}", "$"),
@@ -377,6 +391,7 @@ def response_vectors():
         ("an unknown escape", '{"x": "\\‹›x"}', "$.x"),
         ("a short unicode escape", '{"x": "\\u12‹›"}', "$.x"),
         ("a raw newline in a string", '{"x": "a‹›\nb"}', "$.x"),
+        ("a raw NUL in a later key", '{"ok": 1, "a‹›\0": 1}', "$"),
         ("a raw NUL in a key", '{"a‹›\0": 1}', "$"),
         ("a no-break space", '{"x":‹›\u00a01}', "$.x"),
     ]:
@@ -392,6 +407,11 @@ def response_vectors():
     ]:
         body = result(A).encode().replace(b'"a"', b'"' + raw + b'"')
         response(f"not UTF-8: {name}", body, error("invalid_utf8", path="$.counts[0].dimensions.integration"))
+    response("not UTF-8: in a later key", b'{"ok": 1, "' + MARK + b'\xff": 1}', error("invalid_utf8", path="$"))
+    response("not UTF-8: first", MARK + "é{}".encode("latin-1"), error("invalid_json", path="$"))
+    response("not UTF-8: half a byte order mark", MARK + b"\xff{}", error("invalid_json", path="$"))
+    response("cut in a byte order mark", b"\xef\xbb" + MARK, error("truncated_body", path="$"))
+    response("a full-width sign first", "‹›！", error("invalid_json", path="$"))
     response("not UTF-8: in a key", b'{"' + MARK + b'\xff": 1}', error("invalid_utf8", path="$"))
     for name, text in [
         ("a high half", r"a‹›\ud800"),
@@ -574,6 +594,9 @@ def exchange_vectors():
         ("http://localhost:8080", "http://localhost:8080"),
         ("http://127.0.0.1:1/x/", "http://127.0.0.1:1/x"),
         ("http://[::1]:65535", "http://[::1]:65535"),
+        ("https://10.0.0.7", "https://10.0.0.7"),
+        ("https://[2001:DB8::7]/a%2Fb/~c;d=1", "https://[2001:db8::7]/a%2Fb/~c;d=1"),
+        ("HTTPS://my_cluster-1.xn--mnchen-3ya.example", "https://my_cluster-1.xn--mnchen-3ya.example"),
     ]:
         exchange(
             f"base address {address}",
@@ -587,9 +610,9 @@ def exchange_vectors():
     )
 
     # Options.
-    for address in ["http://cluster.example", "http://localhost.example", "http://127.0.0.2", "http://127.0.0.1.example", "http://0.0.0.0", "http://[::2]", "http://2130706433"]:
+    for address in ["http://cluster.example", "http://localhost.example", "http://127.0.0.2", "http://127.0.0.1.example", "http://0.0.0.0", "http://[::2]"]:
         options_error(f"plain http to {address}", {**CONTROL, "cluster_endpoint": address}, "insecure_base_address", "cluster_endpoint")
-    for address in ["", "cluster.example", "/v1", "ftp://cluster.example", "https://", "https://user@cluster.example", "https://user:pw@cluster.example", "https://cluster.example?x=1", "https://cluster.example/#x", "https://cluster.example:99999", "https://cluster.example/a/../b", "https://cluster.example/%2e%2E/b", "https:// cluster.example", "http://localhost@evil.example", "javascript:alert(1)"]:
+    for address in ["", "cluster.example", "/v1", "ftp://cluster.example", "https://", "https://user@cluster.example", "https://user:pw@cluster.example", "https://cluster.example?x=1", "https://cluster.example/#x", "https://cluster.example:99999", "https://cluster.example/a/../b", "https://cluster.example/%2e%2E/b", "https:// cluster.example", "http://localhost@evil.example", "javascript:alert(1)", "https://cluster.example:", "https://cluster.example:0", "https://cluster.example:+80", "https://cluster.example:0443", "http://localhost:+80", "https://cluster.example/a\\..\\b", "https://cluster.example/ä", "https://cluster.example/%zz", "https://cluster.example/a b", "https://cluster.example/<x>", "https://[]", "https://[zzz]", "https://[v1.x]", "https://a[b]c", "https://.", "https://a..b", "https://cluster.example.", "https://-a.example", "https://*", "https://a,b", "https://0x7f.1", "https://1.2.3", "https://1.2.3.256", "https://münchen.example", "https://%6c.example", "http://2130706433"]:
         options_error(f"the address {address!r}", {**CONTROL, "cluster_endpoint": address}, "invalid_base_address", "cluster_endpoint")
     options_error("a bad auth_url", {**ORCHESTRATION, "auth_url": "auth.example"}, "invalid_base_address", "auth_url")
     options_error("a bad base_url", {**ORCHESTRATION, "base_url": "api.example"}, "invalid_base_address", "base_url")
@@ -774,8 +797,8 @@ def table_vectors():
     dims = ["integration", "reason"]
     base = table(dims, window(rows, reported=(9, 3, 9)), totals=(9, 3, 9), metric="event_delivery")
 
-    def same(rows, *, dims=dims, reported=(9, 3, 9), totals=(9, 3, 9), **more):
-        return table(dims, window(rows, reported=reported, **more), totals=totals, metric="event_delivery")
+    def same(rows, *, dims=dims, reported=(9, 3, 9), totals=(9, 3, 9), **filtered_by):
+        return table(dims, window(rows, reported=reported), totals=totals, metric="event_delivery", **filtered_by)
 
     operation("group by the first", base, {"group_by": ["integration"]}, same([(["a"], (6, 2, 0)), (["b"], (3, 0, 7)), (["c"], (0, 1, 2))], dims=["integration"]))
     operation("group by the second", base, {"group_by": ["reason"]}, same([([""], (0, 1, 2)), (["x"], (8, 1, 7)), (["y"], (1, 1, 0))], dims=["reason"]))
@@ -785,12 +808,16 @@ def table_vectors():
     operation("group by another", base, {"group_by": ["write_key"]}, error("unknown_dimension", argument="group_by"))
     operation("group by no dimension", base, {"group_by": ["integrations"]}, error("unknown_dimension", argument="group_by"))
     operation("group by one twice", base, {"group_by": ["reason", "reason"]}, error("repeated_dimension", argument="group_by"))
-    operation("filter one value", base, {"filter": {"integration": ["a"]}}, same(rows[:2], reported=None, totals=(6, 2, 0)))
-    operation("filter two values", base, {"filter": {"integration": ["c", "b"]}}, same(rows[2:], reported=None, totals=(3, 1, 9)))
-    operation("filter both", base, {"filter": {"integration": ["a"], "reason": ["x", ""]}}, same(rows[:1], reported=None, totals=(5, 1, 0)))
-    operation("filter what is not there", base, {"filter": {"reason": ["z"]}}, same([], reported=None, totals=(0, 0, 0)))
-    operation("filter by no value", base, {"filter": {"reason": []}}, same([], reported=None, totals=(0, 0, 0)))
+    operation("filter one value", base, {"filter": {"integration": ["a"]}}, same(rows[:2], reported=None, totals=(6, 2, 0), integration=["a"]))
+    operation("filter two values", base, {"filter": {"integration": ["c", "b"]}}, same(rows[2:], reported=None, totals=(3, 1, 9), integration=["b", "c"]))
+    operation("filter both", base, {"filter": {"integration": ["a"], "reason": ["x", ""]}}, same(rows[:1], reported=None, totals=(5, 1, 0), integration=["a"], reason=["", "x"]))
+    operation("filter what is not there", base, {"filter": {"reason": ["z"]}}, same([], reported=None, totals=(0, 0, 0), reason=["z"]))
+    operation("filter by no value", base, {"filter": {"reason": []}}, same([], reported=None, totals=(0, 0, 0), reason=[]))
     operation("filter another dimension", base, {"filter": {"write_key": ["k"]}}, error("unknown_dimension", argument="filter"))
+    operation("filter by nothing", base, {"filter": {}}, base)
+    of_a = same(rows[:2], reported=None, totals=(6, 2, 0), integration=["a"])
+    operation("filter what was filtered", of_a, {"filter": {"integration": ["b", "a"], "reason": ["y"]}}, same(rows[1:2], reported=None, totals=(1, 1, 0), integration=["a"], reason=["y"]))
+    operation("a filter outlives its dimension", of_a, {"group_by": ["reason"]}, same([(["x"], (5, 1, 0)), (["y"], (1, 1, 0))], dims=["reason"], reported=None, totals=(6, 2, 0), integration=["a"]))
     for by, order in [("errors", [0, 1, 3]), ("success", [0, 2, 1]), ("filtered", [2, 3, 0])]:
         operation(f"top 3 by {by}", base, {"top": {"n": 3, "by": by}}, {"rows": order})
     operation("top 0", base, {"top": {"n": 0, "by": "errors"}}, {"rows": []})
@@ -816,7 +843,12 @@ def table_vectors():
     operation("merge other dimensions", first, {"merge": other}, error("incompatible_tables", argument="other"))
     delivery = of(part("a", 1, MID, END), total=1, metric="event_delivery")
     operation("merge another metric", first, {"merge": delivery}, error("incompatible_tables", argument="other"))
+    part_of_next = table(["integration"], part("b", 2, MID, END) | {"reported": None}, totals=(2, 0, 0), integration=["b"])
+    operation("merge with what was filtered", first, {"merge": part_of_next}, error("incompatible_tables", argument="other"))
+    operation("replace by what was filtered", merged, {"merge": part_of_next, "replace": True}, error("incompatible_tables", argument="other"))
     most = 2**64 - 1
+    huge = {"reported": counts(most, 0, 0)}
+    operation("merge reported totals past the largest", of(part("a", 1) | huge, total=1), {"merge": of(part("b", 2, MID, END) | huge, total=2)}, of(part("a", 1) | huge, part("b", 2, MID, END) | huge, total=3))
     operation("merge past the largest", of(part("a", most), total=most), {"merge": of(part("a", 1, MID, END), total=1)}, error("sum_overflow"))
     operation("reconciliation: balanced", base, {"reconciliation": None}, {"verdict": "balanced"})
     off = table(["integration"], window([(["a"], (1, 2, 3))], reported=(0, most, 3)), totals=(1, 2, 3))
@@ -850,6 +882,9 @@ def table_vectors():
     load("windows that overlap", lambda saved: saved["windows"].append(saved["windows"][0]), "$.windows[1].start")
     load("a window without a zone", assign("windows", 0, "end", value="2026-01-01T00:15:00"), "$.windows[0]")
     load("an unknown dimension", assign("dimensions", 0, value="user"), "$.dimensions")
+    load("a reason of ingestion", assign("metric", value="event_ingestion"), "$.dimensions")
+    load("a filter that is not sorted", assign("filter", value=[{"dimension": "reason", "values": ["b", "a"]}]), "$.filter[0]")
+    load("a filter of an unknown dimension", assign("filter", value=[{"dimension": "user", "values": []}]), "$.filter[0].dimension")
     load("an unknown metric", assign("metric", value="event_delivered"), "$.metric")
 
 

@@ -5,7 +5,7 @@ use std::fmt;
 use crate::error::{Code, Error, Result};
 
 /// A group-by field of the Event Metrics API (service reference 2.4).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Dimension {
     /// Name of the event.
     EventName,
@@ -43,6 +43,12 @@ impl Dimension {
         Self::ALL
             .into_iter()
             .find(|dimension| dimension.as_str() == name)
+    }
+}
+
+impl AsRef<str> for Dimension {
+    fn as_ref(&self) -> &str {
+        self.as_str()
     }
 }
 
@@ -92,6 +98,12 @@ impl Metric {
             Self::EventDelivery => true,
             Self::EventIngestion => !matches!(dimension, Dimension::Reason),
         }
+    }
+}
+
+impl fmt::Display for Metric {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
     }
 }
 

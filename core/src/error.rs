@@ -120,7 +120,7 @@ codes! {
     TruncatedBody "truncated_body" Response,
     /// The body is not JSON.
     InvalidJson "invalid_json" Response,
-    /// The body is not UTF-8.
+    /// A string is not UTF-8. (Such a byte outside of a string is `invalid_json`.)
     InvalidUtf8 "invalid_utf8" Response,
     /// An escape that is half of a surrogate pair.
     LoneSurrogate "lone_surrogate" Response,

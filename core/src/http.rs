@@ -1,6 +1,7 @@
 //! Requests as values, and the base addresses they are sent to.
 
 use std::fmt;
+use std::net::{Ipv4Addr, Ipv6Addr};
 
 use http::Uri;
 
@@ -101,36 +102,37 @@ pub(crate) struct BaseAddress(String);
 impl BaseAddress {
     /// Checks an address and cuts its trailing slashes. Plain http is for this machine only,
     /// unless `allow_http`. `argument` names the argument in errors.
+    ///
+    /// It accepts what every host reads alike, so that what was checked is what is sent: names of
+    /// letters, digits, hyphens and underscores, literal IP addresses, and unreserved paths.
     pub(crate) fn parse(argument: &'static str, text: &str, allow_http: bool) -> Result<Self> {
         let invalid = |message: &str| Error::argument(argument, Code::InvalidBaseAddress, message);
         // `Uri` drops a fragment without a word, so it is looked for first.
         if text.contains(['?', '#']) {
             return Err(invalid("a base address has no query and no fragment"));
         }
-        let uri: Uri = text
-            .parse()
-            .map_err(|_| invalid("want an absolute address such as https://host.example/prefix"))?;
+        let uri: Uri = text.parse().map_err(|_| invalid(WANT_ADDRESS))?;
         let (Some(scheme), Some(authority)) = (uri.scheme_str(), uri.authority()) else {
-            return Err(invalid(
-                "want an absolute address such as https://host.example/prefix",
-            ));
+            return Err(invalid(WANT_ADDRESS));
         };
         if authority.as_str().contains('@') {
             return Err(invalid(
                 "a base address holds no user info; pass credentials on their own",
             ));
         }
-        let after_host = authority
-            .as_str()
-            .strip_prefix(authority.host())
-            .unwrap_or_default();
-        if authority.host().is_empty() || !(after_host.is_empty() || authority.port_u16().is_some())
-        {
-            return Err(invalid("want a host, and a port from 0 to 65535 if any"));
+        let authority = authority.as_str().to_ascii_lowercase();
+        let (host, port) = split_port(&authority);
+        if !is_host(host) {
+            return Err(invalid(
+                "want a host name (punycode, if it is not ASCII) or an IP address",
+            ));
+        }
+        if !port.is_none_or(is_port) {
+            return Err(invalid("want a port from 1 to 65535"));
         }
         match scheme {
             "https" => {}
-            "http" if allow_http || is_this_machine(authority.host()) => {}
+            "http" if allow_http || is_this_machine(host) => {}
             "http" => {
                 let message = "plain http would show tokens to the network; use https \
                                (http is for localhost, 127.0.0.1 and [::1])";
@@ -142,11 +144,12 @@ impl BaseAddress {
             }
             _ => return Err(invalid("want https")),
         }
-        if uri.path().split('/').any(is_dot_segment) {
-            return Err(invalid("a base address has no . or .. in its path"));
+        if !is_path(uri.path()) {
+            return Err(invalid(
+                "want a path without . and .., of characters that need no escape",
+            ));
         }
         let path = uri.path().trim_end_matches('/');
-        let authority = authority.as_str().to_ascii_lowercase();
         Ok(Self(format!("{scheme}://{authority}{path}")))
     }
 
@@ -156,13 +159,55 @@ impl BaseAddress {
     }
 }
 
-/// The exact hosts that a request can reach without leaving the machine.
-fn is_this_machine(host: &str) -> bool {
-    host.eq_ignore_ascii_case("localhost") || matches!(host, "127.0.0.1" | "[::1]")
+const WANT_ADDRESS: &str = "want an absolute address such as https://host.example/prefix";
+
+/// Host and port of an authority without user info.
+fn split_port(authority: &str) -> (&str, Option<&str>) {
+    match authority.rsplit_once(':') {
+        // The colons of an IPv6 address are inside of its brackets.
+        Some((host, port)) if !port.contains(']') => (host, Some(port)),
+        _ => (authority, None),
+    }
 }
 
-/// `.` and `..`, which a host would resolve before sending, also when they are percent-encoded.
-fn is_dot_segment(segment: &str) -> bool {
-    let plain = segment.to_ascii_lowercase().replace("%2e", ".");
-    plain == "." || plain == ".."
+/// Digits without a sign or leading zeros, which `u16::from_str` would take.
+fn is_port(port: &str) -> bool {
+    let plain = port.bytes().all(|byte| byte.is_ascii_digit()) && !port.starts_with('0');
+    plain && port.parse::<u16>().is_ok()
+}
+
+fn is_host(host: &str) -> bool {
+    if let Some(address) = host.strip_prefix('[') {
+        return address
+            .strip_suffix(']')
+            .is_some_and(|address| address.parse::<Ipv6Addr>().is_ok());
+    }
+    let is_label = |label: &str| {
+        let plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_');
+        !label.is_empty() && !label.starts_with('-') && label.bytes().all(plain)
+    };
+    // What ends in a number is an IPv4 address to a browser, in spellings that others do not know.
+    let is_number = |label: &str| label.starts_with(|first: char| first.is_ascii_digit());
+    let last = host.rsplit('.').next().unwrap_or_default();
+    host.split('.').all(is_label) && (!is_number(last) || host.parse::<Ipv4Addr>().is_ok())
+}
+
+/// Segments of characters that are sent as they are, with whole percent escapes; no `.` and `..`,
+/// also percent-encoded ones, which a host would resolve before sending.
+fn is_path(path: &str) -> bool {
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~!$&'()*+,;=:@/%".contains(&byte);
+    let escaped = path.split('%').skip(1).all(|after| {
+        let hex = after.get(..2).unwrap_or_default();
+        hex.len() == 2 && hex.bytes().all(|byte| byte.is_ascii_hexdigit())
+    });
+    let resolved = path.to_ascii_lowercase().replace("%2e", ".");
+    let dots = resolved
+        .split('/')
+        .any(|segment| matches!(segment, "." | ".."));
+    path.bytes().all(plain) && escaped && !dots
+}
+
+/// The exact hosts that a request can reach without leaving the machine.
+fn is_this_machine(host: &str) -> bool {
+    matches!(host, "localhost" | "127.0.0.1" | "[::1]")
 }

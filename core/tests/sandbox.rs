@@ -592,6 +592,15 @@ fn the_last_millisecond_of_five_minutes_belongs_to_them() {
 }
 
 #[test]
+fn seeded_traffic_is_given_for_at_most_400_days() {
+    let mut sandbox = sandbox(Some(7));
+    let token = mint(&mut sandbox, CONTROL, at(0));
+    let body = question("0001-01-01T00:00:00Z", "9999-12-31T00:00:00Z", &["reason"]);
+    let response = post(&mut sandbox, DELIVERY, &token, &body, at(0));
+    assert_eq!(response.status, 400);
+}
+
+#[test]
 fn a_window_finer_than_a_millisecond_holds_what_starts_in_it() {
     let mut sandbox = sandbox(Some(3));
     let mut counts = |start: &str, end: &str| {

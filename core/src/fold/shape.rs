@@ -117,6 +117,8 @@ struct Entry {
     dimensions_seen: Seen,
     counts: Counts,
     key: Key,
+    /// Whether a dimension is an empty string, or a `null` that was read as one.
+    has_empty: bool,
 }
 
 impl ResultShape {
@@ -232,6 +234,7 @@ impl ResultShape {
             }
             _ => return Err(wrong_type(event, place, "a string")),
         };
+        self.entry.has_empty |= value.is_empty();
         if let Some(column) = self.columns[dimension] {
             let id = self
                 .rows
@@ -265,7 +268,9 @@ impl ResultShape {
             .map_err(|error| place.locate(error))?;
         let keeps_all = self.columns.iter().flatten().count() == self.requested.len();
         if added == Added::Again && keeps_all {
-            if !self.tolerate.repeated_combination {
+            // A `null` that was read as "" may meet a "" that was one: that is our doing.
+            let by_null = self.entry.has_empty && self.notes.null_dimensions > 0;
+            if !self.tolerate.repeated_combination && !by_null {
                 let message = "this combination of dimension values stands in counts before; \
                                tolerate repeated_combination to add both up";
                 return Err(place.error(Code::RepeatedCombination, message));

@@ -32,6 +32,11 @@ pub(super) enum State {
     Start,
     /// After a colon, or a comma in an array.
     Value,
+    /// In what may be a byte order mark, of UTF-8 or UTF-16.
+    ByteOrderMark {
+        first: u8,
+        rest: &'static [u8],
+    },
     /// After `[`.
     FirstElement,
     /// After `{`.
@@ -168,6 +173,10 @@ impl Lexer {
                     self.read_literal(rest, event, chunk[at], self.base + at as u64, visitor)?;
                     at + 1
                 }
+                State::ByteOrderMark { first, rest } => {
+                    self.read_byte_order_mark(first, rest, chunk[at])?;
+                    at + 1
+                }
                 _ => {
                     if !matches!(chunk[at], b' ' | b'\n' | b'\r' | b'\t') {
                         self.read_structure(chunk[at], self.base + at as u64, visitor)?;
@@ -179,12 +188,34 @@ impl Lexer {
         Ok(())
     }
 
+    fn read_byte_order_mark(&mut self, first: u8, rest: &'static [u8], byte: u8) -> Result<()> {
+        match rest.split_first() {
+            Some((expected, rest)) if *expected == byte => {
+                if rest.is_empty() {
+                    let message = "a byte order mark stands before the JSON; want UTF-8 without it";
+                    return Err(self.error(0, Code::ByteOrderMark, message));
+                }
+                self.state = State::ByteOrderMark { first, rest };
+                Ok(())
+            }
+            _ => {
+                self.state = State::Start;
+                Err(self.unexpected(first, 0))
+            }
+        }
+    }
+
     /// A byte that is no white space, outside of strings, numbers and literals.
     fn read_structure(&mut self, byte: u8, at: u64, visitor: &mut impl Visitor) -> Result<()> {
         match (self.state, byte) {
-            (State::Start, 0xEF | 0xFE | 0xFF) => {
-                let message = "a byte order mark stands before the JSON; want UTF-8 without it";
-                Err(self.error(at, Code::ByteOrderMark, message))
+            (State::Start, 0xEF | 0xFE | 0xFF) if at == 0 => {
+                let rest = match byte {
+                    0xEF => &[0xBB, 0xBF][..],
+                    0xFE => &[0xFF],
+                    _ => &[0xFE],
+                };
+                self.state = State::ByteOrderMark { first: byte, rest };
+                Ok(())
             }
             (State::Start, b'<') => {
                 let message = "the body is HTML or XML; want JSON \
@@ -201,7 +232,7 @@ impl Lexer {
                 Ok(())
             }
             (State::After, b',') => {
-                self.frames.next_element();
+                self.frames.next();
                 self.state = if self.frames.in_object() {
                     State::Key
                 } else {
@@ -381,7 +412,7 @@ impl Lexer {
 
     pub(super) fn unexpected(&self, byte: u8, at: u64) -> Error {
         let want = match self.state {
-            State::Start | State::Value => "a value",
+            State::Start | State::ByteOrderMark { .. } | State::Value => "a value",
             State::FirstElement => "a value or ]",
             State::FirstKey => "a key or }",
             State::Key => "a key",

@@ -20,8 +20,9 @@ pub(crate) struct Frames {
 
 #[derive(Clone, Copy, Debug)]
 enum Frame {
-    /// The number of keys that the objects around it hold.
-    Object { outer_keys: usize },
+    /// The number of keys that the objects around it hold, and whether a value of the last key is
+    /// at hand: after a comma it is over.
+    Object { outer_keys: usize, in_value: bool },
     /// The index of the element at hand.
     Array { index: u64 },
 }
@@ -54,6 +55,7 @@ impl Frames {
     pub(crate) fn open_object(&mut self) {
         self.open.push(Frame::Object {
             outer_keys: self.ends.len(),
+            in_value: false,
         });
     }
 
@@ -62,22 +64,31 @@ impl Frames {
     }
 
     pub(crate) fn close(&mut self) {
-        if let Some(Frame::Object { outer_keys }) = self.open.pop() {
+        if let Some(Frame::Object { outer_keys, .. }) = self.open.pop() {
             self.ends.truncate(outer_keys);
             self.text.truncate(self.ends.last().copied().unwrap_or(0));
         }
     }
 
-    pub(crate) fn next_element(&mut self) {
-        if let Some(Frame::Array { index }) = self.open.last_mut() {
-            *index += 1;
+    /// A comma: the next element, or the next key.
+    pub(crate) fn next(&mut self) {
+        match self.open.last_mut() {
+            Some(Frame::Array { index }) => *index += 1,
+            Some(Frame::Object { in_value, .. }) => *in_value = false,
+            None => {}
         }
     }
 
     /// Adds a key to the innermost object.
     pub(crate) fn add_key(&mut self, key: &str, limit: usize, offset: u64) -> Result<()> {
-        let outer_keys = match self.open.last() {
-            Some(Frame::Object { outer_keys }) => *outer_keys,
+        let outer_keys = match self.open.last_mut() {
+            Some(Frame::Object {
+                outer_keys,
+                in_value,
+            }) => {
+                *in_value = true;
+                *outer_keys
+            }
             _ => self.ends.len(),
         };
         let repeated = (outer_keys..self.ends.len()).any(|index| self.key(index) == key);
@@ -110,15 +121,16 @@ impl Frames {
         for (depth, frame) in self.open.iter().enumerate() {
             match frame {
                 Frame::Array { index } => path.push_str(&format!("[{index}]")),
-                Frame::Object { outer_keys } => {
+                Frame::Object {
+                    in_value: false, ..
+                } => {}
+                Frame::Object { .. } => {
                     let inner = self.open[depth + 1..].iter().find_map(|frame| match frame {
-                        Frame::Object { outer_keys } => Some(*outer_keys),
+                        Frame::Object { outer_keys, .. } => Some(*outer_keys),
                         Frame::Array { .. } => None,
                     });
                     let end = inner.unwrap_or(self.ends.len());
-                    if end > *outer_keys {
-                        self.push_key(&mut path, self.key(end - 1));
-                    }
+                    self.push_key(&mut path, self.key(end - 1));
                 }
             }
         }

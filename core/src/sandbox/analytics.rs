@@ -9,6 +9,8 @@ use super::response::SandboxResponse;
 use crate::dimension::{Dimensions, Metric};
 use crate::time::Timestamp;
 
+const LONGEST_SEEDED_MS: i64 = 400 * 86_400_000;
+
 /// Assumption `strict_requests`: a field that the reference does not list is refused.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -30,6 +32,11 @@ pub(super) fn answer(
         Ok(question) => question,
         Err((error, message)) => return SandboxResponse::refusal(400, error, message),
     };
+    // Assumption `longest_window`: seeded traffic is made as it is asked for, which takes time.
+    if events.is_seeded() && end.unix_ms() - start.unix_ms() > LONGEST_SEEDED_MS {
+        let message = "a window of seeded traffic has at most 400 days";
+        return SandboxResponse::refusal(400, "window_too_long", message);
+    }
     events.sort();
     let Some((groups, total)) = count(events, start, end, &dimensions) else {
         let message = "a count of this window is above 2^64 - 1";

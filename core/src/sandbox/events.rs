@@ -78,6 +78,10 @@ impl Events {
         }
     }
 
+    pub(super) fn is_seeded(&self) -> bool {
+        self.traffic.is_some()
+    }
+
     pub(super) fn recorded(&self) -> usize {
         self.records.len()
     }

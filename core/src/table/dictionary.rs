@@ -4,6 +4,10 @@ use foldhash::fast::FixedState;
 use hashbrown::HashTable;
 use std::hash::BuildHasher;
 
+/// The most text of one dictionary: half of what a WebAssembly string, or an Arrow string column,
+/// can hold.
+pub(super) const MOST_BYTES: usize = 1 << 30;
+
 /// The distinct values of one dimension, sorted by their UTF-8 bytes; ids count from 0.
 ///
 /// The layout is Arrow's: one text, and where each value ends in it.
@@ -64,9 +68,13 @@ impl Dictionary {
         &self.offsets
     }
 
-    /// Adds a value; `None` when the text would pass 4 GiB.
+    /// Adds a value; `None` when there is no room for it.
     fn push(&mut self, value: &str) -> Option<u32> {
-        let end = u32::try_from(self.bytes.len() + value.len()).ok()?;
+        let end = self.bytes.len() + value.len();
+        if end > MOST_BYTES {
+            return None;
+        }
+        let end = u32::try_from(end).ok()?;
         let id = u32::try_from(self.len()).ok()?;
         self.bytes.push_str(value);
         self.offsets.push(end);

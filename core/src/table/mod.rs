@@ -4,13 +4,15 @@ mod counts;
 mod dictionary;
 mod rows;
 mod saved;
+mod selection;
 
 use std::sync::Arc;
 
 pub use counts::Counts;
-pub(crate) use counts::{parse_count, sum_overflow};
+pub(crate) use counts::parse_count;
 pub use dictionary::Dictionary;
 pub(crate) use rows::{Added, Key, Rows, RowsBuilder};
+use selection::Selection;
 
 use crate::dimension::{Dimension, Dimensions, Metric};
 use crate::error::{Code, Error, Result};
@@ -42,14 +44,14 @@ pub struct CountTable {
     rows: Arc<Rows>,
     /// At least one, sorted, none overlapping another.
     parts: Vec<Part>,
-    reported: Option<Counts>,
+    selection: Selection,
 }
 
 /// What one response said.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Part {
     pub(crate) window: Window,
-    /// The response's totals; `None` once rows were filtered away.
+    /// The response's totals; `None` once it was filtered.
     pub(crate) reported: Option<Counts>,
     pub(crate) notes: Notes,
     pub(crate) rows: Arc<Rows>,
@@ -78,7 +80,7 @@ pub enum Reconciliation {
         /// `totalFiltered` minus the sum of `filtered`.
         filtered: i128,
     },
-    /// Rows were filtered away, so that totals of the whole say nothing.
+    /// The table was filtered, so that totals of the whole say nothing.
     Unavailable,
 }
 
@@ -116,17 +118,23 @@ impl CountTable {
     /// The table of one response.
     pub(crate) fn of_response(dimensions: Dimensions, metric: Option<Metric>, part: Part) -> Self {
         let rows = Arc::clone(&part.rows);
+        let selection = Selection::default();
         Self {
             dimensions,
             metric,
             rows,
-            reported: part.reported,
             parts: vec![part],
+            selection,
         }
     }
 
     /// The table of several parts, sorted and not overlapping.
-    fn of_parts(dimensions: Dimensions, metric: Option<Metric>, parts: Vec<Part>) -> Result<Self> {
+    fn of_parts(
+        dimensions: Dimensions,
+        metric: Option<Metric>,
+        parts: Vec<Part>,
+        selection: Selection,
+    ) -> Result<Self> {
         let rows = match parts.as_slice() {
             [part] => Arc::clone(&part.rows),
             _ => {
@@ -134,13 +142,12 @@ impl CountTable {
                 Arc::new(Rows::combine(all, dimensions.len())?)
             }
         };
-        let reported = sum_reported(&parts)?;
         Ok(Self {
             dimensions,
             metric,
             rows,
             parts,
-            reported,
+            selection,
         })
     }
 
@@ -164,28 +171,46 @@ impl CountTable {
     }
 
     /// `totalDelivered`, `totalErrors` and `totalFiltered` as the service reported them, added up
-    /// over all windows; `None` once rows were filtered away.
+    /// over all windows; `None` for a filtered table, and where a sum is above 2^64 - 1.
     #[must_use]
     pub fn reported(&self) -> Option<Counts> {
-        self.reported
+        let [success, errors, filtered] = self.reported_sums()?.map(|sum| u64::try_from(sum).ok());
+        Some(Counts {
+            success: success?,
+            errors: errors?,
+            filtered: filtered?,
+        })
+    }
+
+    /// What the parts reported, added up, if each still has its totals. No sum of as many `u64` as
+    /// fit in memory overflows.
+    fn reported_sums(&self) -> Option<[i128; 3]> {
+        self.parts.iter().try_fold([0; 3], |sums: [i128; 3], part| {
+            let reported = part.reported?;
+            let each = [reported.success, reported.errors, reported.filtered];
+            let [a, b, c] = each.map(i128::from);
+            Some([sums[0] + a, sums[1] + b, sums[2] + c])
+        })
     }
 
     /// Whether the reported totals are the sums of the counts. A difference is no error: the API
     /// is Beta, and the caller decides.
     #[must_use]
     pub fn reconciliation(&self) -> Reconciliation {
-        let Some(reported) = self.reported else {
+        let Some(reported) = self.reported_sums() else {
             return Reconciliation::Unavailable;
         };
         let totals = self.totals();
-        if reported == totals {
+        let success = reported[0] - i128::from(totals.success);
+        let errors = reported[1] - i128::from(totals.errors);
+        let filtered = reported[2] - i128::from(totals.filtered);
+        if [success, errors, filtered] == [0; 3] {
             return Reconciliation::Balanced;
         }
-        let minus = |reported: u64, sum: u64| i128::from(reported) - i128::from(sum);
         Reconciliation::Unbalanced {
-            success: minus(reported.success, totals.success),
-            errors: minus(reported.errors, totals.errors),
-            filtered: minus(reported.filtered, totals.filtered),
+            success,
+            errors,
+            filtered,
         }
     }
 
@@ -279,7 +304,8 @@ impl CountTable {
         &self.rows.filtered
     }
 
-    /// Adds rows up by some of the dimensions, in the given order; by none, to one row.
+    /// Adds rows up by some of the dimensions, in the given order; by none, to one row (or to none,
+    /// if there is none).
     ///
     /// # Errors
     /// `unknown_dimension` and `repeated_dimension`.
@@ -293,10 +319,11 @@ impl CountTable {
         for part in &mut parts {
             part.rows = Arc::new(part.rows.regroup(&columns)?);
         }
-        Self::of_parts(kept, self.metric, parts)
+        Self::of_parts(kept, self.metric, parts, self.selection.clone())
     }
 
-    /// Keeps the rows whose value is among the wanted ones, for each dimension named.
+    /// Keeps the rows whose value is among the wanted ones, for each dimension named. What is left
+    /// has no reported totals, and is merged only with tables that were filtered alike.
     ///
     /// ```
     /// # fn f(table: &tallyfold::CountTable) -> tallyfold::Result<tallyfold::CountTable> {
@@ -312,6 +339,13 @@ impl CountTable {
             .dimensions
             .subset(&names)
             .map_err(|error| error.with_argument("filter"))?;
+        if named.is_empty() {
+            return Ok(self.clone());
+        }
+        let mut selection = self.selection.clone();
+        for (dimension, (_, values)) in named.iter().zip(wanted) {
+            selection = selection.narrowed(dimension, values);
+        }
         let columns: Vec<usize> = named
             .iter()
             .filter_map(|dimension| self.dimensions.position(dimension))
@@ -336,7 +370,7 @@ impl CountTable {
             part.rows = Arc::new(rows.filter(keep)?);
             part.reported = None;
         }
-        Self::of_parts(self.dimensions, self.metric, parts)
+        Self::of_parts(self.dimensions, self.metric, parts, selection)
     }
 
     /// The positions of the `n` rows with the most `by` (`success`, `errors` or `filtered`), most
@@ -360,14 +394,15 @@ impl CountTable {
         Ok(order)
     }
 
-    /// Adds the counts of another time up with these. The order of merging makes no difference.
+    /// Adds the counts of another time up with these. Without `replace`, the order of merging makes
+    /// no difference.
     ///
     /// With `replace`, windows of this table that overlap the other's make room for it; each such
     /// window must lie inside what the other covers, because a part of a window can't be taken
     /// out of its counts.
     ///
     /// # Errors
-    /// `incompatible_tables` for other dimensions or another metric, `overlapping_coverage`, and
+    /// `incompatible_tables` for other dimensions, another metric or another filter, `overlapping_coverage`, and
     /// `sum_overflow`.
     pub fn merge(&self, other: &Self, replace: bool) -> Result<Self> {
         if self.dimensions != other.dimensions || self.metric != other.metric {
@@ -378,6 +413,11 @@ impl CountTable {
                 other.dimensions,
                 other.metric.map_or("an unknown metric", Metric::as_str),
             );
+            return Err(Error::argument("other", Code::IncompatibleTables, message));
+        }
+        if self.selection != other.selection {
+            let message = "the tables were filtered by other values: their sum would be a part of \
+                           the counts only; merge first, then filter";
             return Err(Error::argument("other", Code::IncompatibleTables, message));
         }
         let theirs = other.coverage();
@@ -392,7 +432,7 @@ impl CountTable {
             }
         }
         parts.sort_unstable_by_key(|part| part.window);
-        Self::of_parts(self.dimensions, self.metric, parts)
+        Self::of_parts(self.dimensions, self.metric, parts, self.selection.clone())
     }
 
     /// The names of the dimensions, in order.
@@ -412,16 +452,4 @@ fn overlapping(window: Window, replace: bool) -> Error {
         format!("both tables cover time in {window:?}; merge with replace to prefer the other's")
     };
     Error::argument("other", Code::OverlappingCoverage, message)
-}
-
-/// The sum of what the parts reported, if each still has its totals.
-fn sum_reported(parts: &[Part]) -> Result<Option<Counts>> {
-    let mut sum = Counts::default();
-    for part in parts {
-        let Some(reported) = part.reported else {
-            return Ok(None);
-        };
-        sum = sum.checked_add(reported).ok_or_else(sum_overflow)?;
-    }
-    Ok(Some(sum))
 }

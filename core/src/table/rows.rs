@@ -112,7 +112,7 @@ impl RowsBuilder {
     /// The id of a value in a column.
     pub(crate) fn intern(&mut self, column: usize, value: &str) -> Result<u32> {
         self.interners[column].intern(value).ok_or_else(|| {
-            let message = "the distinct values of one dimension take more than 4 GiB";
+            let message = "the distinct values of one dimension take more than 1 GiB";
             Error::new(Code::GroupLimit, message)
         })
     }

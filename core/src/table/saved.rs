@@ -4,8 +4,9 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
+use super::selection::Selection;
 use super::{Added, CountTable, Counts, Key, Notes, Part, Rows, RowsBuilder, parse_count};
-use crate::dimension::{Dimensions, Metric};
+use crate::dimension::{Dimension, Dimensions, Metric};
 use crate::error::{Code, Error, Result};
 use crate::window::Window;
 
@@ -18,6 +19,7 @@ struct SavedTable {
     format: String,
     metric: Option<String>,
     dimensions: Vec<String>,
+    filter: Vec<SavedFilter>,
     totals: SavedCounts,
     windows: Vec<SavedWindow>,
 }
@@ -30,6 +32,14 @@ struct SavedWindow {
     reported: Option<SavedCounts>,
     notes: SavedNotes,
     rows: Vec<SavedRow>,
+}
+
+/// The values that one dimension was filtered by.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct SavedFilter {
+    dimension: String,
+    values: Vec<String>,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -66,6 +76,7 @@ impl CountTable {
             format: FORMAT.to_owned(),
             metric: self.metric.map(|metric| metric.as_str().to_owned()),
             dimensions: self.dimension_names().map(str::to_owned).collect(),
+            filter: self.selection.0.iter().map(SavedFilter::from).collect(),
             totals: self.totals().into(),
             windows: self.parts.iter().map(|part| self.save_part(part)).collect(),
         };
@@ -109,7 +120,8 @@ impl CountTable {
     pub fn from_json(json: &[u8]) -> Result<Self> {
         let saved: SavedTable = serde_json::from_slice(json).map_err(|error| {
             let offset = offset_of(json, error.line(), error.column());
-            invalid(format!("this is no saved table: {error}")).with_offset(offset)
+            let problem: String = error.to_string().chars().take(120).collect();
+            invalid(format!("this is no saved table: {problem}")).with_offset(offset)
         })?;
         if saved.format != FORMAT {
             return Err(invalid_at("$.format", format!("want {FORMAT}")));
@@ -118,6 +130,10 @@ impl CountTable {
         let metric = metric.map_err(|error| invalid_at("$.metric", error.message().to_owned()))?;
         let dimensions = Dimensions::parse("dimensions", &saved.dimensions)
             .map_err(|error| invalid_at("$.dimensions", error.message().to_owned()))?;
+        metric
+            .map_or(Ok(()), |metric| dimensions.check_available(metric))
+            .map_err(|error| invalid_at("$.dimensions", error.message().to_owned()))?;
+        let selection = load_filter(&saved.filter)?;
         let mut parts = Vec::with_capacity(saved.windows.len());
         for (index, window) in saved.windows.iter().enumerate() {
             let part = load_part(window, dimensions.len(), &format!("$.windows[{index}]"))?;
@@ -137,7 +153,7 @@ impl CountTable {
                 "a table covers at least one window".to_owned(),
             ));
         }
-        let table = Self::of_parts(dimensions, metric, parts)
+        let table = Self::of_parts(dimensions, metric, parts, selection)
             .map_err(|error| invalid_at("$.windows", error.message().to_owned()))?;
         if table.totals() != load_counts(&saved.totals, "$.totals")? {
             let message = "the totals are not the sums of the rows: the table was changed";
@@ -145,6 +161,29 @@ impl CountTable {
         }
         Ok(table)
     }
+}
+
+/// Takes a filter as it is written: dimensions in their order, values sorted, none twice.
+fn load_filter(saved: &[SavedFilter]) -> Result<Selection> {
+    let mut selection = Selection::default();
+    for (index, SavedFilter { dimension, values }) in saved.iter().enumerate() {
+        let dimension = Dimension::from_name(dimension).ok_or_else(|| {
+            invalid_at(
+                &format!("$.filter[{index}].dimension"),
+                "want a dimension".to_owned(),
+            )
+        })?;
+        let before = selection.0.last().map(|(dimension, _)| *dimension);
+        if before >= Some(dimension) || !values.is_sorted_by(|a, b| a < b) {
+            let message = "want dimensions in order and values sorted, none twice";
+            return Err(invalid_at(
+                &format!("$.filter[{index}]"),
+                message.to_owned(),
+            ));
+        }
+        selection.0.push((dimension, values.clone()));
+    }
+    Ok(selection)
 }
 
 fn load_part(saved: &SavedWindow, width: usize, path: &str) -> Result<Part> {
@@ -227,6 +266,15 @@ fn load_each(digits: [&String; 3], path: &impl Fn() -> String) -> Result<Counts>
         errors,
         filtered,
     })
+}
+
+impl From<&(Dimension, Vec<String>)> for SavedFilter {
+    fn from((dimension, values): &(Dimension, Vec<String>)) -> Self {
+        Self {
+            dimension: dimension.as_str().to_owned(),
+            values: values.clone(),
+        }
+    }
 }
 
 impl From<Counts> for SavedCounts {
