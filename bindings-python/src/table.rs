@@ -49,7 +49,8 @@ impl CountTable {
     }
 
     /// `totalDelivered`, `totalErrors` and `totalFiltered` as the service reported them, added up
-    /// over all windows, as `Counts`; `None` once rows were filtered away (service reference 2.2).
+    /// over all windows, as `Counts`; `None` for a filtered table, and where a sum is above
+    /// 2**64 - 1 (service reference 2.2).
     #[getter]
     fn reported<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
         self.0
@@ -83,7 +84,8 @@ impl CountTable {
         convert::notes(py, self.0.notes())
     }
 
-    /// Adds rows up by some of the dimensions, in the given order; by none, to one row.
+    /// Adds rows up by some of the dimensions, in the given order; by none, to one row (or to
+    /// none, if there is none).
     ///
     /// Raises:
     ///     ConfigError: `unknown_dimension` for a name that the table lacks, `repeated_dimension`.
@@ -134,8 +136,8 @@ impl CountTable {
     /// window must lie inside what the other covers: a part can't be taken out of its counts.
     ///
     /// Raises:
-    ///     ConfigError: `overlapping_coverage`, or `incompatible_tables` for other dimensions or
-    ///         another metric.
+    ///     ConfigError: `overlapping_coverage`, or `incompatible_tables` for other dimensions,
+    ///         another metric or another filter.
     ///     ResponseError: `sum_overflow`.
     ///
     /// >>> later = client.event_delivery(

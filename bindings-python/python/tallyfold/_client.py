@@ -182,7 +182,7 @@ class Client(Facade):
         )
         super().__init__(machine, [cluster_endpoint, base_url, auth_url], timeout)
         self._access_token = access_token
-        self._transport = transport or DeadlineTransport()
+        self._transport = DeadlineTransport() if transport is None else transport
         self._token_moved = threading.Condition()
 
     def event_delivery(

@@ -123,7 +123,7 @@ class Reconciliation:
     """
 
     verdict: Verdict
-    """`"unavailable"` once rows were filtered away: totals of the whole say nothing then."""
+    """`"unavailable"` for a filtered table: totals of the whole say nothing about a part."""
     success: int | None = None
     """`totalDelivered` minus the sum of `success`."""
     errors: int | None = None
