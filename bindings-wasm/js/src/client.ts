@@ -1,6 +1,6 @@
 import { now } from "./clock.js";
 import { invalidArgument } from "./error.js";
-import { Broken, Deadline, exchange, type Fetch } from "./exchange.js";
+import { Broken, Deadline, exchange } from "./exchange.js";
 import { type Call, Machine, type MachineOptions } from "./machine.js";
 import type { CountTable } from "./table.js";
 import type {
@@ -9,6 +9,7 @@ import type {
   Api,
   AuditLogsQuery,
   Dimension,
+  Fetch,
   IngestionDimension,
   Json,
   MetricsQuery,
@@ -42,6 +43,9 @@ const LONGEST_TIMEOUT_MS = 2 ** 31 - 1;
  *
  * Every call rejects with a {@link TallyfoldError}, or with the reason of the signal that aborted
  * it. Calls may run at the same time: they share one token, and one request for it.
+ *
+ * The first call, or the making of the first client, compiles the WebAssembly inside this package:
+ * a page with a content security policy has to allow `'wasm-unsafe-eval'` for scripts.
  *
  * @example
  * const client = new Client({

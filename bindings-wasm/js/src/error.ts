@@ -78,8 +78,9 @@ export interface ErrorFields {
 const brand = Symbol.for("tallyfold.TallyfoldError");
 
 /**
- * The one error of this package. No property, message, stack or cause of it ever holds a secret,
- * a token, or text of a token endpoint's body.
+ * The one error of this package. No property, message or stack of it ever holds a secret, a token,
+ * or text of a token endpoint's body. Its `cause` is what the caller's own `accessToken` threw, if
+ * that is the reason; otherwise there is none.
  *
  * @example
  * try {
@@ -112,11 +113,14 @@ export class TallyfoldError extends Error {
   /** The name of the argument at fault, such as `groupBy`. */
   declare readonly argument: string | undefined;
 
-  /** @internal */
-  constructor(fields: ErrorFields) {
-    const { message, ...named } = fields;
+  private constructor({ message, ...named }: ErrorFields) {
     super(message);
     Object.assign(this, named);
+  }
+
+  /** @internal */
+  static of(fields: ErrorFields): TallyfoldError {
+    return new TallyfoldError(fields);
   }
 
   /**
@@ -140,17 +144,17 @@ export class TallyfoldError extends Error {
   }
 }
 
-/** An error about the order of calls, which the host notices before the core does. */
+/** @internal An error about the order of calls, which the host notices before the core does. */
 export function outOfOrder(message: string): TallyfoldError {
   return refused("out_of_order", undefined, message);
 }
 
-/** An error about an argument that only the host understands. */
+/** @internal An error about an argument that only the host understands. */
 export function invalidArgument(argument: string, message: string): TallyfoldError {
   return refused("invalid_argument", argument, message);
 }
 
 function refused(code: ErrorCode, argument: string | undefined, text: string): TallyfoldError {
   const message = [code, argument, text].filter((part) => part !== undefined).join(": ");
-  return new TallyfoldError({ code, kind: "config", message, ...(argument && { argument }) });
+  return TallyfoldError.of({ code, kind: "config", message, ...(argument && { argument }) });
 }

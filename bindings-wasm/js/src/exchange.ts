@@ -1,30 +1,7 @@
 // One HTTP exchange, over any `fetch`.
 
 import type { Call, MachineRequest } from "./machine.js";
-
-/** The part of the standard `fetch` that is used. */
-export type Fetch = (url: string, init: FetchInit) => Promise<FetchResponse>;
-
-/** What {@link Fetch} is called with. */
-export interface FetchInit {
-  readonly method: string;
-  readonly headers: [string, string][];
-  readonly body?: Uint8Array<ArrayBuffer>;
-  readonly redirect: "manual";
-  readonly cache: "no-store";
-  readonly credentials: "omit";
-  readonly signal: AbortSignal;
-}
-
-/** What {@link Fetch} answers: a `Response`, of which a polyfill may lack the optional parts. */
-export interface FetchResponse {
-  readonly status: number;
-  readonly type?: string;
-  readonly redirected?: boolean;
-  readonly headers: Iterable<[string, string]>;
-  readonly body?: unknown;
-  arrayBuffer(): Promise<ArrayBuffer>;
-}
+import type { Fetch, FetchInit, FetchResponse } from "./types.js";
 
 /**
  * Sends a request and feeds the call with what comes back. What breaks on the way is told to the

@@ -4,7 +4,6 @@ import { core } from "./wasm.js";
 export { Aggregator, type AggregatorOptions } from "./aggregator.js";
 export { Client, type ClientOptions } from "./client.js";
 export { type ErrorCode, type ErrorKind, errorCodes, TallyfoldError } from "./error.js";
-export type { Fetch, FetchInit, FetchResponse } from "./exchange.js";
 export {
   type Call,
   Machine,

@@ -41,7 +41,7 @@ export async function serve(
   options: { readonly port?: number | undefined } = {},
 ): Promise<SandboxServer> {
   const server = createServer((request, response) => {
-    answer(sandbox, request, response).catch(() => response.destroy());
+    respond(sandbox, request, response).catch(() => response.destroy());
   });
   await new Promise<void>((resolve, reject) => {
     server.once("error", reject);
@@ -52,7 +52,7 @@ export async function serve(
   return { url: `http://127.0.0.1:${port}`, port, close, [Symbol.asyncDispose]: close };
 }
 
-async function answer(
+async function respond(
   sandbox: Sandbox,
   request: IncomingMessage,
   response: ServerResponse,

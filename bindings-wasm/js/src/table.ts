@@ -42,6 +42,7 @@ export interface SavedTable {
   format: string;
   metric: Metric | null;
   dimensions: Dimension[];
+  filter: { dimension: Dimension; values: string[] }[];
   totals: SavedCounts;
   windows: {
     start: string;
@@ -114,7 +115,8 @@ export class CountTable<D extends Dimension = Dimension> implements Iterable<Row
 
   /**
    * `totalDelivered`, `totalErrors` and `totalFiltered` as the service reported them (service
-   * reference 2.2), added up over all windows; `undefined` once rows were filtered away.
+   * reference 2.2), added up over all windows; `undefined` for a filtered table, and where a sum
+   * is above 2^64 - 1.
    */
   get reported(): Counts | undefined {
     return this.#core.object.reported();
@@ -174,6 +176,7 @@ export class CountTable<D extends Dimension = Dimension> implements Iterable<Row
 
   /**
    * Keeps the rows whose value is, for each dimension named, the wanted one or among the wanted.
+   * The new table has no reported totals, and is merged only with tables that were filtered alike.
    *
    * @throws {@link TallyfoldError} with code `unknown_dimension` for one that the table lacks.
    * @example

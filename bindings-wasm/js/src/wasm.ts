@@ -2,7 +2,7 @@
 
 import * as glue from "../wasm/tallyfold_wasm.js";
 import base64 from "../wasm/tallyfold_wasm_bg.wasm";
-import { type ErrorFields, TallyfoldError } from "./error.js";
+import { TallyfoldError } from "./error.js";
 
 let started = false;
 
@@ -10,7 +10,7 @@ let started = false;
 export function core(): typeof glue {
   if (!started) {
     glue.initSync({ module: Uint8Array.from(atob(base64), (byte) => byte.charCodeAt(0)) });
-    glue.setErrorFactory((fields: ErrorFields) => new TallyfoldError(fields));
+    glue.setErrorFactory(TallyfoldError.of);
     started = true;
   }
   return glue;
