@@ -111,6 +111,16 @@ def search_error(error: BaseException) -> None:
                 search(*(repr(value) for value in frame.f_locals.values()))
 
 
+class Unprintable:
+    """No number of seconds, and no text either."""
+
+    def __str__(self) -> str:
+        raise ValueError
+
+    def __repr__(self) -> str:
+        return "<Unprintable>"
+
+
 def make(answer: Answer) -> tallyfold.Client:
     return tallyfold.Client(
         cluster_endpoint=ADDRESS,
@@ -207,6 +217,7 @@ def test_a_cancelled_call() -> None:
         HOST_TOKEN,
         {"access_token": HOST_TOKEN},
         (HOST_TOKEN, 3600, HOST_TOKEN),
+        (HOST_TOKEN, Unprintable()),
     ],
 )
 def test_tokens_of_the_host(answer: object) -> None:
