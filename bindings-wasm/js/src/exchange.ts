@@ -1,5 +1,6 @@
 // One HTTP exchange, over any `fetch`.
 
+import { onAbort } from "./abort.js";
 import type { Call, MachineRequest } from "./machine.js";
 import type { Fetch, FetchInit, FetchResponse } from "./types.js";
 
@@ -72,14 +73,15 @@ async function* chunks(response: FetchResponse, deadline: Deadline): AsyncGenera
 export class Deadline {
   readonly #controller = new AbortController();
   readonly #caller: AbortSignal | undefined;
+  readonly #forget: (() => void) | undefined;
   readonly #timer: ReturnType<typeof setTimeout> | undefined;
   readonly #over: Promise<never>;
   #timedOut = false;
 
   constructor(timeoutMs: number, caller: AbortSignal | undefined) {
     caller?.throwIfAborted();
-    caller?.addEventListener("abort", this.#abort);
     this.#caller = caller;
+    this.#forget = caller && onAbort(caller, () => this.#controller.abort(caller.reason));
     if (timeoutMs !== Number.POSITIVE_INFINITY) this.#timer = setTimeout(this.#expire, timeoutMs);
     this.#over = new Promise((_, reject) => {
       this.signal.addEventListener("abort", () => reject(this.signal.reason), { once: true });
@@ -87,8 +89,6 @@ export class Deadline {
     // It is over for everybody in the end, also when nobody waits.
     this.#over.catch(() => {});
   }
-
-  readonly #abort = (): void => this.#controller.abort(this.#caller?.reason);
 
   readonly #expire = (): void => {
     this.#timedOut = true;
@@ -117,7 +117,7 @@ export class Deadline {
   /** Lets go of timer, listener, and whatever of the exchange nobody waits for any more. */
   end(): void {
     clearTimeout(this.#timer);
-    this.#caller?.removeEventListener("abort", this.#abort);
+    this.#forget?.();
     this.#controller.abort();
   }
 }

@@ -9,9 +9,16 @@ let started = false;
 /** The core. The first call compiles it, so that an import costs nothing and changes nothing. */
 export function core(): typeof glue {
   if (!started) {
-    glue.initSync({ module: Uint8Array.from(atob(base64), (byte) => byte.charCodeAt(0)) });
+    glue.initSync({ module: decoded(base64) });
     glue.setErrorFactory(TallyfoldError.of);
     started = true;
   }
   return glue;
+}
+
+function decoded(base64: string): Uint8Array {
+  const binary = atob(base64);
+  const bytes = new Uint8Array(binary.length);
+  for (let at = 0; at < bytes.length; at++) bytes[at] = binary.charCodeAt(at);
+  return bytes;
 }

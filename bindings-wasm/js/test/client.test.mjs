@@ -118,6 +118,24 @@ describe("a client", () => {
     );
   });
 
+  test("aborts a hundred calls by one signal, without a warning of a leak", async (t) => {
+    const warnings = [];
+    const note = (warning) => warnings.push(warning);
+    process.on("warning", note);
+    t.after(() => process.off("warning", note));
+    const sandbox = service();
+    const client = clientOf(sandbox);
+    const controller = new AbortController();
+    const { signal } = controller;
+    const call = () => client.eventDelivery({ ...query, signal });
+    await Promise.all(Array.from({ length: 100 }, call));
+    sandbox.inject({ kind: "delay", milliseconds: 60_000, endpoint: "event_delivery", every: 1 });
+    const calls = Array.from({ length: 100 }, () => rejectionOf(call()));
+    setTimeout(() => controller.abort("enough"), 20);
+    assert.deepEqual(await Promise.all(calls), Array(100).fill("enough"));
+    assert.deepEqual(warnings, []);
+  });
+
   test("gives an exchange up when its time is over, the body's included", async () => {
     const sandbox = service();
     sandbox.inject({ kind: "delay", milliseconds: 60_000, endpoint: "event_delivery" });

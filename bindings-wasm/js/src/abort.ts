@@ -1,0 +1,21 @@
+/** What to do when a signal aborts. */
+const acts = new WeakMap<AbortSignal, Set<() => void>>();
+
+/**
+ * Does something when a signal aborts, until the returned function is called. However many wait for
+ * one signal, it has one listener: Node takes more than ten for a leak, and says so.
+ */
+export function onAbort(signal: AbortSignal, act: () => void): () => void {
+  let all = acts.get(signal);
+  if (all === undefined) {
+    const own = new Set<() => void>();
+    const actAll = (): void => {
+      for (const each of own) each();
+    };
+    signal.addEventListener("abort", actAll, { once: true });
+    acts.set(signal, own);
+    all = own;
+  }
+  all.add(act);
+  return () => all.delete(act);
+}
