@@ -106,12 +106,13 @@ fn message(error: &Error) -> String {
             1,
         );
     }
-    match error.kind() {
-        Kind::Config => MENTIONED
+    // Elsewhere such a name can be a field of a response.
+    if error.kind() == Kind::Config || error.code() == Code::TokenProviderFailed {
+        text = MENTIONED
             .iter()
-            .fold(text, |text, name| text.replace(name, &camel_case(name))),
-        _ => text,
+            .fold(text, |text, name| text.replace(name, &camel_case(name)));
     }
+    text
 }
 
 fn camel_case(snake_case: &str) -> String {

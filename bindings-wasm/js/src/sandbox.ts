@@ -144,7 +144,12 @@ export class Sandbox {
     this.#core.object.record(timed(event));
   }
 
-  /** Answers a request, as the service would. */
+  /**
+   * Answers a request, as the service would.
+   *
+   * @example
+   * const { status } = sandbox.handle({ method: "GET", target: "/api/v1/audit-logs" }); // 401
+   */
   handle(request: SandboxRequest): SandboxResponse {
     const { method, target, headers = [], body = new Uint8Array(), now = this.#now() } = request;
     const head = { method, target, headers: [...headers].flat() };
@@ -172,7 +177,13 @@ export class Sandbox {
     return new Response(isEmpty ? null : stream(response), { status, headers });
   };
 
-  /** Makes a later request fail, in one of several ways. */
+  /**
+   * Makes a later request fail, in one of several ways.
+   *
+   * @throws {@link TallyfoldError} with code `invalid_argument` for a fault that can't happen.
+   * @example
+   * sandbox.inject({ kind: "status", status: 503, endpoint: "event_delivery", every: 3 });
+   */
   inject(fault: SandboxFault): void {
     const { contentType, ...rest } = fault as SandboxFault & { contentType?: string };
     this.#core.object.inject(JSON.stringify({ ...rest, content_type: contentType }));

@@ -192,6 +192,8 @@ export class CountTable<D extends Dimension = Dimension> implements Iterable<Row
    * @param n At most how many rows.
    * @param options By which count to rank: `errors` unless told otherwise.
    * @throws {@link TallyfoldError} with code `invalid_argument` for any other name or number.
+   * @example
+   * const [worst] = table.groupBy("integration").top(1);
    */
   top(n: number, options: { readonly by?: CountName | undefined } = {}): Row<D>[] {
     const table = this.#core.object;
@@ -206,6 +208,8 @@ export class CountTable<D extends Dimension = Dimension> implements Iterable<Row
    *
    * @throws {@link TallyfoldError} with code `overlapping_coverage`, `incompatible_tables` or
    * `sum_overflow`.
+   * @example
+   * const hour = quarters.reduce((sum, quarter) => sum.merge(quarter));
    */
   merge(
     other: CountTable<D>,
@@ -236,7 +240,12 @@ export class CountTable<D extends Dimension = Dimension> implements Iterable<Row
     } as Columns<D>;
   }
 
-  /** The table as a JSON value with every count as a string of digits; exact to read back. */
+  /**
+   * The table as a JSON value with every count as a string of digits; exact to read back.
+   *
+   * @example
+   * localStorage.setItem("yesterday", JSON.stringify(table));
+   */
   toJSON(): SavedTable {
     return JSON.parse(this.#core.object.toJson()) as SavedTable;
   }

@@ -1,0 +1,86 @@
+// Every example in the documentation of the source, run as it stands.
+
+import assert from "node:assert/strict";
+import { readdir, readFile } from "node:fs/promises";
+import { after, before, describe, test } from "node:test";
+import * as tallyfold from "tallyfold";
+import * as node from "tallyfold/node";
+import { bytes, response } from "./responses.mjs";
+import { clientOf, query, service } from "./world.mjs";
+
+const AsyncFunction = (async () => {}).constructor;
+const source = new URL("../src/", import.meta.url);
+const examples = [];
+for (const name of (await readdir(source)).filter((name) => name.endsWith(".ts"))) {
+  const text = await readFile(new URL(name, source), "utf8");
+  for (const [comment] of text.matchAll(/\/\*\*.*?\*\//gs)) {
+    const [, example] = comment.split(/^ *\* @example\n/m);
+    const lines = example?.split("\n").slice(0, -1) ?? [];
+    if (example) examples.push([name, lines.map((line) => line.replace(/^ *\* ?/, "")).join("\n")]);
+  }
+}
+
+describe("the example", () => {
+  const sandbox = service({
+    clientId: "id",
+    clientSecret: "secret",
+    controlAudience: "https://control.example",
+  });
+  const original = globalThis.fetch;
+  let world;
+
+  before(async () => {
+    globalThis.fetch = sandbox.fetch;
+    world = await worldOf(sandbox);
+  });
+  after(() => {
+    globalThis.fetch = original;
+  });
+
+  for (const [name, code] of examples) {
+    test(`of ${name}: ${code.split("\n")[0]}`, async (t) => {
+      const known = { ...tallyfold, ...world, serve: served(t) };
+      const body = code.replace(/^import .*$/gm, "");
+      // A block of its own, so that an example may name its variables as it likes.
+      const run = new AsyncFunction(...Object.keys(known), `{ ${body}\n}`);
+      await run(...Object.values(known));
+    });
+  }
+
+  test("is there for every concept", () => assert.ok(examples.length >= 20, examples.length));
+});
+
+/** What the examples take for granted. */
+async function worldOf(sandbox) {
+  const client = clientOf(sandbox);
+  const table = await client.eventDelivery(query);
+  const machine = new tallyfold.Machine({
+    ...sandbox.credentials,
+    clusterEndpoint: "https://cluster.example",
+  });
+  return {
+    ...query,
+    chart: () => {},
+    client,
+    console: { log: () => {} },
+    createReadStream: () => [bytes(response([]))],
+    exchange: ({ url, method, headers, body }) => sandbox.fetch(url, { method, headers, body }),
+    later: () => {},
+    localStorage: { getItem: () => JSON.stringify(table), setItem: () => {} },
+    machine,
+    process: { env: { CLIENT_ID: "id", CLIENT_SECRET: "secret" } },
+    quarters: [table],
+    query,
+    sandbox,
+    table,
+  };
+}
+
+/** `serve`, for as long as a test runs. */
+function served(t) {
+  return async (sandbox) => {
+    const server = await node.serve(sandbox);
+    t.after(() => server.close());
+    return server;
+  };
+}
