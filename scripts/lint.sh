@@ -4,13 +4,14 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 set -x
 
+python3 tests/make_vectors.py --check
 cargo fmt --all --check
 cargo clippy --quiet --workspace --all-targets -- -D warnings
 
 bin=$PWD/.venv/bin
 cd bindings-python
-"$bin/ruff" check
-"$bin/ruff" format --check
+"$bin/ruff" check . ../tests ../examples
+"$bin/ruff" format --check . ../tests ../examples
 "$bin/mypy"
 "$bin/stubtest" tallyfold --allowlist stubtest-allowlist.txt
 

@@ -34,10 +34,8 @@ KINDS = {
         "config": "missing_argument invalid_argument invalid_base_address insecure_base_address"
         " secret_in_browser invalid_timestamp invalid_window unknown_dimension repeated_dimension"
         " no_dimensions invalid_page overlapping_coverage incompatible_tables out_of_order",
-        "auth": "token_refused invalid_token_response invalid_token_lifetime token_rejected"
-        " token_provider_failed",
-        "service": "redirected forbidden rate_limited server_error unexpected_status"
-        " network_failed timed_out",
+        "auth": "token_refused invalid_token_response invalid_token_lifetime token_rejected token_provider_failed",
+        "service": "redirected forbidden rate_limited server_error unexpected_status network_failed timed_out",
         "response": "wrong_content_type html_response empty_body truncated_body invalid_json"
         " invalid_utf8 lone_surrogate byte_order_mark trailing_bytes duplicate_key missing_field"
         " wrong_type invalid_count count_overflow sum_overflow window_mismatch dimension_mismatch"
@@ -57,10 +55,7 @@ def counts(success, errors, filtered):
 
 def entry(success=1, errors=2, filtered=3, **dimensions):
     fields = ", ".join(f'"{name}": {json.dumps(text, ensure_ascii=False)}' for name, text in dimensions.items())
-    return (
-        f'{{"success": "{success}", "errors": "{errors}", "filtered": "{filtered}", '
-        f'"dimensions": {{{fields}}}}}'
-    )
+    return f'{{"success": "{success}", "errors": "{errors}", "filtered": "{filtered}", "dimensions": {{{fields}}}}}'
 
 
 def result(*entries, start=START, end=MID, totals=(1, 2, 3), extra=""):
@@ -254,7 +249,13 @@ def response_vectors():
             tolerate=["null_dimension"],
         )
     twice = [entry(reason=None), entry(reason="x"), entry(reason="x")[:-1] + "‹›}"]
-    response("a repeated combination beside a tolerated null", result(*twice), error("repeated_combination", path="$.counts[2]"), dimensions=["reason"], tolerate=["null_dimension"])
+    response(
+        "a repeated combination beside a tolerated null",
+        result(*twice),
+        error("repeated_combination", path="$.counts[2]"),
+        dimensions=["reason"],
+        tolerate=["null_dimension"],
+    )
 
     # Counts.
     for name, digits, code in [
@@ -350,7 +351,13 @@ def response_vectors():
     )
 
     # The window.
-    for name, start in [("another instant", MID), ("an offset", "2026-01-01T00:00:00+00:00"), ("no zone", "2026-01-01T00:00:00"), ("a date", "2026-01-01"), ("no time", "")]:
+    for name, start in [
+        ("another instant", MID),
+        ("an offset", "2026-01-01T00:00:00+00:00"),
+        ("no zone", "2026-01-01T00:00:00"),
+        ("a date", "2026-01-01"),
+        ("no time", ""),
+    ]:
         body = result(A, start="@").replace('"@"', f'‹›"{start}"')
         response(f"start echoes {name}", body, error("window_mismatch", path="$.start"), window=[START, MID])
     body = result(A, end="@").replace('"@"', f'‹›"{END}"')
@@ -436,7 +443,12 @@ def response_vectors():
     # Limits.
     response("as deep as the limit", result(A, extra=', "x": [[[]]]'), one_row(), limits={"depth": 4})
     response("deeper than the limit", result(A, extra=', "x": [[[‹›[]]]]'), error("depth_limit", path="$.x[0][0][0]"), limits={"depth": 4})
-    response("a string as long as the limit", result(entry(integration="x" * 20)), table(["integration"], window([(["x" * 20], (1, 2, 3))], reported=(1, 2, 3)), totals=(1, 2, 3)), limits={"string_bytes": 20})
+    response(
+        "a string as long as the limit",
+        result(entry(integration="x" * 20)),
+        table(["integration"], window([(["x" * 20], (1, 2, 3))], reported=(1, 2, 3)), totals=(1, 2, 3)),
+        limits={"string_bytes": 20},
+    )
     response(
         "a string longer than the limit",
         result(entry(integration="x" * 20 + "‹›x")),
@@ -570,7 +582,11 @@ def exchange_vectors():
     exchange(
         "fractions of a second",
         CONTROL,
-        (precise, [fetch, send(metrics_request(start="2026-01-01T00:00:00.250Z"), ok(body))], table(["integration"], rows, totals=(1, 2, 3), metric="event_delivery")),
+        (
+            precise,
+            [fetch, send(metrics_request(start="2026-01-01T00:00:00.250Z"), ok(body))],
+            table(["integration"], rows, totals=(1, 2, 3), metric="event_delivery"),
+        ),
     )
     fetch_logs = send(orchestration_request(), token())
     for query_text, arguments in [("", {}), ("?page=2", {"page": 2}), ("?perPage=50", {"per_page": 50}), ("?page=1&perPage=1", {"page": 1, "per_page": 1})]:
@@ -612,7 +628,49 @@ def exchange_vectors():
     # Options.
     for address in ["http://cluster.example", "http://localhost.example", "http://127.0.0.2", "http://127.0.0.1.example", "http://0.0.0.0", "http://[::2]"]:
         options_error(f"plain http to {address}", {**CONTROL, "cluster_endpoint": address}, "insecure_base_address", "cluster_endpoint")
-    for address in ["", "cluster.example", "/v1", "ftp://cluster.example", "https://", "https://user@cluster.example", "https://user:pw@cluster.example", "https://cluster.example?x=1", "https://cluster.example/#x", "https://cluster.example:99999", "https://cluster.example/a/../b", "https://cluster.example/%2e%2E/b", "https:// cluster.example", "http://localhost@evil.example", "javascript:alert(1)", "https://cluster.example:", "https://cluster.example:0", "https://cluster.example:+80", "https://cluster.example:0443", "http://localhost:+80", "https://cluster.example/a\\..\\b", "https://cluster.example/ä", "https://cluster.example/%zz", "https://cluster.example/a b", "https://cluster.example/<x>", "https://[]", "https://[zzz]", "https://[v1.x]", "https://a[b]c", "https://.", "https://a..b", "https://cluster.example.", "https://-a.example", "https://*", "https://a,b", "https://0x7f.1", "https://1.2.3", "https://1.2.3.256", "https://münchen.example", "https://%6c.example", "http://2130706433"]:
+    for address in [
+        "",
+        "cluster.example",
+        "/v1",
+        "ftp://cluster.example",
+        "https://",
+        "https://user@cluster.example",
+        "https://user:pw@cluster.example",
+        "https://cluster.example?x=1",
+        "https://cluster.example/#x",
+        "https://cluster.example:99999",
+        "https://cluster.example/a/../b",
+        "https://cluster.example/%2e%2E/b",
+        "https:// cluster.example",
+        "http://localhost@evil.example",
+        "javascript:alert(1)",
+        "https://cluster.example:",
+        "https://cluster.example:0",
+        "https://cluster.example:+80",
+        "https://cluster.example:0443",
+        "http://localhost:+80",
+        "https://cluster.example/a\\..\\b",
+        "https://cluster.example/ä",
+        "https://cluster.example/%zz",
+        "https://cluster.example/a b",
+        "https://cluster.example/<x>",
+        "https://[]",
+        "https://[zzz]",
+        "https://[v1.x]",
+        "https://a[b]c",
+        "https://.",
+        "https://a..b",
+        "https://cluster.example.",
+        "https://-a.example",
+        "https://*",
+        "https://a,b",
+        "https://0x7f.1",
+        "https://1.2.3",
+        "https://1.2.3.256",
+        "https://münchen.example",
+        "https://%6c.example",
+        "http://2130706433",
+    ]:
         options_error(f"the address {address!r}", {**CONTROL, "cluster_endpoint": address}, "invalid_base_address", "cluster_endpoint")
     options_error("a bad auth_url", {**ORCHESTRATION, "auth_url": "auth.example"}, "invalid_base_address", "auth_url")
     options_error("a bad base_url", {**ORCHESTRATION, "base_url": "api.example"}, "invalid_base_address", "base_url")
@@ -660,7 +718,16 @@ def exchange_vectors():
     # Token responses.
     for code in (400, 401, 403):
         broken_token(f"status {code}", status(code, SECRET), error("token_refused", status=code))
-    for code, name in [(301, "redirected"), (302, "redirected"), (308, "redirected"), (404, "unexpected_status"), (204, "unexpected_status"), (429, "rate_limited"), (500, "server_error"), (503, "server_error")]:
+    for code, name in [
+        (301, "redirected"),
+        (302, "redirected"),
+        (308, "redirected"),
+        (404, "unexpected_status"),
+        (204, "unexpected_status"),
+        (429, "rate_limited"),
+        (500, "server_error"),
+        (503, "server_error"),
+    ]:
         broken_token(f"status {code}", status(code, SECRET), error(name, status=code))
     broken_token("HTML", ok("<html>", [["content-type", "text/html; charset=utf-8"]]), error("html_response", status=200))
     broken_token("plain text", ok(SECRET, [["content-type", "text/plain"]]), error("wrong_content_type", status=200))
@@ -680,7 +747,11 @@ def exchange_vectors():
         body = f'{{"access_token": "x", "expires_in": {value}}}'
         broken_token(f"expires_in {value[:30]}", ok(body), error("invalid_token_lifetime", path="$.expires_in", offset=36))
     plain = send(metrics_request("x"), ok(result(A)))
-    for name, fields in [("no expires_in", {"access_token": "x"}), ("token_type in small letters", {"access_token": "x", "token_type": "bearer", "expires_in": 1}), ("unknown fields", {"scope": {"a": [None]}, "access_token": "x", "expires_in": 60})]:
+    for name, fields in [
+        ("no expires_in", {"access_token": "x"}),
+        ("token_type in small letters", {"access_token": "x", "token_type": "bearer", "expires_in": 1}),
+        ("unknown fields", {"scope": {"a": [None]}, "access_token": "x", "expires_in": 60}),
+    ]:
         exchange(f"token response: {name}", CONTROL, (DELIVERY, [send(control_request(), ok(json.dumps(fields))), plain], table_one))
     exchange("token response: no content type", CONTROL, (DELIVERY, [send(control_request(), ok(token()["body"], [])), query], table_one))
 
@@ -689,7 +760,14 @@ def exchange_vectors():
         steps = [send(control_request(), token(token_name), at=minutes)] if new else []
         return (DELIVERY, [*steps, send(metrics_request(token_name), ok(result(A)), at=minutes)], table_one)
 
-    exchange("life: 24 hours less the margin of 5 minutes", CONTROL, later(0, "a", new=True), later(1434, "a", new=False), later(1435, "b", new=True), later(1436, "b", new=False))
+    exchange(
+        "life: 24 hours less the margin of 5 minutes",
+        CONTROL,
+        later(0, "a", new=True),
+        later(1434, "a", new=False),
+        later(1435, "b", new=True),
+        later(1436, "b", new=False),
+    )
     exchange("life: two days asleep", CONTROL, later(0, "a", new=True), later(2880, "b", new=True))
     stale = [send(control_request(), status(503), at=1436), send(metrics_request("a"), ok(result(A)), at=1436)]
     exchange("life: in the margin the old token still serves", CONTROL, later(0, "a", new=True), (DELIVERY, stale, table_one), later(1438, "b", new=True))
@@ -709,10 +787,18 @@ def exchange_vectors():
         (DELIVERY, [send(control_request(), default, at=0), send(metrics_request("x"), ok(result(A)), at=0)], table_one),
         later(10, "b", new=True),
     )
-    exchange("life: more than 24 hours counts as 24 hours", CONTROL, (DELIVERY, [send(control_request(), token("a", 10**12), at=0), send(metrics_request("a"), ok(result(A)), at=0)], table_one), later(1440, "b", new=True))
+    exchange(
+        "life: more than 24 hours counts as 24 hours",
+        CONTROL,
+        (DELIVERY, [send(control_request(), token("a", 10**12), at=0), send(metrics_request("a"), ok(result(A)), at=0)], table_one),
+        later(1440, "b", new=True),
+    )
     back = {"send": metrics_request("a"), "respond": ok(result(A)), "at": 10, "wall": -100_000}
     exchange("life: a wall clock set back is harmless", CONTROL, later(0, "a", new=True), (DELIVERY, [back], table_one))
-    forward = [{"send": control_request(), "respond": token("b"), "at": 10, "wall": 1500}, {"send": metrics_request("b"), "respond": ok(result(A)), "at": 10, "wall": 1500}]
+    forward = [
+        {"send": control_request(), "respond": token("b"), "at": 10, "wall": 1500},
+        {"send": metrics_request("b"), "respond": ok(result(A)), "at": 10, "wall": 1500},
+    ]
     exchange("life: 25 hours of suspend that only the wall clock saw", CONTROL, later(0, "a", new=True), (DELIVERY, forward, table_one))
 
     # 401 of an API.
@@ -722,14 +808,41 @@ def exchange_vectors():
     always = [*again[:3], send(metrics_request("b"), status(401))]
     exchange("401 twice", CONTROL, (DELIVERY, always, error("token_rejected", status=401)), later(0, "c", new=True))
     exchange("401, and no new token", CONTROL, (DELIVERY, [*again[:2], send(control_request(), status(403))], error("token_refused", status=403)))
-    logs_again = [send(orchestration_request(), token("a")), send(logs_request("a"), status(401)), send(orchestration_request(), token("b")), send(logs_request("b"), ok("{}"))]
+    logs_again = [
+        send(orchestration_request(), token("a")),
+        send(logs_request("a"), status(401)),
+        send(orchestration_request(), token("b")),
+        send(logs_request("b"), ok("{}")),
+    ]
     exchange("401 of the audit logs", ORCHESTRATION, (LOGS, logs_again, {"json": "{}"}))
 
     # Other answers of an API.
     def answer(name, respond, expected):
         exchange(f"answer: {name}", CONTROL, (DELIVERY, [fetch, send(metrics_request(), respond)], expected))
 
-    for code, name in [(301, "redirected"), (302, "redirected"), (303, "redirected"), (304, "redirected"), (307, "redirected"), (308, "redirected"), (403, "forbidden"), (429, "rate_limited"), (500, "server_error"), (502, "server_error"), (503, "server_error"), (504, "server_error"), (599, "server_error"), (100, "unexpected_status"), (201, "unexpected_status"), (204, "unexpected_status"), (206, "unexpected_status"), (400, "unexpected_status"), (404, "unexpected_status"), (418, "unexpected_status"), (600, "unexpected_status")]:
+    for code, name in [
+        (301, "redirected"),
+        (302, "redirected"),
+        (303, "redirected"),
+        (304, "redirected"),
+        (307, "redirected"),
+        (308, "redirected"),
+        (403, "forbidden"),
+        (429, "rate_limited"),
+        (500, "server_error"),
+        (502, "server_error"),
+        (503, "server_error"),
+        (504, "server_error"),
+        (599, "server_error"),
+        (100, "unexpected_status"),
+        (201, "unexpected_status"),
+        (204, "unexpected_status"),
+        (206, "unexpected_status"),
+        (400, "unexpected_status"),
+        (404, "unexpected_status"),
+        (418, "unexpected_status"),
+        (600, "unexpected_status"),
+    ]:
         answer(f"status {code}", status(code, result(A)), error(name, status=code))
     answer("HTML by its type", ok("<html>", [["Content-Type", "text/html"]]), error("html_response", status=200))
     answer("HTML by its text", ok("<html>"), error("html_response", path="$", offset=0))
@@ -800,7 +913,9 @@ def table_vectors():
     def same(rows, *, dims=dims, reported=(9, 3, 9), totals=(9, 3, 9), **filtered_by):
         return table(dims, window(rows, reported=reported), totals=totals, metric="event_delivery", **filtered_by)
 
-    operation("group by the first", base, {"group_by": ["integration"]}, same([(["a"], (6, 2, 0)), (["b"], (3, 0, 7)), (["c"], (0, 1, 2))], dims=["integration"]))
+    operation(
+        "group by the first", base, {"group_by": ["integration"]}, same([(["a"], (6, 2, 0)), (["b"], (3, 0, 7)), (["c"], (0, 1, 2))], dims=["integration"])
+    )
     operation("group by the second", base, {"group_by": ["reason"]}, same([([""], (0, 1, 2)), (["x"], (8, 1, 7)), (["y"], (1, 1, 0))], dims=["reason"]))
     turned = [(["", "c"], (0, 1, 2)), (["x", "a"], (5, 1, 0)), (["x", "b"], (3, 0, 7)), (["y", "a"], (1, 1, 0))]
     operation("group by both, turned", base, {"group_by": ["reason", "integration"]}, same(turned, dims=["reason", "integration"]))
@@ -810,14 +925,29 @@ def table_vectors():
     operation("group by one twice", base, {"group_by": ["reason", "reason"]}, error("repeated_dimension", argument="group_by"))
     operation("filter one value", base, {"filter": {"integration": ["a"]}}, same(rows[:2], reported=None, totals=(6, 2, 0), integration=["a"]))
     operation("filter two values", base, {"filter": {"integration": ["c", "b"]}}, same(rows[2:], reported=None, totals=(3, 1, 9), integration=["b", "c"]))
-    operation("filter both", base, {"filter": {"integration": ["a"], "reason": ["x", ""]}}, same(rows[:1], reported=None, totals=(5, 1, 0), integration=["a"], reason=["", "x"]))
+    operation(
+        "filter both",
+        base,
+        {"filter": {"integration": ["a"], "reason": ["x", ""]}},
+        same(rows[:1], reported=None, totals=(5, 1, 0), integration=["a"], reason=["", "x"]),
+    )
     operation("filter what is not there", base, {"filter": {"reason": ["z"]}}, same([], reported=None, totals=(0, 0, 0), reason=["z"]))
     operation("filter by no value", base, {"filter": {"reason": []}}, same([], reported=None, totals=(0, 0, 0), reason=[]))
     operation("filter another dimension", base, {"filter": {"write_key": ["k"]}}, error("unknown_dimension", argument="filter"))
     operation("filter by nothing", base, {"filter": {}}, base)
     of_a = same(rows[:2], reported=None, totals=(6, 2, 0), integration=["a"])
-    operation("filter what was filtered", of_a, {"filter": {"integration": ["b", "a"], "reason": ["y"]}}, same(rows[1:2], reported=None, totals=(1, 1, 0), integration=["a"], reason=["y"]))
-    operation("a filter outlives its dimension", of_a, {"group_by": ["reason"]}, same([(["x"], (5, 1, 0)), (["y"], (1, 1, 0))], dims=["reason"], reported=None, totals=(6, 2, 0), integration=["a"]))
+    operation(
+        "filter what was filtered",
+        of_a,
+        {"filter": {"integration": ["b", "a"], "reason": ["y"]}},
+        same(rows[1:2], reported=None, totals=(1, 1, 0), integration=["a"], reason=["y"]),
+    )
+    operation(
+        "a filter outlives its dimension",
+        of_a,
+        {"group_by": ["reason"]},
+        same([(["x"], (5, 1, 0)), (["y"], (1, 1, 0))], dims=["reason"], reported=None, totals=(6, 2, 0), integration=["a"]),
+    )
     for by, order in [("errors", [0, 1, 3]), ("success", [0, 2, 1]), ("filtered", [2, 3, 0])]:
         operation(f"top 3 by {by}", base, {"top": {"n": 3, "by": by}}, {"rows": order})
     operation("top 0", base, {"top": {"n": 0, "by": "errors"}}, {"rows": []})
@@ -838,7 +968,9 @@ def table_vectors():
     operation("merge over a part", merged, {"merge": first}, error("overlapping_coverage", argument="other"))
     operation("replace a part", merged, {"merge": of(part("c", 9), total=9), "replace": True}, of(part("c", 9), part("b", 2, MID, END), total=11))
     operation("replace everything", merged, {"merge": of(part("c", 9, START, END), total=9), "replace": True}, of(part("c", 9, START, END), total=9))
-    operation("replace half a window", of(part("c", 9, START, END), total=9), {"merge": first, "replace": True}, error("overlapping_coverage", argument="other"))
+    operation(
+        "replace half a window", of(part("c", 9, START, END), total=9), {"merge": first, "replace": True}, error("overlapping_coverage", argument="other")
+    )
     other = of(part("x", 1, MID, END), total=1, dims=["reason"])
     operation("merge other dimensions", first, {"merge": other}, error("incompatible_tables", argument="other"))
     delivery = of(part("a", 1, MID, END), total=1, metric="event_delivery")
@@ -848,7 +980,12 @@ def table_vectors():
     operation("replace by what was filtered", merged, {"merge": part_of_next, "replace": True}, error("incompatible_tables", argument="other"))
     most = 2**64 - 1
     huge = {"reported": counts(most, 0, 0)}
-    operation("merge reported totals past the largest", of(part("a", 1) | huge, total=1), {"merge": of(part("b", 2, MID, END) | huge, total=2)}, of(part("a", 1) | huge, part("b", 2, MID, END) | huge, total=3))
+    operation(
+        "merge reported totals past the largest",
+        of(part("a", 1) | huge, total=1),
+        {"merge": of(part("b", 2, MID, END) | huge, total=2)},
+        of(part("a", 1) | huge, part("b", 2, MID, END) | huge, total=3),
+    )
     operation("merge past the largest", of(part("a", most), total=most), {"merge": of(part("a", 1, MID, END), total=1)}, error("sum_overflow"))
     operation("reconciliation: balanced", base, {"reconciliation": None}, {"verdict": "balanced"})
     off = table(["integration"], window([(["a"], (1, 2, 3))], reported=(0, most, 3)), totals=(1, 2, 3))

@@ -5,7 +5,7 @@ use std::sync::Mutex;
 use pyo3::prelude::*;
 use tallyfold::{AggregatorOptions, Metric, Tolerate};
 
-use crate::convert::{Chunk, Instant, locked};
+use crate::convert::{Chunk, Instant, Whole, fitting_if, locked};
 use crate::error::Result;
 use crate::table::CountTable;
 
@@ -122,20 +122,20 @@ impl Limits {
         *, depth = None, string_bytes = None, keys = None, body_bytes = None, groups = None
     ))]
     fn new(
-        depth: Option<usize>,
-        string_bytes: Option<usize>,
-        keys: Option<usize>,
-        body_bytes: Option<u64>,
-        groups: Option<usize>,
-    ) -> Self {
+        depth: Option<Whole<usize>>,
+        string_bytes: Option<Whole<usize>>,
+        keys: Option<Whole<usize>>,
+        body_bytes: Option<Whole<u64>>,
+        groups: Option<Whole<usize>>,
+    ) -> Result<Self> {
         let usual = tallyfold::Limits::default();
-        Self(tallyfold::Limits {
-            depth: depth.unwrap_or(usual.depth),
-            string_bytes: string_bytes.unwrap_or(usual.string_bytes),
-            keys: keys.unwrap_or(usual.keys),
-            body_bytes: body_bytes.unwrap_or(usual.body_bytes),
-            groups: groups.unwrap_or(usual.groups),
-        })
+        Ok(Self(tallyfold::Limits {
+            depth: fitting_if("depth", depth)?.unwrap_or(usual.depth),
+            string_bytes: fitting_if("string_bytes", string_bytes)?.unwrap_or(usual.string_bytes),
+            keys: fitting_if("keys", keys)?.unwrap_or(usual.keys),
+            body_bytes: fitting_if("body_bytes", body_bytes)?.unwrap_or(usual.body_bytes),
+            groups: fitting_if("groups", groups)?.unwrap_or(usual.groups),
+        }))
     }
 
     /// How deeply values may be nested.

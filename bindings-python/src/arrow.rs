@@ -27,11 +27,10 @@ pub(crate) fn stream<'py>(py: Python<'py>, table: &CountTable) -> PyResult<Bound
 
 fn batch(table: &CountTable) -> Result<RecordBatch, ArrowError> {
     let mut columns: Vec<(&str, ArrayRef)> = Vec::new();
-    for (position, name) in table.dimensions().names().into_iter().enumerate() {
-        let keys = signed(table.ids(position))?;
-        let values = strings(table.dictionary(position))?;
-        let column = DictionaryArray::<Int32Type>::try_new(Int32Array::new(keys, None), values)?;
-        columns.push((name, Arc::new(column)));
+    for column in table.columns() {
+        let keys = Int32Array::new(signed(column.ids)?, None);
+        let array = DictionaryArray::<Int32Type>::try_new(keys, strings(column.dictionary)?)?;
+        columns.push((column.dimension.as_str(), Arc::new(array)));
     }
     let counts = [
         ("success", table.success()),

@@ -2,13 +2,12 @@
 
 use std::sync::Mutex;
 
-use pyo3::exceptions::PyNotImplementedError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyString};
 use tallyfold::{ClientOptions, HostFailure, Output, Secret, Tolerate};
 
 use crate::aggregator::Limits;
-use crate::convert::{Chunk, Clocks, Instant, locked};
+use crate::convert::{Chunk, Clocks, Instant, Whole, fitting_if, locked};
 use crate::error::Result;
 use crate::table::CountTable;
 
@@ -58,7 +57,7 @@ impl Machine {
         in_browser: bool,
         dangerously_allow_browser: bool,
         dangerously_allow_http: bool,
-        default_token_lifetime: Option<u64>,
+        default_token_lifetime: Option<Whole<u64>>,
         limits: Option<&Bound<'_, Limits>>,
         tolerate: Vec<String>,
     ) -> Result<Self> {
@@ -74,7 +73,7 @@ impl Machine {
             in_browser,
             dangerously_allow_browser,
             dangerously_allow_http,
-            default_token_lifetime_s: default_token_lifetime,
+            default_token_lifetime_s: fitting_if("default_token_lifetime", default_token_lifetime)?,
             limits: limits.map(|limits| limits.get().0).unwrap_or_default(),
             tolerate: Tolerate::parse(&tolerate)?,
         };
@@ -122,7 +121,9 @@ impl Machine {
     /// Raises:
     ///     ConfigError: for arguments that can't be used.
     #[pyo3(signature = (page = None, per_page = None))]
-    fn audit_logs(&self, page: Option<i64>, per_page: Option<i64>) -> Result<Call> {
+    fn audit_logs(&self, page: Option<Whole<i64>>, per_page: Option<Whole<i64>>) -> Result<Call> {
+        let page = fitting_if("page", page)?;
+        let per_page = fitting_if("per_page", per_page)?;
         Call::new(self.0.audit_logs(page, per_page))
     }
 
@@ -159,7 +160,7 @@ impl Call {
 impl Call {
     /// What to do next: `Send`, `ProvideToken`, wait while `Blocked`, or take the output: `Done`.
     fn step(&self, py: Python<'_>, now: Clocks) -> Result<Step> {
-        Step::new(locked(py, &self.0, |call| call.step(now.0))?)
+        Ok(Step::new(locked(py, &self.0, |call| call.step(now.0))?))
     }
 
     /// Tells the response's status and headers. True: feed the body to `chunk`, then call `end`.
@@ -250,16 +251,15 @@ pub(crate) enum Step {
 }
 
 impl Step {
-    fn new(step: tallyfold::Step) -> Result<Self> {
-        Ok(match step {
+    fn new(step: tallyfold::Step) -> Self {
+        match step {
             tallyfold::Step::Send(request) => Self::Send(Send(request)),
             tallyfold::Step::ProvideToken { api } => {
                 Self::ProvideToken(ProvideToken { api: api.as_str() })
             }
             tallyfold::Step::Blocked { epoch } => Self::Blocked(Blocked { epoch }),
             tallyfold::Step::Done => Self::Done(Done),
-            other => return Err(PyNotImplementedError::new_err(format!("{other:?}")).into()),
-        })
+        }
     }
 }
 

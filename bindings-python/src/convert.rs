@@ -4,11 +4,14 @@ use std::ops::Deref;
 use std::sync::{Mutex, PoisonError};
 
 use pyo3::buffer::PyBuffer;
+use pyo3::exceptions::PyOverflowError;
 use pyo3::prelude::*;
 use pyo3::pybacked::{PyBackedBytes, PyBackedStr};
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyDateTime, PyString, PyTuple, PyType, PyTzInfo};
 use tallyfold::{CountTable, Counts, Dimensions, Notes, Now, Reconciliation, Timestamp, Window};
+
+use crate::error::{Failure, Result};
 
 /// Runs `action` on what the mutex guards, with the interpreter free for other threads.
 ///
@@ -66,6 +69,40 @@ impl Deref for Instant {
     fn deref(&self) -> &str {
         &self.0
     }
+}
+
+/// An `int` that has to fit into a number of the core.
+pub(crate) enum Whole<T> {
+    Fits(T),
+    Outside,
+}
+
+impl<'py, T> FromPyObject<'_, 'py> for Whole<T>
+where
+    T: for<'a> FromPyObject<'a, 'py, Error = PyErr>,
+{
+    type Error = PyErr;
+
+    fn extract(value: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
+        match value.extract() {
+            Ok(number) => Ok(Self::Fits(number)),
+            Err(error) if error.is_instance_of::<PyOverflowError>(value.py()) => Ok(Self::Outside),
+            Err(error) => Err(error),
+        }
+    }
+}
+
+/// The number of an argument.
+pub(crate) fn fitting<T>(argument: &'static str, number: Whole<T>) -> Result<T> {
+    match number {
+        Whole::Fits(number) => Ok(number),
+        Whole::Outside => Err(Failure::OutOfRange(argument)),
+    }
+}
+
+/// The number of an argument, if it was given.
+pub(crate) fn fitting_if<T>(argument: &'static str, number: Option<Whole<T>>) -> Result<Option<T>> {
+    number.map(|number| fitting(argument, number)).transpose()
 }
 
 /// One `str`, or any iterable of them.
@@ -163,10 +200,7 @@ pub(crate) fn row<'py>(
         return Ok(None);
     };
     let dimensions = table.dimensions();
-    let values = PyTuple::new(
-        py,
-        (0..dimensions.len()).map(|dimension| row.value(dimension)),
-    )?;
+    let values = PyTuple::new(py, row.values())?;
     let Counts {
         success,
         errors,

@@ -11,6 +11,8 @@ pub(crate) type Result<T> = std::result::Result<T, Failure>;
 pub(crate) enum Failure {
     Core(Error),
     Python(PyErr),
+    /// An `int` that can't be handed to the core, by the name of its argument.
+    OutOfRange(&'static str),
 }
 
 impl From<Error> for Failure {
@@ -30,6 +32,7 @@ impl From<Failure> for PyErr {
         match failure {
             Failure::Python(error) => error,
             Failure::Core(error) => Python::attach(|py| exception(py, &error)),
+            Failure::OutOfRange(argument) => Python::attach(|py| out_of_range(py, argument)),
         }
     }
 }
@@ -45,21 +48,41 @@ pub(crate) fn error_codes(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
 
 /// The exception of the error's kind, whose class is written in Python.
 fn exception(py: Python<'_>, error: &Error) -> PyErr {
-    let class = match error.kind() {
+    let build = || {
+        let context = PyDict::new(py);
+        context.set_item("status", error.status())?;
+        context.set_item("path", error.path())?;
+        context.set_item("offset", error.offset())?;
+        context.set_item("argument", error.argument_name())?;
+        raised(py, error.code(), &error.to_string(), &context)
+    };
+    build().unwrap_or_else(|failure| failure)
+}
+
+fn out_of_range(py: Python<'_>, argument: &str) -> PyErr {
+    let code = Code::InvalidArgument;
+    let message = format!("{code}: {argument}: the number is negative or too large");
+    let build = || {
+        let context = PyDict::new(py);
+        context.set_item("argument", argument)?;
+        raised(py, code, &message, &context)
+    };
+    build().unwrap_or_else(|failure| failure)
+}
+
+fn raised(
+    py: Python<'_>,
+    code: Code,
+    message: &str,
+    context: &Bound<'_, PyDict>,
+) -> PyResult<PyErr> {
+    let class = match code.kind() {
         Kind::Config => "ConfigError",
         Kind::Auth => "AuthError",
         Kind::Service => "ServiceError",
         Kind::Response => "ResponseError",
     };
-    let build = || {
-        let context = PyDict::new(py);
-        context.set_item("code", error.code().as_str())?;
-        context.set_item("status", error.status())?;
-        context.set_item("path", error.path())?;
-        context.set_item("offset", error.offset())?;
-        context.set_item("argument", error.argument_name())?;
-        let class = py.import("tallyfold._errors")?.getattr(class)?;
-        class.call((error.to_string(),), Some(&context))
-    };
-    build().map_or_else(|failure| failure, PyErr::from_value)
+    context.set_item("code", code.as_str())?;
+    let class = py.import("tallyfold._errors")?.getattr(class)?;
+    class.call((message,), Some(context)).map(PyErr::from_value)
 }

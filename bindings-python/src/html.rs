@@ -19,7 +19,9 @@ pub(crate) fn table(table: &CountTable) -> String {
         .rows()
         .take(SHOWN)
         .map(|row| {
-            let values = (0..names.len()).map(|at| format!("<td>{}</td>", escape(row.value(at))));
+            let values = row
+                .values()
+                .map(|value| format!("<td>{}</td>", escape(value)));
             format!(
                 "<tr>{}{}</tr>",
                 values.collect::<String>(),

@@ -6,7 +6,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 use tallyfold::{SandboxOptions, Secret};
 
-use crate::convert::{Chunk, Clocks, Instant, locked};
+use crate::convert::{Chunk, Clocks, Instant, Whole, fitting, fitting_if, locked};
 use crate::error::Result;
 
 /// The part of `tallyfold.Sandbox` that is written in Rust.
@@ -24,21 +24,22 @@ impl Sandbox {
         orchestration_audience = None, token_lifetime = None,
     ))]
     fn new(
-        seed: Option<u64>,
+        seed: Option<Whole<u64>>,
         client_id: Option<String>,
         client_secret: Option<String>,
         control_audience: Option<String>,
         orchestration_audience: Option<String>,
-        token_lifetime: Option<u64>,
+        token_lifetime: Option<Whole<u64>>,
     ) -> Result<Self> {
         let usual = SandboxOptions::default();
         let options = SandboxOptions {
-            seed,
+            seed: fitting_if("seed", seed)?,
             client_id: client_id.unwrap_or(usual.client_id),
             client_secret: client_secret.map_or(usual.client_secret, Secret::from),
             control_audience: control_audience.unwrap_or(usual.control_audience),
             orchestration_audience: orchestration_audience.unwrap_or(usual.orchestration_audience),
-            token_lifetime_s: token_lifetime.unwrap_or(usual.token_lifetime_s),
+            token_lifetime_s: fitting_if("token_lifetime", token_lifetime)?
+                .unwrap_or(usual.token_lifetime_s),
         };
         let core = Mutex::new(tallyfold::Sandbox::new(options.clone())?);
         Ok(Self { core, options })
@@ -87,9 +88,14 @@ impl Sandbox {
     /// ...     "2026-02-01T00:00:00Z", "success",
     /// ...     event_name="Page Viewed", write_key="web", integration="warehouse",
     /// ... )
-    #[pyo3(signature = (
-        timestamp, outcome, *, event_name, write_key, integration, reason = "", count = 1
-    ))]
+    #[pyo3(
+        signature = (
+            timestamp, outcome, *, event_name, write_key, integration, reason = "",
+            count = Whole::Fits(1)
+        ),
+        text_signature = "($self, timestamp, outcome, *, event_name, write_key, integration, \
+                          reason='', count=1)"
+    )]
     #[allow(clippy::too_many_arguments, reason = "Python names each of them")]
     fn record(
         &self,
@@ -100,8 +106,9 @@ impl Sandbox {
         write_key: &str,
         integration: &str,
         reason: &str,
-        count: u64,
+        count: Whole<u64>,
     ) -> Result<()> {
+        let count = fitting("count", count)?;
         Ok(locked(py, &self.core, |sandbox| {
             sandbox.record(
                 &timestamp,

@@ -6,7 +6,7 @@ use pyo3::exceptions::PyIndexError;
 use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyDict, PyTuple, PyType};
 
-use crate::convert::{self, Document, Texts};
+use crate::convert::{self, Document, Texts, Whole, fitting};
 use crate::error::Result;
 use crate::{arrow, html};
 
@@ -122,7 +122,13 @@ impl CountTable {
     /// >>> table.top(1, by="errors")[0].dimensions["integration"]
     /// 'warehouse'
     #[pyo3(signature = (n, by = "errors"))]
-    fn top<'py>(&self, py: Python<'py>, n: usize, by: &str) -> Result<Vec<Bound<'py, PyAny>>> {
+    fn top<'py>(
+        &self,
+        py: Python<'py>,
+        n: Whole<usize>,
+        by: &str,
+    ) -> Result<Vec<Bound<'py, PyAny>>> {
+        let n = fitting("n", n)?;
         let rows = py.detach(|| self.0.top(n, by))?;
         let rows = rows
             .into_iter()

@@ -4,6 +4,7 @@ import copy
 import pickle
 import traceback
 import typing
+from collections.abc import Callable
 
 import pytest
 from support import END, START
@@ -99,3 +100,20 @@ def test_faults_of_the_service(
     assert type(caught.value) is error_class
     # One failure leaves nothing behind.
     assert client.event_delivery(START, END, ["integration"]).totals.success == 12
+
+
+@pytest.mark.parametrize(
+    ("argument", "call"),
+    [
+        ("depth", lambda: tallyfold.Limits(depth=-1)),
+        ("body_bytes", lambda: tallyfold.Limits(body_bytes=2**64)),
+        ("seed", lambda: tallyfold.Sandbox(seed=-1)),
+        ("token_lifetime", lambda: tallyfold.Sandbox(token_lifetime=2**70)),
+    ],
+)
+def test_an_int_that_does_not_fit_names_its_argument(
+    argument: str, call: Callable[[], object]
+) -> None:
+    with pytest.raises(tallyfold.ConfigError) as caught:
+        call()
+    assert (caught.value.code, caught.value.argument) == ("invalid_argument", argument)

@@ -1,7 +1,7 @@
 // Builds dist/: the library as ESM and CommonJS, each with the wasm inside, its types, the CLI.
 
 import { execFileSync } from "node:child_process";
-import { mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { copyFile, mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { build } from "esbuild";
@@ -25,6 +25,10 @@ const cli = { ...common, platform: "node", entryPoints: ["src/cli.ts"] };
 
 await rm("dist", { recursive: true, force: true });
 await mkdir("dist");
+// npm packs what lies in this folder, and the licences lie at the root.
+await Promise.all(
+  ["LICENSE", "LICENSE-MIT", "LICENSE-APACHE"].map((name) => copyFile(`../../${name}`, name)),
+);
 await Promise.all([
   build({ ...library, format: "esm", outfile: "dist/index.js" }),
   build({ ...library, format: "cjs", outfile: "dist/index.cjs" }),

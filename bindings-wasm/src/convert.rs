@@ -10,6 +10,6 @@ pub(crate) use options::{
     sandbox_options, token,
 };
 pub(crate) use values::{
-    array, column, counts, credentials, dictionary, ids, indexes, notes, object, output,
+    array, column, counts, credentials, dimension_column, indexes, notes, object, output,
     reconciliation, response, row, stats, step, windows,
 };

@@ -1,6 +1,6 @@
 //! [`tallyfold::CountTable`].
 
-use js_sys::{Array, BigUint64Array, Uint32Array};
+use js_sys::{Array, BigUint64Array};
 use wasm_bindgen::JsValue;
 use wasm_bindgen::prelude::wasm_bindgen;
 
@@ -111,14 +111,10 @@ impl CountTable {
         Ok(Self(tallyfold::CountTable::from_json(text.as_bytes())?))
     }
 
-    /// Distinct values of a dimension.
-    pub fn dictionary(&self, dimension: usize) -> Array {
-        convert::dictionary(self.0.dictionary(dimension))
-    }
-
-    /// Per row, the place of its value in the dictionary.
-    pub fn ids(&self, dimension: usize) -> Uint32Array {
-        convert::ids(self.0.ids(dimension))
+    /// Per dimension, its distinct values and, per row, which one it is.
+    #[wasm_bindgen(js_name = dimensionColumns)]
+    pub fn dimension_columns(&self) -> Array {
+        convert::array(self.0.columns().map(convert::dimension_column))
     }
 
     /// Events delivered, per row.

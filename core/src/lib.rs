@@ -34,7 +34,7 @@ pub use sandbox::{
     Fault, FaultEffect, Sandbox, SandboxEndpoint, SandboxOptions, SandboxResponse, SandboxStats,
 };
 pub use secret::Secret;
-pub use table::{CountTable, Counts, Dictionary, Notes, Reconciliation, Row};
+pub use table::{Column, CountTable, Counts, Dictionary, Notes, Reconciliation, Row};
 pub use time::{Now, Timestamp};
 pub use token::Api;
 pub use window::Window;

@@ -111,9 +111,7 @@ fn rows(table: &CountTable) -> Vec<(Vec<String>, [u64; 3])> {
         .rows()
         .map(|row| {
             let counts = row.counts();
-            let key = (0..2)
-                .map(|dimension| row.value(dimension).to_owned())
-                .collect();
+            let key = row.values().map(str::to_owned).collect();
             (key, [counts.success, counts.errors, counts.filtered])
         })
         .collect()

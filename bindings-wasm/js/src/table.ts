@@ -228,12 +228,9 @@ export class CountTable<D extends Dimension = Dimension> implements Iterable<Row
    */
   columns(): Columns<D> {
     const table = this.#core.object;
-    const column = (_: D, index: number): DictionaryColumn => ({
-      dictionary: table.dictionary(index),
-      ids: table.ids(index) as Uint32Array<ArrayBuffer>,
-    });
+    const columns: DictionaryColumn[] = table.dimensionColumns();
     return {
-      ...Object.fromEntries(this.dimensions.map((name, index) => [name, column(name, index)])),
+      ...Object.fromEntries(this.dimensions.map((name, index) => [name, columns[index]])),
       success: table.success(),
       errors: table.errors(),
       filtered: table.filtered(),

@@ -2,8 +2,8 @@
 
 use js_sys::{Array, BigUint64Array, Object, Reflect, Uint8Array, Uint32Array};
 use tallyfold::{
-    Counts, Dictionary, Notes, Output, Reconciliation, Request, Row, SandboxOptions,
-    SandboxResponse, SandboxStats, Step, Window,
+    Column, Counts, Notes, Output, Reconciliation, Request, Row, SandboxOptions, SandboxResponse,
+    SandboxStats, Step, Window,
 };
 use wasm_bindgen::JsValue;
 
@@ -66,8 +66,8 @@ pub(crate) fn notes(notes: Notes) -> JsValue {
 
 pub(crate) fn row(names: &[&str], row: Row<'_>) -> JsValue {
     let dimensions = Object::new();
-    for (index, name) in names.iter().enumerate() {
-        _ = Reflect::set(&dimensions, &(*name).into(), &row.value(index).into());
+    for (name, value) in names.iter().zip(row.values()) {
+        _ = Reflect::set(&dimensions, &(*name).into(), &value.into());
     }
     let Counts {
         success,
@@ -82,17 +82,17 @@ pub(crate) fn row(names: &[&str], row: Row<'_>) -> JsValue {
     ])
 }
 
-pub(crate) fn dictionary(dictionary: &Dictionary) -> Array {
-    dictionary.values().map(JsValue::from_str).collect()
+/// Copies, so that no growth of the wasm memory detaches them.
+pub(crate) fn dimension_column(column: Column<'_>) -> JsValue {
+    let dictionary: Array = column.dictionary.values().map(JsValue::from_str).collect();
+    object([
+        ("dictionary", dictionary.into()),
+        ("ids", Uint32Array::from(column.ids).into()),
+    ])
 }
 
 pub(crate) fn indexes(indexes: &[usize]) -> Array {
     array(indexes.iter().map(|index| JsValue::from(*index)))
-}
-
-/// A copy, so that no growth of the wasm memory detaches it.
-pub(crate) fn ids(column: &[u32]) -> Uint32Array {
-    Uint32Array::from(column)
 }
 
 /// A copy, so that no growth of the wasm memory detaches it.
@@ -110,12 +110,12 @@ pub(crate) fn step(step: Step) -> JsValue {
             ("type", "send".into()),
             ("request", request_fields(&request)),
         ]),
-        Step::ProvideToken { api, .. } => object([
+        Step::ProvideToken { api } => object([
             ("type", "provideToken".into()),
             ("api", api.as_str().into()),
         ]),
         Step::Blocked { epoch } => object([("type", "blocked".into()), ("epoch", epoch.into())]),
-        Step::Done | _ => object([("type", "done".into())]),
+        Step::Done => object([("type", "done".into())]),
     }
 }
 

@@ -12,7 +12,6 @@ use crate::token::Api;
 
 /// What the host is to do next.
 #[derive(Clone, Debug)]
-#[non_exhaustive]
 #[must_use = "a step is for the host to take"]
 pub enum Step {
     /// Send this request, following no redirect. Hand the response in with [`Call::head`],
@@ -68,7 +67,7 @@ pub enum HostFailure {
 ///                 }
 ///             }
 ///             Step::Done => return call.output(),
-///             other => unreachable!("one call alone, without tokens of its own: {other:?}"),
+///             Step::ProvideToken { .. } | Step::Blocked { .. } => unreachable!("one call alone, with a secret"),
 ///         }
 ///     }
 /// }

@@ -39,12 +39,8 @@ impl Dictionary {
         self.len() == 0
     }
 
-    /// The value with that id.
-    ///
-    /// # Panics
-    /// If there is no such id.
-    #[must_use]
-    pub fn value(&self, id: u32) -> &str {
+    /// The value with that id, which must be one of this dictionary.
+    pub(super) fn value(&self, id: u32) -> &str {
         let id = id as usize;
         &self.bytes[self.offsets[id] as usize..self.offsets[id + 1] as usize]
     }

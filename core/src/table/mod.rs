@@ -84,6 +84,17 @@ pub enum Reconciliation {
     Unavailable,
 }
 
+/// The values of one dimension, row by row.
+#[derive(Clone, Copy, Debug)]
+pub struct Column<'a> {
+    /// The dimension.
+    pub dimension: Dimension,
+    /// Its distinct values.
+    pub dictionary: &'a Dictionary,
+    /// Per row, the id of its value: its position in the dictionary.
+    pub ids: &'a [u32],
+}
+
 /// One combination of dimension values and its counts.
 #[derive(Clone, Copy, Debug)]
 pub struct Row<'a> {
@@ -92,13 +103,10 @@ pub struct Row<'a> {
 }
 
 impl<'a> Row<'a> {
-    /// The value of the dimension at that position in [`CountTable::dimensions`].
-    ///
-    /// # Panics
-    /// If the table has no such dimension.
-    #[must_use]
-    pub fn value(&self, dimension: usize) -> &'a str {
-        self.rows.value(self.index, dimension)
+    /// The values of the dimensions, in the order of [`CountTable::dimensions`].
+    pub fn values(&self) -> impl ExactSizeIterator<Item = &'a str> + use<'a> {
+        let Self { rows, index } = *self;
+        (0..rows.ids.len()).map(move |column| rows.value(index, column))
     }
 
     /// The counts of the combination.
@@ -268,22 +276,20 @@ impl CountTable {
         })
     }
 
-    /// The distinct values of the dimension at that position.
-    ///
-    /// # Panics
-    /// If the table has no such dimension.
-    #[must_use]
-    pub fn dictionary(&self, dimension: usize) -> &Dictionary {
-        &self.rows.dictionaries[dimension]
-    }
-
-    /// Per row, the id of its value in [`CountTable::dictionary`].
-    ///
-    /// # Panics
-    /// If the table has no such dimension.
-    #[must_use]
-    pub fn ids(&self, dimension: usize) -> &[u32] {
-        &self.rows.ids[dimension]
+    /// The columns of the dimensions, in the order of [`CountTable::dimensions`].
+    pub fn columns(&self) -> impl ExactSizeIterator<Item = Column<'_>> {
+        let columns = self
+            .dimensions
+            .as_slice()
+            .iter()
+            .zip(&self.rows.dictionaries);
+        columns
+            .zip(&self.rows.ids)
+            .map(|((dimension, dictionary), ids)| Column {
+                dimension: *dimension,
+                dictionary,
+                ids,
+            })
     }
 
     /// Per row, the events delivered.
