@@ -398,6 +398,37 @@ fn every_way_of_breaking_off_leaves_no_table() {
 }
 
 #[test]
+fn the_name_of_a_hosts_error_is_kept_and_no_other_word() {
+    let kept = |detail: &str| {
+        let client = client();
+        let mut call = delivery(&client);
+        assert!(call.step(at(0)).is_ok());
+        let error = call
+            .failed(HostFailure::Network, detail)
+            .expect_err("an end");
+        error.message().contains(detail)
+    };
+    for name in [
+        "ECONNREFUSED",
+        "UND_ERR_SOCKET",
+        "CERT_HAS_EXPIRED",
+        "ConnectError",
+    ] {
+        assert!(kept(name), "{name}");
+    }
+    for name in [
+        "canary-secret",
+        "s3cr3t",
+        "Secret",
+        "CANARY",
+        "Bearer xError",
+        "abc.defError",
+    ] {
+        assert!(!kept(name), "{name}");
+    }
+}
+
+#[test]
 fn a_machine_driven_out_of_order_says_so_and_goes_on() {
     let (client, mut sandbox) = (client(), sandbox());
     let mut call = delivery(&client);

@@ -770,6 +770,8 @@ fn faults_that_cannot_happen_are_config_errors() {
         r#"{"kind": "status", "status": 500, "endpoint": "metrics"}"#,
         r#"{"kind": "status", "status": 500, "speed": 1}"#,
         r#"{"kind": "delay", "milliseconds": -1}"#,
+        r#"{"kind": "delay", "milliseconds": 3000000000}"#,
+        r#"{"kind": "content_type", "content_type": "a\nb"}"#,
         r#"{"kind": "wrong_total", "amount": 0}"#,
         r#"{"kind": "wrong_total", "amount": 1, "endpoint": "audit_logs"}"#,
         r#"{"kind": "revoke_token", "endpoint": "control_token"}"#,

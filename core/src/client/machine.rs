@@ -418,16 +418,19 @@ fn broken(failure: HostFailure, detail: &str) -> Error {
 }
 
 /// Whether a host's word for a failure is the name of an error, as hosts name them (`ECONNRESET`,
-/// `UND_ERR_SOCKET`, `ConnectError`), and so nothing that it was told in confidence.
+/// `UND_ERR_SOCKET`, `CERT_HAS_EXPIRED`, `ConnectError`), and so nothing that it was told in
+/// confidence.
 fn is_error_name(detail: &str) -> bool {
-    let errno = |name: &str| name.bytes().all(|byte| matches!(byte, b'A'..=b'Z' | b'_'));
-    let class = |name: &str| name.bytes().all(|byte| byte.is_ascii_alphabetic());
-    let ends = ["Error", "Timeout", "Exception", "Closed"];
-    detail.len() <= 32
-        && match detail.strip_prefix("UND_ERR_").or(detail.strip_prefix('E')) {
-            Some(name) if errno(name) => true,
-            _ => ends
+    let is_code = detail
+        .bytes()
+        .all(|byte| matches!(byte, b'A'..=b'Z' | b'_'))
+        && (detail.starts_with('E')
+            || ["_ERR_", "CERT", "SIGNATURE"]
                 .iter()
-                .any(|end| detail.strip_suffix(end).is_some_and(class)),
-        }
+                .any(|part| detail.contains(part)));
+    let is_class = detail.bytes().all(|byte| byte.is_ascii_alphabetic())
+        && ["Error", "Timeout", "Exception", "Closed"]
+            .iter()
+            .any(|end| detail.ends_with(end));
+    detail.len() <= 40 && (is_code || is_class)
 }

@@ -91,6 +91,12 @@ impl Fault {
             (FaultEffect::Status { status }, _) if !(200..600).contains(status) => {
                 "want a status from 200 to 599"
             }
+            (FaultEffect::Delay { milliseconds }, _) if *milliseconds > LONGEST_DELAY_MS => {
+                "want a delay of at most an hour"
+            }
+            (FaultEffect::ContentType { content_type }, _) if !fits_header(content_type) => {
+                "want a content type of printable ASCII characters"
+            }
             (FaultEffect::WrongTotal { amount: 0 }, _) => "want an amount from 1: 0 off is right",
             (effect, Some(endpoint)) if !effect.fits(endpoint) => {
                 "this fault never happens at that endpoint"
@@ -170,6 +176,13 @@ impl FaultFields {
             ))),
         }
     }
+}
+
+/// Longer waits are not what a test of patience needs, and not every host's timer holds them.
+const LONGEST_DELAY_MS: u64 = 3_600_000;
+
+fn fits_header(text: &str) -> bool {
+    text.bytes().all(|byte| matches!(byte, b' '..=b'~'))
 }
 
 fn refusal(message: String) -> Error {

@@ -437,8 +437,18 @@ impl CountTable {
                 (true, false) => return Err(overlapping(part.window, replace)),
             }
         }
+        let all_stay = parts.len() == self.parts.len() + other.parts.len();
         parts.sort_unstable_by_key(|part| part.window);
-        Self::of_parts(self.dimensions, self.metric, parts, self.selection.clone())
+        if !all_stay {
+            return Self::of_parts(self.dimensions, self.metric, parts, self.selection.clone());
+        }
+        // The sums of both are known: a merge costs what it adds, not what was there before.
+        let both = [&*self.rows, &*other.rows];
+        Ok(Self {
+            rows: Arc::new(Rows::combine(both, self.dimensions.len())?),
+            parts,
+            ..self.clone()
+        })
     }
 
     /// The names of the dimensions, in order.
