@@ -849,6 +849,7 @@ def exchange_vectors():
     answer("HTML without a type", ok("<html>", []), error("html_response", path="$", offset=0))
     answer("another type", ok(result(A), [["content-type", "text/plain"]]), error("wrong_content_type", status=200))
     answer("an empty type", ok(result(A), [["content-type", ""]]), error("wrong_content_type", status=200))
+    answer("two types", ok(result(A), [*JSON_HEAD, ["content-type", "text/html"]]), error("html_response", status=200))
     answer("no type", ok(result(A), []), table_one)
     answer("a type with a charset", ok(result(A), [["CONTENT-TYPE", "Application/JSON; charset=utf-8"]]), table_one)
     answer("a type of the JSON family", ok(result(A), [["content-type", "application/problem+json"]]), table_one)

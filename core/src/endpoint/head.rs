@@ -35,19 +35,15 @@ pub(crate) fn check_head(answerer: Answerer, status: u16, headers: &[(&str, &str
 }
 
 fn check_content_type(headers: &[(&str, &str)]) -> Result<()> {
-    let Some((_, value)) = headers
+    headers
         .iter()
-        .find(|(name, _)| name.eq_ignore_ascii_case("content-type"))
-    else {
-        return Ok(());
-    };
-    let essence = value
-        .split(';')
-        .next()
-        .unwrap_or_default()
-        .trim()
-        .to_ascii_lowercase();
-    match essence.as_str() {
+        .filter(|(name, _)| name.eq_ignore_ascii_case("content-type"))
+        .try_for_each(|(_, value)| check_media_type(value))
+}
+
+fn check_media_type(value: &str) -> Result<()> {
+    let essence = value.split(';').next().unwrap_or_default();
+    match essence.trim().to_ascii_lowercase().as_str() {
         "application/json" => Ok(()),
         json if json.starts_with("application/") && json.ends_with("+json") => Ok(()),
         "text/html" | "application/xhtml+xml" => {
