@@ -142,6 +142,32 @@ fn any_document() -> impl Strategy<Value = Value> {
     })
 }
 
+/// One entry in one of the ways in which a service may write it.
+fn written(style: usize, number: usize, key: &str, count: u64) -> String {
+    let integration = format!("Integration {number}");
+    let (key, integration) = (json!(key), json!(integration));
+    match style {
+        0 => format!(
+            r#"{{"success":"{count}","errors":"0","filtered":"{number}","dimensions":{{"write_key":{key},"integration":{integration}}}}}"#
+        ),
+        1 => format!(
+            r#"{{ "dimensions" : {{ "integration" : {integration}, "write_key" : {key} }} , "filtered":"{number}", "errors":"0", "success":"{count}" }}"#
+        ),
+        2 => format!(
+            "{{\n  \"errors\": \"0\",\n  \"success\": \"00{count}\",\n  \"filtered\": \"{number}\",\n  \"dimensions\": {{\n    \"write_key\": {key},\n    \"integration\": {integration}\n  }}\n}}"
+        ),
+        3 => format!(
+            r#"{{"success":"{count}","errors":"0","filtered":"{number}","dimensions":{{"write_key":{key},"integration":"\u0049ntegration {number}"}}}}"#
+        ),
+        4 => format!(
+            r#"{{"success":"{count}","latency":1.5,"errors":"0","filtered":"{number}","dimensions":{{"write_key":{key},"integration":{integration}}}}}"#
+        ),
+        _ => format!(
+            r#"{{"success":"{count}","errors":"0","filtered":"{number}","dimensions":{{"integration":{integration},"write_key":{key}}},"x":[{{"success":"1"}}]}}"#
+        ),
+    }
+}
+
 /// Cuts a body at the given places.
 fn split<'a>(body: &'a [u8], places: &[prop::sample::Index]) -> Vec<&'a [u8]> {
     let mut cuts: Vec<usize> = places
@@ -169,6 +195,40 @@ proptest! {
         prop_assert_eq!(rows(&table), sums(&entries_by_serde(&body).expect("JSON")));
         let saved = table.to_json();
         prop_assert_eq!(CountTable::from_json(saved.as_bytes()), Ok(table));
+    }
+
+    /// Runs of entries that are written alike, and then in another way: what is predicted of them
+    /// is what is read of them.
+    #[test]
+    fn however_entries_are_written_they_are_read_alike(
+        runs in prop::collection::vec((0..6_usize, 1..9_usize, "[a-z]{0,12}|.{0,4}", 0..u64::MAX / 64), 1..8),
+        damage in prop::option::of((any::<prop::sample::Index>(), any::<u8>())),
+        places: Vec<prop::sample::Index>,
+    ) {
+        let mut entries = Vec::new();
+        for (style, length, key, count) in runs {
+            for _ in 0..length {
+                entries.push(written(style, entries.len(), &key, count >> (entries.len() % 64)));
+            }
+        }
+        let mut body = format!(
+            r#"{{"start":"2026-01-01T00:00:00Z","end":"2026-01-01T00:15:00Z","totalDelivered":"0","totalErrors":"0","totalFiltered":"0","counts":[{}]}}"#,
+            entries.join(",")
+        ).into_bytes();
+        if let Some((place, byte)) = damage {
+            let at = place.index(body.len());
+            body[at] = byte;
+        }
+        let whole = read([body.as_slice()]);
+        prop_assert_eq!(&read(body.chunks(1)), &whole, "byte by byte, nothing can be predicted");
+        prop_assert_eq!(&read(split(&body, &places)), &whole);
+        match whole {
+            Ok(table) => {
+                let entries = entries_by_serde(&body).expect("what was accepted is JSON");
+                prop_assert_eq!(rows(&table), sums(&entries));
+            }
+            Err(error) => prop_assert!(damage.is_some(), "{error}"),
+        }
     }
 
     /// A changed byte or two: whatever is accepted, serde_json accepts with the same counts.

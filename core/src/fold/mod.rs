@@ -1,5 +1,6 @@
 //! Response bytes to a [`CountTable`]: each response counts whole or not at all.
 
+mod predict;
 mod shape;
 
 use std::sync::Arc;
@@ -137,7 +138,7 @@ impl Aggregator {
         tolerate: Tolerate,
     ) -> Self {
         let lexer = Lexer::new(limits);
-        let shape = ResultShape::new(requested, kept, window, limits.groups, tolerate);
+        let shape = ResultShape::new(requested, kept, window, &limits, tolerate);
         Self(State::Reading(Box::new(Reading {
             lexer,
             shape,

@@ -1,9 +1,10 @@
 //! The shape of a metrics result (service reference 2.2 and 2.3), checked while it is folded.
 
 use super::Tolerate;
+use super::predict::Predictor;
 use crate::dimension::{Dimension, Dimensions};
 use crate::error::{Code, Error, Result};
-use crate::json::{Event, Place, Skip, Visitor};
+use crate::json::{Event, Limits, Place, Skip, Taken, Visitor};
 use crate::table::{Added, Counts, Key, Notes, Rows, RowsBuilder, parse_count};
 use crate::time::Timestamp;
 use crate::window::Window;
@@ -25,6 +26,7 @@ pub(super) struct ResultShape {
     entry: Entry,
     notes: Notes,
     rows: RowsBuilder,
+    predictor: Predictor,
 }
 
 /// Which value comes next.
@@ -126,7 +128,7 @@ impl ResultShape {
         requested: Dimensions,
         kept: Dimensions,
         expected: Option<Window>,
-        group_limit: usize,
+        limits: &Limits,
         tolerate: Tolerate,
     ) -> Self {
         let mut columns = [None; Dimensions::MOST];
@@ -146,7 +148,8 @@ impl ResultShape {
             reported: Counts::default(),
             entry: Entry::default(),
             notes: Notes::default(),
-            rows: RowsBuilder::new(kept.len(), group_limit),
+            rows: RowsBuilder::new(kept.len(), limits.groups),
+            predictor: Predictor::new(requested, limits.string_bytes),
         }
     }
 
@@ -266,8 +269,7 @@ impl ResultShape {
             .rows
             .add(key, counts)
             .map_err(|error| place.locate(error))?;
-        let keeps_all = self.columns.iter().flatten().count() == self.requested.len();
-        if added == Added::Again && keeps_all {
+        if added == Added::Again && self.keeps_all() {
             // A `null` that was read as "" may meet a "" that was one: that is our doing.
             let by_null = self.entry.has_empty && self.notes.null_dimensions > 0;
             if !self.tolerate.repeated_combination && !by_null {
@@ -278,6 +280,11 @@ impl ResultShape {
             self.notes.repeated_combinations += 1;
         }
         Ok(At::Counts)
+    }
+
+    /// Whether a repeated combination would be seen.
+    fn keeps_all(&self) -> bool {
+        self.columns.iter().flatten().count() == self.requested.len()
     }
 
     fn end_result(&mut self, place: &Place<'_>) -> Result<At> {
@@ -342,6 +349,37 @@ impl Visitor for ResultShape {
             (At::End, _) => At::End,
         };
         Ok(())
+    }
+
+    fn take_elements(&mut self, rest: &[u8]) -> Taken {
+        if !matches!(self.at, At::Counts) {
+            return Taken::default();
+        }
+        let keeps_all = self.keeps_all();
+        let may_repeat = self.tolerate.repeated_combination || !keeps_all;
+        let Self {
+            predictor,
+            rows,
+            columns,
+            notes,
+            ..
+        } = self;
+        predictor.take(rest, |values| {
+            let mut key = Key::default();
+            for (column, value) in columns.iter().zip(values.dimensions) {
+                if let Some(column) = column {
+                    match rows.intern_bytes(*column, value) {
+                        Some(id) => key[*column] = id,
+                        None => return false,
+                    }
+                }
+            }
+            let added = rows.try_add(key, values.counts, may_repeat);
+            if keeps_all && added == Some(Added::Again) {
+                notes.repeated_combinations += 1;
+            }
+            added.is_some()
+        })
     }
 }
 

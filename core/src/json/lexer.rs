@@ -177,6 +177,17 @@ impl Lexer {
                     self.read_byte_order_mark(first, rest, chunk[at])?;
                     at + 1
                 }
+                State::Value | State::FirstElement if chunk[at] == b'{' => {
+                    let taken = visitor.take_elements(&chunk[at..]);
+                    if taken.elements == 0 {
+                        self.read_structure(b'{', self.base + at as u64, visitor)?;
+                        at + 1
+                    } else {
+                        self.frames.skip_elements(taken.elements - 1);
+                        self.state = State::After;
+                        at + taken.bytes
+                    }
+                }
                 _ => {
                     if !matches!(chunk[at], b' ' | b'\n' | b'\r' | b'\t') {
                         self.read_structure(chunk[at], self.base + at as u64, visitor)?;

@@ -72,6 +72,20 @@ impl Event<'_> {
 /// Receives the events of one document in order; an error ends the reading.
 pub(crate) trait Visitor {
     fn event(&mut self, event: Event<'_>, place: &Place<'_>) -> Result<()>;
+
+    /// Offers the bytes from the start of an object in an array on. The visitor may take the first
+    /// few elements, whole ones with what separates them, if it knows better than the lexer what
+    /// they are; it must take nothing that the lexer would not have accepted with the same events.
+    fn take_elements(&mut self, _rest: &[u8]) -> Taken {
+        Taken::default()
+    }
+}
+
+/// What a visitor took of an array: so many elements in so many bytes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Taken {
+    pub(crate) bytes: usize,
+    pub(crate) elements: u64,
 }
 
 /// Knows when a value that nobody wants has ended.

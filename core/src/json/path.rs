@@ -79,6 +79,13 @@ impl Frames {
         }
     }
 
+    /// Elements of the innermost array that are over.
+    pub(crate) fn skip_elements(&mut self, count: u64) {
+        if let Some(Frame::Array { index }) = self.open.last_mut() {
+            *index += count;
+        }
+    }
+
     /// Adds a key to the innermost object.
     pub(crate) fn add_key(&mut self, key: &str, limit: usize, offset: u64) -> Result<()> {
         let outer_keys = match self.open.last_mut() {

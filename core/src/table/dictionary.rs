@@ -45,6 +45,13 @@ impl Dictionary {
         &self.bytes[self.offsets[id] as usize..self.offsets[id + 1] as usize]
     }
 
+    /// The bytes of a value: without a look for the edges of characters.
+    #[inline]
+    fn value_bytes(&self, id: u32) -> &[u8] {
+        let id = id as usize;
+        &self.bytes.as_bytes()[self.offsets[id] as usize..self.offsets[id + 1] as usize]
+    }
+
     /// The values in the order of their ids.
     pub fn values(&self) -> impl Iterator<Item = &str> {
         self.offsets
@@ -89,14 +96,22 @@ pub(crate) struct Interner {
 impl Interner {
     /// The id of a value; `None` when the dictionary is full.
     pub(crate) fn intern(&mut self, value: &str) -> Option<u32> {
+        self.intern_bytes(value.as_bytes())
+    }
+
+    /// The id of a value; `None` when the dictionary is full, or the value is not UTF-8. What
+    /// equals a value that is there was found to be UTF-8 when that one came.
+    #[inline]
+    pub(crate) fn intern_bytes(&mut self, value: &[u8]) -> Option<u32> {
         let hash = self.hasher.hash_one(value);
-        if let Some(id) = self.index.find(hash, |id| self.values.value(*id) == value) {
+        let equals = |id: &u32| self.values.value_bytes(*id) == value;
+        if let Some(id) = self.index.find(hash, equals) {
             return Some(*id);
         }
-        let id = self.values.push(value)?;
+        let id = self.values.push(str::from_utf8(value).ok()?)?;
         let (values, hasher) = (&self.values, &self.hasher);
         self.index
-            .insert_unique(hash, id, |id| hasher.hash_one(values.value(*id)));
+            .insert_unique(hash, id, |id| hasher.hash_one(values.value_bytes(*id)));
         Some(id)
     }
 

@@ -72,6 +72,13 @@ impl Rows {
 /// The ids of one combination, as many as there are columns.
 pub(crate) type Key = [u32; 4];
 
+/// A key as one number, which hashes in one go.
+#[inline]
+fn packed(key: Key) -> u128 {
+    key.iter()
+        .fold(0, |packed, id| packed << 32 | u128::from(*id))
+}
+
 /// Whether a combination was there before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Added {
@@ -117,30 +124,54 @@ impl RowsBuilder {
         })
     }
 
+    /// The id of a value in a column; `None` if the dictionary is full, or the value not UTF-8.
+    #[inline]
+    pub(crate) fn intern_bytes(&mut self, column: usize, value: &[u8]) -> Option<u32> {
+        self.interners[column].intern_bytes(value)
+    }
+
     /// Adds counts to a combination. Ids past the last column are to be 0.
     pub(crate) fn add(&mut self, key: Key, counts: Counts) -> Result<Added> {
-        self.totals = self.totals.checked_add(counts).ok_or_else(sum_overflow)?;
-        let hash = self.hasher.hash_one(key);
-        if let Some(row) = self.index.find(hash, |row| self.keys[*row as usize] == key) {
-            // No row can overflow where the total did not.
-            let sum = &mut self.counts[*row as usize];
-            *sum = sum.checked_add(counts).ok_or_else(sum_overflow)?;
-            return Ok(Added::Again);
+        if self.totals.checked_add(counts).is_none() {
+            return Err(sum_overflow());
         }
-        if self.keys.len() >= self.group_limit {
+        self.try_add(key, counts, true).ok_or_else(|| {
             let message = format!(
                 "there are more than {} groups, which is the limit",
                 self.group_limit
             );
-            return Err(Error::new(Code::GroupLimit, message));
-        }
-        let row = self.keys.len() as u32;
-        self.keys.push(key);
-        self.counts.push(counts);
-        let (keys, hasher) = (&self.keys, &self.hasher);
-        self.index
-            .insert_unique(hash, row, |row| hasher.hash_one(keys[*row as usize]));
-        Ok(Added::New)
+            Error::new(Code::GroupLimit, message)
+        })
+    }
+
+    /// Adds counts to a combination, or changes nothing: `None` if a sum would overflow, if there
+    /// would be too many groups, or if the combination is there and may not be repeated.
+    #[inline]
+    pub(crate) fn try_add(&mut self, key: Key, counts: Counts, may_repeat: bool) -> Option<Added> {
+        let totals = self.totals.checked_add(counts)?;
+        let hash = self.hasher.hash_one(packed(key));
+        let added = match self.index.find(hash, |row| self.keys[*row as usize] == key) {
+            Some(_) if !may_repeat => return None,
+            Some(row) => {
+                // No row can overflow where the total did not.
+                let sum = &mut self.counts[*row as usize];
+                *sum = sum.checked_add(counts)?;
+                Added::Again
+            }
+            None if self.keys.len() >= self.group_limit => return None,
+            None => {
+                let row = self.keys.len() as u32;
+                self.keys.push(key);
+                self.counts.push(counts);
+                let (keys, hasher) = (&self.keys, &self.hasher);
+                self.index.insert_unique(hash, row, |row| {
+                    hasher.hash_one(packed(keys[*row as usize]))
+                });
+                Added::New
+            }
+        };
+        self.totals = totals;
+        Some(added)
     }
 
     /// Adds the wanted rows of another table; `columns` says which of its columns become ours.
