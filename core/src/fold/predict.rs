@@ -7,7 +7,7 @@
 //! lexer, entry by entry; so are errors, which it finds again with their place.
 
 use crate::dimension::{Dimension, Dimensions};
-use crate::json::Taken;
+use crate::json::{Taken, plain_text};
 use crate::table::Counts;
 
 /// Reads entries that look like the last one, and learns from those that do not.
@@ -312,6 +312,9 @@ fn read_count(bytes: &[u8]) -> Option<(u64, &[u8])> {
 /// Eight times the digit 0.
 const ZEROS: u64 = LOW_BITS * b'0' as u64;
 
+/// A one in each byte.
+const LOW_BITS: u64 = u64::MAX / 255;
+
 /// How many of the first bytes are ASCII digits.
 #[inline]
 fn leading_digits(word: u64) -> u32 {
@@ -331,41 +334,11 @@ fn parse_eight(word: u64) -> u64 {
 }
 
 /// The bytes before the next quote, if they are valid UTF-8 and none of them is a backslash or a
-/// control character. Near the end of the bytes it gives up: the entry is then cut anyway.
+/// control character.
 #[inline]
 fn read_text(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
-    let mut length = 0;
-    let mut seen = 0;
-    loop {
-        let word = u64::from_le_bytes(*bytes.get(length..)?.first_chunk()?);
-        let ends = ends_plain_text(word);
-        if ends == 0 {
-            seen |= word;
-            length += 8;
-            continue;
-        }
-        let before = ends.trailing_zeros() / 8;
-        length += before as usize;
-        // The bytes before the end alone.
-        seen |= word & !(u64::MAX << (before * 8));
-        break;
-    }
+    let (length, is_ascii) = plain_text(bytes);
     let (text, rest) = bytes.split_at_checked(length)?;
-    let is_ascii = seen & HIGH_BITS == 0;
     let plain = rest.starts_with(b"\"") && (is_ascii || str::from_utf8(text).is_ok());
     plain.then_some((text, rest))
-}
-
-const LOW_BITS: u64 = u64::MAX / 255;
-const HIGH_BITS: u64 = LOW_BITS << 7;
-
-/// The high bit of each byte that is a quote, a backslash or a control character. Bits above the
-/// lowest one may be wrong: a borrow goes upwards.
-#[inline]
-fn ends_plain_text(word: u64) -> u64 {
-    let zero = |word: u64| word.wrapping_sub(LOW_BITS) & !word;
-    let quote = zero(word ^ (LOW_BITS * b'"' as u64));
-    let backslash = zero(word ^ (LOW_BITS * b'\\' as u64));
-    let control = word.wrapping_sub(LOW_BITS * 0x20) & !word;
-    (quote | backslash | control) & HIGH_BITS
 }

@@ -9,6 +9,7 @@ mod text;
 
 pub(crate) use lexer::Lexer;
 pub(crate) use path::Place;
+pub(crate) use text::plain_text;
 
 use crate::error::Result;
 

@@ -10,7 +10,7 @@ const SHOWN_KEY_CHARS: usize = 64;
 pub(crate) struct Frames {
     open: Vec<Frame>,
     /// The keys of all open objects, end to end.
-    text: String,
+    text: Vec<u8>,
     /// Where each key ends in `text`.
     ends: Vec<usize>,
     /// The only keys that paths may show; `None` for all. A token endpoint's body is not to be
@@ -98,9 +98,9 @@ impl Frames {
             }
             _ => self.ends.len(),
         };
-        let repeated = (outer_keys..self.ends.len()).any(|index| self.key(index) == key);
+        let repeated = (outer_keys..self.ends.len()).any(|index| self.key(index) == key.as_bytes());
         let over = self.ends.len() - outer_keys >= limit;
-        self.text.push_str(key);
+        self.text.extend_from_slice(key.as_bytes());
         self.ends.push(self.text.len());
         if repeated {
             let message = "the same key stands twice in one object";
@@ -113,7 +113,7 @@ impl Frames {
         Ok(())
     }
 
-    fn key(&self, index: usize) -> &str {
+    fn key(&self, index: usize) -> &[u8] {
         let start = index.checked_sub(1).map_or(0, |before| self.ends[before]);
         &self.text[start..self.ends[index]]
     }
@@ -137,7 +137,7 @@ impl Frames {
                         Frame::Array { .. } => None,
                     });
                     let end = inner.unwrap_or(self.ends.len());
-                    self.push_key(&mut path, self.key(end - 1));
+                    self.push_key(&mut path, &String::from_utf8_lossy(self.key(end - 1)));
                 }
             }
         }

@@ -32,12 +32,10 @@ impl Lexer {
         from: usize,
         visitor: &mut impl Visitor,
     ) -> Result<usize> {
-        let stop = chunk[from..]
-            .iter()
-            .position(|byte| ENDS_PLAIN_TEXT[usize::from(*byte)]);
-        let end = stop.map_or(chunk.len(), |length| from + length);
+        let end = from + plain_text(&chunk[from..]).0;
         let run = &chunk[from..end];
-        let whole = stop.is_some_and(|_| chunk[end] == b'"') && self.text.is_empty();
+        let stop = chunk.get(end).copied();
+        let whole = stop == Some(b'"') && self.text.is_empty();
         if whole
             && run.len() <= self.limits.string_bytes
             && let Ok(text) = str::from_utf8(run)
@@ -46,7 +44,7 @@ impl Lexer {
             return Ok(end + 1);
         }
         self.append(run, self.base + from as u64)?;
-        let Some(byte) = stop.map(|_| chunk[end]) else {
+        let Some(byte) = stop else {
             return Ok(end);
         };
         let at = self.base + end as u64;
@@ -171,18 +169,43 @@ impl Lexer {
     }
 }
 
-/// The bytes that end a run of plain characters: the quote, the backslash, control characters.
-const ENDS_PLAIN_TEXT: [bool; 256] = {
-    let mut table = [false; 256];
-    let mut byte = 0;
-    while byte < 0x20 {
-        table[byte] = true;
-        byte += 1;
+/// How many bytes come before the first quote, backslash or control character, all of them if
+/// there is none; and whether they are ASCII.
+#[inline]
+pub(crate) fn plain_text(bytes: &[u8]) -> (usize, bool) {
+    let (words, tail) = bytes.as_chunks();
+    let mut seen = 0;
+    for (index, word) in words.iter().enumerate() {
+        let word = u64::from_le_bytes(*word);
+        let ends = ends_plain_text(word);
+        if ends != 0 {
+            let before = ends.trailing_zeros() / 8;
+            // The bytes before the end alone.
+            seen |= word & !(u64::MAX << (before * 8));
+            return (index * 8 + before as usize, seen & HIGH_BITS == 0);
+        }
+        seen |= word;
     }
-    table[b'"' as usize] = true;
-    table[b'\\' as usize] = true;
-    table
-};
+    let ends = |byte: &u8| *byte < 0x20 || matches!(byte, b'"' | b'\\');
+    let length = tail.iter().position(ends).unwrap_or(tail.len());
+    let is_ascii = seen & HIGH_BITS == 0 && tail[..length].is_ascii();
+    (words.len() * 8 + length, is_ascii)
+}
+
+/// A one in each byte, and the highest bit of each byte.
+const LOW_BITS: u64 = u64::MAX / 255;
+const HIGH_BITS: u64 = LOW_BITS << 7;
+
+/// The high bit of each byte that is a quote, a backslash or a control character. Bits above the
+/// lowest one may be wrong: a borrow goes upwards.
+#[inline]
+fn ends_plain_text(word: u64) -> u64 {
+    let zero = |word: u64| word.wrapping_sub(LOW_BITS) & !word;
+    let quote = zero(word ^ (LOW_BITS * b'"' as u64));
+    let backslash = zero(word ^ (LOW_BITS * b'\\' as u64));
+    let control = word.wrapping_sub(LOW_BITS * 0x20) & !word;
+    (quote | backslash | control) & HIGH_BITS
+}
 
 fn short_escape(byte: u8) -> Option<char> {
     Some(match byte {
