@@ -455,6 +455,14 @@ def response_vectors():
         error("string_limit", path="$.counts[0].dimensions.integration"),
         limits={"string_bytes": 20},
     )
+    many = [entry(integration=name) for name in "abcdef"]
+    long_one = entry(integration="x" * 20 + "‹›x")
+    response(
+        "a string longer than the limit in a later entry",
+        result(*many, long_one),
+        error("string_limit", path="$.counts[6].dimensions.integration"),
+        limits={"string_bytes": 20},
+    )
     response(
         "a string longer than the limit by an escape",
         result(A).replace('"a"', '"' + "x" * 20 + '‹›\\n"'),

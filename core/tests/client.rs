@@ -150,6 +150,16 @@ fn a_hundred_calls_with_a_revoked_token_make_one_token_request() {
 }
 
 #[test]
+fn each_revocation_is_answered_with_a_new_token() {
+    let (client, mut sandbox) = (client(), sandbox());
+    for revocations in 0..5 {
+        table(drive(delivery(&client), &mut sandbox, at(0)));
+        assert_eq!(sandbox.stats().control_token, revocations + 1);
+        sandbox.revoke_tokens();
+    }
+}
+
+#[test]
 fn a_hundred_calls_that_wait_share_the_failure_of_one_token_request() {
     let (client, mut sandbox) = (client(), sandbox());
     sandbox
