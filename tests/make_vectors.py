@@ -459,7 +459,7 @@ def response_vectors():
     long_one = entry(integration="x" * 20 + "‹›x")
     response(
         "a string longer than the limit in a later entry",
-        result(*many, long_one),
+        result(*many, long_one, entry(integration="g")),
         error("string_limit", path="$.counts[6].dimensions.integration"),
         limits={"string_bytes": 20},
     )
