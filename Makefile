@@ -36,8 +36,8 @@ demo: $(wheel_in_venv) $(examples) $(chromium)
 test:
 	@scripts/test.sh
 
-bench: $(wheel_in_venv) $(npm)
-	scripts/bench.sh
+bench: $(wheel_in_venv) $(examples)
+	@scripts/bench.sh
 
 lint: $(wheel_in_venv) $(tarball)
 	scripts/lint.sh
