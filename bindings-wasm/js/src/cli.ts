@@ -34,7 +34,7 @@ async function main(): Promise<void> {
 
 async function sandbox(port: string, seed: string): Promise<void> {
   const replica = new Sandbox({ seed: BigInt(whole("seed", seed)) });
-  const server = await serve(replica, { port: Number(whole("port", port)) });
+  const server = await serve(replica, { port: portOf(port) });
   const { clientId, clientSecret, controlAudience, orchestrationAudience } = replica.credentials;
   console.log(`tallyfold sandbox on ${server.url}
   client_id              ${clientId}
@@ -43,6 +43,12 @@ async function sandbox(port: string, seed: string): Promise<void> {
   orchestration_audience ${orchestrationAudience}
 Ctrl-C stops it.`);
   for (const signal of ["SIGINT", "SIGTERM"] as const) process.once(signal, () => server.close());
+}
+
+function portOf(digits: string): number {
+  const port = Number(whole("port", digits));
+  if (port <= 65_535) return port;
+  throw new Error(`--port wants a number up to 65535, not ${digits}`);
 }
 
 function whole(name: string, digits: string): string {
