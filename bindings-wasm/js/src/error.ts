@@ -79,8 +79,8 @@ const brand = Symbol.for("tallyfold.TallyfoldError");
 
 /**
  * The one error of this package. No property, message or stack of it ever holds a secret, a token,
- * or text of a token endpoint's body. Its `cause` is what the caller's own `accessToken` threw, if
- * that is the reason; otherwise there is none.
+ * or text of a token endpoint's body. Its `cause` is what the caller's own `accessToken` threw,
+ * or what is wrong with its answer, if that is the reason; otherwise there is none.
  *
  * @example
  * try {
@@ -120,7 +120,8 @@ export class TallyfoldError extends Error {
 
   /** @internal */
   static of(fields: ErrorFields): TallyfoldError {
-    return new TallyfoldError(fields);
+    // Bundlers rename a class that refers to itself by name.
+    return new this(fields);
   }
 
   /**
@@ -137,12 +138,14 @@ export class TallyfoldError extends Error {
   get [brand](): true {
     return true;
   }
-
-  /** Always `TallyfoldError`. */
-  override get name(): string {
-    return "TallyfoldError";
-  }
 }
+
+// As it is in the errors of the language: not enumerable, and each may be given another.
+Object.defineProperty(TallyfoldError.prototype, "name", {
+  value: "TallyfoldError",
+  writable: true,
+  configurable: true,
+});
 
 /** @internal An error about the order of calls, which the host notices before the core does. */
 export function outOfOrder(message: string): TallyfoldError {

@@ -153,7 +153,8 @@ export class Call<T> {
 
   /** @internal */
   static of<T>(call: CoreCall): Call<T> {
-    return new Call(call);
+    // Bundlers rename a class that refers to itself by name.
+    return new this(call);
   }
 
   /** What to do next. @param at What the clocks say; by default, those of this host. */

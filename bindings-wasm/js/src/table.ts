@@ -13,10 +13,18 @@ import type {
 } from "./types.js";
 import { core } from "./wasm.js";
 
+/**
+ * Something per dimension. Where it is not known which dimensions there are, each may be missing:
+ * `undefined` among `D` says so.
+ */
+type PerDimension<D extends Dimension | undefined, T> = [D] extends [Dimension]
+  ? { readonly [N in D]: T }
+  : { readonly [N in Dimension]?: T };
+
 /** One combination of dimension values and its counts. */
-export interface Row<D extends Dimension = Dimension> extends Counts {
+export interface Row<D extends Dimension | undefined = Dimension | undefined> extends Counts {
   /** The value of each dimension of the table. */
-  readonly dimensions: { readonly [N in D]: string };
+  readonly dimensions: PerDimension<D, string>;
 }
 
 /** A dimension's column: the value of row `i` is `dictionary[ids[i]]`. */
@@ -28,9 +36,10 @@ export interface DictionaryColumn {
 }
 
 /** A table as columns of equal length: one per dimension, by its name, and one per count. */
-export type Columns<D extends Dimension = Dimension> = {
-  readonly [N in D]: DictionaryColumn;
-} & {
+export type Columns<D extends Dimension | undefined = Dimension | undefined> = PerDimension<
+  D,
+  DictionaryColumn
+> & {
   readonly [N in CountName]: BigUint64Array<ArrayBuffer>;
 };
 
@@ -56,11 +65,16 @@ export interface SavedTable {
 /**
  * Counts by dimension values, of one response or of several that were merged.
  *
+ * `D` is its dimensions. `CountTable` without it is a table of whatever dimensions, each of which
+ * its rows may lack; every other table is one of these too.
+ *
  * A table does not change: its methods make new ones, which live on when it is disposed of. Rows
  * are sorted by their dimension values (by UTF-8 bytes, in the order of `dimensions`). Counts are
  * `bigint`, exact to 2^64 - 1.
  *
- * Its memory is freed when the garbage collector finds it, or at the end of a `using` block.
+ * Its memory is freed when the garbage collector finds it, or at the end of a `using` block. The
+ * collector does its part between turns of the event loop: a long synchronous loop that makes
+ * tables needs `using`, or it runs out of WebAssembly's 4 GB (`RuntimeError: unreachable`).
  *
  * @example
  * const table = await client.eventDelivery({ start, end, dimensions: ["integration", "reason"] });
@@ -68,7 +82,9 @@ export interface SavedTable {
  *   console.log(dimensions.integration, errors);
  * }
  */
-export class CountTable<D extends Dimension = Dimension> implements Iterable<Row<D>> {
+export class CountTable<D extends Dimension | undefined = Dimension | undefined>
+  implements Iterable<Row<D>>
+{
   readonly #core: Handle<CoreCountTable>;
 
   private constructor(table: CoreCountTable) {
@@ -76,30 +92,34 @@ export class CountTable<D extends Dimension = Dimension> implements Iterable<Row
   }
 
   /** @internal */
-  static of<D extends Dimension>(table: CoreCountTable): CountTable<D> {
-    return new CountTable(table);
+  static of<D extends Dimension | undefined>(table: CoreCountTable): CountTable<D> {
+    // Bundlers rename a class that refers to itself by name.
+    return new this(table);
   }
 
   /**
    * Reads what {@link CountTable.toJSON} gave, as an object or as text, here or in Python's
-   * `to_json`, and checks that it still adds up.
+   * `to_json`, and checks that it still adds up. Which dimensions it has is not known before,
+   * unless you do: `CountTable.fromJSON<"reason">(saved)`.
    *
    * @throws {@link TallyfoldError} with code `invalid_table`, and the path or offset.
    * @example
    * const table = CountTable.fromJSON(localStorage.getItem("yesterday") ?? "");
    */
-  static fromJSON<D extends Dimension = Dimension>(json: SavedTable | string): CountTable<D> {
+  static fromJSON<D extends Dimension | undefined = Dimension | undefined>(
+    json: SavedTable | string,
+  ): CountTable<D> {
     const text = typeof json === "string" ? json : JSON.stringify(json);
-    return new CountTable(core().CoreCountTable.fromJson(text));
+    return made(core().CoreCountTable.fromJson(text));
   }
 
   /** Untyped callers may hand over anything. */
-  static #is(value: unknown): boolean {
+  #isTable(value: unknown): boolean {
     return typeof value === "object" && value !== null && #core in value;
   }
 
   /** The names of the dimensions, in sorting order. */
-  get dimensions(): D[] {
+  get dimensions(): (D & Dimension)[] {
     return this.#core.object.dimensions();
   }
 
@@ -163,15 +183,19 @@ export class CountTable<D extends Dimension = Dimension> implements Iterable<Row
     }
   }
 
+  /** Adds all rows up to one. */
+  groupBy(): CountTable<never>;
   /**
-   * Adds rows up by some of the dimensions, in the given order; by none, to one row.
+   * Adds rows up by some of the dimensions, in the given order.
    *
    * @throws {@link TallyfoldError} with code `unknown_dimension` or `repeated_dimension`.
    * @example
    * const perDestination = table.groupBy("integration");
    */
-  groupBy<G extends D>(...names: G[]): CountTable<G> {
-    return new CountTable(this.#core.object.groupBy(names));
+  groupBy<const G>(...names: (G & D & Dimension)[]): CountTable<G & Dimension>;
+  // `G` stands alone, since with `G extends D` no table would be a `CountTable` of whatever dimensions.
+  groupBy(...names: string[]): unknown {
+    return made(this.#core.object.groupBy(names));
   }
 
   /**
@@ -182,8 +206,10 @@ export class CountTable<D extends Dimension = Dimension> implements Iterable<Row
    * @example
    * const blocked = table.filter({ reason: ["consent", "quota"], integration: "warehouse" });
    */
-  filter(wanted: { readonly [N in D]?: string | readonly string[] | undefined }): CountTable<D> {
-    return new CountTable(this.#core.object.filter(wanted));
+  filter(
+    wanted: { readonly [N in D & Dimension]?: string | readonly string[] | undefined },
+  ): CountTable<D> {
+    return made(this.#core.object.filter(wanted));
   }
 
   /**
@@ -215,8 +241,8 @@ export class CountTable<D extends Dimension = Dimension> implements Iterable<Row
     other: CountTable<D>,
     options: { readonly replace?: boolean | undefined } = {},
   ): CountTable<D> {
-    if (!CountTable.#is(other)) throw invalidArgument("other", "want a CountTable");
-    return new CountTable(this.#core.object.merge(other.#core.object, options.replace ?? false));
+    if (!this.#isTable(other)) throw invalidArgument("other", "want a CountTable");
+    return made(this.#core.object.merge(other.#core.object, options.replace ?? false));
   }
 
   /**
@@ -259,4 +285,9 @@ export class CountTable<D extends Dimension = Dimension> implements Iterable<Row
     const summary = { dimensions, metric, length, coverage, totals, reconciliation };
     return `CountTable ${inspect(summary, options)}`;
   }
+}
+
+/** Outside of the class, which keeps its name in bundles as long as it does not name itself. */
+function made<D extends Dimension | undefined>(table: CoreCountTable): CountTable<D> {
+  return CountTable.of(table);
 }

@@ -2,7 +2,7 @@
 
 import * as glue from "../wasm/tallyfold_wasm.js";
 import base64 from "../wasm/tallyfold_wasm_bg.wasm";
-import { TallyfoldError } from "./error.js";
+import { type ErrorFields, TallyfoldError } from "./error.js";
 
 let started = false;
 
@@ -10,7 +10,7 @@ let started = false;
 export function core(): typeof glue {
   if (!started) {
     glue.initSync({ module: decoded(base64) });
-    glue.setErrorFactory(TallyfoldError.of);
+    glue.setErrorFactory((fields: ErrorFields) => TallyfoldError.of(fields));
     started = true;
   }
   return glue;

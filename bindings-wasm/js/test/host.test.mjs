@@ -46,6 +46,14 @@ describe("a client secret", () => {
 });
 
 describe("importing the package", () => {
+  test("gives every class the name that it is imported by", async () => {
+    for (const exported of [load({}), await import("tallyfold")]) {
+      const classes = Object.entries(exported).filter(([name]) => /^[A-Z]/.test(name));
+      assert.ok(classes.length >= 6);
+      for (const [name, it] of classes) assert.equal(it.name, name);
+    }
+  });
+
   test("compiles nothing before there is something to do", () => {
     let compiled = 0;
     const Module = class extends WebAssembly.Module {

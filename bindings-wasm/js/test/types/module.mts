@@ -7,6 +7,7 @@ import {
   Client,
   type Columns,
   CountTable,
+  type Dimension,
   type ErrorCode,
   type ErrorKind,
   type errorCodes,
@@ -96,11 +97,48 @@ table.top(5, { by: "filtered" });
 table.top(5, { by: "sum" });
 // @ts-expect-error other dimensions
 table.merge(kept);
+same<ReturnType<typeof table.groupBy>, CountTable<never>>(false);
+const perReason = table.groupBy("reason");
+same<typeof perReason, CountTable<"reason">>(true);
+const all = table.groupBy();
+same<typeof all, CountTable<never>>(true);
+const again = table.groupBy(...table.dimensions);
+same<typeof again, typeof table>(true);
+
+// Without parameters it is a table of whatever dimensions, and every table is one.
+function show(any: CountTable): Row[] {
+  same<typeof any.dimensions, Dimension[]>(true);
+  any.columns().reason?.ids satisfies Uint32Array | undefined;
+  const [first] = any.top(1);
+  // @ts-expect-error there may be no such dimension
+  first?.dimensions.reason satisfies string;
+  same<ReturnType<typeof any.filter>, CountTable>(true);
+  const grouped = any.groupBy("reason");
+  same<typeof grouped, CountTable<"reason">>(true);
+  return [...any];
+}
+declare const fromEveryDimension: CountTable<Dimension>;
+for (const any of [table, kept, total, fromEveryDimension]) show(any);
+show(CountTable.fromJSON("{}")) satisfies Row[];
+[...table] satisfies Row[];
+table.columns() satisfies Columns;
+const saved = CountTable.fromJSON("{}");
+// @ts-expect-error it may have other dimensions
+saved satisfies CountTable<"reason">;
+// @ts-expect-error it has other dimensions
+kept satisfies CountTable<"integration">;
+function generic<D extends Dimension>(any: CountTable<D>, name: D): CountTable<D> {
+  show(any.merge(any).filter({}));
+  return any.groupBy(name);
+}
+generic(table, "reason") satisfies typeof table;
+
 const columns: Columns<"integration" | "reason"> = table.columns();
 same<typeof columns.reason.ids, Uint32Array<ArrayBuffer>>(true);
 same<typeof columns.success, BigUint64Array<ArrayBuffer>>(true);
 same<ReturnType<typeof table.toJSON>, SavedTable>(true);
-same<ReturnType<typeof CountTable.fromJSON>, CountTable>(true);
+same<ReturnType<typeof CountTable.fromJSON>, CountTable<Dimension | undefined>>(true);
+same<ReturnType<typeof CountTable.fromJSON<"reason">>, CountTable<"reason">>(true);
 // @ts-expect-error tables come from responses
 new CountTable();
 {
