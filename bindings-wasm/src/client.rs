@@ -68,14 +68,13 @@ pub struct Call(tallyfold::Call);
 #[wasm_bindgen(js_class = CoreCall)]
 impl Call {
     /// What to do next.
-    pub fn step(&mut self, monotonic_ms: f64, unix_ms: f64) -> Result<JsValue, Thrown> {
-        Ok(convert::step(
-            self.0.step(convert::now(monotonic_ms, unix_ms))?,
-        ))
+    pub fn step(&mut self, now: &JsValue) -> Result<JsValue, Thrown> {
+        Ok(convert::step(self.0.step(convert::now(now)?)?))
     }
 
     /// A response began.
-    pub fn head(&mut self, status: u16, headers: &JsValue) -> Result<bool, Thrown> {
+    pub fn head(&mut self, status: &JsValue, headers: &JsValue) -> Result<bool, Thrown> {
+        let status = convert::status(status)?;
         let headers = convert::strings("headers", headers)?;
         Ok(self.0.head(status, &convert::headers(&headers))?)
     }

@@ -4,7 +4,7 @@ mod fields;
 mod options;
 mod values;
 
-pub(crate) use fields::{Fields, size, string, strings};
+pub(crate) use fields::{Fields, size, status, string, strings};
 pub(crate) use options::{
     aggregator_options, client_options, conditions, headers, host_failure, metrics_query, now,
     sandbox_options, token,

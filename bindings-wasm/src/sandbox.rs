@@ -35,7 +35,7 @@ impl Sandbox {
     pub fn record(&mut self, event: &JsValue) -> Result<(), Thrown> {
         let event = Fields::of("event", event)?;
         Ok(self.core.record(
-            &event.required_text("timestamp")?,
+            &event.required_instant("timestamp")?,
             &event.required_text("outcome")?,
             &event.required_text("eventName")?,
             &event.required_text("writeKey")?,
@@ -50,8 +50,7 @@ impl Sandbox {
         &mut self,
         request: &JsValue,
         body: &[u8],
-        monotonic_ms: f64,
-        unix_ms: f64,
+        now: &JsValue,
     ) -> Result<JsValue, Thrown> {
         let request = Fields::of("request", request)?;
         let (method, target) = (
@@ -60,7 +59,7 @@ impl Sandbox {
         );
         let headers = request.texts("headers")?.unwrap_or_default();
         let headers = convert::headers(&headers);
-        let now = convert::now(monotonic_ms, unix_ms);
+        let now = convert::now(now)?;
         Ok(convert::response(
             &self.core.handle(&method, &target, &headers, body, now),
         ))

@@ -39,7 +39,9 @@ export class Aggregator<D extends Dimension, G extends D = D> {
    */
   constructor(options: AggregatorOptions<D, G>) {
     const { window, ...rest } = options ?? {};
-    this.#core = new Handle(new (core().CoreAggregator)({ ...rest, window: timed(window) }));
+    this.#core = new Handle(
+      new (core().CoreAggregator)({ ...rest, window: timed(window, ["start", "end"]) }),
+    );
   }
 
   /**

@@ -1,6 +1,7 @@
-import { now } from "./clock.js";
+import { clocks } from "./clock.js";
 import { invalidArgument } from "./error.js";
 import { Broken, Deadline, exchange } from "./exchange.js";
+import { optionalFunction, optionalSignal } from "./input.js";
 import { type Call, Machine, type MachineOptions } from "./machine.js";
 import type { CountTable } from "./table.js";
 import type {
@@ -33,6 +34,8 @@ export interface ClientOptions extends MachineOptions {
   /** The clocks to use in place of the host's own. */
   readonly now?: (() => Now) | undefined;
 }
+
+const WANT_SOURCE = "want a function that returns { accessToken, expiresIn }";
 
 /** The longest time that a timer can wait; a longer one would fire at once. */
 const LONGEST_TIMEOUT_MS = 2 ** 31 - 1;
@@ -74,21 +77,15 @@ export class Client {
    * `secret_in_browser` for a client secret.
    */
   constructor(options: ClientOptions) {
-    const { accessToken, fetch, timeoutMs = 30_000, now: clocks = now, ...rest } = options ?? {};
-    if (accessToken !== undefined && typeof accessToken !== "function") {
-      throw invalidArgument(
-        "accessToken",
-        "want a function that returns { accessToken, expiresIn }",
-      );
-    }
-    if (!isTimeout(timeoutMs)) {
+    const { accessToken, fetch, timeoutMs, now, ...rest } = options ?? {};
+    this.#accessToken = optionalFunction("accessToken", accessToken, WANT_SOURCE);
+    this.#fetch = optionalFunction("fetch", fetch, "want a function like the standard fetch");
+    this.#timeoutMs = timeoutMs ?? 30_000;
+    this.#now = clocks(now);
+    if (!isTimeout(this.#timeoutMs)) {
       throw invalidArgument("timeoutMs", "want milliseconds above 0 and below 2^31, or Infinity");
     }
-    this.#machine = new Machine({ ...rest, hostTokens: accessToken !== undefined });
-    this.#accessToken = accessToken;
-    this.#fetch = fetch;
-    this.#timeoutMs = timeoutMs;
-    this.#now = clocks;
+    this.#machine = new Machine({ ...rest, hostTokens: this.#accessToken !== undefined });
   }
 
   /**
@@ -138,8 +135,9 @@ export class Client {
     this.#machine[Symbol.dispose]();
   }
 
-  async #run<T>(call: Call<T>, signal: AbortSignal | undefined): Promise<T> {
+  async #run<T>(call: Call<T>, given: AbortSignal | undefined): Promise<T> {
     try {
+      const signal = optionalSignal(given);
       for (;;) {
         signal?.throwIfAborted();
         const step = call.step(this.#now());

@@ -1,23 +1,71 @@
+// What untyped callers hand over: read with care, and refused by name.
+
 import { invalidArgument } from "./error.js";
+import type { AccessToken } from "./types.js";
 
 /** The bytes themselves, also those of another realm, for which `instanceof` fails. */
 export function bytes(argument: string, value: Uint8Array): Uint8Array {
-  // The tag tells the truth: typed arrays compute it from what they are.
-  if (tag(value) === "Uint8Array") return value;
+  if (typedArray(value) === "Uint8Array") return value;
   throw invalidArgument(argument, "want a Uint8Array");
 }
 
-/** The same fields, each `Date` as text. What is neither is for the core to judge. */
-export function timed<T>(fields: T): T {
+/** Those fields, inherited ones too, each `Date` as text. What is neither is for the core to judge. */
+export function timed<T>(fields: T, names: readonly (keyof NonNullable<T>)[]): T {
   if (typeof fields !== "object" || fields === null) return fields;
-  const text = (value: unknown): unknown => (tag(value) === "Date" ? iso(value as Date) : value);
-  return Object.fromEntries(Object.entries(fields).map(([key, value]) => [key, text(value)])) as T;
+  return Object.fromEntries(names.map((name) => [name, text(Reflect.get(fields, name))])) as T;
 }
 
-function iso(date: Date): string {
-  return Number.isNaN(date.getTime()) ? "Invalid Date" : date.toISOString();
+/** Names and values in turn, as the core takes headers. */
+export function flat(headers: Iterable<readonly [string, string]>): string[] {
+  if (typeof headers?.[Symbol.iterator] !== "function") {
+    throw invalidArgument("headers", "want pairs of names and values");
+  }
+  return Array.from(headers, (pair) => [pair?.[0], pair?.[1]]).flat() as string[];
 }
 
-function tag(value: unknown): string {
-  return Object.prototype.toString.call(value).slice("[object ".length, -1);
+/** A copy of a token that is safe to read. */
+export function checkedToken(token: AccessToken): AccessToken {
+  const { accessToken, expiresIn } = token ?? {};
+  if (typeof accessToken !== "string") {
+    throw invalidArgument("accessToken", "want { accessToken, expiresIn }, the first a string");
+  }
+  const lifetime = expiresIn ?? undefined;
+  if (!["undefined", "number", "bigint", "string"].includes(typeof lifetime)) {
+    throw invalidArgument("expiresIn", "want a number of seconds");
+  }
+  return { accessToken, expiresIn: lifetime };
+}
+
+/** The function, if there is one, where `null` is as good as absent. */
+export function optionalFunction<F>(argument: string, value: F, want: string): F | undefined {
+  if (typeof value === "function") return value;
+  if (value === undefined || value === null) return undefined;
+  throw invalidArgument(argument, want);
+}
+
+/** The signal, also one of another realm or a polyfill; `null` is as good as absent. */
+export function optionalSignal(value: AbortSignal | undefined): AbortSignal | undefined {
+  if (value === undefined || value === null) return undefined;
+  if (typeof value.throwIfAborted === "function") return value;
+  throw invalidArgument("signal", "want an AbortSignal");
+}
+
+/** The kind of a typed array. Unlike `Symbol.toStringTag` on the object, it can't be made up. */
+function typedArray(value: unknown): unknown {
+  return Reflect.get(Object.getPrototypeOf(Uint8Array.prototype), Symbol.toStringTag, value);
+}
+
+function text(value: unknown): unknown {
+  const time = milliseconds(value);
+  if (time === undefined) return value;
+  return Number.isNaN(time) ? "Invalid Date" : new Date(time).toISOString();
+}
+
+/** What a `Date` of any realm holds; nothing else has it. */
+function milliseconds(value: unknown): number | undefined {
+  try {
+    return Date.prototype.getTime.call(value);
+  } catch {
+    return undefined;
+  }
 }

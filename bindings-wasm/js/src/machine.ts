@@ -2,7 +2,7 @@ import type { CoreCall, CoreClient } from "../wasm/tallyfold_wasm.js";
 import { now } from "./clock.js";
 import { Handle } from "./handle.js";
 import { isBrowser } from "./host.js";
-import { bytes, timed } from "./input.js";
+import { bytes, checkedToken, flat, timed } from "./input.js";
 import { inspectSymbol } from "./inspect.js";
 import { CountTable } from "./table.js";
 import type {
@@ -75,6 +75,8 @@ export type Step =
       readonly type: "done";
     };
 
+const QUERY = ["start", "end", "dimensions", "groupBy"] as const;
+
 /**
  * A client without I/O and without a clock, which {@link Client} drives and any other HTTP stack
  * can: it says what to send and when, reads the bytes that come back, and keeps the tokens.
@@ -106,7 +108,7 @@ export class Machine {
       readonly inBrowser?: boolean | undefined;
     },
   ) {
-    const inBrowser = isBrowser() || options.inBrowser;
+    const inBrowser = isBrowser() || options?.inBrowser;
     this.#core = new Handle(new (core().CoreClient)({ ...options, inBrowser }));
   }
 
@@ -114,14 +116,14 @@ export class Machine {
   eventDelivery<const D extends Dimension, const G extends D = D>(
     query: MetricsQuery<D, G>,
   ): Call<CountTable<G>> {
-    return Call.of(this.#core.object.eventDelivery(timed(query)));
+    return Call.of(this.#core.object.eventDelivery(timed(query, QUERY)));
   }
 
   /** Begins a call of event_ingestion (service reference 4.5). */
   eventIngestion<const D extends IngestionDimension, const G extends D = D>(
     query: MetricsQuery<D, G>,
   ): Call<CountTable<G>> {
-    return Call.of(this.#core.object.eventIngestion(timed(query)));
+    return Call.of(this.#core.object.eventIngestion(timed(query, QUERY)));
   }
 
   /** Begins a listing of audit logs (service reference 4.2). */
@@ -159,7 +161,7 @@ export class Call<T> {
 
   /** What to do next. @param at What the clocks say; by default, those of this host. */
   step(at: Now = now()): Step {
-    const step = this.#core.object.step(at.monotonicMs, at.unixMs);
+    const step = this.#core.object.step(at);
     return step.type === "send" ? { ...step, request: new MachineRequest(step.request) } : step;
   }
 
@@ -168,7 +170,7 @@ export class Call<T> {
    * {@link Call.end}; `false` to drop it and ask for the next step.
    */
   head(status: number, headers: Iterable<readonly [string, string]>): boolean {
-    return this.#core.object.head(status, [...headers].flat());
+    return this.#core.object.head(status, flat(headers));
   }
 
   /** The next bytes of the body. */
@@ -194,8 +196,7 @@ export class Call<T> {
 
   /** The token that was asked for. */
   token(token: AccessToken): void {
-    // What a provider answers is only as good as its author: the core names what is missing.
-    const { accessToken, expiresIn } = token ?? {};
+    const { accessToken, expiresIn } = checkedToken(token);
     const lifetime = expiresIn === undefined ? undefined : String(expiresIn);
     this.#core.object.token({ accessToken, expiresIn: lifetime });
   }

@@ -1,7 +1,7 @@
 import type { CoreSandbox } from "../wasm/tallyfold_wasm.js";
-import { now } from "./clock.js";
+import { clocks } from "./clock.js";
 import { Handle } from "./handle.js";
-import { bytes, timed } from "./input.js";
+import { bytes, flat, timed } from "./input.js";
 import { type Inspect, inspectSymbol } from "./inspect.js";
 import type { CountName, Now } from "./types.js";
 import { core } from "./wasm.js";
@@ -44,6 +44,16 @@ export interface SandboxEvent {
   /** How many; 1 unless given. */
   readonly count?: number | bigint | undefined;
 }
+
+const EVENT = [
+  "timestamp",
+  "outcome",
+  "eventName",
+  "writeKey",
+  "integration",
+  "reason",
+  "count",
+] as const;
 
 /** The endpoints that it counts requests of, and where faults can be injected. */
 export type SandboxEndpoint =
@@ -113,10 +123,13 @@ export class Sandbox {
    */
   constructor(options: SandboxOptions = {}) {
     this.#core = new Handle(new (core().CoreSandbox)(options));
-    this.#now = options.now ?? now;
+    this.#now = clocks(options.now);
   }
 
-  /** What a client needs in order to be let in. They open nothing but this sandbox. */
+  /**
+   * What a client needs in order to be let in. They open nothing but this sandbox, so they show
+   * where properties are inspected: give it no real ones.
+   */
   get credentials(): {
     clientId: string;
     clientSecret: string;
@@ -141,7 +154,7 @@ export class Sandbox {
    * });
    */
   record(event: SandboxEvent): void {
-    this.#core.object.record(timed(event));
+    this.#core.object.record(timed(event, EVENT));
   }
 
   /**
@@ -151,10 +164,10 @@ export class Sandbox {
    * const { status } = sandbox.handle({ method: "GET", target: "/api/v1/audit-logs" }); // 401
    */
   handle(request: SandboxRequest): SandboxResponse {
-    const { method, target, headers = [], body = new Uint8Array(), now = this.#now() } = request;
-    const head = { method, target, headers: [...headers].flat() };
-    const { monotonicMs, unixMs } = now;
-    return this.#core.object.handle(head, bytes("body", body), monotonicMs, unixMs);
+    const { method, target, headers, body, now } = request ?? {};
+    const head = { method, target, headers: flat(headers ?? []) };
+    const given = bytes("body", body ?? new Uint8Array());
+    return this.#core.object.handle(head, given, now ?? this.#now());
   }
 
   /**
@@ -185,7 +198,7 @@ export class Sandbox {
    * sandbox.inject({ kind: "status", status: 503, endpoint: "event_delivery", every: 3 });
    */
   inject(fault: SandboxFault): void {
-    const { contentType, ...rest } = fault as SandboxFault & { contentType?: string };
+    const { contentType, ...rest } = (fault ?? {}) as SandboxFault & { contentType?: string };
     this.#core.object.inject(JSON.stringify({ ...rest, content_type: contentType }));
   }
 
@@ -227,6 +240,7 @@ function stream(response: SandboxResponse): ReadableStream<Uint8Array> {
 }
 
 async function delay(milliseconds: number, signal: AbortSignal): Promise<void> {
+  signal.throwIfAborted();
   if (milliseconds === 0) return;
   await new Promise<void>((resolve, reject) => {
     const timer = setTimeout(resolve, milliseconds);

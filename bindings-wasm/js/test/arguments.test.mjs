@@ -1,8 +1,10 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
-import { Client, TallyfoldError } from "tallyfold";
+import { Aggregator, Client, Machine, Sandbox, TallyfoldError } from "tallyfold";
 import { thrownBy } from "./responses.mjs";
 import { clientOf, query, rejectionOf, service } from "./world.mjs";
+
+const request = { method: "GET", target: "/" };
 
 describe("a client's arguments", () => {
   const complete = { ...service().credentials, clusterEndpoint: "http://localhost" };
@@ -19,6 +21,8 @@ describe("a client's arguments", () => {
     [{ timeoutMs: 0 }, "invalid_argument", "timeoutMs"],
     [{ timeoutMs: "5" }, "invalid_argument", "timeoutMs"],
     [{ timeoutMs: 2 ** 31 }, "invalid_argument", "timeoutMs"],
+    [{ fetch: 5 }, "invalid_argument", "fetch"],
+    [{ now: 5 }, "invalid_argument", "now"],
     [{ defaultTokenLifetime: 0 }, "invalid_argument", "defaultTokenLifetime"],
     [{ dangerouslyAllowHttp: "no" }, "invalid_argument", "dangerouslyAllowHttp"],
   ];
@@ -34,12 +38,62 @@ describe("a client's arguments", () => {
 
   test("may be missing altogether", () => {
     assert.equal(thrownBy(() => new Client()).code, "missing_argument");
+    assert.equal(thrownBy(() => new Machine()).code, "missing_argument");
+  });
+
+  test("may be null, which is as good as absent", async () => {
+    const nothing = { accessToken: null, timeoutMs: null, now: null, limits: null, baseUrl: null };
+    const client = clientOf(service(), nothing);
+    await client.eventDelivery({ ...query, signal: null, groupBy: null });
+    new Client({ ...complete, fetch: null });
+  });
+
+  test("may be inherited in a query", async () => {
+    const client = clientOf(service());
+    const table = await client.eventDelivery(Object.create(Object.freeze({ ...query })));
+    assert.equal(table.totals.success, 7n);
+    const sandbox = new Sandbox();
+    const event = { timestamp: new Date(), outcome: "errors", eventName: "a", writeKey: "b" };
+    sandbox.record(Object.create({ ...event, integration: "c" }));
+  });
+
+  test("are clocks that tell the time", async () => {
+    for (const now of [() => Date.now(), () => undefined, () => ({ unixMs: 5 })]) {
+      const sandbox = service();
+      const error = await rejectionOf(clientOf(sandbox, { now }).eventDelivery(query));
+      assert.deepEqual([error.code, error.argument], ["invalid_argument", "now"]);
+      assert.equal(thrownBy(() => new Sandbox({ now }).handle(request)).argument, "now");
+    }
+    assert.equal(thrownBy(() => new Sandbox({ now: 5 })).argument, "now");
+  });
+
+  test("are not what only says that it is", async () => {
+    const fake = (tag) => ({ [Symbol.toStringTag]: tag });
+    const error = await rejectionOf(
+      clientOf(service()).eventDelivery({ ...query, start: fake("Date") }),
+    );
+    assert.deepEqual([error.code, error.argument], ["invalid_argument", "start"]);
+    const aggregator = new Aggregator({ dimensions: ["reason"] });
+    assert.equal(thrownBy(() => aggregator.push(fake("Uint8Array"))).argument, "chunk");
+    const hidden = Object.assign(new Date(query.start), fake("Nothing"));
+    await clientOf(service()).eventDelivery({ ...query, start: hidden });
+  });
+
+  test("are dates or texts, and the error says so", async () => {
+    const error = await rejectionOf(clientOf(service()).eventDelivery({ ...query, start: 5 }));
+    assert.match(error.message, /start: want a Date or ISO 8601 text/);
   });
 
   const calls = [
     [(client) => client.eventDelivery(), "invalid_argument", "query"],
     [(client) => client.eventDelivery({}), "missing_argument", "start"],
     [(client) => client.eventDelivery({ ...query, start: 5 }), "invalid_argument", "start"],
+    [(client) => client.eventDelivery({ ...query, signal: {} }), "invalid_argument", "signal"],
+    [
+      (client) => client.eventDelivery({ ...query, signal: new AbortController() }),
+      "invalid_argument",
+      "signal",
+    ],
     [(client) => client.eventDelivery({ ...query, end: query.start }), "invalid_window", "start"],
     [(client) => client.eventDelivery({ ...query, end: "2026-01-01" }), "invalid_timestamp", "end"],
     [(client) => client.eventDelivery({ ...query, dimensions: [] }), "no_dimensions", "dimensions"],

@@ -61,6 +61,17 @@ describe("a machine", () => {
     assert.equal(thrownBy(() => call.tokenFailed()).code, "out_of_order");
   });
 
+  test("has calls, requests and errors of the names that the types say", () => {
+    const call = machineOf(service()).eventDelivery(query);
+    assert.equal(call.constructor.name, "Call");
+    assert.equal(call.step().request.constructor.name, "MachineRequest");
+    const error = thrownBy(() => call.step());
+    assert.match(error.stack, /^TallyfoldError: out_of_order/);
+    assert.ok(!Object.keys(error).includes("name"));
+    error.name = "MyError";
+    assert.match(String(error), /^MyError: out_of_order/);
+  });
+
   test("minds the order of what it is told", () => {
     const call = machineOf(service()).eventDelivery(query);
     for (const act of [() => call.end(), () => call.chunk(new Uint8Array()), () => call.output()]) {
@@ -74,6 +85,39 @@ describe("a machine", () => {
     call.close();
     call.close();
     assert.equal(thrownBy(() => call.step()).code, "out_of_order");
+  });
+
+  test("takes clocks, statuses and headers for what they are only", () => {
+    const machine = machineOf(service());
+    const times = [5, {}, { monotonicMs: 1 }, { monotonicMs: 0, unixMs: Number.NaN }, null];
+    for (const at of times) {
+      const error = thrownBy(() => machine.eventDelivery(query).step(at));
+      assert.deepEqual([error.code, error.argument], ["invalid_argument", "now"], String(at));
+    }
+    const call = machine.eventDelivery(query);
+    call.step();
+    for (const status of [65736, "200", 99, 1000, 200.5, Number.NaN, undefined, 200n ** 2n]) {
+      const error = thrownBy(() => call.head(status, []));
+      assert.deepEqual([error.code, error.argument], ["invalid_argument", "status"], status);
+    }
+    for (const headers of [undefined, {}, "text", [null], [["a"]], [["a", 5]]]) {
+      const error = thrownBy(() => call.head(200, headers));
+      assert.deepEqual([error.code, error.argument], ["invalid_argument", "headers"]);
+    }
+    assert.ok(call.head(200, new Headers({ "content-type": "application/json" })));
+  });
+
+  test("names what is wrong with a token", () => {
+    const machine = new Machine({ clusterEndpoint: "http://localhost", hostTokens: true });
+    const call = machine.eventDelivery(query);
+    call.step();
+    for (const token of [undefined, null, {}, { accessToken: 5 }]) {
+      assert.equal(thrownBy(() => call.token(token)).argument, "accessToken");
+    }
+    const expiresIn = Object.create(null);
+    assert.equal(thrownBy(() => call.token({ accessToken: "a", expiresIn })).argument, "expiresIn");
+    call.token({ accessToken: "a", expiresIn: null });
+    assert.equal(call.step().type, "send");
   });
 
   test("can be disposed of while a call goes on", () => {
@@ -96,8 +140,13 @@ function drive(call, sandbox, now = clocks(), sent = []) {
     const { request } = step;
     sent.push(request);
     const { pathname, search } = new URL(request.url);
-    const { method, headers, body } = request;
-    const answer = sandbox.handle({ method, target: pathname + search, headers, body, now: now() });
+    const answer = sandbox.handle({
+      method: request.method,
+      target: pathname + search,
+      headers: request.headers,
+      body: request.body,
+      now: now(),
+    });
     if (!call.head(answer.status, answer.headers)) continue;
     call.chunk(answer.body);
     call.end();

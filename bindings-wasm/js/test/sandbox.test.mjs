@@ -43,6 +43,8 @@ describe("a sandbox", () => {
       [() => new Sandbox({ seed: -1 }), "invalid_argument", "seed"],
       [() => new Sandbox({ tokenLifetime: 0 }), "invalid_argument", "tokenLifetime"],
       [() => sandbox.handle({ method: "GET" }), "missing_argument", "target"],
+      [() => sandbox.handle(), "missing_argument", "method"],
+      [() => sandbox.inject(), "invalid_argument", "fault"],
       [
         () => sandbox.handle({ method: "GET", target: "/", body: "text" }),
         "invalid_argument",
@@ -84,6 +86,21 @@ describe("a sandbox", () => {
     sandbox.inject({ kind: "revoke_token", endpoint: "event_ingestion" });
     await client.eventIngestion({ ...query, dimensions: ["write_key"] });
     assert.equal(sandbox.stats.control_token, 2);
+  });
+
+  test("delays no request that is aborted by then", async () => {
+    const sandbox = service();
+    const url = "http://localhost/api/v1/audit-logs";
+    sandbox.inject({ kind: "delay", milliseconds: 3_600_000, every: 1 });
+    const aborted = sandbox.fetch(url, { signal: AbortSignal.abort("enough") });
+    assert.equal(await rejectionOf(aborted), "enough");
+    const timers = process.getActiveResourcesInfo().filter((name) => name === "Timeout");
+    const controller = new AbortController();
+    const waiting = sandbox.fetch(url, { signal: controller.signal });
+    setImmediate(() => controller.abort("enough"));
+    assert.equal(await rejectionOf(waiting), "enough");
+    const left = process.getActiveResourcesInfo().filter((name) => name === "Timeout");
+    assert.equal(left.length, timers.length);
   });
 
   test("is readable when inspected, also when disposed of", () => {

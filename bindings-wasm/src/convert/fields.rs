@@ -20,7 +20,7 @@ impl Fields {
     }
 
     /// A field's value, where `null` is as good as absent.
-    fn value(&self, name: &str) -> Result<Option<JsValue>> {
+    pub(super) fn value(&self, name: &str) -> Result<Option<JsValue>> {
         let value = Reflect::get(&self.0, &name.into()).map_err(Thrown::foreign)?;
         Ok((!value.is_undefined() && !value.is_null()).then_some(value))
     }
@@ -78,6 +78,12 @@ impl Fields {
             .collect()
     }
 
+    /// A point in time, which the facade has turned into text if it was a `Date`.
+    pub(crate) fn required_instant(&self, name: &str) -> Result<String> {
+        self.parsed(name, "want a Date or ISO 8601 text", JsValue::as_string)?
+            .ok_or_else(|| Thrown::missing(name))
+    }
+
     pub(crate) fn required_text(&self, name: &str) -> Result<String> {
         self.text(name)?.ok_or_else(|| Thrown::missing(name))
     }
@@ -91,6 +97,14 @@ impl Fields {
 pub(crate) fn size(argument: &str, value: &JsValue) -> Result<usize> {
     let size = integer(value).and_then(|value| usize::try_from(value).ok());
     size.ok_or_else(|| Thrown::refused(argument, "want a whole number, 0 or more"))
+}
+
+/// An HTTP status, of three digits.
+pub(crate) fn status(value: &JsValue) -> Result<u16> {
+    let status = integer(value).filter(|value| (100..1000).contains(value));
+    status
+        .and_then(|value| u16::try_from(value).ok())
+        .ok_or_else(|| Thrown::refused("status", "want a whole number from 100 to 999"))
 }
 
 /// A number without a fraction that a double holds exactly, or a bigint of 64 bits.

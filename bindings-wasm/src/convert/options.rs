@@ -37,7 +37,10 @@ pub(crate) fn aggregator_options(options: &Fields) -> Result<AggregatorOptions> 
     let window = options.fields("window")?;
     let window = window
         .map(|window| {
-            Ok::<_, Thrown>((window.required_text("start")?, window.required_text("end")?))
+            Ok::<_, Thrown>((
+                window.required_instant("start")?,
+                window.required_instant("end")?,
+            ))
         })
         .transpose()?;
     Ok(AggregatorOptions {
@@ -90,8 +93,8 @@ fn tolerate(options: &Fields) -> Result<Tolerate> {
 pub(crate) fn metrics_query(query: &JsValue) -> Result<MetricsQuery> {
     let query = Fields::of("query", query)?;
     Ok((
-        query.required_text("start")?,
-        query.required_text("end")?,
+        query.required_instant("start")?,
+        query.required_instant("end")?,
         query.required_texts("dimensions")?,
         query.texts("groupBy")?,
     ))
@@ -139,9 +142,16 @@ pub(crate) fn headers(flat: &[String]) -> Vec<(&str, &str)> {
         .collect()
 }
 
-pub(crate) fn now(monotonic_ms: f64, unix_ms: f64) -> Now {
-    Now {
-        monotonic_ms: monotonic_ms as u64,
-        unix_ms: unix_ms as i64,
-    }
+/// What the host's clocks say.
+pub(crate) fn now(now: &JsValue) -> Result<Now> {
+    let wanted = || Thrown::refused("now", "want { monotonicMs, unixMs }, both finite numbers");
+    let now = Fields::of("now", now)?;
+    let reading = |name| {
+        let value = now.value(name)?.and_then(|value| value.as_f64());
+        value.filter(|value| value.is_finite()).ok_or_else(wanted)
+    };
+    Ok(Now {
+        monotonic_ms: reading("monotonicMs")? as u64,
+        unix_ms: reading("unixMs")? as i64,
+    })
 }
