@@ -1,7 +1,8 @@
 import { clocks } from "./clock.js";
+import { Broken, Deadline } from "./deadline.js";
 import { invalidArgument } from "./error.js";
-import { Broken, Deadline, exchange } from "./exchange.js";
-import { optionalFunction, optionalSignal } from "./input.js";
+import { exchange } from "./exchange.js";
+import { checkedToken, optionalFunction, optionalSignal } from "./input.js";
 import { type Call, Machine, type MachineOptions } from "./machine.js";
 import type { CountTable } from "./table.js";
 import type {
@@ -180,7 +181,9 @@ export class Client {
   async #provide(call: Call<unknown>, api: Api, deadline: Deadline): Promise<void> {
     let token: AccessToken;
     try {
-      token = await deadline.during(() => this.#accessToken?.(api) as AccessToken);
+      token = await deadline.during(async () =>
+        checkedToken((await this.#accessToken?.(api)) as AccessToken),
+      );
     } catch (error) {
       if (!(error instanceof Broken)) throw error;
       return tokenFailed(call, error.cause);

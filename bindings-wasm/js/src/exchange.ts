@@ -1,12 +1,14 @@
-// One HTTP exchange, over any `fetch`.
+// One HTTP exchange, over any `fetch`. All that others wrote, from `fetch` to the getters of what it
+// answers, runs inside of `Deadline.during`: whatever it throws is a broken exchange.
 
-import { onAbort } from "./abort.js";
+import { Broken, type Deadline } from "./deadline.js";
+import { bytes } from "./input.js";
 import type { Call, MachineRequest } from "./machine.js";
 import type { Fetch, FetchInit, FetchResponse } from "./types.js";
 
 /**
  * Sends a request and feeds the call with what comes back. What breaks on the way is told to the
- * call, which decides what it means; only an abort by `signal` is thrown as it is.
+ * call, which decides what it means; only an abort by the caller's signal is thrown as it is.
  */
 export async function exchange(
   call: Call<unknown>,
@@ -14,17 +16,30 @@ export async function exchange(
   fetch: Fetch,
   deadline: Deadline,
 ): Promise<void> {
+  let response: FetchResponse | undefined;
   try {
-    const response = await deadline.during(() =>
-      fetch(request.url, init(request, deadline.signal)),
-    );
-    if (!call.head(status(response), response.headers)) return;
+    response = await deadline.during(() => answer(request, fetch, deadline.signal));
+    const [status, headers] = await deadline.during(() => head(response as FetchResponse));
+    if (!call.head(status, headers)) return;
     for await (const chunk of chunks(response, deadline)) call.chunk(chunk);
     call.end();
   } catch (error) {
     if (!(error instanceof Broken)) throw error;
     call.failed(error.timedOut ? "timeout" : "network", error.detail);
+  } finally {
+    discard(response);
   }
+}
+
+async function answer(
+  request: MachineRequest,
+  fetch: Fetch,
+  signal: AbortSignal,
+): Promise<FetchResponse> {
+  const response = await fetch(request.url, init(request, signal));
+  // Too late: nobody waits for it any more.
+  if (signal.aborted) discard(response);
+  return response;
 }
 
 function init(request: MachineRequest, signal: AbortSignal): FetchInit {
@@ -41,6 +56,13 @@ function init(request: MachineRequest, signal: AbortSignal): FetchInit {
   };
 }
 
+function head(response: FetchResponse): [number, [string, string][]] {
+  const code = status(response);
+  // Such as the 0 of `Response.error()`.
+  if (!(Number.isInteger(code) && code >= 100 && code < 1000)) throw new TypeError("no status");
+  return [code, pairs(response.headers)];
+}
+
 /**
  * The status. A browser does not show the status of a redirect that it did not follow, and some
  * stacks follow it in spite of being told not to: both are a redirect to the core, here a 302.
@@ -50,92 +72,67 @@ function status(response: FetchResponse): number {
   return redirected ? 302 : response.status;
 }
 
-async function* chunks(response: FetchResponse, deadline: Deadline): AsyncGenerator<Uint8Array> {
-  const body = response.body as ReadableStream<Uint8Array> | null | undefined;
-  if (typeof body?.getReader !== "function") {
-    yield new Uint8Array(await deadline.during(() => response.arrayBuffer()));
-    return;
+function pairs(headers: FetchResponse["headers"]): [string, string][] {
+  if (Symbol.iterator in headers) {
+    return Array.from(headers, ([name, value]) => [String(name), String(value)]);
   }
-  const reader = body.getReader();
+  const all: [string, string][] = [];
+  headers.forEach((value, name) => {
+    all.push([String(name), String(value)]);
+  });
+  return all;
+}
+
+/** What a body gives, piece by piece, and how to stop it. */
+interface Source {
+  next(): Promise<{ done?: boolean | undefined; value?: unknown }>;
+  stop(): unknown;
+}
+
+async function* chunks(response: FetchResponse, deadline: Deadline): AsyncGenerator<Uint8Array> {
+  const body = await deadline.during(() => source(response));
+  const next = async (): Promise<Uint8Array | undefined> => {
+    const { done, value } = await body.next();
+    return done ? undefined : bytes("chunk", value as Uint8Array);
+  };
   try {
     for (;;) {
-      const { done, value } = await deadline.during(() => reader.read());
-      if (done) return;
-      yield value;
+      const chunk = await deadline.during(next);
+      if (chunk === undefined) return;
+      yield chunk;
     }
   } finally {
-    // Whatever is left is of no use. A stream that has ended or broken takes no harm.
-    reader.cancel().catch(() => {});
+    quietly(() => body.stop());
   }
 }
 
-/** The end of one exchange's patience: its time limit, or the caller's own signal. */
-export class Deadline {
-  readonly #controller = new AbortController();
-  readonly #caller: AbortSignal | undefined;
-  readonly #forget: (() => void) | undefined;
-  readonly #timer: ReturnType<typeof setTimeout> | undefined;
-  readonly #over: Promise<never>;
-  #timedOut = false;
-
-  constructor(timeoutMs: number, caller: AbortSignal | undefined) {
-    caller?.throwIfAborted();
-    this.#caller = caller;
-    this.#forget = caller && onAbort(caller, () => this.#controller.abort(caller.reason));
-    if (timeoutMs !== Number.POSITIVE_INFINITY) this.#timer = setTimeout(this.#expire, timeoutMs);
-    this.#over = new Promise((_, reject) => {
-      this.signal.addEventListener("abort", () => reject(this.signal.reason), { once: true });
-    });
-    // It is over for everybody in the end, also when nobody waits.
-    this.#over.catch(() => {});
+/** A stream of the web, or what else can be read in pieces; in one piece only if nothing can. */
+function source(response: FetchResponse): Source {
+  const body = response.body as
+    | (Partial<ReadableStream<Uint8Array>> & Partial<AsyncIterable<unknown>>)
+    | null
+    | undefined;
+  if (typeof body?.getReader === "function") {
+    const reader = (body as ReadableStream<Uint8Array>).getReader();
+    return { next: () => reader.read(), stop: () => reader.cancel() };
   }
-
-  readonly #expire = (): void => {
-    this.#timedOut = true;
-    this.#controller.abort(new DOMException("the exchange took too long", "TimeoutError"));
-  };
-
-  /** Aborts what still runs of the exchange. */
-  get signal(): AbortSignal {
-    return this.#controller.signal;
-  }
-
-  /**
-   * What the host's own work comes to, unless patience ends first.
-   *
-   * @throws the caller's reason, or {@link Broken} with whatever else went wrong.
-   */
-  async during<T>(work: () => T | Promise<T>): Promise<T> {
-    try {
-      return await Promise.race([work(), this.#over]);
-    } catch (cause) {
-      this.#caller?.throwIfAborted();
-      throw new Broken(cause, this.#timedOut);
-    }
-  }
-
-  /** Lets go of timer, listener, and whatever of the exchange nobody waits for any more. */
-  end(): void {
-    clearTimeout(this.#timer);
-    this.#forget?.();
-    this.#controller.abort();
-  }
+  const pieces: AsyncIterator<unknown> = body?.[Symbol.asyncIterator]?.() ?? whole(response);
+  return { next: () => pieces.next(), stop: () => pieces.return?.() };
 }
 
-/** Something outside of this package failed. It is never shown: it may hold the request. */
-export class Broken {
-  readonly cause: unknown;
-  readonly timedOut: boolean;
+async function* whole(response: FetchResponse): AsyncGenerator<Uint8Array> {
+  yield new Uint8Array(await response.arrayBuffer());
+}
 
-  constructor(cause: unknown, timedOut: boolean) {
-    this.cause = cause;
-    this.timedOut = timedOut;
-  }
+/** Lets go of a body that nobody wants, or that is read by now: then it takes no harm. */
+function discard(response: FetchResponse | undefined): void {
+  quietly(() => {
+    const body = response?.body as { cancel?(): unknown; destroy?(): unknown } | null | undefined;
+    return body?.cancel ? body.cancel() : body?.destroy?.();
+  });
+}
 
-  /** One word that tells what failed and nothing else, such as `ECONNREFUSED`. */
-  get detail(): string {
-    const error = this.cause as { code?: unknown; name?: unknown; cause?: { code?: unknown } };
-    const words = [error?.cause?.code, error?.code, error?.name];
-    return words.find((word) => typeof word === "string") ?? "Error";
-  }
+/** Does what makes no difference any more, whatever comes of it. */
+function quietly(act: () => unknown): void {
+  new Promise((done) => done(act())).catch(() => {});
 }

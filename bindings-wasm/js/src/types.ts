@@ -137,7 +137,10 @@ export interface FetchResponse {
   readonly status: number;
   readonly type?: string;
   readonly redirected?: boolean;
-  readonly headers: Iterable<[string, string]>;
+  /** A `Headers` of an old host, or of old types, may have no more than `forEach`. */
+  readonly headers:
+    | Iterable<[string, string]>
+    | { forEach(each: (value: string, name: string) => void): void };
   readonly body?: unknown;
   arrayBuffer(): Promise<ArrayBuffer>;
 }

@@ -309,11 +309,11 @@ describe("a client's own source of tokens", () => {
   });
 
   const useless = [
-    ["nothing", undefined, "missing_argument"],
-    ["text", "a-token", "missing_argument"],
-    ["no token", { expiresIn: 60 }, "missing_argument"],
+    ["nothing", undefined, "token_provider_failed"],
+    ["text", "a-token", "token_provider_failed"],
+    ["no token", { expiresIn: 60 }, "token_provider_failed"],
     ["an empty token", { accessToken: "", expiresIn: 60 }, "invalid_token_response"],
-    ["a number", { accessToken: 5 }, "invalid_argument"],
+    ["a number", { accessToken: 5 }, "token_provider_failed"],
     ["a lifetime of 0", { accessToken: "a", expiresIn: 0 }, "invalid_token_lifetime"],
     ["a negative lifetime", { accessToken: "a", expiresIn: -5 }, "invalid_token_lifetime"],
     ["no number of seconds", { accessToken: "a", expiresIn: Number.NaN }, "invalid_token_lifetime"],

@@ -38,6 +38,14 @@ const client = new Client({
   limits: { groups: 5 },
   tolerate: ["repeated_combination"],
 });
+// A response with as little as old hosts, or their types, have.
+interface OldHeaders {
+  forEach(each: (value: string, name: string) => void): void;
+}
+declare const oldFetch: (
+  url: string,
+) => Promise<{ status: number; headers: OldHeaders; arrayBuffer(): Promise<ArrayBuffer> }>;
+new Client({ clusterEndpoint: "https://cluster.example", fetch: oldFetch });
 const start = new Date();
 const end = "2026-01-01T00:15:00Z";
 

@@ -1,0 +1,93 @@
+import { onAbort } from "./abort.js";
+
+/** The end of one exchange's patience: its time limit, or the caller's own signal. */
+export class Deadline {
+  readonly #controller = new AbortController();
+  readonly #caller: AbortSignal | undefined;
+  readonly #forget: (() => void) | undefined;
+  readonly #timer: ReturnType<typeof setTimeout> | undefined;
+  /** Ends the wait under way, if there is one. */
+  #giveUp: ((reason: unknown) => void) | undefined;
+  #timedOut = false;
+
+  constructor(timeoutMs: number, caller: AbortSignal | undefined) {
+    caller?.throwIfAborted();
+    this.#caller = caller;
+    this.#forget = caller && onAbort(caller, () => this.#abort(caller.reason));
+    if (timeoutMs !== Number.POSITIVE_INFINITY) this.#timer = setTimeout(this.#expire, timeoutMs);
+  }
+
+  readonly #expire = (): void => {
+    this.#timedOut = true;
+    this.#abort(new DOMException("the exchange took too long", "TimeoutError"));
+  };
+
+  #abort(reason: unknown): void {
+    this.#controller.abort(reason);
+    this.#giveUp?.(reason);
+  }
+
+  /** Aborts what still runs of the exchange. */
+  get signal(): AbortSignal {
+    return this.#controller.signal;
+  }
+
+  /**
+   * What the host's own work comes to, unless patience ends first. One at a time.
+   *
+   * @throws the caller's reason, or {@link Broken} with whatever else went wrong.
+   */
+  async during<T>(work: () => T | Promise<T>): Promise<T> {
+    try {
+      return await this.#patiently(work);
+    } catch (cause) {
+      this.#caller?.throwIfAborted();
+      throw new Broken(cause, this.#timedOut);
+    } finally {
+      this.#giveUp = undefined;
+    }
+  }
+
+  /**
+   * A promise of its own for every wait. To race each against one that lasts as long as the
+   * exchange would tie all that they came to, the whole body, to it.
+   */
+  #patiently<T>(work: () => T | Promise<T>): Promise<T> {
+    return new Promise((resolve, reject) => {
+      this.signal.throwIfAborted();
+      this.#giveUp = reject;
+      // Not `resolve(work())`: after that, giving up would change nothing.
+      Promise.resolve(work()).then(resolve, reject);
+    });
+  }
+
+  /** Lets go of timer, listener, and whatever of the exchange nobody waits for any more. */
+  end(): void {
+    clearTimeout(this.#timer);
+    this.#forget?.();
+    this.#controller.abort();
+  }
+}
+
+/** Something outside of this package failed. It is never shown: it may hold the request. */
+export class Broken {
+  readonly cause: unknown;
+  readonly timedOut: boolean;
+
+  constructor(cause: unknown, timedOut: boolean) {
+    this.cause = cause;
+    this.timedOut = timedOut;
+  }
+
+  /** One word that tells what failed and nothing else, such as `ECONNREFUSED`. */
+  get detail(): string {
+    try {
+      const error = this.cause as { code?: unknown; name?: unknown; cause?: { code?: unknown } };
+      const words = [error?.cause?.code, error?.code, error?.name];
+      return words.find((word): word is string => typeof word === "string") ?? "Error";
+    } catch {
+      // An error that can't even be read.
+      return "Error";
+    }
+  }
+}
