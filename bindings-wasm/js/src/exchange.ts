@@ -43,10 +43,10 @@ async function answer(
 }
 
 function init(request: MachineRequest, signal: AbortSignal): FetchInit {
-  const { method, headers, body } = request;
+  const body = request.body();
   return {
-    method,
-    headers,
+    method: request.method,
+    headers: request.headers(),
     ...(body && { body }),
     // A redirect would carry the token to wherever it points.
     redirect: "manual",

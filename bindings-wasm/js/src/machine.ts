@@ -246,15 +246,18 @@ export class MachineRequest {
     return this.#fields.url;
   }
 
-  /** The headers, with names in lower case, in the order to send them. */
-  get headers(): [string, string][] {
+  /**
+   * The headers, with names in lower case, in the order to send them. A method, as an inspector
+   * that was told to may read every property.
+   */
+  headers(): [string, string][] {
     const flat = this.#fields.headers;
     const names = flat.filter((_, index) => index % 2 === 0);
     return names.map((name, index) => [name, flat[2 * index + 1] as string]);
   }
 
   /** The body's bytes; `undefined` for a request that has none. */
-  get body(): Uint8Array<ArrayBuffer> | undefined {
+  body(): Uint8Array<ArrayBuffer> | undefined {
     return this.#fields.body;
   }
 

@@ -64,7 +64,10 @@ async function worldOf(sandbox) {
     client,
     console: { log: () => {} },
     createReadStream: () => [bytes(response([]))],
-    exchange: ({ url, method, headers, body }) => sandbox.fetch(url, { method, headers, body }),
+    exchange: (request) => {
+      const [headers, body] = [request.headers(), request.body()];
+      return sandbox.fetch(request.url, { method: request.method, headers, body });
+    },
     later: () => {},
     localStorage: { getItem: () => JSON.stringify(table), setItem: () => {} },
     machine,

@@ -19,10 +19,10 @@ describe("a machine", () => {
       ],
     );
     const [token, call] = sent;
-    assert.deepEqual(token.headers, [["content-type", "application/json"]]);
-    assert.deepEqual(JSON.parse(new TextDecoder().decode(call.body)), query);
+    assert.deepEqual(token.headers(), [["content-type", "application/json"]]);
+    assert.deepEqual(JSON.parse(new TextDecoder().decode(call.body())), query);
     assert.deepEqual(
-      call.headers.map(([name]) => name),
+      call.headers().map(([name]) => name),
       ["authorization", "content-type"],
     );
   });
@@ -57,7 +57,7 @@ describe("a machine", () => {
     assert.deepEqual(call.step(), { type: "provideToken", api: "control" });
     call.token({ accessToken: "of-the-host", expiresIn: 60 });
     const { request } = call.step();
-    assert.deepEqual(request.headers[0], ["authorization", "Bearer of-the-host"]);
+    assert.deepEqual(request.headers()[0], ["authorization", "Bearer of-the-host"]);
     assert.equal(thrownBy(() => call.tokenFailed()).code, "out_of_order");
   });
 
@@ -143,8 +143,8 @@ function drive(call, sandbox, now = clocks(), sent = []) {
     const answer = sandbox.handle({
       method: request.method,
       target: pathname + search,
-      headers: request.headers,
-      body: request.body,
+      headers: request.headers(),
+      body: request.body(),
       now: now(),
     });
     if (!call.head(answer.status, answer.headers)) continue;

@@ -21,6 +21,7 @@ describe("no canary shows", () => {
     await client.auditLogs();
     assert.equal(minted.length, 2);
     assertHidden(client);
+    assertUnread(client);
   });
 
   test("in a machine, its calls and its requests", async () => {
@@ -30,10 +31,39 @@ describe("no canary shows", () => {
     });
     const call = machine.eventDelivery(query);
     const step = call.step();
-    assert.ok(new TextDecoder().decode(step.request.body).includes(secret));
-    for (const it of [machine, call, step, step.request]) assertHidden(it);
+    assert.ok(new TextDecoder().decode(step.request.body()).includes(secret));
+    for (const it of [machine, call, step, step.request]) {
+      assertHidden(it);
+      assertUnread(it);
+    }
     assert.match(inspect(step), /POST http:\/\/localhost\/v1\.1\/oauth\/token/);
     assert.equal(JSON.parse(JSON.stringify(step.request)).method, "POST");
+  });
+
+  test("in a request that bears a token", () => {
+    const machine = new Machine({ clusterEndpoint: address, hostTokens: true });
+    const call = machine.eventDelivery(query);
+    call.step();
+    call.token({ accessToken: hostToken });
+    const step = call.step();
+    assert.equal(step.request.headers()[0][1], `Bearer ${hostToken}`);
+    for (const it of [machine, call, step]) {
+      assertHidden(it);
+      assertUnread(it);
+    }
+  });
+
+  test("in the error of a fetch whose own error can't be read", async () => {
+    const sandbox = service({ clientSecret: secret });
+    const fetch = async (_url, init) => {
+      const get = () => {
+        throw new Error(new TextDecoder().decode(init.body));
+      };
+      throw Object.defineProperty(new TypeError("no"), "code", { get });
+    };
+    const error = await rejectionOf(clientOf(sandbox, { fetch }).eventDelivery(query));
+    assert.equal(error.code, "network_failed");
+    assertHidden(error);
   });
 
   test("in a sandbox", () => {
@@ -112,8 +142,15 @@ function tapped(sandbox) {
   };
 }
 
+const everything = { showHidden: true, depth: Infinity, getters: true };
+
+/** Hidden too from who asks for all properties there are, and not for what the value says. */
+function assertUnread(value) {
+  const shown = inspect(value, { ...everything, customInspect: false });
+  assert.ok(![secret, hostToken, ...minted].some((canary) => shown.includes(canary)), shown);
+}
+
 function assertHidden(value) {
-  const everything = { showHidden: true, depth: Infinity, getters: true };
   const shown = [
     inspect(value, everything),
     inspect({ nested: [value] }, everything),

@@ -177,7 +177,8 @@ const call = machine.eventIngestion({ start, end, dimensions: ["event_name"] });
 const step = call.step();
 switch (step.type) {
   case "send":
-    same<typeof step.request.headers, [string, string][]>(true);
+    same<ReturnType<typeof step.request.headers>, [string, string][]>(true);
+    same<ReturnType<typeof step.request.body>, Uint8Array<ArrayBuffer> | undefined>(true);
     break;
   case "provideToken":
     same<typeof step.api, Api>(true);
