@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+import typing
 
 import duckdb
 import pandas as pd
@@ -34,6 +35,25 @@ def test_pandas(table: tallyfold.CountTable) -> None:
     assert frame.to_dict("list") == COLUMNS
     assert str(frame["errors"].dtype) == "uint64"
     assert frame.groupby("integration", observed=True)["errors"].sum()["push"] == 4
+
+
+def test_columns_can_be_made_text(table: tallyfold.CountTable) -> None:
+    frame = pd.DataFrame.from_arrow(table)  # type: ignore[attr-defined]
+    assert str(frame["reason"].dtype) == "category"
+    text = frame.astype(dict.fromkeys(table.dimensions, "str"))
+    assert str(text["reason"].dtype) == "str"
+    assert text.to_dict("list") == COLUMNS
+    names = pl.col(*table.dimensions)
+    assert pl.DataFrame(table).schema["reason"] == pl.Categorical
+    assert pl.DataFrame(table).with_columns(names.cast(pl.String)).schema["reason"] == pl.String
+
+
+def test_pandas_does_not_guess(table: tallyfold.CountTable) -> None:
+    # Of rows that it took for dataclasses it would make columns `names` and `values`.
+    rows: typing.Any = table
+    frame = pd.DataFrame(rows)
+    assert frame.shape == (4, 1)
+    assert frame[0].to_list() == list(table)
 
 
 def test_duckdb(table: tallyfold.CountTable) -> None:

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Literal
+from typing import Literal, NoReturn
 
 __all__ = [
     "CountName",
@@ -49,15 +49,18 @@ class Counts:
     """Events filtered from the stream."""
 
 
-@dataclass(frozen=True, slots=True, repr=False)
 class Row:
-    """One combination of dimension values and its counts.
+    """One combination of dimension values and its counts. It does not change.
 
     >>> for row in table:
     ...     print(row.dimensions["integration"], row.success, row.errors, row.filtered)
     email 0 0 2
     warehouse 7 1 0
     """
+
+    # No dataclass: pandas makes columns of a dataclass's fields, so that `DataFrame(table)` would
+    # seem to work and have none of the table's columns. `DataFrame.from_arrow(table)` has them.
+    __slots__ = __match_args__ = ("names", "values", "success", "errors", "filtered")
 
     names: tuple[DimensionName, ...]
     """The names of the dimensions, in the table's order."""
@@ -70,10 +73,46 @@ class Row:
     filtered: int
     """Events filtered from the stream."""
 
+    def __init__(
+        self,
+        names: tuple[DimensionName, ...],
+        values: tuple[str, ...],
+        success: int,
+        errors: int,
+        filtered: int,
+    ) -> None:
+        """Keeps the values as they are."""
+        fields = (names, values, success, errors, filtered)
+        for name, value in zip(self.__slots__, fields, strict=True):
+            object.__setattr__(self, name, value)
+
     @property
     def dimensions(self) -> dict[DimensionName, str]:
         """The value of each dimension by its name, as a new dict."""
         return dict(zip(self.names, self.values, strict=True))
+
+    def _fields(self) -> tuple[object, ...]:
+        return self.names, self.values, self.success, self.errors, self.filtered
+
+    def __eq__(self, other: object) -> bool:
+        """Whether the other is a row of the same names, values and counts."""
+        return self._fields() == other._fields() if isinstance(other, Row) else NotImplemented
+
+    def __hash__(self) -> int:
+        """Goes by names, values and counts."""
+        return hash(self._fields())
+
+    def __setattr__(self, name: str, value: object) -> NoReturn:
+        """Refuses to change."""
+        raise AttributeError(f"a Row does not change: {name}")
+
+    def __delattr__(self, name: str) -> NoReturn:
+        """Refuses to change."""
+        raise AttributeError(f"a Row does not change: {name}")
+
+    def __reduce__(self) -> tuple[type["Row"], tuple[object, ...]]:
+        """Lets a row be pickled and copied."""
+        return type(self), self._fields()
 
     def __repr__(self) -> str:
         """Shows the dimensions as a mapping."""
