@@ -1,12 +1,14 @@
 //! `Aggregator`: response bytes in, a table out.
 
+use std::hash::{Hash, Hasher};
 use std::sync::Mutex;
 
 use pyo3::prelude::*;
+use pyo3::types::PyDict;
 use tallyfold::{AggregatorOptions, Metric, Tolerate};
 
-use crate::convert::{Chunk, Instant, Whole, fitting_if, locked};
-use crate::error::Result;
+use crate::convert::{Chunk, Given, Instant, fitting, fitting_if, locked};
+use crate::error::{Failure, Result};
 use crate::table::CountTable;
 
 /// Folds the bytes of one event metrics result (service reference 2.2) into a `CountTable`, chunk
@@ -42,17 +44,20 @@ impl Aggregator {
         tolerate = Vec::new(),
     ))]
     fn new(
-        dimensions: Vec<String>,
-        group_by: Option<Vec<String>>,
+        dimensions: Given<Vec<String>>,
+        group_by: Option<Given<Vec<String>>>,
         metric: Option<&str>,
         window: Option<(Instant, Instant)>,
         limits: Option<&Bound<'_, Limits>>,
         tolerate: Vec<String>,
     ) -> Result<Self> {
+        let dimensions = fitting("dimensions", dimensions)?;
+        let window =
+            window.map(|(start, end)| Ok::<_, Failure>((start.of("start")?, end.of("end")?)));
         let options = AggregatorOptions {
-            group_by,
+            group_by: fitting_if("group_by", group_by)?,
             metric: metric.map(Metric::from_name).transpose()?,
-            window: window.map(|(start, end)| (start.to_owned(), end.to_owned())),
+            window: window.transpose()?,
             limits: limits.map(|limits| limits.get().0).unwrap_or_default(),
             tolerate: Tolerate::parse(&tolerate)?,
         };
@@ -112,8 +117,23 @@ impl Aggregator {
 ///
 /// >>> tallyfold.Limits(groups=1000).groups
 /// 1000
-#[pyclass(frozen, module = "tallyfold")]
+#[pyclass(frozen, eq, hash, module = "tallyfold")]
+#[derive(PartialEq)]
 pub(crate) struct Limits(pub(crate) tallyfold::Limits);
+
+impl Hash for Limits {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        // The core's limits are never a key there, and have no hash of their own.
+        let tallyfold::Limits {
+            depth,
+            string_bytes,
+            keys,
+            body_bytes,
+            groups,
+        } = self.0;
+        (depth, string_bytes, keys, body_bytes, groups).hash(state);
+    }
+}
 
 #[pymethods]
 impl Limits {
@@ -122,11 +142,11 @@ impl Limits {
         *, depth = None, string_bytes = None, keys = None, body_bytes = None, groups = None
     ))]
     fn new(
-        depth: Option<Whole<usize>>,
-        string_bytes: Option<Whole<usize>>,
-        keys: Option<Whole<usize>>,
-        body_bytes: Option<Whole<u64>>,
-        groups: Option<Whole<usize>>,
+        depth: Option<Given<usize>>,
+        string_bytes: Option<Given<usize>>,
+        keys: Option<Given<usize>>,
+        body_bytes: Option<Given<u64>>,
+        groups: Option<Given<usize>>,
     ) -> Result<Self> {
         let usual = tallyfold::Limits::default();
         Ok(Self(tallyfold::Limits {
@@ -166,6 +186,19 @@ impl Limits {
     #[getter]
     fn groups(&self) -> usize {
         self.0.groups
+    }
+
+    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<(Bound<'py, PyAny>, ())> {
+        let own = slf.get();
+        let limits = PyDict::new(slf.py());
+        limits.set_item("depth", own.depth())?;
+        limits.set_item("string_bytes", own.string_bytes())?;
+        limits.set_item("keys", own.keys())?;
+        limits.set_item("body_bytes", own.body_bytes())?;
+        limits.set_item("groups", own.groups())?;
+        let partial = slf.py().import("functools")?.getattr("partial")?;
+        let make = partial.call((slf.get_type(),), Some(&limits))?;
+        Ok((make, ()))
     }
 
     fn __repr__(&self) -> String {

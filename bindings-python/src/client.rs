@@ -4,10 +4,11 @@ use std::sync::Mutex;
 
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyString};
-use tallyfold::{ClientOptions, HostFailure, Output, Secret, Tolerate};
+use tallyfold::{ClientOptions, HostFailure, Output, Tolerate};
 
 use crate::aggregator::Limits;
-use crate::convert::{Chunk, Clocks, Instant, Whole, fitting_if, locked};
+use crate::convert::{Chunk, Clocks, Given, Instant, SecretText};
+use crate::convert::{fitting, fitting_if, locked};
 use crate::error::Result;
 use crate::table::CountTable;
 
@@ -46,29 +47,31 @@ impl Machine {
     ))]
     #[allow(clippy::too_many_arguments, reason = "Python names each of them")]
     fn new(
-        cluster_endpoint: Option<String>,
-        client_id: Option<String>,
-        client_secret: Option<String>,
-        control_audience: Option<String>,
-        base_url: Option<String>,
-        auth_url: Option<String>,
-        orchestration_audience: Option<String>,
+        cluster_endpoint: Option<Given<String>>,
+        client_id: Option<Given<String>>,
+        client_secret: Option<SecretText>,
+        control_audience: Option<Given<String>>,
+        base_url: Option<Given<String>>,
+        auth_url: Option<Given<String>>,
+        orchestration_audience: Option<Given<String>>,
         host_tokens: bool,
         in_browser: bool,
         dangerously_allow_browser: bool,
         dangerously_allow_http: bool,
-        default_token_lifetime: Option<Whole<u64>>,
+        default_token_lifetime: Option<Given<u64>>,
         limits: Option<&Bound<'_, Limits>>,
         tolerate: Vec<String>,
     ) -> Result<Self> {
         let options = ClientOptions {
-            cluster_endpoint,
-            client_id,
-            client_secret: client_secret.map(Secret::from),
-            control_audience,
-            base_url,
-            auth_url,
-            orchestration_audience,
+            cluster_endpoint: fitting_if("cluster_endpoint", cluster_endpoint)?,
+            client_id: fitting_if("client_id", client_id)?,
+            client_secret: client_secret
+                .map(|secret| secret.of("client_secret"))
+                .transpose()?,
+            control_audience: fitting_if("control_audience", control_audience)?,
+            base_url: fitting_if("base_url", base_url)?,
+            auth_url: fitting_if("auth_url", auth_url)?,
+            orchestration_audience: fitting_if("orchestration_audience", orchestration_audience)?,
             host_tokens,
             in_browser,
             dangerously_allow_browser,
@@ -89,9 +92,12 @@ impl Machine {
         &self,
         start: Instant,
         end: Instant,
-        dimensions: Vec<String>,
-        group_by: Option<Vec<String>>,
+        dimensions: Given<Vec<String>>,
+        group_by: Option<Given<Vec<String>>>,
     ) -> Result<Call> {
+        let (start, end) = (start.of("start")?, end.of("end")?);
+        let dimensions = fitting("dimensions", dimensions)?;
+        let group_by = fitting_if("group_by", group_by)?;
         Call::new(
             self.0
                 .event_delivery(&start, &end, &dimensions, group_by.as_deref()),
@@ -107,9 +113,12 @@ impl Machine {
         &self,
         start: Instant,
         end: Instant,
-        dimensions: Vec<String>,
-        group_by: Option<Vec<String>>,
+        dimensions: Given<Vec<String>>,
+        group_by: Option<Given<Vec<String>>>,
     ) -> Result<Call> {
+        let (start, end) = (start.of("start")?, end.of("end")?);
+        let dimensions = fitting("dimensions", dimensions)?;
+        let group_by = fitting_if("group_by", group_by)?;
         Call::new(
             self.0
                 .event_ingestion(&start, &end, &dimensions, group_by.as_deref()),
@@ -121,7 +130,7 @@ impl Machine {
     /// Raises:
     ///     ConfigError: for arguments that can't be used.
     #[pyo3(signature = (page = None, per_page = None))]
-    fn audit_logs(&self, page: Option<Whole<i64>>, per_page: Option<Whole<i64>>) -> Result<Call> {
+    fn audit_logs(&self, page: Option<Given<i64>>, per_page: Option<Given<i64>>) -> Result<Call> {
         let page = fitting_if("page", page)?;
         let per_page = fitting_if("per_page", per_page)?;
         Call::new(self.0.audit_logs(page, per_page))
@@ -201,13 +210,13 @@ impl Call {
     fn token(
         &self,
         py: Python<'_>,
-        value: String,
+        value: SecretText,
         lifetime: Option<Bound<'_, PyAny>>,
     ) -> Result<()> {
-        let value = Secret::from(value);
-        let lifetime = lifetime
-            .map(|lifetime| lifetime.str()?.extract::<String>())
-            .transpose()?;
+        let value = value.token();
+        // What has no text gets none, which the core refuses as no number of seconds.
+        let text = |lifetime: Bound<'_, PyAny>| lifetime.str()?.extract::<String>();
+        let lifetime = lifetime.map(|lifetime| text(lifetime).unwrap_or_default());
         Ok(locked(py, &self.0, |call| {
             call.token(value, lifetime.as_deref())
         })?)

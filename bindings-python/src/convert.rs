@@ -1,15 +1,17 @@
 //! Conversions between Python's values and the core's.
 
+use std::convert::Infallible;
 use std::ops::Deref;
 use std::sync::{Mutex, PoisonError};
 
 use pyo3::buffer::PyBuffer;
-use pyo3::exceptions::PyOverflowError;
+use pyo3::exceptions::{PyOverflowError, PyTypeError, PyUnicodeEncodeError};
 use pyo3::prelude::*;
 use pyo3::pybacked::{PyBackedBytes, PyBackedStr};
 use pyo3::sync::PyOnceLock;
-use pyo3::types::{PyDateTime, PyString, PyTuple, PyType, PyTzInfo};
-use tallyfold::{CountTable, Counts, Dimensions, Notes, Now, Reconciliation, Timestamp, Window};
+use pyo3::types::{PyDate, PyDateTime, PyString, PyTuple, PyType, PyTzInfo};
+use tallyfold::{Code, CountTable, Counts, Dimensions, Notes, Now, Reconciliation, Secret};
+use tallyfold::{Timestamp, Window};
 
 use crate::error::{Failure, Result};
 
@@ -41,68 +43,123 @@ impl<'py> FromPyObject<'_, 'py> for Clocks {
     }
 }
 
-/// A timestamp's text, from a `str` as it is or from a `datetime`.
-///
-/// An aware `datetime` becomes UTC with a `Z`. A naive one names no instant and gets no `Z`, which
-/// the core refuses with its own words.
-pub(crate) struct Instant(String);
-
-impl<'py> FromPyObject<'_, 'py> for Instant {
-    type Error = PyErr;
-
-    fn extract(value: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
-        let Ok(moment) = value.cast::<PyDateTime>() else {
-            return value.extract().map(Self);
-        };
-        if moment.call_method0("utcoffset")?.is_none() {
-            return moment.call_method0("isoformat")?.extract().map(Self);
-        }
-        let utc = moment.call_method1("astimezone", (PyTzInfo::utc(value.py())?,))?;
-        let text: String = utc.call_method0("isoformat")?.extract()?;
-        Ok(Self(text.replace("+00:00", "Z")))
-    }
-}
-
-impl Deref for Instant {
-    type Target = str;
-
-    fn deref(&self) -> &str {
-        &self.0
-    }
-}
-
-/// An `int` that has to fit into a number of the core.
-pub(crate) enum Whole<T> {
+/// An argument of the right type, which may still be nothing that the core can hold.
+pub(crate) enum Given<T> {
     Fits(T),
-    Outside,
+    /// What is wrong with it, in words that quote nothing of it.
+    Unfit(Code, &'static str),
 }
 
-impl<'py, T> FromPyObject<'_, 'py> for Whole<T>
+impl<'py, T> FromPyObject<'_, 'py> for Given<T>
 where
     T: for<'a> FromPyObject<'a, 'py, Error = PyErr>,
 {
     type Error = PyErr;
 
     fn extract(value: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
+        let py = value.py();
+        let unfit = |reason| Ok(Self::Unfit(Code::InvalidArgument, reason));
         match value.extract() {
-            Ok(number) => Ok(Self::Fits(number)),
-            Err(error) if error.is_instance_of::<PyOverflowError>(value.py()) => Ok(Self::Outside),
+            Ok(value) => Ok(Self::Fits(value)),
+            Err(error) if error.is_instance_of::<PyOverflowError>(py) => {
+                unfit("the number is negative or too large")
+            }
+            Err(error) if error.is_instance_of::<PyUnicodeEncodeError>(py) => {
+                unfit("the text has a lone surrogate")
+            }
             Err(error) => Err(error),
         }
     }
 }
 
-/// The number of an argument.
-pub(crate) fn fitting<T>(argument: &'static str, number: Whole<T>) -> Result<T> {
-    match number {
-        Whole::Fits(number) => Ok(number),
-        Whole::Outside => Err(Failure::OutOfRange(argument)),
+/// What was given for an argument.
+pub(crate) fn fitting<T>(argument: &str, given: Given<T>) -> Result<T> {
+    match given {
+        Given::Fits(value) => Ok(value),
+        Given::Unfit(code, reason) => Err(Failure::Unfit {
+            code,
+            argument: argument.to_owned(),
+            reason,
+        }),
     }
 }
 
-/// The number of an argument, if it was given.
-pub(crate) fn fitting_if<T>(argument: &'static str, number: Option<Whole<T>>) -> Result<Option<T>> {
-    number.map(|number| fitting(argument, number)).transpose()
+/// What was given for an argument, if anything was.
+pub(crate) fn fitting_if<T>(argument: &str, given: Option<Given<T>>) -> Result<Option<T>> {
+    given.map(|given| fitting(argument, given)).transpose()
+}
+
+/// The text of a secret. Python's own error for what is no text would quote it, so none is kept.
+pub(crate) struct SecretText(Option<Secret>);
+
+impl<'py> FromPyObject<'_, 'py> for SecretText {
+    type Error = Infallible;
+
+    fn extract(value: Borrowed<'_, 'py, PyAny>) -> std::result::Result<Self, Infallible> {
+        Ok(Self(value.extract().ok().map(String::into)))
+    }
+}
+
+impl SecretText {
+    /// The secret of an argument.
+    pub(crate) fn of(self, argument: &str) -> Result<Secret> {
+        let unfit = Given::Unfit(Code::InvalidArgument, "want a str of Unicode text");
+        fitting(argument, self.0.map_or(unfit, Given::Fits))
+    }
+
+    /// The token; what is no text becomes the empty one, which the core refuses in its own words.
+    pub(crate) fn token(self) -> Secret {
+        self.0.unwrap_or_else(|| Secret::from(String::new()))
+    }
+}
+
+/// A timestamp's text, from a `str` as it is or from a `datetime`.
+///
+/// An aware `datetime` becomes UTC with a `Z`. A naive one names no instant and gets no `Z`, which
+/// the core refuses with its own words.
+pub(crate) struct Instant(Given<String>);
+
+impl Instant {
+    /// The text of an argument.
+    pub(crate) fn of(self, argument: &str) -> Result<String> {
+        fitting(argument, self.0)
+    }
+}
+
+impl<'py> FromPyObject<'_, 'py> for Instant {
+    type Error = PyErr;
+
+    fn extract(value: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
+        let unfit = |reason| Ok(Self(Given::Unfit(Code::InvalidTimestamp, reason)));
+        if let Ok(text) = value.cast::<PyString>() {
+            return match text.extract() {
+                Ok(text) => Ok(Self(Given::Fits(text))),
+                Err(_) => unfit("the text has a lone surrogate"),
+            };
+        }
+        if let Ok(moment) = value.cast::<PyDateTime>() {
+            return match in_utc(&moment) {
+                Ok(text) => Ok(Self(Given::Fits(text))),
+                // Such as pandas' NaT, and the last hours of the year 9999 west of Greenwich.
+                Err(_) => unfit("the datetime is no instant of the years 1 to 9999 in UTC"),
+            };
+        }
+        if value.is_instance_of::<PyDate>() {
+            return unfit("a date names no instant: want a datetime with a time zone");
+        }
+        let class = value.get_type().name()?;
+        let message = format!("want a datetime or a str, not {class}");
+        Err(PyTypeError::new_err(message))
+    }
+}
+
+fn in_utc(moment: &Bound<'_, PyDateTime>) -> PyResult<String> {
+    if moment.call_method0("utcoffset")?.is_none() {
+        return moment.call_method0("isoformat")?.extract();
+    }
+    let utc = moment.call_method1("astimezone", (PyTzInfo::utc(moment.py())?,))?;
+    let text: String = utc.call_method0("isoformat")?.extract()?;
+    Ok(text.replace("+00:00", "Z"))
 }
 
 /// One `str`, or any iterable of them.
@@ -153,10 +210,27 @@ impl Deref for Chunk {
 }
 
 /// A document as `str` or as bytes.
-#[derive(FromPyObject)]
 pub(crate) enum Document {
     Text(PyBackedStr),
     Bytes(Chunk),
+}
+
+impl<'py> FromPyObject<'_, 'py> for Document {
+    type Error = PyErr;
+
+    fn extract(value: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
+        let Ok(text) = value.cast::<PyString>() else {
+            let class = value.get_type().name()?;
+            let wrong = |_| PyTypeError::new_err(format!("want str or bytes, not {class}"));
+            return value.extract().map(Self::Bytes).map_err(wrong);
+        };
+        if let Ok(text) = text.extract() {
+            return Ok(Self::Text(text));
+        }
+        // As bytes, a lone surrogate is for the core to refuse, at its offset.
+        let bytes = text.call_method1("encode", ("utf-8", "surrogatepass"))?;
+        bytes.extract().map(Self::Bytes)
+    }
 }
 
 impl Deref for Document {

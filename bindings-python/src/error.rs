@@ -11,8 +11,12 @@ pub(crate) type Result<T> = std::result::Result<T, Failure>;
 pub(crate) enum Failure {
     Core(Error),
     Python(PyErr),
-    /// An `int` that can't be handed to the core, by the name of its argument.
-    OutOfRange(&'static str),
+    /// An argument that can't be handed to the core.
+    Unfit {
+        code: Code,
+        argument: String,
+        reason: &'static str,
+    },
 }
 
 impl From<Error> for Failure {
@@ -32,7 +36,11 @@ impl From<Failure> for PyErr {
         match failure {
             Failure::Python(error) => error,
             Failure::Core(error) => Python::attach(|py| exception(py, &error)),
-            Failure::OutOfRange(argument) => Python::attach(|py| out_of_range(py, argument)),
+            Failure::Unfit {
+                code,
+                argument,
+                reason,
+            } => Python::attach(|py| unfit(py, code, &argument, reason)),
         }
     }
 }
@@ -59,9 +67,8 @@ fn exception(py: Python<'_>, error: &Error) -> PyErr {
     build().unwrap_or_else(|failure| failure)
 }
 
-fn out_of_range(py: Python<'_>, argument: &str) -> PyErr {
-    let code = Code::InvalidArgument;
-    let message = format!("{code}: {argument}: the number is negative or too large");
+fn unfit(py: Python<'_>, code: Code, argument: &str, reason: &str) -> PyErr {
+    let message = format!("{code}: {argument}: {reason}");
     let build = || {
         let context = PyDict::new(py);
         context.set_item("argument", argument)?;

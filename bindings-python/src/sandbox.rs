@@ -4,9 +4,10 @@ use std::sync::Mutex;
 
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
-use tallyfold::{SandboxOptions, Secret};
+use tallyfold::SandboxOptions;
 
-use crate::convert::{Chunk, Clocks, Instant, Whole, fitting, fitting_if, locked};
+use crate::convert::{Chunk, Clocks, Given, Instant, SecretText};
+use crate::convert::{fitting, fitting_if, locked};
 use crate::error::Result;
 
 /// The part of `tallyfold.Sandbox` that is written in Rust.
@@ -24,18 +25,21 @@ impl Sandbox {
         orchestration_audience = None, token_lifetime = None,
     ))]
     fn new(
-        seed: Option<Whole<u64>>,
+        seed: Option<Given<u64>>,
         client_id: Option<String>,
-        client_secret: Option<String>,
+        client_secret: Option<SecretText>,
         control_audience: Option<String>,
         orchestration_audience: Option<String>,
-        token_lifetime: Option<Whole<u64>>,
+        token_lifetime: Option<Given<u64>>,
     ) -> Result<Self> {
         let usual = SandboxOptions::default();
         let options = SandboxOptions {
             seed: fitting_if("seed", seed)?,
             client_id: client_id.unwrap_or(usual.client_id),
-            client_secret: client_secret.map_or(usual.client_secret, Secret::from),
+            client_secret: match client_secret {
+                Some(secret) => secret.of("client_secret")?,
+                None => usual.client_secret,
+            },
             control_audience: control_audience.unwrap_or(usual.control_audience),
             orchestration_audience: orchestration_audience.unwrap_or(usual.orchestration_audience),
             token_lifetime_s: fitting_if("token_lifetime", token_lifetime)?
@@ -91,7 +95,7 @@ impl Sandbox {
     #[pyo3(
         signature = (
             timestamp, outcome, *, event_name, write_key, integration, reason = "",
-            count = Whole::Fits(1)
+            count = Given::Fits(1)
         ),
         text_signature = "($self, timestamp, outcome, *, event_name, write_key, integration, \
                           reason='', count=1)"
@@ -106,8 +110,9 @@ impl Sandbox {
         write_key: &str,
         integration: &str,
         reason: &str,
-        count: Whole<u64>,
+        count: Given<u64>,
     ) -> Result<()> {
+        let timestamp = timestamp.of("timestamp")?;
         let count = fitting("count", count)?;
         Ok(locked(py, &self.core, |sandbox| {
             sandbox.record(

@@ -2,11 +2,11 @@
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use pyo3::exceptions::PyIndexError;
+use pyo3::exceptions::{PyIndexError, PyTypeError};
 use pyo3::prelude::*;
-use pyo3::types::{PyCapsule, PyDict, PyTuple, PyType};
+use pyo3::types::{PyCapsule, PyDict, PyList, PySlice, PyTuple, PyType};
 
-use crate::convert::{self, Document, Texts, Whole, fitting};
+use crate::convert::{self, Document, Given, Texts, fitting};
 use crate::error::Result;
 use crate::{arrow, html};
 
@@ -16,14 +16,20 @@ use crate::{arrow, html};
 /// in the order of `dimensions`, whatever order the service sent them in. Counts are numbers of
 /// events, as `int` from 0 to 2**64 - 1, never `float` (service reference 2.2 and 2.3).
 ///
-/// polars, pandas, duckdb and pyarrow read a table through `__arrow_c_stream__`: text columns for
-/// the dimensions, then `success`, `errors` and `filtered` as unsigned 64-bit integers.
+/// polars, pandas, duckdb and pyarrow read a table through `__arrow_c_stream__`: a categorical
+/// column for each dimension, then `success`, `errors` and `filtered` as unsigned 64-bit integers.
+/// Where categories are in the way, such as for joining with text, one line makes text of them.
 ///
 /// >>> len(table), table.totals
 /// (2, Counts(success=7, errors=1, filtered=2))
-/// >>> import polars
-/// >>> polars.DataFrame(table).columns
+/// >>> import pandas
+/// >>> frame = pandas.DataFrame.from_arrow(table)
+/// >>> frame.columns.to_list()
 /// ['integration', 'reason', 'success', 'errors', 'filtered']
+/// >>> frame = frame.astype(dict.fromkeys(table.dimensions, "str"))
+/// >>> import polars
+/// >>> frame = polars.DataFrame(table)
+/// >>> frame = frame.with_columns(polars.col(*table.dimensions).cast(polars.String))
 #[pyclass(frozen, eq, module = "tallyfold")]
 #[derive(PartialEq)]
 pub(crate) struct CountTable(pub(crate) tallyfold::CountTable);
@@ -93,7 +99,12 @@ impl CountTable {
     /// >>> [(row.dimensions, row.success) for row in table.group_by("integration")]
     /// [({'integration': 'email'}, 0), ({'integration': 'warehouse'}, 7)]
     #[pyo3(signature = (*names))]
-    fn group_by(&self, py: Python<'_>, names: Vec<String>) -> Result<Self> {
+    fn group_by(&self, py: Python<'_>, names: &Bound<'_, PyTuple>) -> Result<Self> {
+        let message = "want names one by one: group_by(\"integration\", \"reason\") or \
+                       group_by(*names)";
+        let names = names.extract();
+        let names = names.map_err(|_| PyTypeError::new_err(message))?;
+        let names: Vec<String> = fitting("names", names)?;
         Ok(Self(py.detach(|| self.0.group_by(&names))?))
     }
 
@@ -109,7 +120,9 @@ impl CountTable {
     fn filter(&self, py: Python<'_>, wanted: Option<&Bound<'_, PyDict>>) -> Result<Self> {
         let mut pairs = Vec::new();
         for (name, values) in wanted.into_iter().flatten() {
-            pairs.push((name.extract::<String>()?, values.extract::<Texts>()?.0));
+            let name: String = name.extract()?;
+            let values: Texts = fitting(&name, values.extract()?)?;
+            pairs.push((name, values.0));
         }
         Ok(Self(py.detach(|| self.0.filter(&pairs))?))
     }
@@ -125,7 +138,7 @@ impl CountTable {
     fn top<'py>(
         &self,
         py: Python<'py>,
-        n: Whole<usize>,
+        n: Given<usize>,
         by: &str,
     ) -> Result<Vec<Bound<'py, PyAny>>> {
         let n = fitting("n", n)?;
@@ -195,24 +208,27 @@ impl CountTable {
         self.0.len()
     }
 
-    fn __getitem__<'py>(&self, py: Python<'py>, index: isize) -> PyResult<Bound<'py, PyAny>> {
-        let from_start = if index < 0 {
-            index.wrapping_add_unsigned(self.0.len())
-        } else {
-            index
-        };
-        let row = match usize::try_from(from_start) {
-            Ok(index) => convert::row(py, &self.0, index)?,
-            Err(_) => None,
+    fn __getitem__<'py>(
+        &self,
+        py: Python<'py>,
+        key: &Bound<'py, PyAny>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        if let Ok(slice) = key.cast::<PySlice>() {
+            return Ok(self.several(py, slice)?.into_any());
+        }
+        let row = match key.extract()? {
+            Given::Fits(index) => self.row(py, index)?,
+            Given::Unfit(..) => None,
         };
         row.ok_or_else(|| PyIndexError::new_err("the table has no such row"))
     }
 
     fn __iter__(&self) -> RowIterator {
-        RowIterator {
-            table: self.0.clone(),
-            next: AtomicUsize::new(0),
-        }
+        RowIterator::new(&self.0, |_, position| Some(position))
+    }
+
+    fn __reversed__(&self) -> RowIterator {
+        RowIterator::new(&self.0, |len, position| len.checked_sub(position + 1))
     }
 
     fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
@@ -240,11 +256,56 @@ impl CountTable {
     }
 }
 
+impl CountTable {
+    /// The row at an index, which counts from the end if it is negative.
+    fn row<'py>(&self, py: Python<'py>, index: isize) -> PyResult<Option<Bound<'py, PyAny>>> {
+        let from_start = if index < 0 {
+            index.wrapping_add_unsigned(self.0.len())
+        } else {
+            index
+        };
+        match usize::try_from(from_start) {
+            Ok(index) => convert::row(py, &self.0, index),
+            Err(_) => Ok(None),
+        }
+    }
+
+    /// The rows of a slice.
+    fn several<'py>(
+        &self,
+        py: Python<'py>,
+        slice: &Bound<'py, PySlice>,
+    ) -> PyResult<Bound<'py, PyList>> {
+        let indices = slice.indices(isize::try_from(self.0.len())?)?;
+        let rows = PyList::empty(py);
+        let mut index = indices.start;
+        for _ in 0..indices.slicelength {
+            rows.append(self.row(py, index)?)?;
+            index = index.saturating_add(indices.step);
+        }
+        Ok(rows)
+    }
+}
+
+/// Which row comes at a position of so many.
+type Order = fn(usize, usize) -> Option<usize>;
+
 /// Gives a table's rows one after the other.
 #[pyclass(frozen, module = "tallyfold._tallyfold")]
 pub(crate) struct RowIterator {
     table: tallyfold::CountTable,
-    next: AtomicUsize,
+    order: Order,
+    position: AtomicUsize,
+}
+
+impl RowIterator {
+    fn new(table: &tallyfold::CountTable, order: Order) -> Self {
+        Self {
+            table: table.clone(),
+            order,
+            position: AtomicUsize::new(0),
+        }
+    }
 }
 
 #[pymethods]
@@ -254,6 +315,10 @@ impl RowIterator {
     }
 
     fn __next__<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
-        convert::row(py, &self.table, self.next.fetch_add(1, Ordering::Relaxed))
+        let position = self.position.fetch_add(1, Ordering::Relaxed);
+        match (self.order)(self.table.len(), position) {
+            Some(index) => convert::row(py, &self.table, index),
+            None => Ok(None),
+        }
     }
 }

@@ -1,6 +1,7 @@
 """Tables: their values, and what is made of them."""
 
 import copy
+import itertools
 import pickle
 from datetime import UTC, datetime
 from html.parser import HTMLParser
@@ -39,6 +40,19 @@ def test_rows_come_sorted(table: tallyfold.CountTable) -> None:
     for index in (4, -5, 2**62, -(2**62)):
         with pytest.raises(IndexError):
             table[index]
+
+
+def test_slices_are_lists_of_rows(table: tallyfold.CountTable) -> None:
+    rows = list(table)
+    ends = (None, 0, 1, 2, 4, 9, -1, -3, -9)
+    for part in (slice(*at) for at in itertools.product(ends, ends, (None, 1, 2, -1, -3, 2**62))):
+        assert table[part] == rows[part]
+    assert table.group_by()[:2] == [table.group_by()[0]]
+    assert list(reversed(table)) == rows[::-1]
+    with pytest.raises(IndexError):
+        table[2**100]
+    with pytest.raises(TypeError):
+        table["email"]  # type: ignore[call-overload]
 
 
 def test_a_row_does_not_change(table: tallyfold.CountTable) -> None:
@@ -80,6 +94,8 @@ def test_grouping(table: tallyfold.CountTable) -> None:
     (everything,) = table.group_by()
     assert everything == Row((), (), 12, 6, 3)
     assert by_integration.reconciliation
+    with pytest.raises(TypeError, match=r"group_by\(\*names\)"):
+        table.group_by(["integration"])  # type: ignore[arg-type]
     with pytest.raises(tallyfold.ConfigError) as caught:
         table.group_by("write_key")
     assert caught.value.code == "unknown_dimension"

@@ -4,16 +4,13 @@ import asyncio
 import json
 import time
 from collections.abc import AsyncIterator, Iterator, Sequence
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import httpx2
 
 from tallyfold import _tallyfold
 from tallyfold._clock import Now
 from tallyfold._tallyfold import SandboxResponse
-
-if TYPE_CHECKING:
-    from typing_extensions import Buffer
 
 __all__ = ["EndpointName", "FaultKind", "Sandbox"]
 
@@ -106,7 +103,7 @@ class Sandbox(_tallyfold.Sandbox):
         method: str,
         target: str,
         headers: Sequence[tuple[str, str]],
-        body: "Buffer",
+        body: bytes | bytearray | memoryview,
         now: tuple[int, int] | None = None,
     ) -> SandboxResponse:
         """Answers one request.
