@@ -207,10 +207,114 @@ def test_a_cancelled_call() -> None:
     assert any("tallyfold" in file for file in files)
 
 
+CONSTRUCTORS: list[dict[str, object]] = [
+    {"control_audience": None},
+    {"timeout": -1},
+    {"cluster_endpoint": "http://sandbox.example"},
+    {"cluster_endpoint": f"https://user:{SECRET}@sandbox.example"},
+    {"base_url": f"https://user:{SECRET}@sandbox.example"},
+    {"auth_url": f"https://sandbox.example\ud800?{SECRET}"},
+    {"client_secret": SECRET.encode()},
+    {"client_secret": SECRET + "\ud800"},
+    {"default_token_lifetime": "a day"},
+    {"access_token": HOST_TOKEN},
+    {"limits": 5},
+]
+
+
+@pytest.mark.parametrize("options", CONSTRUCTORS)
+@pytest.mark.parametrize("make", [tallyfold.Client, tallyfold.AsyncClient, tallyfold.Machine])
+def test_arguments_that_can_not_be(make: type, options: dict[str, object]) -> None:
+    given = {"cluster_endpoint": ADDRESS, "client_id": "id", "client_secret": SECRET}
+    if make is tallyfold.Machine and "timeout" in options:
+        return
+    with pytest.raises((tallyfold.ConfigError, TypeError)) as caught:
+        make(**{**given, "control_audience": "control", **options})
+    search_error(caught.value)
+    search(*traceback.format_exception(caught.value))
+
+
+def test_secrets_that_are_no_text() -> None:
+    for secret in (SECRET + "\ud800", SECRET.encode(), [SECRET]):
+        for make in (tallyfold.Client, tallyfold.Sandbox):
+            options: dict[str, object] = {"client_secret": secret}
+            if make is tallyfold.Client:
+                options |= {"cluster_endpoint": ADDRESS, "client_id": "id"}
+            with pytest.raises(tallyfold.ConfigError) as caught:
+                make(**options)  # type: ignore[arg-type]
+            code, argument = caught.value.code, caught.value.argument
+            assert (code, argument) == ("invalid_argument", "client_secret")
+            search_error(caught.value)
+
+
+def while_handling(raised: BaseException) -> Answer:
+    """Raises inside an `except` whose exception quotes the request, as its context then does."""
+
+    def answer(request: httpx2.Request) -> httpx2.Response:
+        try:
+            raise ValueError(f"{request.headers.raw!r} {request.content!r}")  # noqa: TRY301
+        except ValueError:
+            raise raised  # noqa: B904 - it is the point
+
+    return answer
+
+
+INTERRUPTS = [
+    KeyboardInterrupt(),
+    SystemExit(3),
+    asyncio.CancelledError(),
+    tallyfold.ServiceError("server_error: …", code="server_error"),
+]
+
+
+@pytest.mark.parametrize("raised", INTERRUPTS)
+@pytest.mark.parametrize("of_the_call", [False, True])
+def test_what_interrupts_leaves_alone(raised: BaseException, *, of_the_call: bool) -> None:
+    answer = while_handling(raised)
+    client = make(after_the_token(answer) if of_the_call else answer)
+    with pytest.raises(type(raised)) as caught:
+        client.event_delivery(START, END, ["reason"])
+    assert caught.value is raised
+    assert (raised.__cause__, raised.__context__) == (None, None)
+    search_error(raised)
+
+
+def test_what_interrupts_a_task_leaves_alone() -> None:
+    async def answer(request: httpx2.Request) -> httpx2.Response:
+        try:
+            raise ValueError(f"{request.content!r}")  # noqa: TRY301
+        except ValueError:
+            reached.set()
+            await asyncio.Future()
+        return httpx2.Response(404)
+
+    async def main() -> BaseException:
+        client = tallyfold.AsyncClient(
+            cluster_endpoint=ADDRESS,
+            client_id="id",
+            client_secret=SECRET,
+            control_audience="control",
+            transport=httpx2.MockTransport(answer),
+        )
+        call = client.event_delivery(START, END, ["reason"])
+        task = asyncio.create_task(call)
+        await reached.wait()
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError) as caught:
+            await task
+        return caught.value
+
+    reached = asyncio.Event()
+    error = asyncio.run(main())
+    assert error.__context__ is None
+    search_error(error)
+
+
 @pytest.mark.parametrize(
     "answer",
     [
         (HOST_TOKEN, 0),
+        (HOST_TOKEN + "\ud800", 3600),
         (HOST_TOKEN, HOST_TOKEN),
         (HOST_TOKEN + "\n", 3600),
         (HOST_TOKEN.encode(), 3600),

@@ -26,7 +26,7 @@ The examples in the docs of this package go on from here, where a sandbox stands
 """
 
 from tallyfold._async_client import AsyncAccessToken, AsyncClient
-from tallyfold._client import AccessToken, ApiName, Client
+from tallyfold._client import AccessToken, Client
 from tallyfold._clock import Now
 from tallyfold._errors import (
     AuthError,
@@ -37,6 +37,7 @@ from tallyfold._errors import (
     ServiceError,
     TallyfoldError,
 )
+from tallyfold._facade import ApiName
 from tallyfold._sandbox import EndpointName, FaultKind, Sandbox
 from tallyfold._serve import SandboxServer, serve
 from tallyfold._tallyfold import (

@@ -3,30 +3,36 @@
 import asyncio
 import contextlib
 import inspect
-import json
-from collections.abc import Awaitable, Callable, Sequence
+import threading
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from datetime import datetime
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
 import httpx2
 
-from tallyfold._client import WANT_PAIR, ApiName, Facade, token_failed, without_own_frame
 from tallyfold._clock import Now
-from tallyfold._errors import TallyfoldError
+from tallyfold._facade import (
+    ApiName,
+    Facade,
+    broken,
+    hand_in,
+    parsed,
+    token_failed,
+    waited_too_long,
+    without_own_frame,
+)
 from tallyfold._tallyfold import (
     Blocked,
     Call,
     CountTable,
     Done,
-    Limits,
-    Machine,
     ProvideToken,
     Request,
     Send,
 )
-from tallyfold._transport import http_request, timed_out
-from tallyfold._values import DimensionName, Tolerance
+from tallyfold._transport import LoopTransport, http_request
+from tallyfold._values import DimensionName
 
 __all__ = ["AsyncAccessToken", "AsyncClient"]
 
@@ -36,13 +42,14 @@ AsyncAccessToken = Callable[[ApiName], tuple[str, int | None] | Awaitable[tuple[
 """`AccessToken`, or its coroutine function."""
 
 
-class AsyncClient(Facade):
+class AsyncClient(Facade[AsyncAccessToken, httpx2.AsyncBaseTransport]):
     """Both APIs of the service, for asyncio.
 
     Arguments and errors are those of `Client`, but `access_token` may be a coroutine function and
-    `transport` is an `httpx2.AsyncBaseTransport`. All tasks of one event loop may share a client;
-    they share its tokens. A cancelled call leaves nothing behind: where it was fetching a token
-    that others wait for, one of them fetches it.
+    `transport` is an `httpx2.AsyncBaseTransport`. A coroutine function has `timeout` seconds. All
+    tasks of one event loop may share a client; they share its tokens. Another loop may use it
+    after that one, but not at the same time: `RuntimeError`. A cancelled call leaves nothing
+    behind: where it was fetching a token that others wait for, one of them fetches it.
 
     >>> async def totals():
     ...     async with tallyfold.AsyncClient(
@@ -58,50 +65,14 @@ class AsyncClient(Facade):
     Counts(success=7, errors=1, filtered=2)
     """
 
-    __slots__ = ("_token_moved",)
-    _transport: httpx2.AsyncBaseTransport
-    _access_token: AsyncAccessToken | None
+    __slots__ = ("_lock", "_token_moved", "_use")
 
-    def __init__(
-        self,
-        *,
-        cluster_endpoint: str | None = None,
-        client_id: str | None = None,
-        client_secret: str | None = None,
-        control_audience: str | None = None,
-        base_url: str | None = None,
-        auth_url: str | None = None,
-        orchestration_audience: str | None = None,
-        access_token: AsyncAccessToken | None = None,
-        transport: httpx2.AsyncBaseTransport | None = None,
-        timeout: float | None = 30.0,
-        dangerously_allow_http: bool = False,
-        default_token_lifetime: int | None = None,
-        limits: Limits | None = None,
-        tolerate: Sequence[Tolerance] = (),
-    ) -> None:
-        """Checks the arguments; sends nothing."""
-        machine = Machine(
-            cluster_endpoint=cluster_endpoint,
-            client_id=client_id,
-            client_secret=client_secret,
-            control_audience=control_audience,
-            base_url=base_url,
-            auth_url=auth_url,
-            orchestration_audience=orchestration_audience,
-            host_tokens=access_token is not None,
-            dangerously_allow_http=dangerously_allow_http,
-            default_token_lifetime=default_token_lifetime,
-            limits=limits,
-            tolerate=tolerate,
-        )
-        super().__init__(machine, [cluster_endpoint, base_url, auth_url], timeout)
-        self._access_token = access_token
-        # Nothing in the environment may lead a secret elsewhere: no proxy, no other certificates.
-        self._transport = (
-            httpx2.AsyncHTTPTransport(trust_env=False) if transport is None else transport
-        )
+    def _open(self, transport: httpx2.AsyncBaseTransport | None) -> None:
+        self._transport = LoopTransport() if transport is None else transport
         self._token_moved = asyncio.Event()
+        # The collector may end a forgotten call, and so come here again, while this is held.
+        self._lock = threading.RLock()
+        self._use: _Use | None = None
 
     async def event_delivery(
         self,
@@ -125,12 +96,14 @@ class AsyncClient(Facade):
 
     async def audit_logs(self, page: int | None = None, per_page: int | None = None) -> Any:  # noqa: ANN401
         """Lists a page of audit logs, as `Client.audit_logs` (service reference 4.2)."""
-        return json.loads(await self._run(self._machine.audit_logs(page, per_page)))
+        return parsed(await self._run(self._machine.audit_logs(page, per_page)))
 
     async def close(self) -> None:
         """Closes the transport; later calls raise `RuntimeError`."""
         self._closed = True
-        await self._transport.aclose()
+        # A fork's copies of the connections are the parent's to close.
+        if not self._in_other_process():
+            await self._transport.aclose()
 
     async def __aenter__(self) -> Self:
         """Gives the client itself."""
@@ -146,8 +119,29 @@ class AsyncClient(Facade):
         await self.close()
 
     async def _run(self, call: Call[T]) -> T:
+        self._check_usable()
+        with self._in_this_loop():
+            return await self._drive(call)
+
+    @contextlib.contextmanager
+    def _in_this_loop(self) -> Iterator[None]:
+        """Keeps other event loops out: what wakes a waiter belongs to the waiter's own loop."""
+        loop = asyncio.get_running_loop()
+        with self._lock:
+            if self._use is None or self._use.is_over():
+                self._use = _Use(loop)
+            use = self._use
+            if use.loop is not loop:
+                raise RuntimeError("this AsyncClient is in use in another event loop")
+            use.calls += 1
         try:
-            self._check_open()
+            yield
+        finally:
+            with self._lock:
+                use.calls -= 1
+
+    async def _drive(self, call: Call[T]) -> T:
+        try:
             while True:
                 match call.step(Now.read()):
                     case Send(request=request):
@@ -174,11 +168,8 @@ class AsyncClient(Facade):
         try:
             async with asyncio.timeout(self._timeout):
                 complete = await self._receive(call, request)
-        except TallyfoldError:
-            raise
-        except Exception as error:  # noqa: BLE001 - a transport may raise anything
-            # Only its name: the text may quote a header, and the exception holds the request.
-            name, late = type(error).__name__, timed_out(error)
+        except BaseException as error:  # noqa: BLE001 - a transport may raise anything
+            name, late = broken(error)
         else:
             if complete:
                 call.end()
@@ -201,29 +192,43 @@ class AsyncClient(Facade):
 
     async def _provide_token(self, call: Call[T], api: ApiName) -> None:
         try:
-            match await self._answer(api):
-                case [str() as token, lifetime]:
-                    call.token(token, lifetime)
-                    return
-                case _:
-                    cause: Exception = TypeError(WANT_PAIR)
-        except TallyfoldError:
-            raise
+            answer = await self._answer(api)
         except Exception as error:  # noqa: BLE001 - the host's function may raise anything
             cause = without_own_frame(error)
+        else:
+            hand_in(call, answer)
+            return
         token_failed(call, cause)
 
     async def _answer(self, api: ApiName) -> tuple[str, int | None]:
         if self._access_token is None:
             raise RuntimeError("a token is asked for where no access_token was given")
-        answer = self._access_token(api)
-        return await answer if inspect.isawaitable(answer) else answer
+        with self._provision():
+            async with asyncio.timeout(self._timeout):
+                answer = self._access_token(api)
+                return await answer if inspect.isawaitable(answer) else answer
 
     async def _wait(self, epoch: int) -> None:
-        while self._machine.token_epoch() == epoch:
-            await self._token_moved.wait()
+        try:
+            async with asyncio.timeout(self._timeout):
+                while self._machine.token_epoch() == epoch:
+                    await self._token_moved.wait()
+        except TimeoutError:
+            raise waited_too_long() from None
 
     def _wake(self) -> None:
         # Each event is for one move: whoever waits has taken it before, and sees it set.
         moved, self._token_moved = self._token_moved, asyncio.Event()
         moved.set()
+
+
+class _Use:
+    """The calls of a client that are under way in one event loop."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self.loop = loop
+        self.calls = 0
+
+    def is_over(self) -> bool:
+        # A loop that was closed with calls in it will never end them.
+        return self.calls == 0 or self.loop.is_closed()

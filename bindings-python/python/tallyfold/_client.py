@@ -1,108 +1,50 @@
 """The synchronous client: a machine of the core, driven over an httpx2 transport."""
 
 import contextlib
-import json
 import threading
 from collections.abc import Callable, Sequence
 from datetime import datetime
 from types import TracebackType
-from typing import Any, Literal, NoReturn, Self, TypeVar
+from typing import Any, Self, TypeVar
 
 import httpx2
 
 from tallyfold._clock import Now
-from tallyfold._errors import AuthError, ConfigError, TallyfoldError
+from tallyfold._facade import (
+    ApiName,
+    Facade,
+    broken,
+    hand_in,
+    parsed,
+    token_failed,
+    waited_too_long,
+    without_own_frame,
+)
 from tallyfold._tallyfold import (
     Blocked,
     Call,
     CountTable,
     Done,
-    Limits,
-    Machine,
     ProvideToken,
     Request,
     Send,
 )
-from tallyfold._transport import (
-    DeadlineTransport,
-    deadline,
-    http_request,
-    timed_out,
-    within_deadline,
-)
-from tallyfold._values import DimensionName, Tolerance
+from tallyfold._transport import DeadlineTransport, deadline, http_request, within_deadline
+from tallyfold._values import DimensionName
 
-__all__ = [
-    "WANT_PAIR",
-    "AccessToken",
-    "ApiName",
-    "Client",
-    "Facade",
-    "token_failed",
-    "without_own_frame",
-]
+__all__ = ["AccessToken", "Client"]
 
 T = TypeVar("T")
-
-ApiName = Literal["control", "orchestration"]
-"""The two APIs; a token of the one is not valid for the other (service reference 5.1)."""
 
 AccessToken = Callable[[ApiName], tuple[str, int | None]]
 """Gives a token for an API and for how many seconds from now it is valid, if that is known."""
 
 
-WANT_PAIR = "access_token is to return a pair: the token, and its seconds or None"
-
-
-class Facade:
-    """What `Client` and `AsyncClient` have in common: no secret to be seen from outside."""
-
-    __slots__ = ("_access_token", "_addresses", "_closed", "_machine", "_timeout", "_transport")
-
-    def __init__(
-        self, machine: Machine, addresses: list[str | None], timeout: float | None
-    ) -> None:
-        """Keeps the machine, which alone holds the secret."""
-        if timeout is not None and not timeout > 0:
-            message = "invalid_argument: timeout: want seconds above 0, or None"
-            raise ConfigError(message, code="invalid_argument", argument="timeout")
-        self._machine = machine
-        self._addresses = [address for address in addresses if address is not None]
-        self._timeout = timeout
-        self._closed = False
-
-    def __repr__(self) -> str:
-        """Names the addresses, which hold no secret."""
-        return f"<{type(self).__name__} of {', '.join(dict.fromkeys(self._addresses))}>"
-
-    def __reduce__(self) -> NoReturn:
-        """Refuses to be pickled or copied."""
-        name = type(self).__name__
-        raise TypeError(f"a {name} holds a secret and connections: it can't be pickled or copied")
-
-    def _check_open(self) -> None:
-        if self._closed:
-            raise RuntimeError(f"this {type(self).__name__} is closed")
-
-
-def without_own_frame(error: Exception) -> Exception:
-    """Takes this package's frame, whose locals may hold a token, out of a host's traceback."""
-    own = error.__traceback__
-    return error.with_traceback(None if own is None else own.tb_next)
-
-
-def token_failed(call: Call[T], cause: Exception) -> None:
-    """Tells the call that the host has no token; raises unless an older one still serves."""
-    try:
-        call.token_failed()
-    except AuthError as failure:
-        raise failure from cause
-
-
-class Client(Facade):
+class Client(Facade[AccessToken, httpx2.BaseTransport]):
     """Both APIs of the service, with tokens fetched, kept and renewed as needed.
 
-    All threads of a program may share one client; they share its tokens. Close it, or use it in a
+    All threads of a process may share one client; they share its tokens. A process that was forked
+    makes its own: there, one from before the fork raises `RuntimeError`. Close it, or use it in a
     `with` statement.
 
     Args:
@@ -115,13 +57,19 @@ class Client(Facade):
         orchestration_audience: the audience identifier of the Orchestration API.
         access_token: in place of a secret, a function that is called with `"control"` or
             `"orchestration"` and returns a token for that API with its lifetime in seconds, or
-            `None` where that is not known. What it raises becomes an `AuthError`'s cause.
+            `None` where that is not known. What it raises becomes an `AuthError`'s cause. It must
+            end by itself: nothing can stop a function, and the call that needs its token waits
+            for it without a bound. Other calls wait for `timeout` seconds. It can't call the
+            client that it serves.
         transport: how to send requests, as httpx2 has it: `httpx2.HTTPTransport(proxy=...)`,
-            `sandbox.transport()`, one of your own. The client closes it. Without one, requests go
+            `sandbox.transport()`, one of your own. The client closes it. It is told `timeout` for
+            each of its waits, and must keep to it: between two chunks, the client can end an
+            exchange that takes too long, within one it can't. Without a transport, requests go
             straight to the service: neither proxies nor certificates are taken from the
             environment, so that nothing there can lead a secret elsewhere.
-        timeout: the seconds that one exchange may take, from connecting to the body's last byte;
-            `None` for no end. Looking a name up is up to the operating system.
+        timeout: the seconds that one exchange may take, from connecting to the body's last byte,
+            and the wait for a token that another call fetches; up to a day, `None` for no end.
+            Looking a name up is up to the operating system.
         dangerously_allow_http: lets secrets and tokens go over plain http to other machines.
         default_token_lifetime: the seconds to use a token for whose answer names no lifetime.
         limits: `Limits` of responses other than the usual ones.
@@ -144,44 +92,8 @@ class Client(Facade):
     """
 
     __slots__ = ("_token_moved",)
-    _transport: httpx2.BaseTransport
-    _access_token: AccessToken | None
 
-    def __init__(
-        self,
-        *,
-        cluster_endpoint: str | None = None,
-        client_id: str | None = None,
-        client_secret: str | None = None,
-        control_audience: str | None = None,
-        base_url: str | None = None,
-        auth_url: str | None = None,
-        orchestration_audience: str | None = None,
-        access_token: AccessToken | None = None,
-        transport: httpx2.BaseTransport | None = None,
-        timeout: float | None = 30.0,
-        dangerously_allow_http: bool = False,
-        default_token_lifetime: int | None = None,
-        limits: Limits | None = None,
-        tolerate: Sequence[Tolerance] = (),
-    ) -> None:
-        """Checks the arguments; sends nothing."""
-        machine = Machine(
-            cluster_endpoint=cluster_endpoint,
-            client_id=client_id,
-            client_secret=client_secret,
-            control_audience=control_audience,
-            base_url=base_url,
-            auth_url=auth_url,
-            orchestration_audience=orchestration_audience,
-            host_tokens=access_token is not None,
-            dangerously_allow_http=dangerously_allow_http,
-            default_token_lifetime=default_token_lifetime,
-            limits=limits,
-            tolerate=tolerate,
-        )
-        super().__init__(machine, [cluster_endpoint, base_url, auth_url], timeout)
-        self._access_token = access_token
+    def _open(self, transport: httpx2.BaseTransport | None) -> None:
         self._transport = DeadlineTransport() if transport is None else transport
         self._token_moved = threading.Condition()
 
@@ -240,12 +152,13 @@ class Client(Facade):
             ConfigError: for a `page` or `per_page` below 1.
             AuthError: for credentials or tokens that the service does not take.
             ServiceError: for other statuses than 200, the network and the timeout.
-            ResponseError: for a body that is not JSON.
+            ResponseError: for a body that is not JSON, or has a number that Python can't hold: an
+                `int` of thousands of digits, a `float` above the largest.
 
         >>> isinstance(client.audit_logs(page=1, per_page=2), dict)
         True
         """
-        return json.loads(self._run(self._machine.audit_logs(page, per_page)))
+        return parsed(self._run(self._machine.audit_logs(page, per_page)))
 
     def close(self) -> None:
         """Closes the transport; later calls raise `RuntimeError`.
@@ -253,7 +166,9 @@ class Client(Facade):
         >>> client.close()
         """
         self._closed = True
-        self._transport.close()
+        # A fork's copies of the connections are the parent's to close.
+        if not self._in_other_process():
+            self._transport.close()
 
     def __enter__(self) -> Self:
         """Gives the client itself."""
@@ -269,8 +184,8 @@ class Client(Facade):
         self.close()
 
     def _run(self, call: Call[T]) -> T:
+        self._check_usable()
         try:
-            self._check_open()
             while True:
                 match call.step(Now.read()):
                     case Send(request=request):
@@ -295,11 +210,8 @@ class Client(Facade):
     def _exchange(self, call: Call[T], request: Request) -> None:
         try:
             complete = self._receive(call, request)
-        except TallyfoldError:
-            raise
-        except Exception as error:  # noqa: BLE001 - a transport may raise anything
-            # Only its name: the text may quote a header, and the exception holds the request.
-            name, late = type(error).__name__, timed_out(error)
+        except BaseException as error:  # noqa: BLE001 - a transport may raise anything
+            name, late = broken(error)
         else:
             if complete:
                 call.end()
@@ -313,7 +225,7 @@ class Client(Facade):
             try:
                 wanted = call.head(response.status_code, response.headers.multi_items())
                 if wanted:
-                    for chunk in within_deadline(response.iter_bytes()):
+                    for chunk in within_deadline(response).iter_bytes():
                         call.chunk(chunk)
             finally:
                 # The response has been read or is not wanted: no failure to close it matters.
@@ -325,21 +237,22 @@ class Client(Facade):
         if self._access_token is None:
             raise RuntimeError("a token is asked for where no access_token was given")
         try:
-            match self._access_token(api):
-                case [str() as token, lifetime]:
-                    call.token(token, lifetime)
-                    return
-                case _:
-                    cause: Exception = TypeError(WANT_PAIR)
-        except TallyfoldError:
-            raise
+            with self._provision():
+                answer = self._access_token(api)
         except Exception as error:  # noqa: BLE001 - the host's function may raise anything
             cause = without_own_frame(error)
+        else:
+            hand_in(call, answer)
+            return
         token_failed(call, cause)
 
     def _wait(self, epoch: int) -> None:
         with self._token_moved:
-            self._token_moved.wait_for(lambda: self._machine.token_epoch() != epoch)
+            moved = self._token_moved.wait_for(
+                lambda: self._machine.token_epoch() != epoch, self._timeout
+            )
+        if not moved:
+            raise waited_too_long()
 
     def _wake(self) -> None:
         with self._token_moved:

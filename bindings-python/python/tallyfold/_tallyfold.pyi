@@ -15,8 +15,8 @@ from typing import (
 
 from typing_extensions import Buffer, CapsuleType, Unpack, disjoint_base
 
-from tallyfold._client import ApiName
 from tallyfold._errors import ErrorCode, ErrorKind
+from tallyfold._facade import ApiName
 from tallyfold._sandbox import EndpointName
 from tallyfold._values import (
     CountName,

@@ -1,7 +1,9 @@
 """What both clients do with HTTP: requests, failures, and a transport that keeps deadlines."""
 
+import asyncio
+import socket
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import AsyncGenerator, Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import TYPE_CHECKING
@@ -14,7 +16,14 @@ from tallyfold._tallyfold import Request
 if TYPE_CHECKING:
     import ssl
 
-__all__ = ["DeadlineTransport", "deadline", "http_request", "timed_out", "within_deadline"]
+__all__ = [
+    "DeadlineTransport",
+    "LoopTransport",
+    "deadline",
+    "http_request",
+    "timed_out",
+    "within_deadline",
+]
 
 _end: ContextVar[float | None] = ContextVar("tallyfold_deadline", default=None)
 
@@ -48,11 +57,25 @@ def deadline(timeout: float | None) -> Iterator[None]:
         _end.reset(token)
 
 
-def within_deadline(chunks: Iterable[bytes]) -> Iterator[bytes]:
-    """Gives the chunks as long as there is time, whatever transport they come from."""
-    for chunk in chunks:
-        _time_left(None)
-        yield chunk
+def within_deadline(response: httpx2.Response) -> httpx2.Response:
+    """The response, read as long as there is time, whatever transport it comes from."""
+    if isinstance(response.stream, httpx2.SyncByteStream):
+        response.stream = _DeadlineBody(response.stream)
+    return response
+
+
+class _DeadlineBody(httpx2.SyncByteStream):
+    def __init__(self, inner: httpx2.SyncByteStream) -> None:
+        self._inner = inner
+
+    def __iter__(self) -> Iterator[bytes]:
+        # Before decoding: a few compressed bytes at a time may never make a chunk.
+        for chunk in self._inner:
+            _time_left(None)
+            yield chunk
+
+    def close(self) -> None:
+        self._inner.close()
 
 
 def _time_left(timeout: float | None) -> float | None:
@@ -129,10 +152,28 @@ class _DeadlineBackend(httpcore2.NetworkBackend):
         local_address: str | None = None,
         socket_options: Iterable[httpcore2.SOCKET_OPTION] | None = None,
     ) -> httpcore2.NetworkStream:
-        left = _time_left(timeout)
-        return _DeadlineStream(
-            self._inner.connect_tcp(host, port, left, local_address, socket_options)
-        )
+        # One at a time: given a name, the standard library would let each of its addresses take
+        # the whole time.
+        addresses = _addresses_of(host, port)
+        for tried, address in enumerate(addresses, 1):
+            left = _time_left(timeout)
+            # A fair part, so that one address where nobody answers doesn't cost the others theirs.
+            part = None if left is None else left / (len(addresses) - tried + 1)
+            try:
+                stream = self._inner.connect_tcp(address, port, part, local_address, socket_options)
+                return _DeadlineStream(stream)
+            except (httpcore2.ConnectError, httpcore2.ConnectTimeout):
+                if tried == len(addresses):
+                    raise
+        raise httpcore2.ConnectError("the name has no address")
+
+
+def _addresses_of(host: str, port: int) -> list[str]:
+    try:
+        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    except OSError as error:
+        raise httpcore2.ConnectError(str(error)) from error
+    return [str(address[0]) for *_, address in found]
 
 
 class _DeadlineStream(httpcore2.NetworkStream):
@@ -159,3 +200,39 @@ class _DeadlineStream(httpcore2.NetworkStream):
 
     def get_extra_info(self, info: str) -> object:
         return self._inner.get_extra_info(info)
+
+
+class LoopTransport(httpx2.AsyncBaseTransport):
+    """An HTTP transport whose connections belong to the event loop that opened them.
+
+    Loops may take turns. The connections of a loop end with it: later, nobody could close them.
+    """
+
+    def __init__(self) -> None:
+        """Opens no connection yet."""
+        # Nothing in the environment may lead a secret elsewhere: no proxy, no other certificates.
+        self._tls = httpx2.create_ssl_context(trust_env=False)
+        self._loop: asyncio.AbstractEventLoop | None = None
+
+    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
+        """Sends the request over a connection of the running loop."""
+        loop = asyncio.get_running_loop()
+        if self._loop is not loop:
+            self._loop = loop
+            self._inner = httpx2.AsyncHTTPTransport(verify=self._tls, trust_env=False)
+            self._life = _until_the_loop_ends(self._inner)
+            await anext(self._life)
+        return await self._inner.handle_async_request(request)
+
+    async def aclose(self) -> None:
+        """Closes every connection of the running loop."""
+        if self._loop is asyncio.get_running_loop():
+            await self._life.aclose()
+
+
+async def _until_the_loop_ends(transport: httpx2.AsyncHTTPTransport) -> AsyncGenerator[None]:
+    # Before a loop closes, it closes the asynchronous generators that began in it.
+    try:
+        yield
+    finally:
+        await transport.aclose()

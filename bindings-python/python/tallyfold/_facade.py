@@ -1,0 +1,223 @@
+"""What `Client` and `AsyncClient` have in common: arguments, and no secret to be seen."""
+
+import json
+import math
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Any, Generic, Literal, NoReturn, TypeVar
+
+from tallyfold._errors import AuthError, ConfigError, ResponseError, ServiceError, TallyfoldError
+from tallyfold._tallyfold import Call, Limits, Machine
+from tallyfold._transport import timed_out
+from tallyfold._values import Tolerance
+
+__all__ = [
+    "ApiName",
+    "Facade",
+    "broken",
+    "hand_in",
+    "parsed",
+    "token_failed",
+    "waited_too_long",
+    "without_own_frame",
+]
+
+T = TypeVar("T")
+TokenT = TypeVar("TokenT")
+TransportT = TypeVar("TransportT")
+
+ApiName = Literal["control", "orchestration"]
+"""The two APIs; a token of the one is not valid for the other (service reference 5.1)."""
+
+LONGEST_TIMEOUT = 86_400
+"""A day: more than any exchange takes, and less than any operating system's bound."""
+
+
+class Facade(Generic[TokenT, TransportT]):
+    """A machine, which alone holds the secret, and what it needs of its host."""
+
+    __slots__ = (
+        "__weakref__",
+        "_access_token",
+        "_addresses",
+        "_closed",
+        "_machine",
+        "_process",
+        "_timeout",
+        "_transport",
+    )
+    _access_token: TokenT | None
+    _transport: TransportT
+
+    def __init__(
+        self,
+        *,
+        cluster_endpoint: str | None = None,
+        client_id: str | None = None,
+        client_secret: str | None = None,
+        control_audience: str | None = None,
+        base_url: str | None = None,
+        auth_url: str | None = None,
+        orchestration_audience: str | None = None,
+        access_token: TokenT | None = None,
+        transport: TransportT | None = None,
+        timeout: float | None = 30.0,
+        dangerously_allow_http: bool = False,
+        default_token_lifetime: int | None = None,
+        limits: Limits | None = None,
+        tolerate: Sequence[Tolerance] = (),
+    ) -> None:
+        """Checks the arguments; sends nothing."""
+        try:
+            self._machine = Machine(
+                cluster_endpoint=cluster_endpoint,
+                client_id=client_id,
+                client_secret=client_secret,
+                control_audience=control_audience,
+                base_url=base_url,
+                auth_url=auth_url,
+                orchestration_audience=orchestration_audience,
+                host_tokens=access_token is not None,
+                dangerously_allow_http=dangerously_allow_http,
+                default_token_lifetime=default_token_lifetime,
+                limits=limits,
+                tolerate=tolerate,
+            )
+            self._timeout = _checked(timeout)
+            self._access_token = access_token
+            self._addresses = [text for text in (cluster_endpoint, base_url, auth_url) if text]
+            self._closed = False
+            self._process = os.getpid()
+            self._open(transport)
+        except BaseException:
+            # A traceback that shows the locals of this frame would show the secret, an address
+            # with a password in it, or a token that was given in place of a function.
+            del client_secret, cluster_endpoint, base_url, auth_url, access_token
+            raise
+
+    def _open(self, transport: TransportT | None) -> None:
+        raise NotImplementedError
+
+    def __repr__(self) -> str:
+        """Names the addresses, which hold no secret."""
+        # A debugger may show a client whose arguments were refused.
+        addresses = ", ".join(dict.fromkeys(getattr(self, "_addresses", ["nothing"])))
+        return f"<{type(self).__name__} of {addresses}>"
+
+    def __reduce__(self) -> NoReturn:
+        """Refuses to be pickled or copied."""
+        name = type(self).__name__
+        raise TypeError(f"a {name} holds a secret and connections: it can't be pickled or copied")
+
+    def _check_usable(self) -> None:
+        """Raises unless a call may begin, before it touches a lock or a connection."""
+        name = type(self).__name__
+        if self._in_other_process():
+            # Two processes on one connection would take each other's answers, and a lock that
+            # another thread held stays locked here for ever.
+            raise RuntimeError(f"this {name} was made before a fork: make one in each process")
+        if self._closed:
+            raise RuntimeError(f"this {name} is closed")
+        if any(provision.serves(self) for provision in _provisions.get()):
+            message = "out_of_order: access_token called the client that waits for its token"
+            raise ConfigError(message, code="out_of_order", argument="access_token")
+
+    def _in_other_process(self) -> bool:
+        return os.getpid() != self._process
+
+    @contextmanager
+    def _provision(self) -> Iterator[None]:
+        """Marks what happens inside as the work of `access_token`."""
+        provision = _Provision(self)
+        token = _provisions.set((*_provisions.get(), provision))
+        try:
+            yield
+        finally:
+            provision.over = True
+            _provisions.reset(token)
+
+
+class _Provision:
+    """One run of a client's `access_token`."""
+
+    def __init__(self, client: object) -> None:
+        self._client = client
+        # A task that was started inside keeps the context, and may outlive the run.
+        self.over = False
+
+    def serves(self, client: object) -> bool:
+        return self._client is client and not self.over
+
+
+_provisions: ContextVar[tuple[_Provision, ...]] = ContextVar("tallyfold_provisions", default=())
+
+
+def _checked(timeout: float | None) -> float | None:
+    if timeout is None:
+        return None
+    is_number = isinstance(timeout, int | float) and not isinstance(timeout, bool)
+    if is_number and 0 < timeout <= LONGEST_TIMEOUT:
+        return timeout
+    message = f"invalid_argument: timeout: want seconds above 0, up to {LONGEST_TIMEOUT}, or None"
+    raise ConfigError(message, code="invalid_argument", argument="timeout")
+
+
+def broken(error: BaseException) -> tuple[str, bool]:
+    """What a call is told of a broken exchange: the error's name, and whether time ran out.
+
+    What is no failure of a transport is raised again: interrupts, and the call's own errors.
+    """
+    if isinstance(error, TallyfoldError) or not isinstance(error, Exception):
+        # What it was raised from may hold the request.
+        error.__cause__ = error.__context__ = None
+        raise error
+    # Only its name: the text may quote a header, and the exception holds the request.
+    return type(error).__name__, timed_out(error)
+
+
+def hand_in(call: Call[T], answer: tuple[str, int | None]) -> None:
+    """Tells the call what `access_token` has given."""
+    match answer:
+        case [str() as token, lifetime]:
+            call.token(token, lifetime)
+        case _:
+            message = "access_token is to return a pair: the token, and its seconds or None"
+            token_failed(call, TypeError(message))
+
+
+def token_failed(call: Call[T], cause: Exception) -> None:
+    """Tells the call that the host has no token; raises unless an older one still serves."""
+    try:
+        call.token_failed()
+    except AuthError as failure:
+        raise failure from cause
+
+
+def without_own_frame(error: Exception) -> Exception:
+    """Takes this package's frame, whose locals may hold a token, out of a host's traceback."""
+    own = error.__traceback__
+    return error.with_traceback(None if own is None else own.tb_next)
+
+
+def waited_too_long() -> ServiceError:
+    """The error of a call that has waited for another one's token for as long as it may."""
+    message = "timed_out: another call, which fetches the token for this one, took too long"
+    return ServiceError(message, code="timed_out")
+
+
+def parsed(document: bytes) -> Any:  # noqa: ANN401
+    """The values of a JSON document that the core has checked."""
+    try:
+        return json.loads(document, parse_float=_finite)
+    except ValueError:
+        message = "invalid_json: the response has a number that Python can't hold"
+        raise ResponseError(message, code="invalid_json") from None
+
+
+def _finite(text: str) -> float:
+    number = float(text)
+    if math.isinf(number):
+        raise ValueError
+    return number
