@@ -5,8 +5,10 @@ import json
 import re
 import signal
 import socket
+import struct
 import subprocess
 import sys
+import time
 import urllib.parse
 
 import httpx2
@@ -119,7 +121,12 @@ class TestServer:
                 assert len(answer.read()) == int(answer.headers["content-length"])
                 sockets.add(connection.sock)
             assert len(sockets) == 1
+            assert len(server._server._connections) == 1  # noqa: SLF001
             connection.close()
+            # Its thread sees that soon, and forgets it.
+            begin = time.monotonic()
+            while server._server._connections:  # noqa: SLF001
+                assert time.monotonic() - begin < 5
 
     def test_a_page_may_ask(self, sandbox: tallyfold.Sandbox) -> None:
         with tallyfold.serve(sandbox) as server, httpx2.Client(base_url=server.url) as http:
@@ -159,6 +166,55 @@ class TestServer:
         # The port is free again at once.
         with tallyfold.serve(sandbox, port=port or 0) as again:
             assert again.url == server.url
+
+    def test_it_ends_connections_that_are_kept(self, sandbox: tallyfold.Sandbox) -> None:
+        with tallyfold.serve(sandbox) as server:
+            netloc = urllib.parse.urlsplit(server.url).netloc
+            connection = http.client.HTTPConnection(netloc, timeout=5)
+            connection.request("POST", DELIVERY, body=b"{}")
+            connection.getresponse().read()
+        assert connection.sock is not None
+        assert connection.sock.recv(1) == b""
+        connection.close()
+
+    @pytest.mark.parametrize(
+        ("header", "status"),
+        [
+            ("Content-Length: \xb2", 400),
+            ("Content-Length: -1", 400),
+            ("Content-Length: 1e3", 400),
+            ("Content-Length: 99999999999999", 413),
+            ("Content-Length: 1000001", 413),
+            ("Content-Length: " + "9" * 5000, 413),
+            ("Transfer-Encoding: chunked", 411),
+        ],
+    )
+    def test_bodies_without_an_end(
+        self, sandbox: tallyfold.Sandbox, header: str, status: int
+    ) -> None:
+        request = f"POST {DELIVERY} HTTP/1.1\r\nHost: localhost\r\n{header}\r\n\r\n"
+        with tallyfold.serve(sandbox) as server:
+            port = urllib.parse.urlsplit(server.url).port or 0
+            with socket.create_connection(("127.0.0.1", port), timeout=5) as connection:
+                connection.sendall(request.encode("latin-1"))
+                answer = b"".join(iter(lambda: connection.recv(4096), b""))
+        assert answer.startswith(f"HTTP/1.1 {status} ".encode())
+        assert b"\r\nConnection: close\r\n" in answer
+
+    def test_a_client_that_goes_away_is_no_news(
+        self, sandbox: tallyfold.Sandbox, capfd: pytest.CaptureFixture[str]
+    ) -> None:
+        sandbox.inject("delay", milliseconds=50)
+        reset_at_once = struct.pack("ii", 1, 0)
+        with tallyfold.serve(sandbox) as server:
+            port = urllib.parse.urlsplit(server.url).port or 0
+            with socket.create_connection(("127.0.0.1", port)) as connection:
+                connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, reset_at_once)
+                connection.sendall(b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n")
+                # The answer is asked for, and not waited for.
+                time.sleep(0.02)
+            time.sleep(0.2)
+        assert capfd.readouterr().err == ""
 
     def test_it_listens_on_this_machine_only(self, sandbox: tallyfold.Sandbox) -> None:
         with tallyfold.serve(sandbox) as server:
@@ -202,7 +258,7 @@ class TestCommand:
 
     @pytest.mark.parametrize(
         ("arguments", "code"),
-        [(["--version"], 0), (["--help"], 0), ([], 2), (["sandbox", "--port", "x"], 2)],
+        [(["--version"], 0), (["--help"], 0), ([], 2)],
     )
     def test_other_arguments(self, arguments: list[str], code: int) -> None:
         with self.start(*arguments) as process:
@@ -210,3 +266,13 @@ class TestCommand:
         assert process.returncode == code
         if arguments == ["--version"]:
             assert printed == f"tallyfold {tallyfold.__version__}\n"
+
+    @pytest.mark.parametrize(
+        ("option", "value"),
+        [("--port", "x"), ("--port", "99999"), ("--seed", "-1"), ("--seed", str(2**64))],
+    )
+    def test_numbers_that_can_not_be(self, option: str, value: str) -> None:
+        with self.start("sandbox", f"{option}={value}") as process:
+            _, errors = process.communicate(timeout=10)
+        assert process.returncode == 2
+        assert f"argument {option}: want a number from 0 to " in errors

@@ -14,15 +14,30 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--version", action="version", version=f"tallyfold {__version__}")
     commands = parser.add_subparsers(required=True)
     sandbox = commands.add_parser("sandbox", help="serve a replica of the service on 127.0.0.1")
-    sandbox.add_argument("--port", type=int, default=0, help="0, the default, takes any free one")
-    sandbox.add_argument("--seed", type=int, default=1, help="for made-up traffic (default: 1)")
+    sandbox.add_argument("--port", type=_port, default=0, help="0, the default, takes any free one")
+    sandbox.add_argument("--seed", type=_seed, default=1, help="for made-up traffic (default: 1)")
     options = parser.parse_args(arguments)
     try:
         _serve(options.port, options.seed)
-    except (OSError, OverflowError) as error:
+    except OSError as error:
         print(f"can't serve on port {options.port}: {error}", file=sys.stderr)
         return 1
     return 0
+
+
+def _port(text: str) -> int:
+    return _whole(text, 2**16 - 1)
+
+
+def _seed(text: str) -> int:
+    return _whole(text, 2**64 - 1)
+
+
+def _whole(text: str, most: int) -> int:
+    number = int(text) if text.isascii() and text.isdigit() else -1
+    if not 0 <= number <= most:
+        raise argparse.ArgumentTypeError(f"want a number from 0 to {most}")
+    return number
 
 
 def _serve(port: int, seed: int) -> None:

@@ -1,5 +1,8 @@
 """The sandbox over HTTP, on this machine only."""
 
+import contextlib
+import socket
+import sys
 import threading
 import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -9,6 +12,9 @@ from typing import Self
 from tallyfold._sandbox import Sandbox
 
 __all__ = ["SandboxServer", "serve"]
+
+LONGEST_BODY = 1_000_000
+"""The bytes of a request's body; the service's own requests have some hundred."""
 
 
 def serve(sandbox: Sandbox, port: int = 0) -> "SandboxServer":
@@ -54,7 +60,7 @@ class SandboxServer:
         return f"http://127.0.0.1:{self._server.server_port}"
 
     def close(self) -> None:
-        """Stops listening; what is being answered is given up."""
+        """Stops listening and closes every connection; what is being answered is given up."""
         self._server.shutdown()
         self._server.server_close()
         self._thread.join()
@@ -76,6 +82,37 @@ class SandboxServer:
 class _Server(ThreadingHTTPServer):
     daemon_threads = True
     request_queue_size = 128
+
+    def __init__(self, address: tuple[str, int], handler: type["_Handler"]) -> None:
+        self._connections: set[socket.socket] = set()
+        super().__init__(address, handler)
+
+    def get_request(self) -> tuple[socket.socket, object]:
+        """Accepts a connection, and keeps it in mind."""
+        connection, address = super().get_request()
+        self._connections.add(connection)
+        return connection, address
+
+    def shutdown_request(self, request: socket.socket | tuple[bytes, socket.socket]) -> None:
+        """Closes a connection."""
+        if isinstance(request, socket.socket):
+            self._connections.discard(request)
+        super().shutdown_request(request)
+
+    def server_close(self) -> None:
+        """Stops listening, and answering on connections that are kept alive."""
+        super().server_close()
+        for connection in list(self._connections):
+            # Its thread may have closed it by now.
+            with contextlib.suppress(OSError):
+                connection.shutdown(socket.SHUT_RDWR)
+
+    def handle_error(
+        self, request: socket.socket | tuple[bytes, socket.socket], client_address: object
+    ) -> None:
+        """Reports what went wrong; that a client has gone away is no news."""
+        if not isinstance(sys.exception(), ConnectionError):
+            super().handle_error(request, client_address)
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -105,7 +142,25 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _answer(self) -> None:
         length = self.headers.get("Content-Length", "0")
-        body = self.rfile.read(int(length) if length.isdigit() else 0)
+        if "Transfer-Encoding" in self.headers:
+            self._refuse(411)
+        elif not (length.isascii() and length.isdigit()):
+            self._refuse(400)
+        elif len(length) > len(str(LONGEST_BODY)) or int(length) > LONGEST_BODY:
+            self._refuse(413)
+        else:
+            self._let_the_sandbox_answer(self.rfile.read(int(length)))
+
+    def _refuse(self, status: int) -> None:
+        """Answers and closes, because the body's bytes are no next request."""
+        self.close_connection = True
+        self.send_response_only(status)
+        self.send_header("Content-Length", "0")
+        self.send_header("Connection", "close")
+        self._send_cors()
+        self.end_headers()
+
+    def _let_the_sandbox_answer(self, body: bytes) -> None:
         headers = list(self.headers.items())
         answer = self.sandbox.handle(self.command, self.path, headers, body)
         time.sleep(answer.delay_ms / 1000)
