@@ -3,7 +3,10 @@
 //! `tallyfold-bench` prints the ratios. `tallyfold-bench body KIND ENTRIES` writes a body to
 //! standard output, for the benchmarks of the other languages.
 #![allow(clippy::expect_used, reason = "a benchmark that can't run is to stop")]
-#![allow(clippy::disallowed_methods, reason = "it is the host here, and reads the clock")]
+#![allow(
+    clippy::disallowed_methods,
+    reason = "it is the host here, and reads the clock"
+)]
 
 mod body;
 mod peers;
