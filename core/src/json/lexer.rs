@@ -2,6 +2,7 @@
 
 use secrecy::zeroize::Zeroize;
 
+use super::number::Number;
 use super::path::{Frames, Place};
 use super::text::Text;
 use super::{Event, Limits, Visitor};
@@ -53,43 +54,6 @@ pub(super) enum State {
         event: Event<'static>,
     },
     Done,
-}
-
-/// Where in a number.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) enum Number {
-    Minus,
-    Zero,
-    Integer,
-    Point,
-    Fraction,
-    Exponent,
-    ExponentSign,
-    ExponentDigits,
-}
-
-impl Number {
-    fn next(self, byte: u8) -> Option<Self> {
-        match (self, byte) {
-            (Self::Minus, b'0') => Some(Self::Zero),
-            (Self::Minus, b'1'..=b'9') | (Self::Integer, b'0'..=b'9') => Some(Self::Integer),
-            (Self::Zero | Self::Integer, b'.') => Some(Self::Point),
-            (Self::Point | Self::Fraction, b'0'..=b'9') => Some(Self::Fraction),
-            (Self::Zero | Self::Integer | Self::Fraction, b'e' | b'E') => Some(Self::Exponent),
-            (Self::Exponent, b'+' | b'-') => Some(Self::ExponentSign),
-            (Self::Exponent | Self::ExponentSign | Self::ExponentDigits, b'0'..=b'9') => {
-                Some(Self::ExponentDigits)
-            }
-            _ => None,
-        }
-    }
-
-    fn may_end(self) -> bool {
-        matches!(
-            self,
-            Self::Zero | Self::Integer | Self::Fraction | Self::ExponentDigits
-        )
-    }
 }
 
 impl Lexer {
@@ -326,7 +290,7 @@ impl Lexer {
         visitor.event(event, &self.place(at))
     }
 
-    fn end_value(&mut self) {
+    pub(super) fn end_value(&mut self) {
         self.state = if self.frames.is_empty() {
             State::Done
         } else {
@@ -354,41 +318,6 @@ impl Lexer {
         }
     }
 
-    /// The bytes of a number from `from` on; returns where reading goes on.
-    fn read_number(
-        &mut self,
-        mut number: Number,
-        chunk: &[u8],
-        from: usize,
-        visitor: &mut impl Visitor,
-    ) -> Result<usize> {
-        for (at, byte) in chunk.iter().enumerate().skip(from) {
-            let offset = self.base + at as u64;
-            match number.next(*byte) {
-                Some(_) if self.text.len() >= self.limits.string_bytes => {
-                    return Err(self.string_limit(offset));
-                }
-                Some(next) => {
-                    number = next;
-                    self.text.push(*byte);
-                }
-                None if number.may_end() => {
-                    self.end_number(visitor)?;
-                    return Ok(at);
-                }
-                None => return Err(self.unexpected(*byte, offset)),
-            }
-        }
-        self.state = State::Number(number);
-        Ok(chunk.len())
-    }
-
-    fn end_number(&mut self, visitor: &mut impl Visitor) -> Result<()> {
-        self.end_value();
-        let text = str::from_utf8(&self.text).unwrap_or_default();
-        visitor.event(Event::Number(text), &self.place(self.token_start))
-    }
-
     fn read_literal(
         &mut self,
         rest: &'static [u8],
@@ -410,7 +339,7 @@ impl Lexer {
         }
     }
 
-    fn place(&self, offset: u64) -> Place<'_> {
+    pub(super) fn place(&self, offset: u64) -> Place<'_> {
         Place {
             frames: &self.frames,
             offset,

@@ -4,6 +4,7 @@
 //! token that it is in and the keys of the open objects, and no more.
 
 mod lexer;
+mod number;
 mod path;
 mod text;
 

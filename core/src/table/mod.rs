@@ -2,9 +2,11 @@
 
 mod counts;
 mod dictionary;
+mod merge;
 mod rows;
 mod saved;
 mod selection;
+mod view;
 
 use std::sync::Arc;
 
@@ -13,6 +15,7 @@ pub(crate) use counts::parse_count;
 pub use dictionary::Dictionary;
 pub(crate) use rows::{Added, Key, Rows, RowsBuilder};
 use selection::Selection;
+pub use view::{Column, Row};
 
 use crate::dimension::{Dimension, Dimensions, Metric};
 use crate::error::{Code, Error, Result};
@@ -82,44 +85,6 @@ pub enum Reconciliation {
     },
     /// The table was filtered, so that totals of the whole say nothing.
     Unavailable,
-}
-
-/// The values of one dimension, row by row.
-#[derive(Clone, Copy, Debug)]
-pub struct Column<'a> {
-    /// The dimension.
-    pub dimension: Dimension,
-    /// Its distinct values.
-    pub dictionary: &'a Dictionary,
-    /// Per row, the id of its value: its position in the dictionary.
-    pub ids: &'a [u32],
-}
-
-/// One combination of dimension values and its counts.
-#[derive(Clone, Copy, Debug)]
-pub struct Row<'a> {
-    rows: &'a Rows,
-    index: usize,
-}
-
-impl<'a> Row<'a> {
-    /// The values of the dimensions, in the order of [`CountTable::dimensions`].
-    pub fn values(&self) -> impl ExactSizeIterator<Item = &'a str> + use<'a> {
-        let Self { rows, index } = *self;
-        (0..rows.ids.len()).map(move |column| rows.value(index, column))
-    }
-
-    /// The counts of the combination.
-    #[must_use]
-    pub fn counts(&self) -> Counts {
-        self.rows.counts(self.index)
-    }
-
-    /// The row's position in its table.
-    #[must_use]
-    pub fn index(&self) -> usize {
-        self.index
-    }
 }
 
 impl CountTable {
@@ -400,57 +365,6 @@ impl CountTable {
         Ok(order)
     }
 
-    /// Adds the counts of another time up with these. Without `replace`, the order of merging makes
-    /// no difference.
-    ///
-    /// With `replace`, windows of this table that overlap the other's make room for it; each such
-    /// window must lie inside what the other covers, because a part of a window can't be taken
-    /// out of its counts.
-    ///
-    /// # Errors
-    /// `incompatible_tables` for other dimensions, another metric or another filter, `overlapping_coverage`, and
-    /// `sum_overflow`.
-    pub fn merge(&self, other: &Self, replace: bool) -> Result<Self> {
-        if self.dimensions != other.dimensions || self.metric != other.metric {
-            let message = format!(
-                "the tables differ: {:?} of {} and {:?} of {}; group both by the same dimensions",
-                self.dimensions,
-                self.metric.map_or("an unknown metric", Metric::as_str),
-                other.dimensions,
-                other.metric.map_or("an unknown metric", Metric::as_str),
-            );
-            return Err(Error::argument("other", Code::IncompatibleTables, message));
-        }
-        if self.selection != other.selection {
-            let message = "the tables were filtered by other values: their sum would be a part of \
-                           the counts only; merge first, then filter";
-            return Err(Error::argument("other", Code::IncompatibleTables, message));
-        }
-        let theirs = other.coverage();
-        let mut parts = other.parts.clone();
-        for part in &self.parts {
-            let overlapped = theirs.iter().any(|window| window.overlaps(part.window));
-            let covered = theirs.iter().any(|window| window.contains(part.window));
-            match (overlapped, replace && covered) {
-                (false, _) => parts.push(part.clone()),
-                (true, true) => {}
-                (true, false) => return Err(overlapping(part.window, replace)),
-            }
-        }
-        let all_stay = parts.len() == self.parts.len() + other.parts.len();
-        parts.sort_unstable_by_key(|part| part.window);
-        if !all_stay {
-            return Self::of_parts(self.dimensions, self.metric, parts, self.selection.clone());
-        }
-        // The sums of both are known: a merge costs what it adds, not what was there before.
-        let both = [&*self.rows, &*other.rows];
-        Ok(Self {
-            rows: Arc::new(Rows::combine(both, self.dimensions.len())?),
-            parts,
-            ..self.clone()
-        })
-    }
-
     /// The names of the dimensions, in order.
     fn dimension_names(&self) -> impl Iterator<Item = &'static str> {
         self.dimensions
@@ -459,13 +373,4 @@ impl CountTable {
             .copied()
             .map(Dimension::as_str)
     }
-}
-
-fn overlapping(window: Window, replace: bool) -> Error {
-    let message = if replace {
-        format!("{window:?} reaches out of what the other table covers, and counts can't be cut")
-    } else {
-        format!("both tables cover time in {window:?}; merge with replace to prefer the other's")
-    };
-    Error::argument("other", Code::OverlappingCoverage, message)
 }

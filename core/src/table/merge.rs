@@ -1,0 +1,70 @@
+//! Adding tables of different times up.
+
+use std::sync::Arc;
+
+use super::{CountTable, Rows};
+use crate::dimension::Metric;
+use crate::error::{Code, Error, Result};
+use crate::window::Window;
+
+impl CountTable {
+    /// Adds the counts of another time up with these. Without `replace`, the order of merging makes
+    /// no difference.
+    ///
+    /// With `replace`, windows of this table that overlap the other's make room for it; each such
+    /// window must lie inside what the other covers, because a part of a window can't be taken
+    /// out of its counts.
+    ///
+    /// # Errors
+    /// `incompatible_tables` for other dimensions, another metric or another filter, `overlapping_coverage`, and
+    /// `sum_overflow`.
+    pub fn merge(&self, other: &Self, replace: bool) -> Result<Self> {
+        if self.dimensions != other.dimensions || self.metric != other.metric {
+            let message = format!(
+                "the tables differ: {:?} of {} and {:?} of {}; group both by the same dimensions",
+                self.dimensions,
+                self.metric.map_or("an unknown metric", Metric::as_str),
+                other.dimensions,
+                other.metric.map_or("an unknown metric", Metric::as_str),
+            );
+            return Err(Error::argument("other", Code::IncompatibleTables, message));
+        }
+        if self.selection != other.selection {
+            let message = "the tables were filtered by other values: their sum would be a part of \
+                           the counts only; merge first, then filter";
+            return Err(Error::argument("other", Code::IncompatibleTables, message));
+        }
+        let theirs = other.coverage();
+        let mut parts = other.parts.clone();
+        for part in &self.parts {
+            let overlapped = theirs.iter().any(|window| window.overlaps(part.window));
+            let covered = theirs.iter().any(|window| window.contains(part.window));
+            match (overlapped, replace && covered) {
+                (false, _) => parts.push(part.clone()),
+                (true, true) => {}
+                (true, false) => return Err(overlapping(part.window, replace)),
+            }
+        }
+        let all_stay = parts.len() == self.parts.len() + other.parts.len();
+        parts.sort_unstable_by_key(|part| part.window);
+        if !all_stay {
+            return Self::of_parts(self.dimensions, self.metric, parts, self.selection.clone());
+        }
+        // The sums of both are known: a merge costs what it adds, not what was there before.
+        let both = [&*self.rows, &*other.rows];
+        Ok(Self {
+            rows: Arc::new(Rows::combine(both, self.dimensions.len())?),
+            parts,
+            ..self.clone()
+        })
+    }
+}
+
+fn overlapping(window: Window, replace: bool) -> Error {
+    let message = if replace {
+        format!("{window:?} reaches out of what the other table covers, and counts can't be cut")
+    } else {
+        format!("both tables cover time in {window:?}; merge with replace to prefer the other's")
+    };
+    Error::argument("other", Code::OverlappingCoverage, message)
+}
