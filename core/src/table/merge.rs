@@ -16,8 +16,8 @@ impl CountTable {
     /// out of its counts.
     ///
     /// # Errors
-    /// `incompatible_tables` for other dimensions, another metric or another filter, `overlapping_coverage`, and
-    /// `sum_overflow`.
+    /// `incompatible_tables` for other dimensions, another metric or another filter,
+    /// `overlapping_coverage`, and `sum_overflow`.
     pub fn merge(&self, other: &Self, replace: bool) -> Result<Self> {
         if self.dimensions != other.dimensions || self.metric != other.metric {
             let message = format!(
