@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Measures the fold against what people would write instead: in Rust, Python and Node. Prints each
-# ratio beside its target, and judges none yet: see the changelog for which ones are reached.
+# ratio beside its target, and judges none yet.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
