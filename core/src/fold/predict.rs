@@ -7,7 +7,7 @@
 //! lexer, entry by entry; so are errors, which it finds again with their place.
 
 use crate::dimension::{Dimension, Dimensions};
-use crate::json::{Taken, plain_text};
+use crate::json::{LOW_BITS, Taken, is_space, plain_text};
 use crate::table::Counts;
 
 /// Reads entries that look like the last one, and learns from those that do not.
@@ -180,21 +180,13 @@ impl Template {
         };
         learner.literal(b"{")?;
         loop {
-            let name = learner.key()?;
-            let slot = match name {
-                b"success" => Slot::Success,
-                b"errors" => Slot::Errors,
-                b"filtered" => Slot::Filtered,
-                b"dimensions" => {
-                    learner.dimensions(requested)?;
-                    if learner.ends_object()? {
-                        break;
-                    }
-                    continue;
-                }
+            match learner.key()? {
+                b"success" => learner.value(Slot::Success)?,
+                b"errors" => learner.value(Slot::Errors)?,
+                b"filtered" => learner.value(Slot::Filtered)?,
+                b"dimensions" => learner.dimensions(requested)?,
                 _ => return None,
-            };
-            learner.value(slot)?;
+            }
             if learner.ends_object()? {
                 break;
             }
@@ -278,10 +270,9 @@ impl<'a> Learner<'a> {
 }
 
 fn skip_space(bytes: &[u8]) -> &[u8] {
-    let is_space = |byte: &u8| matches!(byte, b' ' | b'\n' | b'\r' | b'\t');
     let start = bytes
         .iter()
-        .position(|byte| !is_space(byte))
+        .position(|byte| !is_space(*byte))
         .unwrap_or(bytes.len());
     &bytes[start..]
 }
@@ -311,9 +302,6 @@ fn read_count(bytes: &[u8]) -> Option<(u64, &[u8])> {
 
 /// Eight times the digit 0.
 const ZEROS: u64 = LOW_BITS * b'0' as u64;
-
-/// A one in each byte.
-const LOW_BITS: u64 = u64::MAX / 255;
 
 /// How many of the first bytes are ASCII digits.
 #[inline]

@@ -5,7 +5,7 @@ use secrecy::zeroize::Zeroize;
 use super::number::Number;
 use super::path::{Frames, Place};
 use super::text::Text;
-use super::{Event, Limits, Visitor};
+use super::{Event, Limits, Visitor, is_space};
 use crate::error::{Code, Error, Result};
 
 /// Reads one document, chunk by chunk.
@@ -153,7 +153,7 @@ impl Lexer {
                     }
                 }
                 _ => {
-                    if !matches!(chunk[at], b' ' | b'\n' | b'\r' | b'\t') {
+                    if !is_space(chunk[at]) {
                         self.read_structure(chunk[at], self.base + at as u64, visitor)?;
                     }
                     at + 1

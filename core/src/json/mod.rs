@@ -10,7 +10,7 @@ mod text;
 
 pub(crate) use lexer::Lexer;
 pub(crate) use path::Place;
-pub(crate) use text::plain_text;
+pub(crate) use text::{LOW_BITS, plain_text};
 
 use crate::error::Result;
 
@@ -88,6 +88,11 @@ pub(crate) trait Visitor {
 pub(crate) struct Taken {
     pub(crate) bytes: usize,
     pub(crate) elements: u64,
+}
+
+/// The white space of JSON.
+pub(crate) const fn is_space(byte: u8) -> bool {
+    matches!(byte, b' ' | b'\n' | b'\r' | b'\t')
 }
 
 /// Knows when a value that nobody wants has ended.

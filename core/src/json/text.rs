@@ -192,8 +192,10 @@ pub(crate) fn plain_text(bytes: &[u8]) -> (usize, bool) {
     (words.len() * 8 + length, is_ascii)
 }
 
-/// A one in each byte, and the highest bit of each byte.
-const LOW_BITS: u64 = u64::MAX / 255;
+/// A one in each byte.
+pub(crate) const LOW_BITS: u64 = u64::MAX / 255;
+
+/// The highest bit of each byte.
 const HIGH_BITS: u64 = LOW_BITS << 7;
 
 /// The high bit of each byte that is a quote, a backslash or a control character. Bits above the
