@@ -11,15 +11,7 @@ pub(crate) enum Kind {
     Shuffled,
 }
 
-impl Kind {
-    pub(crate) fn named(name: &str) -> Self {
-        match name {
-            "pretty" => Self::Pretty,
-            "shuffled" => Self::Shuffled,
-            _ => Self::Plain,
-        }
-    }
-}
+pub(crate) const DIMENSIONS: [&str; 4] = ["event_name", "write_key", "integration", "reason"];
 
 const REASONS: [&str; 7] = [
     "",
@@ -39,66 +31,94 @@ const COMBINATIONS: u64 = WRITE_KEYS * INTEGRATIONS * EVENT_NAMES * REASONS.len(
 const STRIDE: u64 = 1_000_003;
 
 /// A response of so many entries with four dimensions, at most [`COMBINATIONS`].
-pub(crate) fn body(kind: Kind, entries: u64) -> String {
+pub(crate) fn body(kind: Kind, entries: u64) -> Vec<u8> {
     assert!(entries <= COMBINATIONS, "there are no more combinations");
-    let mut random = Random(7);
-    let mut totals = [0; 3];
-    let entries: Vec<String> = (0..entries)
-        .map(|number| entry(kind, number, &mut random, &mut totals))
-        .collect();
-    let [delivered, errors, filtered] = totals;
-    let separator = if kind == Kind::Pretty { ",\n    " } else { "," };
-    format!(
-        "{{\"start\":\"2026-01-01T00:00:00Z\",\"end\":\"2026-01-01T00:15:00Z\",\
-         \"totalDelivered\":\"{delivered}\",\"totalErrors\":\"{errors}\",\
-         \"totalFiltered\":\"{filtered}\",\"counts\":[{}]}}",
-        entries.join(separator)
-    )
+    let mut writer = Writer::new(kind);
+    for number in 0..entries {
+        let combination = (number * STRIDE) % COMBINATIONS;
+        let (write_key, rest) = (combination % WRITE_KEYS, combination / WRITE_KEYS);
+        let (integration, rest) = (rest % INTEGRATIONS, rest / INTEGRATIONS);
+        let (event_name, reason) = (rest % EVENT_NAMES, rest / EVENT_NAMES);
+        let write_key = (write_key + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+        writer.entry([
+            &format!("Event Number {event_name}"),
+            &format!("wk_{write_key:016x}"),
+            &format!("Integration {integration}"),
+            REASONS[reason as usize],
+        ]);
+    }
+    writer.finish()
 }
 
-fn entry(kind: Kind, number: u64, random: &mut Random, totals: &mut [u64; 3]) -> String {
-    let combination = (number * STRIDE) % COMBINATIONS;
-    let (write_key, rest) = (combination % WRITE_KEYS, combination / WRITE_KEYS);
-    let (integration, rest) = (rest % INTEGRATIONS, rest / INTEGRATIONS);
-    let (event_name, reason) = (rest % EVENT_NAMES, rest / EVENT_NAMES);
-    let mut dimensions = [
-        field("event_name", &format!("Event Number {event_name}")),
-        field(
-            "write_key",
-            &format!(
-                "wk_{:016x}",
-                (write_key + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15)
-            ),
-        ),
-        field("integration", &format!("Integration {integration}")),
-        field("reason", REASONS[reason as usize]),
-    ];
-    let counts = [
-        random.below(100_000),
-        random.below(100),
-        random.below(1_000),
-    ];
-    for (total, count) in totals.iter_mut().zip(counts) {
-        *total += count;
+/// A response with one entry for each of these event names, whatever they are.
+pub(crate) fn body_of_event_names(names: &[String]) -> Vec<u8> {
+    let mut writer = Writer::new(Kind::Plain);
+    for name in names {
+        writer.entry([name, "wk_0000000000000001", "Integration 1", ""]);
     }
-    let [success, errors, filtered] = counts.map(|count| count.to_string());
-    if kind == Kind::Shuffled {
-        random.shuffle(&mut dimensions);
+    writer.finish()
+}
+
+struct Writer {
+    kind: Kind,
+    random: Random,
+    totals: [u64; 3],
+    entries: String,
+}
+
+impl Writer {
+    fn new(kind: Kind) -> Self {
+        Self {
+            kind,
+            random: Random(7),
+            totals: [0; 3],
+            entries: String::new(),
+        }
     }
-    let (comma, open, close) = match kind {
-        Kind::Pretty => (",\n        ", "{\n        ", "\n      }"),
-        Kind::Plain | Kind::Shuffled => (",", "{", "}"),
-    };
-    let mut fields = [
-        field("success", &success),
-        field("errors", &errors),
-        field("filtered", &filtered),
-        format!("\"dimensions\":{open}{}{close}", dimensions.join(comma)),
-    ];
-    if kind == Kind::Shuffled {
-        random.shuffle(&mut fields);
+
+    /// Writes an entry with these values of [`DIMENSIONS`] and counts of its own making.
+    fn entry(&mut self, values: [&str; 4]) {
+        let mut dimensions: [String; 4] =
+            std::array::from_fn(|index| field(DIMENSIONS[index], values[index]));
+        let counts = [100_000, 100, 1_000].map(|limit| self.random.below(limit));
+        for (total, count) in self.totals.iter_mut().zip(counts) {
+            *total += count;
+        }
+        let [success, errors, filtered] = counts.map(|count| count.to_string());
+        if self.kind == Kind::Shuffled {
+            self.random.shuffle(&mut dimensions);
+        }
+        let (comma, open, close) = match self.kind {
+            Kind::Pretty => (",\n        ", "{\n        ", "\n      }"),
+            Kind::Plain | Kind::Shuffled => (",", "{", "}"),
+        };
+        let mut fields = [
+            field("success", &success),
+            field("errors", &errors),
+            field("filtered", &filtered),
+            format!("\"dimensions\":{open}{}{close}", dimensions.join(comma)),
+        ];
+        if self.kind == Kind::Shuffled {
+            self.random.shuffle(&mut fields);
+        }
+        if !self.entries.is_empty() {
+            let pretty = self.kind == Kind::Pretty;
+            self.entries.push_str(if pretty { ",\n    " } else { "," });
+        }
+        self.entries.push_str(open);
+        self.entries.push_str(&fields.join(comma));
+        self.entries.push_str(close);
     }
-    format!("{open}{}{close}", fields.join(comma))
+
+    fn finish(self) -> Vec<u8> {
+        let [delivered, errors, filtered] = self.totals;
+        let head = format!(
+            "{{\"start\":\"2026-01-01T00:00:00Z\",\"end\":\"2026-01-01T00:15:00Z\",\
+             \"totalDelivered\":\"{delivered}\",\"totalErrors\":\"{errors}\",\
+             \"totalFiltered\":\"{filtered}\",\"counts\":["
+        );
+        [head.as_bytes(), self.entries.as_bytes(), b"]}"].concat()
+    }
 }
 
 fn field(name: &str, value: &str) -> String {

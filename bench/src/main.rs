@@ -1,99 +1,60 @@
 //! Response bytes to groups: the fold, and what people would write instead, in one run.
 //!
-//! `tallyfold-bench` prints the ratios. `tallyfold-bench body KIND ENTRIES` writes a body to
-//! standard output, for the benchmarks of the other languages.
+//! `make bench` runs it. `tallyfold-bench speed | tallyfold-bench report` shows a part.
 #![allow(clippy::expect_used, reason = "a benchmark that can't run is to stop")]
 #![allow(
     clippy::disallowed_methods,
-    reason = "it is the host here, and reads the clock"
+    reason = "it is the host here, and reads clock and files"
 )]
 
 mod body;
+mod hostile;
+mod linear;
+mod memory;
 mod peers;
+mod report;
+mod rounds;
+mod speed;
 
-use std::hint::black_box;
-use std::io::Write;
-use std::time::Instant;
+use std::process::ExitCode;
 
 use body::{Kind, body};
-use tallyfold::{Aggregator, AggregatorOptions};
 
-/// Times each contender so often, in turns: the machine's speed drifts.
-const ROUNDS: usize = 11;
+const USAGE: &str = "usage: tallyfold-bench COMMAND
+  bodies DIRECTORY  writes the bodies that the other commands and languages read
+  speed             measures against other parsers
+  linear            measures ten times as much
+  memory BODY       measures what 1 GB costs, made of that body's entries
+  report            makes a table of the measurements on standard input; fails if one is short";
 
-/// What the host hands in at once.
-const CHUNK: usize = 64 * 1024;
-
-const DIMENSIONS: [&str; 4] = ["event_name", "write_key", "integration", "reason"];
-
-fn main() {
+fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
     match arguments.as_slice() {
-        [] => compare_all(),
-        [command, kind, entries] if command == "body" => {
-            let entries = entries.parse().expect("a number of entries");
-            let body = body(Kind::named(kind), entries);
-            std::io::stdout()
-                .write_all(body.as_bytes())
-                .expect("an open standard output");
-        }
-        _ => println!("usage: tallyfold-bench [body plain|pretty|shuffled ENTRIES]"),
-    }
-}
-
-fn compare_all() {
-    println!("body                    fold    x serde_json   x sonic-rs   x time of memchr");
-    println!("                        GB/s    (target 6)     (target 3)   (target 4 at most)");
-    compare("100,000 entries", &body(Kind::Plain, 100_000));
-    compare("1,000 entries", &body(Kind::Plain, 1_000));
-    compare("1,000,000 entries", &body(Kind::Plain, 1_000_000));
-    compare("pretty-printed", &body(Kind::Pretty, 100_000));
-    compare("shuffled keys", &body(Kind::Shuffled, 100_000));
-}
-
-fn compare(name: &str, body: &str) {
-    let body = body.as_bytes();
-    let groups = fold(body);
-    assert_eq!(groups, peers::serde_json(body), "the same groups");
-    assert_eq!(groups, peers::sonic_rs(body), "the same groups");
-    let contenders: [fn(&[u8]) -> usize; 4] =
-        [fold, peers::serde_json, peers::sonic_rs, peers::memchr];
-    let [ours, serde_json, sonic_rs, memchr] = medians(contenders, body);
-    println!(
-        "{name:<20} {:>7.2} {:>12.1} {:>14.1} {:>14.1}",
-        body.len() as f64 / ours / 1e9,
-        serde_json / ours,
-        sonic_rs / ours,
-        ours / memchr,
-    );
-}
-
-/// The median time of each contender in seconds.
-fn medians<const N: usize>(contenders: [fn(&[u8]) -> usize; N], body: &[u8]) -> [f64; N] {
-    let mut times = [const { Vec::new() }; N];
-    for _ in 0..ROUNDS {
-        for (contender, times) in contenders.iter().zip(&mut times) {
-            let start = Instant::now();
-            black_box(contender(black_box(body)));
-            times.push(start.elapsed().as_secs_f64());
+        ["bodies", directory] => write_bodies(directory),
+        ["speed"] => speed::measure(),
+        ["linear"] => linear::measure(),
+        ["memory", body] => memory::measure(body),
+        ["stream", body, keep @ ..] => memory::stream(body, keep),
+        ["report"] if report::judge(std::io::stdin().lock()) => {}
+        ["report"] => return ExitCode::FAILURE,
+        _ => {
+            eprintln!("{USAGE}");
+            return ExitCode::FAILURE;
         }
     }
-    times.map(|mut times| {
-        times.sort_by(f64::total_cmp);
-        times[ROUNDS / 2]
-    })
+    ExitCode::SUCCESS
 }
 
-/// Groups by write key and integration, and gives how many groups there are.
-fn fold(body: &[u8]) -> usize {
-    let group_by = Some(vec!["write_key".to_owned(), "integration".to_owned()]);
-    let options = AggregatorOptions {
-        group_by,
-        ..AggregatorOptions::default()
-    };
-    let mut aggregator = Aggregator::new(&DIMENSIONS, options).expect("good dimensions");
-    for chunk in body.chunks(CHUNK) {
-        aggregator.push(chunk).expect("a good body");
+fn write_bodies(directory: &str) {
+    let bodies = [
+        ("plain-5", Kind::Plain, 5),
+        ("plain-100000", Kind::Plain, 100_000),
+        ("plain-1000000", Kind::Plain, 1_000_000),
+        ("shuffled-100000", Kind::Shuffled, 100_000),
+    ];
+    for (name, kind, entries) in bodies {
+        let path = format!("{directory}/{name}.json");
+        std::fs::write(path, body(kind, entries)).expect("a directory");
     }
-    aggregator.finish().expect("a good body").len()
 }

@@ -1,6 +1,7 @@
 //! What people would write instead: parse into borrowed structs, then a hash map.
 
 use std::collections::HashMap;
+use std::hash::Hash;
 
 use serde::Deserialize;
 
@@ -20,22 +21,67 @@ struct Entry<'a> {
 }
 
 #[derive(Deserialize)]
-#[allow(
-    dead_code,
-    reason = "they are read from the body, as the fold reads them"
-)]
-struct Values<'a> {
+pub(crate) struct Values<'a> {
     event_name: &'a str,
     write_key: &'a str,
     integration: &'a str,
     reason: &'a str,
 }
 
-fn group(result: &MetricsResult<'_>) -> usize {
-    let mut groups: HashMap<(&str, &str), [u64; 3]> = HashMap::new();
+/// What entries are grouped by: a tuple of some of their values.
+pub(crate) trait Key<'a>: Eq + Hash {
+    const NAMES: &'static [&'static str];
+
+    fn of(values: &Values<'a>) -> Self;
+    fn to_values(&self) -> Vec<&'a str>;
+}
+
+/// Two dimensions, 1,200 groups.
+impl<'a> Key<'a> for (&'a str, &'a str) {
+    const NAMES: &'static [&'static str] = &["write_key", "integration"];
+
+    fn of(values: &Values<'a>) -> Self {
+        (values.write_key, values.integration)
+    }
+
+    fn to_values(&self) -> Vec<&'a str> {
+        vec![self.0, self.1]
+    }
+}
+
+/// All four dimensions, as many groups as entries.
+impl<'a> Key<'a> for (&'a str, &'a str, &'a str, &'a str) {
+    const NAMES: &'static [&'static str] = &crate::body::DIMENSIONS;
+
+    fn of(values: &Values<'a>) -> Self {
+        let Values {
+            event_name,
+            write_key,
+            integration,
+            reason,
+        } = *values;
+        (event_name, write_key, integration, reason)
+    }
+
+    fn to_values(&self) -> Vec<&'a str> {
+        vec![self.0, self.1, self.2, self.3]
+    }
+}
+
+pub(crate) type Groups<K> = HashMap<K, [u64; 3]>;
+
+pub(crate) fn serde_json<'a, K: Key<'a>>(body: &'a [u8]) -> Groups<K> {
+    group(&serde_json::from_slice(body).expect("a good body"))
+}
+
+pub(crate) fn sonic_rs<'a, K: Key<'a>>(body: &'a [u8]) -> Groups<K> {
+    group(&sonic_rs::from_slice(body).expect("a good body"))
+}
+
+fn group<'a, K: Key<'a>>(result: &MetricsResult<'a>) -> Groups<K> {
+    let mut groups = HashMap::new();
     for entry in &result.counts {
-        let key = (entry.dimensions.write_key, entry.dimensions.integration);
-        let sums = groups.entry(key).or_default();
+        let sums: &mut [u64; 3] = groups.entry(K::of(&entry.dimensions)).or_default();
         for (sum, digits) in sums
             .iter_mut()
             .zip([entry.success, entry.errors, entry.filtered])
@@ -43,15 +89,7 @@ fn group(result: &MetricsResult<'_>) -> usize {
             *sum += digits.parse::<u64>().expect("digits");
         }
     }
-    groups.len()
-}
-
-pub(crate) fn serde_json(body: &[u8]) -> usize {
-    group(&serde_json::from_slice(body).expect("a good body"))
-}
-
-pub(crate) fn sonic_rs(body: &[u8]) -> usize {
-    group(&sonic_rs::from_slice(body).expect("a good body"))
+    groups
 }
 
 /// The practical floor: every quote of the body, one by one.

@@ -1,0 +1,54 @@
+//! Ten times as much takes at most eleven times as long, whatever the values are.
+
+use std::hint::black_box;
+
+use crate::body::{DIMENSIONS, Kind, body, body_of_event_names};
+use crate::hostile;
+use crate::report::{Measurement, Target, Unit};
+use crate::rounds::take_turns;
+use crate::speed::fold;
+
+const ROUNDS: usize = 11;
+
+/// How many hostile values, and ten times as many.
+const HOSTILE: [usize; 2] = [2_000, 20_000];
+
+pub(crate) fn measure() {
+    let [ten_thousand, hundred_thousand, million] =
+        [10_000, 100_000, 1_000_000].map(|entries| body(Kind::Plain, entries));
+    let two = ["write_key", "integration"];
+    let work = "1,000,000 entries, 1,200 groups";
+    compare(work, &two, [&hundred_thousand, &million]);
+    let work = "100,000 entries, each a group";
+    compare(work, &DIMENSIONS, [&ten_thousand, &hundred_thousand]);
+    let work = "1,000,000 entries, each a group";
+    compare(work, &DIMENSIONS, [&hundred_thousand, &million]);
+
+    let hostile = [
+        ("values with a common KiB", hostile::long_prefixes as Values),
+        ("values of few hash buckets", hostile::colliding),
+    ];
+    for (what, values) in hostile {
+        let [some, more] = HOSTILE.map(|count| body_of_event_names(&values(count)));
+        let work = format!("20,000 {what}");
+        compare(&work, &DIMENSIONS, [&some, &more]);
+    }
+}
+
+type Values = fn(usize) -> Vec<String>;
+
+fn compare(work: &str, keep: &[&str], [some, more]: [&[u8]; 2]) {
+    let folding = |body| move || drop(black_box(fold(black_box(body), keep)));
+    let times = take_turns(ROUNDS, 1, &[&folding(some), &folding(more)]);
+    Measurement {
+        language: "Rust".to_owned(),
+        work: work.to_owned(),
+        peer: "a tenth of it".to_owned(),
+        medians: [times.median(1), times.median(0)],
+        unit: Unit::Seconds,
+        body_bytes: Some(more.len() as u64),
+        ratio: times.ratio(1, 0),
+        target: Target::AtMost(11.0),
+    }
+    .tell();
+}

@@ -1,0 +1,118 @@
+//! Response bytes to groups, against parsers and hash maps.
+
+use std::collections::BTreeMap;
+use std::hint::black_box;
+
+use tallyfold::{Aggregator, AggregatorOptions, CountTable};
+
+use crate::body::{DIMENSIONS, Kind, body};
+use crate::peers::{self, Groups, Key};
+use crate::report::{Measurement, Target, Unit};
+use crate::rounds::take_turns;
+
+/// What the host hands in at once.
+pub(crate) const CHUNK: usize = 64 * 1024;
+
+/// Small bodies are folded until so many bytes are read: a clock can't time a microsecond.
+const LEAST_BYTES: usize = 4_000_000;
+
+/// A peer, how it does the work, and the target of the ratio.
+type Peer<'a> = (&'static str, Box<dyn Fn() + 'a>, Target);
+
+pub(crate) fn measure() {
+    let plain = body(Kind::Plain, 100_000);
+    against_all::<(_, _)>("100,000 entries to 1,200 groups", 11, &plain);
+    against_all::<(_, _)>("1,000 entries", 11, &body(Kind::Plain, 1_000));
+    against_all::<(_, _)>("1,000,000 entries", 5, &body(Kind::Plain, 1_000_000));
+    against_all::<(_, _)>("100,000, pretty", 11, &body(Kind::Pretty, 100_000));
+    against_all::<(_, _, _, _)>("100,000, all four kept", 11, &plain);
+    against_serde::<(_, _)>("100,000, keys shuffled", 11, &body(Kind::Shuffled, 100_000));
+    against_serde::<(_, _)>("1 kB", 11, &body(Kind::Plain, 5));
+}
+
+/// Folds a body whole, chunk by chunk.
+pub(crate) fn fold(body: &[u8], keep: &[&str]) -> CountTable {
+    let options = AggregatorOptions {
+        group_by: Some(keep.iter().map(|&name| name.to_owned()).collect()),
+        ..AggregatorOptions::default()
+    };
+    let mut aggregator = Aggregator::new(&DIMENSIONS, options).expect("good dimensions");
+    for chunk in body.chunks(CHUNK) {
+        aggregator.push(chunk).expect("a good body");
+    }
+    aggregator.finish().expect("a good body")
+}
+
+fn against_all<'a, K: Key<'a> + 'a>(work: &str, rounds: usize, body: &'a [u8]) {
+    check(body, &peers::sonic_rs::<K>(body));
+    let peers: [Peer<'a>; 3] = [
+        serde_json::<K>(body, 6.0),
+        (
+            "sonic-rs and HashMap",
+            Box::new(|| drop(black_box(peers::sonic_rs::<K>(black_box(body))))),
+            Target::AtLeast(3.0),
+        ),
+        (
+            "memchr for quotes",
+            Box::new(|| {
+                black_box(peers::memchr(black_box(body)));
+            }),
+            Target::AtMost(4.0),
+        ),
+    ];
+    compare::<K>(work, rounds, body, &peers);
+}
+
+fn against_serde<'a, K: Key<'a> + 'a>(work: &str, rounds: usize, body: &'a [u8]) {
+    compare::<K>(work, rounds, body, &[serde_json::<K>(body, 1.0)]);
+}
+
+fn serde_json<'a, K: Key<'a> + 'a>(body: &'a [u8], least: f64) -> Peer<'a> {
+    check(body, &peers::serde_json::<K>(body));
+    (
+        "serde_json and HashMap",
+        Box::new(|| drop(black_box(peers::serde_json::<K>(black_box(body))))),
+        Target::AtLeast(least),
+    )
+}
+
+fn compare<'a, K: Key<'a>>(work: &str, rounds: usize, body: &[u8], peers: &[Peer<'_>]) {
+    let ours = || drop(black_box(fold(black_box(body), K::NAMES)));
+    let mut contenders: Vec<&dyn Fn()> = vec![&ours];
+    contenders.extend(peers.iter().map(|(_, run, _)| &**run));
+    let times = take_turns(rounds, LEAST_BYTES.div_ceil(body.len()).max(1), &contenders);
+    for (index, (name, _, target)) in (1..).zip(peers) {
+        Measurement {
+            language: "Rust".to_owned(),
+            work: work.to_owned(),
+            peer: (*name).to_owned(),
+            medians: [times.median(0), times.median(index)],
+            unit: Unit::Seconds,
+            body_bytes: Some(body.len() as u64),
+            ratio: match target {
+                Target::AtLeast(_) => times.ratio(index, 0),
+                Target::AtMost(_) => times.ratio(0, index),
+            },
+            target: *target,
+        }
+        .tell();
+    }
+}
+
+/// Panics unless a peer found the same groups with the same sums.
+fn check<'a, K: Key<'a>>(body: &[u8], theirs: &Groups<K>) {
+    let table = fold(body, K::NAMES);
+    let ours: BTreeMap<Vec<&str>, [u64; 3]> = table
+        .rows()
+        .map(|row| {
+            let counts = row.counts();
+            let sums = [counts.success, counts.errors, counts.filtered];
+            (row.values().collect(), sums)
+        })
+        .collect();
+    let theirs: BTreeMap<Vec<&str>, [u64; 3]> = theirs
+        .iter()
+        .map(|(key, sums)| (key.to_values(), *sums))
+        .collect();
+    assert_eq!(ours, theirs, "the same groups and sums");
+}
