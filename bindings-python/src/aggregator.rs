@@ -7,7 +7,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use tallyfold::{AggregatorOptions, Metric, Tolerate};
 
-use crate::convert::{Chunk, Given, Instant, fitting, fitting_if, locked};
+use crate::convert::{Chunk, Given, Instant, fitting, fitting_if, hash_seed, locked};
 use crate::error::{Failure, Result};
 use crate::table::CountTable;
 
@@ -60,6 +60,7 @@ impl Aggregator {
             window: window.transpose()?,
             limits: limits.map(|limits| limits.get().0).unwrap_or_default(),
             tolerate: Tolerate::parse(&tolerate)?,
+            hash_seed: hash_seed(),
         };
         Ok(Self(Mutex::new(tallyfold::Aggregator::new(
             &dimensions,

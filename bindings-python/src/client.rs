@@ -8,7 +8,7 @@ use tallyfold::{ClientOptions, HostFailure, Output, Tolerate};
 
 use crate::aggregator::Limits;
 use crate::convert::{Chunk, Clocks, Given, Instant, SecretText};
-use crate::convert::{fitting, fitting_if, locked};
+use crate::convert::{fitting, fitting_if, hash_seed, locked};
 use crate::error::Result;
 use crate::table::CountTable;
 
@@ -79,6 +79,7 @@ impl Machine {
             default_token_lifetime_s: fitting_if("default_token_lifetime", default_token_lifetime)?,
             limits: limits.map(|limits| limits.get().0).unwrap_or_default(),
             tolerate: Tolerate::parse(&tolerate)?,
+            hash_seed: hash_seed(),
         };
         Ok(Self(tallyfold::Client::new(options)?))
     }

@@ -1,6 +1,7 @@
 //! Conversions between Python's values and the core's.
 
 use std::convert::Infallible;
+use std::hash::{BuildHasher, RandomState};
 use std::ops::Deref;
 use std::sync::{Mutex, PoisonError};
 
@@ -26,6 +27,11 @@ pub(crate) fn locked<T: Send, R: Send>(
 ) -> R {
     // What the mutex guards repeats its first error by itself, so a panic elsewhere spoils nothing.
     py.detach(|| action(&mut mutex.lock().unwrap_or_else(PoisonError::into_inner)))
+}
+
+/// Something that who sends events can't know.
+pub(crate) fn hash_seed() -> u64 {
+    RandomState::new().hash_one(())
 }
 
 /// A pair `(monotonic_ms, unix_ms)`.

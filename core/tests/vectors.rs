@@ -179,6 +179,7 @@ fn read(case: &Value, chunks: &[&[u8]]) -> Result<CountTable> {
             .map(|(start, end)| (start.expect("a start"), end.expect("an end"))),
         limits: limits(case.get("limits")),
         tolerate: Tolerate::parse(&strings(&case["tolerate"]).unwrap_or_default())?,
+        hash_seed: 0,
     };
     let mut aggregator = Aggregator::new(&dimensions, options)?;
     let outcome = chunks

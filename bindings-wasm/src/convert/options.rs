@@ -26,6 +26,7 @@ pub(crate) fn client_options(options: &JsValue) -> Result<ClientOptions> {
         default_token_lifetime_s: options.integer("defaultTokenLifetime")?,
         limits: limits(&options)?,
         tolerate: tolerate(&options)?,
+        hash_seed: hash_seed(),
     })
 }
 
@@ -49,6 +50,7 @@ pub(crate) fn aggregator_options(options: &Fields) -> Result<AggregatorOptions> 
         window,
         limits: limits(options)?,
         tolerate: tolerate(options)?,
+        hash_seed: hash_seed(),
     })
 }
 
@@ -81,6 +83,11 @@ fn limits(options: &Fields) -> Result<Limits> {
     limits.body_bytes = given.integer("bodyBytes")?.unwrap_or(limits.body_bytes);
     limits.groups = given.integer("groups")?.unwrap_or(limits.groups);
     Ok(limits)
+}
+
+/// Something that who sends events can't know.
+fn hash_seed() -> u64 {
+    js_sys::Math::random().to_bits()
 }
 
 fn tolerate(options: &Fields) -> Result<Tolerate> {

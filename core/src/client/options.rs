@@ -4,9 +4,9 @@ use std::fmt;
 use std::marker::PhantomData;
 use std::sync::Arc;
 
-use crate::endpoint::{MetricsOptions, control_token, orchestration_token};
+use crate::endpoint::{control_token, orchestration_token};
 use crate::error::{Code, Error, Result};
-use crate::fold::Tolerate;
+use crate::fold::{ReadOptions, Tolerate};
 use crate::http::{BaseAddress, Request};
 use crate::json::Limits;
 use crate::secret::Secret;
@@ -44,6 +44,8 @@ pub struct ClientOptions {
     pub limits: Limits,
     /// What to let pass in metrics responses.
     pub tolerate: Tolerate,
+    /// See [`AggregatorOptions::hash_seed`](crate::AggregatorOptions::hash_seed).
+    pub hash_seed: u64,
 }
 
 impl fmt::Debug for ClientOptions {
@@ -75,7 +77,7 @@ impl fmt::Debug for ClientOptions {
 pub(super) struct Config {
     control: Result<Arc<ApiConfig<Control>>>,
     orchestration: Result<Arc<ApiConfig<Orchestration>>>,
-    pub(super) metrics: MetricsOptions,
+    pub(super) metrics: ReadOptions,
 }
 
 /// One API: where it is, and where its tokens come from.
@@ -162,9 +164,10 @@ impl Config {
         if base_url.is_some() {
             orchestration.as_ref().map_err(Clone::clone)?;
         }
-        let metrics = MetricsOptions {
+        let metrics = ReadOptions {
             limits: options.limits,
             tolerate: options.tolerate,
+            hash_seed: options.hash_seed,
         };
         Ok(Self {
             control,

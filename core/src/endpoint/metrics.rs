@@ -5,9 +5,8 @@ use serde::Serialize;
 use super::{Body, Endpoint, Output, event_delivery, event_ingestion};
 use crate::dimension::{Dimensions, Metric};
 use crate::error::Result;
-use crate::fold::{Aggregator, Tolerate};
+use crate::fold::{Aggregator, ReadOptions};
 use crate::http::{BaseAddress, Request};
-use crate::json::Limits;
 use crate::secret::Secret;
 use crate::token::{AccessToken, Control};
 use crate::window::Window;
@@ -19,14 +18,7 @@ pub(crate) struct MetricsQuery {
     window: Window,
     requested: Dimensions,
     kept: Dimensions,
-    options: MetricsOptions,
-}
-
-/// How results are read.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct MetricsOptions {
-    pub(crate) limits: Limits,
-    pub(crate) tolerate: Tolerate,
+    options: ReadOptions,
 }
 
 /// The request body, in the order of the reference's table.
@@ -45,7 +37,7 @@ impl MetricsQuery {
         end: &str,
         dimensions: &[S],
         group_by: Option<&[S]>,
-        options: MetricsOptions,
+        options: ReadOptions,
     ) -> Result<Self> {
         let window = Window::parse(start, end)?;
         let requested = Dimensions::requested(dimensions)?;
@@ -89,8 +81,7 @@ impl Endpoint for MetricsQuery {
             self.kept,
             Some(self.window),
             Some(self.metric),
-            self.options.limits,
-            self.options.tolerate,
+            self.options,
         )
     }
 }

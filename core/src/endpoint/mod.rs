@@ -10,7 +10,7 @@ pub(crate) mod orchestration_token;
 mod token_body;
 
 pub(crate) use audit_logs::AuditLogsQuery;
-pub(crate) use metrics::{MetricsOptions, MetricsQuery};
+pub(crate) use metrics::MetricsQuery;
 pub(crate) use token_body::TokenBody;
 
 use crate::error::Result;

@@ -1,6 +1,5 @@
 //! Response bytes to a [`CountTable`]: each response counts whole or not at all.
 
-mod predict;
 mod shape;
 
 use std::sync::Arc;
@@ -59,6 +58,17 @@ pub struct AggregatorOptions {
     pub limits: Limits,
     /// What to let pass.
     pub tolerate: Tolerate,
+    /// What hashes are keyed with. Nothing depends on it but the time that dimension values take
+    /// which were made to collide: where they come from strangers, draw it at random.
+    pub hash_seed: u64,
+}
+
+/// How a result is read, whatever it is about.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ReadOptions {
+    pub(crate) limits: Limits,
+    pub(crate) tolerate: Tolerate,
+    pub(crate) hash_seed: u64,
 }
 
 /// Folds the body of one metrics response, chunk by chunk, into a table.
@@ -124,8 +134,11 @@ impl Aggregator {
             kept,
             window,
             options.metric,
-            options.limits,
-            options.tolerate,
+            ReadOptions {
+                limits: options.limits,
+                tolerate: options.tolerate,
+                hash_seed: options.hash_seed,
+            },
         ))
     }
 
@@ -134,11 +147,10 @@ impl Aggregator {
         kept: Dimensions,
         window: Option<Window>,
         metric: Option<Metric>,
-        limits: Limits,
-        tolerate: Tolerate,
+        options: ReadOptions,
     ) -> Self {
-        let lexer = Lexer::new(limits);
-        let shape = ResultShape::new(requested, kept, window, &limits, tolerate);
+        let lexer = Lexer::new(options.limits);
+        let shape = ResultShape::new(requested, kept, window, options);
         Self(State::Reading(Box::new(Reading {
             lexer,
             shape,

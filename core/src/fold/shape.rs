@@ -1,11 +1,14 @@
 //! The shape of a metrics result (service reference 2.2 and 2.3), checked while it is folded.
 
-use super::Tolerate;
-use super::predict::Predictor;
+use tallyfold_engine::{
+    Added, EntryLimits, EntryReader, Fields, HashKeys, Key, Refused, Rows, RowsBuilder, Taken,
+};
+
+use super::{ReadOptions, Tolerate};
 use crate::dimension::{Dimension, Dimensions};
 use crate::error::{Code, Error, Result};
-use crate::json::{Event, Limits, Place, Skip, Taken, Visitor};
-use crate::table::{Added, Counts, Key, Notes, Rows, RowsBuilder, parse_count};
+use crate::json::{Event, Place, Skip, Visitor};
+use crate::table::{Counts, Notes, parse_count, refusal};
 use crate::time::Timestamp;
 use crate::window::Window;
 
@@ -26,7 +29,8 @@ pub(super) struct ResultShape {
     entry: Entry,
     notes: Notes,
     rows: RowsBuilder,
-    predictor: Predictor,
+    /// Reads what is written as expected, unless the limits are too low for that.
+    reader: Option<EntryReader>,
 }
 
 /// Which value comes next.
@@ -128,9 +132,13 @@ impl ResultShape {
         requested: Dimensions,
         kept: Dimensions,
         expected: Option<Window>,
-        limits: &Limits,
-        tolerate: Tolerate,
+        options: ReadOptions,
     ) -> Self {
+        let ReadOptions {
+            limits,
+            tolerate,
+            hash_seed,
+        } = options;
         let mut columns = [None; Dimensions::MOST];
         for (column, dimension) in columns.iter_mut().zip(requested.iter()) {
             *column = kept.position(dimension);
@@ -148,8 +156,19 @@ impl ResultShape {
             reported: Counts::default(),
             entry: Entry::default(),
             notes: Notes::default(),
-            rows: RowsBuilder::new(kept.len(), limits.groups),
-            predictor: Predictor::new(requested, limits.string_bytes),
+            rows: RowsBuilder::new(kept.len(), limits.groups, HashKeys::from_seed(hash_seed)),
+            reader: EntryReader::new(
+                Fields {
+                    dimensions: requested.names().into_iter().zip(columns).collect(),
+                    may_repeat: tolerate.repeated_combination || kept.len() < requested.len(),
+                },
+                EntryLimits {
+                    string_bytes: limits.string_bytes,
+                    keys: limits.keys,
+                    // Below the result and its array.
+                    depth: limits.depth.saturating_sub(2),
+                },
+            ),
         }
     }
 
@@ -239,10 +258,8 @@ impl ResultShape {
         };
         self.entry.has_empty |= value.is_empty();
         if let Some(column) = self.columns[dimension] {
-            let id = self
-                .rows
-                .intern(column, value)
-                .map_err(|error| place.locate(error))?;
+            let id = self.rows.intern(column, value.as_bytes());
+            let id = id.ok_or_else(|| place.locate(refusal(Refused::DictionaryFull)))?;
             self.entry.key[column] = id;
         }
         Ok(At::DimensionKey)
@@ -265,18 +282,14 @@ impl ResultShape {
             place,
         )?;
         let Entry { key, counts, .. } = self.entry;
+        // A `null` that was read as "" may meet a "" that was one: that is our doing.
+        let by_null = self.entry.has_empty && self.notes.null_dimensions > 0;
+        let may_repeat = self.tolerate.repeated_combination || by_null || !self.keeps_all();
         let added = self
             .rows
-            .add(key, counts)
-            .map_err(|error| place.locate(error))?;
+            .add(key, counts, may_repeat)
+            .map_err(|refused| place.locate(refusal(refused)))?;
         if added == Added::Again && self.keeps_all() {
-            // A `null` that was read as "" may meet a "" that was one: that is our doing.
-            let by_null = self.entry.has_empty && self.notes.null_dimensions > 0;
-            if !self.tolerate.repeated_combination && !by_null {
-                let message = "this combination of dimension values stands in counts before; \
-                               tolerate repeated_combination to add both up";
-                return Err(place.error(Code::RepeatedCombination, message));
-            }
             self.notes.repeated_combinations += 1;
         }
         Ok(At::Counts)
@@ -355,31 +368,14 @@ impl Visitor for ResultShape {
         if !matches!(self.at, At::Counts) {
             return Taken::default();
         }
-        let keeps_all = self.keeps_all();
-        let may_repeat = self.tolerate.repeated_combination || !keeps_all;
-        let Self {
-            predictor,
-            rows,
-            columns,
-            notes,
-            ..
-        } = self;
-        predictor.take(rest, |values| {
-            let mut key = Key::default();
-            for (column, value) in columns.iter().zip(values.dimensions) {
-                if let Some(column) = column {
-                    match rows.intern_bytes(*column, value) {
-                        Some(id) => key[*column] = id,
-                        None => return false,
-                    }
-                }
-            }
-            let added = rows.try_add(key, values.counts, may_repeat);
-            if keeps_all && added == Some(Added::Again) {
-                notes.repeated_combinations += 1;
-            }
-            added.is_some()
-        })
+        let taken = match &mut self.reader {
+            Some(reader) => reader.take(rest, &mut self.rows),
+            None => Taken::default(),
+        };
+        if self.keeps_all() {
+            self.notes.repeated_combinations += taken.repeated;
+        }
+        taken
     }
 }
 

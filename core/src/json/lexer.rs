@@ -1,11 +1,12 @@
 //! The state machine from bytes to events.
 
 use secrecy::zeroize::Zeroize;
+use tallyfold_engine::is_space;
 
 use super::number::Number;
 use super::path::{Frames, Place};
 use super::text::Text;
-use super::{Event, Limits, Visitor, is_space};
+use super::{Event, Limits, Visitor};
 use crate::error::{Code, Error, Result};
 
 /// Reads one document, chunk by chunk.

@@ -10,7 +10,8 @@ mod text;
 
 pub(crate) use lexer::Lexer;
 pub(crate) use path::Place;
-pub(crate) use text::{LOW_BITS, plain_text};
+
+use tallyfold_engine::Taken;
 
 use crate::error::Result;
 
@@ -81,18 +82,6 @@ pub(crate) trait Visitor {
     fn take_elements(&mut self, _rest: &[u8]) -> Taken {
         Taken::default()
     }
-}
-
-/// What a visitor took of an array: so many elements in so many bytes.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Taken {
-    pub(crate) bytes: usize,
-    pub(crate) elements: u64,
-}
-
-/// The white space of JSON.
-pub(crate) const fn is_space(byte: u8) -> bool {
-    matches!(byte, b' ' | b'\n' | b'\r' | b'\t')
 }
 
 /// Knows when a value that nobody wants has ended.

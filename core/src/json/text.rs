@@ -1,5 +1,7 @@
 //! Strings: plain bytes, escapes, and characters that chunks cut.
 
+use tallyfold_engine::plain_text;
+
 use super::Visitor;
 use super::lexer::{Lexer, State};
 use crate::error::{Code, Result};
@@ -167,46 +169,6 @@ impl Lexer {
         self.checked = self.text.len();
         Ok(())
     }
-}
-
-/// How many bytes come before the first quote, backslash or control character, all of them if
-/// there is none; and whether they are ASCII.
-#[inline]
-pub(crate) fn plain_text(bytes: &[u8]) -> (usize, bool) {
-    let (words, tail) = bytes.as_chunks();
-    let mut seen = 0;
-    for (index, word) in words.iter().enumerate() {
-        let word = u64::from_le_bytes(*word);
-        let ends = ends_plain_text(word);
-        if ends != 0 {
-            let before = ends.trailing_zeros() / 8;
-            // The bytes before the end alone.
-            seen |= word & !(u64::MAX << (before * 8));
-            return (index * 8 + before as usize, seen & HIGH_BITS == 0);
-        }
-        seen |= word;
-    }
-    let ends = |byte: &u8| *byte < 0x20 || matches!(byte, b'"' | b'\\');
-    let length = tail.iter().position(ends).unwrap_or(tail.len());
-    let is_ascii = seen & HIGH_BITS == 0 && tail[..length].is_ascii();
-    (words.len() * 8 + length, is_ascii)
-}
-
-/// A one in each byte.
-pub(crate) const LOW_BITS: u64 = u64::MAX / 255;
-
-/// The highest bit of each byte.
-const HIGH_BITS: u64 = LOW_BITS << 7;
-
-/// The high bit of each byte that is a quote, a backslash or a control character. Bits above the
-/// lowest one may be wrong: a borrow goes upwards.
-#[inline]
-fn ends_plain_text(word: u64) -> u64 {
-    let zero = |word: u64| word.wrapping_sub(LOW_BITS) & !word;
-    let quote = zero(word ^ (LOW_BITS * b'"' as u64));
-    let backslash = zero(word ^ (LOW_BITS * b'\\' as u64));
-    let control = word.wrapping_sub(LOW_BITS * 0x20) & !word;
-    (quote | backslash | control) & HIGH_BITS
 }
 
 fn short_escape(byte: u8) -> Option<char> {

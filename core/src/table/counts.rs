@@ -1,31 +1,8 @@
-//! The three counts of an entry, and the only place that reads one.
+//! The only place that reads a count, and what an engine's refusal means.
+
+use tallyfold_engine::Refused;
 
 use crate::error::{Code, Error, Result};
-
-/// How many events were delivered, failed and were filtered (service reference 2.3).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub struct Counts {
-    /// Events delivered.
-    pub success: u64,
-    /// Events not sent due to an error.
-    pub errors: u64,
-    /// Events filtered from the stream.
-    pub filtered: u64,
-}
-
-impl Counts {
-    /// The names of the three counts.
-    pub const NAMES: [&'static str; 3] = ["success", "errors", "filtered"];
-
-    /// Each sum, unless one is above 2^64 - 1.
-    pub(crate) fn checked_add(self, other: Self) -> Option<Self> {
-        Some(Self {
-            success: self.success.checked_add(other.success)?,
-            errors: self.errors.checked_add(other.errors)?,
-            filtered: self.filtered.checked_add(other.filtered)?,
-        })
-    }
-}
 
 /// Reads a count as the service sends it: a string of ASCII digits, leading zeros allowed.
 ///
@@ -51,10 +28,25 @@ pub(crate) fn parse_count(text: &str) -> Result<u64> {
         .ok_or_else(|| Error::new(Code::CountOverflow, "a count is above 2^64 - 1"))
 }
 
-/// The error of a sum that `u64` can't hold.
-pub(crate) fn sum_overflow() -> Error {
-    Error::new(
-        Code::SumOverflow,
-        "a sum of counts is above 2^64 - 1; ask for a shorter window",
-    )
+/// Says why counts were not added up.
+pub(crate) fn refusal(refused: Refused) -> Error {
+    match refused {
+        Refused::SumOverflow => {
+            let message = "a sum of counts is above 2^64 - 1; ask for a shorter window";
+            Error::new(Code::SumOverflow, message)
+        }
+        Refused::TooManyGroups { limit } => {
+            let message = format!("there are more than {limit} groups, which is the limit");
+            Error::new(Code::GroupLimit, message)
+        }
+        Refused::Repeated => {
+            let message = "this combination of dimension values stands in counts before; \
+                           tolerate repeated_combination to add both up";
+            Error::new(Code::RepeatedCombination, message)
+        }
+        Refused::DictionaryFull => {
+            let message = "the distinct values of one dimension take more than 1 GiB";
+            Error::new(Code::GroupLimit, message)
+        }
+    }
 }

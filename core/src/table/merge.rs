@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use super::{CountTable, Rows};
+use tallyfold_engine::Rows;
+
+use super::{CountTable, refusal};
 use crate::dimension::Metric;
 use crate::error::{Code, Error, Result};
 use crate::window::Window;
@@ -51,9 +53,9 @@ impl CountTable {
             return Self::of_parts(self.dimensions, self.metric, parts, self.selection.clone());
         }
         // The sums of both are known: a merge costs what it adds, not what was there before.
-        let both = [&*self.rows, &*other.rows];
+        let both = Rows::combine(&[&self.rows, &other.rows], self.dimensions.len());
         Ok(Self {
-            rows: Arc::new(Rows::combine(both, self.dimensions.len())?),
+            rows: Arc::new(both.map_err(refusal)?),
             parts,
             ..self.clone()
         })

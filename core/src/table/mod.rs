@@ -1,20 +1,17 @@
 //! Exact counts by combination of dimension values.
 
 mod counts;
-mod dictionary;
 mod merge;
-mod rows;
 mod saved;
 mod selection;
 mod view;
 
 use std::sync::Arc;
 
-pub use counts::Counts;
-pub(crate) use counts::parse_count;
-pub use dictionary::Dictionary;
-pub(crate) use rows::{Added, Key, Rows, RowsBuilder};
+pub(crate) use counts::{parse_count, refusal};
 use selection::Selection;
+use tallyfold_engine::Rows;
+pub use tallyfold_engine::{Counts, Dictionary};
 pub use view::{Column, Row};
 
 use crate::dimension::{Dimension, Dimensions, Metric};
@@ -111,8 +108,8 @@ impl CountTable {
         let rows = match parts.as_slice() {
             [part] => Arc::clone(&part.rows),
             _ => {
-                let all = parts.iter().map(|part| &*part.rows);
-                Arc::new(Rows::combine(all, dimensions.len())?)
+                let all: Vec<_> = parts.iter().map(|part| &*part.rows).collect();
+                Arc::new(Rows::combine(&all, dimensions.len()).map_err(refusal)?)
             }
         };
         Ok(Self {
@@ -140,7 +137,7 @@ impl CountTable {
     /// The sum of all rows.
     #[must_use]
     pub fn totals(&self) -> Counts {
-        self.rows.totals
+        self.rows.totals()
     }
 
     /// `totalDelivered`, `totalErrors` and `totalFiltered` as the service reported them, added up
@@ -247,9 +244,9 @@ impl CountTable {
             .dimensions
             .as_slice()
             .iter()
-            .zip(&self.rows.dictionaries);
+            .zip(self.rows.dictionaries());
         columns
-            .zip(&self.rows.ids)
+            .zip(self.rows.ids())
             .map(|((dimension, dictionary), ids)| Column {
                 dimension: *dimension,
                 dictionary,
@@ -260,19 +257,19 @@ impl CountTable {
     /// Per row, the events delivered.
     #[must_use]
     pub fn success(&self) -> &[u64] {
-        &self.rows.success
+        self.rows.success()
     }
 
     /// Per row, the events not sent due to an error.
     #[must_use]
     pub fn errors(&self) -> &[u64] {
-        &self.rows.errors
+        self.rows.errors()
     }
 
     /// Per row, the events filtered.
     #[must_use]
     pub fn filtered(&self) -> &[u64] {
-        &self.rows.filtered
+        self.rows.filtered()
     }
 
     /// Adds rows up by some of the dimensions, in the given order; by none, to one row (or to none,
@@ -288,7 +285,7 @@ impl CountTable {
             .collect();
         let mut parts = self.parts.clone();
         for part in &mut parts {
-            part.rows = Arc::new(part.rows.regroup(&columns)?);
+            part.rows = Arc::new(part.rows.regroup(&columns));
         }
         Self::of_parts(kept, self.metric, parts, self.selection.clone())
     }
@@ -324,21 +321,13 @@ impl CountTable {
         let mut parts = self.parts.clone();
         for part in &mut parts {
             let rows = &part.rows;
-            let keeps: Vec<Vec<bool>> = columns
-                .iter()
-                .zip(wanted)
-                .map(|(column, (_, values))| {
-                    let among = |value: &str| values.iter().any(|wanted| wanted == value);
-                    rows.dictionaries[*column].values().map(among).collect()
-                })
-                .collect();
-            let keep = |row: usize| {
-                columns
-                    .iter()
-                    .zip(&keeps)
-                    .all(|(column, keep)| keep[rows.ids[*column][row] as usize])
-            };
-            part.rows = Arc::new(rows.filter(keep)?);
+            let mut among: Vec<Option<Vec<bool>>> = vec![None; rows.width()];
+            for (column, (_, values)) in columns.iter().zip(wanted) {
+                let is_among = |value: &str| values.iter().any(|wanted| wanted == value);
+                let dictionary = &rows.dictionaries()[*column];
+                among[*column] = Some(dictionary.values().map(is_among).collect());
+            }
+            part.rows = Arc::new(rows.filter(&among));
             part.reported = None;
         }
         Self::of_parts(self.dimensions, self.metric, parts, selection)

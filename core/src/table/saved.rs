@@ -3,9 +3,10 @@
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
+use tallyfold_engine::{Refused, Rows};
 
 use super::selection::Selection;
-use super::{Added, CountTable, Counts, Key, Notes, Part, Rows, RowsBuilder, parse_count};
+use super::{CountTable, Counts, Notes, Part, parse_count, refusal};
 use crate::dimension::{Dimension, Dimensions, Metric};
 use crate::error::{Code, Error, Result};
 use crate::window::Window;
@@ -197,51 +198,35 @@ fn load_part(saved: &SavedWindow, width: usize, path: &str) -> Result<Part> {
         repeated_combinations: saved.notes.repeated_combinations,
         null_dimensions: saved.notes.null_dimensions,
     };
-    let mut builder = RowsBuilder::new(width, usize::MAX);
+    let mut columns = vec![Vec::with_capacity(saved.rows.len()); width];
+    let mut counts = Vec::with_capacity(saved.rows.len());
     for (index, row) in saved.rows.iter().enumerate() {
         let path = || format!("{path}.rows[{index}]");
-        if load_row(&mut builder, row, width, &path)? == Added::Again {
-            return Err(invalid_at(
-                &path(),
-                "the same combination stands twice".to_owned(),
-            ));
+        if row.values.len() != width {
+            let message = format!("want {width} values, one per dimension");
+            return Err(invalid_at(&path(), message));
         }
+        for (column, value) in columns.iter_mut().zip(&row.values) {
+            column.push(value.as_str());
+        }
+        counts.push(load_each(
+            [&row.success, &row.errors, &row.filtered],
+            &path,
+        )?);
     }
-    let rows: Arc<Rows> = Arc::new(builder.finish());
+    let rows = Rows::from_values(&columns, &counts).map_err(|(index, refused)| {
+        let message = match refused {
+            Refused::Repeated => "the same combination stands twice".to_owned(),
+            _ => refusal(refused).message().to_owned(),
+        };
+        invalid_at(&format!("{path}.rows[{index}]"), message)
+    })?;
     Ok(Part {
         window,
         reported: reported.transpose()?,
         notes,
-        rows,
+        rows: Arc::new(rows),
     })
-}
-
-fn load_row(
-    builder: &mut RowsBuilder,
-    row: &SavedRow,
-    width: usize,
-    path: &impl Fn() -> String,
-) -> Result<Added> {
-    if row.values.len() != width {
-        return Err(invalid_at(
-            &path(),
-            format!("want {width} values, one per dimension"),
-        ));
-    }
-    let mut key = Key::default();
-    for (column, value) in row.values.iter().enumerate() {
-        key[column] = builder.intern(column, value)?;
-    }
-    let SavedRow {
-        success,
-        errors,
-        filtered,
-        ..
-    } = row;
-    let counts = load_each([success, errors, filtered], path)?;
-    builder
-        .add(key, counts)
-        .map_err(|error| invalid_at(&path(), error.message().to_owned()))
 }
 
 fn load_counts(saved: &SavedCounts, path: &str) -> Result<Counts> {

@@ -1,6 +1,7 @@
 //! A table's rows and columns, as its users see them.
 
-use super::{Counts, Dictionary, Rows};
+use tallyfold_engine::{Counts, Dictionary, Rows};
+
 use crate::dimension::Dimension;
 
 /// The values of one dimension, row by row.
@@ -25,7 +26,7 @@ impl<'a> Row<'a> {
     /// The values of the dimensions, in the order of [`CountTable::dimensions`].
     pub fn values(&self) -> impl ExactSizeIterator<Item = &'a str> + use<'a> {
         let Self { rows, index } = *self;
-        (0..rows.ids.len()).map(move |column| rows.value(index, column))
+        (0..rows.width()).map(move |column| rows.value(index, column))
     }
 
     /// The counts of the combination.

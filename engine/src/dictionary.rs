@@ -1,0 +1,211 @@
+//! Distinct strings by number.
+
+use std::sync::Arc;
+
+use crate::hash::{HashKeys, Head};
+use crate::index::Index;
+
+/// The most text of one dictionary: half of what a WebAssembly string, or an Arrow string column,
+/// can hold.
+const MOST_BYTES: usize = 1 << 30;
+
+/// The distinct values of one dimension, sorted by their UTF-8 bytes; ids count from 0.
+///
+/// The layout is Arrow's: one text, and where each value ends in it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Dictionary {
+    bytes: String,
+    offsets: Vec<u32>,
+}
+
+impl Default for Dictionary {
+    fn default() -> Self {
+        Self {
+            bytes: String::new(),
+            offsets: vec![0],
+        }
+    }
+}
+
+impl Dictionary {
+    /// How many values.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.offsets.len() - 1
+    }
+
+    /// Whether there is no value.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The value with that id, which must be one of this dictionary.
+    #[must_use]
+    pub fn value(&self, id: u32) -> &str {
+        let id = id as usize;
+        &self.bytes[self.offsets[id] as usize..self.offsets[id + 1] as usize]
+    }
+
+    /// The bytes of a value: without a look for the edges of characters.
+    #[inline]
+    fn value_bytes(&self, id: u32) -> &[u8] {
+        let id = id as usize;
+        &self.bytes.as_bytes()[self.offsets[id] as usize..self.offsets[id + 1] as usize]
+    }
+
+    /// The values in the order of their ids.
+    pub fn values(&self) -> impl Iterator<Item = &str> {
+        self.offsets
+            .windows(2)
+            .map(|edges| &self.bytes[edges[0] as usize..edges[1] as usize])
+    }
+
+    /// All values, end to end.
+    #[must_use]
+    pub fn bytes(&self) -> &str {
+        &self.bytes
+    }
+
+    /// Where each value starts in `bytes`, and where the last one ends: one more than `len`.
+    #[must_use]
+    pub fn offsets(&self) -> &[u32] {
+        &self.offsets
+    }
+
+    /// The values whose ids are used, and the new id of each old one; itself if all are.
+    pub(crate) fn used_by(
+        self: &Arc<Self>,
+        ids: impl Iterator<Item = u32>,
+    ) -> (Arc<Self>, Vec<u32>) {
+        let mut new_ids = vec![u32::MAX; self.len()];
+        ids.for_each(|id| new_ids[id as usize] = 0);
+        let mut used = Self::default();
+        for (id, new_id) in (0..).zip(&mut new_ids) {
+            if *new_id == 0 {
+                *new_id = used.len() as u32;
+                used.push(self.value(id));
+            }
+        }
+        let all = used.len() == self.len();
+        (
+            if all {
+                Arc::clone(self)
+            } else {
+                Arc::new(used)
+            },
+            new_ids,
+        )
+    }
+
+    /// The distinct ones of some values, sorted, and the id of each value; `None` if there is no
+    /// room for them.
+    pub(crate) fn of_unsorted<'a>(
+        values: impl Iterator<Item = &'a str>,
+    ) -> Option<(Arc<Self>, Vec<u32>)> {
+        let mut values: Vec<(&str, usize)> = values.zip(0..).collect();
+        // A stable sort merges runs that are sorted already.
+        values.sort_by_key(|(value, _)| *value);
+        let mut ids = vec![0; values.len()];
+        let mut sorted = Self::default();
+        let mut last = None;
+        for (value, place) in values {
+            if last.replace(value) != Some(value) {
+                sorted.push(value)?;
+            }
+            ids[place] = sorted.len() as u32 - 1;
+        }
+        Some((Arc::new(sorted), ids))
+    }
+
+    /// The values of all, sorted, and per dictionary the new id of each old one; `None` if there is
+    /// no room for them.
+    pub(crate) fn union(all: &[&Arc<Self>]) -> Option<(Arc<Self>, Vec<Vec<u32>>)> {
+        let equals = |a: &Arc<Self>, b: &Arc<Self>| Arc::ptr_eq(a, b) || a == b;
+        if let Some(first) = all.first()
+            && all.iter().all(|other| equals(first, other))
+        {
+            let ids: Vec<u32> = (0..).take(first.len()).collect();
+            return Some((Arc::clone(first), vec![ids; all.len()]));
+        }
+        let values = all.iter().flat_map(|dictionary| dictionary.values());
+        let (union, ids) = Self::of_unsorted(values)?;
+        let mut ids = ids.into_iter();
+        let part = |dictionary: &&Arc<Self>| ids.by_ref().take(dictionary.len()).collect();
+        Some((union, all.iter().map(part).collect()))
+    }
+
+    /// Adds a value; `None` when there is no room for it.
+    pub(crate) fn push(&mut self, value: &str) -> Option<u32> {
+        let end = self.bytes.len() + value.len();
+        if end > MOST_BYTES {
+            return None;
+        }
+        let end = u32::try_from(end).ok()?;
+        let id = u32::try_from(self.len()).ok()?;
+        self.bytes.push_str(value);
+        self.offsets.push(end);
+        Some(id)
+    }
+}
+
+/// Gives each distinct string an id, in the order of their first appearance.
+#[derive(Debug)]
+pub struct Interner {
+    values: Dictionary,
+    /// The first bytes of each value: enough to compare most values with.
+    heads: Vec<Head>,
+    index: Index,
+    keys: HashKeys,
+}
+
+impl Interner {
+    /// An interner without values.
+    #[must_use]
+    pub fn new(keys: HashKeys) -> Self {
+        Self {
+            values: Dictionary::default(),
+            heads: Vec::new(),
+            index: Index::default(),
+            keys,
+        }
+    }
+
+    /// The id of a value; `None` when the dictionary is full, or the value is not UTF-8. What
+    /// equals a value that is there was found to be UTF-8 when that one came.
+    #[inline]
+    pub fn intern(&mut self, value: &[u8]) -> Option<u32> {
+        let head = Head::of(value);
+        let hash = self.keys.hash_from(head, value);
+        let equals = |id: u32| self.heads[id as usize] == head && self.ends_with(id, value);
+        match self.index.find(hash, equals) {
+            Some(id) => Some(id),
+            None => self.add(head, hash, value),
+        }
+    }
+
+    /// Whether two values of equal heads are equal in what follows.
+    #[inline]
+    fn ends_with(&self, id: u32, value: &[u8]) -> bool {
+        match value.len() {
+            0..=16 => true,
+            17..=32 => self.values.value_bytes(id).last_chunk::<16>() == value.last_chunk(),
+            _ => self.values.value_bytes(id)[16..] == value[16..],
+        }
+    }
+
+    #[cold]
+    fn add(&mut self, head: Head, hash: u32, value: &[u8]) -> Option<u32> {
+        let id = self.values.push(str::from_utf8(value).ok()?)?;
+        self.heads.push(head);
+        self.index.insert(hash, id);
+        Some(id)
+    }
+
+    /// The sorted dictionary, and the new id of each old one.
+    #[must_use]
+    pub fn into_sorted(self) -> (Arc<Dictionary>, Vec<u32>) {
+        // There is room for what was there before.
+        Dictionary::of_unsorted(self.values.values()).unwrap_or_default()
+    }
+}

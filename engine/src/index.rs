@@ -1,0 +1,60 @@
+//! Numbers by hash.
+
+/// A hash table of numbers: the caller keeps what they stand for.
+///
+/// Open addressing with linear probing, at most half full. A slot is the hash and the number plus
+/// one in one word, so that it grows without asking for hashes again.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Index {
+    slots: Vec<u64>,
+    len: usize,
+}
+
+impl Index {
+    /// The number under that hash which `equals` knows.
+    #[inline]
+    pub(crate) fn find(&self, hash: u32, equals: impl Fn(u32) -> bool) -> Option<u32> {
+        let mask = self.slots.len().checked_sub(1)?;
+        let mut at = hash as usize & mask;
+        loop {
+            let slot = self.slots[at];
+            if slot == 0 {
+                return None;
+            }
+            let number = slot as u32 - 1;
+            if (slot >> 32) as u32 == hash && equals(number) {
+                return Some(number);
+            }
+            at = (at + 1) & mask;
+        }
+    }
+
+    /// Adds a number, below 2^32 - 1, which is not there yet.
+    #[inline]
+    pub(crate) fn insert(&mut self, hash: u32, number: u32) {
+        if self.len * 2 >= self.slots.len() {
+            self.grow();
+        }
+        self.len += 1;
+        self.place(u64::from(hash) << 32 | u64::from(number + 1));
+    }
+
+    fn place(&mut self, slot: u64) {
+        let mask = self.slots.len() - 1;
+        let mut at = (slot >> 32) as usize & mask;
+        while self.slots[at] != 0 {
+            at = (at + 1) & mask;
+        }
+        self.slots[at] = slot;
+    }
+
+    #[cold]
+    fn grow(&mut self) {
+        let larger = vec![0; (self.slots.len() * 4).max(64)];
+        for slot in std::mem::replace(&mut self.slots, larger) {
+            if slot != 0 {
+                self.place(slot);
+            }
+        }
+    }
+}

@@ -1,0 +1,28 @@
+//! The hot loops of tallyfold: bytes of count entries to exact sums in columns.
+//!
+//! What is here is arithmetic on bytes and small integers. It knows how an entry is written and
+//! how sums are kept; it knows nothing of requests, windows, places in a document or messages.
+//! It refuses what it is not sure of, and the core, which reads byte by byte, says why.
+//!
+//! A crate of its own, so that it can be compiled for speed where the rest is compiled for size.
+#![deny(unsafe_code)]
+
+mod counts;
+mod dictionary;
+mod digits;
+mod entries;
+mod group;
+mod hash;
+mod index;
+mod order;
+mod rows;
+mod template;
+mod text;
+
+pub use counts::Counts;
+pub use dictionary::{Dictionary, Interner};
+pub use digits::read_count;
+pub use entries::{EntryLimits, EntryReader, Fields, Taken};
+pub use hash::HashKeys;
+pub use rows::{Added, Key, MOST_COLUMNS, Refused, Rows, RowsBuilder};
+pub use text::{is_space, plain_text};

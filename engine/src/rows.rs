@@ -1,0 +1,234 @@
+//! Columns of dictionary ids and counts, and how they are built.
+
+use std::sync::Arc;
+
+use crate::counts::Counts;
+use crate::dictionary::{Dictionary, Interner};
+use crate::hash::HashKeys;
+use crate::index::Index;
+use crate::order::Packing;
+
+/// The most columns that rows can have.
+pub const MOST_COLUMNS: usize = 4;
+
+/// The ids of one combination, as many as there are columns; the others are 0.
+pub type Key = [u32; MOST_COLUMNS];
+
+/// Rows in columns, in canonical form: dictionaries sorted and without unused values, rows
+/// sorted and distinct. Equal contents are therefore equal columns.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Rows {
+    pub(crate) dictionaries: Vec<Arc<Dictionary>>,
+    pub(crate) ids: Vec<Vec<u32>>,
+    pub(crate) success: Vec<u64>,
+    pub(crate) errors: Vec<u64>,
+    pub(crate) filtered: Vec<u64>,
+    pub(crate) totals: Counts,
+}
+
+impl Rows {
+    /// How many rows.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.success.len()
+    }
+
+    /// Whether there is no row.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// How many columns of ids.
+    #[must_use]
+    pub fn width(&self) -> usize {
+        self.ids.len()
+    }
+
+    /// The distinct values of each column.
+    #[must_use]
+    pub fn dictionaries(&self) -> &[Arc<Dictionary>] {
+        &self.dictionaries
+    }
+
+    /// Per column, the id of each row's value.
+    #[must_use]
+    pub fn ids(&self) -> &[Vec<u32>] {
+        &self.ids
+    }
+
+    /// The value of a row in a column.
+    #[must_use]
+    pub fn value(&self, row: usize, column: usize) -> &str {
+        self.dictionaries[column].value(self.ids[column][row])
+    }
+
+    /// The ids of a row.
+    #[must_use]
+    pub fn key(&self, row: usize) -> Key {
+        let mut key = Key::default();
+        for (id, ids) in key.iter_mut().zip(&self.ids) {
+            *id = ids[row];
+        }
+        key
+    }
+
+    /// The counts of a row.
+    #[must_use]
+    pub fn counts(&self, row: usize) -> Counts {
+        Counts {
+            success: self.success[row],
+            errors: self.errors[row],
+            filtered: self.filtered[row],
+        }
+    }
+
+    /// Per row, the events delivered.
+    #[must_use]
+    pub fn success(&self) -> &[u64] {
+        &self.success
+    }
+
+    /// Per row, the events not sent due to an error.
+    #[must_use]
+    pub fn errors(&self) -> &[u64] {
+        &self.errors
+    }
+
+    /// Per row, the events filtered.
+    #[must_use]
+    pub fn filtered(&self) -> &[u64] {
+        &self.filtered
+    }
+
+    /// The sum of all rows.
+    #[must_use]
+    pub fn totals(&self) -> Counts {
+        self.totals
+    }
+}
+
+/// Whether a combination was there before.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Added {
+    /// It is a new row.
+    New,
+    /// The counts were added to a row.
+    Again,
+}
+
+/// Why counts were not added; nothing has changed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Refused {
+    /// A total would be above 2^64 - 1.
+    SumOverflow,
+    /// There would be more groups than allowed.
+    TooManyGroups {
+        /// How many are allowed.
+        limit: usize,
+    },
+    /// The combination is there, and may not be repeated.
+    Repeated,
+    /// The distinct values of one dimension take more than 1 GiB.
+    DictionaryFull,
+}
+
+/// Adds counts up by combination.
+#[derive(Debug)]
+pub struct RowsBuilder {
+    interners: Vec<Interner>,
+    sums: Vec<(Key, Counts)>,
+    index: Index,
+    keys: HashKeys,
+    totals: Counts,
+    group_limit: usize,
+}
+
+impl RowsBuilder {
+    /// A builder of rows with so many columns, at most [`MOST_COLUMNS`], and at most so many groups.
+    #[must_use]
+    pub fn new(width: usize, group_limit: usize, keys: HashKeys) -> Self {
+        debug_assert!(width <= MOST_COLUMNS, "a key has room for four ids");
+        Self {
+            interners: (0..width).map(|_| Interner::new(keys)).collect(),
+            sums: Vec::new(),
+            index: Index::default(),
+            keys,
+            totals: Counts::default(),
+            // Rows are numbered in 32 bits, less the one that says "none".
+            group_limit: group_limit.min(u32::MAX as usize - 1),
+        }
+    }
+
+    /// The id of a value in a column; `None` if the dictionary is full, or the value not UTF-8.
+    #[inline]
+    pub fn intern(&mut self, column: usize, value: &[u8]) -> Option<u32> {
+        self.interners[column].intern(value)
+    }
+
+    /// Adds counts to a combination. Ids past the last column are to be 0.
+    ///
+    /// # Errors
+    /// What was refused; then nothing has changed.
+    #[inline]
+    pub fn add(&mut self, key: Key, counts: Counts, may_repeat: bool) -> Result<Added, Refused> {
+        let totals = self
+            .totals
+            .checked_add(counts)
+            .ok_or(Refused::SumOverflow)?;
+        let hash = self.keys.hash_number(packed(key));
+        let added = match self
+            .index
+            .find(hash, |row| self.sums[row as usize].0 == key)
+        {
+            Some(_) if !may_repeat => return Err(Refused::Repeated),
+            Some(row) => {
+                // No row can overflow where the total did not.
+                self.sums[row as usize].1.add(counts);
+                Added::Again
+            }
+            None if self.sums.len() >= self.group_limit => {
+                let limit = self.group_limit;
+                return Err(Refused::TooManyGroups { limit });
+            }
+            None => {
+                self.index.insert(hash, self.sums.len() as u32);
+                self.sums.push((key, counts));
+                Added::New
+            }
+        };
+        self.totals = totals;
+        Ok(added)
+    }
+
+    /// The rows in canonical form.
+    #[must_use]
+    pub fn finish(self) -> Rows {
+        let (dictionaries, ranks): (Vec<_>, Vec<_>) = self
+            .interners
+            .into_iter()
+            .map(Interner::into_sorted)
+            .unzip();
+        let packing = Packing::of(&dictionaries);
+        let pack = |(key, _): &(Key, Counts)| {
+            let ids = key.iter().zip(&ranks);
+            packing.pack(ids.map(|(id, ranks)| ranks[*id as usize]))
+        };
+        let keys = self.sums.iter().map(pack);
+        Rows::from_unsorted(
+            dictionaries,
+            &packing,
+            keys,
+            |row| self.sums[row].1,
+            self.totals,
+        )
+    }
+}
+
+/// A key as one number, which hashes in one go.
+#[inline]
+fn packed(key: Key) -> u128 {
+    key.iter()
+        .rev()
+        .fold(0, |packed, id| packed << 32 | u128::from(*id))
+}
