@@ -18,6 +18,7 @@ mod http;
 mod json;
 mod sandbox;
 mod secret;
+mod step;
 mod table;
 mod time;
 mod token;
@@ -34,6 +35,7 @@ pub use sandbox::{
     Fault, FaultEffect, Sandbox, SandboxEndpoint, SandboxOptions, SandboxResponse, SandboxStats,
 };
 pub use secret::Secret;
+pub use step::TimeStep;
 pub use table::{Column, CountTable, Counts, Dictionary, Notes, Reconciliation, Row};
 pub use time::{Now, Timestamp};
 pub use token::Api;
