@@ -33,7 +33,7 @@ KINDS = {
     for kind, codes in {
         "config": "missing_argument invalid_argument invalid_base_address insecure_base_address"
         " secret_in_browser invalid_timestamp invalid_window unknown_dimension repeated_dimension"
-        " no_dimensions invalid_page overlapping_coverage incompatible_tables out_of_order",
+        " no_dimensions invalid_page overlapping_coverage unaligned_window incompatible_tables out_of_order",
         "auth": "token_refused invalid_token_response invalid_token_lifetime token_rejected token_provider_failed",
         "service": "redirected forbidden rate_limited server_error unexpected_status network_failed timed_out",
         "response": "wrong_content_type html_response empty_body truncated_body invalid_json"
@@ -1034,11 +1034,281 @@ def table_vectors():
     load("an unknown metric", assign("metric", value="event_delivered"), "$.metric")
 
 
+# --- series: a table's counts by window ---------------------------------------------------------
+
+series = []
+
+
+def by_window(name, tables, step, expected, **before):
+    outcome = {"error": expected} if "code" in expected else {"series": expected}
+    series.append({"name": name, "tables": tables, **before, "step": step, **outcome})
+
+
+def at(clock, day="2026-01-01"):
+    return f"{day}T{clock}Z"
+
+
+def covering(start, end, *rows, dims=("integration",), metric=None, **filtered_by):
+    """A saved table of one window. Rows are pairs of values and counts."""
+    totals = [sum(numbers[count] for _, numbers in rows) for count in range(3)]
+    rows = window(rows, reported=None if filtered_by else totals, start=start, end=end)
+    return table(list(dims), rows, totals=totals, metric=metric, **filtered_by)
+
+
+def bucket(start, end, *rows, complete=True):
+    rows = [{"values": values, **counts(*numbers)} for values, numbers in rows]
+    return {"start": start, "end": end, "complete": complete, "rows": rows}
+
+
+def of_series(step, *windows, totals, dims=("integration",), metric=None, **filtered_by):
+    return {
+        "format": "tallyfold-series/1",
+        "metric": metric,
+        "dimensions": list(dims),
+        "filter": [{"dimension": name, "values": values} for name, values in filtered_by.items()],
+        "step": step,
+        "totals": counts(*totals),
+        "windows": list(windows),
+    }
+
+
+def series_vectors():
+    most = 2**64 - 1
+    t9, t915, t930, t945, t10 = (at(clock) for clock in ("09:00:00", "09:15:00", "09:30:00", "09:45:00", "10:00:00"))
+    first = covering(t9, t915, (["a"], (5, 1, 0)), (["b"], (3, 0, 7)))
+    second = covering(t915, t930, (["b"], (1, 1, 1)), (["c"], (2, 0, 0)))
+    third = covering(t930, t945)
+    fourth = covering(t945, t10, (["a"], (10, 0, 0)))
+    hour = [first, second, third, fourth]
+    quarters = [
+        bucket(t9, t915, (["a"], (5, 1, 0)), (["b"], (3, 0, 7))),
+        bucket(t915, t930, (["b"], (1, 1, 1)), (["c"], (2, 0, 0))),
+        bucket(t930, t945),
+        bucket(t945, t10, (["a"], (10, 0, 0))),
+    ]
+    all_rows = [(["a"], (15, 1, 0)), (["b"], (4, 1, 8)), (["c"], (2, 0, 0))]
+    totals = (21, 2, 8)
+    by_window("one response", [first], None, of_series(None, quarters[0], totals=(8, 1, 7)))
+    by_window("the windows of the responses, one without rows", hour, None, of_series(None, *quarters, totals=totals))
+    by_window("a step as long as the windows", hour, "15m", of_series("15m", *quarters, totals=totals))
+    by_window("merged out of order", [hour[at] for at in (2, 0, 3, 1)], "15m", of_series("15m", *quarters, totals=totals))
+    by_window("an hour of quarters", hour, "1h", of_series("1h", bucket(t9, t10, *all_rows), totals=totals))
+    by_window("the same hour in minutes", hour, "60m", of_series("1h", bucket(t9, t10, *all_rows), totals=totals))
+    by_window("the same hour in seconds, merged out of order", hour[::-1], "3600s", of_series("1h", bucket(t9, t10, *all_rows), totals=totals))
+    halves = [
+        bucket(t9, t930, (["a"], (5, 1, 0)), (["b"], (4, 1, 8)), (["c"], (2, 0, 0))),
+        bucket(t930, t10, (["a"], (10, 0, 0))),
+    ]
+    by_window("windows that meet at the edge of a step", hour, "30m", of_series("30m", *halves, totals=totals))
+    part = bucket(at("00:00:00"), at("00:00:00", "2026-01-02"), *all_rows, complete=False)
+    by_window("a day of which an hour is covered", hour, "1d", of_series("1d", part, totals=totals))
+    by_window("24 hours are a day", hour, "24h", of_series("1d", part, totals=totals))
+    by_window(
+        "90 minutes stay minutes",
+        [first],
+        "90m",
+        of_series("90m", bucket(t9, at("10:30:00"), *[(["a"], (5, 1, 0)), (["b"], (3, 0, 7))], complete=False), totals=(8, 1, 7)),
+    )
+    by_window(
+        "an hour with a hole",
+        [first, fourth],
+        "1h",
+        of_series("1h", bucket(t9, t10, (["a"], (15, 1, 0)), (["b"], (3, 0, 7)), complete=False), totals=(18, 1, 7)),
+    )
+    by_window(
+        "hours apart: what nothing is known of is no window",
+        [first, covering(at("11:00:00"), at("12:00:00"), (["a"], (1, 0, 0)))],
+        "1h",
+        of_series(
+            "1h",
+            bucket(t9, t10, (["a"], (5, 1, 0)), (["b"], (3, 0, 7)), complete=False),
+            bucket(at("11:00:00"), at("12:00:00"), (["a"], (1, 0, 0))),
+            totals=(9, 1, 7),
+        ),
+    )
+    fives = [covering(at(f"09:{minute:02}:00"), at(f"09:{minute + 5:02}:00"), (["a"], (minute, 1, 0))) for minute in (0, 5, 10, 15)]
+    by_window(
+        "5 minutes",
+        fives,
+        "5m",
+        of_series(
+            "5m",
+            bucket(t9, at("09:05:00"), (["a"], (0, 1, 0))),
+            bucket(at("09:05:00"), at("09:10:00"), (["a"], (5, 1, 0))),
+            bucket(at("09:10:00"), t915, (["a"], (10, 1, 0))),
+            bucket(t915, at("09:20:00"), (["a"], (15, 1, 0))),
+            totals=(30, 4, 0),
+        ),
+    )
+    by_window(
+        "quarters of 5 minutes, the last one not whole",
+        fives,
+        "15m",
+        of_series("15m", bucket(t9, t915, (["a"], (15, 3, 0))), bucket(t915, t930, (["a"], (15, 1, 0)), complete=False), totals=(30, 4, 0)),
+    )
+    new_year, day = at("00:00:00"), "2026-01-02"
+    by_window(
+        "days that meet at midnight",
+        [covering(at("23:00:00", "2025-12-31"), new_year, (["a"], (1, 0, 0))), covering(new_year, at("00:00:00", day), (["a"], (2, 0, 0)))],
+        "1d",
+        of_series(
+            "1d",
+            bucket(at("00:00:00", "2025-12-31"), new_year, (["a"], (1, 0, 0)), complete=False),
+            bucket(new_year, at("00:00:00", day), (["a"], (2, 0, 0))),
+            totals=(3, 0, 0),
+        ),
+    )
+    before_1970 = covering(at("23:59:59.999999999", "1969-12-31"), at("00:00:00", "1970-01-01"), (["a"], (1, 0, 0)))
+    by_window(
+        "the last nanosecond before 1970",
+        [before_1970],
+        "15m",
+        of_series("15m", bucket(at("23:45:00", "1969-12-31"), at("00:00:00", "1970-01-01"), (["a"], (1, 0, 0)), complete=False), totals=(1, 0, 0)),
+    )
+    by_window("a response without rows", [third], None, of_series(None, bucket(t930, t945), totals=(0, 0, 0)))
+    by_window("a step without rows", [third], "1h", of_series("1h", bucket(t9, t10, complete=False), totals=(0, 0, 0)))
+    zeros = covering(t9, t915, (["a"], (0, 0, 0)))
+    by_window("a row of zeros is a row", [zeros], "15m", of_series("15m", bucket(t9, t915, (["a"], (0, 0, 0))), totals=(0, 0, 0)))
+
+    # Windows that can't be cut.
+    unaligned = error("unaligned_window", argument="step")
+    by_window("a window longer than the step", [covering(t9, t10)], "15m", unaligned)
+    by_window("a window over the edge of the step", [covering(at("09:10:00"), at("09:20:00"))], "15m", unaligned)
+    by_window("a nanosecond over the edge", [covering(t9, at("09:15:00.000000001"))], "15m", unaligned)
+    by_window("a second window over the edge", [first, covering(t945, at("10:00:00.5"))], "1h", unaligned)
+    by_window("a window over midnight", [covering(at("23:00:00", "2025-12-31"), at("01:00:00"))], "1d", unaligned)
+    last = covering(at("23:00:00", "9999-12-31"), at("23:30:00", "9999-12-31"))
+    by_window("a step that ends after the year 9999", [last], "1h", unaligned)
+    by_window("the last step but one", [last], "30m", of_series("30m", bucket(at("23:00:00", "9999-12-31"), at("23:30:00", "9999-12-31")), totals=(0, 0, 0)))
+
+    # Steps.
+    for step in ["", "m", "5", "0m", "7m", "25h", "2d", "-5m", "+5m", "5 m", "5M", "5min", "1.5h", "1h30m", "١m", f"{2**64}s", f"{2**63}d"]:
+        by_window(f"no step: {step!r}", [first], step, error("invalid_argument", argument="step"))
+
+    # What was done to the table before.
+    by_window(
+        "filtered",
+        hour,
+        "1h",
+        of_series("1h", bucket(t9, t10, (["b"], (4, 1, 8)), (["c"], (2, 0, 0))), totals=(6, 1, 8), integration=["b", "c"]),
+        filter={"integration": ["c", "b"]},
+    )
+    by_window(
+        "filtered, and a window without any of it",
+        hour[:2],
+        None,
+        of_series(None, bucket(t9, t915), bucket(t915, t930, (["c"], (2, 0, 0))), totals=(2, 0, 0), integration=["c"]),
+        filter={"integration": ["c"]},
+    )
+    dims = ("write_key", "integration")
+    two = [
+        covering(t9, t915, (["k", "z"], (1, 2, 3)), (["l", "a"], (1, 0, 0)), (["l", "z"], (4, 0, 0)), dims=dims, metric="event_delivery"),
+        covering(t915, t930, (["k", "a"], (5, 0, 0)), (["k", "z"], (10, 20, 30)), dims=dims, metric="event_delivery"),
+    ]
+    both = bucket(t9, t930, (["k", "a"], (5, 0, 0)), (["k", "z"], (11, 22, 33)), (["l", "a"], (1, 0, 0)), (["l", "z"], (4, 0, 0)))
+    of_two = {"totals": (21, 22, 33), "metric": "event_delivery"}
+    by_window("two dimensions", two, "30m", of_series("30m", both, dims=dims, **of_two))
+    grouped = [bucket(t9, t915, (["a"], (1, 0, 0)), (["z"], (5, 2, 3))), bucket(t915, t930, (["a"], (5, 0, 0)), (["z"], (10, 20, 30)))]
+    by_window("grouped by one", two, None, of_series(None, *grouped, **of_two), group_by=["integration"])
+    turned = bucket(t9, t930, (["a", "k"], (5, 0, 0)), (["a", "l"], (1, 0, 0)), (["z", "k"], (11, 22, 33)), (["z", "l"], (4, 0, 0)))
+    by_window("grouped by both, turned", two, "30m", of_series("30m", turned, dims=dims[::-1], **of_two), group_by=list(dims[::-1]))
+    alone = [bucket(t9, t915, ([], (6, 2, 3))), bucket(t915, t930, ([], (15, 20, 30)))]
+    by_window("grouped by none", two, "15m", of_series("15m", *alone, dims=(), **of_two), group_by=[])
+    together = bucket(t9, t930, ([], (21, 22, 33)))
+    by_window("grouped by none, in one step", two, "30m", of_series("30m", together, dims=(), **of_two), group_by=[])
+    letters = [
+        covering(t9, t915, (["é"], (1, 0, 0)), (["日本"], (2, 0, 0)), (["😀"], (3, 0, 0))),
+        covering(t915, t930, ([""], (4, 0, 0)), (["日本"], (5, 0, 0))),
+    ]
+    by_window(
+        "values are sorted by their bytes in every window",
+        letters,
+        "1h",
+        of_series("1h", bucket(t9, t10, ([""], (4, 0, 0)), (["é"], (1, 0, 0)), (["日本"], (7, 0, 0)), (["😀"], (3, 0, 0)), complete=False), totals=(15, 0, 0)),
+    )
+
+    # Large sums.
+    for name, left, right in [("2^53 + 1", 2**53, 1), ("2^64 - 1", most - 1, 1)]:
+        by_window(
+            f"a sum of {name}",
+            [covering(t9, t915, (["a"], (left, 0, 0))), covering(t915, t930, (["a"], (right, 0, 0)))],
+            "30m",
+            of_series("30m", bucket(t9, t930, (["a"], (left + right, 0, 0))), totals=(left + right, 0, 0)),
+        )
+    by_window(
+        "the largest of each",
+        [covering(t9, t915, (["a"], (most, 0, 0))), covering(t915, t930, (["a"], (0, most, 0)), (["b"], (0, 0, most)))],
+        "1h",
+        of_series("1h", bucket(t9, t10, (["a"], (most, most, 0)), (["b"], (0, 0, most)), complete=False), totals=(most, most, most)),
+    )
+    by_window(
+        "a sum past the largest fails as the tables are merged",
+        [covering(t9, t915, (["a"], (most, 0, 0))), covering(t915, t930, (["a"], (1, 0, 0)))],
+        None,
+        error("sum_overflow"),
+    )
+
+
+# --- rates --------------------------------------------------------------------------------------
+
+rates = []
+
+
+def rated(name, *rows, totals):
+    """Each row: its counts and its three rates, as the shortest decimals of the nearest floats."""
+    names = ("delivery", "error", "filter")
+    for (success, errors, filtered), texts in rows:
+        # Python divides whole numbers exactly and rounds once: a second opinion.
+        wholes = (success + errors, success + errors, success + errors + filtered)
+        for part, whole, text in zip((success, errors, filtered), wholes, texts, strict=True):
+            assert (part / whole if whole else None) == (text and float(text)), (name, text)
+    given = covering(START, MID, *(([f"{place:02}"], numbers) for place, (numbers, _) in enumerate(rows)))
+    of_rows = [dict(zip(names, texts, strict=True)) for _, texts in rows]
+    rates.append({"name": name, "given": given, "rates": of_rows, "totals": dict(zip(names, totals, strict=True))})
+
+
+def rate_vectors():
+    most = 2**64 - 1
+    nothing = (None, None, None)
+    rated("no rows have no rates", totals=nothing)
+    rated("zeros have no rates", ((0, 0, 0), nothing), totals=nothing)
+    rated("filtered events alone", ((0, 0, 9), (None, None, "1")), totals=(None, None, "1"))
+    rated("all delivered", ((5, 0, 0), ("1", "0", "0")), totals=("1", "0", "0"))
+    rated("all failed", ((0, 5, 0), ("0", "1", "0")), totals=("0", "1", "0"))
+    rated("filtered events do not count as sent", ((3, 1, 4), ("0.75", "0.25", "0.5")), totals=("0.75", "0.25", "0.5"))
+    rated(
+        "totals have their own",
+        ((1, 0, 0), ("1", "0", "0")),
+        ((0, 2, 0), ("0", "1", "0")),
+        ((0, 0, 3), (None, None, "1")),
+        totals=("0.3333333333333333", "0.6666666666666666", "0.5"),
+    )
+    rated("tenths", ((1, 9, 90), ("0.1", "0.9", "0.9")), totals=("0.1", "0.9", "0.9"))
+    tiny = "5.421010862427522e-20"
+    rated("the largest counts", ((most, 0, 0), ("1", "0", "0")), totals=("1", "0", "0"))
+    rated("all the largest", ((most, most, most), ("0.5", "0.5", "0.3333333333333333")), totals=("0.5", "0.5", "0.3333333333333333"))
+    rated("one of the most", ((1, most, 0), (tiny, "1", "0")), totals=(tiny, "1", "0"))
+    below_one, one_in = "0.9999999999999999", "1.1102230246251565e-16"
+    rated("one in 2^53 is seen", ((2**53 - 1, 1, 0), (below_one, one_in, "0")), totals=(below_one, one_in, "0"))
+    rated("one in 2^54 is half of what can be seen", ((2**54 - 1, 1, 0), ("1", "5.551115123125783e-17", "0")), totals=("1", "5.551115123125783e-17", "0"))
+    rated("two in 2^54 are seen", ((2**54 - 2, 2, 0), (below_one, one_in, "0")), totals=(below_one, one_in, "0"))
+    # Rounded to floats first, the counts would give 0.9999999999999996 and 0.3333333333333333.
+    rated(
+        "three in 2^53, rounded once",
+        ((2**53 + 1, 3, 0), ("0.9999999999999997", "3.330669073875468e-16", "0")),
+        totals=("0.9999999999999997", "3.330669073875468e-16", "0"),
+    )
+    third = ("0.33333333333333337", "0.6666666666666666", "0")
+    rated("a third, rounded once", ((2**53 + 1, 2**54 + 1, 0), third), totals=third)
+
+
 def main():
     response_vectors()
     exchange_vectors()
     table_vectors()
-    files = {"responses": responses, "exchanges": exchanges, "tables": tables}
+    series_vectors()
+    rate_vectors()
+    files = {"responses": responses, "exchanges": exchanges, "tables": tables, "series": series, "rates": rates}
     stale = []
     for name, cases in files.items():
         names = [case["name"] for case in cases]

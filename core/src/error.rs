@@ -79,6 +79,8 @@ codes! {
     InvalidPage "invalid_page" Config,
     /// Two tables cover the same time.
     OverlappingCoverage "overlapping_coverage" Config,
+    /// A window reaches over the edge of a step, and its counts can't be cut.
+    UnalignedWindow "unaligned_window" Config,
     /// Two tables do not have the same dimensions or metric.
     IncompatibleTables "incompatible_tables" Config,
     /// A machine was driven in the wrong order, or after its end.

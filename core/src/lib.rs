@@ -6,6 +6,7 @@
 //! - [`Client`] and [`Call`]: what to send, and what came back.
 //! - [`Aggregator`]: response bytes to a [`CountTable`].
 //! - [`CountTable`]: exact counts by dimension values.
+//! - [`Series`]: exact counts by window and dimension values.
 //! - [`Sandbox`]: the service itself, replicated as a value.
 #![forbid(unsafe_code)]
 
@@ -36,7 +37,10 @@ pub use sandbox::{
 };
 pub use secret::Secret;
 pub use step::TimeStep;
-pub use table::{Column, CountTable, Counts, Dictionary, Notes, Reconciliation, Row};
+pub use table::{
+    Column, CountColumns, CountTable, Counts, Dictionary, Notes, Rates, Reconciliation, Row,
+    Series, SeriesRow, SeriesWindow,
+};
 pub use time::{Now, Timestamp};
 pub use token::Api;
 pub use window::Window;

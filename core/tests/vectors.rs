@@ -5,6 +5,8 @@
     reason = "a test says so when it fails"
 )]
 
+mod derived;
+
 use std::collections::BTreeSet;
 use std::path::Path;
 
@@ -46,7 +48,7 @@ fn exchanges() {
 #[test]
 fn tables() {
     run("tables", |case| {
-        let given = CountTable::from_json(case["given"].to_string().as_bytes());
+        let given = load_table(&case["given"]);
         if let Some(top) = case.get("top") {
             let by = text(&top["by"]);
             let n = usize::try_from(number(&top["n"])).expect("a small number");
@@ -78,7 +80,7 @@ fn tables() {
 #[test]
 fn every_code_has_a_vector() {
     let mut seen = BTreeSet::new();
-    for name in ["responses", "exchanges", "tables"] {
+    for name in ["responses", "exchanges", "tables", "series"] {
         collect_codes(&load(name), &mut seen);
     }
     let all: BTreeSet<String> = Code::ALL.iter().map(|code| code.to_string()).collect();
@@ -328,19 +330,24 @@ fn operate(case: &Value, given: &CountTable) -> Result<CountTable> {
     if let Some(names) = case.get("group_by") {
         given.group_by(&strings(names).expect("names"))
     } else if let Some(wanted) = case.get("filter") {
-        let wanted: Vec<(String, Vec<String>)> = wanted
-            .as_object()
-            .expect("an object")
-            .iter()
-            .map(|(name, values)| (name.clone(), strings(values).expect("values")))
-            .collect();
-        given.filter(&wanted)
+        given.filter(&wanted_of(wanted))
     } else if let Some(other) = case.get("merge") {
-        let other = CountTable::from_json(other.to_string().as_bytes())?;
+        let other = load_table(other)?;
         given.merge(&other, case["replace"].as_bool().unwrap_or(false))
     } else {
         Ok(given.clone())
     }
+}
+
+fn load_table(saved: &Value) -> Result<CountTable> {
+    CountTable::from_json(saved.to_string().as_bytes())
+}
+
+fn wanted_of(filter: &Value) -> Vec<(String, Vec<String>)> {
+    let fields = filter.as_object().expect("an object").iter();
+    fields
+        .map(|(name, values)| (name.clone(), strings(values).expect("values")))
+        .collect()
 }
 
 fn check_reconciliation(case: &Value, reconciliation: Reconciliation) {

@@ -30,6 +30,7 @@ ErrorCode = Literal[
     "no_dimensions",
     "invalid_page",
     "overlapping_coverage",
+    "unaligned_window",
     "incompatible_tables",
     "out_of_order",
     "token_refused",

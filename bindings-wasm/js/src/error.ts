@@ -20,6 +20,7 @@ export const errorCodes = [
   "no_dimensions",
   "invalid_page",
   "overlapping_coverage",
+  "unaligned_window",
   "incompatible_tables",
   "out_of_order",
   "token_refused",

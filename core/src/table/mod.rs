@@ -1,17 +1,23 @@
 //! Exact counts by combination of dimension values.
 
+mod columns;
 mod counts;
 mod merge;
+mod remap;
+mod report;
 mod saved;
 mod selection;
+mod series;
 mod view;
 
 use std::sync::Arc;
 
+pub use columns::CountColumns;
 pub(crate) use counts::{parse_count, refusal};
 use selection::Selection;
+pub use series::{Series, SeriesRow, SeriesWindow};
 use tallyfold_engine::Rows;
-pub use tallyfold_engine::{Counts, Dictionary};
+pub use tallyfold_engine::{Counts, Dictionary, Rates};
 pub use view::{Column, Row};
 
 use crate::dimension::{Dimension, Dimensions, Metric};

@@ -38,7 +38,7 @@ struct SavedWindow {
 /// The values that one dimension was filtered by.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct SavedFilter {
+pub(super) struct SavedFilter {
     dimension: String,
     values: Vec<String>,
 }
@@ -52,10 +52,10 @@ struct SavedNotes {
 
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct SavedCounts {
-    success: String,
-    errors: String,
-    filtered: String,
+pub(super) struct SavedCounts {
+    pub(super) success: String,
+    pub(super) errors: String,
+    pub(super) filtered: String,
 }
 
 /// One row: its dimension values in the table's order, and its counts.
