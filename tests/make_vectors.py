@@ -1302,13 +1302,253 @@ def rate_vectors():
     rated("a third, rounded once", ((2**53 + 1, 2**54 + 1, 0), third), totals=third)
 
 
+# --- comparisons: two tables side by side ---------------------------------------------------------
+
+comparisons = []
+
+
+def compared(name, before, after, rows, *, shares, totals, coverage=None, dims=("integration",), metric=None, **filtered_by):
+    """Each row: its values, and the counts before and after, either of which may be None."""
+    nothing = (0, 0, 0)
+    deltas = [[new - old for old, new in zip(old or nothing, new or nothing, strict=True)] for _, old, new in rows]
+    total = [new - old for old, new in zip(*totals, strict=True)]
+    for delta, texts in zip(deltas, shares, strict=True):
+        for part, whole, text in zip(delta, total, texts, strict=True):
+            assert (part / whole if whole else None) == (text and float(text)), (name, text)
+    sides = [
+        {"coverage": [{"start": start, "end": end} for start, end in windows], "totals": counts(*numbers)}
+        for windows, numbers in zip(coverage or ([(START, MID)], [(MID, END)]), totals, strict=True)
+    ]
+    presence = {(True, True): "both", (False, True): "new", (True, False): "vanished"}
+    shown = [
+        {
+            "values": values,
+            "presence": presence[old is not None, new is not None],
+            "before": counts(*old) if old else None,
+            "after": counts(*new) if new else None,
+            "delta": counts(*delta),
+        }
+        for (values, old, new), delta in zip(rows, deltas, strict=True)
+    ]
+    comparison = {
+        "format": "tallyfold-comparison/1",
+        "metric": metric,
+        "dimensions": list(dims),
+        "filter": [{"dimension": dimension, "values": values} for dimension, values in filtered_by.items()],
+        "before": sides[0],
+        "after": sides[1],
+        "delta": counts(*total),
+        "rows": shown,
+    }
+    shares = [dict(zip(("success", "errors", "filtered"), texts, strict=True)) for texts in shares]
+    comparisons.append({"name": name, "before": before, "after": after, "comparison": comparison, "shares": shares})
+
+
+def comparison_vectors():
+    most = 2**64 - 1
+    none = (None, None, None)
+
+    def old(*rows, **more):
+        return covering(START, MID, *rows, **more)
+
+    def new(*rows, **more):
+        return covering(MID, END, *rows, **more)
+
+    compared(
+        "a group of both, a vanished one and a new one",
+        old((["a"], (5, 1, 0)), (["b"], (3, 0, 7))),
+        new((["b"], (7, 2, 7)), (["c"], (6, 0, 3))),
+        [(["a"], (5, 1, 0), None), (["b"], (3, 0, 7), (7, 2, 7)), (["c"], None, (6, 0, 3))],
+        totals=[(8, 1, 7), (13, 2, 10)],
+        shares=[("-1", "-1", "0"), ("0.8", "2", "0"), ("1.2", "0", "1")],
+    )
+    same = [(["a"], (5, 1, 0)), (["b"], (3, 0, 7))]
+    compared(
+        "no change: no shares",
+        old(*same),
+        new(*same),
+        [(values, numbers, numbers) for values, numbers in same],
+        totals=[(8, 1, 7), (8, 1, 7)],
+        shares=[none, none],
+    )
+    compared(
+        "changes that make up for each other have no shares",
+        old((["a"], (5, 1, 0)), (["b"], (0, 2, 0))),
+        new((["a"], (0, 2, 0)), (["b"], (5, 1, 0))),
+        [(["a"], (5, 1, 0), (0, 2, 0)), (["b"], (0, 2, 0), (5, 1, 0))],
+        totals=[(5, 3, 0), (5, 3, 0)],
+        shares=[none, none],
+    )
+    compared(
+        "a group that moves against the total",
+        old((["a"], (10, 0, 0)), (["b"], (10, 0, 0)), (["c"], (1, 0, 0))),
+        new((["a"], (25, 0, 0)), (["b"], (5, 0, 0)), (["c"], (1, 0, 0))),
+        [(["a"], (10, 0, 0), (25, 0, 0)), (["b"], (10, 0, 0), (5, 0, 0)), (["c"], (1, 0, 0), (1, 0, 0))],
+        totals=[(21, 0, 0), (31, 0, 0)],
+        shares=[("1.5", None, None), ("-0.5", None, None), ("0", None, None)],
+    )
+    compared(
+        "a total that falls: a share of it is positive, and none is -0",
+        old((["a"], (10, 4, 0)), (["b"], (10, 4, 0)), (["c"], (10, 4, 0)), (["d"], (1, 0, 0))),
+        new((["a"], (9, 3, 0)), (["b"], (9, 3, 0)), (["c"], (9, 3, 0)), (["d"], (1, 1, 0))),
+        [
+            (["a"], (10, 4, 0), (9, 3, 0)),
+            (["b"], (10, 4, 0), (9, 3, 0)),
+            (["c"], (10, 4, 0), (9, 3, 0)),
+            (["d"], (1, 0, 0), (1, 1, 0)),
+        ],
+        totals=[(31, 12, 0), (28, 10, 0)],
+        shares=[("0.3333333333333333", "0.5", None)] * 3 + [("0", "-0.5", None)],
+    )
+    compared("two empty tables", old(), new(), [], totals=[(0, 0, 0)] * 2, shares=[])
+    compared("everything is new", old(), new((["a"], (1, 2, 3))), [(["a"], None, (1, 2, 3))], totals=[(0, 0, 0), (1, 2, 3)], shares=[("1", "1", "1")])
+    compared("everything has vanished", old((["a"], (1, 2, 3))), new(), [(["a"], (1, 2, 3), None)], totals=[(1, 2, 3), (0, 0, 0)], shares=[("1", "1", "1")])
+    compared(
+        "a group of zeros is there",
+        old((["a"], (0, 0, 0)), (["b"], (0, 0, 0))),
+        new((["b"], (0, 0, 0)), (["c"], (0, 0, 0)), (["d"], (0, 0, 4))),
+        [(["a"], (0, 0, 0), None), (["b"], (0, 0, 0), (0, 0, 0)), (["c"], None, (0, 0, 0)), (["d"], None, (0, 0, 4))],
+        totals=[(0, 0, 0), (0, 0, 4)],
+        shares=[(None, None, "0")] * 3 + [(None, None, "1")],
+    )
+
+    # Large changes.
+    nothing, all_of_it = (0, 0, 0), (most, most, most)
+    compared(
+        "from 0 to 2^64 - 1", old((["a"], nothing)), new((["a"], all_of_it)), [(["a"], nothing, all_of_it)], totals=[nothing, all_of_it], shares=[("1",) * 3]
+    )
+    compared("and back", old((["a"], all_of_it)), new((["a"], nothing)), [(["a"], all_of_it, nothing)], totals=[all_of_it, nothing], shares=[("1",) * 3])
+    compared(
+        "2^64 - 1 goes from one group to another, and one event comes",
+        old((["a"], (most - 1, 0, 0)), (["c"], (0, most, 0))),
+        new((["b"], (most, 0, 0)), (["d"], (0, most, 0))),
+        [
+            (["a"], (most - 1, 0, 0), None),
+            (["b"], None, (most, 0, 0)),
+            (["c"], (0, most, 0), None),
+            (["d"], None, (0, most, 0)),
+        ],
+        totals=[(most - 1, most, 0), (most, most, 0)],
+        shares=[("-18446744073709552000", None, None), ("18446744073709552000", None, None), ("0", None, None), ("0", None, None)],
+    )
+    # Rounded to floats first, the deltas would give 0.3333333333333333.
+    compared(
+        "deltas around 2^53 are exact, and shares rounded once",
+        old((["a"], (1, 0, 0)), (["b"], (2**54 + 1, 0, 0))),
+        new((["a"], (2**53 + 2, 0, 0)), (["b"], (2**55 + 2, 0, 0))),
+        [(["a"], (1, 0, 0), (2**53 + 2, 0, 0)), (["b"], (2**54 + 1, 0, 0), (2**55 + 2, 0, 0))],
+        totals=[(2**54 + 2, 0, 0), (2**55 + 2**53 + 4, 0, 0)],
+        shares=[("0.33333333333333337", None, None), ("0.6666666666666666", None, None)],
+    )
+
+    # Time.
+    hour = "2026-01-01T01:00:00Z"
+    one = [(["a"], (1, 0, 0), (4, 0, 0))]
+    plain = {"totals": [(1, 0, 0), (4, 0, 0)], "shares": [("1", None, None)]}
+    compared(
+        "windows of other lengths", old((["a"], (1, 0, 0))), covering(MID, hour, (["a"], (4, 0, 0))), one, coverage=([(START, MID)], [(MID, hour)]), **plain
+    )
+    compared(
+        "windows that overlap",
+        old((["a"], (1, 0, 0))),
+        covering(START, hour, (["a"], (4, 0, 0))),
+        one,
+        coverage=([(START, MID)], [(START, hour)]),
+        **plain,
+    )
+    compared("the same time twice", old((["a"], (1, 0, 0))), old((["a"], (4, 0, 0))), one, coverage=([(START, MID)], [(START, MID)]), **plain)
+    several = [window([(["a"], (2, 0, 0))], reported=None, start=start, end=end) for start, end in ((START, MID), (END, hour))]
+    compared(
+        "windows with a hole between them",
+        old((["a"], (1, 0, 0))),
+        table(["integration"], *several, totals=(4, 0, 0)),
+        one,
+        coverage=([(START, MID)], [(START, MID), (END, hour)]),
+        **plain,
+    )
+
+    # Dimensions.
+    dims = ("write_key", "integration")
+    more = {"dims": dims, "metric": "event_delivery"}
+    compared(
+        "two dimensions with other values in each table",
+        old((["k", "b"], (1, 0, 0)), (["k", "d"], (2, 0, 0)), (["m", "b"], (3, 0, 0)), **more),
+        new((["j", "d"], (4, 0, 0)), (["k", "a"], (5, 0, 0)), (["k", "d"], (6, 0, 0)), (["m", "c"], (7, 0, 0)), **more),
+        [
+            (["j", "d"], None, (4, 0, 0)),
+            (["k", "a"], None, (5, 0, 0)),
+            (["k", "b"], (1, 0, 0), None),
+            (["k", "d"], (2, 0, 0), (6, 0, 0)),
+            (["m", "b"], (3, 0, 0), None),
+            (["m", "c"], None, (7, 0, 0)),
+        ],
+        totals=[(6, 0, 0), (22, 0, 0)],
+        shares=[(text, None, None) for text in ("0.25", "0.3125", "-0.0625", "0.25", "-0.1875", "0.4375")],
+        **more,
+    )
+    compared(
+        "values are sorted by their bytes",
+        old((["é"], (1, 0, 0)), (["😀"], (1, 0, 0))),
+        new(([""], (1, 0, 0)), (["\uffee"], (1, 0, 0)), (["😀"], (3, 0, 0))),
+        [([""], None, (1, 0, 0)), (["é"], (1, 0, 0), None), (["\uffee"], None, (1, 0, 0)), (["😀"], (1, 0, 0), (3, 0, 0))],
+        totals=[(2, 0, 0), (5, 0, 0)],
+        shares=[(text, None, None) for text in ("0.3333333333333333", "-0.3333333333333333", "0.3333333333333333", "0.6666666666666666")],
+    )
+    compared(
+        "grouped by none",
+        old(([], (1, 2, 3)), dims=()),
+        new(([], (2, 2, 2)), dims=()),
+        [([], (1, 2, 3), (2, 2, 2))],
+        totals=[(1, 2, 3), (2, 2, 2)],
+        shares=[("1", None, "1")],
+        dims=(),
+    )
+    compared(
+        "filtered alike",
+        old((["a"], (1, 0, 0)), integration=["a", "b"]),
+        new((["b"], (3, 0, 0)), integration=["a", "b"]),
+        [(["a"], (1, 0, 0), None), (["b"], None, (3, 0, 0))],
+        totals=[(1, 0, 0), (3, 0, 0)],
+        shares=[("-0.5", None, None), ("1.5", None, None)],
+        integration=["a", "b"],
+    )
+
+    def refused(name, before, after):
+        comparisons.append({"name": name, "before": before, "after": after, "error": error("incompatible_tables", argument="after")})
+
+    plain, of_delivery = old((["a"], (1, 0, 0))), {"metric": "event_delivery"}
+    refused("other dimensions", plain, new((["a"], (1, 0, 0)), dims=["reason"]))
+    refused("the same dimensions in another order", old(dims=dims), new(dims=dims[::-1]))
+    refused("another metric", old(**of_delivery), new(metric="event_ingestion"))
+    refused("an unknown metric", plain, new(**of_delivery))
+    refused("only the one after is filtered", plain, new((["a"], (1, 0, 0)), integration=["a"]))
+    refused("only the one before is filtered", old((["a"], (1, 0, 0)), integration=["a"]), new((["a"], (1, 0, 0))))
+    refused("filtered by other values", old(integration=["a"]), new(integration=["b"]))
+
+    before = old((["a"], (5, 0, 0)), (["b"], (5, most, 0)), (["c"], (0, 0, 0)), (["d"], (9, 0, 0)))
+    after = new((["b"], (9, 0, 0)), (["c"], (4, 1, 0)), (["d"], (0, 3, 0)), (["e"], (5, 0, 0)))
+
+    def top(n, by, expected):
+        outcome = {"error": expected} if isinstance(expected, dict) else {"rows": expected}
+        comparisons.append({"name": f"top {n} by {by}", "before": before, "after": after, "top": {"n": n, "by": by}, **outcome})
+
+    # The deltas of success are -5, 4, 4, -9 and 5; of errors 0, -(2^64 - 1), 1, 3 and 0.
+    top(0, "success", [])
+    top(3, "success", [3, 0, 4])
+    top(100, "success", [3, 0, 4, 1, 2])
+    top(3, "errors", [1, 3, 2])
+    top(2, "filtered", [0, 1])
+    top(1, "total", error("invalid_argument", argument="by"))
+
+
 def main():
     response_vectors()
     exchange_vectors()
     table_vectors()
     series_vectors()
     rate_vectors()
-    files = {"responses": responses, "exchanges": exchanges, "tables": tables, "series": series, "rates": rates}
+    comparison_vectors()
+    files = {"responses": responses, "exchanges": exchanges, "tables": tables, "series": series, "rates": rates, "comparisons": comparisons}
     stale = []
     for name, cases in files.items():
         names = [case["name"] for case in cases]

@@ -7,6 +7,7 @@
 //! - [`Aggregator`]: response bytes to a [`CountTable`].
 //! - [`CountTable`]: exact counts by dimension values.
 //! - [`Series`]: exact counts by window and dimension values.
+//! - [`compare`]: what changed from one table to another.
 //! - [`Sandbox`]: the service itself, replicated as a value.
 #![forbid(unsafe_code)]
 
@@ -38,8 +39,8 @@ pub use sandbox::{
 pub use secret::Secret;
 pub use step::TimeStep;
 pub use table::{
-    Column, CountColumns, CountTable, Counts, Dictionary, Notes, Rates, Reconciliation, Row,
-    Series, SeriesRow, SeriesWindow,
+    Column, Comparison, ComparisonRow, CountColumns, CountTable, Counts, Deltas, Dictionary, Notes,
+    Presence, Rates, Reconciliation, Row, Series, SeriesRow, SeriesWindow, Shares, compare,
 };
 pub use time::{Now, Timestamp};
 pub use token::Api;

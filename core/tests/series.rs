@@ -1,4 +1,4 @@
-//! Series are the tables that they are made of, cut by time: nothing is lost, and nothing added.
+//! Series are tables cut by time, comparisons are tables side by side: nothing is lost or added.
 #![allow(
     clippy::expect_used,
     clippy::panic,
@@ -9,7 +9,9 @@ use std::collections::BTreeMap;
 
 use proptest::prelude::*;
 use serde_json::json;
-use tallyfold::{CountTable, Counts, Series, TimeStep, Timestamp, Window};
+use tallyfold::{
+    Comparison, CountTable, Counts, Deltas, Presence, Series, TimeStep, Timestamp, Window, compare,
+};
 
 /// 2025-12-31T21:00:00Z, in minutes, so that tables reach over midnight.
 const START: i64 = 29_453_580;
@@ -129,6 +131,43 @@ fn check_order(series: &Series) {
     assert!(windows.is_sorted_by(|one, other| one.window.end() <= other.window.start()));
 }
 
+fn of_counts(counts: Counts) -> [i128; 3] {
+    [counts.success, counts.errors, counts.filtered].map(i128::from)
+}
+
+fn of_deltas(deltas: Deltas) -> [i128; 3] {
+    [deltas.success, deltas.errors, deltas.filtered]
+}
+
+/// Each side has the rows of its table, and the rows are sorted.
+fn check_sides(comparison: &Comparison, before: &CountTable, after: &CountTable) {
+    let mut sides = [Sums::new(), Sums::new()];
+    for row in comparison.rows() {
+        let values: Vec<String> = row.values().map(str::to_owned).collect();
+        for (side, counts) in sides.iter_mut().zip([row.before(), row.after()]) {
+            if let Some(counts) = counts {
+                side.insert(values.clone(), counts);
+            }
+        }
+        let presence = match (row.before(), row.after()) {
+            (Some(_), Some(_)) => Presence::Both,
+            (None, _) => Presence::New,
+            (_, None) => Presence::Vanished,
+        };
+        assert_eq!(row.presence(), presence);
+    }
+    assert_eq!(sides, [sums_of(before), sums_of(after)]);
+    let values: Vec<Vec<&str>> = comparison
+        .rows()
+        .map(|row| row.values().collect())
+        .collect();
+    assert!(values.is_sorted_by(|one, other| one < other), "{values:?}");
+    let totals = [comparison.before_totals(), comparison.after_totals()];
+    assert_eq!(totals, [before.totals(), after.totals()]);
+    assert_eq!(comparison.before_coverage(), before.coverage());
+    assert_eq!(comparison.after_coverage(), after.coverage());
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(256) })]
 
@@ -191,6 +230,80 @@ proptest! {
                 add(&mut sums, values[1..].to_vec(), counts);
             }
             prop_assert_eq!(sums_over_windows(&grouped, |window| window == bucket.window), sums);
+        }
+    }
+
+    #[test]
+    fn before_and_delta_make_after(one in responses(), other in responses()) {
+        let (before, after) = (merged(tables(&one), 0), merged(tables(&other), 0));
+        let comparison = compare(&before, &after).expect("the same dimensions");
+        check_sides(&comparison, &before, &after);
+        let mut total = [0; 3];
+        for row in comparison.rows() {
+            let of = |counts: Option<Counts>| counts.map_or([0; 3], of_counts);
+            let (old, new, delta) = (of(row.before()), of(row.after()), of_deltas(row.delta()));
+            for count in 0..3 {
+                prop_assert_eq!(old[count] + delta[count], new[count]);
+                total[count] += delta[count];
+            }
+        }
+        prop_assert_eq!(total, of_deltas(comparison.total_delta()));
+        let back = compare(&after, &before).expect("the same dimensions");
+        for (row, back) in comparison.rows().zip(back.rows()) {
+            prop_assert!(row.values().eq(back.values()));
+            prop_assert_eq!(of_deltas(row.delta()), of_deltas(back.delta()).map(|delta| -delta));
+            prop_assert_eq!(row.share(), back.share());
+        }
+    }
+
+    #[test]
+    fn shares_add_up_to_one(one in responses(), other in responses()) {
+        let (before, after) = (merged(tables(&one), 0), merged(tables(&other), 0));
+        let comparison = compare(&before, &after).expect("the same dimensions");
+        let total = of_deltas(comparison.total_delta());
+        let mut sums = [0.0; 3];
+        let mut sizes = [0.0; 3];
+        for row in comparison.rows() {
+            let shares = row.share();
+            let shares = [shares.success, shares.errors, shares.filtered];
+            for count in 0..3 {
+                prop_assert_eq!(shares[count].is_none(), total[count] == 0);
+                sums[count] += shares[count].unwrap_or(0.0);
+                sizes[count] += shares[count].unwrap_or(0.0).abs();
+            }
+        }
+        for count in (0..3).filter(|count| total[*count] != 0) {
+            let error = (sums[count] - 1.0).abs();
+            prop_assert!(error <= sizes[count] * 1e-14, "{} of {}", error, sizes[count]);
+        }
+    }
+
+    #[test]
+    fn nothing_changes_from_a_table_to_itself(responses in responses()) {
+        let table = merged(tables(&responses), 0);
+        let comparison = compare(&table, &table).expect("the same table");
+        prop_assert_eq!(comparison.len(), table.len());
+        prop_assert_eq!(comparison.total_delta(), Deltas::default());
+        for row in comparison.rows() {
+            prop_assert_eq!(row.presence(), Presence::Both);
+            prop_assert_eq!(row.delta(), Deltas::default());
+            prop_assert_eq!(row.share().success, None);
+        }
+    }
+
+    #[test]
+    fn top_has_the_largest_changes(one in responses(), other in responses(), n in 0..9_usize) {
+        let (before, after) = (merged(tables(&one), 0), merged(tables(&other), 0));
+        let comparison = compare(&before, &after).expect("the same dimensions");
+        for (count, by) in Counts::NAMES.into_iter().enumerate() {
+            let size = |row: usize| {
+                let row = comparison.row(row).expect("a row");
+                of_deltas(row.delta())[count].unsigned_abs()
+            };
+            let mut order: Vec<usize> = (0..comparison.len()).collect();
+            order.sort_by(|one, other| size(*other).cmp(&size(*one)).then(one.cmp(other)));
+            order.truncate(n);
+            prop_assert_eq!(comparison.top(n, by), Ok(order));
         }
     }
 }

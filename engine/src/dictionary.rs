@@ -120,7 +120,8 @@ impl Dictionary {
 
     /// The values of all, sorted, and per dictionary the new id of each old one; `None` if there is
     /// no room for them.
-    pub(crate) fn union(all: &[&Arc<Self>]) -> Option<(Arc<Self>, Vec<Vec<u32>>)> {
+    #[must_use]
+    pub fn union(all: &[&Arc<Self>]) -> Option<(Arc<Self>, Vec<Vec<u32>>)> {
         let equals = |a: &Arc<Self>, b: &Arc<Self>| Arc::ptr_eq(a, b) || a == b;
         if let Some(first) = all.first()
             && all.iter().all(|other| equals(first, other))

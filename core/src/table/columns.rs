@@ -1,6 +1,6 @@
 //! The three counts of each row, in columns.
 
-use super::Counts;
+use tallyfold_engine::Counts;
 
 /// The three counts of each row, in columns.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

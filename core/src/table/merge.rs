@@ -21,21 +21,7 @@ impl CountTable {
     /// `incompatible_tables` for other dimensions, another metric or another filter,
     /// `overlapping_coverage`, and `sum_overflow`.
     pub fn merge(&self, other: &Self, replace: bool) -> Result<Self> {
-        if self.dimensions != other.dimensions || self.metric != other.metric {
-            let message = format!(
-                "the tables differ: {:?} of {} and {:?} of {}; group both by the same dimensions",
-                self.dimensions,
-                self.metric.map_or("an unknown metric", Metric::as_str),
-                other.dimensions,
-                other.metric.map_or("an unknown metric", Metric::as_str),
-            );
-            return Err(Error::argument("other", Code::IncompatibleTables, message));
-        }
-        if self.selection != other.selection {
-            let message = "the tables were filtered by other values: their sum would be a part of \
-                           the counts only; merge first, then filter";
-            return Err(Error::argument("other", Code::IncompatibleTables, message));
-        }
+        self.check_like(other, "other")?;
         let theirs = other.coverage();
         let mut parts = other.parts.clone();
         for part in &self.parts {
@@ -59,6 +45,26 @@ impl CountTable {
             parts,
             ..self.clone()
         })
+    }
+
+    /// Refuses a table that counts something else than this one.
+    pub(super) fn check_like(&self, other: &Self, argument: &'static str) -> Result<()> {
+        if self.dimensions != other.dimensions || self.metric != other.metric {
+            let message = format!(
+                "the tables differ: {:?} of {} and {:?} of {}; group both by the same dimensions",
+                self.dimensions,
+                self.metric.map_or("an unknown metric", Metric::as_str),
+                other.dimensions,
+                other.metric.map_or("an unknown metric", Metric::as_str),
+            );
+            return Err(Error::argument(argument, Code::IncompatibleTables, message));
+        }
+        if self.selection != other.selection {
+            let message = "the tables were filtered by other values, so that their counts are of \
+                           other events; filter both alike, or neither";
+            return Err(Error::argument(argument, Code::IncompatibleTables, message));
+        }
+        Ok(())
     }
 }
 

@@ -1,6 +1,8 @@
 //! Exact counts by combination of dimension values.
 
+mod change;
 mod columns;
+mod compare;
 mod counts;
 mod merge;
 mod remap;
@@ -12,7 +14,9 @@ mod view;
 
 use std::sync::Arc;
 
+pub use change::{Deltas, Presence, Shares};
 pub use columns::CountColumns;
+pub use compare::{Comparison, ComparisonRow, compare};
 pub(crate) use counts::{parse_count, refusal};
 use selection::Selection;
 pub use series::{Series, SeriesRow, SeriesWindow};

@@ -2,7 +2,10 @@
 
 use std::sync::Arc;
 
-use tallyfold_engine::{Counts, Dictionary, Key, Rows};
+use tallyfold_engine::{Counts, Dictionary, Key, Refused, Rows};
+
+use super::refusal;
+use crate::error::Result;
 
 /// Rows whose values are all in some larger dictionaries, with the ids that they have there.
 /// Dictionaries are sorted, so that sorted rows stay sorted.
@@ -40,6 +43,24 @@ impl<'a> Remap<'a> {
             (key, self.rows.counts(row))
         })
     }
+}
+
+/// The dictionaries of the values of both, and both by the ids there.
+///
+/// # Errors
+/// `group_limit`.
+pub(super) fn union<'a>(
+    one: &'a Rows,
+    other: &'a Rows,
+) -> Result<(Vec<Arc<Dictionary>>, Remap<'a>, Remap<'a>)> {
+    let columns = one.dictionaries().iter().zip(other.dictionaries());
+    let dictionaries: Vec<_> = columns
+        .map(|(one, other)| Some(Dictionary::union(&[one, other])?.0))
+        .collect::<Option<_>>()
+        .ok_or_else(|| refusal(Refused::DictionaryFull))?;
+    let one = Remap::new(one, &dictionaries);
+    let other = Remap::new(other, &dictionaries);
+    Ok((dictionaries, one, other))
 }
 
 /// The id in `whole` of each value of `part`, all of which are there.

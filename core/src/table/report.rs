@@ -3,8 +3,9 @@
 use serde::Serialize;
 
 use super::saved::{SavedCounts, SavedFilter};
-use super::{Series, SeriesRow};
+use super::{Comparison, ComparisonRow, Counts, Deltas, Series, SeriesRow};
 use crate::dimension::Metric;
+use crate::window::Window;
 
 #[derive(Serialize)]
 struct SeriesReport<'a> {
@@ -31,6 +32,39 @@ struct RowReport<'a> {
     success: String,
     errors: String,
     filtered: String,
+}
+
+#[derive(Serialize)]
+struct ComparisonReport<'a> {
+    format: &'static str,
+    metric: Option<&'static str>,
+    dimensions: Vec<&'static str>,
+    filter: Vec<SavedFilter>,
+    before: SideReport,
+    after: SideReport,
+    delta: SavedCounts,
+    rows: Vec<ChangeReport<'a>>,
+}
+
+#[derive(Serialize)]
+struct SideReport {
+    coverage: Vec<CoverageReport>,
+    totals: SavedCounts,
+}
+
+#[derive(Serialize)]
+struct CoverageReport {
+    start: String,
+    end: String,
+}
+
+#[derive(Serialize)]
+struct ChangeReport<'a> {
+    values: Vec<&'a str>,
+    presence: &'static str,
+    before: Option<SavedCounts>,
+    after: Option<SavedCounts>,
+    delta: SavedCounts,
 }
 
 impl Series {
@@ -73,6 +107,60 @@ impl<'a> From<SeriesRow<'a>> for RowReport<'a> {
             success,
             errors,
             filtered,
+        }
+    }
+}
+
+impl Comparison {
+    /// The comparison as JSON with every count as a string of digits, and every delta as one with
+    /// a `-` where it is negative. Shares are left to the reader, who has the exact deltas. The same
+    /// comparison gives the same bytes, in every language. Nothing reads it back: save the tables.
+    #[must_use]
+    pub fn to_json(&self) -> String {
+        let report = ComparisonReport {
+            format: "tallyfold-comparison/1",
+            metric: self.metric().map(Metric::as_str),
+            dimensions: self.dimensions().names(),
+            filter: self.selection.0.iter().map(SavedFilter::from).collect(),
+            before: side(self.before_coverage(), self.before_totals()),
+            after: side(self.after_coverage(), self.after_totals()),
+            delta: self.total_delta().into(),
+            rows: self.rows().map(ChangeReport::from).collect(),
+        };
+        // Only strings are written, which can't fail.
+        serde_json::to_string(&report).unwrap_or_default()
+    }
+}
+
+fn side(coverage: &[Window], totals: Counts) -> SideReport {
+    let edges = |window: &Window| CoverageReport {
+        start: window.start().to_string(),
+        end: window.end().to_string(),
+    };
+    SideReport {
+        coverage: coverage.iter().map(edges).collect(),
+        totals: totals.into(),
+    }
+}
+
+impl<'a> From<ComparisonRow<'a>> for ChangeReport<'a> {
+    fn from(row: ComparisonRow<'a>) -> Self {
+        Self {
+            values: row.values().collect(),
+            presence: row.presence().as_str(),
+            before: row.before().map(SavedCounts::from),
+            after: row.after().map(SavedCounts::from),
+            delta: row.delta().into(),
+        }
+    }
+}
+
+impl From<Deltas> for SavedCounts {
+    fn from(deltas: Deltas) -> Self {
+        Self {
+            success: deltas.success.to_string(),
+            errors: deltas.errors.to_string(),
+            filtered: deltas.filtered.to_string(),
         }
     }
 }

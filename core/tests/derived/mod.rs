@@ -1,9 +1,12 @@
-//! The vectors of what is made of tables: series and rates.
+//! The vectors of what is made of tables: series, rates and comparisons.
 
 use serde_json::{Value, json};
-use tallyfold::{Rates, Result, Series, SeriesRow, TimeStep};
+use tallyfold::{
+    Comparison, ComparisonRow, Counts, Deltas, Rates, Result, Series, SeriesRow, Shares, TimeStep,
+    compare,
+};
 
-use super::{check_error, list, load_table, run, strings, wanted_of};
+use super::{check_error, list, load_table, number, run, strings, text, wanted_of};
 
 #[test]
 fn series() {
@@ -30,6 +33,36 @@ fn rates() {
             check_rates(expected, row.counts().rates());
         }
         check_rates(&case["totals"], given.totals().rates());
+    });
+}
+
+#[test]
+fn comparisons() {
+    run("comparisons", |case| {
+        let [before, after] = ["before", "after"].map(|side| load_table(&case[side]));
+        let outcome = compare(
+            &before.expect("a good table"),
+            &after.expect("a good table"),
+        );
+        let comparison = match outcome {
+            Ok(comparison) => comparison,
+            Err(error) => return check_error(case, &error),
+        };
+        if let Some(top) = case.get("top") {
+            let n = usize::try_from(number(&top["n"])).expect("a small number");
+            return match comparison.top(n, text(&top["by"])) {
+                Ok(rows) => assert_eq!(Value::from(rows), case["rows"]),
+                Err(error) => check_error(case, &error),
+            };
+        }
+        let json: Value = serde_json::from_str(&comparison.to_json()).expect("JSON");
+        assert_eq!(Some(&json), case.get("comparison"));
+        check_comparison(&case["comparison"], &comparison);
+        let shares = list(&case["shares"]);
+        assert_eq!(comparison.len(), shares.len());
+        for (row, expected) in comparison.rows().zip(shares) {
+            check_shares(expected, row.share());
+        }
     });
 }
 
@@ -99,4 +132,72 @@ fn check_rates(expected: &Value, rates: Rates) {
 fn bits(decimal: &Value) -> Option<u64> {
     let decimal = decimal.as_str()?;
     Some(decimal.parse::<f64>().expect("a decimal").to_bits())
+}
+
+/// Each row through the rows and through the columns, which must agree.
+fn check_comparison(expected: &Value, comparison: &Comparison) {
+    let row = |row: ComparisonRow<'_>| {
+        let at = row.index();
+        let columns = comparison.columns().map(|column| {
+            let mut values = column.dictionary.values();
+            values.nth(column.ids[at] as usize).expect("a value")
+        });
+        let values: Vec<&str> = row.values().collect();
+        assert!(columns.eq(values.iter().copied()));
+        assert_eq!(row.presence(), comparison.presences()[at]);
+        assert!(
+            comparison
+                .positions(row.presence())
+                .any(|position| position == at)
+        );
+        let sides = [
+            (row.before(), comparison.before_columns()),
+            (row.after(), comparison.after_columns()),
+        ];
+        let [before, after] = sides.map(|(counts, columns)| {
+            let columns = [columns.success(), columns.errors(), columns.filtered()];
+            assert_eq!(
+                columns.map(|column| column[at]),
+                of_counts(counts.unwrap_or_default())
+            );
+            counts.map(|counts| digits(of_counts(counts)))
+        });
+        let Deltas {
+            success,
+            errors,
+            filtered,
+        } = row.delta();
+        let delta = digits([success, errors, filtered]);
+        json!({
+            "values": values, "presence": row.presence().as_str(),
+            "before": before, "after": after, "delta": delta,
+        })
+    };
+    assert_eq!(
+        Value::from_iter(comparison.rows().map(row)),
+        expected["rows"]
+    );
+}
+
+fn of_counts(counts: Counts) -> [u64; 3] {
+    [counts.success, counts.errors, counts.filtered]
+}
+
+fn digits<N: ToString>([success, errors, filtered]: [N; 3]) -> Value {
+    json!({
+        "success": success.to_string(),
+        "errors": errors.to_string(),
+        "filtered": filtered.to_string(),
+    })
+}
+
+fn check_shares(expected: &Value, shares: Shares) {
+    let Shares {
+        success,
+        errors,
+        filtered,
+    } = shares;
+    for (name, share) in Counts::NAMES.into_iter().zip([success, errors, filtered]) {
+        assert_eq!(bits(&expected[name]), share.map(f64::to_bits), "{name}");
+    }
 }
