@@ -20,6 +20,7 @@ npm := $(JS)/dist/index.js
 tarball := dist/tallyfold-$(VERSION).tgz
 chromium := .cache/chromium
 examples := examples/node_modules/.package-lock.json
+bench_peers := bench/node_modules/.package-lock.json
 
 core_files := Cargo.toml Cargo.lock $(shell find {core,engine}/Cargo.toml {core,engine}/src -type f)
 python_files := $(shell find LICENSE* $(PY)/README.md $(PY)/Cargo.toml $(PY)/pyproject.toml $(PY)/src $(PY)/python -type f)
@@ -36,7 +37,7 @@ demo: $(wheel_in_venv) $(examples) $(chromium)
 test:
 	@scripts/test.sh
 
-bench: $(wheel_in_venv) $(examples)
+bench: $(wheel_in_venv) $(examples) $(bench_peers)
 	@scripts/bench.sh
 
 lint: $(wheel_in_venv) $(tarball)
@@ -65,7 +66,7 @@ test-js: $(tarball) $(chromium)
 	cd $(JS) && TALLYFOLD_TARBALL=$(abspath $(tarball)) npm test --silent
 
 clean:
-	rm -rf target target-wasm dist .cache .venv {$(JS),examples}/node_modules $(JS)/{dist,wasm}
+	rm -rf target target-wasm dist .cache .venv {$(JS),examples,bench}/node_modules $(JS)/{dist,wasm}
 
 # Python: a virtual environment with pinned tools, the wheel, and the wheel in the environment.
 
@@ -106,6 +107,10 @@ $(tarball): $(npm)
 
 $(examples): $(tarball)
 	npm install --silent --no-save --no-package-lock --prefix examples $(abspath $<)
+	touch $@
+
+$(bench_peers): bench/package.json bench/package-lock.json
+	cd bench && npm ci --silent --no-audit --no-fund
 	touch $@
 
 $(chromium): | .cache

@@ -10,15 +10,13 @@ bodies=.cache/bench
 mkdir -p $bodies
 $bench bodies $bodies
 
-measure_all() {
+measure() {
   local failed=0
   $bench speed || failed=1
   $bench linear || failed=1
   $bench memory $bodies/plain-100000.json || failed=1
+  .venv/bin/python bench/python/main.py $bodies || failed=1
+  node --expose-gc bench/js/main.mjs $bodies || failed=1
   return $failed
 }
-measure_all | $bench report || failed=1
-
-.venv/bin/python bench/bench.py $bodies/plain-100000.json
-node bench/bench.mjs $bodies/plain-100000.json
-exit ${failed:-0}
+measure | $bench report

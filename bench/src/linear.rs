@@ -48,7 +48,7 @@ fn compare(work: &str, keep: &[&str], [some, more]: [&[u8]; 2]) {
         unit: Unit::Seconds,
         body_bytes: Some(more.len() as u64),
         ratio: times.ratio(1, 0),
-        target: Target::AtMost(11.0),
+        target: Some(Target::AtMost(11.0)),
     }
     .tell();
 }

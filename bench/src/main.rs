@@ -49,6 +49,7 @@ fn main() -> ExitCode {
 fn write_bodies(directory: &str) {
     let bodies = [
         ("plain-5", Kind::Plain, 5),
+        ("plain-1000", Kind::Plain, 1_000),
         ("plain-100000", Kind::Plain, 100_000),
         ("plain-1000000", Kind::Plain, 1_000_000),
         ("shuffled-100000", Kind::Shuffled, 100_000),

@@ -93,7 +93,7 @@ fn compare<'a, K: Key<'a>>(work: &str, rounds: usize, body: &[u8], peers: &[Peer
                 Target::AtLeast(_) => times.ratio(index, 0),
                 Target::AtMost(_) => times.ratio(0, index),
             },
-            target: *target,
+            target: Some(*target),
         }
         .tell();
     }

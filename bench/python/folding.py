@@ -1,0 +1,24 @@
+"""How tallyfold is used: a body in chunks, as it would come from a socket."""
+
+from collections.abc import Sequence
+
+import tallyfold
+
+CHUNK = 64 * 1024
+DIMENSIONS: list[tallyfold.DimensionName] = ["event_name", "write_key", "integration", "reason"]
+
+Groups = dict[tuple[str, ...], tuple[int, ...]]
+
+
+def fold(body: bytes, keep: Sequence[tallyfold.DimensionName]) -> tallyfold.CountTable:
+    """Folds a body whole."""
+    aggregator = tallyfold.Aggregator(DIMENSIONS, group_by=keep)
+    view = memoryview(body)
+    for start in range(0, len(body), CHUNK):
+        aggregator.push(view[start : start + CHUNK])
+    return aggregator.finish()
+
+
+def groups_of(table: tallyfold.CountTable) -> Groups:
+    """Every row of a table, to be compared with what a peer found."""
+    return {tuple(row.dimensions.values()): (row.success, row.errors, row.filtered) for row in table}
