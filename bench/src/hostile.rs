@@ -1,8 +1,6 @@
 //! Values that someone would send to make the fold slow.
 
-use std::hash::BuildHasher;
-
-use foldhash::fast::FixedState;
+use tallyfold_engine::HashKeys;
 
 /// Values that differ only after a KiB, so that each comparison is long.
 pub(crate) fn long_prefixes(count: usize) -> Vec<String> {
@@ -12,18 +10,19 @@ pub(crate) fn long_prefixes(count: usize) -> Vec<String> {
         .collect()
 }
 
-/// The bits of a hash that choose a bucket in a table of up to 4,096.
-const BUCKET: u64 = 0xFFF;
+/// The seed that the values are made for.
+pub(crate) const KNOWN_SEED: u64 = 0;
 
-/// Values whose hashes share their low 12 bits, found by trying: where the engine's hash is known
-/// beforehand, they all fall into the same few buckets.
+/// The bits of a hash that choose a bucket in a table of up to 4,096.
+const BUCKET: u32 = 0xFFF;
+
+/// Values whose hashes under [`KNOWN_SEED`] share their low 12 bits, found by trying: where hashes
+/// are keyed with that seed, all of them fall into the same few buckets.
 pub(crate) fn colliding(count: usize) -> Vec<String> {
-    // The hash that the engine gives a value. This is the line to change when the engine's does.
-    let hasher = FixedState::default();
-    let hash = |value: &str| hasher.hash_one(value.as_bytes());
+    let keys = HashKeys::from_seed(KNOWN_SEED);
     (0_u64..)
         .map(|number| format!("{number:x}"))
-        .filter(|value| hash(value) & BUCKET == 0)
+        .filter(|value| keys.hash(value.as_bytes()) & BUCKET == 0)
         .take(count)
         .collect()
 }

@@ -6,7 +6,7 @@ use crate::body::{DIMENSIONS, Kind, body, body_of_event_names};
 use crate::hostile;
 use crate::report::{Measurement, Target, Unit};
 use crate::rounds::take_turns;
-use crate::speed::fold;
+use crate::speed::{fold, fold_seeded};
 
 const ROUNDS: usize = 11;
 
@@ -24,21 +24,37 @@ pub(crate) fn measure() {
     let work = "1,000,000 entries, each a group";
     compare(work, &DIMENSIONS, [&hundred_thousand, &million]);
 
-    let hostile = [
-        ("values with a common KiB", hostile::long_prefixes as Values),
-        ("values of few hash buckets", hostile::colliding),
-    ];
-    for (what, values) in hostile {
-        let [some, more] = HOSTILE.map(|count| body_of_event_names(&values(count)));
-        let work = format!("20,000 {what}");
-        compare(&work, &DIMENSIONS, [&some, &more]);
-    }
+    let [some, more] = HOSTILE.map(|count| body_of_event_names(&hostile::long_prefixes(count)));
+    let work = "20,000 values with a common KiB";
+    compare(work, &DIMENSIONS, [&some, &more]);
+
+    let [some, more] = HOSTILE.map(|count| body_of_event_names(&hostile::colliding(count)));
+    let work = "20,000 values made to collide";
+    compare(work, &DIMENSIONS, [&some, &more]);
+    let work = "20,000 values made to collide, seed known";
+    let folding = |body| {
+        move || {
+            drop(black_box(fold_seeded(
+                body,
+                &DIMENSIONS,
+                hostile::KNOWN_SEED,
+            )))
+        }
+    };
+    tell(work, None, [&some, &more], folding);
 }
 
-type Values = fn(usize) -> Vec<String>;
-
-fn compare(work: &str, keep: &[&str], [some, more]: [&[u8]; 2]) {
+fn compare(work: &str, keep: &[&str], bodies: [&[u8]; 2]) {
     let folding = |body| move || drop(black_box(fold(black_box(body), keep)));
+    tell(work, Some(Target::AtMost(11.0)), bodies, folding);
+}
+
+fn tell<'a, F: Fn()>(
+    work: &str,
+    target: Option<Target>,
+    [some, more]: [&'a [u8]; 2],
+    folding: impl Fn(&'a [u8]) -> F,
+) {
     let times = take_turns(ROUNDS, 1, &[&folding(some), &folding(more)]);
     Measurement {
         language: "Rust".to_owned(),
@@ -48,7 +64,7 @@ fn compare(work: &str, keep: &[&str], [some, more]: [&[u8]; 2]) {
         unit: Unit::Seconds,
         body_bytes: Some(more.len() as u64),
         ratio: times.ratio(1, 0),
-        target: Some(Target::AtMost(11.0)),
+        target,
     }
     .tell();
 }
