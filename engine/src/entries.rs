@@ -5,9 +5,9 @@
 //! is expected to look like it. What is odd in any way (an escape, a number of 20 digits, a value
 //! of another type, an entry that the chunk cuts, a mistake) is left to the caller.
 
-use crate::rows::{Added, Key, MOST_COLUMNS, RowsBuilder};
-use crate::template::{Slot, Template, Values, read_text};
-use crate::text::is_space;
+use crate::rows::{Added, MOST_COLUMNS, RowsBuilder};
+use crate::template::{Entry, Slot, Template};
+use crate::text::{is_space, string_length};
 
 /// What entries are made of.
 #[derive(Clone, Debug)]
@@ -56,6 +56,10 @@ pub struct EntryReader {
 const PATIENCE: u32 = 8;
 const LEARN_EVERY: u32 = 64;
 
+/// How many entries are read before they are added up: the adding of one waits for memory, and
+/// meanwhile the next can be added.
+const BATCH: usize = 8;
+
 /// The most fields of an entry that nobody knows.
 const MOST_UNKNOWN: usize = 4;
 
@@ -75,66 +79,63 @@ impl EntryReader {
 
     /// Takes entries from the start of `rest`, which is that of an object, for as long as there
     /// are any and the rows accept them. Nothing else has changed when it takes none.
+    #[inline(never)]
     pub fn take(&mut self, rest: &[u8], rows: &mut RowsBuilder) -> Taken {
         let mut taken = Taken::default();
-        let mut at = 0;
-        while let Some((values, length)) = self.read(&rest[at..]) {
-            match self.add(&values, rows) {
-                None => break,
-                Some(Added::Again) => taken.repeated += 1,
-                Some(Added::New) => {}
+        let mut batch = [(Entry::default(), 0); BATCH];
+        let mut next = Some(0);
+        while let Some(mut at) = next {
+            let mut len = 0;
+            for place in &mut batch {
+                let Some((entry, length)) = self.read(&rest[at..], rows) else {
+                    next = None;
+                    break;
+                };
+                *place = (entry, at + length);
+                len += 1;
+                next = next_entry(rest, at + length);
+                match next {
+                    Some(start) => at = start,
+                    None => break,
+                }
             }
-            at += length;
-            taken.bytes = at;
-            taken.elements += 1;
-            // The caller sees a comma first, and then gives what comes after it.
-            if rest.get(at) != Some(&b',') {
-                break;
-            }
-            at = skip_space(rest, at + 1);
-            if rest.get(at) != Some(&b'{') {
-                break;
+            for (entry, end) in &batch[..len] {
+                match rows.add(entry.key, entry.counts, self.fields.may_repeat) {
+                    Err(_) => return taken,
+                    Ok(Added::Again) => taken.repeated += 1,
+                    Ok(Added::New) => {}
+                }
+                taken.bytes = *end;
+                taken.elements += 1;
             }
         }
         taken
     }
 
-    #[inline]
-    fn read<'a>(&mut self, entry: &'a [u8]) -> Option<(Values<'a>, usize)> {
+    #[inline(always)]
+    fn read(&mut self, bytes: &[u8], rows: &mut RowsBuilder) -> Option<(Entry, usize)> {
         if let Some(template) = &self.template
-            && let Some(read) = template.read(entry, self.string_limit)
+            && let Some(read) = template.read(bytes, self.string_limit, rows)
         {
             self.misses = 0;
             return Some(read);
         }
-        self.walk(entry)
+        self.walk(bytes, rows)
     }
 
     /// Reads an entry key by key, and now and then learns from it.
-    fn walk<'a>(&mut self, entry: &'a [u8]) -> Option<(Values<'a>, usize)> {
-        let mut walk = Walk::new(entry, &self.fields, self.string_limit);
+    #[inline(never)]
+    fn walk(&mut self, bytes: &[u8], rows: &mut RowsBuilder) -> Option<(Entry, usize)> {
+        let mut walk = Walk::new(bytes, &self.fields, self.string_limit, rows);
         walk.entry()?;
         let Walk {
-            at, values, places, ..
+            at, entry, places, ..
         } = walk;
         self.misses = self.misses.saturating_add(1);
         if self.misses <= PATIENCE || self.misses.is_multiple_of(LEARN_EVERY) {
-            self.template = Some(Template::of(&entry[..at], places.all()));
+            self.template = Some(Template::of(&bytes[..at], places.all()));
         }
-        Some((values, at))
-    }
-
-    /// Adds an entry up; `None` if it is refused, and nothing has changed but that a dictionary
-    /// may have a value more.
-    #[inline]
-    fn add(&self, values: &Values<'_>, rows: &mut RowsBuilder) -> Option<Added> {
-        let mut key = Key::default();
-        for ((_, column), value) in self.fields.dimensions.iter().zip(values.dimensions) {
-            if let Some(column) = column {
-                key[*column] = rows.intern(*column, value)?;
-            }
-        }
-        rows.add(key, values.counts, self.fields.may_repeat).ok()
+        Some((entry, at))
     }
 }
 
@@ -154,12 +155,13 @@ impl Places {
 }
 
 /// A walk through one entry.
-struct Walk<'a, 'f> {
-    fields: &'f Fields,
+struct Walk<'a, 'b> {
+    fields: &'b Fields,
     string_limit: usize,
-    entry: &'a [u8],
+    rows: &'b mut RowsBuilder,
+    bytes: &'a [u8],
     at: usize,
-    values: Values<'a>,
+    entry: Entry,
     places: Places,
     /// The counts and dimensions that have come, a bit each.
     seen: u32,
@@ -167,16 +169,22 @@ struct Walk<'a, 'f> {
     unknown_len: usize,
 }
 
-impl<'a, 'f> Walk<'a, 'f> {
-    fn new(entry: &'a [u8], fields: &'f Fields, string_limit: usize) -> Self {
+impl<'a, 'b> Walk<'a, 'b> {
+    fn new(
+        bytes: &'a [u8],
+        fields: &'b Fields,
+        string_limit: usize,
+        rows: &'b mut RowsBuilder,
+    ) -> Self {
         Self {
             fields,
             string_limit,
-            entry,
+            rows,
+            bytes,
             at: 0,
-            values: Values::default(),
+            entry: Entry::default(),
             places: Places {
-                places: [(Slot::Unknown, 0, 0); Places::MOST],
+                places: [(Slot::Dropped, 0, 0); Places::MOST],
                 len: 0,
             },
             seen: 0,
@@ -214,9 +222,10 @@ impl<'a, 'f> Walk<'a, 'f> {
             let name = self.key()?;
             let mut names = self.fields.dimensions.iter();
             let position = names.position(|(known, _)| known.as_bytes() == name)?;
-            self.known(4 + position, Slot::Dimension(position))?;
+            let (_, column) = self.fields.dimensions[position];
+            self.known(4 + position, column.map_or(Slot::Dropped, Slot::Column))?;
             if self.ends_object()? {
-                self.at = skip_space(self.entry, self.at);
+                self.at = skip_space(self.bytes, self.at);
                 return Some(());
             }
         }
@@ -244,7 +253,7 @@ impl<'a, 'f> Walk<'a, 'f> {
         }
         *self.unknown.get_mut(self.unknown_len)? = name;
         self.unknown_len += 1;
-        self.value(Slot::Unknown)
+        self.value(Slot::Dropped)
     }
 
     /// A value in quotes, and the white space after it.
@@ -252,8 +261,8 @@ impl<'a, 'f> Walk<'a, 'f> {
     fn value(&mut self, slot: Slot) -> Option<()> {
         self.byte(b'"')?;
         let start = self.at;
-        let rest = &self.entry[start..];
-        self.at += self.values.read(slot, rest, self.string_limit)?;
+        let rest = &self.bytes[start..];
+        self.at += self.entry.read(slot, rest, self.string_limit, self.rows)?;
         *self.places.places.get_mut(self.places.len)? = (slot, start, self.at);
         self.places.len += 1;
         self.literal(b'"')
@@ -263,7 +272,11 @@ impl<'a, 'f> Walk<'a, 'f> {
     #[inline]
     fn key(&mut self) -> Option<&'a [u8]> {
         self.byte(b'"')?;
-        let name = read_text(&self.entry[self.at..], self.string_limit)?;
+        let rest = &self.bytes[self.at..];
+        let name = &rest[..string_length(rest)?];
+        if name.len() > self.string_limit {
+            return None;
+        }
         self.at += name.len();
         self.literal(b'"')?;
         self.literal(b':')?;
@@ -284,16 +297,27 @@ impl<'a, 'f> Walk<'a, 'f> {
     #[inline]
     fn literal(&mut self, expected: u8) -> Option<()> {
         self.byte(expected)?;
-        self.at = skip_space(self.entry, self.at);
+        self.at = skip_space(self.bytes, self.at);
         Some(())
     }
 
     #[inline]
     fn byte(&mut self, expected: u8) -> Option<()> {
-        let is_there = self.entry.get(self.at) == Some(&expected);
+        let is_there = self.bytes.get(self.at) == Some(&expected);
         self.at += usize::from(is_there);
         is_there.then_some(())
     }
+}
+
+/// Where the entry after the one that ends there starts, if a comma and white space are all that is
+/// between them. If not, the caller sees what comes.
+#[inline]
+fn next_entry(bytes: &[u8], end: usize) -> Option<usize> {
+    if bytes.get(end) != Some(&b',') {
+        return None;
+    }
+    let start = skip_space(bytes, end + 1);
+    (bytes.get(start) == Some(&b'{')).then_some(start)
 }
 
 /// Where the white space ends that starts there.

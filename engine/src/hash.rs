@@ -25,41 +25,45 @@ impl HashKeys {
     /// The hash of a value.
     #[must_use]
     pub fn hash(&self, value: &[u8]) -> u32 {
-        self.hash_from(Head::of(value), value)
+        self.hash_from(&Head::of(value), value)
     }
 
     /// The hash of a value whose head is at hand.
     #[inline]
-    pub(crate) fn hash_from(&self, head: Head, value: &[u8]) -> u32 {
-        let hash = self.mix_first(head.bytes, head.length);
-        let hash = match value.get(16..) {
-            None | Some([]) => hash,
-            Some(rest) => self.mix_rest(hash, value, rest),
-        };
+    pub(crate) fn hash_from(&self, head: &Head, value: &[u8]) -> u32 {
+        let [a, b, c, d] = head.words;
+        let first = self.mix_first(a, b);
+        let second = self.mix_second(c, d ^ u64::from(head.length));
+        let mut hash = first ^ second;
+        if value.len() > Head::BYTES {
+            hash = self.mix_rest(hash, value);
+        }
         (hash >> 32) as u32
     }
 
     /// The hash of a number of 128 bits.
     #[inline]
     pub(crate) fn hash_number(&self, number: u128) -> u32 {
-        (self.mix_first(number, 0) >> 32) as u32
+        (self.mix_first(number as u64, (number >> 64) as u64) >> 32) as u32
     }
 
     #[inline]
-    fn mix_first(&self, bytes: u128, length: u32) -> u64 {
-        let low = bytes as u64 ^ self.0[0];
-        let high = (bytes >> 64) as u64 ^ self.0[1] ^ u64::from(length);
-        folded_product(low, high)
+    fn mix_first(&self, a: u64, b: u64) -> u64 {
+        folded_product(a ^ self.0[0], b ^ self.0[1])
     }
 
-    /// What follows the first 16 bytes, 16 at a time; the last ones may count twice.
     #[inline]
-    fn mix_rest(&self, mut hash: u64, value: &[u8], rest: &[u8]) -> u64 {
-        let (blocks, _) = rest.as_chunks();
+    fn mix_second(&self, a: u64, b: u64) -> u64 {
+        folded_product(a ^ self.0[2], b ^ self.0[3])
+    }
+
+    /// What follows the head, 16 bytes at a time; the last ones may count twice.
+    #[cold]
+    fn mix_rest(&self, mut hash: u64, value: &[u8]) -> u64 {
+        let (blocks, _) = value[Head::BYTES..].as_chunks();
         for block in blocks.iter().chain(value.last_chunk()) {
             let both = u128::from_le_bytes(*block);
-            let (low, high) = (both as u64, (both >> 64) as u64);
-            hash = folded_product(hash ^ low ^ self.0[2], high ^ self.0[3]);
+            hash = self.mix_second(hash ^ both as u64, (both >> 64) as u64);
         }
         hash
     }
@@ -68,42 +72,54 @@ impl HashKeys {
 /// The length of a value and its first bytes, with zeros for those that it lacks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Head {
-    pub(crate) bytes: u128,
-    pub(crate) length: u32,
+    words: [u64; 4],
+    length: u32,
 }
 
 impl Head {
-    #[inline]
+    /// How many bytes it has room for.
+    pub(crate) const BYTES: usize = 32;
+
     pub(crate) fn of(value: &[u8]) -> Self {
-        // Two reads that overlap, of which the second is moved to where its new bytes belong.
-        let bytes = match (
-            value.first_chunk(),
-            value.first_chunk(),
-            value.first_chunk(),
-        ) {
-            (Some(first), _, _) => u128::from_le_bytes(*first),
-            (_, Some(first), _) => {
-                let last = value
-                    .last_chunk()
-                    .map_or(0, |last| u64::from_le_bytes(*last));
-                let last = u128::from(last) << (8 * (value.len() - 8));
-                u128::from(u64::from_le_bytes(*first)) | last
+        let mut block = [0; Self::BYTES];
+        let length = value.len().min(Self::BYTES);
+        block[..length].copy_from_slice(&value[..length]);
+        Self::of_block(&block, value.len())
+    }
+
+    /// The head of the value that `bytes` start with.
+    #[inline(always)]
+    pub(crate) fn of_start(bytes: &[u8], length: usize) -> Self {
+        // Where it is laid, ones meet the bytes of the value.
+        const ONES_AND_ZEROS: [u8; 2 * Head::BYTES] = {
+            let mut mask = [0; 2 * Head::BYTES];
+            let mut at = 0;
+            while at < Head::BYTES {
+                mask[at] = 0xFF;
+                at += 1;
             }
-            (_, _, Some(first)) => {
-                let last = value
-                    .last_chunk()
-                    .map_or(0, |last| u32::from_le_bytes(*last));
-                let last = u128::from(last) << (8 * (value.len() - 4));
-                u128::from(u32::from_le_bytes(*first)) | last
-            }
-            _ => value
-                .iter()
-                .rev()
-                .fold(0, |bytes, byte| bytes << 8 | u128::from(*byte)),
+            mask
         };
+        let mask = ONES_AND_ZEROS[Self::BYTES - length.min(Self::BYTES)..].first_chunk();
+        match (bytes.first_chunk(), mask) {
+            (Some(block), Some(mask)) => {
+                let mut head = Self::of_block(block, length);
+                let Self { words: mask, .. } = Self::of_block(mask, length);
+                for (word, mask) in head.words.iter_mut().zip(mask) {
+                    *word &= mask;
+                }
+                head
+            }
+            _ => Self::of(&bytes[..length]),
+        }
+    }
+
+    #[inline(always)]
+    fn of_block(block: &[u8; Self::BYTES], length: usize) -> Self {
+        let (words, _) = block.as_chunks();
         Self {
-            bytes,
-            length: value.len() as u32,
+            words: [words[0], words[1], words[2], words[3]].map(u64::from_le_bytes),
+            length: length as u32,
         }
     }
 }
@@ -132,13 +148,17 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_head_holds_the_first_bytes(value in prop::collection::vec(any::<u8>(), 0..40)) {
-            let mut first = [0; 16];
-            let length = value.len().min(16);
+        fn a_head_holds_the_first_bytes(
+            value in prop::collection::vec(any::<u8>(), 0..80),
+            rest in prop::collection::vec(any::<u8>(), 0..40),
+        ) {
+            let mut first = [0; Head::BYTES];
+            let length = value.len().min(Head::BYTES);
             first[..length].copy_from_slice(&value[..length]);
-            let head = Head::of(&value);
-            prop_assert_eq!(head.bytes, u128::from_le_bytes(first));
-            prop_assert_eq!(head.length as usize, value.len());
+            let head = Head::of_block(&first, value.len());
+            prop_assert_eq!(Head::of(&value), head);
+            let bytes = [value.clone(), rest].concat();
+            prop_assert_eq!(Head::of_start(&bytes, value.len()), head);
         }
     }
 

@@ -1,5 +1,8 @@
 //! Numbers by hash.
 
+/// Up to so many slots, which caches hold, most stay free: then one look nearly always decides.
+const FEW_SLOTS: usize = 1 << 13;
+
 /// A hash table of numbers: the caller keeps what they stand for.
 ///
 /// Open addressing with linear probing, at most half full. A slot is the hash and the number plus
@@ -12,7 +15,7 @@ pub(crate) struct Index {
 
 impl Index {
     /// The number under that hash which `equals` knows.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn find(&self, hash: u32, equals: impl Fn(u32) -> bool) -> Option<u32> {
         let mask = self.slots.len().checked_sub(1)?;
         let mut at = hash as usize & mask;
@@ -32,7 +35,8 @@ impl Index {
     /// Adds a number, below 2^32 - 1, which is not there yet.
     #[inline]
     pub(crate) fn insert(&mut self, hash: u32, number: u32) {
-        if self.len * 2 >= self.slots.len() {
+        let spare = if self.slots.len() < FEW_SLOTS { 8 } else { 2 };
+        if self.len * spare >= self.slots.len() {
             self.grow();
         }
         self.len += 1;

@@ -166,11 +166,17 @@ impl RowsBuilder {
         self.interners[column].intern(value)
     }
 
+    /// The same for the value that `bytes` start with.
+    #[inline(always)]
+    pub(crate) fn intern_in(&mut self, column: usize, bytes: &[u8], length: usize) -> Option<u32> {
+        self.interners[column].intern_in(bytes, length)
+    }
+
     /// Adds counts to a combination. Ids past the last column are to be 0.
     ///
     /// # Errors
     /// What was refused; then nothing has changed.
-    #[inline]
+    #[inline(always)]
     pub fn add(&mut self, key: Key, counts: Counts, may_repeat: bool) -> Result<Added, Refused> {
         let totals = self
             .totals

@@ -3,14 +3,14 @@
 
 use crate::counts::Counts;
 use crate::digits::read_count;
-use crate::rows::MOST_COLUMNS;
-use crate::text::plain_text;
+use crate::rows::{Key, RowsBuilder};
+use crate::text::string_length;
 
-/// The values of one entry; dimensions in the order in which they were requested.
+/// What was read of one entry.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Values<'a> {
+pub(crate) struct Entry {
+    pub(crate) key: Key,
     pub(crate) counts: Counts,
-    pub(crate) dimensions: [&'a [u8]; MOST_COLUMNS],
 }
 
 /// What a value is.
@@ -19,31 +19,39 @@ pub(crate) enum Slot {
     Success,
     Errors,
     Filtered,
-    /// By its position among the requested dimensions.
-    Dimension(usize),
-    /// The string of a field that nobody knows.
-    Unknown,
+    /// A dimension that is kept, in that column.
+    Column(usize),
+    /// A string that is not kept.
+    Dropped,
 }
 
-impl<'a> Values<'a> {
+impl Entry {
     /// Reads the value after an opening quote; how many bytes it has.
-    #[inline]
+    ///
+    /// A string gets its id at once. Should something be wrong with the rest of the entry, then
+    /// whoever reads it next finds the same string in the same place, or an error.
+    #[inline(always)]
     pub(crate) fn read(
         &mut self,
         slot: Slot,
-        bytes: &'a [u8],
+        bytes: &[u8],
         string_limit: usize,
+        rows: &mut RowsBuilder,
     ) -> Option<usize> {
         let count = match slot {
             Slot::Success => &mut self.counts.success,
             Slot::Errors => &mut self.counts.errors,
             Slot::Filtered => &mut self.counts.filtered,
-            Slot::Dimension(_) | Slot::Unknown => {
-                let text = read_text(bytes, string_limit)?;
-                if let Slot::Dimension(position) = slot {
-                    self.dimensions[position] = text;
+            Slot::Column(column) => {
+                let length = string_length(bytes)?;
+                if length > string_limit {
+                    return None;
                 }
-                return Some(text.len());
+                self.key[column] = rows.intern_in(column, bytes, length)?;
+                return Some(length);
+            }
+            Slot::Dropped => {
+                return string_length(bytes).filter(|length| *length <= string_limit);
             }
         };
         let length;
@@ -52,114 +60,89 @@ impl<'a> Values<'a> {
     }
 }
 
-/// The bytes before the next quote, if they are valid UTF-8 and none of them is a backslash or a
-/// control character. Whether it is a quote that comes next is for the caller.
-#[inline]
-pub(crate) fn read_text(bytes: &[u8], limit: usize) -> Option<&[u8]> {
-    let (length, is_ascii) = plain_text(bytes);
-    let text = &bytes[..length];
-    let is_plain = length <= limit && (is_ascii || str::from_utf8(text).is_ok());
-    is_plain.then_some(text)
-}
-
 /// What an entry looks like.
 #[derive(Debug)]
-pub(crate) struct Template {
-    /// The literal before each value, with the quotes around values, and what the value is.
-    steps: Vec<(Literal, Slot)>,
-    tail: Literal,
+pub(crate) struct Template(Vec<Step>);
+
+/// Up to 32 bytes that must come, and the value after them.
+#[derive(Clone, Copy, Debug)]
+struct Step {
+    bytes: [u128; 2],
+    /// The bits of the bytes that count.
+    mask: [u128; 2],
+    length: usize,
+    value: Option<Slot>,
+}
+
+impl Step {
+    fn new(literal: &[u8], value: Option<Slot>) -> Self {
+        let mut bytes = [0; LITERAL];
+        let mut mask = [0; LITERAL];
+        bytes[..literal.len()].copy_from_slice(literal);
+        mask[..literal.len()].fill(0xFF);
+        Self {
+            bytes: halves(&bytes),
+            mask: halves(&mask),
+            length: literal.len(),
+            value,
+        }
+    }
 }
 
 impl Template {
     /// The template of an entry whose values are there: where each starts and ends.
     pub(crate) fn of(entry: &[u8], values: &[(Slot, usize, usize)]) -> Self {
+        let mut steps = Vec::new();
         let mut from = 0;
-        let step = |(slot, start, end): &(Slot, usize, usize)| {
-            let literal = Literal::new(&entry[std::mem::replace(&mut from, *end)..*start]);
-            (literal, *slot)
-        };
-        let steps = values.iter().map(step).collect();
-        Self {
-            steps,
-            tail: Literal::new(&entry[from..]),
+        let tail = (None, entry.len(), entry.len());
+        let values = values
+            .iter()
+            .map(|(slot, start, end)| (Some(*slot), *start, *end));
+        for (value, start, end) in values.chain([tail]) {
+            // A literal has at least the quote before its value, or the brace at the end.
+            let mut pieces = entry[from..start].chunks(LITERAL).peekable();
+            while let Some(piece) = pieces.next() {
+                let is_last = pieces.peek().is_none();
+                steps.push(Step::new(piece, value.filter(|_| is_last)));
+            }
+            from = end;
         }
+        Self(steps)
     }
 
-    /// Reads the entry that the bytes start with, if it has the template's literals: its values,
-    /// and how many bytes it has.
-    #[inline]
-    pub(crate) fn read<'a>(
+    /// Reads the entry that the bytes start with, if it has the template's literals: what is in it,
+    /// and how many bytes it has. There must be a few more bytes, as whole blocks are compared.
+    #[inline(always)]
+    pub(crate) fn read(
         &self,
-        bytes: &'a [u8],
+        bytes: &[u8],
         string_limit: usize,
-    ) -> Option<(Values<'a>, usize)> {
-        let mut values = Values::default();
-        let mut rest = bytes;
-        for (literal, slot) in &self.steps {
-            rest = literal.strip(rest)?;
-            let length = values.read(*slot, rest, string_limit)?;
-            rest = &rest[length..];
-        }
-        rest = self.tail.strip(rest)?;
-        Some((values, bytes.len() - rest.len()))
-    }
-}
-
-/// Bytes to compare with, sixteen at a time.
-#[derive(Debug)]
-struct Literal {
-    first: Block,
-    others: Box<[Block]>,
-    length: usize,
-}
-
-/// Sixteen bytes, and the bits of them that count.
-#[derive(Clone, Copy, Debug, Default)]
-struct Block {
-    bytes: u128,
-    mask: u128,
-}
-
-impl Block {
-    fn new(bytes: &[u8]) -> Self {
-        let mut block = [[0; 16]; 2];
-        block[0][..bytes.len()].copy_from_slice(bytes);
-        block[1][..bytes.len()].fill(0xFF);
-        let [bytes, mask] = block.map(u128::from_le_bytes);
-        Self { bytes, mask }
-    }
-
-    #[inline]
-    fn differs(self, bytes: &[u8; 16]) -> bool {
-        (u128::from_le_bytes(*bytes) ^ self.bytes) & self.mask != 0
-    }
-}
-
-impl Literal {
-    fn new(bytes: &[u8]) -> Self {
-        let mut blocks = bytes.chunks(16).map(Block::new);
-        Self {
-            first: blocks.next().unwrap_or_default(),
-            others: blocks.collect(),
-            length: bytes.len(),
-        }
-    }
-
-    /// What comes after this literal, if the bytes start with it and there are enough of them to
-    /// compare whole blocks.
-    #[inline]
-    fn strip<'a>(&self, bytes: &'a [u8]) -> Option<&'a [u8]> {
-        let (block, mut rest) = bytes.split_first_chunk()?;
-        if self.first.differs(block) {
-            return None;
-        }
-        for other in &self.others {
-            let block;
-            (block, rest) = rest.split_first_chunk()?;
-            if other.differs(block) {
+        rows: &mut RowsBuilder,
+    ) -> Option<(Entry, usize)> {
+        let mut entry = Entry::default();
+        let mut at = 0;
+        for step in &self.0 {
+            let block = bytes.get(at..)?.first_chunk()?;
+            let [low, high] = halves(block);
+            let low = (low ^ step.bytes[0]) & step.mask[0];
+            let high = (high ^ step.bytes[1]) & step.mask[1];
+            if low | high != 0 {
                 return None;
             }
+            at += step.length;
+            if let Some(slot) = step.value {
+                at += entry.read(slot, bytes.get(at..)?, string_limit, rows)?;
+            }
         }
-        bytes.get(self.length..)
+        Some((entry, at))
     }
+}
+
+/// How many bytes are compared in one go.
+const LITERAL: usize = 32;
+
+#[inline]
+fn halves(block: &[u8; LITERAL]) -> [u128; 2] {
+    let (halves, _) = block.as_chunks();
+    [halves[0], halves[1]].map(u128::from_le_bytes)
 }

@@ -7,46 +7,73 @@ pub const fn is_space(byte: u8) -> bool {
 }
 
 /// How many bytes come before the first quote, backslash or control character, all of them if
-/// there is none; and whether they are ASCII.
+/// there is none.
 #[inline]
 #[must_use]
-pub fn plain_text(bytes: &[u8]) -> (usize, bool) {
-    let (blocks, tail) = bytes.as_chunks();
-    let mut is_ascii = true;
-    for (index, block) in blocks.iter().enumerate() {
-        let scan = block::scan(block);
-        is_ascii &= scan.is_ascii;
-        if scan.length < BLOCK {
-            return (index * BLOCK + scan.length, is_ascii);
+pub fn plain_text(bytes: &[u8]) -> usize {
+    let length = ascii_text(bytes);
+    match bytes.get(length) {
+        Some(0x80..) => length + text_beyond_ascii(&bytes[length..]),
+        _ => length,
+    }
+}
+
+/// The same, byte by byte.
+fn text_beyond_ascii(bytes: &[u8]) -> usize {
+    let ends = |byte: &u8| *byte < 0x20 || matches!(byte, b'"' | b'\\');
+    bytes.iter().position(ends).unwrap_or(bytes.len())
+}
+
+/// The length of a string, whose opening quote is over: up to the closing one, if all before it is
+/// UTF-8 without a backslash or a control character.
+#[inline(always)]
+pub(crate) fn string_length(bytes: &[u8]) -> Option<usize> {
+    let length = ascii_text(bytes);
+    if bytes.get(length) == Some(&b'"') {
+        return Some(length);
+    }
+    string_beyond_ascii(bytes)
+}
+
+#[inline(never)]
+fn string_beyond_ascii(bytes: &[u8]) -> Option<usize> {
+    let length = plain_text(bytes);
+    let is_string = bytes.get(length) == Some(&b'"') && str::from_utf8(&bytes[..length]).is_ok();
+    is_string.then_some(length)
+}
+
+/// How many bytes come before the first quote, backslash, control character or byte that is not
+/// ASCII; all of them if there is none.
+#[inline]
+pub(crate) fn ascii_text(bytes: &[u8]) -> usize {
+    let mut at = 0;
+    while let Some(block) = bytes[at..].first_chunk() {
+        let length = block::ascii_text(block);
+        at += length;
+        if length < BLOCK {
+            return at;
         }
     }
+    at + ascii_tail(&bytes[at..])
+}
+
+/// The same for less than a block.
+#[cold]
+fn ascii_tail(bytes: &[u8]) -> usize {
     let mut block = [b'"'; BLOCK];
-    block[..tail.len()].copy_from_slice(tail);
-    let scan = block::scan(&block);
-    (
-        blocks.len() * BLOCK + scan.length,
-        is_ascii && scan.is_ascii,
-    )
+    block[..bytes.len()].copy_from_slice(bytes);
+    block::ascii_text(&block)
 }
 
 /// How many bytes are looked at in one go.
-const BLOCK: usize = 16;
-
-/// What a block starts with.
-#[derive(Clone, Copy, Debug, PartialEq)]
-struct Scan {
-    /// The number of plain bytes, all of them if none ends the text.
-    length: usize,
-    /// Whether the plain bytes are ASCII.
-    is_ascii: bool,
-}
+pub(crate) const BLOCK: usize = 32;
 
 #[cfg(target_arch = "x86_64")]
 use sse2 as block;
 #[cfg(not(target_arch = "x86_64"))]
 use words as block;
 
-/// A block in one register.
+/// A block in two registers.
 ///
 /// The only unsafe code of the project. The compiler wants to be promised that the processor has
 /// SSE2 when an intrinsic is called; every x86-64 processor has it, by the definition of the
@@ -55,96 +82,72 @@ use words as block;
 #[expect(unsafe_code, reason = "intrinsics of the baseline of the architecture")]
 mod sse2 {
     use core::arch::x86_64::{
-        _mm_cmpeq_epi8, _mm_min_epu8, _mm_movemask_epi8, _mm_or_si128, _mm_set_epi64x,
+        _mm_cmpeq_epi8, _mm_cmplt_epi8, _mm_movemask_epi8, _mm_or_si128, _mm_set_epi64x,
         _mm_set1_epi8,
     };
 
-    use super::{BLOCK, Scan};
+    use super::BLOCK;
 
     #[inline]
-    pub(super) fn scan(block: &[u8; BLOCK]) -> Scan {
+    pub(super) fn ascii_text(block: &[u8; BLOCK]) -> usize {
         // SAFETY: this is x86-64, of which SSE2 is a part.
-        unsafe { scan_in_register(*block) }
+        unsafe { in_registers(*block) }
     }
 
     #[inline]
     #[target_feature(enable = "sse2")]
-    fn scan_in_register(block: [u8; BLOCK]) -> Scan {
-        let both = u128::from_le_bytes(block);
+    fn in_registers(block: [u8; BLOCK]) -> usize {
+        let (halves, _) = block.as_chunks();
+        let [low, high] = [halves[0], halves[1]].map(|half| ends(half) as u32);
+        // Of no end at all, 32 bits are zero.
+        (high << 16 | low).trailing_zeros() as usize
+    }
+
+    /// A bit for each byte that ends the text.
+    #[inline]
+    #[target_feature(enable = "sse2")]
+    fn ends(half: [u8; 16]) -> i32 {
+        let both = u128::from_le_bytes(half);
         let bytes = _mm_set_epi64x((both >> 64) as i64, both as i64);
         let quote = _mm_cmpeq_epi8(bytes, _mm_set1_epi8(b'"' as i8));
         let backslash = _mm_cmpeq_epi8(bytes, _mm_set1_epi8(b'\\' as i8));
-        let control = _mm_cmpeq_epi8(_mm_min_epu8(bytes, _mm_set1_epi8(0x1F)), bytes);
-        let ends = _mm_movemask_epi8(_mm_or_si128(_mm_or_si128(quote, backslash), control));
-        // The end itself is ASCII, and what comes after it does not count.
-        let length = (ends | 1 << BLOCK).trailing_zeros();
-        let before = (1 << length) - 1;
-        Scan {
-            length: length as usize,
-            is_ascii: _mm_movemask_epi8(bytes) & before == 0,
-        }
+        // With a sign, what is not ASCII is below zero.
+        let others = _mm_cmplt_epi8(bytes, _mm_set1_epi8(0x20));
+        _mm_movemask_epi8(_mm_or_si128(_mm_or_si128(quote, backslash), others))
     }
 }
 
-/// The portable twin: a block in two words of eight bytes.
+/// The portable twin: a block in words of eight bytes.
 #[cfg(any(test, not(target_arch = "x86_64")))]
 mod words {
-    use super::{BLOCK, HIGH_BITS, LOW_BITS, Scan};
+    use super::{BLOCK, LOW_BITS};
 
     #[inline]
-    pub(super) fn scan(block: &[u8; BLOCK]) -> Scan {
-        let both = u128::from_le_bytes(*block);
-        let (low, high) = (both as u64, (both >> 64) as u64);
-        let ends = ends(low);
-        if ends != 0 {
-            return before(low, ends, 0);
+    pub(super) fn ascii_text(block: &[u8; BLOCK]) -> usize {
+        let (words, _) = block.as_chunks();
+        for (index, word) in words.iter().enumerate() {
+            let ends = ends(u64::from_le_bytes(*word));
+            if ends != 0 {
+                return index * 8 + ends.trailing_zeros() as usize / 8;
+            }
         }
-        let is_ascii = low & HIGH_BITS == 0;
-        let Scan {
-            length,
-            is_ascii: rest_is,
-        } = match self::ends(high) {
-            0 => Scan {
-                length: BLOCK,
-                is_ascii: high & HIGH_BITS == 0,
-            },
-            ends => before(high, ends, 8),
-        };
-        Scan {
-            length,
-            is_ascii: is_ascii && rest_is,
-        }
+        BLOCK
     }
 
-    /// The bytes of a word before the first that ends the text.
-    #[inline]
-    fn before(word: u64, ends: u64, offset: usize) -> Scan {
-        let length = ends.trailing_zeros() / 8;
-        let after = u64::MAX << (length * 8);
-        Scan {
-            length: offset + length as usize,
-            is_ascii: word & !after & HIGH_BITS == 0,
-        }
-    }
-
-    /// The high bit of each byte that is a quote, a backslash or a control character. Bits above
-    /// the lowest one may be wrong: a borrow goes upwards.
+    /// The high bit of each byte that is a quote, a backslash, a control character or not ASCII.
+    /// Bits above the lowest one may be wrong: a borrow goes upwards.
     #[inline]
     fn ends(word: u64) -> u64 {
-        let zero = |word: u64| word.wrapping_sub(LOW_BITS) & !word;
-        let quote = zero(word ^ (LOW_BITS * b'"' as u64));
-        let backslash = zero(word ^ (LOW_BITS * b'\\' as u64));
-        let control = word.wrapping_sub(LOW_BITS * 0x20) & !word;
-        (quote | backslash | control) & HIGH_BITS
+        // What has its high bit set counts anyway, so that the others may be taken for 7 bits.
+        let quote = (word ^ (LOW_BITS * b'"' as u64)).wrapping_sub(LOW_BITS);
+        let backslash = (word ^ (LOW_BITS * b'\\' as u64)).wrapping_sub(LOW_BITS);
+        let control = word.wrapping_sub(LOW_BITS * 0x20);
+        (quote | backslash | control | word) & (LOW_BITS << 7)
     }
 }
 
 /// A one in each byte.
 pub(crate) const LOW_BITS: u64 = u64::MAX / 255;
-
-/// The highest bit of each byte.
-#[cfg(any(test, not(target_arch = "x86_64")))]
-const HIGH_BITS: u64 = LOW_BITS << 7;
 
 #[cfg(test)]
 mod tests {
@@ -152,10 +155,9 @@ mod tests {
     use proptest::prelude::*;
 
     /// The same, byte by byte.
-    fn plainly(bytes: &[u8]) -> (usize, bool) {
+    fn plainly(bytes: &[u8]) -> usize {
         let ends = |byte: &u8| *byte < 0x20 || matches!(byte, b'"' | b'\\');
-        let length = bytes.iter().position(ends).unwrap_or(bytes.len());
-        (length, bytes[..length].is_ascii())
+        bytes.iter().position(ends).unwrap_or(bytes.len())
     }
 
     /// Bytes near the edges of what is plain.
@@ -167,14 +169,19 @@ mod tests {
     proptest! {
         #[test]
         fn text_is_scanned_as_byte_by_byte(bytes in prop::collection::vec(any_byte(), 0..80)) {
-            prop_assert_eq!(plain_text(&bytes), plainly(&bytes));
+            let length = plainly(&bytes);
+            prop_assert_eq!(plain_text(&bytes), length);
+            let is_string = bytes.get(length) == Some(&b'"')
+                && str::from_utf8(&bytes[..length]).is_ok();
+            prop_assert_eq!(string_length(&bytes), is_string.then_some(length));
         }
 
         #[test]
-        fn both_ways_to_scan_a_block_agree(bytes in prop::array::uniform16(any_byte())) {
-            let (length, is_ascii) = plainly(&bytes);
-            prop_assert_eq!(words::scan(&bytes), Scan { length, is_ascii });
-            prop_assert_eq!(block::scan(&bytes), Scan { length, is_ascii });
+        fn both_ways_to_scan_a_block_agree(bytes in prop::array::uniform32(any_byte())) {
+            let beyond_ascii = bytes.iter().position(|byte| *byte >= 0x80);
+            let length = plainly(&bytes).min(beyond_ascii.unwrap_or(BLOCK));
+            prop_assert_eq!(words::ascii_text(&bytes), length);
+            prop_assert_eq!(block::ascii_text(&bytes), length);
         }
     }
 }

@@ -34,7 +34,7 @@ impl Lexer {
         from: usize,
         visitor: &mut impl Visitor,
     ) -> Result<usize> {
-        let end = from + plain_text(&chunk[from..]).0;
+        let end = from + plain_text(&chunk[from..]);
         let run = &chunk[from..end];
         let stop = chunk.get(end).copied();
         let whole = stop == Some(b'"') && self.text.is_empty();
