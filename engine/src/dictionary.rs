@@ -103,17 +103,16 @@ impl Dictionary {
     pub(crate) fn of_unsorted<'a>(
         values: impl Iterator<Item = &'a str>,
     ) -> Option<(Arc<Self>, Vec<u32>)> {
-        let mut values: Vec<(&str, usize)> = values.zip(0..).collect();
-        // A stable sort merges runs that are sorted already.
-        values.sort_by_key(|(value, _)| *value);
+        let values: Vec<&str> = values.collect();
         let mut ids = vec![0; values.len()];
         let mut sorted = Self::default();
         let mut last = None;
-        for (value, place) in values {
+        for place in sorted_places(&values) {
+            let value = values[place as usize];
             if last.replace(value) != Some(value) {
                 sorted.push(value)?;
             }
-            ids[place] = sorted.len() as u32 - 1;
+            ids[place as usize] = sorted.len() as u32 - 1;
         }
         Some((Arc::new(sorted), ids))
     }
@@ -190,12 +189,17 @@ impl Interner {
         let hash = self.keys.hash_from(&head, value);
         let equals = |id: u32| {
             let same = self.heads[id as usize] == head;
-            same && (value.len() <= Head::BYTES || self.values.value_bytes(id) == value)
+            same && (value.len() <= Head::BYTES || self.is_value(id, value))
         };
         match self.index.find(hash, equals) {
             Some(id) => Some(id),
             None => self.add(head, hash, value),
         }
+    }
+
+    #[cold]
+    fn is_value(&self, id: u32, value: &[u8]) -> bool {
+        self.values.value_bytes(id) == value
     }
 
     #[cold]
@@ -211,5 +215,99 @@ impl Interner {
     pub fn into_sorted(self) -> (Arc<Dictionary>, Vec<u32>) {
         // There is room for what was there before.
         Dictionary::of_unsorted(self.values.values()).unwrap_or_default()
+    }
+}
+
+/// The places of some values in the order of their bytes.
+///
+/// Eight bytes of each are compared at a time, after what all have in common: long common prefixes
+/// are read once.
+fn sorted_places(values: &[&str]) -> Vec<u32> {
+    let mut places: Vec<u32> = (0..).take(values.len()).collect();
+    let mut words: Vec<(u64, u8, u32)> = Vec::new();
+    // Ranges of places whose values are equal up to a depth.
+    let mut equal = vec![(0..places.len(), 0)];
+    while let Some((range, depth)) = equal.pop() {
+        let part = &mut places[range.clone()];
+        let depth = common_prefix(part.iter().map(|place| values[*place as usize]), depth);
+        words.clear();
+        words.extend(part.iter().map(|place| {
+            let (word, length) = word_at(values[*place as usize].as_bytes(), depth);
+            (word, length, *place)
+        }));
+        if !words.is_sorted() {
+            words.sort_unstable();
+        }
+        let mut from = range.start;
+        for run in words.chunk_by(|a, b| (a.0, a.1) == (b.0, b.1)) {
+            if run.len() > 1 && run[0].1 == 8 {
+                equal.push((from..from + run.len(), depth + 8));
+            }
+            from += run.len();
+        }
+        for (place, (_, _, sorted)) in part.iter_mut().zip(&words) {
+            *place = *sorted;
+        }
+    }
+    places
+}
+
+/// How many bytes all values start with, of which so many are known.
+fn common_prefix<'a>(values: impl Iterator<Item = &'a str>, known: usize) -> usize {
+    let mut values = values.map(str::as_bytes);
+    let first = values.next().unwrap_or_default();
+    let mut common = first.len();
+    for value in values {
+        if common == known {
+            break;
+        }
+        // Whole blocks at once, and what is left byte by byte.
+        let (ours, theirs) = (
+            &first[known..common],
+            &value[known..value.len().min(common)],
+        );
+        let blocks = ours.chunks(64).zip(theirs.chunks(64));
+        let same = 64 * blocks.take_while(|(ours, theirs)| ours == theirs).count();
+        let same = same.min(theirs.len());
+        let bytes = ours[same..].iter().zip(&theirs[same..]);
+        common = known + same + bytes.take_while(|(ours, theirs)| ours == theirs).count();
+    }
+    common
+}
+
+/// The eight bytes from there on as a number that sorts as they do, and how many there are: what is
+/// missing counts as zeros, and a shorter value of the same bytes comes first.
+fn word_at(value: &[u8], depth: usize) -> (u64, u8) {
+    let rest = &value[depth..];
+    match rest.first_chunk() {
+        Some(word) => (u64::from_be_bytes(*word), 8),
+        None => {
+            let mut word = [0; 8];
+            word[..rest.len()].copy_from_slice(rest);
+            (u64::from_be_bytes(word), rest.len() as u8)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// Values with common prefixes, some of which end where others go on with a zero.
+    fn any_value() -> impl Strategy<Value = String> {
+        prop_oneof!["[a\\x00é]{0,4}", "prefix of sixteen[ab\\x00]{0,20}"]
+    }
+
+    proptest! {
+        #[test]
+        fn values_are_sorted_by_their_bytes(values in prop::collection::vec(any_value(), 0..60)) {
+            let values: Vec<&str> = values.iter().map(String::as_str).collect();
+            let places = sorted_places(&values);
+            let sorted: Vec<&str> = places.iter().map(|place| values[*place as usize]).collect();
+            let mut expected = values;
+            expected.sort_unstable();
+            prop_assert_eq!(sorted, expected);
+        }
     }
 }

@@ -99,7 +99,11 @@ impl EntryReader {
                     None => break,
                 }
             }
-            for (entry, end) in &batch[..len] {
+            let batch = &batch[..len];
+            if rows.is_large() {
+                rows.prepare(batch.iter().map(|(entry, _)| entry.key));
+            }
+            for (entry, end) in batch {
                 match rows.add(entry.key, entry.counts, self.fields.may_repeat) {
                     Err(_) => return taken,
                     Ok(Added::Again) => taken.repeated += 1,

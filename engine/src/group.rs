@@ -23,11 +23,11 @@ impl Rows {
         let mut rows = Self::empty(dictionaries, totals);
         rows.reserve(keys.len());
         let mut last = None;
-        packing.visit_sorted(keys, |key, row| {
+        packing.visit_sorted(keys, counts, |key, counts| {
             if last.replace(key) == Some(key) {
-                rows.add_to_last(counts(row));
+                rows.add_to_last(counts);
             } else {
-                rows.push(key, counts(row));
+                rows.push(key, counts);
             }
         });
         rows
@@ -55,11 +55,15 @@ impl Rows {
         let keys = (0..counts.len()).map(|row| packing.pack(ids.iter().map(|ids| ids[row])));
         let mut last = None;
         let mut repeated = None;
-        packing.visit_sorted(keys.clone(), |key, row| {
-            if last.replace(key) == Some(key) {
-                repeated = repeated.or(Some(row));
-            }
-        });
+        packing.visit_sorted(
+            keys.clone(),
+            |row| row,
+            |key, row| {
+                if last.replace(key) == Some(key) {
+                    repeated = repeated.or(Some(row));
+                }
+            },
+        );
         match repeated {
             Some(row) => Err((row, Refused::Repeated)),
             None => Ok(Self::from_unsorted(
@@ -226,7 +230,7 @@ impl Rows {
         self.ids.iter_mut().for_each(|ids| ids.reserve_exact(rows));
     }
 
-    #[inline]
+    #[inline(always)]
     fn push(&mut self, key: Key, counts: Counts) {
         for (ids, id) in self.ids.iter_mut().zip(key) {
             ids.push(id);

@@ -125,20 +125,10 @@ impl Head {
 }
 
 /// Both halves of a product, folded into one.
-#[cfg(target_pointer_width = "64")]
 #[inline]
 fn folded_product(a: u64, b: u64) -> u64 {
     let product = u128::from(a) * u128::from(b);
     product as u64 ^ (product >> 64) as u64
-}
-
-/// Like it, of the products that a machine of 32 bits has.
-#[cfg(not(target_pointer_width = "64"))]
-#[inline]
-fn folded_product(a: u64, b: u64) -> u64 {
-    let crossed = (a & 0xFFFF_FFFF).wrapping_mul(b >> 32);
-    let other = (a >> 32).wrapping_mul(b & 0xFFFF_FFFF);
-    crossed ^ other.rotate_right(32)
 }
 
 #[cfg(test)]

@@ -3,6 +3,9 @@
 /// Up to so many slots, which caches hold, most stay free: then one look nearly always decides.
 const FEW_SLOTS: usize = 1 << 13;
 
+/// From so many slots on, caches don't hold them.
+const MANY_SLOTS: usize = 1 << 20;
+
 /// A hash table of numbers: the caller keeps what they stand for.
 ///
 /// Open addressing with linear probing, at most half full. A slot is the hash and the number plus
@@ -32,6 +35,19 @@ impl Index {
         }
     }
 
+    /// Whether a look is likely to wait for memory.
+    pub(crate) fn is_large(&self) -> bool {
+        self.slots.len() >= MANY_SLOTS
+    }
+
+    /// Where the look for a hash would start: a caller that asks for several before it looks any
+    /// of them up has the memory fetched at once.
+    #[inline(always)]
+    pub(crate) fn touch(&self, hash: u32) -> u64 {
+        let mask = self.slots.len().wrapping_sub(1);
+        self.slots.get(hash as usize & mask).copied().unwrap_or(0)
+    }
+
     /// Adds a number, below 2^32 - 1, which is not there yet.
     #[inline]
     pub(crate) fn insert(&mut self, hash: u32, number: u32) {
@@ -54,7 +70,8 @@ impl Index {
 
     #[cold]
     fn grow(&mut self) {
-        let larger = vec![0; (self.slots.len() * 4).max(64)];
+        let times = if self.is_large() { 2 } else { 4 };
+        let larger = vec![0; (self.slots.len() * times).max(64)];
         for slot in std::mem::replace(&mut self.slots, larger) {
             if slot != 0 {
                 self.place(slot);

@@ -44,11 +44,13 @@ impl Packing {
         key
     }
 
-    /// Gives every row with its key, in the order of the keys; equal keys in the order of the rows.
-    pub(crate) fn visit_sorted(
+    /// Gives what is fetched for every row, with the row's key, in the order of the keys; for equal
+    /// keys in the order of the rows.
+    pub(crate) fn visit_sorted<T: Copy + Default>(
         &self,
         keys: impl ExactSizeIterator<Item = u128>,
-        mut visit: impl FnMut(Key, usize),
+        fetch: impl Fn(usize) -> T,
+        mut visit: impl FnMut(Key, T),
     ) {
         let rows = keys.len();
         let row_bits = usize::BITS - rows.leading_zeros();
@@ -57,19 +59,28 @@ impl Packing {
             let word = |(row, key): (usize, u128)| (key as u64) << row_bits | row as u64;
             let mut words: Vec<u64> = keys.enumerate().map(word).collect();
             sort_by_bits(&mut words, row_bits, key_bits);
-            for word in words {
-                let row = word & ((1 << row_bits) - 1);
-                visit(self.unpack(u128::from(word >> row_bits)), row as usize);
+            for words in words.chunks(AT_ONCE) {
+                // Rows lie anywhere in memory, so several are fetched before any is waited for.
+                let mut fetched = [T::default(); AT_ONCE];
+                for (fetched, word) in fetched.iter_mut().zip(words) {
+                    *fetched = fetch((word & ((1 << row_bits) - 1)) as usize);
+                }
+                for (fetched, word) in fetched.iter().zip(words) {
+                    visit(self.unpack(u128::from(word >> row_bits)), *fetched);
+                }
             }
         } else {
             let mut pairs: Vec<(u128, usize)> = keys.zip(0..).collect();
             pairs.sort_unstable();
             for (key, row) in pairs {
-                visit(self.unpack(key), row);
+                visit(self.unpack(key), fetch(row));
             }
         }
     }
 }
+
+/// How many rows are fetched in one go.
+const AT_ONCE: usize = 32;
 
 /// Below so many words, comparing is faster than counting.
 const FEW: usize = 256;
@@ -148,7 +159,7 @@ mod tests {
             let packing = Packing::of(&dictionaries);
             let keys = rows.iter().map(|row| packing.pack(row.iter().copied().take(sizes.len())));
             let mut visited = Vec::new();
-            packing.visit_sorted(keys, |key, row| visited.push((key, row)));
+            packing.visit_sorted(keys, |row| row, |key, row| visited.push((key, row)));
             let mut expected: Vec<(Key, usize)> = rows.iter().copied().zip(0..).collect();
             expected.sort();
             prop_assert_eq!(visited, expected);

@@ -1,5 +1,6 @@
 //! Columns of dictionary ids and counts, and how they are built.
 
+use std::hint::black_box;
 use std::sync::Arc;
 
 use crate::counts::Counts;
@@ -172,17 +173,35 @@ impl RowsBuilder {
         self.interners[column].intern_in(bytes, length)
     }
 
+    #[inline(always)]
+    pub(crate) fn hash(&self, key: Key) -> u32 {
+        self.keys.hash_number(packed(key))
+    }
+
+    /// Has the memory fetched that adding to combinations of these hashes will look at.
+    #[inline(never)]
+    pub(crate) fn prepare(&self, keys: impl Iterator<Item = Key>) {
+        let seen = keys.map(|key| self.index.touch(self.hash(key)));
+        black_box(seen.fold(0, |seen, slot| seen ^ slot));
+    }
+
+    /// Whether adding is likely to wait for memory.
+    #[inline(always)]
+    pub(crate) fn is_large(&self) -> bool {
+        self.index.is_large()
+    }
+
     /// Adds counts to a combination. Ids past the last column are to be 0.
     ///
     /// # Errors
     /// What was refused; then nothing has changed.
     #[inline(always)]
     pub fn add(&mut self, key: Key, counts: Counts, may_repeat: bool) -> Result<Added, Refused> {
+        let hash = self.hash(key);
         let totals = self
             .totals
             .checked_add(counts)
             .ok_or(Refused::SumOverflow)?;
-        let hash = self.keys.hash_number(packed(key));
         let added = match self
             .index
             .find(hash, |row| self.sums[row as usize].0 == key)
