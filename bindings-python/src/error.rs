@@ -1,5 +1,7 @@
 //! The one place where a core error becomes a Python exception.
 
+use arrow_schema::ArrowError;
+use pyo3::exceptions::PyOverflowError;
 use pyo3::prelude::*;
 use pyo3::types::{IntoPyDict, PyDict};
 use tallyfold::{Code, Error, Kind};
@@ -28,6 +30,13 @@ impl From<Error> for Failure {
 impl From<PyErr> for Failure {
     fn from(error: PyErr) -> Self {
         Self::Python(error)
+    }
+}
+
+/// What Arrow can't hold, such as an array of too many bytes.
+impl From<ArrowError> for Failure {
+    fn from(error: ArrowError) -> Self {
+        Self::Python(PyOverflowError::new_err(error.to_string()))
     }
 }
 

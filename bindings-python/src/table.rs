@@ -198,10 +198,15 @@ impl CountTable {
         &self,
         py: Python<'py>,
         requested_schema: Option<Bound<'py, PyAny>>,
-    ) -> PyResult<Bound<'py, PyCapsule>> {
+    ) -> Result<Bound<'py, PyCapsule>> {
         // The protocol lets a producer answer with its own schema.
         drop(requested_schema);
-        arrow::stream(py, &self.0)
+        arrow::stream(py, || arrow::table(&self.0))
+    }
+
+    /// The stream's schema, in a capsule.
+    fn __arrow_c_schema__<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyCapsule>> {
+        arrow::schema(py, || arrow::table(&self.0))
     }
 
     fn __len__(&self) -> usize {

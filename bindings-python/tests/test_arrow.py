@@ -1,5 +1,6 @@
 """Data frame libraries read a table by themselves."""
 
+import resource
 import subprocess
 import sys
 import typing
@@ -78,6 +79,58 @@ def test_the_largest_count_stays_exact() -> None:
     table = aggregator.finish()
     assert pl.DataFrame(table)["success"].to_list() == [2**64 - 1]
     assert pa.table(table)["errors"].to_pylist() == [2**53 + 1]
+
+
+Addresses = dict[str, list[int]]
+
+
+def addresses(read: pa.Table) -> Addresses:
+    """Gives where the numbers and texts of each column lie in memory."""
+    columns = {}
+    for name, column in zip(read.column_names, read.columns, strict=True):
+        (chunk,) = column.chunks
+        buffers = chunk.buffers()
+        if pa.types.is_dictionary(chunk.type):
+            buffers += chunk.dictionary.buffers()
+        columns[name] = [buffer.address for buffer in buffers if buffer is not None]
+    return columns
+
+
+def same_in(*sources: object) -> set[str]:
+    """Gives the columns that lie in the same place in all exports, which live at the same time."""
+    exports = [pa.table(source) for source in sources]
+    first, *others = map(addresses, exports)
+    return {name for name in first if all(first[name] == other[name] for other in others)}
+
+
+def test_columns_are_handed_over_as_they_are(table: tallyfold.CountTable) -> None:
+    assert same_in(table, table) == set(COLUMNS)
+    assert same_in(table, table.filter()) == set(COLUMNS)
+    again = tallyfold.CountTable.from_json(table.to_json())
+    assert same_in(table, again) == set()
+
+
+def test_an_export_takes_no_memory_for_rows() -> None:
+    rows = 100_000
+    aggregator = tallyfold.Aggregator(["integration"])
+    aggregator.push(body(({"integration": str(number)}, 1, 2, 3) for number in range(rows)))
+    table = aggregator.finish()
+    pa.table(table)
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    exports = [pa.table(table) for _ in range(100)]
+    grown = 1024 * (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)
+    assert sum(export.num_rows for export in exports) == 100 * rows
+    # A copy of the counts alone would be 240 million bytes.
+    assert grown < 16_000_000
+
+
+def test_buffers_outlive_their_table(client: tallyfold.Client) -> None:
+    read = pa.table(client.event_delivery(START, END, ["integration", "reason"]))
+    assert read.to_pydict() == COLUMNS
+
+
+def test_schemas_are_those_of_the_streams(table: tallyfold.CountTable) -> None:
+    assert pa.schema(table) == pa.table(table).schema
 
 
 def test_no_rows_and_no_dimensions(client: tallyfold.Client) -> None:
