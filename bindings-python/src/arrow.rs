@@ -1,23 +1,25 @@
 //! Columns as an Arrow C stream, which every data frame library reads.
 //!
 //! Columns of ids and counts are handed over as they are: the stream's buffers are those of the
-//! table, which lives on as long as one of them does.
+//! table, series or comparison, which lives on as long as one of them does.
 
 use std::sync::Arc;
 
 use arrow_array::ffi_stream::FFI_ArrowArrayStream;
-use arrow_array::types::Int32Type;
-use arrow_array::{Array, ArrayRef, DictionaryArray, Int32Array, RecordBatch};
-use arrow_array::{RecordBatchIterator, StringArray, UInt64Array};
+use arrow_array::types::{Int8Type, Int32Type};
+use arrow_array::{Array, ArrayRef, Decimal128Array, DictionaryArray, Float64Array, Int8Array};
+use arrow_array::{Int32Array, RecordBatch, RecordBatchIterator, StringArray};
+use arrow_array::{TimestampNanosecondArray, UInt64Array};
 use arrow_buffer::{Buffer, OffsetBuffer, ScalarBuffer, ToByteSlice};
 use arrow_schema::ffi::FFI_ArrowSchema;
 use arrow_schema::{Field, Schema};
 use bytes::Bytes;
 use pyo3::prelude::*;
 use pyo3::types::PyCapsule;
-use tallyfold::{Column, CountTable};
+use tallyfold::{Code, Column, Comparison, CountColumns, CountTable, Deltas, Presence, Series};
+use tallyfold::{SeriesWindow, Shares, Timestamp, Window};
 
-use crate::error::Result;
+use crate::error::{Failure, Result};
 
 /// The names that the Arrow PyCapsule protocol prescribes.
 const STREAM: &std::ffi::CStr = c"arrow_array_stream";
@@ -53,6 +55,65 @@ pub(crate) fn table(table: &CountTable) -> Result<Columns> {
     columns.counts("success", &own, CountTable::success)?;
     columns.counts("errors", &own, CountTable::errors)?;
     columns.counts("filtered", &own, CountTable::filtered)?;
+    Ok(columns)
+}
+
+/// The windows, dimensions and counts of a series.
+pub(crate) fn series(own: &Arc<Series>) -> Result<Columns> {
+    let mut columns = Columns::default();
+    columns.instants("window_start", own, |window| window.start())?;
+    columns.instants("window_end", own, |window| window.end())?;
+    columns.dimensions(own, |series, index| series.columns().nth(index))?;
+    columns.counts("success", own, Series::success)?;
+    columns.counts("errors", own, Series::errors)?;
+    columns.counts("filtered", own, Series::filtered)?;
+    Ok(columns)
+}
+
+/// Something for each of the three counts.
+type ByName<T> = [(&'static str, T); 3];
+
+/// The dimensions of a comparison, and the counts, changes and shares of each group.
+pub(crate) fn comparison(own: &Arc<Comparison>) -> Result<Columns> {
+    let counts: ByName<fn(&CountColumns) -> &[u64]> = [
+        ("success", CountColumns::success),
+        ("errors", CountColumns::errors),
+        ("filtered", CountColumns::filtered),
+    ];
+    let deltas: ByName<fn(&Deltas) -> i128> = [
+        ("delta_success", |delta| delta.success),
+        ("delta_errors", |delta| delta.errors),
+        ("delta_filtered", |delta| delta.filtered),
+    ];
+    let shares: ByName<fn(&Shares) -> Option<f64>> = [
+        ("share_success", |share| share.success),
+        ("share_errors", |share| share.errors),
+        ("share_filtered", |share| share.filtered),
+    ];
+    let mut columns = Columns::default();
+    columns.dimensions(own, |comparison, index| comparison.columns().nth(index))?;
+    columns.presences(own.presences())?;
+    // A group that is not there counts 0, and its presence says so: of integers with a null among
+    // them pandas would make floats.
+    for (name, of) in counts {
+        columns.counts(&format!("before_{name}"), own, move |own| {
+            of(own.before_columns())
+        })?;
+    }
+    for (name, of) in counts {
+        columns.counts(&format!("after_{name}"), own, move |own| {
+            of(own.after_columns())
+        })?;
+    }
+    let all: Vec<Deltas> = own.rows().map(|row| row.delta()).collect();
+    for (name, of) in deltas {
+        let exact = Decimal128Array::from_iter_values(all.iter().map(of));
+        columns.push(name, exact.with_precision_and_scale(38, 0)?, false);
+    }
+    let all: Vec<Shares> = own.rows().map(|row| row.share()).collect();
+    for (name, of) in shares {
+        columns.push(name, Float64Array::from_iter(all.iter().map(of)), true);
+    }
     Ok(columns)
 }
 
@@ -107,6 +168,40 @@ impl Columns {
     ) -> Result<()> {
         let counts = ScalarBuffer::from(shared(own, of));
         self.push(name, UInt64Array::try_new(counts, None)?, false);
+        Ok(())
+    }
+
+    /// An edge of each row's window.
+    fn instants(
+        &mut self,
+        name: &str,
+        series: &Series,
+        edge: fn(Window) -> Timestamp,
+    ) -> Result<()> {
+        let too_far = || Failure::Unfit {
+            code: Code::InvalidArgument,
+            argument: "windows".to_owned(),
+            reason: "Arrow's nanoseconds hold 1677-09-21 to 2262-04-11 only",
+        };
+        let exact = |of: &SeriesWindow| edge(of.window).unix_ns().ok_or_else(too_far);
+        let windows: Vec<i64> = series.windows().iter().map(exact).collect::<Result<_>>()?;
+        let ids = series.window_ids().iter();
+        let array = TimestampNanosecondArray::from_iter_values(ids.map(|id| windows[*id as usize]));
+        self.push(name, array.with_timezone("UTC"), false);
+        Ok(())
+    }
+
+    fn presences(&mut self, presences: &[Presence]) -> Result<()> {
+        let all = [Presence::Both, Presence::New, Presence::Vanished];
+        let key = |presence: &Presence| match presence {
+            Presence::Both => 0,
+            Presence::New => 1,
+            Presence::Vanished => 2,
+        };
+        let keys = Int8Array::from_iter_values(presences.iter().map(key));
+        let names = StringArray::from_iter_values(all.map(Presence::as_str));
+        let array = DictionaryArray::<Int8Type>::try_new(keys, Arc::new(names))?;
+        self.push("presence", array, false);
         Ok(())
     }
 

@@ -1,4 +1,4 @@
-//! Conversions between Python's values and the core's.
+//! Conversions between Python's values and the core's: arguments here, what is given back in `values`.
 
 use std::convert::Infallible;
 use std::hash::{BuildHasher, RandomState};
@@ -9,12 +9,14 @@ use pyo3::buffer::PyBuffer;
 use pyo3::exceptions::{PyOverflowError, PyTypeError, PyUnicodeEncodeError};
 use pyo3::prelude::*;
 use pyo3::pybacked::{PyBackedBytes, PyBackedStr};
-use pyo3::sync::PyOnceLock;
-use pyo3::types::{PyDate, PyDateTime, PyString, PyTuple, PyType, PyTzInfo};
-use tallyfold::{Code, CountTable, Counts, Dimensions, Notes, Now, Reconciliation, Secret};
-use tallyfold::{Timestamp, Window};
+use pyo3::types::{PyDate, PyDateTime, PyDelta, PyString, PyTzInfo};
+use tallyfold::{Code, Now, Secret, TimeStep};
 
 use crate::error::{Failure, Result};
+
+mod values;
+
+pub(crate) use values::*;
 
 /// Runs `action` on what the mutex guards, with the interpreter free for other threads.
 ///
@@ -33,6 +35,9 @@ pub(crate) fn locked<T: Send, R: Send>(
 pub(crate) fn hash_seed() -> u64 {
     RandomState::new().hash_one(())
 }
+
+/// What `__reduce__` gives: what makes such an object again, and its arguments.
+pub(crate) type Reduced<'py, T> = (Bound<'py, PyAny>, T);
 
 /// A pair `(monotonic_ms, unix_ms)`.
 pub(crate) struct Clocks(pub(crate) Now);
@@ -168,6 +173,51 @@ fn in_utc(moment: &Bound<'_, PyDateTime>) -> PyResult<String> {
     Ok(text.replace("+00:00", "Z"))
 }
 
+/// The step of a series, from a `str` as it is or from a `timedelta`.
+pub(crate) enum Step {
+    Text(Given<String>),
+    Seconds(Given<u64>),
+}
+
+impl Step {
+    /// The step of an argument.
+    pub(crate) fn of(self, argument: &str) -> Result<TimeStep> {
+        Ok(match self {
+            Self::Text(text) => TimeStep::parse(&fitting(argument, text)?)?,
+            Self::Seconds(seconds) => TimeStep::from_seconds(fitting(argument, seconds)?)?,
+        })
+    }
+}
+
+impl<'py> FromPyObject<'_, 'py> for Step {
+    type Error = PyErr;
+
+    fn extract(value: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
+        if value.is_instance_of::<PyString>() {
+            return value.extract().map(Self::Text);
+        }
+        if value.is_instance_of::<PyDelta>() {
+            return whole_seconds(&value).map(Self::Seconds);
+        }
+        let class = value.get_type().name()?;
+        let message = format!("want a str or a timedelta, not {class}");
+        Err(PyTypeError::new_err(message))
+    }
+}
+
+fn whole_seconds(delta: &Bound<'_, PyAny>) -> PyResult<Given<u64>> {
+    let days = delta.getattr("days")?.extract()?;
+    let seconds = delta.getattr("seconds")?.extract()?;
+    // Not by microseconds: pandas' Timedelta has nanoseconds beside them.
+    if !delta.eq(PyDelta::new(delta.py(), days, seconds, 0, true)?)? {
+        let reason = "the timedelta is no whole number of seconds";
+        return Ok(Given::Unfit(Code::InvalidArgument, reason));
+    }
+    let total = i64::from(days) * 86_400 + i64::from(seconds);
+    let unfit = Given::Unfit(Code::InvalidArgument, "the timedelta is negative");
+    Ok(u64::try_from(total).map_or(unfit, Given::Fits))
+}
+
 /// One `str`, or any iterable of them.
 pub(crate) struct Texts(pub(crate) Vec<String>);
 
@@ -248,92 +298,4 @@ impl Deref for Document {
             Self::Bytes(bytes) => bytes,
         }
     }
-}
-
-/// The names in order, as a tuple.
-pub(crate) fn names<'py>(
-    py: Python<'py>,
-    dimensions: &Dimensions,
-) -> PyResult<Bound<'py, PyTuple>> {
-    PyTuple::new(py, dimensions.names())
-}
-
-/// `tallyfold.Counts`.
-pub(crate) fn counts(py: Python<'_>, counts: Counts) -> PyResult<Bound<'_, PyAny>> {
-    static CLASS: PyOnceLock<Py<PyType>> = PyOnceLock::new();
-    let Counts {
-        success,
-        errors,
-        filtered,
-    } = counts;
-    class(py, &CLASS, "Counts")?.call1((success, errors, filtered))
-}
-
-/// `tallyfold.Row`, of the table's row at `index`, which must exist.
-pub(crate) fn row<'py>(
-    py: Python<'py>,
-    table: &CountTable,
-    index: usize,
-) -> PyResult<Option<Bound<'py, PyAny>>> {
-    static CLASS: PyOnceLock<Py<PyType>> = PyOnceLock::new();
-    let Some(row) = table.row(index) else {
-        return Ok(None);
-    };
-    let dimensions = table.dimensions();
-    let values = PyTuple::new(py, row.values())?;
-    let Counts {
-        success,
-        errors,
-        filtered,
-    } = row.counts();
-    let fields = (names(py, dimensions)?, values, success, errors, filtered);
-    class(py, &CLASS, "Row")?.call1(fields).map(Some)
-}
-
-/// A list of `tallyfold.Window`.
-pub(crate) fn windows(py: Python<'_>, windows: Vec<Window>) -> PyResult<Vec<Bound<'_, PyAny>>> {
-    static CLASS: PyOnceLock<Py<PyType>> = PyOnceLock::new();
-    let class = class(py, &CLASS, "Window")?;
-    let text = |timestamp: Timestamp| timestamp.to_string();
-    windows
-        .into_iter()
-        .map(|w| class.call1((text(w.start()), text(w.end()))))
-        .collect()
-}
-
-/// `tallyfold.Reconciliation`.
-pub(crate) fn reconciliation(
-    py: Python<'_>,
-    reconciliation: Reconciliation,
-) -> PyResult<Bound<'_, PyAny>> {
-    static CLASS: PyOnceLock<Py<PyType>> = PyOnceLock::new();
-    let class = class(py, &CLASS, "Reconciliation")?;
-    match reconciliation {
-        Reconciliation::Balanced => class.call1(("balanced", 0, 0, 0)),
-        Reconciliation::Unavailable => class.call1(("unavailable",)),
-        Reconciliation::Unbalanced {
-            success,
-            errors,
-            filtered,
-        } => class.call1(("unbalanced", success, errors, filtered)),
-    }
-}
-
-/// `tallyfold.Notes`.
-pub(crate) fn notes(py: Python<'_>, notes: Notes) -> PyResult<Bound<'_, PyAny>> {
-    static CLASS: PyOnceLock<Py<PyType>> = PyOnceLock::new();
-    let Notes {
-        repeated_combinations,
-        null_dimensions,
-    } = notes;
-    class(py, &CLASS, "Notes")?.call1((repeated_combinations, null_dimensions))
-}
-
-/// A class of the facade's small values, looked up once.
-fn class<'py>(
-    py: Python<'py>,
-    cell: &'static PyOnceLock<Py<PyType>>,
-    name: &str,
-) -> PyResult<&'py Bound<'py, PyType>> {
-    cell.import(py, "tallyfold._values", name)
 }

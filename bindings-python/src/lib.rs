@@ -6,10 +6,13 @@
 mod aggregator;
 mod arrow;
 mod client;
+mod comparison;
 mod convert;
 mod error;
 mod html;
+mod rows;
 mod sandbox;
+mod series;
 mod table;
 
 use pyo3::prelude::*;
@@ -22,11 +25,19 @@ mod _tallyfold {
     #[pymodule_export]
     use crate::client::{Blocked, Call, Done, Machine, ProvideToken, Request, Send};
     #[pymodule_export]
+    use crate::comparison::{Comparison, compare};
+    #[pymodule_export]
+    use crate::convert::count_rates;
+    #[pymodule_export]
     use crate::error::error_codes;
+    #[pymodule_export]
+    use crate::rows::RowIterator;
     #[pymodule_export]
     use crate::sandbox::{Sandbox, SandboxResponse};
     #[pymodule_export]
-    use crate::table::{CountTable, RowIterator};
+    use crate::series::Series;
+    #[pymodule_export]
+    use crate::table::CountTable;
 
     #[pymodule_export]
     #[allow(non_upper_case_globals, reason = "Python's name for it")]

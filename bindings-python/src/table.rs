@@ -1,13 +1,13 @@
-//! `CountTable`, and its rows one by one.
+//! `CountTable`: exact counts by dimension values.
 
-use std::sync::atomic::{AtomicUsize, Ordering};
-
-use pyo3::exceptions::{PyIndexError, PyTypeError};
+use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
-use pyo3::types::{PyCapsule, PyDict, PyList, PySlice, PyTuple, PyType};
+use pyo3::types::{PyCapsule, PyDict, PyTuple, PyType};
 
-use crate::convert::{self, Document, Given, Texts, fitting};
+use crate::convert::{self, Document, Given, Reduced, Step, Texts, fitting};
 use crate::error::Result;
+use crate::rows::{self, RowIterator, Rows};
+use crate::series::Series;
 use crate::{arrow, html};
 
 /// Exact counts, grouped by dimension values, of one response or of several merged ones.
@@ -75,13 +75,13 @@ impl CountTable {
     /// What the counts cover: sorted `Window` objects, with those that meet joined.
     #[getter]
     fn coverage<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyAny>>> {
-        convert::windows(py, self.0.coverage())
+        convert::windows(py, &self.0.coverage())
     }
 
     /// The `Window` of each response in the table, sorted.
     #[getter]
     fn windows<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyAny>>> {
-        convert::windows(py, self.0.windows())
+        convert::windows(py, &self.0.windows())
     }
 
     /// What was let pass because `tolerate` asked for it, as `Notes`.
@@ -142,11 +142,8 @@ impl CountTable {
         by: &str,
     ) -> Result<Vec<Bound<'py, PyAny>>> {
         let n = fitting("n", n)?;
-        let rows = py.detach(|| self.0.top(n, by))?;
-        let rows = rows
-            .into_iter()
-            .filter_map(|row| convert::row(py, &self.0, row).transpose());
-        Ok(rows.collect::<PyResult<_>>()?)
+        let positions = py.detach(|| self.0.top(n, by))?;
+        Ok(rows::picked(self, py, positions)?)
     }
 
     /// Adds the counts of another time up with these; the order of merging makes no difference.
@@ -167,6 +164,26 @@ impl CountTable {
     #[pyo3(signature = (other, *, replace = false))]
     fn merge(&self, py: Python<'_>, other: &Self, replace: bool) -> Result<Self> {
         Ok(Self(py.detach(|| self.0.merge(&other.0, replace))?))
+    }
+
+    /// The counts by window. Without a step, each response keeps its own window. With one, each is
+    /// added to the step of the UTC day that it lies in.
+    ///
+    /// Args:
+    ///     step: digits and one of `s`, `m`, `h` and `d`, such as `"5m"`, `"15m"`, `"1h"` and
+    ///         `"1d"`, or a `timedelta` of whole seconds; it must divide a day.
+    ///
+    /// Raises:
+    ///     ConfigError: `invalid_argument` for what is no such step; `unaligned_window` for a
+    ///         window that reaches over the edge of a step, because counts can't be cut.
+    ///
+    /// >>> (hour,) = table.group_by("integration").by_window("1h").windows
+    /// >>> hour.start_text, hour.end_text, hour.complete
+    /// ('2026-01-01T00:00:00Z', '2026-01-01T01:00:00Z', False)
+    #[pyo3(signature = (step = None))]
+    fn by_window(slf: &Bound<'_, Self>, step: Option<Step>) -> Result<Series> {
+        let step = step.map(|step| step.of("step")).transpose()?;
+        Series::of(slf, step)
     }
 
     /// The table as JSON text, with counts as strings of digits; the same table gives the same
@@ -213,27 +230,16 @@ impl CountTable {
         self.0.len()
     }
 
-    fn __getitem__<'py>(
-        &self,
-        py: Python<'py>,
-        key: &Bound<'py, PyAny>,
-    ) -> PyResult<Bound<'py, PyAny>> {
-        if let Ok(slice) = key.cast::<PySlice>() {
-            return Ok(self.several(py, slice)?.into_any());
-        }
-        let row = match key.extract()? {
-            Given::Fits(index) => self.row(py, index)?,
-            Given::Unfit(..) => None,
-        };
-        row.ok_or_else(|| PyIndexError::new_err("the table has no such row"))
+    fn __getitem__<'py>(&self, key: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        rows::item(self, key)
     }
 
-    fn __iter__(&self) -> RowIterator {
-        RowIterator::new(&self.0, |_, position| Some(position))
+    fn __iter__(slf: &Bound<'_, Self>) -> RowIterator {
+        RowIterator::forward(slf)
     }
 
-    fn __reversed__(&self) -> RowIterator {
-        RowIterator::new(&self.0, |len, position| len.checked_sub(position + 1))
+    fn __reversed__(slf: &Bound<'_, Self>) -> RowIterator {
+        RowIterator::backward(slf)
     }
 
     fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
@@ -255,75 +261,18 @@ impl CountTable {
         html::table(&self.0)
     }
 
-    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<(Bound<'py, PyAny>, (String,))> {
+    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<Reduced<'py, (String,)>> {
         let from_json = slf.get_type().getattr("from_json")?;
         Ok((from_json, (slf.get().to_json(slf.py()),)))
     }
 }
 
-impl CountTable {
-    /// The row at an index, which counts from the end if it is negative.
-    fn row<'py>(&self, py: Python<'py>, index: isize) -> PyResult<Option<Bound<'py, PyAny>>> {
-        let from_start = if index < 0 {
-            index.wrapping_add_unsigned(self.0.len())
-        } else {
-            index
-        };
-        match usize::try_from(from_start) {
-            Ok(index) => convert::row(py, &self.0, index),
-            Err(_) => Ok(None),
-        }
+impl Rows for CountTable {
+    fn rows(&self) -> usize {
+        self.0.len()
     }
 
-    /// The rows of a slice.
-    fn several<'py>(
-        &self,
-        py: Python<'py>,
-        slice: &Bound<'py, PySlice>,
-    ) -> PyResult<Bound<'py, PyList>> {
-        let indices = slice.indices(isize::try_from(self.0.len())?)?;
-        let rows = PyList::empty(py);
-        let mut index = indices.start;
-        for _ in 0..indices.slicelength {
-            rows.append(self.row(py, index)?)?;
-            index = index.saturating_add(indices.step);
-        }
-        Ok(rows)
-    }
-}
-
-/// Which row comes at a position of so many.
-type Order = fn(usize, usize) -> Option<usize>;
-
-/// Gives a table's rows one after the other.
-#[pyclass(frozen, module = "tallyfold._tallyfold")]
-pub(crate) struct RowIterator {
-    table: tallyfold::CountTable,
-    order: Order,
-    position: AtomicUsize,
-}
-
-impl RowIterator {
-    fn new(table: &tallyfold::CountTable, order: Order) -> Self {
-        Self {
-            table: table.clone(),
-            order,
-            position: AtomicUsize::new(0),
-        }
-    }
-}
-
-#[pymethods]
-impl RowIterator {
-    fn __iter__(slf: PyRef<'_, Self>) -> PyRef<'_, Self> {
-        slf
-    }
-
-    fn __next__<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
-        let position = self.position.fetch_add(1, Ordering::Relaxed);
-        match (self.order)(self.table.len(), position) {
-            Some(index) => convert::row(py, &self.table, index),
-            None => Ok(None),
-        }
+    fn row<'py>(&self, py: Python<'py>, index: usize) -> PyResult<Option<Bound<'py, PyAny>>> {
+        convert::row(py, &self.0, index)
     }
 }

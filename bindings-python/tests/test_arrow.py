@@ -4,6 +4,8 @@ import resource
 import subprocess
 import sys
 import typing
+from datetime import UTC, datetime
+from decimal import Decimal
 
 import duckdb
 import pandas as pd
@@ -109,6 +111,15 @@ def test_columns_are_handed_over_as_they_are(table: tallyfold.CountTable) -> Non
     again = tallyfold.CountTable.from_json(table.to_json())
     assert same_in(table, again) == set()
 
+    series = table.by_window()
+    assert same_in(series, series) == set(COLUMNS)
+    comparison = tallyfold.compare(table, again)
+    assert same_in(comparison, comparison) == {"integration", "reason"} | {
+        f"{side}_{count}"
+        for side in ("before", "after")
+        for count in ("success", "errors", "filtered")
+    }
+
 
 def test_an_export_takes_no_memory_for_rows() -> None:
     rows = 100_000
@@ -126,11 +137,103 @@ def test_an_export_takes_no_memory_for_rows() -> None:
 
 def test_buffers_outlive_their_table(client: tallyfold.Client) -> None:
     read = pa.table(client.event_delivery(START, END, ["integration", "reason"]))
+    series = pa.table(client.event_delivery(START, END, ["integration"]).by_window())
     assert read.to_pydict() == COLUMNS
+    assert series["errors"].to_pylist() == [2, 4, 0]
 
 
 def test_schemas_are_those_of_the_streams(table: tallyfold.CountTable) -> None:
-    assert pa.schema(table) == pa.table(table).schema
+    for source in (table, table.by_window("1h"), tallyfold.compare(table, table)):
+        assert pa.schema(source) == pa.table(source).schema
+
+
+def test_a_series_has_its_windows(table: tallyfold.CountTable) -> None:
+    series = table.by_window("1h")
+    start, end = datetime(2026, 1, 1, tzinfo=UTC), datetime(2026, 1, 1, 1, tzinfo=UTC)
+    expected = {"window_start": [start] * 4, "window_end": [end] * 4, **COLUMNS}
+    read = pa.table(series)
+    read.validate(full=True)
+    assert read.schema.field("window_start").type == pa.timestamp("ns", "UTC")
+    assert read.column_names == list(expected)
+    assert read.to_pydict() == expected
+    frame = pl.DataFrame(series)
+    assert frame.schema["window_end"] == pl.Datetime("ns", "UTC")
+    assert frame.to_dict(as_series=False) == expected
+    pandas = pd.DataFrame.from_arrow(series)  # type: ignore[attr-defined]
+    assert str(pandas["window_start"].dtype) == "datetime64[ns, UTC]"
+    assert pandas.to_dict("list") == expected
+    rows = duckdb.query("select epoch_ns(window_end), success from series where success > 5")
+    assert rows is not None
+    assert rows.fetchall() == [(1767229200 * 10**9, 7)]
+
+
+def windowed(start: str, end: str) -> tallyfold.Series:
+    document = body([({"integration": "a"}, 1, 0, 0)]).decode()
+    aggregator = tallyfold.Aggregator(["integration"])
+    aggregator.push(document.replace(START, start).replace(END, end).encode())
+    return aggregator.finish().by_window()
+
+
+def test_windows_are_exact_to_the_nanosecond() -> None:
+    read = pa.table(windowed("1677-09-21T00:12:43.145224192Z", "2262-04-11T23:47:16.854775807Z"))
+    edges = [read[name].cast(pa.int64()).to_pylist() for name in ("window_start", "window_end")]
+    assert edges == [[-(2**63)], [2**63 - 1]]
+    before_1970 = pa.table(windowed("1969-12-31T23:59:59.999999999Z", END))
+    assert before_1970["window_start"].cast(pa.int64()).to_pylist() == [-1]
+
+
+@pytest.mark.parametrize(
+    ("start", "end"),
+    [
+        ("1677-09-21T00:12:43.145224191Z", END),
+        (START, "2262-04-11T23:47:16.854775808Z"),
+        ("0000-01-01T00:00:00Z", "9999-12-31T23:59:59.999999999Z"),
+    ],
+)
+def test_windows_that_nanoseconds_can_not_hold_are_refused(start: str, end: str) -> None:
+    series = windowed(start, end)
+    assert series.windows[0].start_text == start
+    for read in (pl.DataFrame, pa.table, pa.schema):
+        with pytest.raises(tallyfold.ConfigError) as caught:
+            read(series)
+        assert (caught.value.code, caught.value.argument) == ("invalid_argument", "windows")
+
+
+def test_a_comparison_is_exact_everywhere() -> None:
+    tables = []
+    for name, count in [("a", 2**64 - 2), ("b", 2**53 + 1)]:
+        aggregator = tallyfold.Aggregator(["integration"])
+        aggregator.push(body([({"integration": name}, count, 1, 0)]))
+        tables.append(aggregator.finish())
+    comparison = tallyfold.compare(*tables)
+    read = pa.table(comparison)
+    read.validate(full=True)
+    assert read.column_names == [
+        *("integration", "presence"),
+        *("before_success", "before_errors", "before_filtered"),
+        *("after_success", "after_errors", "after_filtered"),
+        *("delta_success", "delta_errors", "delta_filtered"),
+        *("share_success", "share_errors", "share_filtered"),
+    ]
+    expected = {
+        "presence": ["vanished", "new"],
+        "before_success": [2**64 - 2, 0],
+        "after_success": [0, 2**53 + 1],
+        "delta_success": [Decimal(2 - 2**64), Decimal(2**53 + 1)],
+        "share_success": [row.share.success for row in comparison],
+        "share_errors": [None, None],
+    }
+    assert read.select(list(expected)).to_pydict() == expected
+    assert pl.DataFrame(comparison).select(*expected).to_dict(as_series=False) == expected
+    frame = pd.DataFrame.from_arrow(comparison)  # type: ignore[attr-defined]
+    # With nulls among them these would be floats.
+    assert str(frame["before_success"].dtype) == "uint64"
+    assert frame["before_success"].to_list() == expected["before_success"]
+    assert frame["delta_success"].to_list() == expected["delta_success"]
+    rows = duckdb.query("select presence, before_success, delta_success from comparison")
+    assert rows is not None
+    names = ("presence", "before_success", "delta_success")
+    assert rows.fetchall() == list(zip(*(expected[name] for name in names), strict=True))
 
 
 def test_no_rows_and_no_dimensions(client: tallyfold.Client) -> None:
@@ -139,6 +242,10 @@ def test_no_rows_and_no_dimensions(client: tallyfold.Client) -> None:
     assert pa.table(empty).num_rows == 0
     total = client.event_delivery(START, END, ["reason"]).group_by()
     assert pl.DataFrame(total).rows() == [(12, 6, 3)]
+    for source, width in ((empty.by_window(), 6), (tallyfold.compare(empty, empty), 14)):
+        assert pl.DataFrame(source).shape == (0, width)
+        assert pa.table(source).num_rows == 0
+    assert pl.DataFrame(total.by_window()).shape == (1, 5)
 
 
 def test_a_stream_outlives_its_table(client: tallyfold.Client) -> None:

@@ -8,13 +8,26 @@ from typing import Any
 import pytest
 
 import tallyfold
-from tallyfold import Blocked, Call, Done, ProvideToken, Send, _tallyfold
+from tallyfold import (
+    Blocked,
+    Call,
+    Counts,
+    Deltas,
+    Done,
+    ProvideToken,
+    Rates,
+    Row,
+    Send,
+    Shares,
+    _tallyfold,
+)
 
 VECTORS = Path(__file__).parents[2] / "tests" / "vectors"
 EPOCH_MS = 1_767_225_600_000
 
 Case = dict[str, Any]
 Output = tallyfold.CountTable | bytes
+Made = tallyfold.Series | tallyfold.Comparison
 
 
 def load(name: str) -> Case:
@@ -45,6 +58,18 @@ def test_exchanges() -> None:
 
 def test_tables() -> None:
     run("tables", check_table)
+
+
+def test_series() -> None:
+    run("series", check_series)
+
+
+def test_rates() -> None:
+    run("rates", check_table_rates)
+
+
+def test_comparisons() -> None:
+    run("comparisons", check_comparison)
 
 
 def test_every_code_has_a_vector() -> None:
@@ -169,7 +194,7 @@ def respond(call: Call[tallyfold.CountTable] | Call[bytes], script: Case) -> Non
 
 def check_table(case: Case) -> None:
     def given() -> tallyfold.CountTable:
-        return tallyfold.CountTable.from_json(json.dumps(case["given"]))
+        return saved(case["given"])
 
     if "top" in case:
         if "error" in case:
@@ -197,9 +222,128 @@ def operate(case: Case, given: tallyfold.CountTable) -> tallyfold.CountTable:
     if "filter" in case:
         return given.filter(**case["filter"])
     if "merge" in case:
-        other = tallyfold.CountTable.from_json(json.dumps(case["merge"]))
-        return given.merge(other, replace=case.get("replace", False))
+        return given.merge(saved(case["merge"]), replace=case.get("replace", False))
     return given
+
+
+def check_series(case: Case) -> None:
+    def series() -> tallyfold.Series:
+        table, *others = map(saved, case["tables"])
+        for other in others:
+            table = table.merge(other)
+        table = table.filter(**case.get("filter", {}))
+        if "group_by" in case:
+            table = table.group_by(*case["group_by"])
+        return table.by_window(case["step"])
+
+    def compare_rows(series: tallyfold.Series) -> None:
+        expected = case["series"]
+        windows = series.windows
+        edges = [(window.start_text, window.end_text, window.complete) for window in windows]
+        assert edges == [
+            (window["start"], window["end"], window["complete"]) for window in expected["windows"]
+        ]
+        assert list(series.dimensions) == expected["dimensions"]
+        assert (series.metric, series.step) == (expected["metric"], expected["step"])
+        assert digits(series.totals) == expected["totals"]
+        rows = [
+            (windows.index(row.window), {"values": list(row.values), **digits(row)})
+            for row in series
+        ]
+        assert rows == [
+            (number, row)
+            for number, window in enumerate(expected["windows"])
+            for row in window["rows"]
+        ]
+        assert all(row.complete == row.window.complete for row in series)
+        assert len(series) == len(rows)
+
+    check_made(case, series, case.get("series"), compare_rows)
+
+
+def check_table_rates(case: Case) -> None:
+    table = saved(case["given"])
+    rates = [row.rates for row in table]
+    assert rates == [Rates(**floats(rate)) for rate in case["rates"]]
+    assert table.totals.rates == Rates(**floats(case["totals"]))
+    counts = [Counts(row.success, row.errors, row.filtered) for row in table]
+    assert [each.rates for each in counts] == rates
+    assert [row.rates for row in table.by_window()] == rates
+
+
+def check_comparison(case: Case) -> None:
+    def comparison() -> tallyfold.Comparison:
+        return tallyfold.compare(saved(case["before"]), saved(case["after"]))
+
+    def top() -> tallyfold.Comparison:
+        made = comparison()
+        top = made.top(**case["top"])
+        rows = list(made)
+        assert [rows.index(row) for row in top] == case["rows"]
+        return made
+
+    def compare_rows(comparison: tallyfold.Comparison) -> None:
+        expected = case["comparison"]
+        assert list(comparison.dimensions) == expected["dimensions"]
+        assert comparison.metric == expected["metric"]
+        for side, covered, totals in [
+            ("before", comparison.before_coverage, comparison.before_totals),
+            ("after", comparison.after_coverage, comparison.after_totals),
+        ]:
+            edges = [{"start": window.start_text, "end": window.end_text} for window in covered]
+            assert {"coverage": edges, "totals": digits(totals)} == expected[side]
+        assert digits(comparison.total_delta) == expected["delta"]
+        rows = list(comparison)
+        assert [row_of_comparison(row) for row in rows] == expected["rows"]
+        assert comparison.new == [row for row in rows if row.presence == "new"]
+        assert comparison.vanished == [row for row in rows if row.presence == "vanished"]
+        shares = [Shares(**floats(share)) for share in case["shares"]]
+        assert [row.share for row in rows] == shares
+        # Equality can't tell -0 from 0, which no share is.
+        assert repr([row.share for row in rows]) == repr(shares)
+
+    if "top" in case:
+        check_made(case, top, None, lambda _: None)
+    else:
+        check_made(case, comparison, case.get("comparison"), compare_rows)
+
+
+def row_of_comparison(row: tallyfold.ComparisonRow) -> Case:
+    return {
+        "values": list(row.values),
+        "presence": row.presence,
+        "before": row.before and digits(row.before),
+        "after": row.after and digits(row.after),
+        "delta": digits(row.delta),
+    }
+
+
+def check_made(
+    case: Case, make: Callable[[], Made], expected: object, compare_rows: Callable[[Any], None]
+) -> None:
+    try:
+        made = make()
+    except tallyfold.TallyfoldError as error:
+        check_error(case, error)
+        return
+    assert "error" not in case, f"{made!r} where {case['error']} was expected"
+    if expected is not None:
+        assert json.loads(made.to_json()) == expected
+        compare_rows(made)
+
+
+def saved(table: Case) -> tallyfold.CountTable:
+    return tallyfold.CountTable.from_json(json.dumps(table))
+
+
+def digits(counts: Counts | Deltas | Row) -> dict[str, str]:
+    values = {name: getattr(counts, name) for name in ("success", "errors", "filtered")}
+    assert all(type(value) is int for value in values.values())
+    return {name: str(value) for name, value in values.items()}
+
+
+def floats(decimals: dict[str, str | None]) -> dict[str, float | None]:
+    return {name: None if decimal is None else float(decimal) for name, decimal in decimals.items()}
 
 
 def check(case: Case, act: Callable[[], Output]) -> None:

@@ -4,14 +4,23 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal, NoReturn
 
+from tallyfold._tallyfold import count_rates
+
 __all__ = [
+    "ComparisonRow",
     "CountName",
     "Counts",
+    "Deltas",
     "DimensionName",
     "MetricName",
     "Notes",
+    "Presence",
+    "Rates",
     "Reconciliation",
     "Row",
+    "SeriesRow",
+    "SeriesWindow",
+    "Shares",
     "Tolerance",
     "Verdict",
     "Window",
@@ -32,6 +41,31 @@ Tolerance = Literal["repeated_combination", "null_dimension"]
 Verdict = Literal["balanced", "unbalanced", "unavailable"]
 """How the reported totals compare with the sums of the counts."""
 
+Presence = Literal["both", "new", "vanished"]
+"""Which of two compared tables has a group."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rates:
+    """What part of the events were delivered, failed and were filtered: each from 0 to 1.
+
+    The service reference shows no rates; these definitions are ours. A rate of no events is `None`:
+    never 0, never 1, never NaN. Each rate is the float nearest to the exact quotient, and it is 0
+    only if its count is 0.
+
+    >>> table.totals.rates
+    Rates(delivery=0.875, error=0.125, filter=0.2)
+    >>> tallyfold.Counts(success=0, errors=0, filtered=2).rates
+    Rates(delivery=None, error=None, filter=1.0)
+    """
+
+    delivery: float | None
+    """`success / (success + errors)`: of the events that were to be sent."""
+    error: float | None
+    """`errors / (success + errors)`: of the events that were to be sent."""
+    filter: float | None
+    """`filtered / (success + errors + filtered)`: of all events."""
+
 
 @dataclass(frozen=True, slots=True)
 class Counts:
@@ -48,8 +82,91 @@ class Counts:
     filtered: int
     """Events filtered from the stream."""
 
+    @property
+    def rates(self) -> Rates:
+        """The rates of these counts.
 
-class Row:
+        Raises:
+            ConfigError: `invalid_argument` for a count below 0 or above 2**64 - 1.
+        """
+        return count_rates(self.success, self.errors, self.filtered)
+
+
+@dataclass(frozen=True, slots=True)
+class Deltas:
+    """The count after minus the count before, for each of the three: exact, with its sign.
+
+    >>> tallyfold.compare(table, table).total_delta
+    Deltas(success=0, errors=0, filtered=0)
+    """
+
+    success: int
+    """The change of events delivered."""
+    errors: int
+    """The change of events not sent due to an error."""
+    filtered: int
+    """The change of events filtered."""
+
+
+@dataclass(frozen=True, slots=True)
+class Shares:
+    """What part of the change of each total a group causes: its delta divided by the total's.
+
+    A share is negative for a group that moves against the total, and above 1 where other groups do.
+    Of a total that did not change there is no share: `None`, never 0, infinite or NaN. Each is the
+    float nearest to the exact quotient.
+
+    >>> tallyfold.compare(table, table)[0].share
+    Shares(success=None, errors=None, filtered=None)
+    """
+
+    success: float | None
+    """The part of the change of events delivered."""
+    errors: float | None
+    """The part of the change of events not sent due to an error."""
+    filtered: float | None
+    """The part of the change of events filtered."""
+
+
+class _Values:
+    """Values that do not change, in the order of `__match_args__`."""
+
+    # No dataclass: pandas makes columns of a dataclass's fields, so that `DataFrame(table)` would
+    # seem to work and have none of the table's columns. `DataFrame.from_arrow(table)` has them.
+    __slots__ = ()
+    __match_args__: tuple[str, ...] = ()
+
+    def _keep(self, *values: object) -> None:
+        for name, value in zip(self.__match_args__, values, strict=True):
+            object.__setattr__(self, name, value)
+
+    def _values(self) -> tuple[object, ...]:
+        return tuple(getattr(self, name) for name in self.__match_args__)
+
+    def __eq__(self, other: object) -> bool:
+        """Whether the other is of the same class and has the same values."""
+        if not isinstance(other, _Values) or type(self) is not type(other):
+            return NotImplemented
+        return self._values() == other._values()
+
+    def __hash__(self) -> int:
+        """Goes by the values."""
+        return hash(self._values())
+
+    def __setattr__(self, name: str, value: object) -> NoReturn:
+        """Refuses to change."""
+        raise AttributeError(f"a {type(self).__name__} does not change: {name}")
+
+    def __delattr__(self, name: str) -> NoReturn:
+        """Refuses to change."""
+        raise AttributeError(f"a {type(self).__name__} does not change: {name}")
+
+    def __reduce__(self) -> tuple[type["_Values"], tuple[object, ...]]:
+        """Lets it be pickled and copied."""
+        return type(self), self._values()
+
+
+class Row(_Values):
     """One combination of dimension values and its counts. It does not change.
 
     >>> for row in table:
@@ -58,8 +175,6 @@ class Row:
     warehouse 7 1 0
     """
 
-    # No dataclass: pandas makes columns of a dataclass's fields, so that `DataFrame(table)` would
-    # seem to work and have none of the table's columns. `DataFrame.from_arrow(table)` has them.
     __slots__ = __match_args__ = ("names", "values", "success", "errors", "filtered")
 
     names: tuple[DimensionName, ...]
@@ -82,42 +197,119 @@ class Row:
         filtered: int,
     ) -> None:
         """Keeps the values as they are."""
-        fields = (names, values, success, errors, filtered)
-        for name, value in zip(self.__slots__, fields, strict=True):
-            object.__setattr__(self, name, value)
+        self._keep(names, values, success, errors, filtered)
 
     @property
     def dimensions(self) -> dict[DimensionName, str]:
         """The value of each dimension by its name, as a new dict."""
         return dict(zip(self.names, self.values, strict=True))
 
-    def _fields(self) -> tuple[object, ...]:
-        return self.names, self.values, self.success, self.errors, self.filtered
+    @property
+    def rates(self) -> Rates:
+        """The rates of the row's counts."""
+        return count_rates(self.success, self.errors, self.filtered)
 
-    def __eq__(self, other: object) -> bool:
-        """Whether the other is a row of the same names, values and counts."""
-        return self._fields() == other._fields() if isinstance(other, Row) else NotImplemented
-
-    def __hash__(self) -> int:
-        """Goes by names, values and counts."""
-        return hash(self._fields())
-
-    def __setattr__(self, name: str, value: object) -> NoReturn:
-        """Refuses to change."""
-        raise AttributeError(f"a Row does not change: {name}")
-
-    def __delattr__(self, name: str) -> NoReturn:
-        """Refuses to change."""
-        raise AttributeError(f"a Row does not change: {name}")
-
-    def __reduce__(self) -> tuple[type["Row"], tuple[object, ...]]:
-        """Lets a row be pickled and copied."""
-        return type(self), self._fields()
+    def _counts(self) -> str:
+        return f"success={self.success}, errors={self.errors}, filtered={self.filtered}"
 
     def __repr__(self) -> str:
         """Shows the dimensions as a mapping."""
-        counts = f"success={self.success}, errors={self.errors}, filtered={self.filtered}"
-        return f"Row({self.dimensions}, {counts})"
+        return f"Row({self.dimensions}, {self._counts()})"
+
+
+class SeriesRow(Row):
+    """One combination of dimension values in one window, and its counts. It does not change.
+
+    >>> row = table.by_window()[1]
+    >>> row.window, row.dimensions["integration"], row.success
+    (SeriesWindow('2026-01-01T00:00:00Z', '2026-01-01T00:15:00Z', complete=True), 'warehouse', 7)
+    """
+
+    __slots__ = ("window",)
+    __match_args__ = ("window", "names", "values", "success", "errors", "filtered")
+
+    window: "SeriesWindow"
+    """The window; rows of the same window share it."""
+
+    def __init__(
+        self,
+        window: "SeriesWindow",
+        names: tuple[DimensionName, ...],
+        values: tuple[str, ...],
+        success: int,
+        errors: int,
+        filtered: int,
+    ) -> None:
+        """Keeps the values as they are."""
+        self._keep(window, names, values, success, errors, filtered)
+
+    @property
+    def complete(self) -> bool:
+        """Whether the table covers all of the window. If not, these counts are of a part of it."""
+        return self.window.complete
+
+    def __repr__(self) -> str:
+        """Shows the window, and the dimensions as a mapping."""
+        return f"SeriesRow({self.window}, {self.dimensions}, {self._counts()})"
+
+
+class ComparisonRow(_Values):
+    """One group of either table, and how its counts changed. It does not change.
+
+    >>> row = tallyfold.compare(table, table)[1]
+    >>> row.presence, row.before, row.delta.success
+    ('both', Counts(success=7, errors=1, filtered=0), 0)
+    """
+
+    __slots__ = __match_args__ = (
+        "names",
+        "values",
+        "presence",
+        "before",
+        "after",
+        "delta",
+        "share",
+    )
+
+    names: tuple[DimensionName, ...]
+    """The names of the dimensions, in the comparison's order."""
+    values: tuple[str, ...]
+    """The value of each."""
+    presence: Presence
+    """Which of the tables has the group; one whose counts are 0 is there."""
+    before: Counts | None
+    """The counts before; `None` if the group is new."""
+    after: Counts | None
+    """The counts after; `None` if the group has vanished."""
+    delta: Deltas
+    """How the counts changed, where those of a group that is not there are 0."""
+    share: Shares
+    """What part of the change of the totals the group causes."""
+
+    def __init__(
+        self,
+        names: tuple[DimensionName, ...],
+        values: tuple[str, ...],
+        presence: Presence,
+        before: Counts | None,
+        after: Counts | None,
+        delta: Deltas,
+        share: Shares,
+    ) -> None:
+        """Keeps the values as they are."""
+        self._keep(names, values, presence, before, after, delta, share)
+
+    @property
+    def dimensions(self) -> dict[DimensionName, str]:
+        """The value of each dimension by its name, as a new dict."""
+        return dict(zip(self.names, self.values, strict=True))
+
+    def __repr__(self) -> str:
+        """Shows the dimensions as a mapping, and no shares, which follow from the totals."""
+        return (
+            f"ComparisonRow({self.dimensions}, {self.presence!r}, "
+            f"before={self.before}, after={self.after}, delta={self.delta})"
+        )
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -147,6 +339,22 @@ class Window:
     def __repr__(self) -> str:
         """Shows both edges exactly."""
         return f"Window({self.start_text!r}, {self.end_text!r})"
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class SeriesWindow(Window):
+    """A window of a series, and whether the table covers all of it.
+
+    >>> [window.complete for window in table.by_window("1h").windows]
+    [False]
+    """
+
+    complete: bool
+    """Whether the table covers all of the window. If not, its counts are of a part of it."""
+
+    def __repr__(self) -> str:
+        """Shows both edges exactly."""
+        return f"SeriesWindow({self.start_text!r}, {self.end_text!r}, complete={self.complete})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,5 +398,8 @@ class Notes:
 
 
 # People import the classes from the package, and pickles and docs say so.
-for _class in (Counts, Row, Window, Reconciliation, Notes):
+for _class in (
+    *(Counts, Rates, Deltas, Shares, Row, SeriesRow, ComparisonRow),
+    *(Window, SeriesWindow, Reconciliation, Notes),
+):
     _class.__module__ = "tallyfold"

@@ -1,0 +1,195 @@
+"""Series: a table's counts by window, and rates."""
+
+import copy
+import json
+import pickle
+from datetime import UTC, datetime, timedelta
+
+import pandas as pd
+import pytest
+from support import START, record
+
+import tallyfold
+from tallyfold import Counts, Rates, SeriesRow, SeriesWindow
+
+LATER, LAST = "2026-01-01T00:15:00Z", "2026-01-01T00:30:00Z"
+
+
+@pytest.fixture
+def merged(sandbox: tallyfold.Sandbox, client: tallyfold.Client) -> tallyfold.CountTable:
+    """Gives two quarters of an hour by integration, the second one with one more."""
+    record(sandbox, "errors", "sms", count=3, at="2026-01-01T00:20:00Z")
+    record(sandbox, "success", "push", count=9, at="2026-01-01T00:20:00Z")
+    first = client.event_delivery(START, LATER, ["integration"])
+    return first.merge(client.event_delivery(LATER, LAST, ["integration"]))
+
+
+def test_it_says_what_it_holds(merged: tallyfold.CountTable) -> None:
+    series = merged.by_window("15m")
+    assert series.dimensions == ("integration",)
+    assert series.metric == "event_delivery"
+    assert series.step == "15m"
+    assert series.totals == merged.totals
+    assert len(series) == 5
+    assert repr(series) == (
+        "<Series: event_delivery by ('integration',), 2 windows of 15m, 5 rows, "
+        "success=21, errors=9, filtered=3>"
+    )
+    assert repr(merged.by_window()).startswith(
+        "<Series: event_delivery by ('integration',), 2 windows, 5 rows, "
+    )
+    first, second = series.windows
+    assert repr(first) == f"SeriesWindow('{START}', '{LATER}', complete=True)"
+    assert first.start == datetime(2026, 1, 1, tzinfo=UTC)
+    assert (first.end, second.end_text) == (second.start, LAST)
+
+
+def test_rows_stand_in_their_windows(merged: tallyfold.CountTable) -> None:
+    series = merged.by_window()
+    first, second = series.windows
+    names: tuple[tallyfold.DimensionName, ...] = ("integration",)
+    rows = [
+        SeriesRow(first, names, ("email",), 5, 2, 3),
+        SeriesRow(first, names, ("push",), 0, 4, 0),
+        SeriesRow(first, names, ("warehouse",), 7, 0, 0),
+        SeriesRow(second, names, ("push",), 9, 0, 0),
+        SeriesRow(second, names, ("sms",), 0, 3, 0),
+    ]
+    assert list(series) == rows
+    assert list(reversed(series)) == rows[::-1]
+    assert series[-1] == rows[4]
+    assert series[1:4:2] == rows[1:4:2]
+    assert series[0].window is series[1].window is series.windows[0]
+    assert series[4].dimensions == {"integration": "sms"}
+    for index in (5, -6, 2**100):
+        with pytest.raises(IndexError):
+            series[index]
+
+
+def test_a_row_does_not_change(merged: tallyfold.CountTable) -> None:
+    row = merged.by_window()[0]
+    with pytest.raises(AttributeError, match="a SeriesRow does not change"):
+        row.success = 1
+    with pytest.raises(AttributeError):
+        del row.window
+    assert repr(row) == (
+        f"SeriesRow(SeriesWindow('{START}', '{LATER}', complete=True), "
+        "{'integration': 'email'}, success=5, errors=2, filtered=3)"
+    )
+    same = SeriesRow(row.window, row.names, row.values, 5, 2, 3)
+    assert row in {same}
+    part = SeriesWindow(START, LATER, complete=False)
+    assert row != SeriesRow(part, row.names, row.values, 5, 2, 3)
+    # A table's row is of no window.
+    plain = merged.group_by("integration")[0]
+    assert (plain.values, plain.success, plain.errors, plain.filtered) == (row.values, 5, 2, 3)
+    assert plain != row
+    assert row != plain
+    match row:
+        case SeriesRow(window, _, values):
+            assert (window, values) == (part.__class__(START, LATER, complete=True), ("email",))
+
+
+@pytest.mark.parametrize(
+    "step",
+    ["1h", "60m", "3600s", timedelta(hours=1), timedelta(minutes=60), pd.Timedelta("1h")],
+)
+def test_a_step_is_text_or_a_timedelta(merged: tallyfold.CountTable, step: str | timedelta) -> None:
+    series = merged.by_window(step)
+    assert series == merged.by_window(step="1h")
+    assert series.step == "1h"
+    assert series.windows == [SeriesWindow(START, "2026-01-01T01:00:00Z", complete=False)]
+    assert [(row.values[0], row.success, row.complete) for row in series][1] == ("push", 9, False)
+
+
+@pytest.mark.parametrize(
+    "step",
+    [
+        "7m",
+        "1 h",
+        "\ud800",
+        timedelta(0),
+        timedelta(minutes=7),
+        timedelta(days=2),
+        timedelta.max,
+        -timedelta(hours=1),
+        timedelta(hours=1, microseconds=1),
+        timedelta(seconds=0.5),
+        pd.Timedelta(hours=1, nanoseconds=1),
+    ],
+)
+def test_other_steps_are_refused(merged: tallyfold.CountTable, step: str | timedelta) -> None:
+    with pytest.raises(tallyfold.ConfigError) as caught:
+        merged.by_window(step)
+    assert (caught.value.code, caught.value.argument) == ("invalid_argument", "step")
+
+
+def test_a_step_is_nothing_else(merged: tallyfold.CountTable) -> None:
+    for step in (900, 900.0, b"15m", ["15m"]):
+        with pytest.raises(TypeError, match="want a str or a timedelta"):
+            merged.by_window(step)  # type: ignore[arg-type]
+
+
+def test_counts_are_not_cut(merged: tallyfold.CountTable) -> None:
+    with pytest.raises(tallyfold.ConfigError) as caught:
+        merged.by_window("5m")
+    assert (caught.value.code, caught.value.argument) == ("unaligned_window", "step")
+
+
+def test_it_is_a_value(merged: tallyfold.CountTable) -> None:
+    for step in (None, "15m", timedelta(hours=1)):
+        series = merged.by_window(step)
+        assert series == merged.by_window(step)
+        for protocol in range(pickle.HIGHEST_PROTOCOL + 1):
+            assert pickle.loads(pickle.dumps(series, protocol)) == series
+        assert copy.deepcopy(series) == series
+        rows = list(series)
+        assert pickle.loads(pickle.dumps(rows)) == rows
+    assert merged.by_window() != merged.by_window("15m")
+    assert merged.by_window() != merged
+    with pytest.raises(TypeError):
+        hash(merged.by_window())
+
+
+def test_json_goes_by_window(merged: tallyfold.CountTable) -> None:
+    document = json.loads(merged.by_window("1d").to_json())
+    assert (document["format"], document["step"]) == ("tallyfold-series/1", "1d")
+    (window,) = document["windows"]
+    assert window["rows"][1] == {
+        "values": ["push"],
+        "success": "9",
+        "errors": "4",
+        "filtered": "0",
+    }
+
+
+def test_html_marks_what_is_covered_in_part(merged: tallyfold.CountTable) -> None:
+    assert "in part" not in merged.by_window("15m")._repr_html_()
+    html = merged.by_window("1h")._repr_html_()
+    assert "<caption>event_delivery by 1h</caption>" in html
+    assert html.count("[2026-01-01T00:00:00Z, 2026-01-01T01:00:00Z), in part</td>") == 4
+    total = "<td>21</td><td>9</td><td>3</td></tr></tfoot>"
+    assert html.endswith(f'<tfoot><tr><th colspan="2">total</th>{total}</table>')
+
+
+def test_rates_of_rows_and_totals(table: tallyfold.CountTable) -> None:
+    assert table.totals.rates == Rates(delivery=12 / 18, error=6 / 18, filter=3 / 21)
+    assert table[2].rates == Rates(0.0, 1.0, 0.0)
+    assert table[1].rates == Rates(None, None, 1.0)
+    assert [row.rates for row in table.by_window("1h")] == [row.rates for row in table]
+    reported = table.reported
+    assert reported is not None
+    assert reported.rates == table.totals.rates
+
+
+def test_rates_of_what_is_no_count() -> None:
+    for counts, argument in [
+        (Counts(-1, 0, 0), "success"),
+        (Counts(0, 2**64, 0), "errors"),
+        (Counts(0, 0, 2**100), "filtered"),
+    ]:
+        with pytest.raises(tallyfold.ConfigError) as caught:
+            _ = counts.rates
+        assert (caught.value.code, caught.value.argument) == ("invalid_argument", argument)
+    with pytest.raises(TypeError):
+        _ = Counts(0.5, 0, 0).rates  # type: ignore[arg-type]
