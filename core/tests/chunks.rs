@@ -75,6 +75,54 @@ fn a_body_cut_at_every_byte_is_an_error_that_names_the_byte() {
     }
 }
 
+/// A body of many entries in the shape that is predicted, one of which is replaced.
+fn long_body(odd: &str) -> Vec<u8> {
+    let entry = |number: u32| match number {
+        97 => odd.to_owned(),
+        _ => format!(
+            r#"{{"success":"{number}","errors":"0","filtered":"7","dimensions":{{"write_key":"ключ {number}","integration":"Integration {}"}}}}"#,
+            number % 7
+        ),
+    };
+    let entries: Vec<String> = (0..120).map(entry).collect();
+    let body = format!(
+        r#"{{"start":"2026-01-01T00:00:00Z","end":"2026-01-01T00:15:00Z","totalDelivered":"0","totalErrors":"0","totalFiltered":"0","counts":[{}]}}"#,
+        entries.join(",")
+    );
+    body.into_bytes()
+}
+
+#[test]
+fn an_entry_that_is_carried_over_is_read_as_any_other() {
+    let odd = [
+        r#"{"success":"1","errors":"2","filtered":"3","dimensions":{"write_key":"\u0061","integration":"b"}}"#,
+        r#"{"success":"1","errors":"2","filtered":"3","dimensions":{"write_key":"a"}}"#,
+        r#"{"success":"1","errors":"2","filtered":"3""#,
+        r#"{"success":"x","errors":"2","filtered":"3","dimensions":{"write_key":"a","integration":"b"}}"#,
+        r#"{"success":"1","errors":"2","filtered":"3","dimensions":{"write_key":"ключ 1","integration":"Integration 1"}}"#,
+    ];
+    for odd in odd {
+        let body = long_body(odd);
+        let plainly = read(body.chunks(1));
+        // Chunks that are carried over: every place in an entry is cut by one of them.
+        for size in 1025..1400 {
+            assert_eq!(read(body.chunks(size)), plainly, "chunks of {size}, {odd}");
+        }
+        // From a large chunk to a small one, or to none at all.
+        for at in 11_000..11_300 {
+            let (left, right) = body.split_at(at);
+            let small = right.chunks(100);
+            assert_eq!(
+                read([left].into_iter().chain(small)),
+                plainly,
+                "split at {at}"
+            );
+            let cut = read([left]);
+            assert_eq!(cut, read(left.chunks(1)), "cut at {at}, {odd}");
+        }
+    }
+}
+
 /// What serde_json makes of a body, if tallyfold's own rules are left aside.
 fn entries_by_serde(body: &[u8]) -> Option<Vec<Value>> {
     let body: Value = serde_json::from_slice(body).ok()?;

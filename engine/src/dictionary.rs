@@ -9,6 +9,10 @@ use crate::index::Index;
 /// can hold.
 const MOST_BYTES: usize = 1 << 30;
 
+/// What there is room for at first.
+const SOME_BYTES: usize = 256;
+const SOME_VALUES: usize = 16;
+
 /// The distinct values of one dimension, sorted by their UTF-8 bytes; ids count from 0.
 ///
 /// The layout is Arrow's: one text, and where each value ends in it.
@@ -20,14 +24,21 @@ pub struct Dictionary {
 
 impl Default for Dictionary {
     fn default() -> Self {
-        Self {
-            bytes: String::new(),
-            offsets: vec![0],
-        }
+        Self::with_capacity(0, 0)
     }
 }
 
 impl Dictionary {
+    /// No values, and room for so many of so many bytes together.
+    fn with_capacity(bytes: usize, values: usize) -> Self {
+        let mut offsets = Vec::with_capacity(values + 1);
+        offsets.push(0);
+        Self {
+            bytes: String::with_capacity(bytes),
+            offsets,
+        }
+    }
+
     /// How many values.
     #[must_use]
     pub fn len(&self) -> usize {
@@ -99,14 +110,15 @@ impl Dictionary {
     }
 
     /// The distinct ones of some values, sorted, and the id of each value; `None` if there is no
-    /// room for them.
+    /// room for them. They are likely to take so many bytes, and to be so many.
     pub(crate) fn of_unsorted<'a>(
         values: impl Iterator<Item = &'a str>,
+        room: (usize, usize),
     ) -> Option<(Arc<Self>, Vec<u32>)> {
         let values: Vec<&str> = values.collect();
         let mut ids = vec![0; values.len()];
-        let mut sorted = Self::default();
         let mut last = None;
+        let mut sorted = Self::with_capacity(room.0, room.1);
         for place in sorted_places(&values) {
             let value = values[place as usize];
             if last.replace(value) != Some(value) {
@@ -128,8 +140,12 @@ impl Dictionary {
             let ids: Vec<u32> = (0..).take(first.len()).collect();
             return Some((Arc::clone(first), vec![ids; all.len()]));
         }
+        let largest = all
+            .iter()
+            .map(|dictionary| (dictionary.bytes.len(), dictionary.len()));
+        let largest = largest.max().unwrap_or_default();
         let values = all.iter().flat_map(|dictionary| dictionary.values());
-        let (union, ids) = Self::of_unsorted(values)?;
+        let (union, ids) = Self::of_unsorted(values, largest)?;
         let mut ids = ids.into_iter();
         let part = |dictionary: &&Arc<Self>| ids.by_ref().take(dictionary.len()).collect();
         Some((union, all.iter().map(part).collect()))
@@ -163,9 +179,10 @@ impl Interner {
     /// An interner without values.
     #[must_use]
     pub fn new(keys: HashKeys) -> Self {
+        // Room for the few values that most dimensions have.
         Self {
-            values: Dictionary::default(),
-            heads: Vec::new(),
+            values: Dictionary::with_capacity(SOME_BYTES, SOME_VALUES),
+            heads: Vec::with_capacity(SOME_VALUES),
             index: Index::default(),
             keys,
         }
@@ -214,9 +231,13 @@ impl Interner {
     #[must_use]
     pub fn into_sorted(self) -> (Arc<Dictionary>, Vec<u32>) {
         // There is room for what was there before.
-        Dictionary::of_unsorted(self.values.values()).unwrap_or_default()
+        let room = (self.values.bytes.len(), self.values.len());
+        Dictionary::of_unsorted(self.values.values(), room).unwrap_or_default()
     }
 }
+
+/// So few values are compared as a whole.
+const FEW_VALUES: usize = 16;
 
 /// The places of some values in the order of their bytes.
 ///
@@ -224,6 +245,10 @@ impl Interner {
 /// are read once.
 fn sorted_places(values: &[&str]) -> Vec<u32> {
     let mut places: Vec<u32> = (0..).take(values.len()).collect();
+    if values.len() <= FEW_VALUES {
+        places.sort_unstable_by_key(|place| values[*place as usize]);
+        return places;
+    }
     let mut words: Vec<(u64, u8, u32)> = Vec::new();
     // Ranges of places whose values are equal up to a depth.
     let mut equal = vec![(0..places.len(), 0)];

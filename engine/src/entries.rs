@@ -136,7 +136,12 @@ impl EntryReader {
             at, entry, places, ..
         } = walk;
         self.misses = self.misses.saturating_add(1);
-        if self.misses <= PATIENCE || self.misses.is_multiple_of(LEARN_EVERY) {
+        // The first miss may be but an entry that the end of a chunk comes close to.
+        let learns = match self.misses {
+            0..=1 => self.template.is_none(),
+            misses => misses <= PATIENCE || misses.is_multiple_of(LEARN_EVERY),
+        };
+        if learns {
             self.template = Some(Template::of(&bytes[..at], places.all()));
         }
         Some((entry, at))

@@ -46,7 +46,7 @@ impl Rows {
         let mut dictionaries = Vec::with_capacity(columns.len());
         let mut ids = Vec::with_capacity(columns.len());
         for values in columns {
-            let column = Dictionary::of_unsorted(values.iter().copied());
+            let column = Dictionary::of_unsorted(values.iter().copied(), (0, 0));
             let (dictionary, column) = column.ok_or((0, Refused::DictionaryFull))?;
             dictionaries.push(dictionary);
             ids.push(column);

@@ -1,5 +1,8 @@
 //! Numbers by hash.
 
+/// How many slots there are at first.
+const LEAST_SLOTS: usize = 64;
+
 /// Up to so many slots, which caches hold, most stay free: then one look nearly always decides.
 const FEW_SLOTS: usize = 1 << 13;
 
@@ -71,7 +74,7 @@ impl Index {
     #[cold]
     fn grow(&mut self) {
         let times = if self.is_large() { 2 } else { 4 };
-        let larger = vec![0; (self.slots.len() * times).max(64)];
+        let larger = vec![0; (self.slots.len() * times).max(LEAST_SLOTS)];
         for slot in std::mem::replace(&mut self.slots, larger) {
             if slot != 0 {
                 self.place(slot);

@@ -152,7 +152,7 @@ impl RowsBuilder {
         debug_assert!(width <= MOST_COLUMNS, "a key has room for four ids");
         Self {
             interners: (0..width).map(|_| Interner::new(keys)).collect(),
-            sums: Vec::new(),
+            sums: Vec::with_capacity(16),
             index: Index::default(),
             keys,
             totals: Counts::default(),

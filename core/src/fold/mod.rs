@@ -73,8 +73,9 @@ pub(crate) struct ReadOptions {
 
 /// Folds the body of one metrics response, chunk by chunk, into a table.
 ///
-/// It holds the groups so far and the token at hand, and no more of the body. Where chunks end
-/// makes no difference, neither to the table nor to an error.
+/// It holds the groups so far and at most the entry at hand, and no more of the body. Where chunks
+/// end makes no difference, neither to the table nor to an error, though the error may come with
+/// the chunk after the one that it is in.
 ///
 /// ```
 /// use tallyfold::{Aggregator, AggregatorOptions};

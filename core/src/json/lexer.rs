@@ -1,7 +1,7 @@
 //! The state machine from bytes to events.
 
 use secrecy::zeroize::Zeroize;
-use tallyfold_engine::is_space;
+use tallyfold_engine::{Taken, is_space};
 
 use super::number::Number;
 use super::path::{Frames, Place};
@@ -26,7 +26,13 @@ pub(crate) struct Lexer {
     /// How much of `text` is known to be UTF-8.
     pub(super) checked: usize,
     is_key: bool,
+    /// The start of an element that a chunk cut, where the visitor takes elements: not read yet.
+    carried: Vec<u8>,
 }
+
+/// The most that is carried, from one larger chunk to the next, and the most that is looked at
+/// after it.
+const MOST_CARRIED: usize = 1024;
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum State {
@@ -60,7 +66,7 @@ pub(super) enum State {
 impl Lexer {
     /// A lexer whose errors may name every key.
     pub(crate) fn new(limits: Limits) -> Self {
-        Self::with_frames(limits, Frames::default())
+        Self::with_frames(limits, Frames::showing(None))
     }
 
     /// A lexer whose errors name no other keys than these. It takes its room at once, so that
@@ -89,16 +95,19 @@ impl Lexer {
             text: Vec::new(),
             checked: 0,
             is_key: false,
+            carried: Vec::new(),
         }
     }
 
     /// Reads the next bytes. After an error the lexer is not to be used again.
     pub(crate) fn push(&mut self, chunk: &[u8], visitor: &mut impl Visitor) -> Result<()> {
-        let left = usize::try_from(self.limits.body_bytes - self.base).unwrap_or(usize::MAX);
+        let pushed = self.base + self.carried.len() as u64;
+        let left = usize::try_from(self.limits.body_bytes - pushed).unwrap_or(usize::MAX);
         let allowed = chunk.len().min(left);
-        self.read(&chunk[..allowed], visitor)?;
-        self.base += allowed as u64;
+        let from = self.read_carried(&chunk[..allowed], visitor)?;
+        self.read(&chunk[from..allowed], visitor)?;
         if allowed < chunk.len() {
+            self.read_carried(&[], visitor)?;
             let limit = self.limits.body_bytes;
             let message = format!("the body is longer than {limit} bytes, which is the limit");
             return Err(self.error(self.base, Code::BodyLimit, message));
@@ -108,6 +117,7 @@ impl Lexer {
 
     /// Says that the body is over.
     pub(crate) fn finish(&mut self, visitor: &mut impl Visitor) -> Result<()> {
+        self.read_carried(&[], visitor)?;
         match self.state {
             State::Done => Ok(()),
             State::Number(number) if self.frames.is_empty() && number.may_end() => {
@@ -124,8 +134,42 @@ impl Lexer {
         }
     }
 
+    /// Reads what was carried, together with the chunk if the visitor takes it so; returns how many
+    /// bytes of the chunk were read.
+    fn read_carried(&mut self, chunk: &[u8], visitor: &mut impl Visitor) -> Result<usize> {
+        if self.carried.is_empty() {
+            return Ok(0);
+        }
+        let mut carried = std::mem::take(&mut self.carried);
+        let cut = carried.len();
+        let mut taken = Taken::default();
+        if let Some(next) = chunk.get(..MOST_CARRIED) {
+            carried.extend_from_slice(next);
+            taken = visitor.take_elements(&carried);
+        }
+        if taken.elements > 0 {
+            self.skip(taken);
+            self.base += taken.bytes as u64;
+        } else {
+            self.read(&carried[..cut], visitor)?;
+        }
+        // Its room serves the next chunk.
+        carried.clear();
+        self.carried = carried;
+        // What is taken ends in the chunk, or it would have been taken before.
+        Ok(taken.bytes.saturating_sub(cut))
+    }
+
+    /// Goes on after elements of an array that the visitor has taken.
+    fn skip(&mut self, taken: Taken) {
+        self.frames.skip_elements(taken.elements - 1);
+        self.state = State::After;
+    }
+
+    /// Reads a chunk, but for what it carries.
     fn read(&mut self, chunk: &[u8], visitor: &mut impl Visitor) -> Result<()> {
         let mut at = 0;
+        let mut carries = false;
         while at < chunk.len() {
             at = match self.state {
                 State::Text(Text::Plain) => self.read_text(chunk, at, visitor)?,
@@ -143,14 +187,19 @@ impl Lexer {
                     at + 1
                 }
                 State::Value | State::FirstElement if chunk[at] == b'{' => {
-                    let taken = visitor.take_elements(&chunk[at..]);
-                    if taken.elements == 0 {
+                    let rest = &chunk[at..];
+                    let taken = visitor.take_elements(rest);
+                    if taken.elements > 0 {
+                        self.skip(taken);
+                        carries = chunk.len() > MOST_CARRIED;
+                        at + taken.bytes
+                    } else if carries && rest.len() <= MOST_CARRIED {
+                        self.carried.extend_from_slice(rest);
+                        self.base += at as u64;
+                        return Ok(());
+                    } else {
                         self.read_structure(b'{', self.base + at as u64, visitor)?;
                         at + 1
-                    } else {
-                        self.frames.skip_elements(taken.elements - 1);
-                        self.state = State::After;
-                        at + taken.bytes
                     }
                 }
                 _ => {
@@ -161,6 +210,7 @@ impl Lexer {
                 }
             };
         }
+        self.base += chunk.len() as u64;
         Ok(())
     }
 

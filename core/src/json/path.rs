@@ -6,7 +6,7 @@ use crate::error::{Code, Error, Result};
 const SHOWN_KEY_CHARS: usize = 64;
 
 /// The open containers, and the keys of the open objects so far.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Frames {
     open: Vec<Frame>,
     /// The keys of all open objects, end to end.
@@ -29,9 +29,12 @@ enum Frame {
 
 impl Frames {
     pub(crate) fn showing(shown: Option<&'static [&'static str]>) -> Self {
+        // Room for what most documents need.
         Self {
+            open: Vec::with_capacity(8),
+            text: Vec::with_capacity(128),
+            ends: Vec::with_capacity(16),
             shown,
-            ..Self::default()
         }
     }
 
