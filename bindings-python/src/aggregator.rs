@@ -2,6 +2,7 @@
 
 use std::hash::{Hash, Hasher};
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -34,7 +35,10 @@ use crate::table::CountTable;
 /// >>> aggregator.finish().totals
 /// Counts(success=7, errors=0, filtered=0)
 #[pyclass(frozen, module = "tallyfold")]
-pub(crate) struct Aggregator(Mutex<tallyfold::Aggregator>);
+pub(crate) struct Aggregator {
+    core: Mutex<tallyfold::Aggregator>,
+    pushed: AtomicUsize,
+}
 
 #[pymethods]
 impl Aggregator {
@@ -62,10 +66,10 @@ impl Aggregator {
             tolerate: Tolerate::parse(&tolerate)?,
             hash_seed: hash_seed(),
         };
-        Ok(Self(Mutex::new(tallyfold::Aggregator::new(
-            &dimensions,
-            options,
-        )?)))
+        Ok(Self {
+            core: Mutex::new(tallyfold::Aggregator::new(&dimensions, options)?),
+            pushed: AtomicUsize::new(0),
+        })
     }
 
     /// Takes the next bytes of the response, any number of them.
@@ -79,7 +83,10 @@ impl Aggregator {
     ///     ...
     /// tallyfold.ResponseError: ...
     fn push(&self, py: Python<'_>, chunk: Chunk) -> Result<()> {
-        Ok(locked(py, &self.0, |aggregator| aggregator.push(&chunk))?)
+        self.pushed.fetch_add(chunk.len(), Ordering::Relaxed);
+        Ok(locked(py, &self.core, chunk.len(), |aggregator| {
+            aggregator.push(&chunk)
+        })?)
     }
 
     /// Ends the response and gives its table, once.
@@ -94,11 +101,9 @@ impl Aggregator {
     ///     ...
     /// tallyfold.ResponseError: ...
     fn finish(&self, py: Python<'_>) -> Result<CountTable> {
-        Ok(CountTable(locked(
-            py,
-            &self.0,
-            tallyfold::Aggregator::finish,
-        )?))
+        let pushed = self.pushed.load(Ordering::Relaxed);
+        let table = locked(py, &self.core, pushed, tallyfold::Aggregator::finish)?;
+        Ok(CountTable(table))
     }
 
     #[allow(clippy::unused_self, reason = "Python's protocol")]

@@ -19,18 +19,20 @@ use pyo3::types::PyCapsule;
 use tallyfold::{Code, Column, Comparison, CountColumns, CountTable, Deltas, Presence, Series};
 use tallyfold::{SeriesWindow, Shares, Timestamp, Window};
 
+use crate::convert::detached;
 use crate::error::{Failure, Result};
 
 /// The names that the Arrow PyCapsule protocol prescribes.
 const STREAM: &std::ffi::CStr = c"arrow_array_stream";
 const SCHEMA: &std::ffi::CStr = c"arrow_schema";
 
-/// A capsule that holds a stream of one batch.
+/// A capsule that holds a stream of one batch, made of about so many bytes.
 pub(crate) fn stream<'py>(
     py: Python<'py>,
+    bytes: usize,
     columns: impl FnOnce() -> Result<Columns> + Send,
 ) -> Result<Bound<'py, PyCapsule>> {
-    let batch = py.detach(|| columns()?.batch())?;
+    let batch = detached(py, bytes, || columns()?.batch())?;
     let schema = batch.schema();
     let reader = RecordBatchIterator::new([Ok(batch)], schema);
     let stream = FFI_ArrowArrayStream::new(Box::new(reader));
@@ -40,9 +42,10 @@ pub(crate) fn stream<'py>(
 /// A capsule that holds the schema of that stream.
 pub(crate) fn schema<'py>(
     py: Python<'py>,
+    bytes: usize,
     columns: impl FnOnce() -> Result<Columns> + Send,
 ) -> Result<Bound<'py, PyCapsule>> {
-    let batch = py.detach(|| columns()?.batch())?;
+    let batch = detached(py, bytes, || columns()?.batch())?;
     let schema = FFI_ArrowSchema::try_from(&*batch.schema())?;
     Ok(PyCapsule::new_with_value(py, schema, SCHEMA)?)
 }

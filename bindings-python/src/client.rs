@@ -1,13 +1,14 @@
 //! The sans-IO client: `Machine`, its `Call`s, and the steps they ask for.
 
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyString};
 use tallyfold::{ClientOptions, HostFailure, Output, Tolerate};
 
 use crate::aggregator::Limits;
-use crate::convert::{Chunk, Clocks, Given, Instant, SecretText};
+use crate::convert::{BRIEF, Chunk, Clocks, Given, Instant, SecretText};
 use crate::convert::{fitting, fitting_if, hash_seed, locked};
 use crate::error::Result;
 use crate::table::CountTable;
@@ -158,11 +159,17 @@ impl Machine {
 /// Every method may raise: `ConfigError` with `out_of_order` when it was not its turn, and the
 /// error that ends the call. One thread drives a call.
 #[pyclass(frozen, generic, module = "tallyfold")]
-pub(crate) struct Call(Mutex<tallyfold::Call>);
+pub(crate) struct Call {
+    core: Mutex<tallyfold::Call>,
+    received: AtomicUsize,
+}
 
 impl Call {
     fn new(call: tallyfold::Result<tallyfold::Call>) -> Result<Self> {
-        Ok(Self(Mutex::new(call?)))
+        Ok(Self {
+            core: Mutex::new(call?),
+            received: AtomicUsize::new(0),
+        })
     }
 }
 
@@ -170,7 +177,9 @@ impl Call {
 impl Call {
     /// What to do next: `Send`, `ProvideToken`, wait while `Blocked`, or take the output: `Done`.
     fn step(&self, py: Python<'_>, now: Clocks) -> Result<Step> {
-        Ok(Step::new(locked(py, &self.0, |call| call.step(now.0))?))
+        Ok(Step::new(locked(py, &self.core, BRIEF, |call| {
+            call.step(now.0)
+        })?))
     }
 
     /// Tells the response's status and headers. True: feed the body to `chunk`, then call `end`.
@@ -180,17 +189,23 @@ impl Call {
             .iter()
             .map(|(name, value)| (name.as_str(), value.as_str()))
             .collect();
-        Ok(locked(py, &self.0, |call| call.head(status, &headers))?)
+        Ok(locked(py, &self.core, BRIEF, |call| {
+            call.head(status, &headers)
+        })?)
     }
 
     /// Tells the next bytes of the response's body, any number of them.
     fn chunk(&self, py: Python<'_>, data: Chunk) -> Result<()> {
-        Ok(locked(py, &self.0, |call| call.chunk(&data))?)
+        self.received.fetch_add(data.len(), Ordering::Relaxed);
+        Ok(locked(py, &self.core, data.len(), |call| {
+            call.chunk(&data)
+        })?)
     }
 
     /// Tells that the response's body is complete.
     fn end(&self, py: Python<'_>) -> Result<()> {
-        Ok(locked(py, &self.0, tallyfold::Call::end)?)
+        let received = self.received.load(Ordering::Relaxed);
+        Ok(locked(py, &self.core, received, tallyfold::Call::end)?)
     }
 
     /// Tells that the exchange broke off. `detail` is a word for it, such as `"ConnectError"`, and
@@ -202,7 +217,9 @@ impl Call {
         } else {
             HostFailure::Network
         };
-        Ok(locked(py, &self.0, |call| call.failed(failure, detail))?)
+        Ok(locked(py, &self.core, BRIEF, |call| {
+            call.failed(failure, detail)
+        })?)
     }
 
     /// Answers `ProvideToken`: a token, and for how many seconds from now it is valid; `None` when
@@ -218,28 +235,35 @@ impl Call {
         // What has no text gets none, which the core refuses as no number of seconds.
         let text = |lifetime: Bound<'_, PyAny>| lifetime.str()?.extract::<String>();
         let lifetime = lifetime.map(|lifetime| text(lifetime).unwrap_or_default());
-        Ok(locked(py, &self.0, |call| {
+        Ok(locked(py, &self.core, BRIEF, |call| {
             call.token(value, lifetime.as_deref())
         })?)
     }
 
     /// Answers `ProvideToken`: the host's own source of tokens failed.
     fn token_failed(&self, py: Python<'_>) -> Result<()> {
-        Ok(locked(py, &self.0, tallyfold::Call::token_failed)?)
+        Ok(locked(
+            py,
+            &self.core,
+            BRIEF,
+            tallyfold::Call::token_failed,
+        )?)
     }
 
     /// What the call was for, once, after `Done`.
     fn output<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyAny>> {
-        Ok(match locked(py, &self.0, tallyfold::Call::output)? {
-            Output::Table(table) => Bound::new(py, CountTable(table))?.into_any(),
-            Output::Json(json) => PyBytes::new(py, &json).into_any(),
-        })
+        Ok(
+            match locked(py, &self.core, BRIEF, tallyfold::Call::output)? {
+                Output::Table(table) => Bound::new(py, CountTable(table))?.into_any(),
+                Output::Json(json) => PyBytes::new(py, &json).into_any(),
+            },
+        )
     }
 
     /// Gives the call up, and the fetching of a token that others may be waiting for. Harmless
     /// after the end.
     fn close(&self, py: Python<'_>) {
-        locked(py, &self.0, tallyfold::Call::close);
+        locked(py, &self.core, BRIEF, tallyfold::Call::close);
     }
 
     #[allow(

@@ -8,7 +8,7 @@ use tallyfold::{Deltas, Presence};
 
 use crate::convert::{self, Given, Reduced, fitting};
 use crate::error::Result;
-use crate::rows::{self, RowIterator, Rows};
+use crate::rows::{self, ROW, RowIterator, Rows};
 use crate::table::CountTable;
 use crate::{arrow, html};
 
@@ -37,10 +37,11 @@ pub(crate) fn compare(
     before: &Bound<'_, CountTable>,
     after: &Bound<'_, CountTable>,
 ) -> Result<Comparison> {
-    let tables = (&before.get().0, &after.get().0);
-    let comparison = before
-        .py()
-        .detach(|| tallyfold::compare(tables.0, tables.1))?;
+    let tables = (before.get(), after.get());
+    let bytes = tables.0.bytes().saturating_add(tables.1.bytes());
+    let comparison = convert::detached(before.py(), bytes, || {
+        tallyfold::compare(&tables.0.0, &tables.1.0)
+    })?;
     Ok(Comparison {
         comparison: Arc::new(comparison),
         tables: (before.clone().unbind(), after.clone().unbind()),
@@ -150,7 +151,7 @@ impl Comparison {
         by: &str,
     ) -> Result<Vec<Bound<'py, PyAny>>> {
         let n = fitting("n", n)?;
-        let positions = py.detach(|| self.comparison.top(n, by))?;
+        let positions = convert::detached(py, self.bytes(), || self.comparison.top(n, by))?;
         Ok(rows::picked(self, py, positions)?)
     }
 
@@ -161,7 +162,7 @@ impl Comparison {
     /// >>> tallyfold.compare(table, table).to_json()[:35]
     /// '{"format":"tallyfold-comparison/1",'
     fn to_json(&self, py: Python<'_>) -> String {
-        py.detach(|| self.comparison.to_json())
+        convert::detached(py, self.bytes(), || self.comparison.to_json())
     }
 
     /// The comparison as an Arrow C stream of one batch, in a capsule; `requested_schema` is not
@@ -174,12 +175,12 @@ impl Comparison {
     ) -> Result<Bound<'py, PyCapsule>> {
         // The protocol lets a producer answer with its own schema.
         drop(requested_schema);
-        arrow::stream(py, || arrow::comparison(&self.comparison))
+        arrow::stream(py, self.bytes(), || arrow::comparison(&self.comparison))
     }
 
     /// The stream's schema, in a capsule.
     fn __arrow_c_schema__<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyCapsule>> {
-        arrow::schema(py, || arrow::comparison(&self.comparison))
+        arrow::schema(py, self.bytes(), || arrow::comparison(&self.comparison))
     }
 
     fn __len__(&self) -> usize {
@@ -227,6 +228,13 @@ impl Comparison {
         let (before, after) = &self.tables;
         let compare = py.import("tallyfold")?.getattr("compare")?;
         Ok((compare, (before.clone_ref(py), after.clone_ref(py))))
+    }
+}
+
+impl Comparison {
+    /// About how many bytes its rows are.
+    fn bytes(&self) -> usize {
+        self.comparison.len().saturating_mul(2 * ROW)
     }
 }
 

@@ -3,7 +3,7 @@
 use std::convert::Infallible;
 use std::hash::{BuildHasher, RandomState};
 use std::ops::Deref;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, PoisonError, TryLockError};
 
 use pyo3::buffer::PyBuffer;
 use pyo3::exceptions::{PyOverflowError, PyTypeError, PyUnicodeEncodeError};
@@ -18,16 +18,48 @@ mod values;
 
 pub(crate) use values::*;
 
-/// Runs `action` on what the mutex guards, with the interpreter free for other threads.
+/// Bytes that are worked on in less time, some tens of microseconds, than another thread may take
+/// to give the interpreter back: 5 ms if it is busy.
+const FEW_BYTES: usize = 16 * 1024;
+
+/// What to say of work that does not grow with anything.
+pub(crate) const BRIEF: usize = 0;
+
+/// Runs `action`, with the interpreter free for other threads unless there are but few bytes to
+/// work on.
+pub(crate) fn detached<R: Send>(
+    py: Python<'_>,
+    bytes: usize,
+    action: impl FnOnce() -> R + Send,
+) -> R {
+    if bytes <= FEW_BYTES {
+        action()
+    } else {
+        py.detach(action)
+    }
+}
+
+/// Runs `action` on what the mutex guards, as `detached` does.
 ///
-/// The lock is taken and released while detached: a thread that waits for it then never keeps
-/// the one that holds it from finishing.
+/// The lock is never waited for while attached, and is released before attaching again: a thread
+/// that waits for it then never keeps the one that holds it from finishing.
 pub(crate) fn locked<T: Send, R: Send>(
     py: Python<'_>,
     mutex: &Mutex<T>,
+    bytes: usize,
     action: impl FnOnce(&mut T) -> R + Send,
 ) -> R {
     // What the mutex guards repeats its first error by itself, so a panic elsewhere spoils nothing.
+    let free = || match mutex.try_lock() {
+        Ok(guard) => Some(guard),
+        Err(TryLockError::Poisoned(guard)) => Some(guard.into_inner()),
+        Err(TryLockError::WouldBlock) => None,
+    };
+    if bytes <= FEW_BYTES
+        && let Some(mut guard) = free()
+    {
+        return action(&mut guard);
+    }
     py.detach(|| action(&mut mutex.lock().unwrap_or_else(PoisonError::into_inner)))
 }
 

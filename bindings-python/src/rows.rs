@@ -10,6 +10,9 @@ use pyo3::types::{PyList, PySlice};
 
 use crate::convert::Given;
 
+/// About how many bytes a row has: an id and three counts.
+pub(crate) const ROW: usize = 32;
+
 /// Something with rows.
 pub(crate) trait Rows {
     /// How many rows.

@@ -6,7 +6,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 use tallyfold::SandboxOptions;
 
-use crate::convert::{Chunk, Clocks, Given, Instant, SecretText};
+use crate::convert::{BRIEF, Chunk, Clocks, Given, Instant, SecretText};
 use crate::convert::{fitting, fitting_if, locked};
 use crate::error::Result;
 
@@ -72,7 +72,7 @@ impl Sandbox {
     /// 1
     #[getter]
     fn stats<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        let counted = locked(py, &self.core, |sandbox| sandbox.stats());
+        let counted = locked(py, &self.core, BRIEF, |sandbox| sandbox.stats());
         let stats = PyDict::new(py);
         stats.set_item("control_token", counted.control_token)?;
         stats.set_item("orchestration_token", counted.orchestration_token)?;
@@ -114,7 +114,7 @@ impl Sandbox {
     ) -> Result<()> {
         let timestamp = timestamp.of("timestamp")?;
         let count = fitting("count", count)?;
-        Ok(locked(py, &self.core, |sandbox| {
+        Ok(locked(py, &self.core, BRIEF, |sandbox| {
             sandbox.record(
                 &timestamp,
                 outcome,
@@ -141,14 +141,15 @@ impl Sandbox {
             .iter()
             .map(|(name, value)| (name.as_str(), value.as_str()))
             .collect();
-        SandboxResponse(locked(py, &self.core, |sandbox| {
+        // Seeded traffic of a long window takes its time, however short the request is.
+        SandboxResponse(locked(py, &self.core, usize::MAX, |sandbox| {
             sandbox.handle(method, target, &headers, &body, now.0)
         }))
     }
 
     /// Scripts a fault, given as JSON.
     fn inject_json(&self, py: Python<'_>, fault: &str) -> Result<()> {
-        Ok(locked(py, &self.core, |sandbox| {
+        Ok(locked(py, &self.core, BRIEF, |sandbox| {
             sandbox.inject_json(fault)
         })?)
     }
@@ -157,7 +158,7 @@ impl Sandbox {
     ///
     /// >>> sandbox.revoke_tokens()
     fn revoke_tokens(&self, py: Python<'_>) {
-        locked(py, &self.core, tallyfold::Sandbox::revoke_tokens);
+        locked(py, &self.core, BRIEF, tallyfold::Sandbox::revoke_tokens);
     }
 
     #[allow(

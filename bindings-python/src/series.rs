@@ -9,7 +9,7 @@ use tallyfold::TimeStep;
 
 use crate::convert::{self, Reduced};
 use crate::error::Result;
-use crate::rows::{self, RowIterator, Rows};
+use crate::rows::{self, ROW, RowIterator, Rows};
 use crate::table::CountTable;
 use crate::{arrow, html};
 
@@ -84,7 +84,7 @@ impl Series {
     /// >>> table.by_window("1h").to_json()[:31]
     /// '{"format":"tallyfold-series/1",'
     fn to_json(&self, py: Python<'_>) -> String {
-        py.detach(|| self.series.to_json())
+        convert::detached(py, self.bytes(), || self.series.to_json())
     }
 
     /// The series as an Arrow C stream of one batch, in a capsule; `requested_schema` is not used.
@@ -100,12 +100,12 @@ impl Series {
     ) -> Result<Bound<'py, PyCapsule>> {
         // The protocol lets a producer answer with its own schema.
         drop(requested_schema);
-        arrow::stream(py, || arrow::series(&self.series))
+        arrow::stream(py, self.bytes(), || arrow::series(&self.series))
     }
 
     /// The stream's schema, in a capsule.
     fn __arrow_c_schema__<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyCapsule>> {
-        arrow::schema(py, || arrow::series(&self.series))
+        arrow::schema(py, self.bytes(), || arrow::series(&self.series))
     }
 
     fn __len__(&self) -> usize {
@@ -159,12 +159,18 @@ impl Series {
 impl Series {
     /// The counts of a table by window.
     pub(crate) fn of(table: &Bound<'_, CountTable>, step: Option<TimeStep>) -> Result<Self> {
-        let own = &table.get().0;
+        let own = table.get();
+        let series = convert::detached(table.py(), own.bytes(), || own.0.by_window(step))?;
         Ok(Self {
-            series: Arc::new(table.py().detach(|| own.by_window(step))?),
+            series: Arc::new(series),
             table: table.clone().unbind(),
             windows: PyOnceLock::new(),
         })
+    }
+
+    /// About how many bytes its rows are.
+    fn bytes(&self) -> usize {
+        self.series.len().saturating_mul(ROW)
     }
 
     /// The windows, one object each, which all rows share.

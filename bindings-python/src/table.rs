@@ -6,7 +6,7 @@ use pyo3::types::{PyCapsule, PyDict, PyTuple, PyType};
 
 use crate::convert::{self, Document, Given, Reduced, Step, Texts, fitting};
 use crate::error::Result;
-use crate::rows::{self, RowIterator, Rows};
+use crate::rows::{self, ROW, RowIterator, Rows};
 use crate::series::Series;
 use crate::{arrow, html};
 
@@ -105,7 +105,9 @@ impl CountTable {
         let names = names.extract();
         let names = names.map_err(|_| PyTypeError::new_err(message))?;
         let names: Vec<String> = fitting("names", names)?;
-        Ok(Self(py.detach(|| self.0.group_by(&names))?))
+        Ok(Self(convert::detached(py, self.bytes(), || {
+            self.0.group_by(&names)
+        })?))
     }
 
     /// Keeps the rows whose value is the wanted one, or among the wanted ones, for each dimension
@@ -124,7 +126,9 @@ impl CountTable {
             let values: Texts = fitting(&name, values.extract()?)?;
             pairs.push((name, values.0));
         }
-        Ok(Self(py.detach(|| self.0.filter(&pairs))?))
+        Ok(Self(convert::detached(py, self.bytes(), || {
+            self.0.filter(&pairs)
+        })?))
     }
 
     /// The `n` rows with the most `by`, most first; equal counts in the order of the table.
@@ -142,7 +146,7 @@ impl CountTable {
         by: &str,
     ) -> Result<Vec<Bound<'py, PyAny>>> {
         let n = fitting("n", n)?;
-        let positions = py.detach(|| self.0.top(n, by))?;
+        let positions = convert::detached(py, self.bytes(), || self.0.top(n, by))?;
         Ok(rows::picked(self, py, positions)?)
     }
 
@@ -163,7 +167,10 @@ impl CountTable {
     /// [Window('2026-01-01T00:00:00Z', '2026-01-01T00:30:00Z')]
     #[pyo3(signature = (other, *, replace = false))]
     fn merge(&self, py: Python<'_>, other: &Self, replace: bool) -> Result<Self> {
-        Ok(Self(py.detach(|| self.0.merge(&other.0, replace))?))
+        let bytes = self.bytes().saturating_add(other.bytes());
+        Ok(Self(convert::detached(py, bytes, || {
+            self.0.merge(&other.0, replace)
+        })?))
     }
 
     /// The counts by window. Without a step, each response keeps its own window. With one, each is
@@ -192,7 +199,7 @@ impl CountTable {
     /// >>> tallyfold.CountTable.from_json(table.to_json()) == table
     /// True
     fn to_json(&self, py: Python<'_>) -> String {
-        py.detach(|| self.0.to_json())
+        convert::detached(py, self.bytes(), || self.0.to_json())
     }
 
     /// The table that `to_json` wrote, from `str` or bytes.
@@ -206,7 +213,9 @@ impl CountTable {
     /// tallyfold.ResponseError: ...
     #[classmethod]
     fn from_json(_class: &Bound<'_, PyType>, py: Python<'_>, data: Document) -> Result<Self> {
-        Ok(Self(py.detach(|| tallyfold::CountTable::from_json(&data))?))
+        Ok(Self(convert::detached(py, data.len(), || {
+            tallyfold::CountTable::from_json(&data)
+        })?))
     }
 
     /// The table as an Arrow C stream of one batch, in a capsule; `requested_schema` is not used.
@@ -218,12 +227,12 @@ impl CountTable {
     ) -> Result<Bound<'py, PyCapsule>> {
         // The protocol lets a producer answer with its own schema.
         drop(requested_schema);
-        arrow::stream(py, || arrow::table(&self.0))
+        arrow::stream(py, self.bytes(), || arrow::table(&self.0))
     }
 
     /// The stream's schema, in a capsule.
     fn __arrow_c_schema__<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyCapsule>> {
-        arrow::schema(py, || arrow::table(&self.0))
+        arrow::schema(py, self.bytes(), || arrow::table(&self.0))
     }
 
     fn __len__(&self) -> usize {
@@ -264,6 +273,14 @@ impl CountTable {
     fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<Reduced<'py, (String,)>> {
         let from_json = slf.get_type().getattr("from_json")?;
         Ok((from_json, (slf.get().to_json(slf.py()),)))
+    }
+}
+
+impl CountTable {
+    /// About how many bytes its rows are, those of each response included.
+    pub(crate) fn bytes(&self) -> usize {
+        let rows = self.0.windows().len().saturating_mul(self.0.len() + 1);
+        rows.saturating_mul(ROW)
     }
 }
 

@@ -2,6 +2,7 @@
 
 import sys
 import threading
+import time
 
 import pytest
 from support import END, LARGE, START, body
@@ -122,6 +123,37 @@ def test_arguments_are_refused_by_name(
 def test_one_text_is_no_list_of_dimensions() -> None:
     with pytest.raises(TypeError):
         tallyfold.Aggregator("reason")  # type: ignore[arg-type]
+
+
+def test_a_small_body_is_folded_without_a_break() -> None:
+    ran, running, ended = 0, threading.Event(), threading.Event()
+
+    def work() -> None:
+        nonlocal ran
+        while not ended.is_set():
+            ran += 1
+            running.set()
+            # Gives way, and goes on as soon as the main thread does.
+            time.sleep(0)
+
+    usual = sys.getswitchinterval()
+    # Nobody is interrupted now: the other thread runs only when this one gives way by itself.
+    sys.setswitchinterval(100)
+    try:
+        thread = threading.Thread(target=work)
+        thread.start()
+        running.wait()
+        before = ran
+        for _ in range(200):
+            table = fold(LARGE)
+            table.group_by("integration").by_window("1h").to_json()
+            tallyfold.compare(table, tallyfold.CountTable.from_json(table.to_json())).top(1)
+        breaks = ran - before
+    finally:
+        ended.set()
+        thread.join()
+        sys.setswitchinterval(usual)
+    assert breaks == 0
 
 
 def test_other_threads_run_while_it_folds() -> None:
