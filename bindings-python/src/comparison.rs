@@ -51,7 +51,8 @@ pub(crate) fn compare(
 /// What changed from one table to another: one row for each group of either, from `compare`.
 ///
 /// A comparison does not change. Its rows are sorted by their dimension values, in the order of
-/// `dimensions`. Deltas are exact `int`, from -(2**64 - 1) to 2**64 - 1.
+/// `dimensions`. Counts are numbers of events (service reference 2.3); deltas are exact `int`, from
+/// -(2**64 - 1) to 2**64 - 1.
 ///
 /// polars, pandas, duckdb and pyarrow read a comparison through `__arrow_c_stream__`: a categorical
 /// column for each dimension and `presence`; then for each count `before_…` and `after_…` as unsigned

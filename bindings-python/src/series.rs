@@ -17,7 +17,8 @@ use crate::{arrow, html};
 /// values, from `CountTable.by_window`.
 ///
 /// A series does not change. Its rows are sorted by window, then by their dimension values, in the
-/// order of `dimensions`. Counts are numbers of events, as in a table.
+/// order of `dimensions`. Counts are numbers of events, as `int` from 0 to 2**64 - 1, never `float`
+/// (service reference 2.2 and 2.3).
 ///
 /// polars, pandas, duckdb and pyarrow read a series through `__arrow_c_stream__`: `window_start`
 /// and `window_end` as timestamps in UTC, exact to the nanosecond, then the columns of a table.
