@@ -5,6 +5,7 @@
 //! is expected to look like it. What is odd in any way (an escape, a number of 20 digits, a value
 //! of another type, an entry that the chunk cuts, a mistake) is left to the caller.
 
+use crate::counts::Counts;
 use crate::rows::{Added, MOST_COLUMNS, RowsBuilder};
 use crate::template::{Entry, Slot, Template};
 use crate::text::{is_space, string_length};
@@ -104,7 +105,13 @@ impl EntryReader {
                 rows.prepare(batch.iter().map(|(entry, _)| entry.key));
             }
             for (entry, end) in batch {
-                match rows.add(entry.key, entry.counts, self.fields.may_repeat) {
+                let [success, errors, filtered] = entry.counts;
+                let counts = Counts {
+                    success,
+                    errors,
+                    filtered,
+                };
+                match rows.add(entry.key, counts, self.fields.may_repeat) {
                     Err(_) => return taken,
                     Ok(Added::Again) => taken.repeated += 1,
                     Ok(Added::New) => {}
@@ -208,9 +215,9 @@ impl<'a, 'b> Walk<'a, 'b> {
         self.literal(b'{')?;
         loop {
             match self.key()? {
-                b"success" => self.known(0, Slot::Success)?,
-                b"errors" => self.known(1, Slot::Errors)?,
-                b"filtered" => self.known(2, Slot::Filtered)?,
+                b"success" => self.known(0, Slot::Count(0))?,
+                b"errors" => self.known(1, Slot::Count(1))?,
+                b"filtered" => self.known(2, Slot::Count(2))?,
                 b"dimensions" => {
                     self.see(DIMENSIONS)?;
                     self.dimensions()?;

@@ -1,7 +1,6 @@
 //! The bytes around the values of an entry: as long as the next entry has the very same ones, its
 //! structure is known.
 
-use crate::counts::Counts;
 use crate::digits::read_count;
 use crate::rows::{Key, RowsBuilder};
 use crate::text::string_length;
@@ -10,15 +9,14 @@ use crate::text::string_length;
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Entry {
     pub(crate) key: Key,
-    pub(crate) counts: Counts,
+    pub(crate) counts: [u64; 3],
 }
 
 /// What a value is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Slot {
-    Success,
-    Errors,
-    Filtered,
+    /// A count, by its position among [`Counts::NAMES`].
+    Count(usize),
     /// A dimension that is kept, in that column.
     Column(usize),
     /// A string that is not kept.
@@ -38,24 +36,18 @@ impl Entry {
         string_limit: usize,
         rows: &mut RowsBuilder,
     ) -> Option<usize> {
-        let count = match slot {
-            Slot::Success => &mut self.counts.success,
-            Slot::Errors => &mut self.counts.errors,
-            Slot::Filtered => &mut self.counts.filtered,
-            Slot::Column(column) => {
-                let length = string_length(bytes)?;
-                if length > string_limit {
-                    return None;
-                }
-                self.key[column] = rows.intern_in(column, bytes, length)?;
-                return Some(length);
-            }
-            Slot::Dropped => {
-                return string_length(bytes).filter(|length| *length <= string_limit);
-            }
-        };
-        let length;
-        (*count, length) = read_count(bytes)?;
+        if let Slot::Count(count) = slot {
+            let length;
+            (self.counts[count], length) = read_count(bytes)?;
+            return Some(length);
+        }
+        let length = string_length(bytes)?;
+        if length > string_limit {
+            return None;
+        }
+        if let Slot::Column(column) = slot {
+            self.key[column] = rows.intern_in(column, bytes, length)?;
+        }
         Some(length)
     }
 }
