@@ -7,9 +7,10 @@ mod values;
 pub(crate) use fields::{Fields, size, status, string, strings};
 pub(crate) use options::{
     aggregator_options, client_options, conditions, headers, host_failure, metrics_query, now,
-    sandbox_options, token,
+    sandbox_options, time_step, token,
 };
 pub(crate) use values::{
-    array, column, counts, credentials, dimension_column, indexes, notes, object, output,
-    reconciliation, response, row, stats, step, windows,
+    array, cells, count_columns, counts, credentials, deltas, dimension_column, float_columns,
+    metric, names, notes, object, output, presences, rates, reconciliation, response,
+    series_windows, shares, stats, step, windows,
 };

@@ -5,12 +5,16 @@
 
 pub mod aggregator;
 pub mod client;
+pub mod comparison;
 mod convert;
 pub mod error;
 pub mod sandbox;
+pub mod series;
 pub mod table;
 
 use dlmalloc::GlobalDlmalloc;
+use js_sys::Float64Array;
+use tallyfold::Counts;
 use wasm_bindgen::prelude::wasm_bindgen;
 
 /// The allocator that the standard library has for WebAssembly, but compiled for speed: a body of
@@ -33,4 +37,16 @@ pub fn error_codes() -> Vec<String> {
         .iter()
         .map(ToString::to_string)
         .collect()
+}
+
+/// The rates of counts: delivery, error and filter.
+#[wasm_bindgen]
+#[must_use]
+pub fn rates(success: u64, errors: u64, filtered: u64) -> Float64Array {
+    let counts = Counts {
+        success,
+        errors,
+        filtered,
+    };
+    Float64Array::from(convert::rates(counts).as_slice())
 }

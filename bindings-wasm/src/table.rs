@@ -4,8 +4,10 @@ use js_sys::{Array, BigUint64Array};
 use wasm_bindgen::JsValue;
 use wasm_bindgen::prelude::wasm_bindgen;
 
+use crate::comparison::Comparison;
 use crate::convert;
 use crate::error::Thrown;
+use crate::series::Series;
 
 /// Counts per combination of dimension values.
 #[wasm_bindgen(js_name = CoreCountTable)]
@@ -21,24 +23,22 @@ impl From<tallyfold::CountTable> for CountTable {
 impl CountTable {
     /// Names of the dimensions.
     pub fn dimensions(&self) -> Array {
-        convert::array(self.0.dimensions().names().into_iter().map(JsValue::from))
+        convert::names(self.0.dimensions())
     }
 
     /// Name of the metric, if known.
     pub fn metric(&self) -> Option<String> {
-        self.0.metric().map(|metric| metric.as_str().to_owned())
+        convert::metric(self.0.metric())
     }
 
     /// Sum over all rows.
-    pub fn totals(&self) -> JsValue {
+    pub fn totals(&self) -> BigUint64Array {
         convert::counts(self.0.totals())
     }
 
     /// Totals as the service said.
-    pub fn reported(&self) -> JsValue {
-        self.0
-            .reported()
-            .map_or(JsValue::UNDEFINED, convert::counts)
+    pub fn reported(&self) -> Option<BigUint64Array> {
+        self.0.reported().map(convert::counts)
     }
 
     /// Reported minus summed.
@@ -66,14 +66,6 @@ impl CountTable {
         self.0.len()
     }
 
-    /// One row, or undefined.
-    pub fn row(&self, index: usize) -> JsValue {
-        let names = self.0.dimensions().names();
-        self.0
-            .row(index)
-            .map_or(JsValue::UNDEFINED, |row| convert::row(&names, row))
-    }
-
     /// Regrouped by some of the dimensions.
     #[wasm_bindgen(js_name = groupBy)]
     pub fn group_by(&self, names: &JsValue) -> Result<Self, Thrown> {
@@ -85,12 +77,26 @@ impl CountTable {
         Ok(Self(self.0.filter(&convert::conditions(conditions)?)?))
     }
 
-    /// Indexes of the rows with the highest counts.
+    /// The rows with the highest counts, each as its values and counts.
     pub fn top(&self, n: &JsValue, by: &JsValue) -> Result<Array, Thrown> {
-        let indexes = self
+        let positions = self
             .0
             .top(convert::size("n", n)?, &convert::string("by", by)?)?;
-        Ok(convert::indexes(&indexes))
+        let rows = positions.into_iter().filter_map(|at| self.0.row(at));
+        Ok(convert::array(rows.map(|row| {
+            convert::cells(row.values(), &[row.counts()]).into()
+        })))
+    }
+
+    /// By window.
+    #[wasm_bindgen(js_name = byWindow)]
+    pub fn by_window(&self, step: &JsValue) -> Result<Series, Thrown> {
+        Ok(self.0.by_window(convert::time_step(step)?)?.into())
+    }
+
+    /// What changed from this table to another.
+    pub fn compare(&self, after: &Self) -> Result<Comparison, Thrown> {
+        Ok(tallyfold::compare(&self.0, &after.0)?.into())
     }
 
     /// Joined with another table.
@@ -117,18 +123,14 @@ impl CountTable {
         convert::array(self.0.columns().map(convert::dimension_column))
     }
 
-    /// Events delivered, per row.
-    pub fn success(&self) -> BigUint64Array {
-        convert::column(self.0.success())
+    /// The three counts, per row.
+    #[wasm_bindgen(js_name = countColumns)]
+    pub fn count_columns(&self) -> Array {
+        convert::count_columns([self.0.success(), self.0.errors(), self.0.filtered()])
     }
 
-    /// Events not sent due to an error, per row.
-    pub fn errors(&self) -> BigUint64Array {
-        convert::column(self.0.errors())
-    }
-
-    /// Events filtered, per row.
-    pub fn filtered(&self) -> BigUint64Array {
-        convert::column(self.0.filtered())
+    /// The three rates, per row.
+    pub fn rates(&self) -> Array {
+        convert::float_columns(self.0.rows().map(|row| convert::rates(row.counts())))
     }
 }

@@ -3,6 +3,20 @@ import { core } from "./wasm.js";
 
 export { Aggregator, type AggregatorOptions } from "./aggregator.js";
 export { Client, type ClientOptions } from "./client.js";
+export type {
+  CountColumns,
+  DictionaryColumn,
+  RateColumns,
+  ShareColumns,
+} from "./columns.js";
+export {
+  Comparison,
+  type ComparisonColumns,
+  type ComparisonReport,
+  type ComparisonRow,
+  compare,
+} from "./comparison.js";
+export type { Counts } from "./counts.js";
 export { type ErrorCode, type ErrorKind, errorCodes, TallyfoldError } from "./error.js";
 export {
   type Call,
@@ -21,13 +35,13 @@ export {
   type SandboxResponse,
 } from "./sandbox.js";
 export {
-  type Columns,
-  CountTable,
-  type DictionaryColumn,
-  type Row,
-  type SavedCounts,
-  type SavedTable,
-} from "./table.js";
+  Series,
+  type SeriesColumns,
+  type SeriesReport,
+  type SeriesRow,
+  type SeriesWindow,
+} from "./series.js";
+export { type Columns, CountTable, type Row, type SavedCounts, type SavedTable } from "./table.js";
 export type * from "./types.js";
 
 /** The version of this package. */

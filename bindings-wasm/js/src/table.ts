@@ -1,47 +1,68 @@
-import type { CoreCountTable } from "../wasm/tallyfold_wasm.js";
+import type { CoreComparison, CoreCountTable } from "../wasm/tallyfold_wasm.js";
+import {
+  type CountColumns,
+  countColumns,
+  type DictionaryColumn,
+  dimensionColumns,
+  named,
+  type PerDimension,
+  type RateColumns,
+  rateColumns,
+  valuesAt,
+} from "./columns.js";
+import { type Counts, countsOf, ratesOf } from "./counts.js";
 import { invalidArgument } from "./error.js";
 import { Handle } from "./handle.js";
 import { type Inspect, inspectSymbol } from "./inspect.js";
+import { Series } from "./series.js";
 import type {
   CountName,
-  Counts,
   Dimension,
   Metric,
   Notes,
+  Rates,
   Reconciliation,
+  TimeStep,
   Window,
 } from "./types.js";
 import { core } from "./wasm.js";
 
-/**
- * Something per dimension. Where it is not known which dimensions there are, each may be missing:
- * `undefined` among `D` says so.
- */
-type PerDimension<D extends Dimension | undefined, T> = [D] extends [Dimension]
-  ? { readonly [N in D]: T }
-  : { readonly [N in Dimension]?: T };
-
 /** One combination of dimension values and its counts. */
-export interface Row<D extends Dimension | undefined = Dimension | undefined> extends Counts {
+export class Row<D extends Dimension | undefined = Dimension | undefined> {
   /** The value of each dimension of the table. */
   readonly dimensions: PerDimension<D, string>;
-}
+  /** Events delivered. */
+  readonly success: bigint;
+  /** Events not sent due to an error. */
+  readonly errors: bigint;
+  /** Events filtered from the stream due to playbook, pipeline or compliance filters. */
+  readonly filtered: bigint;
 
-/** A dimension's column: the value of row `i` is `dictionary[ids[i]]`. */
-export interface DictionaryColumn {
-  /** The distinct values. */
-  readonly dictionary: string[];
-  /** Per row, the place of its value in the dictionary. */
-  readonly ids: Uint32Array<ArrayBuffer>;
+  /** @internal */
+  constructor(
+    dimensions: PerDimension<D, string>,
+    success: bigint,
+    errors: bigint,
+    filtered: bigint,
+  ) {
+    this.dimensions = dimensions;
+    this.success = success;
+    this.errors = errors;
+    this.filtered = filtered;
+  }
+
+  /** The rates of these counts. A getter: a copy of the properties has none. */
+  get rates(): Rates {
+    return ratesOf(this);
+  }
 }
 
 /** A table as columns of equal length: one per dimension, by its name, and one per count. */
 export type Columns<D extends Dimension | undefined = Dimension | undefined> = PerDimension<
   D,
   DictionaryColumn
-> & {
-  readonly [N in CountName]: BigUint64Array<ArrayBuffer>;
-};
+> &
+  CountColumns;
 
 /** Counts in JSON: strings of digits, as no JSON number holds them exactly. */
 export type SavedCounts = { [N in CountName]: string };
@@ -113,9 +134,10 @@ export class CountTable<D extends Dimension | undefined = Dimension | undefined>
     return made(core().CoreCountTable.fromJson(text));
   }
 
-  /** Untyped callers may hand over anything. */
-  #isTable(value: unknown): boolean {
-    return typeof value === "object" && value !== null && #core in value;
+  /** @internal The core's table; untyped callers may hand over anything. */
+  static coreOf(argument: string, value: unknown): CoreCountTable {
+    if (typeof value === "object" && value !== null && #core in value) return value.#core.object;
+    throw invalidArgument(argument, "want a CountTable");
   }
 
   /** The names of the dimensions, in sorting order. */
@@ -130,7 +152,7 @@ export class CountTable<D extends Dimension | undefined = Dimension | undefined>
 
   /** The sum of all rows. */
   get totals(): Counts {
-    return this.#core.object.totals();
+    return countsOf(this.#core.object.totals());
   }
 
   /**
@@ -139,7 +161,8 @@ export class CountTable<D extends Dimension | undefined = Dimension | undefined>
    * is above 2^64 - 1.
    */
   get reported(): Counts | undefined {
-    return this.#core.object.reported();
+    const reported = this.#core.object.reported();
+    return reported && countsOf(reported);
   }
 
   /** Whether the reported totals are the sums of the counts. A difference is not an error. */
@@ -169,17 +192,16 @@ export class CountTable<D extends Dimension | undefined = Dimension | undefined>
 
   /** The rows in sorted order. */
   *[Symbol.iterator](): IterableIterator<Row<D>> {
-    const names = this.dimensions;
-    const columns = this.columns();
-    for (let index = 0; index < columns.success.length; index++) {
-      const value = ({ dictionary, ids }: DictionaryColumn) => dictionary[ids[index] as number];
-      const dimensions = Object.fromEntries(names.map((name) => [name, value(columns[name])]));
-      yield {
-        dimensions: dimensions as Row<D>["dimensions"],
-        success: columns.success[index] as bigint,
-        errors: columns.errors[index] as bigint,
-        filtered: columns.filtered[index] as bigint,
-      };
+    const core = this.#core.object;
+    const [names, columns] = [this.dimensions, core.dimensionColumns()];
+    const { success, errors, filtered } = countColumns(core.countColumns());
+    for (let row = 0; row < success.length; row++) {
+      yield new Row(
+        valuesAt<D>(names, columns, row),
+        success[row] as bigint,
+        errors[row] as bigint,
+        filtered[row] as bigint,
+      );
     }
   }
 
@@ -222,8 +244,13 @@ export class CountTable<D extends Dimension | undefined = Dimension | undefined>
    * const [worst] = table.groupBy("integration").top(1);
    */
   top(n: number, options: { readonly by?: CountName | undefined } = {}): Row<D>[] {
-    const table = this.#core.object;
-    return table.top(n, options.by ?? "errors").map((index) => table.row(index) as Row<D>);
+    const names = this.dimensions;
+    const rows: (string | bigint)[][] = this.#core.object.top(n, options.by ?? "errors");
+    return rows.map((cells) => {
+      const [success, errors, filtered] = cells.slice(names.length) as [bigint, bigint, bigint];
+      const dimensions = named(names, (at) => cells[at]) as PerDimension<D, string>;
+      return new Row(dimensions, success, errors, filtered);
+    });
   }
 
   /**
@@ -241,8 +268,24 @@ export class CountTable<D extends Dimension | undefined = Dimension | undefined>
     other: CountTable<D>,
     options: { readonly replace?: boolean | undefined } = {},
   ): CountTable<D> {
-    if (!this.#isTable(other)) throw invalidArgument("other", "want a CountTable");
-    return made(this.#core.object.merge(other.#core.object, options.replace ?? false));
+    const table = coreOf("other", other);
+    return made(this.#core.object.merge(table, options.replace ?? false));
+  }
+
+  /**
+   * The counts by window. Without a step, each response keeps its own window. With one, each is
+   * added to the step of the UTC day that it lies in.
+   *
+   * @param step Seconds, minutes, hours or a day that divide a day into equal steps, the first of
+   * which starts at midnight: `5m`, `15m`, `1h`, `1d`.
+   * @throws {@link TallyfoldError} with code `invalid_argument` for any other step, and
+   * `unaligned_window` for a window that reaches over the edge of a step, as counts can't be cut.
+   * @example
+   * const perHour = table.byWindow("1h");
+   * const { delivery } = perHour.rates();
+   */
+  byWindow(step?: TimeStep | undefined): Series<D> {
+    return Series.of(this.#core.object.byWindow(step));
   }
 
   /**
@@ -253,14 +296,16 @@ export class CountTable<D extends Dimension | undefined = Dimension | undefined>
    * chart(integration.dictionary, errors);
    */
   columns(): Columns<D> {
-    const table = this.#core.object;
-    const columns: DictionaryColumn[] = table.dimensionColumns();
+    const core = this.#core.object;
     return {
-      ...Object.fromEntries(this.dimensions.map((name, index) => [name, columns[index]])),
-      success: table.success(),
-      errors: table.errors(),
-      filtered: table.filtered(),
-    } as Columns<D>;
+      ...dimensionColumns<D>(this.dimensions, core.dimensionColumns()),
+      ...countColumns(core.countColumns()),
+    };
+  }
+
+  /** The rates of each row as columns. Where a row has no rate there is NaN, and `null` in rows. */
+  rates(): RateColumns {
+    return rateColumns(this.#core.object.rates());
   }
 
   /**
@@ -285,6 +330,16 @@ export class CountTable<D extends Dimension | undefined = Dimension | undefined>
     const summary = { dimensions, metric, length, coverage, totals, reconciliation };
     return `CountTable ${inspect(summary, options)}`;
   }
+}
+
+/** @internal What changed from one table to another. */
+export function compareTables(before: unknown, after: unknown): CoreComparison {
+  return coreOf("before", before).compare(coreOf("after", after));
+}
+
+/** Outside of the class, as is {@link made}. */
+function coreOf(argument: string, value: unknown): CoreCountTable {
+  return CountTable.coreOf(argument, value);
 }
 
 /** Outside of the class, which keeps its name in bundles as long as it does not name itself. */

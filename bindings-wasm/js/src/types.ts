@@ -13,15 +13,57 @@ export type CountName = "success" | "errors" | "filtered";
 /** The API that a token is for: tokens of one are not valid for the other (service reference 5). */
 export type Api = "control" | "orchestration";
 
-/** The three counts, each a number of events, exact to 2^64 - 1. */
-export interface Counts {
-  /** Events delivered. */
+/**
+ * What part of the events were delivered, failed and were filtered: each from 0 to 1.
+ *
+ * A rate of no events is `null`: never 0, never 1, never NaN. Each is the number nearest to the
+ * exact quotient. It is 0 only if its count is 0. It is 1 only if no other event is in its
+ * denominator, as long as that is below 2^54. The service's reference shows no rates; the
+ * definitions are ours.
+ */
+export interface Rates {
+  /** `success / (success + errors)`: of the events that were to be sent. */
+  readonly delivery: number | null;
+  /** `errors / (success + errors)`: of the events that were to be sent. */
+  readonly error: number | null;
+  /** `filtered / (success + errors + filtered)`: of all events. */
+  readonly filter: number | null;
+}
+
+/** The count after minus the count before, for each of the three: exact, and negative if it fell. */
+export interface Deltas {
+  /** The change of events delivered. */
   readonly success: bigint;
-  /** Events not sent due to an error. */
+  /** The change of events not sent due to an error. */
   readonly errors: bigint;
-  /** Events filtered from the stream due to playbook, pipeline or compliance filters. */
+  /** The change of events filtered. */
   readonly filtered: bigint;
 }
+
+/**
+ * What part of the change of each total a group causes: its delta divided by the total's.
+ *
+ * A share is negative for a group that moves against the total, and above 1 where other groups do.
+ * Of a total that did not change there is no share: `null`, never 0, infinite or NaN. Each is the
+ * number nearest to the exact quotient.
+ */
+export interface Shares {
+  /** The part of the change of events delivered. */
+  readonly success: number | null;
+  /** The part of the change of events not sent due to an error. */
+  readonly errors: number | null;
+  /** The part of the change of events filtered. */
+  readonly filtered: number | null;
+}
+
+/**
+ * Which of two tables has a group: `both`, only the one after (`new`), or only the one before
+ * (`vanished`). A group whose counts are 0 is there.
+ */
+export type Presence = "both" | "new" | "vanished";
+
+/** A length of time that divides a UTC day: digits and a unit, such as `5m`, `15m`, `1h`, `1d`. */
+export type TimeStep = `${bigint}${"s" | "m" | "h" | "d"}`;
 
 /** A half-open window `[start, end)` in UTC. */
 export interface Window {
@@ -39,7 +81,7 @@ export interface Window {
 export type Reconciliation =
   | { readonly verdict: "balanced" }
   | { readonly verdict: "unavailable" }
-  | ({ readonly verdict: "unbalanced" } & Counts);
+  | ({ readonly verdict: "unbalanced" } & Deltas);
 
 /** What was let pass because the caller asked for tolerance: see {@link Tolerance}. */
 export interface Notes {

@@ -1,5 +1,7 @@
 // Bodies as the service writes them (service reference 2.2), for tests to read and to spoil.
 
+import { Aggregator } from "tallyfold";
+
 export const window = { start: "2026-01-01T00:00:00Z", end: "2026-01-01T00:15:00Z" };
 
 export const entries = [
@@ -40,4 +42,15 @@ export function thrownBy(act) {
     return error;
   }
   throw new Error("nothing was thrown");
+}
+
+/** The properties of rows and counts, which are of classes, to be compared with literals. */
+export const plain = (value) => structuredClone(value);
+
+/** The table of a response about integrations and reasons. */
+export function foldOf(body) {
+  const dimensions = ["integration", "reason"];
+  const aggregator = new Aggregator({ dimensions, metric: "event_delivery" });
+  aggregator.push(bytes(body));
+  return aggregator.finish();
 }

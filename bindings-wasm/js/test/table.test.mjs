@@ -2,21 +2,18 @@ import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
 import { describe, test } from "node:test";
 import { inspect, promisify } from "node:util";
-import { Aggregator, CountTable, TallyfoldError } from "tallyfold";
-import { bytes, entries, entry, response, thrownBy, window } from "./responses.mjs";
+import { Aggregator, CountTable, compare, TallyfoldError } from "tallyfold";
+import { bytes, entries, entry, plain, response, thrownBy, window } from "./responses.mjs";
 
 const dimensions = ["integration", "reason"];
 
 describe("a table", () => {
   test("has exact counts per combination, sorted by dimension values", () => {
-    assert.deepEqual(
-      [...table()],
-      [
-        row({ integration: "email", reason: "" }, 4n, 2n, 0n),
-        row({ integration: "email", reason: "consent" }, 0n, 0n, 5n),
-        row({ integration: "warehouse", reason: "" }, 7n, 1n, 0n),
-      ],
-    );
+    assert.deepEqual(plain([...table()]), [
+      row({ integration: "email", reason: "" }, 4n, 2n, 0n),
+      row({ integration: "email", reason: "consent" }, 0n, 0n, 5n),
+      row({ integration: "warehouse", reason: "" }, 7n, 1n, 0n),
+    ]);
   });
 
   test("says what it is about", () => {
@@ -24,7 +21,7 @@ describe("a table", () => {
     assert.equal(it.length, 3);
     assert.deepEqual(it.dimensions, dimensions);
     assert.equal(it.metric, "event_delivery");
-    assert.deepEqual(it.totals, { success: 11n, errors: 3n, filtered: 5n });
+    assert.deepEqual(plain(it.totals), { success: 11n, errors: 3n, filtered: 5n });
     assert.deepEqual(it.reported, it.totals);
     assert.deepEqual(it.reconciliation, { verdict: "balanced" });
     assert.deepEqual(it.coverage, [window]);
@@ -49,8 +46,8 @@ describe("a table", () => {
   test("groups by any of its dimensions, and by none", () => {
     const email = row({ integration: "email" }, 4n, 2n, 5n);
     const warehouse = row({ integration: "warehouse" }, 7n, 1n, 0n);
-    assert.deepEqual([...table().groupBy("integration")], [email, warehouse]);
-    assert.deepEqual([...table().groupBy()], [row({}, 11n, 3n, 5n)]);
+    assert.deepEqual(plain([...table().groupBy("integration")]), [email, warehouse]);
+    assert.deepEqual(plain([...table().groupBy()]), [row({}, 11n, 3n, 5n)]);
     assert.deepEqual(table().groupBy("reason", "integration").dimensions, [
       "reason",
       "integration",
@@ -81,14 +78,14 @@ describe("a table", () => {
     const later = { start: window.end, end: "2026-01-01T00:30:00Z" };
     const next = table(response(entries.slice(1), later));
     const merged = table().merge(next);
-    assert.deepEqual(merged.totals, { success: 15n, errors: 5n, filtered: 10n });
+    assert.deepEqual(plain(merged.totals), { success: 15n, errors: 5n, filtered: 10n });
     assert.deepEqual(merged.coverage, [{ start: window.start, end: later.end }]);
     assert.deepEqual(merged.windows, [window, later]);
     assert.equal(JSON.stringify(next.merge(table())), JSON.stringify(merged));
     const again = thrownBy(() => merged.merge(table()));
     assert.equal(again.code, "overlapping_coverage");
     const corrected = merged.merge(table(response(entries.slice(2))), { replace: true });
-    assert.deepEqual(corrected.totals, { success: 8n, errors: 4n, filtered: 5n });
+    assert.deepEqual(plain(corrected.totals), { success: 8n, errors: 4n, filtered: 5n });
   });
 
   test("comes as columns, whose memory is the caller's own", () => {
@@ -108,6 +105,27 @@ describe("a table", () => {
     assert.deepEqual(columns, before);
     columns.success.fill(0n);
     assert.deepEqual(it.columns(), before);
+  });
+
+  test("has rates of its rows and totals, and none of no events", () => {
+    const it = table();
+    const [, consent, warehouse] = it;
+    assert.deepEqual(warehouse.rates, { delivery: 0.875, error: 0.125, filter: 0 });
+    assert.deepEqual(consent.rates, { delivery: null, error: null, filter: 1 });
+    assert.deepEqual(it.top(1, { by: "filtered" })[0].rates, consent.rates);
+    assert.deepEqual(it.totals.rates, { delivery: 11 / 14, error: 3 / 14, filter: 5 / 19 });
+    assert.deepEqual(it.reported.rates, it.totals.rates);
+    assert.deepEqual(it.rates(), {
+      delivery: Float64Array.of(4 / 6, Number.NaN, 0.875),
+      error: Float64Array.of(2 / 6, Number.NaN, 0.125),
+      filter: Float64Array.of(0, 1, 0),
+    });
+  });
+
+  test("has the rates of counts that no double holds", () => {
+    const counts = [entry({ integration: "a", reason: "" }, 2n ** 64n - 1n, 2n ** 64n - 1n)];
+    const [first] = table(response(counts));
+    assert.deepEqual(first.rates, { delivery: 0.5, error: 0.5, filter: 0 });
   });
 
   test("goes to JSON and back, and is the same bytes each time", () => {
@@ -148,6 +166,12 @@ describe("arguments of a wrong type", () => {
     ["by", () => table().top(1, { by: 1 })],
     ["by", () => table().top(1, { by: "sum" })],
     ["other", () => table().merge({})],
+    ["step", () => table().byWindow(900)],
+    ["step", () => table().byWindow("7m")],
+    ["before", () => compare({}, table())],
+    ["after", () => compare(table())],
+    ["n", () => compare(table(), table()).top("1")],
+    ["by", () => compare(table(), table()).top(1, { by: "sum" })],
     ["chunk", () => new Aggregator({ dimensions }).push("text")],
     ["chunk", () => new Aggregator({ dimensions }).push(new Uint16Array(2))],
     ["dimensions", () => new Aggregator({ dimensions: "reason" })],

@@ -3,20 +3,26 @@
 import assert from "node:assert/strict";
 import { readFile } from "node:fs/promises";
 import { describe, test } from "node:test";
-import { Aggregator, CountTable, errorCodes, Machine, TallyfoldError } from "tallyfold";
+import { Aggregator, CountTable, compare, errorCodes, Machine, TallyfoldError } from "tallyfold";
 import { bytes, thrownBy } from "./responses.mjs";
 
 const epochMs = Date.parse("2026-01-01T00:00:00Z");
-const names = ["responses", "exchanges", "tables"];
-const files = await Promise.all(names.map(load));
-const checks = [checkResponse, checkExchange, checkTable];
+const checks = {
+  responses: checkResponse,
+  exchanges: checkExchange,
+  tables: checkTable,
+  series: checkSeries,
+  rates: checkRates,
+  comparisons: checkComparison,
+};
+const files = await Promise.all(Object.keys(checks).map(load));
 
-for (const [index, { count, cases }] of files.entries()) {
-  describe(`${names[index]}.json`, () => {
+for (const { name, count, cases } of files) {
+  describe(`${name}.json`, () => {
     let ran = 0;
     for (const it of cases) {
       test(it.name, () => {
-        checks[index](it);
+        checks[name](it);
         ran += 1;
       });
     }
@@ -26,13 +32,14 @@ for (const [index, { count, cases }] of files.entries()) {
 
 async function load(name) {
   const url = new URL(`../../../tests/vectors/${name}.json`, import.meta.url);
-  return JSON.parse(await readFile(url, "utf8"));
+  return { name, ...JSON.parse(await readFile(url, "utf8")) };
 }
 
-test("every error code has a vector", async () => {
+test("every error code has a vector", () => {
   const codes = new Set();
-  JSON.stringify([files, await load("series")], (key, value) => {
-    if (key === "error") codes.add(value.code);
+  JSON.stringify(files, (key, value) => {
+    // There is also a rate of that name.
+    if (key === "error" && value?.code) codes.add(value.code);
     return value;
   });
   assert.deepEqual([...codes].sort(), [...errorCodes].sort());
@@ -144,6 +151,109 @@ function operate(it, table) {
   if (it.filter) return table.filter(it.filter);
   if (!it.merge) return table;
   return table.merge(CountTable.fromJSON(it.merge), { replace: it.replace });
+}
+
+function checkSeries(it) {
+  const act = () => {
+    const tables = it.tables.map((table) => CountTable.fromJSON(table));
+    let table = tables.reduce((sum, other) => sum.merge(other));
+    if (it.filter) table = table.filter(it.filter);
+    if (it.group_by) table = table.groupBy(...it.group_by);
+    return table.byWindow(it.step);
+  };
+  if (it.error) return check(it, act);
+  const series = act();
+  assert.deepEqual(series.toJSON(), it.series);
+  const { step, metric, dimensions, totals, windows } = it.series;
+  assert.deepEqual([series.step ?? null, series.metric ?? null], [step, metric]);
+  assert.deepEqual(series.dimensions, dimensions);
+  assert.equal(digits(series.totals), JSON.stringify(totals));
+  assert.deepEqual(
+    series.windows,
+    windows.map(({ rows, ...window }) => window),
+  );
+  const rows = windows.flatMap(({ rows, ...window }) => rows.map((row) => ({ window, ...row })));
+  assert.equal(series.length, rows.length);
+  const found = Array.from(series, ({ dimensions, ...row }) => ({
+    values: Object.values(dimensions),
+    ...row,
+  }));
+  assert.deepEqual(JSON.parse(digits(found)), rows);
+  const ids = windows.flatMap(({ rows }, id) => rows.map(() => id));
+  assert.deepEqual(series.columns().window, {
+    dictionary: series.windows,
+    ids: Uint32Array.from(ids),
+  });
+}
+
+function checkRates(it) {
+  const table = CountTable.fromJSON(it.given);
+  const wanted = it.rates.map(numbers);
+  const each = (counts) => counts.rates;
+  assert.deepEqual(Array.from(table, each), wanted);
+  assert.deepEqual(table.totals.rates, numbers(it.totals));
+  assert.deepEqual(table.rates(), columnsOf(["delivery", "error", "filter"], wanted));
+  assert.deepEqual(table.byWindow().rates(), table.rates());
+  assert.deepEqual(Array.from(table.byWindow(), each), wanted);
+  assert.deepEqual(
+    Array.from(compare(table, table), ({ after }) => each(after)),
+    wanted,
+  );
+}
+
+function checkComparison(it) {
+  const act = () => compare(CountTable.fromJSON(it.before), CountTable.fromJSON(it.after));
+  if (it.top) {
+    const { n, by } = it.top;
+    if (it.error) return check(it, () => act().top(n, { by }));
+    const rows = [...act()];
+    const wanted = it.rows.map((row) => rows[row]);
+    return assert.deepEqual(act().top(n, { by }), wanted);
+  }
+  if (it.error) return check(it, act);
+  const comparison = act();
+  const { before, after, delta, dimensions, metric, rows } = it.comparison;
+  assert.deepEqual(comparison.toJSON(), it.comparison);
+  assert.deepEqual([comparison.dimensions, comparison.metric ?? null], [dimensions, metric]);
+  const { beforeTotals, afterTotals, beforeCoverage, afterCoverage, totalDelta } = comparison;
+  assert.deepEqual(JSON.parse(digits([beforeTotals, afterTotals])), [before.totals, after.totals]);
+  assert.deepEqual([beforeCoverage, afterCoverage], [before.coverage, after.coverage]);
+  assert.deepEqual(JSON.parse(digits(totalDelta)), delta);
+  assert.equal(comparison.length, rows.length);
+  const found = Array.from(comparison, ({ dimensions, share, ...row }) => ({
+    values: Object.values(dimensions),
+    ...row,
+  }));
+  assert.deepEqual(JSON.parse(digits(found)), rows);
+  const shares = it.shares.map(numbers);
+  assert.deepEqual(
+    Array.from(comparison, ({ share }) => share),
+    shares,
+  );
+  assert.deepEqual(comparison.shares(), columnsOf(["success", "errors", "filtered"], shares));
+  const sides = comparison.columns();
+  for (const side of ["before", "after"]) {
+    const counts = rows.map((row) => row[side] ?? { success: 0, errors: 0, filtered: 0 });
+    for (const [name, column] of Object.entries(sides[side])) {
+      assert.deepEqual(
+        [...column],
+        counts.map((row) => BigInt(row[name])),
+      );
+    }
+  }
+  const byPlace = [...comparison.top(rows.length)];
+  assert.deepEqual(new Set(byPlace.map(digits)), new Set(Array.from(comparison, digits)));
+}
+
+/** Rates or shares as numbers: equal only to the bit, also 0 and -0. */
+function numbers(texts) {
+  const entries = Object.entries(texts);
+  return Object.fromEntries(entries.map(([name, text]) => [name, text && Number(text)]));
+}
+
+function columnsOf(names, rows) {
+  const column = (name) => Float64Array.from(rows, (row) => row[name] ?? Number.NaN);
+  return Object.fromEntries(names.map((name) => [name, column(name)]));
 }
 
 /** Does what a case says, and compares the table, the document or the error that comes of it. */

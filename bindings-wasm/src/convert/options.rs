@@ -2,11 +2,11 @@
 
 use tallyfold::{
     AggregatorOptions, ClientOptions, HostFailure, Limits, Metric, Now, SandboxOptions, Secret,
-    Tolerate,
+    TimeStep, Tolerate,
 };
 use wasm_bindgen::JsValue;
 
-use super::fields::{Fields, texts};
+use super::fields::{Fields, string, texts};
 use crate::error::{Result, Thrown};
 
 pub(crate) fn client_options(options: &JsValue) -> Result<ClientOptions> {
@@ -123,6 +123,14 @@ pub(crate) fn conditions(value: &JsValue) -> Result<Vec<(String, Vec<String>)>> 
         conditions.extend(values.map(|values| (name, values)));
     }
     Ok(conditions)
+}
+
+/// A step, where `null` is as good as absent.
+pub(crate) fn time_step(step: &JsValue) -> Result<Option<TimeStep>> {
+    if step.is_undefined() || step.is_null() {
+        return Ok(None);
+    }
+    Ok(Some(TimeStep::parse(&string("step", step)?)?))
 }
 
 /// A token from the host, with its lifetime as text, whose form the core judges.

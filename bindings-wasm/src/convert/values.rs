@@ -1,9 +1,10 @@
 //! What the core gives, as plain values of JavaScript.
 
-use js_sys::{Array, BigUint64Array, Object, Reflect, Uint8Array, Uint32Array};
+use js_sys::{Array, BigUint64Array, Float64Array, Object, Reflect, Uint8Array, Uint32Array};
 use tallyfold::{
-    Column, Counts, Notes, Output, Reconciliation, Request, Row, SandboxOptions, SandboxResponse,
-    SandboxStats, Step, Window,
+    Column, ComparisonRow, Counts, Deltas, Dimensions, Metric, Notes, Output, Presence,
+    Reconciliation, Request, SandboxOptions, SandboxResponse, SandboxStats, SeriesWindow, Step,
+    Window,
 };
 use wasm_bindgen::JsValue;
 
@@ -23,11 +24,28 @@ pub(crate) fn array(values: impl Iterator<Item = JsValue>) -> Array {
     values.collect()
 }
 
-pub(crate) fn counts(counts: Counts) -> JsValue {
+pub(crate) fn names(dimensions: &Dimensions) -> Array {
+    array(dimensions.names().into_iter().map(JsValue::from))
+}
+
+pub(crate) fn metric(metric: Option<Metric>) -> Option<String> {
+    metric.map(|metric| metric.as_str().to_owned())
+}
+
+/// The three counts in their order.
+pub(crate) fn counts(counts: Counts) -> BigUint64Array {
+    column(&each(counts))
+}
+
+fn each(counts: Counts) -> [u64; 3] {
+    [counts.success, counts.errors, counts.filtered]
+}
+
+pub(crate) fn deltas(deltas: Deltas) -> JsValue {
     object([
-        ("success", counts.success.into()),
-        ("errors", counts.errors.into()),
-        ("filtered", counts.filtered.into()),
+        ("success", deltas.success.into()),
+        ("errors", deltas.errors.into()),
+        ("filtered", deltas.filtered.into()),
     ])
 }
 
@@ -49,12 +67,23 @@ pub(crate) fn reconciliation(reconciliation: &Reconciliation) -> JsValue {
 }
 
 pub(crate) fn windows(windows: &[Window]) -> Array {
-    array(windows.iter().map(|window| {
-        object([
-            ("start", window.start().to_string().into()),
-            ("end", window.end().to_string().into()),
-        ])
-    }))
+    array(windows.iter().map(|of| window(of, JsValue::UNDEFINED)))
+}
+
+pub(crate) fn series_windows(windows: &[SeriesWindow]) -> Array {
+    array(
+        windows
+            .iter()
+            .map(|of| window(&of.window, of.complete.into())),
+    )
+}
+
+fn window(window: &Window, complete: JsValue) -> JsValue {
+    object([
+        ("start", window.start().to_string().into()),
+        ("end", window.end().to_string().into()),
+        ("complete", complete),
+    ])
 }
 
 pub(crate) fn notes(notes: Notes) -> JsValue {
@@ -64,40 +93,70 @@ pub(crate) fn notes(notes: Notes) -> JsValue {
     ])
 }
 
-pub(crate) fn row(names: &[&str], row: Row<'_>) -> JsValue {
-    let dimensions = Object::new();
-    for (name, value) in names.iter().zip(row.values()) {
-        _ = Reflect::set(&dimensions, &(*name).into(), &value.into());
-    }
-    let Counts {
-        success,
-        errors,
-        filtered,
-    } = row.counts();
-    object([
-        ("dimensions", dimensions.into()),
-        ("success", success.into()),
-        ("errors", errors.into()),
-        ("filtered", filtered.into()),
-    ])
+/// One row: its values, then its counts.
+pub(crate) fn cells<'a>(values: impl Iterator<Item = &'a str>, counts: &[Counts]) -> Array {
+    let counts = counts.iter().copied().flat_map(each);
+    values
+        .map(JsValue::from_str)
+        .chain(counts.map(JsValue::from))
+        .collect()
+}
+
+pub(crate) fn dimension_column(column: Column<'_>) -> JsValue {
+    dictionary_column(column.dictionary.values(), column.ids)
+}
+
+pub(crate) fn presences(presences: &[Presence]) -> JsValue {
+    let all = [Presence::Both, Presence::New, Presence::Vanished];
+    let ids: Vec<u32> = presences.iter().map(|of| *of as u32).collect();
+    dictionary_column(all.into_iter().map(Presence::as_str), &ids)
 }
 
 /// Copies, so that no growth of the wasm memory detaches them.
-pub(crate) fn dimension_column(column: Column<'_>) -> JsValue {
-    let dictionary: Array = column.dictionary.values().map(JsValue::from_str).collect();
+fn dictionary_column<'a>(values: impl Iterator<Item = &'a str>, ids: &[u32]) -> JsValue {
     object([
-        ("dictionary", dictionary.into()),
-        ("ids", Uint32Array::from(column.ids).into()),
+        ("dictionary", array(values.map(JsValue::from_str)).into()),
+        ("ids", Uint32Array::from(ids).into()),
     ])
 }
 
-pub(crate) fn indexes(indexes: &[usize]) -> Array {
-    array(indexes.iter().map(|index| JsValue::from(*index)))
+pub(crate) fn count_columns(columns: [&[u64]; 3]) -> Array {
+    array(columns.into_iter().map(|values| column(values).into()))
 }
 
 /// A copy, so that no growth of the wasm memory detaches it.
-pub(crate) fn column(column: &[u64]) -> BigUint64Array {
+fn column(column: &[u64]) -> BigUint64Array {
     BigUint64Array::from(column)
+}
+
+/// Delivery, error and filter rate.
+pub(crate) fn rates(counts: Counts) -> [f64; 3] {
+    let rates = counts.rates();
+    floats([rates.delivery, rates.error, rates.filter])
+}
+
+pub(crate) fn shares(row: ComparisonRow<'_>) -> [f64; 3] {
+    let shares = row.share();
+    floats([shares.success, shares.errors, shares.filtered])
+}
+
+/// NaN where there is none, as typed arrays have nothing else.
+fn floats(values: [Option<f64>; 3]) -> [f64; 3] {
+    values.map(|value| value.unwrap_or(f64::NAN))
+}
+
+pub(crate) fn float_columns(rows: impl ExactSizeIterator<Item = [f64; 3]>) -> Array {
+    let mut columns = [(); 3].map(|()| Vec::with_capacity(rows.len()));
+    for row in rows {
+        for (column, value) in columns.iter_mut().zip(row) {
+            column.push(value);
+        }
+    }
+    array(
+        columns
+            .iter()
+            .map(|of| Float64Array::from(of.as_slice()).into()),
+    )
 }
 
 fn bytes(bytes: &[u8]) -> Uint8Array {

@@ -6,17 +6,34 @@ import {
   type Api,
   Client,
   type Columns,
+  Comparison,
+  type ComparisonColumns,
+  type ComparisonReport,
+  type ComparisonRow,
+  type Counts,
   CountTable,
+  compare,
+  type Deltas,
   type Dimension,
   type ErrorCode,
   type ErrorKind,
   type errorCodes,
   type Json,
   Machine,
+  type Presence,
+  type RateColumns,
+  type Rates,
   type Reconciliation,
   type Row,
   Sandbox,
   type SavedTable,
+  Series,
+  type SeriesColumns,
+  type SeriesReport,
+  type SeriesRow,
+  type SeriesWindow,
+  type ShareColumns,
+  type Shares,
   TallyfoldError,
   type version,
 } from "tallyfold";
@@ -149,6 +166,86 @@ same<ReturnType<typeof CountTable.fromJSON>, CountTable<Dimension | undefined>>(
 same<ReturnType<typeof CountTable.fromJSON<"reason">>, CountTable<"reason">>(true);
 // @ts-expect-error tables come from responses
 new CountTable();
+
+// Rates.
+same<typeof table.totals, Counts>(true);
+same<typeof table.totals.rates, Rates>(true);
+same<typeof table.totals.rates.delivery, number | null>(true);
+for (const row of table) same<typeof row.rates, Rates>(true);
+same<ReturnType<typeof table.rates>, RateColumns>(true);
+same<RateColumns["filter"], Float64Array<ArrayBuffer>>(true);
+// @ts-expect-error there may be no rate
+table.totals.rates.error satisfies number;
+
+// A series.
+const series = table.byWindow("15m");
+same<typeof series, Series<"integration" | "reason">>(true);
+same<ReturnType<typeof perReason.byWindow>, Series<"reason">>(true);
+for (const row of series) {
+  same<typeof row, SeriesRow<"integration" | "reason">>(true);
+  same<typeof row.window, SeriesWindow>(true);
+  same<typeof row.window.complete, boolean>(true);
+  same<typeof row.dimensions.reason, string>(true);
+  same<typeof row.errors, bigint>(true);
+  same<typeof row.rates, Rates>(true);
+  // @ts-expect-error write_key was not asked for
+  row.dimensions.write_key;
+}
+for (const step of ["5m", "1h", "1d", "90s"] as const) table.byWindow(step);
+// @ts-expect-error no such unit
+table.byWindow("1w");
+// @ts-expect-error no whole number
+table.byWindow("1.5h");
+// @ts-expect-error no text
+table.byWindow(900);
+const seriesColumns: SeriesColumns<"integration" | "reason"> = series.columns();
+same<typeof seriesColumns.window.dictionary, SeriesWindow[]>(true);
+same<typeof seriesColumns.window.ids, Uint32Array<ArrayBuffer>>(true);
+same<typeof seriesColumns.reason.dictionary, string[]>(true);
+same<typeof seriesColumns.errors, BigUint64Array<ArrayBuffer>>(true);
+same<ReturnType<typeof series.toJSON>, SeriesReport>(true);
+// @ts-expect-error series come from tables
+new Series();
+function showSeries(any: Series): SeriesRow[] {
+  return [...any];
+}
+showSeries(series);
+showSeries(CountTable.fromJSON("{}").byWindow());
+
+// A comparison.
+const comparison = compare(table, table);
+same<typeof comparison, Comparison<"integration" | "reason">>(true);
+for (const row of comparison) {
+  same<typeof row, ComparisonRow<"integration" | "reason">>(true);
+  same<typeof row.before, Counts | null>(true);
+  same<typeof row.delta, Deltas>(true);
+  same<typeof row.share, Shares>(true);
+  same<typeof row.share.errors, number | null>(true);
+  same<typeof row.presence, Presence>(true);
+}
+same<ReturnType<typeof comparison.top>, ComparisonRow<"integration" | "reason">[]>(true);
+comparison.top(5, { by: "filtered" });
+// @ts-expect-error no such count
+comparison.top(5, { by: "sum" });
+same<typeof comparison.totalDelta, Deltas>(true);
+same<typeof comparison.beforeTotals, Counts>(true);
+same<ReturnType<typeof comparison.shares>, ShareColumns>(true);
+const comparisonColumns: ComparisonColumns<"integration" | "reason"> = comparison.columns();
+same<typeof comparisonColumns.before.errors, BigUint64Array<ArrayBuffer>>(true);
+same<typeof comparisonColumns.presence.dictionary, Presence[]>(true);
+same<ReturnType<typeof comparison.toJSON>, ComparisonReport>(true);
+// @ts-expect-error other dimensions
+compare(table, kept);
+// @ts-expect-error other dimensions
+compare(kept, table);
+// @ts-expect-error comparisons are made by compare
+new Comparison();
+[...compare(CountTable.fromJSON("{}"), table)] satisfies ComparisonRow[];
+{
+  using disposedSeries = series;
+  using disposedComparison = comparison;
+  disposedSeries.length + disposedComparison.length;
+}
 {
   using disposed = table;
   disposed.length;

@@ -1,0 +1,93 @@
+import assert from "node:assert/strict";
+import { describe, test } from "node:test";
+import { inspect } from "node:util";
+import { CountTable } from "tallyfold";
+import { entries, entry, foldOf, plain, response, thrownBy, window } from "./responses.mjs";
+
+const later = { start: window.end, end: "2026-01-01T00:30:00Z" };
+const next = [entry({ integration: "sms", reason: "" }, 3n, 1n)];
+
+describe("a series", () => {
+  test("has a row for each window and combination, in the order of time", () => {
+    const rows = plain([...table().groupBy("integration").byWindow()]);
+    const [first, second] = [window, later].map((window) => ({ ...window, complete: true }));
+    assert.deepEqual(rows, [
+      { window: first, dimensions: { integration: "email" }, ...counts(4n, 2n, 5n) },
+      { window: first, dimensions: { integration: "warehouse" }, ...counts(7n, 1n, 0n) },
+      { window: second, dimensions: { integration: "sms" }, ...counts(3n, 1n, 0n) },
+    ]);
+  });
+
+  test("adds windows up to steps of the UTC day, and says which are covered whole", () => {
+    const it = table().byWindow("60m");
+    assert.equal(it.step, "1h");
+    const [start, end] = [window.start, "2026-01-01T01:00:00Z"];
+    assert.deepEqual(it.windows, [{ start, end, complete: false }]);
+    assert.equal(it.length, 4);
+    assert.deepEqual(it.dimensions, ["integration", "reason"]);
+    assert.equal(it.metric, "event_delivery");
+    assert.deepEqual(plain(it.totals), counts(14n, 4n, 5n));
+    assert.equal(table().byWindow(null).step, undefined);
+    const whole = table().byWindow("30m");
+    assert.deepEqual(whole.windows, [{ start, end: later.end, complete: true }]);
+  });
+
+  test("has rates of its rows and totals, and none of no events", () => {
+    const it = table().byWindow("15m");
+    const rows = [...it];
+    assert.deepEqual(rows[2].rates, { delivery: 0.875, error: 0.125, filter: 0 });
+    assert.deepEqual(rows[1].rates, { delivery: null, error: null, filter: 1 });
+    assert.deepEqual(it.totals.rates, { delivery: 14 / 18, error: 4 / 18, filter: 5 / 23 });
+    const { delivery, error, filter } = it.rates();
+    assert.deepEqual(delivery, Float64Array.of(4 / 6, Number.NaN, 0.875, 0.75));
+    assert.deepEqual(error, Float64Array.of(2 / 6, Number.NaN, 0.125, 0.25));
+    assert.deepEqual(filter, Float64Array.of(0, 1, 0, 0));
+  });
+
+  test("comes as columns, whose memory is the caller's own", () => {
+    const it = table().groupBy("integration").byWindow();
+    const columns = it.columns();
+    assert.deepEqual(columns, {
+      window: { dictionary: it.windows, ids: Uint32Array.of(0, 0, 1) },
+      integration: { dictionary: ["email", "sms", "warehouse"], ids: Uint32Array.of(0, 2, 1) },
+      success: BigUint64Array.of(4n, 7n, 3n),
+      errors: BigUint64Array.of(2n, 1n, 1n),
+      filtered: BigUint64Array.of(5n, 0n, 0n),
+    });
+    columns.window.ids.fill(7);
+    assert.deepEqual(it.columns().window.ids, Uint32Array.of(0, 0, 1));
+  });
+
+  test("cuts no counts", () => {
+    const error = thrownBy(() => table().byWindow("5m"));
+    assert.deepEqual([error.code, error.argument], ["unaligned_window", "step"]);
+  });
+
+  test("goes to JSON, and is the same bytes each time", () => {
+    const it = table().byWindow("15m");
+    assert.equal(it.toJSON().format, "tallyfold-series/1");
+    assert.equal(it.toJSON().step, "15m");
+    const again = CountTable.fromJSON(JSON.stringify(table())).byWindow("15m");
+    assert.equal(JSON.stringify(again), JSON.stringify(it));
+  });
+
+  test("is readable when inspected, and lives on without its table, until it is disposed of", () => {
+    const parent = table();
+    const it = parent.byWindow();
+    parent[Symbol.dispose]();
+    assert.match(inspect(it), /^Series \{.*complete: true/s);
+    it[Symbol.dispose]();
+    it[Symbol.dispose]();
+    assert.equal(inspect(it), "Series (disposed of)");
+    assert.equal(thrownBy(() => it.columns()).code, "out_of_order");
+  });
+});
+
+/** Two windows that meet. */
+function table() {
+  return foldOf(response(entries)).merge(foldOf(response(next, later)));
+}
+
+function counts(success, errors, filtered) {
+  return { success, errors, filtered };
+}
