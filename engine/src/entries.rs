@@ -125,7 +125,7 @@ impl EntryReader {
 
     #[inline(always)]
     fn read(&mut self, bytes: &[u8], rows: &mut RowsBuilder) -> Option<(Entry, usize)> {
-        if let Some(template) = &self.template
+        if let Some(template) = &mut self.template
             && let Some(read) = template.read(bytes, self.string_limit, rows)
         {
             self.misses = 0;
@@ -278,7 +278,9 @@ impl<'a, 'b> Walk<'a, 'b> {
         self.byte(b'"')?;
         let start = self.at;
         let rest = &self.bytes[start..];
-        self.at += self.entry.read(slot, rest, self.string_limit, self.rows)?;
+        self.at += self
+            .entry
+            .read(slot, false, rest, self.string_limit, self.rows)?;
         *self.places.places.get_mut(self.places.len)? = (slot, start, self.at);
         self.places.len += 1;
         self.literal(b'"')

@@ -3,7 +3,7 @@
 
 use crate::digits::read_count;
 use crate::rows::{Key, RowsBuilder};
-use crate::text::string_length;
+use crate::text::{BLOCK, long_string_length, string_length};
 
 /// What was read of one entry.
 #[derive(Clone, Copy, Debug, Default)]
@@ -32,6 +32,7 @@ impl Entry {
     pub(crate) fn read(
         &mut self,
         slot: Slot,
+        is_long: bool,
         bytes: &[u8],
         string_limit: usize,
         rows: &mut RowsBuilder,
@@ -41,7 +42,10 @@ impl Entry {
             (self.counts[count], length) = read_count(bytes)?;
             return Some(length);
         }
-        let length = string_length(bytes)?;
+        let length = match is_long {
+            false => string_length(bytes)?,
+            true => long_string_length(bytes)?,
+        };
         if length > string_limit {
             return None;
         }
@@ -64,6 +68,8 @@ struct Step {
     mask: [u128; 2],
     length: usize,
     value: Option<Slot>,
+    /// Whether the value was longer than a block before.
+    is_long: bool,
 }
 
 impl Step {
@@ -77,6 +83,7 @@ impl Step {
             mask: halves(&mask),
             length: literal.len(),
             value,
+            is_long: false,
         }
     }
 }
@@ -106,14 +113,14 @@ impl Template {
     /// and how many bytes it has. There must be a few more bytes, as whole blocks are compared.
     #[inline(always)]
     pub(crate) fn read(
-        &self,
+        &mut self,
         bytes: &[u8],
         string_limit: usize,
         rows: &mut RowsBuilder,
     ) -> Option<(Entry, usize)> {
         let mut entry = Entry::default();
         let mut at = 0;
-        for step in &self.0 {
+        for step in &mut self.0 {
             let block = bytes.get(at..)?.first_chunk()?;
             let [low, high] = halves(block);
             let low = (low ^ step.bytes[0]) & step.mask[0];
@@ -123,7 +130,10 @@ impl Template {
             }
             at += step.length;
             if let Some(slot) = step.value {
-                at += entry.read(slot, bytes.get(at..)?, string_limit, rows)?;
+                let rest = bytes.get(at..)?;
+                let length = entry.read(slot, step.is_long, rest, string_limit, rows)?;
+                step.is_long |= length > BLOCK;
+                at += length;
             }
         }
         Some((entry, at))

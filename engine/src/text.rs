@@ -28,7 +28,25 @@ fn text_beyond_ascii(bytes: &[u8]) -> usize {
 /// UTF-8 without a backslash or a control character.
 #[inline(always)]
 pub(crate) fn string_length(bytes: &[u8]) -> Option<usize> {
-    let length = ascii_text(bytes);
+    ending_at(ascii_text(bytes), bytes)
+}
+
+/// The same, faster for strings that are often longer than a block and seldom longer than two: to
+/// look at both costs less than to guess wrong.
+#[inline(always)]
+pub(crate) fn long_string_length(bytes: &[u8]) -> Option<usize> {
+    let length = match bytes.first_chunk() {
+        Some(blocks) => match block::ascii_text_of_two(blocks) {
+            TWO_BLOCKS => TWO_BLOCKS + ascii_text(&bytes[TWO_BLOCKS..]),
+            length => length,
+        },
+        None => ascii_text(bytes),
+    };
+    ending_at(length, bytes)
+}
+
+#[inline(always)]
+fn ending_at(length: usize, bytes: &[u8]) -> Option<usize> {
     if bytes.get(length) == Some(&b'"') {
         return Some(length);
     }
@@ -67,6 +85,7 @@ fn ascii_tail(bytes: &[u8]) -> usize {
 
 /// How many bytes are looked at in one go.
 pub(crate) const BLOCK: usize = 32;
+const TWO_BLOCKS: usize = 2 * BLOCK;
 
 #[cfg(target_arch = "x86_64")]
 use sse2 as block;
@@ -86,24 +105,36 @@ mod sse2 {
         _mm_set1_epi8,
     };
 
-    use super::BLOCK;
+    use super::{BLOCK, TWO_BLOCKS};
 
     #[inline]
     pub(super) fn ascii_text(block: &[u8; BLOCK]) -> usize {
+        // Of no end at all, 32 bits are zero.
+        ends_of_block(block).trailing_zeros() as usize
+    }
+
+    #[inline]
+    pub(super) fn ascii_text_of_two(blocks: &[u8; TWO_BLOCKS]) -> usize {
+        let (blocks, _) = blocks.as_chunks();
+        let [low, high] = [&blocks[0], &blocks[1]].map(|block| u64::from(ends_of_block(block)));
+        (high << 32 | low).trailing_zeros() as usize
+    }
+
+    /// A bit for each byte that ends the text.
+    #[inline]
+    fn ends_of_block(block: &[u8; BLOCK]) -> u32 {
         // SAFETY: this is x86-64, of which SSE2 is a part.
         unsafe { in_registers(*block) }
     }
 
     #[inline]
     #[target_feature(enable = "sse2")]
-    fn in_registers(block: [u8; BLOCK]) -> usize {
+    fn in_registers(block: [u8; BLOCK]) -> u32 {
         let (halves, _) = block.as_chunks();
         let [low, high] = [halves[0], halves[1]].map(|half| ends(half) as u32);
-        // Of no end at all, 32 bits are zero.
-        (high << 16 | low).trailing_zeros() as usize
+        high << 16 | low
     }
 
-    /// A bit for each byte that ends the text.
     #[inline]
     #[target_feature(enable = "sse2")]
     fn ends(half: [u8; 16]) -> i32 {
@@ -120,7 +151,7 @@ mod sse2 {
 /// The portable twin: a block in words of eight bytes.
 #[cfg(any(test, not(target_arch = "x86_64")))]
 mod words {
-    use super::{BLOCK, LOW_BITS};
+    use super::{BLOCK, LOW_BITS, TWO_BLOCKS};
 
     #[inline]
     pub(super) fn ascii_text(block: &[u8; BLOCK]) -> usize {
@@ -132,6 +163,15 @@ mod words {
             }
         }
         BLOCK
+    }
+
+    #[inline]
+    pub(super) fn ascii_text_of_two(blocks: &[u8; TWO_BLOCKS]) -> usize {
+        let (blocks, _) = blocks.as_chunks();
+        match ascii_text(&blocks[0]) {
+            BLOCK => BLOCK + ascii_text(&blocks[1]),
+            length => length,
+        }
     }
 
     /// The high bit of each byte that is a quote, a backslash, a control character or not ASCII.
@@ -174,6 +214,14 @@ mod tests {
             let is_string = bytes.get(length) == Some(&b'"')
                 && str::from_utf8(&bytes[..length]).is_ok();
             prop_assert_eq!(string_length(&bytes), is_string.then_some(length));
+            prop_assert_eq!(long_string_length(&bytes), is_string.then_some(length));
+        }
+
+        #[test]
+        fn both_ways_to_scan_two_blocks_agree(bytes in prop::collection::vec(any_byte(), 64)) {
+            let blocks = bytes.first_chunk().expect("two blocks");
+            prop_assert_eq!(words::ascii_text_of_two(blocks), ascii_text(&bytes));
+            prop_assert_eq!(block::ascii_text_of_two(blocks), ascii_text(&bytes));
         }
 
         #[test]
