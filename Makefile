@@ -28,7 +28,7 @@ wasm_files := $(shell find bindings-wasm/Cargo.toml bindings-wasm/src xtask -typ
 js_files := $(addprefix $(JS)/,README.md package.json tsconfig.json build.mjs) \
 	$(shell find LICENSE* $(JS)/src $(JS)/node -type f)
 
-.PHONY: demo test bench lint dist setup wheel wasm npm \
+.PHONY: demo test bench lint fuzz dist setup wheel wasm npm \
 	test-rust test-python test-js test-examples clean
 
 demo: $(wheel_in_venv) $(examples) $(chromium)
@@ -42,6 +42,9 @@ bench: $(wheel_in_venv) $(examples) $(bench_peers)
 
 lint: $(wheel_in_venv) $(tarball)
 	scripts/lint.sh
+
+fuzz:
+	scripts/fuzz.sh
 
 dist: $(wheel) $(tarball)
 	@ls -l dist
@@ -66,7 +69,7 @@ test-js: $(tarball) $(chromium)
 	cd $(JS) && TALLYFOLD_TARBALL=$(abspath $(tarball)) npm test --silent
 
 clean:
-	rm -rf target target-wasm dist .cache .venv {$(JS),examples,bench}/node_modules $(JS)/{dist,wasm}
+	rm -rf target target-wasm fuzz/{target,corpus,artifacts} dist .cache .venv {$(JS),examples,bench}/node_modules $(JS)/{dist,wasm}
 
 # Python: a virtual environment with pinned tools, the wheel, and the wheel in the environment.
 

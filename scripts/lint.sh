@@ -7,6 +7,8 @@ set -x
 python3 tests/make_vectors.py --check
 cargo fmt --all --check
 cargo clippy --quiet --workspace --all-targets -- -D warnings
+cargo fmt --manifest-path fuzz/Cargo.toml --check
+cargo clippy --quiet --manifest-path fuzz/Cargo.toml --no-default-features --locked -- -D warnings
 
 bin=$PWD/.venv/bin
 cd bindings-python

@@ -105,10 +105,10 @@ pub(crate) fn digits(data: &[u8]) {
             },
             &[json.len() / 2],
         );
-        let number: Option<u128> = text.parse().ok().filter(|_| length == text.len());
-        let sum = number.and_then(|number| u64::try_from(number * count as u128).ok());
-        // A count with forty zeros before it is a count.
-        if text.len() <= 38 {
+        // What follows zeros is compared by the judge of bodies; so many digits fit here.
+        if text.len() <= 37 {
+            let number: Option<u128> = text.parse().ok().filter(|_| length == text.len());
+            let sum = number.and_then(|number| u64::try_from(number * count as u128).ok());
             assert_eq!(said.ok().map(|table| table.totals().success), sum);
         }
     }

@@ -1,0 +1,4 @@
+//! Counts, as digits and in bodies.
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|data: &[u8]| tallyfold_fuzz::digits(data));

@@ -1,0 +1,4 @@
+//! Saved tables.
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|data: &[u8]| tallyfold_fuzz::table_json(data));

@@ -1,0 +1,30 @@
+#!/usr/bin/env bash
+# Fuzzes each target for so many seconds (60), or only the named ones: scripts/fuzz.sh [seconds] [target…]
+#
+# It wants nothing but cargo and a C++ compiler, and does what `cargo fuzz` does: libFuzzer's counters and
+# AddressSanitizer are unstable flags, which the pinned compiler takes with RUSTC_BOOTSTRAP.
+set -euo pipefail
+cd "$(dirname "$0")/../fuzz"
+
+seconds=${1:-60}
+targets=("${@:2}")
+((${#targets[@]})) || targets=(fold documents digits text timestamps table_json)
+host=$(rustc -vV | sed -n 's/^host: //p')
+target_dir=${CARGO_TARGET_DIR:-target}
+passes="-Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=4"
+for feature in inline-8bit-counters pc-table trace-compares; do
+  passes+=" -Cllvm-args=-sanitizer-coverage-$feature"
+done
+RUSTC_BOOTSTRAP=1 RUSTFLAGS="$passes -Zsanitizer=address -Ccodegen-units=1 --cfg fuzzing" \
+  cargo build --quiet --release --locked --target "$host"
+
+for target in "${targets[@]}"; do
+  case $target in
+    digits | text | timestamps) length=128 ;;
+    *) length=4096 ;;
+  esac
+  mkdir -p "corpus/$target" "artifacts/$target"
+  echo "== $target"
+  "$target_dir/$host/release/$target" "corpus/$target" "seeds/$target" -dict=json.dict \
+    -artifact_prefix="artifacts/$target/" -max_total_time="$seconds" -max_len=$length -timeout=10 -print_final_stats=1
+done
