@@ -217,6 +217,20 @@ def response_vectors():
             totals=(2 * big, 0, 0),
         ),
     )
+    most = 2**64 - 1
+    for name, left, right in [("2^53 + 1", 2**53, 1), ("2^64 - 1", most - 1, 1)]:
+        pair = [entry(left, 0, right, integration="a", reason="x"), entry(right, 0, left, integration="a", reason="y")]
+        response(
+            f"a sum of {name}",
+            result(*pair, totals=(left + right, 0, left + right)),
+            table(
+                ["integration"],
+                window([(["a"], (left + right, 0, left + right))], reported=(left + right, 0, left + right)),
+                totals=(left + right, 0, left + right),
+            ),
+            dimensions=["integration", "reason"],
+            group_by=["integration"],
+        )
     response(
         "a wrong total is no error",
         result(A, totals=(9, 0, 3)),
@@ -995,6 +1009,14 @@ def table_vectors():
         {"merge": of(part("b", 2, MID, END) | huge, total=2)},
         of(part("a", 1) | huge, part("b", 2, MID, END) | huge, total=3),
     )
+    for name, left, right in [("2^53 + 1", 2**53, 1), ("2^64 - 1", most - 1, 1)]:
+        before, after = part("a", left), part("a", right, MID, END)
+        operation(
+            f"merge to {name}",
+            of(before, total=left),
+            {"merge": of(after, total=right)},
+            of(before, after, total=left + right),
+        )
     operation("merge past the largest", of(part("a", most), total=most), {"merge": of(part("a", 1, MID, END), total=1)}, error("sum_overflow"))
     operation("reconciliation: balanced", base, {"reconciliation": None}, {"verdict": "balanced"})
     off = table(["integration"], window([(["a"], (1, 2, 3))], reported=(0, most, 3)), totals=(1, 2, 3))
