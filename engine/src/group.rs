@@ -1,5 +1,6 @@
 //! Rows out of rows: regrouped, filtered, added up. Arithmetic on ids; no string is hashed.
 
+use std::iter;
 use std::sync::Arc;
 
 use crate::counts::Counts;
@@ -9,6 +10,13 @@ use crate::rows::{Key, Refused, Rows};
 
 /// Sums by cell are kept up to so many cells, or as many as there are rows.
 const FEW_CELLS: usize = 1 << 16;
+
+/// What was added up for one combination, and from how many rows.
+#[derive(Clone, Copy, Debug, Default)]
+struct Cell {
+    sum: Counts,
+    rows: u64,
+}
 
 impl Rows {
     /// Rows of ids and counts in any order; those of equal ids are added up. The totals must be
@@ -110,43 +118,55 @@ impl Rows {
         columns: &[usize],
         cells: usize,
     ) -> Self {
-        let mut sums = vec![(Counts::default(), false); cells];
-        let mut cell_of = vec![0_u32; self.len()];
-        for (column, dictionary) in columns.iter().zip(&dictionaries) {
-            let size = dictionary.len() as u32;
-            for (cell, id) in cell_of.iter_mut().zip(&self.ids[*column]) {
-                *cell = *cell * size + id;
-            }
-        }
-        let counts = self.success.iter().zip(&self.errors).zip(&self.filtered);
-        for (cell, ((success, errors), filtered)) in cell_of.iter().zip(counts) {
-            let (sum, is_there) = &mut sums[*cell as usize];
-            sum.add(Counts {
-                success: *success,
-                errors: *errors,
-                filtered: *filtered,
-            });
-            *is_there = true;
-        }
-        let sizes: Vec<usize> = dictionaries
+        let sizes: Vec<u32> = dictionaries
             .iter()
-            .map(|dictionary| dictionary.len())
+            .map(|dictionary| dictionary.len() as u32)
             .collect();
+        let sums = match columns {
+            [] => self.sums_of_cells(cells, iter::repeat(0)),
+            [only] => self.sums_of_cells(cells, self.ids[*only].iter().copied()),
+            [first, second] => {
+                let ids = self.ids[*first].iter().zip(&self.ids[*second]);
+                self.sums_of_cells(cells, ids.map(|(first, second)| first * sizes[1] + second))
+            }
+            _ => {
+                let ids = |row| columns.iter().map(move |column| self.ids[*column][row]);
+                let cell = |row| {
+                    ids(row)
+                        .zip(&sizes)
+                        .fold(0, |cell, (id, size)| cell * size + id)
+                };
+                self.sums_of_cells(cells, (0..self.len()).map(cell))
+            }
+        };
         let mut rows = Self::empty(dictionaries, self.totals);
-        for (cell, (sum, _)) in sums
-            .iter()
-            .enumerate()
-            .filter(|(_, (_, is_there))| *is_there)
-        {
+        let there = sums.iter().zip(0_u32..).filter(|(cell, _)| cell.rows > 0);
+        for (Cell { sum, .. }, mut rest) in there {
             let mut key = Key::default();
-            let mut rest = cell;
             for (id, size) in key.iter_mut().zip(&sizes).rev() {
-                *id = (rest % size) as u32;
+                *id = rest % size;
                 rest /= size;
             }
             rows.push(key, *sum);
         }
         rows
+    }
+
+    /// Adds each row to a cell.
+    #[inline]
+    fn sums_of_cells(&self, cells: usize, cell_of_rows: impl Iterator<Item = u32>) -> Vec<Cell> {
+        let mut sums = vec![Cell::default(); cells];
+        let counts = self.success.iter().zip(&self.errors).zip(&self.filtered);
+        for (cell, ((success, errors), filtered)) in cell_of_rows.zip(counts) {
+            let cell = &mut sums[cell as usize];
+            cell.sum.add(Counts {
+                success: *success,
+                errors: *errors,
+                filtered: *filtered,
+            });
+            cell.rows += 1;
+        }
+        sums
     }
 
     /// The rows whose ids are all wanted: per column, whether each id is; `None` for all of them.
@@ -254,6 +274,117 @@ impl Rows {
             if let Some(last) = column.last_mut() {
                 *last = last.wrapping_add(count);
             }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::*;
+    use proptest::prelude::*;
+
+    type Plain = BTreeMap<Vec<String>, [u64; 3]>;
+
+    /// Three columns of up to so many values each: few of them meet in a cell for each combination,
+    /// many are sorted.
+    fn any_rows(values: u32) -> impl Strategy<Value = Plain> {
+        let value = (0..values).prop_map(|value| format!("{value:x}"));
+        let key = prop::collection::vec(value, 3);
+        let counts = prop::array::uniform3(0..1_u64 << 40);
+        prop::collection::btree_map(key, counts, 0..400)
+    }
+
+    fn rows(plain: &Plain) -> Rows {
+        let column = |column: usize| plain.keys().map(|key| key[column].as_str()).collect();
+        let columns: Vec<Vec<&str>> = (0..3).map(column).collect();
+        let counts = plain.values().map(|[success, errors, filtered]| Counts {
+            success: *success,
+            errors: *errors,
+            filtered: *filtered,
+        });
+        Rows::from_values(&columns, &counts.collect::<Vec<_>>()).expect("distinct rows")
+    }
+
+    /// Rows as a plain map, after a look at what makes them canonical.
+    fn plain(rows: &Rows) -> Plain {
+        for (dictionary, ids) in rows.dictionaries.iter().zip(&rows.ids) {
+            let values: Vec<&str> = dictionary.values().collect();
+            assert!(
+                values.is_sorted_by(|a, b| a < b),
+                "the dictionary is sorted"
+            );
+            let is_used = |id: u32| ids.contains(&id);
+            assert!((0..values.len() as u32).all(is_used), "and used as a whole");
+        }
+        let keys: Vec<Key> = (0..rows.len()).map(|row| rows.key(row)).collect();
+        assert!(keys.is_sorted_by(|a, b| a < b), "rows are sorted");
+        let row = |row| {
+            let values = (0..rows.width()).map(|column| rows.value(row, column).to_owned());
+            let Counts {
+                success,
+                errors,
+                filtered,
+            } = rows.counts(row);
+            (values.collect(), [success, errors, filtered])
+        };
+        let plain: Plain = (0..rows.len()).map(row).collect();
+        let total = plain.values().fold([0; 3], |sum, counts| add(sum, *counts));
+        let Counts {
+            success,
+            errors,
+            filtered,
+        } = rows.totals();
+        assert_eq!([success, errors, filtered], total);
+        plain
+    }
+
+    fn add(a: [u64; 3], b: [u64; 3]) -> [u64; 3] {
+        [a[0] + b[0], a[1] + b[1], a[2] + b[2]]
+    }
+
+    /// Rows with other keys, those of equal keys added up.
+    fn rekeyed<'a>(
+        rows: impl IntoIterator<Item = (&'a Vec<String>, &'a [u64; 3])>,
+        key: impl Fn(&[String]) -> Vec<String>,
+    ) -> Plain {
+        let mut sums = Plain::new();
+        for (values, counts) in rows {
+            let sum = sums.entry(key(values)).or_default();
+            *sum = add(*sum, *counts);
+        }
+        sums
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(64))]
+        #[test]
+        fn rows_are_regrouped_as_in_a_map(
+            given in prop_oneof![any_rows(6), any_rows(5_000)],
+            columns in prop::sample::subsequence(vec![0, 1, 2], 0..=3).prop_shuffle(),
+        ) {
+            let key = |values: &[String]| columns.iter().map(|column| values[*column].clone()).collect();
+            prop_assert_eq!(plain(&rows(&given).regroup(&columns)), rekeyed(&given, key));
+        }
+
+        #[test]
+        fn rows_are_filtered_as_in_a_map(given in any_rows(6), limit in "[0-6]") {
+            let rows = rows(&given);
+            let among = rows.dictionaries[1].values().map(|value| value < limit.as_str()).collect();
+            let filtered = rows.filter(&[None, Some(among), None]);
+            let mut expected = given;
+            expected.retain(|values, _| values[1] < limit);
+            prop_assert_eq!(plain(&filtered), expected);
+        }
+
+        #[test]
+        fn rows_are_combined_as_in_a_map(
+            parts in prop::collection::vec(prop_oneof![any_rows(6), any_rows(40)], 0..5),
+        ) {
+            let each: Vec<Rows> = parts.iter().map(rows).collect();
+            let combined = Rows::combine(&each.iter().collect::<Vec<_>>(), 3).expect("they fit");
+            prop_assert_eq!(plain(&combined), rekeyed(parts.iter().flatten(), <[String]>::to_vec));
         }
     }
 }
