@@ -123,6 +123,31 @@ fn an_entry_that_is_carried_over_is_read_as_any_other() {
     }
 }
 
+/// Near the end of a chunk entries are not predicted, but carried to the next one: also those that
+/// end before it does.
+#[test]
+fn an_entry_that_ends_close_to_the_cut_is_read_once() {
+    let entry = |number: usize| {
+        let dimensions = format!(r#"{{"integration": "i{number}", "write_key": "w"}}"#);
+        format!(r#"{{"dimensions": {dimensions}, "errors": "0", "filtered": "0", "success": "7"}}"#)
+    };
+    for (before, after) in [("", ""), ("\n", "\n  ")] {
+        let entries: Vec<String> = (0..24).map(entry).collect();
+        let body = format!(
+            r#"{{"start":"2026-01-01T00:00:00Z","end":"2026-01-01T00:15:00Z","totalDelivered":"168","totalErrors":"0","totalFiltered":"0","counts":[{}]}}"#,
+            entries.join(&format!("{before},{after}"))
+        );
+        let body = body.as_bytes();
+        let whole = read([body]).expect("a good body");
+        assert_eq!((whole.len(), whole.totals().success), (24, 168));
+        // Only between long chunks is anything carried.
+        for at in 1_025..=body.len() - 1_024 {
+            let (left, right) = body.split_at(at);
+            assert_eq!(read([left, right]).as_ref(), Ok(&whole), "split at {at}");
+        }
+    }
+}
+
 /// What serde_json makes of a body, if tallyfold's own rules are left aside.
 fn entries_by_serde(body: &[u8]) -> Option<Vec<Value>> {
     let body: Value = serde_json::from_slice(body).ok()?;

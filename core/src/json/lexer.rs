@@ -150,13 +150,14 @@ impl Lexer {
         if taken.elements > 0 {
             self.skip(taken);
             self.base += taken.bytes as u64;
-        } else {
-            self.read(&carried[..cut], visitor)?;
+        }
+        // An element that ended just before the cut was carried whole, with what follows it.
+        if taken.bytes < cut {
+            self.read(&carried[taken.bytes..cut], visitor)?;
         }
         // Its room serves the next chunk.
         carried.clear();
         self.carried = carried;
-        // What is taken ends in the chunk, or it would have been taken before.
         Ok(taken.bytes.saturating_sub(cut))
     }
 
