@@ -52,7 +52,10 @@ pub(crate) fn chosen_body(data: &[u8]) {
     let mut choices = Choices::new(head);
     let setup = any_setup(&mut choices);
     let places: Vec<usize> = (0..4)
-        .map(|_| choices.byte() as usize * (rest.len() + 1) / 256)
+        .map(|_| {
+            let byte = choices.byte();
+            place(usize::from(byte) * (rest.len() + 1) / 256, byte, rest)
+        })
         .collect();
     drop(body(rest, &setup, &places));
 }
@@ -63,11 +66,11 @@ pub(crate) fn chosen_documents(data: &[u8], changed: usize) -> Vec<Result<CountT
     let choices = &mut Choices::new(data);
     let setup = any_setup(choices);
     let good = document(choices, &setup);
-    let mut said = vec![body(&good, &setup, &any_places(choices, good.len()))];
+    let mut said = vec![body(&good, &setup, &any_places(choices, &good))];
     for _ in 0..changed {
         let mut bytes = good.clone();
         mutate(choices, &mut bytes);
-        said.push(body(&bytes, &setup, &any_places(choices, bytes.len())));
+        said.push(body(&bytes, &setup, &any_places(choices, &bytes)));
     }
     said
 }
@@ -255,9 +258,24 @@ pub(crate) fn table_json(data: &[u8]) {
     assert_eq!(table.merge(&table, true), Ok(table));
 }
 
-fn any_places(choices: &mut Choices<'_>, length: usize) -> Vec<usize> {
+fn any_places(choices: &mut Choices<'_>, body: &[u8]) -> Vec<usize> {
     let count = choices.below(6);
-    (0..count).map(|_| choices.below(length + 1)).collect()
+    (0..count)
+        .map(|_| {
+            let at = choices.below(body.len() + 1);
+            place(at, choices.byte(), body)
+        })
+        .collect()
+}
+
+/// That place, or one close after the end of an object: there are edges of what is predicted.
+fn place(at: usize, byte: u8, body: &[u8]) -> usize {
+    if byte.is_multiple_of(2) {
+        return at;
+    }
+    let brace = body[at..].iter().position(|byte| *byte == b'}');
+    let close = brace.map_or(at, |brace| at + brace + usize::from(byte / 2) % 12);
+    close.min(body.len())
 }
 
 /// Whether the error is that of the code. A string or a number that is too long is refused before

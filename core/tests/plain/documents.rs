@@ -248,10 +248,12 @@ pub(crate) fn document(choices: &mut Choices<'_>, setup: &Setup) -> Vec<u8> {
         _ => Oddity::None,
     };
     let runs = choices.below(5);
+    // Some are longer than what is carried from chunk to chunk.
+    let most = choices.pick(&[12, 12, 12, 48]);
     let mut entries = Vec::new();
     for _ in 0..runs {
         let style = any_style(choices, setup);
-        for _ in 0..=choices.below(12) {
+        for _ in 0..=choices.below(most) {
             let fields = entry(choices, setup, &style, entries.len());
             entries.push((fields, style.space, style.shuffled));
         }
