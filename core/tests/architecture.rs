@@ -22,9 +22,12 @@ fn floor(module: &str) -> Option<usize> {
     FLOORS.iter().position(|floor| floor.contains(&module))
 }
 
-/// The code of every source file of the core, with the module it belongs to.
-fn sources() -> Vec<(String, PathBuf, String)> {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+/// The code of every source file of a crate, with the module it belongs to.
+fn sources_of(crate_folder: &str) -> Vec<(String, PathBuf, String)> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("..")
+        .join(crate_folder)
+        .join("src");
     let mut folders = vec![root.clone()];
     let mut sources = Vec::new();
     while let Some(folder) = folders.pop() {
@@ -48,8 +51,13 @@ fn sources() -> Vec<(String, PathBuf, String)> {
             sources.push((module, path, code));
         }
     }
-    assert!(sources.len() > 30, "the source was found");
+    assert!(sources.len() > 10, "the source was found");
     sources
+}
+
+/// Those of the core.
+fn sources() -> Vec<(String, PathBuf, String)> {
+    sources_of("core")
 }
 
 #[test]
@@ -95,10 +103,24 @@ fn client_and_sandbox_share_no_reading_of_the_service() {
 }
 
 #[test]
-fn the_core_holds_no_binding_code() {
-    for (_, path, text) in sources() {
+fn core_and_engine_hold_no_binding_code() {
+    for (_, path, text) in sources().into_iter().chain(sources_of("engine")) {
         for word in ["pyo3", "wasm_bindgen", "wasm-bindgen", "js_sys", "js-sys"] {
             assert!(!text.contains(word), "{} names {word}", path.display());
         }
     }
+}
+
+#[test]
+fn the_engine_knows_nothing_of_the_service_and_is_unsafe_in_one_place() {
+    let mut unsafe_blocks = 0;
+    for (module, path, text) in sources_of("engine") {
+        for word in ["tallyfold::", "chrono", "http", "serde"] {
+            assert!(!text.contains(word), "{} names {word}", path.display());
+        }
+        let blocks = text.matches("unsafe {").count();
+        assert!(blocks == 0 || module == "text", "{}", path.display());
+        unsafe_blocks += blocks;
+    }
+    assert_eq!(unsafe_blocks, 1);
 }
