@@ -12,11 +12,14 @@ cargo clippy --quiet --manifest-path fuzz/Cargo.toml --no-default-features --loc
 
 bin=$PWD/.venv/bin
 cd bindings-python
-"$bin/ruff" check . ../tests ../examples
-"$bin/ruff" format --check . ../tests ../examples
+"$bin/ruff" check . ../tests ../examples ../bench
+"$bin/ruff" format --check . ../tests ../examples ../bench
 "$bin/mypy"
+"$bin/mypy" --strict ../bench/python
 "$bin/stubtest" tallyfold --allowlist stubtest-allowlist.txt
 
 cd ../bindings-wasm/js
 npm run --silent check
 npm run --silent check:package
+cd ../../bench
+../bindings-wasm/js/node_modules/.bin/biome ci --error-on-warnings
