@@ -1,5 +1,7 @@
 //! What must hold of any input. Each check panics where it does not.
 
+use std::collections::BTreeMap;
+
 use chrono::{DateTime, Datelike, TimeDelta, Timelike};
 use serde_json::Value;
 use tallyfold::{
@@ -245,10 +247,14 @@ pub(crate) fn table_json(data: &[u8]) {
     }
     let totals = |counts: Counts| [counts.success, counts.errors, counts.filtered].map(u128::from);
     assert_eq!(totals(table.totals()), sums);
-    let none: [&str; 0] = [];
-    let grouped = table.group_by(&none).expect("no dimension is unknown");
-    assert_eq!(totals(grouped.totals()), sums);
-    assert!(grouped.len() <= 1 && grouped.len() <= table.len());
+    let names = table.dimensions().names();
+    for first in &names {
+        regroups(&table, &[first]);
+        for second in names.iter().filter(|second| *second != first) {
+            regroups(&table, &[first, second]);
+        }
+    }
+    regroups(&table, &[]);
     let series = table.by_window(None).expect("whole windows are never cut");
     assert_eq!(series.windows().len(), windows.len());
     let unchanged = compare(&table, &table).expect("a table is like itself");
@@ -256,6 +262,37 @@ pub(crate) fn table_json(data: &[u8]) {
     let merged = table.merge(&table, false).expect_err("the same time twice");
     assert_eq!(merged.code(), Code::OverlappingCoverage);
     assert_eq!(table.merge(&table, true), Ok(table));
+}
+
+/// Holds regrouping to a sum per key, row by row.
+fn regroups(table: &CountTable, names: &[&str]) {
+    let all = table.dimensions().names();
+    let mut sums = BTreeMap::<Vec<&str>, [u64; 3]>::new();
+    for row in table.rows() {
+        let values: Vec<&str> = row.values().collect();
+        let position = |name: &&str| all.iter().position(|known| known == name);
+        let key = names.iter().filter_map(position).map(|at| values[at]);
+        let sum = sums.entry(key.collect()).or_default();
+        let Counts {
+            success,
+            errors,
+            filtered,
+        } = row.counts();
+        for (sum, count) in sum.iter_mut().zip([success, errors, filtered]) {
+            *sum += count;
+        }
+    }
+    let grouped = table.group_by(names).expect("no dimension is unknown");
+    assert_eq!(grouped.totals(), table.totals());
+    let rows = grouped.rows().map(|row| {
+        let Counts {
+            success,
+            errors,
+            filtered,
+        } = row.counts();
+        (row.values().collect(), [success, errors, filtered])
+    });
+    assert!(rows.eq(sums), "grouped by {names:?}");
 }
 
 fn any_places(choices: &mut Choices<'_>, body: &[u8]) -> Vec<usize> {
