@@ -59,7 +59,7 @@ const LEARN_EVERY: u32 = 64;
 
 /// How many entries are read before they are added up: the adding of one waits for memory, and
 /// meanwhile the next can be added.
-const BATCH: usize = 8;
+const BATCH: usize = 4;
 
 /// The most fields of an entry that nobody knows.
 const MOST_UNKNOWN: usize = 4;
