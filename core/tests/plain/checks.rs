@@ -13,14 +13,16 @@ use tallyfold_engine::{plain_text, read_count};
 use super::documents::{Choices, any_setup, document, mutate};
 use super::reading::{self, Reading, Setup, instant};
 
-/// Holds the fold to the plain reading of a body, wherever it is split; gives what it said.
+/// Holds the fold to the plain reading of a body, split at each place and at all of
+/// them; gives what it said.
 pub(crate) fn body(body: &[u8], setup: &Setup, places: &[usize]) -> Result<CountTable> {
     let whole = fold([body], setup);
-    assert_eq!(
-        fold(split(body, places), setup),
-        whole,
-        "split at {places:?}"
-    );
+    for place in places {
+        let two = split(body, std::slice::from_ref(place));
+        assert_eq!(fold(two, setup), whole, "split at {place}");
+    }
+    let all = split(body, places);
+    assert_eq!(fold(all, setup), whole, "split at {places:?}");
     assert_eq!(fold(body.chunks(1), setup), whole, "byte by byte");
     match (&whole, reading::read(body, setup)) {
         (Ok(table), Ok(plain)) => {
@@ -296,7 +298,7 @@ fn regroups(table: &CountTable, names: &[&str]) {
 }
 
 fn any_places(choices: &mut Choices<'_>, body: &[u8]) -> Vec<usize> {
-    let count = choices.below(6);
+    let count = 2 + choices.below(6);
     (0..count)
         .map(|_| {
             let at = choices.below(body.len() + 1);

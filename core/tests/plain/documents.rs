@@ -248,8 +248,8 @@ pub(crate) fn document(choices: &mut Choices<'_>, setup: &Setup) -> Vec<u8> {
         _ => Oddity::None,
     };
     let runs = choices.below(5);
-    // Some are longer than what is carried from chunk to chunk.
-    let most = choices.pick(&[12, 12, 12, 48]);
+    // Half of them may be longer than what is carried from chunk to chunk.
+    let most = choices.pick(&[12, 48]);
     let mut entries = Vec::new();
     for _ in 0..runs {
         let style = any_style(choices, setup);
@@ -703,7 +703,7 @@ pub(crate) fn mutate(choices: &mut Choices<'_>, body: &mut Vec<u8>) {
             return;
         }
         let at = choices.below(body.len());
-        match choices.below(16) {
+        match choices.below(24) {
             0 => body[at] = choices.byte(),
             1 => body[at] ^= 1 << choices.below(8),
             2 => drop(body.remove(at)),
