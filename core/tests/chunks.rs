@@ -7,7 +7,7 @@
 
 use proptest::prelude::*;
 use serde_json::{Value, json};
-use tallyfold::{Aggregator, AggregatorOptions, Code, CountTable, Result};
+use tallyfold::{Aggregator, AggregatorOptions, Code, CountTable, Limits, Result};
 
 const DIMENSIONS: [&str; 2] = ["write_key", "integration"];
 
@@ -146,6 +146,30 @@ fn an_entry_that_ends_close_to_the_cut_is_read_once() {
             assert_eq!(read([left, right]).as_ref(), Ok(&whole), "split at {at}");
         }
     }
+}
+
+#[test]
+fn a_string_limit_below_the_digits_of_a_count_holds_however_the_body_comes() {
+    let limits = Limits {
+        string_bytes: 12,
+        ..Limits::default()
+    };
+    let entry = r#"{"dimensions":{"write_key":"a","integration":"b"},"errors":"0","filtered":"0","success":"1234567890123"}"#;
+    let body = format!(r#"{{"counts":[{entry},{entry}]}}"#);
+    let read = |size| {
+        let options = AggregatorOptions {
+            limits,
+            ..AggregatorOptions::default()
+        };
+        let mut aggregator = Aggregator::new(&DIMENSIONS, options)?;
+        body.as_bytes()
+            .chunks(size)
+            .try_for_each(|chunk| aggregator.push(chunk))?;
+        aggregator.finish()
+    };
+    let error = read(1).expect_err("a string that is too long");
+    assert_eq!(error.code(), Code::StringLimit);
+    assert_eq!(read(body.len()), Err(error));
 }
 
 /// What serde_json makes of a body, if tallyfold's own rules are left aside.

@@ -167,7 +167,7 @@ impl Dictionary {
 
 /// Gives each distinct string an id, in the order of their first appearance.
 #[derive(Debug)]
-pub struct Interner {
+pub(crate) struct Interner {
     values: Dictionary,
     /// The first bytes of each value: enough to compare most values with.
     heads: Vec<Head>,
@@ -177,8 +177,7 @@ pub struct Interner {
 
 impl Interner {
     /// An interner without values.
-    #[must_use]
-    pub fn new(keys: HashKeys) -> Self {
+    pub(crate) fn new(keys: HashKeys) -> Self {
         // Room for the few values that most dimensions have.
         Self {
             values: Dictionary::with_capacity(SOME_BYTES, SOME_VALUES),
@@ -191,7 +190,7 @@ impl Interner {
     /// The id of a value; `None` when the dictionary is full, or the value is not UTF-8. What
     /// equals a value that is there was found to be UTF-8 when that one came.
     #[inline]
-    pub fn intern(&mut self, value: &[u8]) -> Option<u32> {
+    pub(crate) fn intern(&mut self, value: &[u8]) -> Option<u32> {
         self.intern_with(Head::of(value), value)
     }
 
@@ -228,8 +227,7 @@ impl Interner {
     }
 
     /// The sorted dictionary, and the new id of each old one.
-    #[must_use]
-    pub fn into_sorted(self) -> (Arc<Dictionary>, Vec<u32>) {
+    pub(crate) fn into_sorted(self) -> (Arc<Dictionary>, Vec<u32>) {
         // There is room for what was there before.
         let room = (self.values.bytes.len(), self.values.len());
         Dictionary::of_unsorted(self.values.values(), room).unwrap_or_default()

@@ -2,6 +2,9 @@
 
 use crate::text::LOW_BITS;
 
+/// The most digits that are read: so many fit in any `u64`.
+pub(crate) const MOST_DIGITS: usize = 19;
+
 /// Reads the digits that the bytes start with, up to 19 of them, which any `u64` can hold: the
 /// number and how many digits it has. `None` for no digit, for more, and where fewer than eight
 /// bytes are left.
@@ -26,11 +29,11 @@ pub fn read_count(bytes: &[u8]) -> Option<(u64, usize)> {
 fn read_long_count(head: u64, rest: &[u8]) -> Option<(u64, usize)> {
     let length = rest
         .iter()
-        .take(12)
+        .take(MOST_DIGITS - 7)
         .take_while(|byte| byte.is_ascii_digit())
         .count();
     let tail = |count: u64, byte: &u8| count * 10 + u64::from(byte - b'0');
-    (length < 12).then(|| {
+    (length <= MOST_DIGITS - 8).then(|| {
         let count = rest[..length].iter().fold(parse_eight(head), tail);
         (count, 8 + length)
     })

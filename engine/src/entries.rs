@@ -6,6 +6,7 @@
 //! of another type, an entry that the chunk cuts, a mistake) is left to the caller.
 
 use crate::counts::Counts;
+use crate::digits::MOST_DIGITS;
 use crate::rows::{Added, MOST_COLUMNS, RowsBuilder};
 use crate::template::{Entry, Slot, Template};
 use crate::text::{is_space, string_length};
@@ -57,6 +58,9 @@ pub struct EntryReader {
 const PATIENCE: u32 = 8;
 const LEARN_EVERY: u32 = 64;
 
+/// An entry of more bytes is not worth a template, which takes three times as many.
+const MOST_LEARNED: usize = 4096;
+
 /// How many entries are read before they are added up: the adding of one waits for memory, and
 /// meanwhile the next can be added.
 const BATCH: usize = 4;
@@ -69,7 +73,9 @@ impl EntryReader {
     /// too large, so that the caller has to read everything.
     #[must_use]
     pub fn new(fields: Fields, limits: EntryLimits) -> Option<Self> {
-        let has_room = limits.keys >= 4 + MOST_UNKNOWN && limits.depth >= 2;
+        let has_room = limits.keys >= 4 + MOST_UNKNOWN
+            && limits.depth >= 2
+            && limits.string_bytes >= MOST_DIGITS;
         has_room.then_some(Self {
             fields,
             string_limit: limits.string_bytes,
@@ -79,7 +85,8 @@ impl EntryReader {
     }
 
     /// Takes entries from the start of `rest`, which is that of an object, for as long as there
-    /// are any and the rows accept them. Nothing else has changed when it takes none.
+    /// are any and the rows accept them. An entry that it does not take may have left its values in
+    /// the dictionaries: whoever reads it next finds the same ones, or an error.
     #[inline(never)]
     pub fn take(&mut self, rest: &[u8], rows: &mut RowsBuilder) -> Taken {
         let mut taken = Taken::default();
@@ -148,7 +155,7 @@ impl EntryReader {
             0..=1 => self.template.is_none(),
             misses => misses <= PATIENCE || misses.is_multiple_of(LEARN_EVERY),
         };
-        if learns {
+        if learns && at <= MOST_LEARNED {
             self.template = Some(Template::of(&bytes[..at], places.all()));
         }
         Some((entry, at))

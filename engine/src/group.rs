@@ -8,8 +8,8 @@ use crate::dictionary::Dictionary;
 use crate::order::Packing;
 use crate::rows::{Key, Refused, Rows};
 
-/// Sums by cell are kept up to so many cells, or as many as there are rows.
-const FEW_CELLS: usize = 1 << 16;
+/// Sums by cell are kept for so many cells per row: a cell costs less than to sort a row does.
+const CELLS_PER_ROW: usize = 4;
 
 /// What was added up for one combination, and from how many rows.
 #[derive(Clone, Copy, Debug, Default)]
@@ -38,13 +38,14 @@ impl Rows {
                 rows.push(key, counts);
             }
         });
+        rows.shrink();
         rows
     }
 
     /// Rows of values in any order: each column's values, and the counts.
     ///
     /// # Errors
-    /// [`Refused::SumOverflow`], [`Refused::Repeated`] and [`Refused::DictionaryFull`], with the row.
+    /// [`Refused::SumOverflow`] and [`Refused::Repeated`] with a row, and [`Refused::DictionaryFull`].
     pub fn from_values(columns: &[Vec<&str>], counts: &[Counts]) -> Result<Self, (usize, Refused)> {
         let mut totals = Counts::default();
         for (row, counts) in counts.iter().enumerate() {
@@ -93,7 +94,7 @@ impl Rows {
             cells.checked_mul(dictionary.len())
         });
         match cells {
-            Some(cells) if cells <= self.len().max(FEW_CELLS) => {
+            Some(cells) if cells <= self.len().saturating_mul(CELLS_PER_ROW) => {
                 self.regroup_in_cells(dictionaries, columns, cells)
             }
             _ => {
@@ -248,6 +249,13 @@ impl Rows {
             .into_iter()
             .for_each(|counts| counts.reserve_exact(rows));
         self.ids.iter_mut().for_each(|ids| ids.reserve_exact(rows));
+    }
+
+    /// Gives back the room of rows that were added up to others.
+    fn shrink(&mut self) {
+        let counts = [&mut self.success, &mut self.errors, &mut self.filtered];
+        counts.into_iter().for_each(Vec::shrink_to_fit);
+        self.ids.iter_mut().for_each(Vec::shrink_to_fit);
     }
 
     #[inline(always)]

@@ -3,6 +3,9 @@
 //! Values come from whoever sends events, so they may be made to collide. Both factors of every
 //! product are mixed with a key: without the keys no such values can be found.
 
+/// An odd number with its bits well mixed: 2^64 divided by the golden ratio.
+const ODD: u64 = 0x9E37_79B9_7F4A_7C15;
+
 /// The keys of a hash. The same seed gives the same keys, and no result depends on them but the
 /// time it takes.
 #[derive(Clone, Copy, Debug)]
@@ -15,7 +18,7 @@ impl HashKeys {
         let mut state = seed;
         Self([(); 4].map(|()| {
             // SplitMix64: neighbouring seeds give unrelated keys.
-            state = state.wrapping_add(0x9E37_79B9_7F4A_7C15);
+            state = state.wrapping_add(ODD);
             let bits = (state ^ (state >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
             let bits = (bits ^ (bits >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
             bits ^ (bits >> 31)
@@ -33,11 +36,13 @@ impl HashKeys {
     pub(crate) fn hash_from(&self, head: &Head, value: &[u8]) -> u32 {
         let [a, b, c, d] = head.words;
         let first = self.mix_first(a, b);
-        let second = self.mix_second(c, d ^ u64::from(head.length));
+        let second = self.mix_second(c, d);
         let mut hash = first ^ second;
         if value.len() > Head::BYTES {
             hash = self.mix_rest(hash, value);
         }
+        // No byte can make up for the length, as it comes after them.
+        hash ^= u64::from(head.length).wrapping_mul(ODD);
         (hash >> 32) as u32
     }
 
@@ -150,6 +155,19 @@ mod tests {
             let bytes = [value.clone(), rest].concat();
             prop_assert_eq!(Head::of_start(&bytes, value.len()), head);
         }
+    }
+
+    #[test]
+    fn no_byte_makes_up_for_the_length() {
+        let keys = HashKeys::from_seed(1);
+        let hashes: std::collections::HashSet<u32> = (64..80_u8)
+            .map(|length| {
+                let mut value = vec![b'a'; usize::from(length)];
+                value[24] ^= length;
+                keys.hash(&value)
+            })
+            .collect();
+        assert_eq!(hashes.len(), 16);
     }
 
     #[test]

@@ -21,10 +21,10 @@ mod template;
 mod text;
 
 pub use counts::Counts;
-pub use dictionary::{Dictionary, Interner};
+pub use dictionary::Dictionary;
 pub use digits::read_count;
 pub use entries::{EntryLimits, EntryReader, Fields, Taken};
 pub use hash::HashKeys;
 pub use rates::{Rates, quotient};
-pub use rows::{Added, Key, MOST_COLUMNS, Refused, Rows, RowsBuilder};
+pub use rows::{Added, Key, Refused, Rows, RowsBuilder};
 pub use text::{is_space, plain_text};

@@ -15,7 +15,7 @@ pub(crate) struct Entry {
 /// What a value is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Slot {
-    /// A count, by its position among [`Counts::NAMES`].
+    /// A count, by its position among the names of counts.
     Count(usize),
     /// A dimension that is kept, in that column.
     Column(usize),

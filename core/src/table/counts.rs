@@ -1,4 +1,5 @@
-//! The only place that reads a count, and what an engine's refusal means.
+//! Reads a count, whatever it is: the engine reads those that it is sure of. And what a refusal of
+//! the engine means.
 
 use tallyfold_engine::Refused;
 

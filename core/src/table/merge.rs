@@ -19,7 +19,7 @@ impl CountTable {
     ///
     /// # Errors
     /// `incompatible_tables` for other dimensions, another metric or another filter,
-    /// `overlapping_coverage`, and `sum_overflow`.
+    /// `overlapping_coverage`, `sum_overflow`, and `group_limit` for more than 1 GiB of values.
     pub fn merge(&self, other: &Self, replace: bool) -> Result<Self> {
         self.check_like(other, "other")?;
         let theirs = other.coverage();
