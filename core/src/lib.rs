@@ -30,7 +30,7 @@ pub use client::{Call, Client, ClientOptions, HostFailure, Step};
 pub use dimension::{Dimension, Dimensions, Metric};
 pub use endpoint::Output;
 pub use error::{Code, Error, Kind, Result};
-pub use fold::{Aggregator, AggregatorOptions, Tolerate};
+pub use fold::{Aggregator, AggregatorOptions, AggregatorPlan, Tolerate};
 pub use http::Request;
 pub use json::Limits;
 pub use sandbox::{

@@ -118,29 +118,8 @@ impl Aggregator {
     /// `no_dimensions`, `unknown_dimension`, `repeated_dimension`, and for a window
     /// `invalid_timestamp` and `invalid_window`.
     pub fn new<S: AsRef<str>>(dimensions: &[S], options: AggregatorOptions) -> Result<Self> {
-        let dimensions = Dimensions::requested(dimensions)?;
-        if let Some(metric) = options.metric {
-            dimensions.check_available(metric)?;
-        }
-        let kept = match &options.group_by {
-            Some(names) => dimensions.subset(names)?,
-            None => dimensions,
-        };
-        let window = match &options.window {
-            Some((start, end)) => Some(Window::parse(start, end)?),
-            None => None,
-        };
-        Ok(Self::of_parts(
-            dimensions,
-            kept,
-            window,
-            options.metric,
-            ReadOptions {
-                limits: options.limits,
-                tolerate: options.tolerate,
-                hash_seed: options.hash_seed,
-            },
-        ))
+        let hash_seed = options.hash_seed;
+        Ok(AggregatorPlan::new(dimensions, options)?.aggregator(hash_seed))
     }
 
     pub(crate) fn of_parts(
@@ -194,6 +173,69 @@ impl Aggregator {
             }
             State::Finished => Err(finished()),
         }
+    }
+}
+
+/// What aggregators for responses to one question begin with, so that it is checked once.
+///
+/// ```
+/// use tallyfold::{AggregatorOptions, AggregatorPlan};
+///
+/// let plan = AggregatorPlan::new(&["integration"], AggregatorOptions::default())?;
+/// for (seed, body) in [(1, "{"), (2, "[")] {
+///     let pushed = plan.aggregator(seed).push(body.as_bytes());
+///     assert_eq!(pushed.is_ok(), body == "{");
+/// }
+/// # Ok::<(), tallyfold::Error>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct AggregatorPlan {
+    requested: Dimensions,
+    kept: Dimensions,
+    window: Option<Window>,
+    metric: Option<Metric>,
+    options: ReadOptions,
+}
+
+impl AggregatorPlan {
+    /// A plan for responses with these dimensions.
+    ///
+    /// # Errors
+    /// As [`Aggregator::new`].
+    pub fn new<S: AsRef<str>>(dimensions: &[S], options: AggregatorOptions) -> Result<Self> {
+        let requested = Dimensions::requested(dimensions)?;
+        if let Some(metric) = options.metric {
+            requested.check_available(metric)?;
+        }
+        let kept = match &options.group_by {
+            Some(names) => requested.subset(names)?,
+            None => requested,
+        };
+        let window = match &options.window {
+            Some((start, end)) => Some(Window::parse(start, end)?),
+            None => None,
+        };
+        Ok(Self {
+            requested,
+            kept,
+            window,
+            metric: options.metric,
+            options: ReadOptions {
+                limits: options.limits,
+                tolerate: options.tolerate,
+                hash_seed: options.hash_seed,
+            },
+        })
+    }
+
+    /// An aggregator for one response, with a hash seed of its own.
+    #[must_use]
+    pub fn aggregator(&self, hash_seed: u64) -> Aggregator {
+        let options = ReadOptions {
+            hash_seed,
+            ..self.options
+        };
+        Aggregator::of_parts(self.requested, self.kept, self.window, self.metric, options)
     }
 }
 
