@@ -32,5 +32,5 @@ esac
 out=bindings-wasm/js/wasm
 module=$out/tallyfold_wasm_bg.wasm
 cargo run --quiet --package xtask -- target-wasm/$target/wasm/tallyfold_wasm.wasm $out
-bindings-wasm/js/node_modules/.bin/wasm-opt -O3 --strip-debug --strip-producers $module -o $module
+bindings-wasm/js/node_modules/.bin/wasm-opt -O3 -aimfs 10 --strip-debug --strip-producers $module -o $module
 echo "wasm: $(wc -c <$module) bytes, $(gzip -9c $module | wc -c) gzipped"

@@ -11,9 +11,14 @@ const common = {
   target: "es2022",
   // Inlined as base64: no host has to find, fetch or copy a file beside the script.
   loader: { ".wasm": "base64" },
-  // What `using` looks for is not yet in every host; `dispose.ts` says what stands in for it.
-  define: { "Symbol.dispose": "disposeSymbol", "Symbol.asyncDispose": "asyncDisposeSymbol" },
-  inject: ["src/dispose.ts"],
+  // What `using` looks for is not yet in every host; `dispose.ts` says what stands in for it, and
+  // `registry.ts` what stands in for the registry of the glue.
+  define: {
+    "Symbol.dispose": "disposeSymbol",
+    "Symbol.asyncDispose": "asyncDisposeSymbol",
+    FinalizationRegistry: "Registry",
+  },
+  inject: ["src/dispose.ts", "src/registry.ts"],
   // `sideEffects: false` is told to those who import dist/. Obeyed here, it drops `initSync`.
   ignoreAnnotations: true,
   legalComments: "none",

@@ -5,7 +5,29 @@ use wasm_bindgen::prelude::wasm_bindgen;
 
 use crate::convert::{self, Fields};
 use crate::error::Thrown;
+use crate::staging::staged;
 use crate::table::CountTable;
+
+/// [`tallyfold::AggregatorPlan`], so that options cross once.
+#[wasm_bindgen(js_name = CoreAggregatorPlan)]
+pub struct AggregatorPlan(tallyfold::AggregatorPlan);
+
+#[wasm_bindgen(js_class = CoreAggregatorPlan)]
+impl AggregatorPlan {
+    /// For responses that are asked for with these dimensions.
+    #[wasm_bindgen(constructor)]
+    pub fn new(options: &JsValue) -> Result<Self, Thrown> {
+        let options = Fields::of("options", options)?;
+        let dimensions = options.required_texts("dimensions")?;
+        let options = convert::aggregator_options(&options)?;
+        Ok(Self(tallyfold::AggregatorPlan::new(&dimensions, options)?))
+    }
+
+    /// For one response.
+    pub fn aggregator(&self) -> Aggregator {
+        Aggregator(self.0.aggregator(convert::hash_seed()))
+    }
+}
 
 /// Bytes of a response in, a table out.
 #[wasm_bindgen(js_name = CoreAggregator)]
@@ -13,22 +35,19 @@ pub struct Aggregator(tallyfold::Aggregator);
 
 #[wasm_bindgen(js_class = CoreAggregator)]
 impl Aggregator {
-    /// For a response that was asked for with these dimensions.
-    #[wasm_bindgen(constructor)]
-    pub fn new(options: &JsValue) -> Result<Self, Thrown> {
-        let options = Fields::of("options", options)?;
-        let dimensions = options.required_texts("dimensions")?;
-        let options = convert::aggregator_options(&options)?;
-        Ok(Self(tallyfold::Aggregator::new(&dimensions, options)?))
+    /// The next bytes, as staged; whether they are good. An error costs more to return than a flag.
+    pub fn push(&mut self, length: usize) -> bool {
+        staged(length, |chunk| self.0.push(chunk)).is_ok()
     }
 
-    /// The next bytes.
-    pub fn push(&mut self, chunk: &[u8]) -> Result<(), Thrown> {
-        Ok(self.0.push(chunk)?)
+    /// No more bytes. Nothing where there is an error.
+    pub fn finish(&mut self) -> Option<CountTable> {
+        self.0.finish().ok().map(CountTable::from)
     }
 
-    /// No more bytes.
-    pub fn finish(&mut self) -> Result<CountTable, Thrown> {
-        Ok(self.0.finish()?.into())
+    /// Throws the error that the last call met, which the core repeats.
+    pub fn fail(&mut self) -> Result<(), Thrown> {
+        self.0.push(&[])?;
+        Ok(())
     }
 }

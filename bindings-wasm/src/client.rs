@@ -5,6 +5,7 @@ use wasm_bindgen::prelude::wasm_bindgen;
 
 use crate::convert::{self, Fields};
 use crate::error::Thrown;
+use crate::staging::staged;
 
 /// The caller's side of both APIs.
 #[wasm_bindgen(js_name = CoreClient)]
@@ -79,9 +80,9 @@ impl Call {
         Ok(self.0.head(status, &convert::headers(&headers))?)
     }
 
-    /// Some of its body came.
-    pub fn chunk(&mut self, bytes: &[u8]) -> Result<(), Thrown> {
-        Ok(self.0.chunk(bytes)?)
+    /// Some of its body came, as staged.
+    pub fn chunk(&mut self, length: usize) -> Result<(), Thrown> {
+        Ok(staged(length, |chunk| self.0.chunk(chunk))?)
     }
 
     /// Its body is complete.

@@ -10,6 +10,7 @@ mod convert;
 pub mod error;
 pub mod sandbox;
 pub mod series;
+pub mod staging;
 pub mod table;
 
 use dlmalloc::GlobalDlmalloc;

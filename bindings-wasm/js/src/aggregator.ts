@@ -1,10 +1,12 @@
-import type { CoreAggregator } from "../wasm/tallyfold_wasm.js";
+import type { CoreAggregator, CoreCountTable } from "../wasm/tallyfold_wasm.js";
 
 import { Handle } from "./handle.js";
-import { bytes, timed } from "./input.js";
+import { bytes } from "./input.js";
+import { planned } from "./plan.js";
+import { kept } from "./shapes.js";
 import { CountTable } from "./table.js";
 import type { Dimension, Limits, Metric, MetricsQuery, Tolerance } from "./types.js";
-import { core } from "./wasm.js";
+import { stage } from "./wasm.js";
 
 /** What an {@link Aggregator} has to know about the response that it is to read. */
 export interface AggregatorOptions<D extends Dimension, G extends D = D>
@@ -38,10 +40,7 @@ export class Aggregator<D extends Dimension, G extends D = D> {
    * @throws {@link TallyfoldError} of kind `config`.
    */
   constructor(options: AggregatorOptions<D, G>) {
-    const { window, ...rest } = options ?? {};
-    this.#core = new Handle(
-      new (core().CoreAggregator)({ ...rest, window: timed(window, ["start", "end"]) }),
-    );
+    this.#core = new Handle(planned(options));
   }
 
   /**
@@ -51,7 +50,8 @@ export class Aggregator<D extends Dimension, G extends D = D> {
    * can't be the start of a good response.
    */
   push(chunk: Uint8Array): void {
-    this.#core.object.push(bytes("chunk", chunk));
+    const core = this.#core.object;
+    stage(bytes("chunk", chunk), (length) => core.push(length) || core.fail());
   }
 
   /**
@@ -60,11 +60,15 @@ export class Aggregator<D extends Dimension, G extends D = D> {
    * @throws {@link TallyfoldError} of kind `response`, such as `truncated_body`.
    */
   finish(): CountTable<G> {
-    return CountTable.of(this.#core.object.finish());
+    const core = this.#core.object;
+    const table = core.finish();
+    if (table === undefined) core.fail();
+    return CountTable.of(table as CoreCountTable);
   }
 
   /** Frees the memory now. Its table lives on. */
   [Symbol.dispose](): void {
     this.#core.release();
+    kept.aggregator ??= this;
   }
 }

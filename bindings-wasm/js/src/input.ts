@@ -50,9 +50,11 @@ export function optionalSignal(value: AbortSignal | undefined): AbortSignal | un
   throw invalidArgument("signal", "want an AbortSignal");
 }
 
+const typedArrays = Object.getPrototypeOf(Uint8Array.prototype);
+
 /** The kind of a typed array. Unlike `Symbol.toStringTag` on the object, it can't be made up. */
 function typedArray(value: unknown): unknown {
-  return Reflect.get(Object.getPrototypeOf(Uint8Array.prototype), Symbol.toStringTag, value);
+  return Reflect.get(typedArrays, Symbol.toStringTag, value);
 }
 
 function text(value: unknown): unknown {

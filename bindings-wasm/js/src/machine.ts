@@ -17,7 +17,7 @@ import type {
   Now,
   Tolerance,
 } from "./types.js";
-import { core } from "./wasm.js";
+import { core, stage } from "./wasm.js";
 
 /** What a {@link Machine} has to know; {@link ClientOptions} says what each means. */
 export interface MachineOptions {
@@ -175,7 +175,8 @@ export class Call<T> {
 
   /** The next bytes of the body. */
   chunk(chunk: Uint8Array): void {
-    this.#core.object.chunk(bytes("chunk", chunk));
+    const call = this.#core.object;
+    stage(bytes("chunk", chunk), (length) => call.chunk(length));
   }
 
   /** The body is complete. */

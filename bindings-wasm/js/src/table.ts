@@ -15,6 +15,7 @@ import { invalidArgument } from "./error.js";
 import { Handle } from "./handle.js";
 import { type Inspect, inspectSymbol } from "./inspect.js";
 import { Series } from "./series.js";
+import { kept } from "./shapes.js";
 import type {
   CountName,
   Dimension,
@@ -321,6 +322,7 @@ export class CountTable<D extends Dimension | undefined = Dimension | undefined>
   /** Frees the table's memory now. Tables made from it live on. */
   [Symbol.dispose](): void {
     this.#core.release();
+    kept.table ??= this;
   }
 
   /** @internal */

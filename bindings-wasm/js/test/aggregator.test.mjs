@@ -53,6 +53,70 @@ describe("an aggregator", () => {
     assert.equal(table.metric, undefined);
   });
 
+  test("checks dimensions each time, also after they were good", () => {
+    const groupBy = ["integration"];
+    const tableOf = (options) => {
+      const aggregator = new Aggregator(options);
+      aggregator.push(bytes(response()));
+      return aggregator.finish();
+    };
+    for (let time = 0; time < 3; time++) {
+      assert.deepEqual(tableOf({ dimensions }).dimensions, dimensions);
+      assert.deepEqual(tableOf({ dimensions, groupBy: null }).dimensions, dimensions);
+      assert.deepEqual(tableOf({ dimensions, groupBy }).dimensions, groupBy);
+      assert.deepEqual(tableOf({ dimensions, groupBy: [] }).dimensions, []);
+      const { metric } = tableOf({ dimensions, metric: "event_delivery" });
+      assert.deepEqual([metric, tableOf({ dimensions }).metric], ["event_delivery", undefined]);
+      const wrong = [
+        [{ dimensions: ["integration,reason"] }, "unknown_dimension", "dimensions"],
+        [{ dimensions: [...dimensions, "reason"] }, "repeated_dimension", "dimensions"],
+        [{ dimensions: [new String("reason")] }, "invalid_argument", "dimensions"],
+        [{ dimensions: new Set(dimensions) }, "invalid_argument", "dimensions"],
+        [{ dimensions: { ...dimensions, length: 2 } }, "invalid_argument", "dimensions"],
+        [{ dimensions, groupBy: ["write_key"] }, "unknown_dimension", "groupBy"],
+        [{ dimensions, groupBy: "integration" }, "invalid_argument", "groupBy"],
+        [{ dimensions: groupBy, groupBy: dimensions }, "unknown_dimension", "groupBy"],
+        [{ dimensions, limits: { groups: -1 } }, "invalid_argument", "groups"],
+      ];
+      for (const [options, ...wanted] of wrong) {
+        const { code, argument } = thrownBy(() => new Aggregator(options));
+        assert.deepEqual([code, argument], wanted);
+      }
+    }
+    const changing = ["integration", "reason"];
+    tableOf({ dimensions: changing });
+    changing.pop();
+    assert.equal(thrownBy(() => tableOf({ dimensions: changing })).code, "dimension_mismatch");
+    assert.deepEqual(tableOf({ dimensions }).dimensions, dimensions);
+  });
+
+  test("takes chunks of any size", () => {
+    const names = Array.from({ length: 3000 }, (_, i) => `${i}`.padStart(60, "-"));
+    const counts = names.map((integration) => entry({ integration, reason: "" }, 1n));
+    const long = bytes(response(counts));
+    const whole = JSON.stringify(fold(long));
+    assert.ok(long.length > 4 * 65_536);
+    for (const size of [65_535, 65_536, 65_537, 131_072, 131_073]) {
+      const chunks = [];
+      for (let at = 0; at < long.length; at += size) chunks.push(long.subarray(at, at + size));
+      assert.equal(JSON.stringify(fold(new Uint8Array(), ...chunks)), whole, `${size}`);
+    }
+    const spoilt = long.slice();
+    spoilt[200_000] = 0;
+    const error = thrownBy(() => fold(spoilt));
+    assert.deepEqual([error.kind, error.offset], ["response", 200_000]);
+  });
+
+  test("keeps apart what it reads from what others read", () => {
+    const [one, other] = [new Aggregator({ dimensions }), new Aggregator({ dimensions })];
+    for (let at = 0; at < body.length; at += 9) {
+      one.push(body.subarray(at, at + 9));
+      other.push(spoiled.subarray(at, Math.min(at + 9, 200)));
+    }
+    assert.equal(JSON.stringify(one.finish()), JSON.stringify(fold(body)));
+    assert.equal(thrownBy(() => other.finish()).code, "truncated_body");
+  });
+
   test("holds the response to the window, as text and as dates", () => {
     const { start, end } = window;
     for (const it of [window, { start: new Date(start), end: new Date(end) }]) {
@@ -89,10 +153,12 @@ describe("an aggregator", () => {
     const aggregator = new Aggregator({ dimensions });
     const first = thrownBy(() => aggregator.push(bytes("[")));
     assert.deepEqual({ ...thrownBy(() => aggregator.finish()) }, { ...first });
+    assert.deepEqual({ ...thrownBy(() => aggregator.push(new Uint8Array())) }, { ...first });
     const done = new Aggregator({ dimensions });
     done.push(bytes(response()));
     done.finish();
     assert.equal(thrownBy(() => done.finish()).code, "out_of_order");
+    assert.equal(thrownBy(() => done.push(bytes(" "))).code, "out_of_order");
   });
 
   test("stops at the limits it was given", () => {

@@ -50,7 +50,8 @@ pub(crate) fn aggregator_options(options: &Fields) -> Result<AggregatorOptions> 
         window,
         limits: limits(options)?,
         tolerate: tolerate(options)?,
-        hash_seed: hash_seed(),
+        // Each aggregator draws its own.
+        hash_seed: 0,
     })
 }
 
@@ -86,7 +87,7 @@ fn limits(options: &Fields) -> Result<Limits> {
 }
 
 /// Something that who sends events can't know.
-fn hash_seed() -> u64 {
+pub(crate) fn hash_seed() -> u64 {
     js_sys::Math::random().to_bits()
 }
 

@@ -1,0 +1,69 @@
+import type { CoreAggregator, CoreAggregatorPlan } from "../wasm/tallyfold_wasm.js";
+import type { AggregatorOptions } from "./aggregator.js";
+import { timed } from "./input.js";
+import type { Dimension } from "./types.js";
+import { core } from "./wasm.js";
+
+/**
+ * Plans by the names in them, each name one step down. Only what the core has taken is here, so
+ * that there are no more than there are ways to order four dimensions, twice.
+ */
+interface Branch {
+  readonly next: Map<unknown, Branch>;
+  plan?: CoreAggregatorPlan;
+}
+
+const plans: Branch = { next: new Map() };
+
+/** Stands between the names of `dimensions` and of `groupBy`, if there is one. */
+const GROUP_BY = Symbol("groupBy");
+
+/**
+ * An aggregator of the core. To check options takes as long as to read a small body: those that
+ * are about dimensions only are checked once.
+ */
+export function planned(options: AggregatorOptions<Dimension>): CoreAggregator {
+  const { dimensions, groupBy, metric, window, limits, tolerate } = options ?? {};
+  const isUsual = (metric ?? window ?? limits ?? tolerate ?? undefined) === undefined;
+  const known = isUsual ? find(dimensions, groupBy) : undefined;
+  if (known) return known.aggregator();
+  // Copies: what is kept is what was checked.
+  const names = { dimensions: copy(dimensions), groupBy: copy(groupBy) };
+  const rest = { metric, window: timed(window, ["start", "end"]), limits, tolerate };
+  const plan = new (core().CoreAggregatorPlan)({ ...names, ...rest });
+  const aggregator = plan.aggregator();
+  if (isUsual)
+    branch(names.dimensions as unknown[], names.groupBy as unknown[] | undefined | null).plan =
+      plan;
+  return aggregator;
+}
+
+function find(dimensions: unknown, groupBy: unknown): CoreAggregatorPlan | undefined {
+  if (!Array.isArray(dimensions)) return undefined;
+  let at = after(plans, dimensions);
+  if (groupBy !== undefined && groupBy !== null) {
+    if (!Array.isArray(groupBy)) return undefined;
+    at = after(at?.next.get(GROUP_BY), groupBy);
+  }
+  return at?.plan;
+}
+
+function after(from: Branch | undefined, names: unknown[]): Branch | undefined {
+  let at = from;
+  for (let name = 0; name < names.length; name++) at = at?.next.get(names[name]);
+  return at;
+}
+
+function branch(dimensions: unknown[], groupBy: unknown[] | undefined | null): Branch {
+  let at = plans;
+  for (const name of groupBy ? [...dimensions, GROUP_BY, ...groupBy] : dimensions) {
+    const next = at.next.get(name) ?? { next: new Map() };
+    at.next.set(name, next);
+    at = next;
+  }
+  return at;
+}
+
+function copy<T>(names: T): T {
+  return Array.isArray(names) ? ([...names] as T) : names;
+}

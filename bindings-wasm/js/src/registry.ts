@@ -1,0 +1,50 @@
+// What the glue takes for `FinalizationRegistry`: build.mjs puts it in its place.
+
+interface Forgotten<T> {
+  readonly target: WeakKey;
+  readonly held: T;
+}
+
+/**
+ * A `FinalizationRegistry` for what is mostly released at once. To enter and to strike out costs
+ * as much as a tenth of reading a small body, so that only what outlives the next of its kind, or
+ * the turn of the event loop, is entered. Until then, it is kept.
+ */
+export class Registry<T> {
+  readonly #registry: FinalizationRegistry<T> | undefined;
+  #latest: Forgotten<T> | undefined;
+  #willEnter = false;
+  /** As in shapes.ts. */
+  #kept: WeakKey | undefined;
+
+  constructor(forgotten: (held: T) => void) {
+    // Under its own name it would be this class.
+    const { FinalizationRegistry: Native } = globalThis;
+    this.#registry = Native && new Native(forgotten);
+  }
+
+  register(target: WeakKey, held: T): void {
+    this.#enter();
+    this.#latest = { target, held };
+    if (this.#willEnter) return;
+    this.#willEnter = true;
+    // Not every host has `queueMicrotask`.
+    Promise.resolve().then(() => {
+      this.#willEnter = false;
+      this.#enter();
+    });
+  }
+
+  unregister(target: WeakKey): void {
+    this.#kept ??= target;
+    if (this.#latest?.target === target) this.#latest = undefined;
+    else this.#registry?.unregister(target);
+  }
+
+  #enter(): void {
+    if (!this.#latest) return;
+    const { target, held } = this.#latest;
+    this.#latest = undefined;
+    this.#registry?.register(target, held, target);
+  }
+}
