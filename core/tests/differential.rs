@@ -72,7 +72,7 @@ fn the_documents_are_of_every_kind() {
 }
 
 /// What can be wrong with the bytes of a body, but for what no document starts with.
-const OF_BODIES: [Code; 18] = [
+const OF_BODIES: [Code; 19] = [
     Code::TruncatedBody,
     Code::InvalidJson,
     Code::InvalidUtf8,
@@ -90,6 +90,7 @@ const OF_BODIES: [Code; 18] = [
     Code::DepthLimit,
     Code::StringLimit,
     Code::KeyLimit,
+    Code::BodyLimit,
     Code::GroupLimit,
 ];
 

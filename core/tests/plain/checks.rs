@@ -333,10 +333,9 @@ fn agree(error: &Error, plain: Option<Code>, body: &[u8], setup: &Setup) -> bool
     let token = at
         .checked_sub(setup.options.limits.string_bytes)
         .map(|start| &body[start..=at]);
-    let in_number = |byte: &u8| byte.is_ascii_digit() || b"+-.eE".contains(byte);
     plain == Some(Code::StringLimit)
         || plain.is_some_and(|code| IN_STRINGS.contains(&code))
-        || token.is_some_and(|token| token.iter().all(in_number))
+        || token.is_some_and(|token| token.iter().all(reading::is_of_number))
 }
 
 fn fold<'a>(chunks: impl IntoIterator<Item = &'a [u8]>, setup: &Setup) -> Result<CountTable> {

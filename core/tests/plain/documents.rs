@@ -72,6 +72,7 @@ pub(crate) fn any_setup(choices: &mut Choices<'_>) -> Setup {
     };
     let mut limits = Limits::default();
     match choices.below(24) {
+        19 => limits.body_bytes = choices.below(4_096) as u64,
         20 => limits.depth = choices.below(8),
         21 => limits.string_bytes = 20 + choices.below(25),
         22 => limits.keys = choices.below(12),
@@ -709,7 +710,7 @@ pub(crate) fn mutate(choices: &mut Choices<'_>, body: &mut Vec<u8>) {
             2 => drop(body.remove(at)),
             3 => {
                 let piece = choices.pick(&PIECES);
-                let at = if choices.one_in(6) { body.len() } else { at };
+                let at = if choices.one_in(3) { body.len() } else { at };
                 body.splice(at..at, piece.iter().copied());
             }
             4 => {

@@ -46,6 +46,26 @@ pub(crate) struct Reading {
 
 /// What a body says, or the code of the first thing that is wrong with it.
 pub(crate) fn read(body: &[u8], setup: &Setup) -> Result<Reading, Code> {
+    let limit = usize::try_from(setup.options.limits.body_bytes).expect("64 bits");
+    let Some(within) = body.get(..limit).filter(|_| body.len() > limit) else {
+        return read_whole(body, setup);
+    };
+    match read_whole(within, setup) {
+        Ok(_) | Err(Code::TruncatedBody | Code::EmptyBody) => Err(Code::BodyLimit),
+        // A number that is all there is might go on.
+        Err(Code::WrongType) if within.trim_ascii_start().iter().all(is_of_number) => {
+            Err(Code::BodyLimit)
+        }
+        Err(code) => Err(code),
+    }
+}
+
+/// Whether the byte may stand in a number.
+pub(crate) fn is_of_number(byte: &u8) -> bool {
+    byte.is_ascii_digit() || b"+-.eE".contains(byte)
+}
+
+fn read_whole(body: &[u8], setup: &Setup) -> Result<Reading, Code> {
     if let Some(code) = not_json_at_all(body) {
         return Err(code);
     }
@@ -122,7 +142,7 @@ fn not_json_at_all(body: &[u8]) -> Option<Code> {
 
 /// Makes the number around that byte a small one of the same length, with an exponent if it had one.
 fn make_small(body: &mut [u8], at: usize) {
-    let in_number = |byte: &&u8| byte.is_ascii_digit() || b"+-.eE".contains(byte);
+    let in_number = |byte: &&u8| is_of_number(byte);
     let start = at + 1 - body[..=at].iter().rev().take_while(in_number).count();
     let end = at
         + 1
