@@ -74,7 +74,7 @@ pub(crate) fn any_setup(choices: &mut Choices<'_>) -> Setup {
     match choices.below(24) {
         19 => limits.body_bytes = choices.below(4_096) as u64,
         20 => limits.depth = choices.below(8),
-        21 => limits.string_bytes = 20 + choices.below(25),
+        21 => limits.string_bytes = choices.below(45),
         22 => limits.keys = choices.below(12),
         23 => limits.groups = choices.below(12),
         _ => {}
