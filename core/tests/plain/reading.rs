@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use chrono::{DateTime, NaiveDate, Utc};
-use serde::de::{DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
+use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use tallyfold::{AggregatorOptions, Code};
 
 /// What a fold is told before it reads.
@@ -53,7 +53,10 @@ pub(crate) fn read(body: &[u8], setup: &Setup) -> Result<Reading, Code> {
     match read_whole(within, setup) {
         Ok(_) | Err(Code::TruncatedBody | Code::EmptyBody) => Err(Code::BodyLimit),
         // A number that is all there is might go on.
-        Err(Code::WrongType) if within.trim_ascii_start().iter().all(is_of_number) => {
+        Err(Code::WrongType)
+            if within.trim_ascii_start().iter().all(is_of_number)
+                && serde_json::from_slice::<IgnoredAny>(within).is_ok() =>
+        {
             Err(Code::BodyLimit)
         }
         Err(code) => Err(code),
