@@ -314,12 +314,31 @@ fn word_at(value: &[u8], depth: usize) -> (u64, u8) {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::HashSet;
+
     use super::*;
     use proptest::prelude::*;
 
     /// Values with common prefixes, some of which end where others go on with a zero.
     fn any_value() -> impl Strategy<Value = String> {
         prop_oneof!["[a\\x00é]{0,4}", "prefix of sixteen[ab\\x00]{0,20}"]
+    }
+
+    /// So many values that hashes of 32 bits are bound to be equal, a few of them.
+    #[test]
+    fn values_of_equal_hashes_are_told_apart() {
+        const VALUES: u32 = 300_000;
+        let mut interner = Interner::new(HashKeys::from_seed(1));
+        // The same length, and the same first bytes.
+        let value = |number: u32| format!("{}{number:06}", "x".repeat(Head::BYTES));
+        let hashes: HashSet<u32> = (0..VALUES)
+            .map(|number| HashKeys::from_seed(1).hash(value(number).as_bytes()))
+            .collect();
+        assert!(hashes.len() < VALUES as usize, "some hashes are equal");
+        for number in 0..VALUES {
+            let id = interner.intern(value(number).as_bytes());
+            assert_eq!(id, Some(number));
+        }
     }
 
     proptest! {

@@ -257,3 +257,21 @@ fn packed(key: Key) -> u128 {
         .rev()
         .fold(0, |packed, id| packed << 32 | u128::from(*id))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// So many keys that hashes of 32 bits are bound to be equal, a few of them.
+    #[test]
+    fn combinations_of_equal_hashes_are_told_apart() {
+        let mut builder = RowsBuilder::new(0, usize::MAX, HashKeys::from_seed(1));
+        let counts = Counts::default();
+        for number in 0..300_000 {
+            let key = [number / 1_000, number % 1_000, 0, 0];
+            assert_eq!(builder.add(key, counts, false), Ok(Added::New));
+        }
+        let again = builder.add([299, 999, 0, 0], counts, false);
+        assert_eq!(again, Err(Refused::Repeated));
+    }
+}
