@@ -95,11 +95,12 @@ impl EntryReader {
         while let Some(mut at) = next {
             let mut len = 0;
             for place in &mut batch {
-                let Some((entry, length)) = self.read(&rest[at..], rows) else {
+                let (entry, end) = place;
+                let Some(length) = self.read(&rest[at..], rows, entry) else {
                     next = None;
                     break;
                 };
-                *place = (entry, at + length);
+                *end = at + length;
                 len += 1;
                 next = next_entry(rest, at + length);
                 match next {
@@ -131,14 +132,16 @@ impl EntryReader {
     }
 
     #[inline(always)]
-    fn read(&mut self, bytes: &[u8], rows: &mut RowsBuilder) -> Option<(Entry, usize)> {
+    fn read(&mut self, bytes: &[u8], rows: &mut RowsBuilder, entry: &mut Entry) -> Option<usize> {
         if let Some(template) = &mut self.template
-            && let Some(read) = template.read(bytes, self.string_limit, rows)
+            && let Some(length) = template.read(bytes, self.string_limit, rows, entry)
         {
             self.misses = 0;
-            return Some(read);
+            return Some(length);
         }
-        self.walk(bytes, rows)
+        let length;
+        (*entry, length) = self.walk(bytes, rows)?;
+        Some(length)
     }
 
     /// Reads an entry key by key, and now and then learns from it.

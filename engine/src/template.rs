@@ -117,8 +117,8 @@ impl Template {
         bytes: &[u8],
         string_limit: usize,
         rows: &mut RowsBuilder,
-    ) -> Option<(Entry, usize)> {
-        let mut entry = Entry::default();
+        entry: &mut Entry,
+    ) -> Option<usize> {
         let mut at = 0;
         for step in &mut self.0 {
             let block = bytes.get(at..)?.first_chunk()?;
@@ -136,7 +136,7 @@ impl Template {
                 at += length;
             }
         }
-        Some((entry, at))
+        Some(at)
     }
 }
 
