@@ -178,7 +178,7 @@ impl RowsBuilder {
         self.keys.hash_number(packed(key))
     }
 
-    /// Has the memory fetched that adding to combinations of these hashes will look at.
+    /// Has the memory fetched at once that adding to each of these combinations will look at.
     #[inline(never)]
     pub(crate) fn prepare(&self, keys: impl Iterator<Item = Key>) {
         let seen = keys.map(|key| self.index.touch(self.hash(key)));

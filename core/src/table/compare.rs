@@ -9,9 +9,9 @@ use super::change::{Deltas, Presence, Shares};
 use super::columns::CountColumns;
 use super::remap::union;
 use super::selection::Selection;
-use super::{Column, CountTable};
+use super::{Column, CountTable, view};
 use crate::dimension::{Dimensions, Metric};
-use crate::error::{Code, Error, Result};
+use crate::error::Result;
 use crate::window::Window;
 
 /// What changed from one table to another: one row for each group of either.
@@ -198,15 +198,7 @@ impl Comparison {
 
     /// The columns of the dimensions, in the order of [`Comparison::dimensions`].
     pub fn columns(&self) -> impl ExactSizeIterator<Item = Column<'_>> {
-        let dimensions = self.dimensions.as_slice().iter();
-        let columns = self.dictionaries.iter().zip(&self.ids);
-        dimensions
-            .zip(columns)
-            .map(|(dimension, (dictionary, ids))| Column {
-                dimension: *dimension,
-                dictionary,
-                ids,
-            })
+        view::columns(&self.dimensions, &self.dictionaries, &self.ids)
     }
 
     /// The counts before, 0 where the group is new.
@@ -242,19 +234,15 @@ impl Comparison {
     /// `invalid_argument` for any other name.
     pub fn top(&self, n: usize, by: &str) -> Result<Vec<usize>> {
         let (before, after) = (&self.before.columns, &self.after.columns);
-        let (before, after) = match by {
-            "success" => (before.success(), after.success()),
-            "errors" => (before.errors(), after.errors()),
-            "filtered" => (before.filtered(), after.filtered()),
-            _ => {
-                let message = "want success, errors or filtered";
-                return Err(Error::argument("by", Code::InvalidArgument, message));
-            }
-        };
-        let mut order: Vec<usize> = (0..self.len()).collect();
-        order.sort_by_key(|row| std::cmp::Reverse(before[*row].abs_diff(after[*row])));
-        order.truncate(n);
-        Ok(order)
+        let each = [
+            (before.success(), after.success()),
+            (before.errors(), after.errors()),
+            (before.filtered(), after.filtered()),
+        ];
+        let (before, after) = view::named_count(by, each)?;
+        Ok(view::largest(n, self.len(), |row| {
+            before[row].abs_diff(after[row])
+        }))
     }
 }
 

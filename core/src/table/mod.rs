@@ -25,7 +25,7 @@ pub use tallyfold_engine::{Counts, Dictionary, Rates};
 pub use view::{Column, Row};
 
 use crate::dimension::{Dimension, Dimensions, Metric};
-use crate::error::{Code, Error, Result};
+use crate::error::Result;
 use crate::window::{Window, join_adjacent};
 
 /// Counts by dimension values, of one response or of several that were merged.
@@ -250,18 +250,8 @@ impl CountTable {
 
     /// The columns of the dimensions, in the order of [`CountTable::dimensions`].
     pub fn columns(&self) -> impl ExactSizeIterator<Item = Column<'_>> {
-        let columns = self
-            .dimensions
-            .as_slice()
-            .iter()
-            .zip(self.rows.dictionaries());
-        columns
-            .zip(self.rows.ids())
-            .map(|((dimension, dictionary), ids)| Column {
-                dimension: *dimension,
-                dictionary,
-                ids,
-            })
+        let rows = &self.rows;
+        view::columns(&self.dimensions, rows.dictionaries(), rows.ids())
     }
 
     /// Per row, the events delivered.
@@ -349,19 +339,8 @@ impl CountTable {
     /// # Errors
     /// `invalid_argument` for any other name.
     pub fn top(&self, n: usize, by: &str) -> Result<Vec<usize>> {
-        let column = match by {
-            "success" => self.success(),
-            "errors" => self.errors(),
-            "filtered" => self.filtered(),
-            _ => {
-                let message = "want success, errors or filtered";
-                return Err(Error::argument("by", Code::InvalidArgument, message));
-            }
-        };
-        let mut order: Vec<usize> = (0..self.len()).collect();
-        order.sort_by_key(|row| std::cmp::Reverse(column[*row]));
-        order.truncate(n);
-        Ok(order)
+        let column = view::named_count(by, [self.success(), self.errors(), self.filtered()])?;
+        Ok(view::largest(n, self.len(), |row| column[row]))
     }
 
     /// The names of the dimensions, in order.

@@ -7,7 +7,7 @@ use tallyfold_engine::{Counts, Dictionary, Key, Refused};
 use super::columns::CountColumns;
 use super::remap::Remap;
 use super::selection::Selection;
-use super::{Column, CountTable, Part, refusal};
+use super::{Column, CountTable, Part, refusal, view};
 use crate::dimension::{Dimensions, Metric};
 use crate::error::{Code, Error, Result};
 use crate::step::TimeStep;
@@ -260,15 +260,7 @@ impl Series {
 
     /// The columns of the dimensions, in the order of [`Series::dimensions`].
     pub fn columns(&self) -> impl ExactSizeIterator<Item = Column<'_>> {
-        let dimensions = self.dimensions.as_slice().iter();
-        let columns = self.dictionaries.iter().zip(&self.columns.ids);
-        dimensions
-            .zip(columns)
-            .map(|(dimension, (dictionary, ids))| Column {
-                dimension: *dimension,
-                dictionary,
-                ids,
-            })
+        view::columns(&self.dimensions, &self.dictionaries, &self.columns.ids)
     }
 
     /// Per row, the events delivered.
