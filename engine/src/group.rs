@@ -23,23 +23,36 @@ impl Rows {
     /// known to fit, and each dictionary must be sorted and used as a whole.
     pub(crate) fn from_unsorted(
         dictionaries: Vec<Arc<Dictionary>>,
-        packing: &Packing,
-        keys: impl ExactSizeIterator<Item = u128>,
+        keys: impl ExactSizeIterator<Item = Key>,
         counts: impl Fn(usize) -> Counts,
         totals: Counts,
     ) -> Self {
-        let mut rows = Self::empty(dictionaries, totals);
-        rows.reserve(keys.len());
-        let mut last = None;
-        packing.visit_sorted(keys, counts, |key, counts| {
-            if last.replace(key) == Some(key) {
-                rows.add_to_last(counts);
-            } else {
-                rows.push(key, counts);
-            }
+        let mut sorted = Packing::of(&dictionaries).sort(keys);
+        let zeros = || vec![0; sorted.len()];
+        let (mut success, mut errors, mut filtered) = (zeros(), zeros(), zeros());
+        let mut len = 0;
+        sorted.visit(|row, is_new| {
+            len += usize::from(is_new);
+            let counts = counts(row);
+            add_to(&mut success[len - 1], counts.success);
+            add_to(&mut errors[len - 1], counts.errors);
+            add_to(&mut filtered[len - 1], counts.filtered);
         });
-        rows.shrink();
-        rows
+        if len < sorted.len() {
+            sorted.dedup();
+            for column in [&mut success, &mut errors, &mut filtered] {
+                column.truncate(len);
+                column.shrink_to_fit();
+            }
+        }
+        Self {
+            ids: (0..dictionaries.len()).map(|column| sorted.ids(column)).collect(),
+            dictionaries,
+            success,
+            errors,
+            filtered,
+            totals,
+        }
     }
 
     /// Rows of values in any order: each column's values, and the counts.
@@ -60,24 +73,19 @@ impl Rows {
             dictionaries.push(dictionary);
             ids.push(column);
         }
-        let packing = Packing::of(&dictionaries);
-        let keys = (0..counts.len()).map(|row| packing.pack(ids.iter().map(|ids| ids[row])));
-        let mut last = None;
+        let keys = (0..counts.len()).map(|row| key_of(ids.iter().map(|ids| ids[row])));
         let mut repeated = None;
-        packing.visit_sorted(
-            keys.clone(),
-            |row| row,
-            |key, row| {
-                if last.replace(key) == Some(key) {
+        Packing::of(&dictionaries)
+            .sort(keys.clone())
+            .visit(|row, is_new| {
+                if !is_new {
                     repeated = repeated.or(Some(row));
                 }
-            },
-        );
+            });
         match repeated {
             Some(row) => Err((row, Refused::Repeated)),
             None => Ok(Self::from_unsorted(
                 dictionaries,
-                &packing,
                 keys,
                 |row| counts[row],
                 totals,
@@ -98,12 +106,10 @@ impl Rows {
                 self.regroup_in_cells(dictionaries, columns, cells)
             }
             _ => {
-                let packing = Packing::of(&dictionaries);
-                let key = |row| packing.pack(columns.iter().map(|column| self.ids[*column][row]));
+                let key = |row| key_of(columns.iter().map(|column| self.ids[*column][row]));
                 let keys = (0..self.len()).map(key);
                 Self::from_unsorted(
                     dictionaries,
-                    &packing,
                     keys,
                     |row| self.counts(row),
                     self.totals,
@@ -214,20 +220,18 @@ impl Rows {
             dictionaries.push(dictionary);
             new_ids.push(ids);
         }
-        let packing = Packing::of(&dictionaries);
         let mut keys = Vec::new();
         let mut counts = Vec::new();
         for (part, rows) in all.iter().enumerate() {
             for row in 0..rows.len() {
                 let ids = rows.ids.iter().zip(&new_ids);
-                keys.push(packing.pack(ids.map(|(ids, new)| new[part][ids[row] as usize])));
+                keys.push(key_of(ids.map(|(ids, new)| new[part][ids[row] as usize])));
                 counts.push(rows.counts(row));
             }
         }
         let keys = keys.into_iter();
         Ok(Self::from_unsorted(
             dictionaries,
-            &packing,
             keys,
             |row| counts[row],
             totals,
@@ -243,21 +247,6 @@ impl Rows {
         }
     }
 
-    fn reserve(&mut self, rows: usize) {
-        let counts = [&mut self.success, &mut self.errors, &mut self.filtered];
-        counts
-            .into_iter()
-            .for_each(|counts| counts.reserve_exact(rows));
-        self.ids.iter_mut().for_each(|ids| ids.reserve_exact(rows));
-    }
-
-    /// Gives back the room of rows that were added up to others.
-    fn shrink(&mut self) {
-        let counts = [&mut self.success, &mut self.errors, &mut self.filtered];
-        counts.into_iter().for_each(Vec::shrink_to_fit);
-        self.ids.iter_mut().for_each(Vec::shrink_to_fit);
-    }
-
     #[inline(always)]
     fn push(&mut self, key: Key, counts: Counts) {
         for (ids, id) in self.ids.iter_mut().zip(key) {
@@ -271,19 +260,20 @@ impl Rows {
         self.errors.push(counts.errors);
         self.filtered.push(counts.filtered);
     }
+}
 
-    fn add_to_last(&mut self, counts: Counts) {
-        let lasts = [&mut self.success, &mut self.errors, &mut self.filtered];
-        for (column, count) in
-            lasts
-                .into_iter()
-                .zip([counts.success, counts.errors, counts.filtered])
-        {
-            if let Some(last) = column.last_mut() {
-                *last = last.wrapping_add(count);
-            }
-        }
-    }
+/// The ids of a row, one by one, as a key.
+#[inline]
+fn key_of(ids: impl Iterator<Item = u32>) -> Key {
+    let mut key = Key::default();
+    key.iter_mut().zip(ids).for_each(|(place, id)| *place = id);
+    key
+}
+
+/// Adds to a sum that is known to fit.
+#[inline]
+fn add_to(sum: &mut u64, count: u64) {
+    *sum = sum.wrapping_add(count);
 }
 
 #[cfg(test)]

@@ -9,7 +9,6 @@ use crate::rows::{Key, MOST_COLUMNS};
 /// has the highest ones, so that packed keys sort as rows do.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Packing {
-    width: usize,
     bits: [u32; MOST_COLUMNS],
 }
 
@@ -19,68 +18,106 @@ impl Packing {
         for (bits, dictionary) in bits.iter_mut().zip(dictionaries) {
             *bits = usize::BITS - dictionary.len().saturating_sub(1).leading_zeros();
         }
-        Self {
-            width: dictionaries.len(),
-            bits,
-        }
+        Self { bits }
     }
 
-    #[inline]
-    pub(crate) fn pack(&self, ids: impl Iterator<Item = u32>) -> u128 {
-        self.bits
-            .iter()
-            .zip(ids)
-            .fold(0, |packed, (bits, id)| packed << bits | u128::from(id))
-    }
-
-    /// Adds the ids of a packed key to columns.
-    #[inline]
-    fn unpack(&self, mut packed: u128) -> Key {
-        let mut key = Key::default();
-        for (id, bits) in key.iter_mut().zip(&self.bits).take(self.width).rev() {
-            *id = packed as u32 & ((1_u64 << bits) - 1) as u32;
-            packed >>= bits;
-        }
-        key
-    }
-
-    /// Gives what is fetched for every row, with the row's key, in the order of the keys; for equal
-    /// keys in the order of the rows.
-    pub(crate) fn visit_sorted<T: Copy + Default>(
-        &self,
-        keys: impl ExactSizeIterator<Item = u128>,
-        fetch: impl Fn(usize) -> T,
-        mut visit: impl FnMut(Key, T),
-    ) {
+    /// Sorts rows by their keys; those of equal keys stay in their order.
+    pub(crate) fn sort(&self, keys: impl ExactSizeIterator<Item = Key>) -> Sorted {
         let rows = keys.len();
         let row_bits = usize::BITS - rows.leading_zeros();
         let key_bits: u32 = self.bits.iter().sum();
-        if row_bits + key_bits <= u64::BITS {
-            let word = |(row, key): (usize, u128)| (key as u64) << row_bits | row as u64;
-            let mut words: Vec<u64> = keys.enumerate().map(word).collect();
-            sort_by_bits(&mut words, row_bits, key_bits);
-            for words in words.chunks(AT_ONCE) {
-                // Rows lie anywhere in memory, so several are fetched before any is waited for.
-                let mut fetched = [T::default(); AT_ONCE];
-                for (fetched, word) in fetched.iter_mut().zip(words) {
-                    *fetched = fetch((word & ((1 << row_bits) - 1)) as usize);
-                }
-                for (fetched, word) in fetched.iter().zip(words) {
-                    visit(self.unpack(u128::from(word >> row_bits)), *fetched);
+        if row_bits + key_bits > u64::BITS {
+            let mut pairs: Vec<_> = keys.map(|key| self.pack(key)).zip(0..).collect();
+            pairs.sort_unstable();
+            return Sorted::Pairs(*self, pairs);
+        }
+        let word = |(row, key)| self.pack_in_word(key) << row_bits | row as u64;
+        let mut words: Vec<u64> = keys.enumerate().map(word).collect();
+        sort_by_bits(&mut words, row_bits, key_bits);
+        Sorted::Words(*self, words, row_bits)
+    }
+
+    fn pack(&self, key: Key) -> u128 {
+        let ids = key.into_iter().zip(self.bits);
+        ids.fold(0, |packed, (id, bits)| packed << bits | u128::from(id))
+    }
+
+    /// The same, where 64 bits are enough.
+    #[inline]
+    fn pack_in_word(&self, key: Key) -> u64 {
+        let ids = key.into_iter().zip(self.bits);
+        ids.fold(0, |packed, (id, bits)| packed << bits | u64::from(id))
+    }
+
+    /// How far from the lowest bit a column's id is.
+    fn shift(&self, column: usize) -> u32 {
+        self.bits[column + 1..].iter().sum()
+    }
+
+    fn mask(&self, column: usize) -> u32 {
+        ((1_u64 << self.bits[column]) - 1) as u32
+    }
+}
+
+/// Rows in the order of their keys.
+pub(crate) enum Sorted {
+    /// Each key and the row's number in one word, the number in so many of its lowest bits.
+    Words(Packing, Vec<u64>, u32),
+    /// Each key, and the row's number.
+    Pairs(Packing, Vec<(u128, usize)>),
+}
+
+impl Sorted {
+    /// How many rows.
+    pub(crate) fn len(&self) -> usize {
+        match self {
+            Self::Words(_, words, _) => words.len(),
+            Self::Pairs(_, pairs) => pairs.len(),
+        }
+    }
+
+    /// Gives each row's number, and whether its key is another than that of the row before.
+    #[inline]
+    pub(crate) fn visit(&self, mut visit: impl FnMut(usize, bool)) {
+        match self {
+            Self::Words(_, words, row_bits) => {
+                let mut last = None;
+                for word in words {
+                    let is_new = last.replace(word >> row_bits) != Some(word >> row_bits);
+                    visit((word & ((1 << row_bits) - 1)) as usize, is_new);
                 }
             }
-        } else {
-            let mut pairs: Vec<(u128, usize)> = keys.zip(0..).collect();
-            pairs.sort_unstable();
-            for (key, row) in pairs {
-                visit(self.unpack(key), fetch(row));
+            Self::Pairs(_, pairs) => {
+                let mut last = None;
+                for (key, row) in pairs {
+                    visit(*row, last.replace(key) != Some(key));
+                }
+            }
+        }
+    }
+
+    /// Keeps one row of those with equal keys.
+    pub(crate) fn dedup(&mut self) {
+        match self {
+            Self::Words(_, words, row_bits) => words.dedup_by_key(|word| *word >> *row_bits),
+            Self::Pairs(_, pairs) => pairs.dedup_by_key(|(key, _)| *key),
+        }
+    }
+
+    /// The ids of a column.
+    pub(crate) fn ids(&self, column: usize) -> Vec<u32> {
+        match self {
+            Self::Words(packing, words, row_bits) => {
+                let (shift, mask) = (row_bits + packing.shift(column), packing.mask(column));
+                words.iter().map(|word| (word >> shift) as u32 & mask).collect()
+            }
+            Self::Pairs(packing, pairs) => {
+                let (shift, mask) = (packing.shift(column), packing.mask(column));
+                pairs.iter().map(|(key, _)| (key >> shift) as u32 & mask).collect()
             }
         }
     }
 }
-
-/// How many rows are fetched in one go.
-const AT_ONCE: usize = 32;
 
 /// Below so many words, comparing is faster than counting.
 const FEW: usize = 256;
@@ -157,12 +194,23 @@ mod tests {
         fn rows_are_visited_in_the_order_of_their_ids((sizes, rows) in any_rows()) {
             let dictionaries: Vec<_> = sizes.iter().map(|size| dictionary(*size)).collect();
             let packing = Packing::of(&dictionaries);
-            let keys = rows.iter().map(|row| packing.pack(row.iter().copied().take(sizes.len())));
-            let mut visited = Vec::new();
-            packing.visit_sorted(keys, |row| row, |key, row| visited.push((key, row)));
+            let mut sorted = packing.sort(rows.iter().copied());
+            let mut visited: Vec<(Key, usize)> = Vec::new();
+            sorted.visit(|row, is_new| {
+                let before = visited.last().map(|(key, _)| *key);
+                assert_eq!(is_new, before != Some(rows[row]));
+                visited.push((rows[row], row));
+            });
             let mut expected: Vec<(Key, usize)> = rows.iter().copied().zip(0..).collect();
             expected.sort();
-            prop_assert_eq!(visited, expected);
+            prop_assert_eq!(visited, &expected[..]);
+            sorted.dedup();
+            expected.dedup_by_key(|(key, _)| *key);
+            prop_assert_eq!(sorted.len(), expected.len());
+            for column in 0..sizes.len() {
+                let ids: Vec<u32> = expected.iter().map(|(key, _)| key[column]).collect();
+                prop_assert_eq!(sorted.ids(column), ids);
+            }
         }
     }
 }

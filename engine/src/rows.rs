@@ -7,7 +7,6 @@ use crate::counts::Counts;
 use crate::dictionary::{Dictionary, Interner};
 use crate::hash::HashKeys;
 use crate::index::Index;
-use crate::order::Packing;
 
 /// The most columns that rows can have.
 pub(crate) const MOST_COLUMNS: usize = 4;
@@ -234,19 +233,14 @@ impl RowsBuilder {
             .into_iter()
             .map(Interner::into_sorted)
             .unzip();
-        let packing = Packing::of(&dictionaries);
-        let pack = |(key, _): &(Key, Counts)| {
-            let ids = key.iter().zip(&ranks);
-            packing.pack(ids.map(|(id, ranks)| ranks[*id as usize]))
+        let key = |(mut key, _): (Key, Counts)| {
+            for (id, ranks) in key.iter_mut().zip(&ranks) {
+                *id = ranks[*id as usize];
+            }
+            key
         };
-        let keys = self.sums.iter().map(pack);
-        Rows::from_unsorted(
-            dictionaries,
-            &packing,
-            keys,
-            |row| self.sums[row].1,
-            self.totals,
-        )
+        let keys = self.sums.iter().copied().map(key);
+        Rows::from_unsorted(dictionaries, keys, |row| self.sums[row].1, self.totals)
     }
 }
 
