@@ -4,7 +4,7 @@
 const LEAST_SLOTS: usize = 64;
 
 /// Up to so many slots, which caches hold, most stay free: then one look nearly always decides.
-const FEW_SLOTS: usize = 1 << 13;
+const FEW_SLOTS: usize = 1 << 12;
 
 /// From so many slots on, caches don't hold them.
 const MANY_SLOTS: usize = 1 << 20;
