@@ -28,25 +28,35 @@ impl Rows {
         totals: Counts,
     ) -> Self {
         let mut sorted = Packing::of(&dictionaries).sort(keys);
-        let zeros = || vec![0; sorted.len()];
-        let (mut success, mut errors, mut filtered) = (zeros(), zeros(), zeros());
+        let mut columns = CountColumns::with_capacity(sorted.len());
+        let mut sums = [Counts::default(); AT_ONCE];
         let mut len = 0;
         sorted.visit(|row, is_new| {
-            len += usize::from(is_new);
-            let counts = counts(row);
-            add_to(&mut success[len - 1], counts.success);
-            add_to(&mut errors[len - 1], counts.errors);
-            add_to(&mut filtered[len - 1], counts.filtered);
-        });
-        if len < sorted.len() {
-            sorted.dedup();
-            for column in [&mut success, &mut errors, &mut filtered] {
-                column.truncate(len);
-                column.shrink_to_fit();
+            if is_new && len == AT_ONCE {
+                columns.extend(&sums);
+                len = 0;
             }
+            if is_new {
+                sums[len] = counts(row);
+                len += 1;
+            } else {
+                sums[len - 1].add(counts(row));
+            }
+        });
+        columns.extend(&sums[..len]);
+        if columns.success.len() < sorted.len() {
+            sorted.dedup();
+            columns.shrink();
         }
+        let CountColumns {
+            success,
+            errors,
+            filtered,
+        } = columns;
         Self {
-            ids: (0..dictionaries.len()).map(|column| sorted.ids(column)).collect(),
+            ids: (0..dictionaries.len())
+                .map(|column| sorted.ids(column))
+                .collect(),
             dictionaries,
             success,
             errors,
@@ -270,10 +280,37 @@ fn key_of(ids: impl Iterator<Item = u32>) -> Key {
     key
 }
 
-/// Adds to a sum that is known to fit.
-#[inline]
-fn add_to(sum: &mut u64, count: u64) {
-    *sum = sum.wrapping_add(count);
+/// How many sums are written to the columns in one go.
+const AT_ONCE: usize = 32;
+
+/// Sums on their way into columns.
+struct CountColumns {
+    success: Vec<u64>,
+    errors: Vec<u64>,
+    filtered: Vec<u64>,
+}
+
+impl CountColumns {
+    fn with_capacity(rows: usize) -> Self {
+        let column = || Vec::with_capacity(rows);
+        Self {
+            success: column(),
+            errors: column(),
+            filtered: column(),
+        }
+    }
+
+    fn extend(&mut self, sums: &[Counts]) {
+        self.success.extend(sums.iter().map(|sum| sum.success));
+        self.errors.extend(sums.iter().map(|sum| sum.errors));
+        self.filtered.extend(sums.iter().map(|sum| sum.filtered));
+    }
+
+    /// Gives back the room of rows that were added up to others.
+    fn shrink(&mut self) {
+        let columns = [&mut self.success, &mut self.errors, &mut self.filtered];
+        columns.into_iter().for_each(Vec::shrink_to_fit);
+    }
 }
 
 #[cfg(test)]
