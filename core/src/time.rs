@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use chrono::{DateTime, SecondsFormat, Timelike, Utc};
+use chrono::{DateTime, NaiveDate, SecondsFormat, Utc};
 
 use crate::error::{Code, Error, Result};
 
@@ -49,14 +49,22 @@ impl Timestamp {
 
     /// The instant that the text names, if it has the service's form.
     pub(crate) fn from_wire(text: &str) -> Option<Self> {
-        let body = text.strip_suffix('Z')?;
-        let (date, clock) = body.split_once('T')?;
-        let fraction = clock.split_once('.').map_or("", |(_, fraction)| fraction);
-        if date.len() != 10 || fraction.len() > 9 {
+        let (whole, fraction) = text.as_bytes().strip_suffix(b"Z")?.split_at_checked(19)?;
+        let [_, _, _, _, b'-', _, _, b'-', _, _, b'T', _, _, b':', _, _, b':', _, _] = whole else {
             return None;
-        }
-        let instant = DateTime::parse_from_rfc3339(text).ok()?.to_utc();
-        (instant.nanosecond() < 1_000_000_000).then_some(Self(instant))
+        };
+        let part = |from, to| number(&whole[from..to]);
+        let date = NaiveDate::from_ymd_opt(part(0, 4)? as i32, part(5, 7)?, part(8, 10)?)?;
+        let nanos = match fraction {
+            [] => 0,
+            [b'.', digits @ ..] if (1..=9).contains(&digits.len()) => {
+                number(digits)? * 10_u32.pow(9 - digits.len() as u32)
+            }
+            _ => return None,
+        };
+        let [hour, minute, second] = [part(11, 13)?, part(14, 16)?, part(17, 19)?];
+        let instant = date.and_hms_nano_opt(hour, minute, second, nanos)?;
+        Some(Self(instant.and_utc()))
     }
 
     /// Milliseconds since 1970-01-01T00:00:00Z, rounded down.
@@ -87,6 +95,13 @@ impl Timestamp {
         let text = instant.to_rfc3339_opts(SecondsFormat::AutoSi, true);
         Self::from_wire(&text)
     }
+}
+
+/// The number that up to nine ASCII digits are.
+fn number(digits: &[u8]) -> Option<u32> {
+    digits.iter().try_fold(0, |number, digit| {
+        digit.is_ascii_digit().then(|| number * 10 + u32::from(digit - b'0'))
+    })
 }
 
 impl fmt::Display for Timestamp {

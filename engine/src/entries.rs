@@ -8,7 +8,7 @@
 use crate::counts::Counts;
 use crate::digits::MOST_DIGITS;
 use crate::rows::{Added, MOST_COLUMNS, RowsBuilder};
-use crate::template::{Entry, Slot, Template};
+use crate::template::{Entry, PADDING, Slot, Template};
 use crate::text::{is_space, string_length};
 
 /// What entries are made of.
@@ -60,6 +60,9 @@ const LEARN_EVERY: u32 = 64;
 
 /// An entry of more bytes is not worth a template, which takes three times as many.
 const MOST_LEARNED: usize = 4096;
+
+/// An entry of more bytes is not predicted where the bytes end with it.
+const LONGEST_LAST: usize = 512;
 
 /// How many entries are read before they are added up: the adding of one waits for memory, and
 /// meanwhile the next can be added.
@@ -140,12 +143,36 @@ impl EntryReader {
             return Some(length);
         }
         let length;
-        (*entry, length) = self.walk(bytes, rows)?;
+        (*entry, length) = self.read_other(bytes, rows)?;
         Some(length)
     }
 
-    /// Reads an entry key by key, and now and then learns from it.
+    /// Reads an entry that the template did not fit.
     #[inline(never)]
+    fn read_other(&mut self, bytes: &[u8], rows: &mut RowsBuilder) -> Option<(Entry, usize)> {
+        match self.read_last(bytes, rows) {
+            Some(read) => Some(read),
+            None => self.walk(bytes, rows),
+        }
+    }
+
+    /// Reads an entry as predicted that the end of the bytes comes too close to, with more bytes after
+    /// them: zeros, which no entry goes on with.
+    fn read_last(&mut self, bytes: &[u8], rows: &mut RowsBuilder) -> Option<(Entry, usize)> {
+        let template = self.template.as_mut()?;
+        let mut padded = [0; LONGEST_LAST + PADDING];
+        if bytes.len() > LONGEST_LAST {
+            return None;
+        }
+        padded[..bytes.len()].copy_from_slice(bytes);
+        let padded = &padded[..bytes.len() + PADDING];
+        let mut entry = Entry::default();
+        let length = template.read(padded, self.string_limit, rows, &mut entry)?;
+        self.misses = 0;
+        Some((entry, length))
+    }
+
+    /// Reads an entry key by key, and now and then learns from it.
     fn walk(&mut self, bytes: &[u8], rows: &mut RowsBuilder) -> Option<(Entry, usize)> {
         let mut walk = Walk::new(bytes, &self.fields, self.string_limit, rows);
         walk.entry()?;

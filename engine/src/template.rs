@@ -143,6 +143,9 @@ impl Template {
 /// How many bytes are compared in one go.
 const LITERAL: usize = 32;
 
+/// So many bytes after an entry are enough to read it.
+pub(crate) const PADDING: usize = LITERAL;
+
 #[inline]
 fn halves(block: &[u8; LITERAL]) -> [u128; 2] {
     let (halves, _) = block.as_chunks();
