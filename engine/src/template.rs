@@ -91,7 +91,7 @@ impl Step {
 impl Template {
     /// The template of an entry whose values are there: where each starts and ends.
     pub(crate) fn of(entry: &[u8], values: &[(Slot, usize, usize)]) -> Self {
-        let mut steps = Vec::with_capacity(2 * (values.len() + 1));
+        let mut steps = Vec::with_capacity(values.len() + 2);
         let mut from = 0;
         let tail = (None, entry.len(), entry.len());
         let values = values
