@@ -50,9 +50,9 @@ impl Timestamp {
     /// The instant that the text names, if it has the service's form.
     pub(crate) fn from_wire(text: &str) -> Option<Self> {
         let (whole, fraction) = text.as_bytes().strip_suffix(b"Z")?.split_at_checked(19)?;
-        let [_, _, _, _, b'-', _, _, b'-', _, _, b'T', _, _, b':', _, _, b':', _, _] = whole else {
+        if [4, 7, 10, 13, 16].map(|at| whole[at]) != *b"--T::" {
             return None;
-        };
+        }
         let part = |from, to| number(&whole[from..to]);
         let date = NaiveDate::from_ymd_opt(part(0, 4)? as i32, part(5, 7)?, part(8, 10)?)?;
         let nanos = match fraction {
@@ -100,7 +100,9 @@ impl Timestamp {
 /// The number that up to nine ASCII digits are.
 fn number(digits: &[u8]) -> Option<u32> {
     digits.iter().try_fold(0, |number, digit| {
-        digit.is_ascii_digit().then(|| number * 10 + u32::from(digit - b'0'))
+        digit
+            .is_ascii_digit()
+            .then(|| number * 10 + u32::from(digit - b'0'))
     })
 }
 
@@ -113,5 +115,40 @@ impl fmt::Display for Timestamp {
 impl fmt::Debug for Timestamp {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Display::fmt(self, f)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use chrono::Timelike;
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// What chrono makes of it, where it has the service's form.
+    fn by_chrono(text: &str) -> Option<Timestamp> {
+        let (date, clock) = text.strip_suffix('Z')?.split_once('T')?;
+        let fraction = clock.split_once('.').map_or("", |(_, fraction)| fraction);
+        let instant = DateTime::parse_from_rfc3339(text).ok()?.to_utc();
+        let has_form = date.len() == 10 && fraction.len() <= 9;
+        (has_form && instant.nanosecond() < 1_000_000_000).then_some(Timestamp(instant))
+    }
+
+    proptest! {
+        #[test]
+        fn timestamps_are_read_as_chrono_reads_them(
+            text in "[0-9]{4}-(0[0-9]|1[0-3])-[0-3][0-9]T[0-2][0-9]:[0-6][0-9]:[0-6][0-9](\\.[0-9]{0,10})?Z",
+            at in any::<prop::sample::Index>(),
+            odd in prop_oneof![3 => Just(None), 1 => any::<char>().prop_map(Some)],
+        ) {
+            let text: String = match odd {
+                None => text,
+                Some(odd) => {
+                    let at = at.index(text.len());
+                    text.chars().enumerate().map(|(place, c)| if place == at { odd } else { c }).collect()
+                }
+            };
+            prop_assert_eq!(Timestamp::from_wire(&text), by_chrono(&text));
+        }
     }
 }

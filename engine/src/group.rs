@@ -118,12 +118,7 @@ impl Rows {
             _ => {
                 let key = |row| key_of(columns.iter().map(|column| self.ids[*column][row]));
                 let keys = (0..self.len()).map(key);
-                Self::from_unsorted(
-                    dictionaries,
-                    keys,
-                    |row| self.counts(row),
-                    self.totals,
-                )
+                Self::from_unsorted(dictionaries, keys, |row| self.counts(row), self.totals)
             }
         }
     }

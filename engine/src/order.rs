@@ -109,11 +109,17 @@ impl Sorted {
         match self {
             Self::Words(packing, words, row_bits) => {
                 let (shift, mask) = (row_bits + packing.shift(column), packing.mask(column));
-                words.iter().map(|word| (word >> shift) as u32 & mask).collect()
+                words
+                    .iter()
+                    .map(|word| (word >> shift) as u32 & mask)
+                    .collect()
             }
             Self::Pairs(packing, pairs) => {
                 let (shift, mask) = (packing.shift(column), packing.mask(column));
-                pairs.iter().map(|(key, _)| (key >> shift) as u32 & mask).collect()
+                pairs
+                    .iter()
+                    .map(|(key, _)| (key >> shift) as u32 & mask)
+                    .collect()
             }
         }
     }
