@@ -1,16 +1,22 @@
 //! How a call goes: perhaps a token, then the request, perhaps once more after a 401.
 
+mod api;
+mod broken;
+mod tokens;
+
 use std::sync::Arc;
+
+use broken::broken;
+use tokens::Lead;
 
 use super::Shared;
 use super::call::{HostFailure, Step};
-use super::options::{ApiConfig, TokenSource};
-use crate::endpoint::head::{Answerer, check_head};
+use super::options::ApiConfig;
 use crate::endpoint::{Body, Endpoint, Output, TokenBody};
 use crate::error::{Code, Error, Result};
 use crate::secret::Secret;
 use crate::time::Now;
-use crate::token::{AccessToken, Acquired, Audience, Flight, Grant, Lifetime, Wish};
+use crate::token::{Acquired, Audience, Grant, Lifetime, Wish};
 
 /// What the host hands in.
 pub(super) enum Input<'a> {
@@ -75,14 +81,6 @@ enum State<E: Endpoint> {
     Failed(Error),
 }
 
-/// The flight that a call leads.
-#[derive(Clone, Copy)]
-struct Lead {
-    flight: Flight,
-    asked_at: Now,
-    wish: Wish,
-}
-
 impl<E: Endpoint> Machine<E> {
     pub(super) fn new(shared: Arc<Shared>, api: Arc<ApiConfig<E::Audience>>, endpoint: E) -> Self {
         let state = State::WantsToken {
@@ -110,113 +108,6 @@ impl<E: Endpoint> Machine<E> {
             State::Failed(error) => Err(error.clone()),
             _ => Err(Error::new(Code::OutOfOrder, message)),
         }
-    }
-
-    /// Sends the request with that token.
-    fn send(&mut self, token: &AccessToken<E::Audience>) -> Step {
-        self.state = State::Sent {
-            generation: token.generation(),
-            body: None,
-        };
-        Step::Send(self.endpoint.request(&self.api.base, token))
-    }
-
-    /// Leads a flight.
-    fn fetch(&mut self, lead: Lead) -> Step {
-        match &self.api.tokens {
-            TokenSource::Host => {
-                self.state = State::AwaitsToken { lead };
-                Step::ProvideToken {
-                    api: E::Audience::API,
-                }
-            }
-            TokenSource::Endpoint(request) => {
-                let request = request.clone();
-                self.state = State::FetchesToken { lead, body: None };
-                Step::Send(request)
-            }
-        }
-    }
-
-    /// Says how the flight that this call leads has ended. `drains` if more of its response may
-    /// come; no more of it is wanted.
-    fn land(&mut self, lead: Lead, grant: Result<Grant>, drains: bool) -> Result<bool> {
-        let Lead {
-            flight,
-            asked_at,
-            wish,
-        } = lead;
-        let landed = self.shared.with_slot::<E::Audience, _>(|slot| match grant {
-            Ok(grant) => {
-                slot.gained(flight, grant, asked_at);
-                Ok(())
-            }
-            Err(error) => slot.failed(flight, asked_at, error),
-        });
-        match landed {
-            Ok(()) => {
-                self.state = State::WantsToken { wish, drains };
-                Ok(false)
-            }
-            Err(error) => self.fail(error),
-        }
-    }
-
-    /// The head of the token endpoint's response.
-    fn take_token_head(
-        &mut self,
-        lead: Lead,
-        status: u16,
-        headers: &[(&str, &str)],
-    ) -> Result<bool> {
-        if let Err(error) = check_head(Answerer::TokenEndpoint, status, headers) {
-            return self.land(lead, Err(error), true);
-        }
-        let body = Some(Box::new(TokenBody::new(self.api.default_lifetime)));
-        self.state = State::FetchesToken { lead, body };
-        Ok(true)
-    }
-
-    /// The head of the API's response.
-    fn take_head(
-        &mut self,
-        generation: u64,
-        status: u16,
-        headers: &[(&str, &str)],
-    ) -> Result<bool> {
-        if status == 401 {
-            return self.take_401(generation);
-        }
-        if status < 500 {
-            self.shared
-                .with_slot::<E::Audience, _>(|slot| slot.accepted());
-        }
-        match check_head(Answerer::Api, status, headers) {
-            Ok(()) => {
-                let body = Some(self.endpoint.body());
-                self.state = State::Sent { generation, body };
-                Ok(true)
-            }
-            Err(error) => self.fail(error),
-        }
-    }
-
-    /// A 401 outranks the clock: that token is dropped, and a new one tried once.
-    fn take_401(&mut self, generation: u64) -> Result<bool> {
-        let worth_a_try = self
-            .shared
-            .with_slot::<E::Audience, _>(|slot| slot.reject(generation));
-        if self.replayed || !worth_a_try {
-            let message = "the service refused a token that had just been fetched: \
-                           is the audience that of this API?";
-            return self.fail(Error::new(Code::TokenRejected, message).with_status(401));
-        }
-        self.replayed = true;
-        self.state = State::WantsToken {
-            wish: Wish::default(),
-            drains: true,
-        };
-        Ok(false)
     }
 }
 
@@ -402,35 +293,4 @@ impl<E: Endpoint> Drop for Machine<E> {
     fn drop(&mut self) {
         self.close();
     }
-}
-
-/// The error of an exchange that broke in the host's hands.
-fn broken(failure: HostFailure, detail: &str) -> Error {
-    let (code, message) = match failure {
-        HostFailure::Network => (Code::NetworkFailed, "the exchange broke"),
-        HostFailure::Timeout => (Code::TimedOut, "the exchange took too long"),
-    };
-    if is_error_name(detail) {
-        Error::new(code, format!("{message}: {detail}"))
-    } else {
-        Error::new(code, message)
-    }
-}
-
-/// Whether a host's word for a failure is the name of an error, as hosts name them (`ECONNRESET`,
-/// `UND_ERR_SOCKET`, `CERT_HAS_EXPIRED`, `ConnectError`), and so nothing that it was told in
-/// confidence.
-fn is_error_name(detail: &str) -> bool {
-    let is_code = detail
-        .bytes()
-        .all(|byte| matches!(byte, b'A'..=b'Z' | b'_'))
-        && (detail.starts_with('E')
-            || ["_ERR_", "CERT", "SIGNATURE"]
-                .iter()
-                .any(|part| detail.contains(part)));
-    let is_class = detail.bytes().all(|byte| byte.is_ascii_alphabetic())
-        && ["Error", "Timeout", "Exception", "Closed"]
-            .iter()
-            .any(|end| detail.ends_with(end));
-    detail.len() <= 40 && (is_code || is_class)
 }
