@@ -17,7 +17,7 @@ JSON_HEAD = [["content-type", "application/json"]]
 CLUSTER = "https://cluster.example"
 
 
-def error(code, *, argument=None, status=None, path=None, offset=None):
+def error(code, *, argument=None, status=None, path=None, offset=None, retry_after=None):
     return {
         "code": code,
         "kind": KINDS[code],
@@ -25,6 +25,7 @@ def error(code, *, argument=None, status=None, path=None, offset=None):
         "status": status,
         "path": path,
         "offset": offset,
+        "retry_after": retry_after,
     }
 
 
@@ -35,7 +36,7 @@ KINDS = {
         " secret_in_browser invalid_timestamp invalid_window unknown_dimension repeated_dimension"
         " no_dimensions invalid_page overlapping_coverage unaligned_window incompatible_tables out_of_order",
         "auth": "token_refused invalid_token_response invalid_token_lifetime token_rejected token_provider_failed",
-        "service": "redirected forbidden rate_limited server_error unexpected_status network_failed timed_out",
+        "service": "redirected forbidden rate_limited retry_later server_error unexpected_status network_failed timed_out",
         "response": "wrong_content_type html_response empty_body truncated_body invalid_json"
         " invalid_utf8 lone_surrogate byte_order_mark trailing_bytes duplicate_key missing_field"
         " wrong_type invalid_count count_overflow sum_overflow window_mismatch dimension_mismatch"
@@ -515,6 +516,8 @@ ORCHESTRATION = {
     "client_secret": SECRET,
     "orchestration_audience": "orchestration",
 }
+# For what is about an error, and not about trying again.
+ONCE = {**CONTROL, "max_retries": 0}
 HOST = {"cluster_endpoint": CLUSTER, "base_url": "https://api.example", "host_tokens": True}
 DELIVERY = {"method": "event_delivery", "start": START, "end": MID, "dimensions": ["integration"]}
 LOGS = {"method": "audit_logs"}
@@ -576,7 +579,7 @@ def exchange(name, options, *calls):
 
 
 def broken_token(name, respond, expected):
-    exchange(f"token response: {name}", CONTROL, (DELIVERY, [send(control_request(), respond)], expected))
+    exchange(f"token response: {name}", ONCE, (DELIVERY, [send(control_request(), respond)], expected))
 
 
 def options_error(name, options, code, argument):
@@ -794,7 +797,7 @@ def exchange_vectors():
     stale = [send(control_request(), status(503), at=1436), send(metrics_request("a"), ok(result(A)), at=1436)]
     exchange("life: in the margin the old token still serves", CONTROL, later(0, "a", new=True), (DELIVERY, stale, table_one), later(1438, "b", new=True))
     late = [send(control_request(), status(503), at=1441)]
-    exchange("life: past its end it does not", CONTROL, later(0, "a", new=True), (DELIVERY, late, error("server_error", status=503)))
+    exchange("life: past its end it does not", ONCE, later(0, "a", new=True), (DELIVERY, late, error("server_error", status=503)))
     default = ok('{"access_token": "x"}')
     exchange(
         "life: an hour when expires_in is missing",
@@ -840,7 +843,7 @@ def exchange_vectors():
 
     # Other answers of an API.
     def answer(name, respond, expected):
-        exchange(f"answer: {name}", CONTROL, (DELIVERY, [fetch, send(metrics_request(), respond)], expected))
+        exchange(f"answer: {name}", ONCE, (DELIVERY, [fetch, send(metrics_request(), respond)], expected))
 
     for code, name in [
         (301, "redirected"),
@@ -885,11 +888,13 @@ def exchange_vectors():
     def breaks(name, where, code):
         broken = {"send": where, "fail": name, "detail": "ECONNRESET"}
         steps = [broken] if where == control_request() else [fetch, broken]
-        exchange(f"{name} failure of {where['url']}", CONTROL, (DELIVERY, steps, error(code)))
+        exchange(f"{name} failure of {where['url']}", ONCE, (DELIVERY, steps, error(code)))
 
     for where in (control_request(), metrics_request()):
         breaks("network", where, "network_failed")
         breaks("timeout", where, "timed_out")
+
+    retry_vectors(fetch, query, table_one)
 
     # Tokens of the host.
     def provide(api="control", value=TOKEN, lifetime="3600", **more):
@@ -911,6 +916,108 @@ def exchange_vectors():
         exchange(f"host tokens: lifetime {lifetime!r}", HOST, (DELIVERY, [provide(lifetime=lifetime)], error("invalid_token_lifetime")))
     exchange("host tokens: an empty one", HOST, (DELIVERY, [provide(value="")], error("invalid_token_response")))
     exchange("host tokens: a line break", HOST, (DELIVERY, [provide(value="a\nb")], error("invalid_token_response")))
+
+
+def retry_vectors(fetch, query, table_one):
+    def waits(least, most=None):
+        """A wait whose random part is up to half of the first backoff, unless `most` is given."""
+        return {"wait": {"at_least": least, "at_most": least + 250 if most is None else most}}
+
+    def retried(name, respond, wait):
+        exchange(f"retry: {name}", CONTROL, (DELIVERY, [fetch, send(metrics_request(), respond), wait, query], table_one))
+
+    def asking(*values, date=None, code=503):
+        headers = [["Retry-After", value] for value in values]
+        return status(code, "<html>", [*headers, *([["Date", date]] if date else [])])
+
+    # What is tried again.
+    for code in (408, 429, 500, 502, 503, 504):
+        retried(f"status {code}", status(code, "<html>", [["content-type", "text/html"]]), waits(250))
+        steps = [send(control_request(), status(code)), waits(250), fetch, query]
+        exchange(f"retry: status {code} of the token endpoint", CONTROL, (DELIVERY, steps, table_one))
+    for way in ("network", "timeout"):
+        broken = {"fail": way, "detail": "ECONNRESET"}
+        steps = [fetch, {"send": metrics_request(), **broken}, waits(250), query]
+        exchange(f"retry: {way} failure", CONTROL, (DELIVERY, steps, table_one))
+        steps = [{"send": control_request(), **broken}, waits(250), fetch, query]
+        exchange(f"retry: {way} failure of the token endpoint", CONTROL, (DELIVERY, steps, table_one))
+    # And what is not: all of these are errors at the first answer.
+    for code, name in [(302, "redirected"), (403, "forbidden"), (404, "unexpected_status"), (501, "server_error"), (505, "server_error"), (599, "server_error")]:
+        answer = asking("1", code=code)
+        exchange(f"no retry: status {code}", CONTROL, (DELIVERY, [fetch, send(metrics_request(), answer)], error(name, status=code)))
+    steps = [fetch, send(metrics_request(), ok("<html>"))]
+    exchange("no retry: a wrong body", CONTROL, (DELIVERY, steps, error("html_response", path="$", offset=0)))
+
+    # How often, and after how long.
+    fails = send(metrics_request(), status(500))
+    thrice = [fetch, fails, waits(250), fails, waits(500, 1000), fails, waits(1000, 2000), fails]
+    exchange("retry: three times at most", CONTROL, (DELIVERY, thrice, error("server_error", status=500)))
+    once = {**CONTROL, "max_retries": 1}
+    exchange("retry: once at most", once, (DELIVERY, [fetch, fails, waits(250), fails], error("server_error", status=500)))
+    short = {**CONTROL, "longest_retry_wait_ms": 100}
+    exchange("retry: no wait of our own above the longest", short, (DELIVERY, [fetch, fails, waits(50, 100), query], table_one))
+    both = [send(control_request(), status(500)), waits(250), fetch, fails, waits(500, 1000), fails, waits(1000, 2000), query]
+    exchange("retry: a call has one number of retries", CONTROL, (DELIVERY, both, table_one))
+    tired = [fetch, *[fails, waits(0, 30_000)] * 10, fails]
+    exchange("retry: until the budget is used up", {**CONTROL, "max_retries": 100}, (DELIVERY, tired, error("server_error", status=500)))
+
+    # Retry-After. The clocks of these calls start at 2026-01-01T00:00:00Z, a Thursday.
+    for name, values, least in [
+        ("seconds", ["7"], 7_000),
+        ("seconds with zeros and spaces", [" 007 "], 7_000),
+        ("0", ["0"], 250),
+        ("0 twice", ["0", "0"], 250),
+        ("two headers", ["3", "9"], 9_000),
+        ("a list", ["9, 3"], 9_000),
+        ("a list with garbage", ["soon, 3, -5"], 3_000),
+        ("as long as it may be", ["60"], 60_000),
+        ("nothing", [""], 250),
+        ("negative", ["-30"], 250),
+        ("with a plus", ["+30"], 250),
+        ("a decimal", ["30.0"], 250),
+        ("an exponent", ["3e1"], 250),
+        ("hexadecimal", ["0x10"], 250),
+        ("a word", ["tomorrow"], 250),
+        ("ISO 8601", ["2026-01-01T00:00:30Z"], 250),
+        ("IMF-fixdate", ["Thu, 01 Jan 2026 00:00:30 GMT"], 30_000),
+        ("RFC 850", ["Thursday, 01-Jan-26 00:00:30 GMT"], 30_000),
+        ("asctime", ["Thu Jan  1 00:00:30 2026"], 30_000),
+        ("a date in the past", ["Wed, 31 Dec 2025 23:59:59 GMT"], 250),
+        ("a date of the last century", ["Sunday, 06-Nov-94 08:49:37 GMT"], 250),
+        ("two dates", ["Thu, 01 Jan 2026 00:00:30 GMT, Thu, 01 Jan 2026 00:00:40 GMT"], 40_000),
+        ("a date and seconds", ["Thu, 01 Jan 2026 00:00:30 GMT", "40"], 40_000),
+        ("a date of no month", ["Thu, 01 Foo 2026 00:00:30 GMT"], 250),
+        ("a date of no day", ["Thu, 32 Jan 2026 00:00:30 GMT"], 250),
+        ("a date elsewhere", ["Thu, 01 Jan 2026 00:00:30 CET"], 250),
+    ]:
+        retried(f"Retry-After {name}", asking(*values), waits(least))
+    retried("Retry-After by the service's own clock", asking("Sun, 06 Nov 1994 08:50:07 GMT", date="Sun, 06 Nov 1994 08:49:37 GMT"), waits(30_000))
+    retried("Retry-After by a clock that is none", asking("Thu, 01 Jan 2026 00:00:30 GMT", date="now"), waits(30_000))
+    for name, values, date, seconds in [
+        ("seconds", ["61"], None, 61),
+        ("a list", ["1, 3600"], None, 3600),
+        ("absurd", ["9" * 30], None, 2**53 - 1),
+        ("a date", ["Thu, 01 Jan 2026 01:00:00 GMT"], None, 3600),
+        ("a date by the service's clock", ["Sun, 06 Nov 1994 08:51:37 GMT"], "Sun, 06 Nov 1994 08:49:37 GMT", 120),
+    ]:
+        for code in (429, 503):
+            later = error("retry_later", status=code, retry_after=seconds)
+            steps = [fetch, send(metrics_request(), asking(*values, date=date, code=code))]
+            exchange(f"retry later: {name}, status {code}", CONTROL, (DELIVERY, steps, later))
+    steps = [send(control_request(), asking("3600", code=429))]
+    exchange("retry later: the token endpoint", CONTROL, (DELIVERY, steps, error("retry_later", status=429, retry_after=3600)))
+    steps = [fetch, send(metrics_request(), asking("5"))]
+    exchange("retry later: an error says so in any case", ONCE, (DELIVERY, steps, error("server_error", status=503, retry_after=5)))
+
+    # The wait that the service asks for is every call's.
+    asked = [fetch, send(metrics_request(), asking("5"))]
+    held = [waits(5_000, 5_000), query]
+    exchange("retry: the next call waits, too", ONCE, (DELIVERY, asked, error("server_error", status=503, retry_after=5)), (DELIVERY, held, table_one))
+    asked = [send(control_request(), asking("5"))]
+    held = [waits(5_000, 5_000), fetch, query]
+    exchange(
+        "retry: the next call for a token waits, too", ONCE, (DELIVERY, asked, error("server_error", status=503, retry_after=5)), (DELIVERY, held, table_one)
+    )
 
 
 # --- tables: what a CountTable does -------------------------------------------------------------

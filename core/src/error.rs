@@ -103,6 +103,8 @@ codes! {
     Forbidden "forbidden" Service,
     /// 429.
     RateLimited "rate_limited" Service,
+    /// The service asks for a longer wait than the caller allows.
+    RetryLater "retry_later" Service,
     /// 5xx.
     ServerError "server_error" Service,
     /// Any other status than 200.
@@ -191,6 +193,7 @@ struct Inner {
     status: Option<u16>,
     path: Option<String>,
     offset: Option<u64>,
+    retry_after_s: Option<u64>,
 }
 
 impl Error {
@@ -202,6 +205,7 @@ impl Error {
             status: None,
             path: None,
             offset: None,
+            retry_after_s: None,
         }))
     }
 
@@ -232,6 +236,17 @@ impl Error {
 
     pub(crate) fn with_offset(mut self, offset: u64) -> Self {
         self.0.offset = Some(offset);
+        self
+    }
+
+    pub(crate) fn with_retry_after(mut self, seconds: u64) -> Self {
+        self.0.retry_after_s = Some(seconds);
+        self
+    }
+
+    /// The same error with something more to say of it.
+    pub(crate) fn adding(mut self, words: &str) -> Self {
+        self.0.message.push_str(words);
         self
     }
 
@@ -276,6 +291,13 @@ impl Error {
     pub fn offset(&self) -> Option<u64> {
         self.0.offset
     }
+
+    /// The seconds after which the service wants to be asked again, where its answer says so
+    /// (`Retry-After`); below 2^53.
+    #[must_use]
+    pub fn retry_after_s(&self) -> Option<u64> {
+        self.0.retry_after_s
+    }
 }
 
 impl fmt::Display for Error {
@@ -287,6 +309,8 @@ impl fmt::Display for Error {
             status,
             path,
             offset,
+            // It is in the message where it matters.
+            retry_after_s: _,
         } = &*self.0;
         write!(f, "{code}: ")?;
         if let Some(argument) = argument {

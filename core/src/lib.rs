@@ -18,6 +18,7 @@ mod error;
 mod fold;
 mod http;
 mod json;
+mod retry;
 mod sandbox;
 mod secret;
 mod step;
@@ -26,13 +27,14 @@ mod time;
 mod token;
 mod window;
 
-pub use client::{Call, Client, ClientOptions, HostFailure, Step};
+pub use client::{Attempt, Call, Client, ClientOptions, HostFailure, Step};
 pub use dimension::{Dimension, Dimensions, Metric};
-pub use endpoint::Output;
+pub use endpoint::{Output, Target};
 pub use error::{Code, Error, Kind, Result};
 pub use fold::{Aggregator, AggregatorOptions, AggregatorPlan, Tolerate};
 pub use http::Request;
 pub use json::Limits;
+pub use retry::RetryPolicy;
 pub use sandbox::{
     Fault, FaultEffect, Sandbox, SandboxEndpoint, SandboxOptions, SandboxResponse, SandboxStats,
 };

@@ -167,19 +167,35 @@ impl Lifetime {
 }
 
 /// One try to get a token.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd)]
 pub(crate) struct Flight(u64);
 
 /// What a call has been through in its wish for a token.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Wish {
     /// The latest flight that it led or waited for.
-    pub(crate) flight: Option<Flight>,
+    flight: Option<Flight>,
     /// How many flights it led or waited for.
-    pub(crate) flights: u32,
+    flights: u32,
+    /// The failed flight after which it has waited, to try again.
+    waited_after: Option<Flight>,
 }
 
 impl Wish {
+    /// The wish of a call that waits a while after a failed flight.
+    pub(crate) fn again_after(flight: Flight) -> Self {
+        Self {
+            waited_after: Some(flight),
+            ..Self::default()
+        }
+    }
+
+    /// Whether that failure is this call's too: it took part in the flight, or would have if it had
+    /// not been waiting for its turn to try again.
+    fn shares(&self, failed: Flight) -> bool {
+        self.flight == Some(failed) || self.waited_after.is_some_and(|earlier| earlier < failed)
+    }
+
     /// Counts a flight, unless it is still the same one.
     pub(crate) fn go_through(&mut self, flight: Flight) {
         if self.flight != Some(flight) {
@@ -198,10 +214,19 @@ const MOST_FLIGHTS: u32 = 2;
 pub(crate) enum Acquired<A> {
     /// Use this token.
     Use(Arc<AccessToken<A>>),
-    /// Get a token; all others wait for it.
-    Fetch(Flight),
+    /// Use this token, or [take off](TokenSlot::take_off) to replace it before its end.
+    Renew(Arc<AccessToken<A>>),
+    /// [Take off](TokenSlot::take_off) to get a token.
+    Fetch,
     /// Another call is getting one. Ask again when it has ended.
     Wait(Flight),
+    /// Another call has failed to get one.
+    Failed {
+        /// In that flight.
+        flight: Flight,
+        /// For that reason.
+        error: Error,
+    },
 }
 
 /// The tokens of one API in the name of one client.
@@ -250,28 +275,32 @@ impl<A> Default for TokenSlot<A> {
 
 impl<A> TokenSlot<A> {
     /// A token, or how to get one.
-    pub(crate) fn acquire(&mut self, now: Now, wish: Wish) -> Result<Acquired<A>> {
+    pub(crate) fn acquire(&mut self, now: Now, wish: Wish) -> Acquired<A> {
         if matches!(self.refresh, Refresh::JustFailed) {
             self.refresh = Refresh::PausedSince(now);
         }
         if let Some(token) = self.just_gained(wish) {
-            return Ok(Acquired::Use(token));
+            return Acquired::Use(token);
         }
         self.current.take_if(|current| !current.is_alive(now));
         if let Some(current) = &self.current {
-            if current.is_due(now) && self.may_refresh(now) {
-                return Ok(Acquired::Fetch(self.take_off()));
-            }
-            return Ok(Acquired::Use(Arc::clone(current)));
+            let current = Arc::clone(current);
+            let renew = current.is_due(now) && self.may_refresh(now);
+            return if renew {
+                Acquired::Renew(current)
+            } else {
+                Acquired::Use(current)
+            };
         }
         match (self.flight, &self.latest) {
-            (Some(flight), _) => Ok(Acquired::Wait(flight)),
+            (Some(flight), _) => Acquired::Wait(flight),
             (None, Some((flight, Ending::Failed { asked_at, error })))
-                if wish.flight == Some(*flight) && now.since(*asked_at) < FAILURE_SHARED_MS =>
+                if wish.shares(*flight) && now.since(*asked_at) < FAILURE_SHARED_MS =>
             {
-                Err(error.clone())
+                let (flight, error) = (*flight, error.clone());
+                Acquired::Failed { flight, error }
             }
-            (None, _) => Ok(Acquired::Fetch(self.take_off())),
+            (None, _) => Acquired::Fetch,
         }
     }
 
@@ -294,7 +323,8 @@ impl<A> TokenSlot<A> {
         self.flight.is_none() && !paused
     }
 
-    fn take_off(&mut self) -> Flight {
+    /// Begins a flight, for which all others wait.
+    pub(crate) fn take_off(&mut self) -> Flight {
         self.flights += 1;
         let flight = Flight(self.flights);
         self.flight = Some(flight);

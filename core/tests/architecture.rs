@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 /// The modules by floor: imports go down, never sideways but to `error`.
 const FLOORS: [&[&str]; 6] = [
     &["secret", "time", "error"],
-    &["json", "http", "dimension", "step", "window"],
+    &["json", "http", "dimension", "retry", "step", "window"],
     &["table", "token"],
     &["fold"],
     &["endpoint"],

@@ -7,10 +7,10 @@
 
 mod support;
 
-use support::{at, client, drive, exchange, options, sandbox};
+use support::{at, client, client_of_one_try, drive, exchange, options, sandbox};
 use tallyfold::{
     Call, Client, ClientOptions, Code, CountTable, HostFailure, Now, Output, Reconciliation,
-    Result, Sandbox, SandboxOptions, Secret, Step,
+    Result, RetryPolicy, Sandbox, SandboxOptions, Secret, Step,
 };
 
 const HOUR: [&str; 2] = ["2026-01-14T09:00:00Z", "2026-01-14T10:00:00Z"];
@@ -161,7 +161,7 @@ fn each_revocation_is_answered_with_a_new_token() {
 
 #[test]
 fn a_hundred_calls_that_wait_share_the_failure_of_one_token_request() {
-    let (client, mut sandbox) = (client(), sandbox());
+    let (client, mut sandbox) = (client_of_one_try(), sandbox());
     sandbox
         .inject_json(
             r#"{"kind": "status", "endpoint": "control_token", "status": 503, "every": 1}"#,
@@ -324,7 +324,7 @@ fn a_leader_that_slept_through_the_life_of_its_new_token_fetches_another() {
 
 #[test]
 fn an_old_failure_is_not_shared() {
-    let client = client();
+    let client = client_of_one_try();
     let mut calls = start(&client, 3, at(0));
     let (mut leader, _) = calls.remove(0);
     leader
@@ -379,7 +379,7 @@ fn a_month_of_calls_with_clock_jumps() {
 
 #[test]
 fn every_way_of_breaking_off_leaves_no_table() {
-    let (client, mut sandbox) = (client(), sandbox());
+    let (client, mut sandbox) = (client_of_one_try(), sandbox());
     for bytes in [0, 1, 100, 2_000] {
         let fault =
             format!(r#"{{"kind": "truncate", "endpoint": "event_delivery", "bytes": {bytes}}}"#);
@@ -410,7 +410,7 @@ fn every_way_of_breaking_off_leaves_no_table() {
 #[test]
 fn the_name_of_a_hosts_error_is_kept_and_no_other_word() {
     let kept = |detail: &str| {
-        let client = client();
+        let client = client_of_one_try();
         let mut call = delivery(&client);
         assert!(call.step(at(0)).is_ok());
         let error = call
@@ -469,6 +469,10 @@ fn no_secret_is_printed_by_anything() {
     };
     let options = ClientOptions {
         client_secret: Some(Secret::from(canaries[0].to_owned())),
+        retry: RetryPolicy {
+            max_retries: 0,
+            ..RetryPolicy::default()
+        },
         ..options()
     };
     clean("the options", format!("{options:?}"));

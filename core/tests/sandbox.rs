@@ -679,6 +679,9 @@ fn faults_happen_once_and_then_no_more() {
         first
     };
     assert_eq!(hit(json!({ "kind": "status", "status": 503 })).status, 503);
+    let busy = hit(json!({ "kind": "status", "status": 429, "retry_after": "120, 60" }));
+    let header = ("retry-after".to_owned(), "120, 60".to_owned());
+    assert!(busy.status == 429 && busy.headers.contains(&header));
     let moved = hit(json!({ "kind": "status", "status": 302, "every": null }));
     assert!(moved.headers.iter().any(|(name, _)| name == "location"));
     assert!(
@@ -731,7 +734,10 @@ fn faults_repeat_combine_and_wait_for_their_endpoint() {
 
     let mut sandbox = sandbox(None);
     let status = |status| Fault {
-        effect: FaultEffect::Status { status },
+        effect: FaultEffect::Status {
+            status,
+            retry_after: None,
+        },
         endpoint: Some(SandboxEndpoint::AuditLogs),
         every: None,
     };
@@ -765,6 +771,9 @@ fn faults_that_cannot_happen_are_config_errors() {
         r#"{"kind": "status", "status": 100}"#,
         r#"{"kind": "status", "status": 70000}"#,
         r#"{"kind": "status", "status": 500, "bytes": 1}"#,
+        r#"{"kind": "status", "status": 503, "retry_after": "a\nb"}"#,
+        r#"{"kind": "status", "status": 503, "retry_after": 5}"#,
+        r#"{"kind": "delay", "milliseconds": 1, "retry_after": "5"}"#,
         r#"{"kind": "status", "status": 500, "every": 0}"#,
         r#"{"kind": "status", "status": 500, "every": "2"}"#,
         r#"{"kind": "status", "status": 500, "endpoint": "metrics"}"#,

@@ -13,7 +13,7 @@ use std::path::Path;
 use serde_json::Value;
 use tallyfold::{
     Aggregator, AggregatorOptions, Call, Client, ClientOptions, Code, CountTable, Error,
-    HostFailure, Limits, Now, Output, Reconciliation, Result, Secret, Step, Tolerate,
+    HostFailure, Limits, Now, Output, Reconciliation, Result, RetryPolicy, Secret, Step, Tolerate,
 };
 
 #[test]
@@ -221,7 +221,23 @@ fn client_options(given: &Value) -> ClientOptions {
         dangerously_allow_browser: flag("dangerously_allow_browser"),
         dangerously_allow_http: flag("dangerously_allow_http"),
         default_token_lifetime_s: given["default_token_lifetime"].as_u64(),
+        retry: retry_policy(given),
         ..ClientOptions::default()
+    }
+}
+
+fn retry_policy(given: &Value) -> RetryPolicy {
+    let usual = RetryPolicy::default();
+    RetryPolicy {
+        max_retries: given["max_retries"]
+            .as_u64()
+            .map_or(usual.max_retries, |most| {
+                u32::try_from(most).expect("a small number")
+            }),
+        longest_wait_ms: given["longest_retry_wait_ms"]
+            .as_u64()
+            .unwrap_or(usual.longest_wait_ms),
+        seed: 7,
     }
 }
 
@@ -252,6 +268,8 @@ fn start(client: &Client, call: &Value) -> Result<Call> {
 #[derive(Default)]
 struct Clock {
     minutes: i64,
+    /// What has passed beside them.
+    waited_ms: u64,
 }
 
 impl Clock {
@@ -260,8 +278,9 @@ impl Clock {
         self.minutes = minutes("at").unwrap_or(self.minutes);
         let wall = minutes("wall").unwrap_or(self.minutes);
         Now {
-            monotonic_ms: u64::try_from(self.minutes).expect("a positive time") * 60_000,
-            unix_ms: 1_767_225_600_000 + wall * 60_000,
+            monotonic_ms: u64::try_from(self.minutes).expect("a positive time") * 60_000
+                + self.waited_ms,
+            unix_ms: 1_767_225_600_000 + wall * 60_000 + self.waited_ms as i64,
         }
     }
 }
@@ -307,9 +326,23 @@ fn drive(call: &mut Call, steps: &[Value], used: &mut usize, clock: &mut Clock) 
                     }
                 }
             }
-            other => panic!("unexpected {other:?}"),
+            Step::Wait { ms } => {
+                let script = script.unwrap_or_else(|| panic!("unexpected wait of {ms} ms"));
+                *used += 1;
+                check_wait(&script["wait"], ms);
+                clock.waited_ms += ms - 1;
+                let early = call.step(clock.at(Some(script)));
+                assert!(matches!(early, Ok(Step::Wait { ms: 1 })), "{early:?}");
+                clock.waited_ms += 1;
+            }
+            Step::Blocked { .. } => panic!("one call at a time is never blocked"),
         }
     }
+}
+
+fn check_wait(expected: &Value, ms: u64) {
+    let range = number(&expected["at_least"])..=number(&expected["at_most"]);
+    assert!(range.contains(&ms), "{ms} is not in {range:?}");
 }
 
 fn check_request(expected: &Value, request: &tallyfold::Request) {
@@ -394,6 +427,7 @@ fn check_error(case: &Value, error: &Error) {
         "status": error.status(),
         "path": error.path(),
         "offset": error.offset(),
+        "retry_after": error.retry_after_s(),
     });
     assert_eq!(expected, &found, "{error}");
     for canary in ["canary-secret", "canary-token"] {

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use super::attempt::Attempt;
 use super::machine::{Drive, Input, Machine};
 use crate::endpoint::{Endpoint, Output};
 use crate::error::Result;
@@ -29,6 +30,12 @@ pub enum Step {
         /// The epoch to wait past.
         epoch: u64,
     },
+    /// Wait so long, or less, and ask again: something is to be tried again, or the service has asked to be
+    /// left alone for a while. Asked too early, the call gives the rest.
+    Wait {
+        /// Milliseconds on the monotonic clock, at most 2^31 - 1.
+        ms: u64,
+    },
     /// The output is there.
     Done,
 }
@@ -54,6 +61,7 @@ pub enum HostFailure {
 /// # struct Response { status: u16, headers: Vec<(&'static str, &'static str)>, chunks: Vec<Vec<u8>> }
 /// # fn send(request: &Request) -> Response { unimplemented!() }
 /// # fn now() -> Now { unimplemented!() }
+/// # fn wait(ms: u64) { unimplemented!() }
 /// fn drive(mut call: Call) -> Result<Output> {
 ///     loop {
 ///         match call.step(now())? {
@@ -66,6 +74,7 @@ pub enum HostFailure {
 ///                     call.end()?;
 ///                 }
 ///             }
+///             Step::Wait { ms } => wait(ms),
 ///             Step::Done => return call.output(),
 ///             Step::ProvideToken { .. } | Step::Blocked { .. } => unreachable!("one call alone, with a secret"),
 ///         }
@@ -114,7 +123,8 @@ impl Call {
     }
 
     /// The exchange of the last step broke. `detail` may name the host's error, such as
-    /// `ECONNREFUSED` or `ConnectError`; anything else is left out of the message. If there is no error, the next step is to be asked for.
+    /// `ECONNREFUSED` or `ConnectError`; anything else is left out of the message. If there is no
+    /// error, the next step is to be asked for.
     ///
     /// # Errors
     /// The call's final error, or `out_of_order`.
@@ -146,6 +156,13 @@ impl Call {
     /// The call's final error; `out_of_order` before [`Step::Done`] and after the first time.
     pub fn output(&mut self) -> Result<Output> {
         self.0.output()
+    }
+
+    /// The request that has ended since this was last asked, once each: what a log or a metric of
+    /// requests is made of. To be asked for whenever a response is over, or an exchange broke, also
+    /// where that ended the call.
+    pub fn attempt(&mut self) -> Option<Attempt> {
+        self.0.attempt()
     }
 
     /// Gives the call up, wherever it is. Harmless at any time.

@@ -1,16 +1,20 @@
 //! The caller's side as a machine: it says what to send, and is told what came back.
 
+mod attempt;
 mod call;
 mod machine;
 mod options;
+mod pace;
 
 use std::sync::{Arc, Mutex, PoisonError};
 
+pub use attempt::Attempt;
 pub use call::{Call, HostFailure, Step};
 pub use options::ClientOptions;
 
 use machine::Machine;
 use options::Config;
+use pace::Pace;
 
 use crate::dimension::Metric;
 use crate::endpoint::{AuditLogsQuery, MetricsQuery};
@@ -26,7 +30,14 @@ pub struct Client(Arc<Shared>);
 #[derive(Debug)]
 pub(crate) struct Shared {
     config: Config,
-    tokens: Mutex<Tokens>,
+    common: Mutex<Common>,
+}
+
+/// What the calls of one client have in common.
+#[derive(Debug)]
+struct Common {
+    tokens: Tokens,
+    pace: Pace,
 }
 
 impl Client {
@@ -37,10 +48,11 @@ impl Client {
     /// `invalid_base_address`, `insecure_base_address`, `secret_in_browser`.
     pub fn new(options: ClientOptions) -> Result<Self> {
         let config = Config::new(options)?;
-        Ok(Self(Arc::new(Shared {
-            config,
-            tokens: Mutex::default(),
-        })))
+        let common = Mutex::new(Common {
+            tokens: Tokens::default(),
+            pace: Pace::new(config.retry),
+        });
+        Ok(Self(Arc::new(Shared { config, common })))
     }
 
     /// Delivery counts of `[start, end)` by one to four dimensions (service reference 4.4), of
@@ -100,17 +112,17 @@ impl Client {
     /// [`Step::Blocked`] is then to be asked for its next step.
     #[must_use]
     pub fn token_epoch(&self) -> u64 {
-        self.0.with_tokens(|tokens| tokens.epoch())
+        self.0.with(|common| common.tokens.epoch())
     }
 }
 
 impl Shared {
-    fn with_tokens<T>(&self, use_tokens: impl FnOnce(&mut Tokens) -> T) -> T {
-        // A slot is whole after each of its methods, so a panic elsewhere does not spoil it.
-        use_tokens(&mut self.tokens.lock().unwrap_or_else(PoisonError::into_inner))
+    fn with<T>(&self, act: impl FnOnce(&mut Common) -> T) -> T {
+        // All of it is whole after each of its methods, so a panic elsewhere does not spoil it.
+        act(&mut self.common.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    fn with_slot<A: Audience, T>(&self, use_slot: impl FnOnce(&mut TokenSlot<A>) -> T) -> T {
-        self.with_tokens(|tokens| use_slot(A::slot(tokens)))
+    fn with_slot<A: Audience, T>(&self, act: impl FnOnce(&mut TokenSlot<A>) -> T) -> T {
+        self.with(|common| act(A::slot(&mut common.tokens)))
     }
 }

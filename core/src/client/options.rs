@@ -9,6 +9,7 @@ use crate::error::{Code, Error, Result};
 use crate::fold::{ReadOptions, Tolerate};
 use crate::http::{BaseAddress, Request};
 use crate::json::Limits;
+use crate::retry::RetryPolicy;
 use crate::secret::Secret;
 use crate::token::{Control, DEFAULT_LIFETIME_S, Lifetime, Orchestration};
 
@@ -46,6 +47,8 @@ pub struct ClientOptions {
     pub tolerate: Tolerate,
     /// See [`AggregatorOptions::hash_seed`](crate::AggregatorOptions::hash_seed).
     pub hash_seed: u64,
+    /// What is tried again, and how long it may take.
+    pub retry: RetryPolicy,
 }
 
 impl fmt::Debug for ClientOptions {
@@ -78,6 +81,7 @@ pub(super) struct Config {
     control: Result<Arc<ApiConfig<Control>>>,
     orchestration: Result<Arc<ApiConfig<Orchestration>>>,
     pub(super) metrics: ReadOptions,
+    pub(super) retry: RetryPolicy,
 }
 
 /// One API: where it is, and where its tokens come from.
@@ -121,6 +125,7 @@ impl Config {
             ));
         }
         refuse_empty(&options)?;
+        let retry = options.retry.check()?;
         let seconds = options
             .default_token_lifetime_s
             .unwrap_or(DEFAULT_LIFETIME_S);
@@ -173,6 +178,7 @@ impl Config {
             control,
             orchestration,
             metrics,
+            retry,
         })
     }
 

@@ -1,10 +1,11 @@
 //! List audit logs (service reference 4.2).
 
-use super::{Body, Endpoint, Output};
+use super::{Body, Endpoint, Output, Target};
 use crate::error::{Code, Error, Result};
 use crate::http::{BaseAddress, Request};
 use crate::json::{Event, Lexer, Limits, Place, Visitor};
 use crate::token::{AccessToken, Orchestration};
+use crate::window::Window;
 
 const PATH: &str = "/api/v1/audit-logs";
 
@@ -42,6 +43,14 @@ impl AuditLogsQuery {
 impl Endpoint for AuditLogsQuery {
     type Audience = Orchestration;
     type Body = AuditLogsBody;
+
+    fn target(&self) -> Target {
+        Target::AuditLogs
+    }
+
+    fn window(&self) -> Option<Window> {
+        None
+    }
 
     fn request(&self, base_url: &BaseAddress, token: &AccessToken<Orchestration>) -> Request {
         let query: Vec<String> = [("page", self.page), ("perPage", self.per_page)]

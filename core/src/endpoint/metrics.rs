@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::{Body, Endpoint, Output, event_delivery, event_ingestion};
+use super::{Body, Endpoint, Output, Target, event_delivery, event_ingestion};
 use crate::dimension::{Dimensions, Metric};
 use crate::error::Result;
 use crate::fold::{Aggregator, ReadOptions};
@@ -59,6 +59,17 @@ impl MetricsQuery {
 impl Endpoint for MetricsQuery {
     type Audience = Control;
     type Body = Aggregator;
+
+    fn target(&self) -> Target {
+        match self.metric {
+            Metric::EventDelivery => Target::EventDelivery,
+            Metric::EventIngestion => Target::EventIngestion,
+        }
+    }
+
+    fn window(&self) -> Option<Window> {
+        Some(self.window)
+    }
 
     fn request(&self, cluster_endpoint: &BaseAddress, token: &AccessToken<Control>) -> Request {
         let path = match self.metric {

@@ -17,6 +17,7 @@ use crate::error::Result;
 use crate::http::{BaseAddress, Request};
 use crate::table::CountTable;
 use crate::token::{AccessToken, Audience};
+use crate::window::Window;
 
 /// What a call gives.
 #[derive(Clone, Debug, PartialEq)]
@@ -27,6 +28,32 @@ pub enum Output {
     Json(Vec<u8>),
 }
 
+/// What a request is sent to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Target {
+    /// A token endpoint (service reference 4.1 and 4.3).
+    Token,
+    /// Service reference 4.4.
+    EventDelivery,
+    /// Service reference 4.5.
+    EventIngestion,
+    /// Service reference 4.2.
+    AuditLogs,
+}
+
+impl Target {
+    /// `token`, or the endpoint's name.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Token => "token",
+            Self::EventDelivery => "event_delivery",
+            Self::EventIngestion => "event_ingestion",
+            Self::AuditLogs => "audit_logs",
+        }
+    }
+}
+
 /// An API call that needs a token of one API.
 pub(crate) trait Endpoint: Send + 'static {
     /// The API whose tokens it takes.
@@ -34,6 +61,9 @@ pub(crate) trait Endpoint: Send + 'static {
     /// What reads its response.
     type Body: Body;
 
+    fn target(&self) -> Target;
+    /// The time that is asked about, where there is one.
+    fn window(&self) -> Option<Window>;
     fn request(&self, base: &BaseAddress, token: &AccessToken<Self::Audience>) -> Request;
     fn body(&self) -> Self::Body;
 }

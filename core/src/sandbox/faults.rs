@@ -29,6 +29,8 @@ pub enum FaultEffect {
     Status {
         /// From 200 to 599.
         status: u16,
+        /// The value of a `Retry-After` header.
+        retry_after: Option<String>,
     },
     /// The response waits.
     Delay {
@@ -62,7 +64,8 @@ pub enum FaultEffect {
 impl Fault {
     /// Reads a fault such as `{"kind": "status", "status": 503, "endpoint": "event_delivery"}`.
     ///
-    /// `endpoint` and `every` may be absent; what is `null` counts as absent.
+    /// `endpoint`, `every` and the `retry_after` of a status may be absent; what is `null` counts as
+    /// absent.
     ///
     /// # Errors
     /// `invalid_argument` for the argument `fault`.
@@ -88,9 +91,16 @@ impl Fault {
 
     pub(super) fn check(&self) -> Result<()> {
         let problem = match (&self.effect, self.endpoint) {
-            (FaultEffect::Status { status }, _) if !(200..600).contains(status) => {
+            (FaultEffect::Status { status, .. }, _) if !(200..600).contains(status) => {
                 "want a status from 200 to 599"
             }
+            (
+                FaultEffect::Status {
+                    retry_after: Some(text),
+                    ..
+                },
+                _,
+            ) if !fits_header(text) => "want a retry_after of printable ASCII characters",
             (FaultEffect::Delay { milliseconds }, _) if *milliseconds > LONGEST_DELAY_MS => {
                 "want a delay of at most an hour"
             }
@@ -127,6 +137,7 @@ struct FaultFields {
     endpoint: Option<String>,
     every: Option<u64>,
     status: Option<u16>,
+    retry_after: Option<String>,
     milliseconds: Option<u64>,
     bytes: Option<usize>,
     content_type: Option<String>,
@@ -138,10 +149,10 @@ impl FaultFields {
     fn into_effect(mut self) -> Result<FaultEffect> {
         let kind = std::mem::take(&mut self.kind);
         let effect = match kind.as_str() {
-            "status" => self
-                .status
-                .take()
-                .map(|status| FaultEffect::Status { status }),
+            "status" => self.status.take().map(|status| FaultEffect::Status {
+                status,
+                retry_after: self.retry_after.take(),
+            }),
             "delay" => self
                 .milliseconds
                 .take()
@@ -256,14 +267,20 @@ impl Due {
 
     /// The whole answer, where nothing is to be done.
     pub(super) fn answer(&self) -> Option<SandboxResponse> {
-        let status = self.0.iter().find_map(|effect| match effect {
-            FaultEffect::Status { status } => Some(*status),
+        let (status, retry_after) = self.0.iter().find_map(|effect| match effect {
+            FaultEffect::Status {
+                status,
+                retry_after,
+            } => Some((*status, retry_after)),
             _ => None,
         })?;
         let mut response =
             SandboxResponse::refusal(status, "injected_fault", "a fault of the test");
         if matches!(status, 301 | 302 | 303 | 307 | 308) {
             response = response.with_header("location", "/moved");
+        }
+        if let Some(text) = retry_after {
+            response = response.with_header("retry-after", text);
         }
         // HTTP gives these no body, and hosts refuse to build one.
         if matches!(status, 204 | 205 | 304) {

@@ -1,8 +1,8 @@
 //! Client and sandbox joined in one process through bytes, in virtual time.
 
 use tallyfold::{
-    Call, Client, ClientOptions, Now, Output, Request, Result, Sandbox, SandboxOptions, Secret,
-    Step,
+    Call, Client, ClientOptions, Now, Output, Request, Result, RetryPolicy, Sandbox,
+    SandboxOptions, Secret, Step,
 };
 
 /// Where the sandbox would be, if there were a network.
@@ -48,6 +48,23 @@ pub(crate) fn client() -> Client {
     Client::new(options()).expect("the demo options are good")
 }
 
+/// A client of [`sandbox`] that tries nothing again.
+pub(crate) fn client_of_one_try() -> Client {
+    let retry = RetryPolicy {
+        max_retries: 0,
+        ..RetryPolicy::default()
+    };
+    Client::new(ClientOptions { retry, ..options() }).expect("good options")
+}
+
+/// Both clocks, so many milliseconds later.
+pub(crate) fn after(now: Now, milliseconds: u64) -> Now {
+    Now {
+        monotonic_ms: now.monotonic_ms + milliseconds,
+        unix_ms: now.unix_ms + milliseconds as i64,
+    }
+}
+
 /// Sends one request and hands the response in; a body that the sandbox cuts is cut.
 pub(crate) fn exchange(
     call: &mut Call,
@@ -77,11 +94,12 @@ pub(crate) fn exchange(
     Ok(())
 }
 
-/// Drives one call to its end.
-pub(crate) fn drive(mut call: Call, sandbox: &mut Sandbox, now: Now) -> Result<Output> {
+/// Drives one call to its end. Time passes only where it has to wait.
+pub(crate) fn drive(mut call: Call, sandbox: &mut Sandbox, mut now: Now) -> Result<Output> {
     loop {
         match call.step(now)? {
             Step::Send(request) => exchange(&mut call, &request, sandbox, now)?,
+            Step::Wait { ms } => now = after(now, ms),
             Step::Done => return call.output(),
             other => panic!("one call alone is never told {other:?}"),
         }

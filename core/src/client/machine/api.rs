@@ -1,31 +1,70 @@
 //! The request to the API and what it answers.
 
-use super::{Machine, State};
+use super::again::{Answer, Want};
+use super::broken::broken;
+use super::{Input, Machine, State};
 use crate::client::call::Step;
-use crate::endpoint::Endpoint;
 use crate::endpoint::head::{Answerer, check_head};
+use crate::endpoint::{Body, Endpoint};
 use crate::error::{Code, Error, Result};
-use crate::token::{AccessToken, Wish};
+use crate::time::Now;
+use crate::token::AccessToken;
+
+/// The request that is on its way.
+#[derive(Clone, Copy)]
+pub(super) struct Sent {
+    /// Of the token that it bears.
+    generation: u64,
+    at: Now,
+}
 
 impl<E: Endpoint> Machine<E> {
     /// Sends the request with that token.
-    pub(super) fn send(&mut self, token: &AccessToken<E::Audience>) -> Step {
+    pub(super) fn send(&mut self, token: &AccessToken<E::Audience>, now: Now) -> Step {
+        self.begin_to_send();
+        self.requests += 1;
         self.state = State::Sent {
-            generation: token.generation(),
+            sent: Sent {
+                generation: token.generation(),
+                at: now,
+            },
             body: None,
         };
         Step::Send(self.endpoint.request(&self.api.base, token))
     }
 
-    /// The head of the API's response.
-    pub(super) fn take_head(
-        &mut self,
-        generation: u64,
-        status: u16,
-        headers: &[(&str, &str)],
-    ) -> Result<bool> {
+    /// What comes of the request that is on its way.
+    pub(super) fn take_from_api(&mut self, input: Input<'_>) -> Result<bool> {
+        let State::Sent { sent, body } = &mut self.state else {
+            return self.misplaced(&input);
+        };
+        let answer = Answer::of(body.is_some().then_some(200));
+        match (body, input) {
+            (None, Input::Head { status, headers }) => {
+                let sent = *sent;
+                self.take_head(sent, status, headers)
+            }
+            (Some(body), Input::Chunk(chunk)) => match body.push(chunk) {
+                Ok(()) => Ok(true),
+                Err(error) => self.failed(answer, error),
+            },
+            (Some(body), Input::End) => match body.finish() {
+                Ok(output) => {
+                    self.note(self.endpoint.target(), answer.status, None, None);
+                    self.state = State::Done(output);
+                    Ok(false)
+                }
+                Err(error) => self.failed(answer, error),
+            },
+            (_, Input::Failed { failure, detail }) => self.failed(answer, broken(failure, detail)),
+            (_, input) => self.misplaced(&input),
+        }
+    }
+
+    /// The head of its response.
+    fn take_head(&mut self, sent: Sent, status: u16, headers: &[(&str, &str)]) -> Result<bool> {
         if status == 401 {
-            return self.take_401(generation);
+            return self.take_401(sent.generation);
         }
         if status < 500 {
             self.shared
@@ -34,10 +73,10 @@ impl<E: Endpoint> Machine<E> {
         match check_head(Answerer::Api, status, headers) {
             Ok(()) => {
                 let body = Some(self.endpoint.body());
-                self.state = State::Sent { generation, body };
+                self.state = State::Sent { sent, body };
                 Ok(true)
             }
-            Err(error) => self.fail(error),
+            Err(error) => self.failed(Answer::by_head(status, headers, sent.at), error),
         }
     }
 
@@ -46,16 +85,19 @@ impl<E: Endpoint> Machine<E> {
         let worth_a_try = self
             .shared
             .with_slot::<E::Audience, _>(|slot| slot.reject(generation));
-        if self.replayed || !worth_a_try {
+        let tried_again = worth_a_try && !self.replayed;
+        let (code, wait_ms) = (Code::TokenRejected, tried_again.then_some(0));
+        self.note(self.endpoint.target(), Some(401), Some(code), wait_ms);
+        if !tried_again {
             let message = "the service refused a token that had just been fetched: \
                            is the audience that of this API?";
-            return self.fail(Error::new(Code::TokenRejected, message).with_status(401));
+            return self.fail(Error::new(code, message).with_status(401));
         }
         self.replayed = true;
-        self.state = State::WantsToken {
-            wish: Wish::default(),
+        self.state = State::WantsToken(Want {
             drains: true,
-        };
+            ..Want::default()
+        });
         Ok(false)
     }
 }

@@ -1,22 +1,28 @@
-//! How a call goes: perhaps a token, then the request, perhaps once more after a 401.
+//! How a call goes: perhaps a token, then the request, perhaps once more after a 401, and again
+//! after what may pass.
 
+mod again;
 mod api;
 mod broken;
 mod tokens;
 
 use std::sync::Arc;
 
-use broken::broken;
+use again::Want;
+use api::Sent;
 use tokens::Lead;
 
-use super::Shared;
+use super::attempt::Attempt;
 use super::call::{HostFailure, Step};
 use super::options::ApiConfig;
-use crate::endpoint::{Body, Endpoint, Output, TokenBody};
+use super::pace::Way;
+use super::{Common, Shared};
+use crate::endpoint::{Endpoint, Output, TokenBody};
 use crate::error::{Code, Error, Result};
+use crate::retry::LONGEST_TIMER_MS;
 use crate::secret::Secret;
 use crate::time::Now;
-use crate::token::{Acquired, Audience, Grant, Lifetime, Wish};
+use crate::token::{AccessToken, Acquired, Audience, Flight};
 
 /// What the host hands in.
 pub(super) enum Input<'a> {
@@ -43,6 +49,7 @@ pub(super) trait Drive: Send {
     /// Takes what the host has, and gives whether a body is wanted next.
     fn take(&mut self, input: Input<'_>) -> Result<bool>;
     fn output(&mut self) -> Result<Output>;
+    fn attempt(&mut self) -> Option<Attempt>;
     fn close(&mut self);
     fn state_name(&self) -> &'static str;
 }
@@ -55,14 +62,18 @@ pub(super) struct Machine<E: Endpoint> {
     state: State<E>,
     /// Whether a 401 has been answered with a new token already.
     replayed: bool,
+    /// How often it has been tried again because of what may pass.
+    retries: u32,
+    /// How many requests it has sent to the API.
+    requests: u32,
+    /// How many it has sent to the token endpoint.
+    token_requests: u32,
+    /// The request that has ended last, until the host has seen it.
+    attempt: Option<Attempt>,
 }
 
 enum State<E: Endpoint> {
-    WantsToken {
-        wish: Wish,
-        /// Whether the rest of a response that was of no use may still come.
-        drains: bool,
-    },
+    WantsToken(Want),
     /// The token endpoint was asked; once its head is good, its body is read.
     FetchesToken {
         lead: Lead,
@@ -74,7 +85,7 @@ enum State<E: Endpoint> {
     },
     /// The request is on its way; once its head is good, its body is read.
     Sent {
-        generation: u64,
+        sent: Sent,
         body: Option<E::Body>,
     },
     Done(Output),
@@ -83,16 +94,16 @@ enum State<E: Endpoint> {
 
 impl<E: Endpoint> Machine<E> {
     pub(super) fn new(shared: Arc<Shared>, api: Arc<ApiConfig<E::Audience>>, endpoint: E) -> Self {
-        let state = State::WantsToken {
-            wish: Wish::default(),
-            drains: false,
-        };
         Self {
             shared,
             api,
             endpoint,
-            state,
+            state: State::WantsToken(Want::default()),
             replayed: false,
+            retries: 0,
+            requests: 0,
+            token_requests: 0,
+            attempt: None,
         }
     }
 
@@ -109,31 +120,73 @@ impl<E: Endpoint> Machine<E> {
             _ => Err(Error::new(Code::OutOfOrder, message)),
         }
     }
+
+    /// Refuses what the host should not have handed in.
+    fn misplaced(&self, input: &Input<'_>) -> Result<bool> {
+        self.out_of_order(match input {
+            Input::Token { .. } | Input::NoToken => "no token was asked for",
+            Input::Head { .. } => "there is no request whose head is awaited",
+            Input::Chunk(_) | Input::End | Input::Failed { .. } => {
+                "there is no response whose body is awaited"
+            }
+        })
+    }
+}
+
+/// What a call that wants a token does next.
+enum Next<A> {
+    Wait(u64),
+    Block { flight: Flight, epoch: u64 },
+    Fetch(Flight),
+    Send(Arc<AccessToken<A>>),
+    ShareFailure { flight: Flight, error: Error },
+    Fail(Error),
+}
+
+/// Decides it on what all calls of the client have in common. Nothing is decided before the API may
+/// be asked: by then there may be another token.
+fn next<A: Audience>(common: &mut Common, now: Now, want: &mut Want) -> Next<A> {
+    let Common { tokens, pace } = common;
+    let api_rest = pace.rest(A::API, Way::Requests, now);
+    let rest = want.wait.rest(now).max(api_rest);
+    if rest > 0 {
+        return Next::Wait(rest);
+    }
+    let rest = pace.rest(A::API, Way::Tokens, now);
+    let epoch = tokens.epoch();
+    let slot = A::slot(tokens);
+    match slot.acquire(now, want.wish) {
+        Acquired::Use(token) => Next::Send(token),
+        Acquired::Renew(token) if rest > 0 => Next::Send(token),
+        Acquired::Renew(_) => Next::Fetch(slot.take_off()),
+        Acquired::Wait(flight) => Next::Block { flight, epoch },
+        Acquired::Failed { flight, error } => Next::ShareFailure { flight, error },
+        Acquired::Fetch if rest > 0 => Next::Wait(rest),
+        Acquired::Fetch => match want.repeats.as_ref().map_or(Ok(()), |of| pace.pay(of)) {
+            Ok(()) => Next::Fetch(slot.take_off()),
+            Err(unpaid) => Next::Fail(unpaid),
+        },
+    }
 }
 
 impl<E: Endpoint> Drive for Machine<E> {
     fn step(&mut self, now: Now) -> Result<Step> {
-        let mut wish = match &self.state {
-            State::WantsToken { wish, .. } => *wish,
+        let want = match &mut self.state {
+            State::WantsToken(want) => want,
             State::Done(_) => return Ok(Step::Done),
             _ => return self.out_of_order("hand in what the last step asked for first"),
         };
-        let (acquired, epoch) = self.shared.with_tokens(|tokens| {
-            let acquired = E::Audience::slot(tokens).acquire(now, wish);
-            (acquired, tokens.epoch())
-        });
-        match acquired {
-            Err(error) => self.fail(error),
-            Ok(Acquired::Use(token)) => Ok(self.send(&token)),
-            Ok(Acquired::Wait(flight)) => {
-                wish.go_through(flight);
-                self.state = State::WantsToken {
-                    wish,
-                    drains: false,
-                };
+        want.drains = false;
+        match self.shared.with(|common| next(common, now, want)) {
+            Next::Wait(ms) => Ok(Step::Wait {
+                ms: ms.min(LONGEST_TIMER_MS),
+            }),
+            Next::Block { flight, epoch } => {
+                want.wish.go_through(flight);
                 Ok(Step::Blocked { epoch })
             }
-            Ok(Acquired::Fetch(flight)) => {
+            Next::Fetch(flight) => {
+                let mut wish = want.wish;
                 wish.go_through(flight);
                 Ok(self.fetch(Lead {
                     flight,
@@ -141,117 +194,29 @@ impl<E: Endpoint> Drive for Machine<E> {
                     wish,
                 }))
             }
+            Next::Send(token) => Ok(self.send(&token, now)),
+            Next::ShareFailure { flight, error } => {
+                self.share_failure(flight, error, now)?;
+                self.step(now)
+            }
+            Next::Fail(error) => self.fail(error),
         }
     }
 
     fn take(&mut self, input: Input<'_>) -> Result<bool> {
-        match (&mut self.state, input) {
-            (State::FetchesToken { lead, body: None }, Input::Head { status, headers }) => {
-                let lead = *lead;
-                self.take_token_head(lead, status, headers)
-            }
-            (
-                State::FetchesToken {
-                    lead,
-                    body: Some(body),
-                },
-                Input::Chunk(chunk),
-            ) => {
-                let lead = *lead;
-                match body.push(chunk) {
-                    Ok(()) => Ok(true),
-                    Err(error) => self.land(lead, Err(error), true),
-                }
-            }
-            (
-                State::FetchesToken {
-                    lead,
-                    body: Some(body),
-                },
-                Input::End,
-            ) => {
-                let (lead, grant) = (*lead, body.finish());
-                self.land(lead, grant, false)
-            }
-            (State::FetchesToken { lead, .. }, Input::Failed { failure, detail }) => {
-                let lead = *lead;
-                self.land(lead, Err(broken(failure, detail)), false)
-            }
-
-            (State::AwaitsToken { lead }, Input::Token { value, lifetime }) => {
-                let lead = *lead;
-                let grant = lifetime
-                    .map_or(Ok(self.api.default_lifetime), Lifetime::parse)
-                    .and_then(|lifetime| Grant::new(value, lifetime));
-                self.land(lead, grant, false)
-            }
-            (State::AwaitsToken { lead }, Input::NoToken) => {
-                let lead = *lead;
-                let message = "access_token, the host's own source of tokens, failed";
-                self.land(
-                    lead,
-                    Err(Error::new(Code::TokenProviderFailed, message)),
-                    false,
-                )
-            }
-
-            (
-                State::Sent {
-                    generation,
-                    body: None,
-                },
-                Input::Head { status, headers },
-            ) => {
-                let generation = *generation;
-                self.take_head(generation, status, headers)
-            }
-            (
-                State::Sent {
-                    body: Some(body), ..
-                },
-                Input::Chunk(chunk),
-            ) => match body.push(chunk) {
-                Ok(()) => Ok(true),
-                Err(error) => self.fail(error),
-            },
-            (
-                State::Sent {
-                    body: Some(body), ..
-                },
-                Input::End,
-            ) => match body.finish() {
-                Ok(output) => {
-                    self.state = State::Done(output);
+        match &mut self.state {
+            State::FetchesToken { .. } => self.take_from_token_endpoint(input),
+            State::AwaitsToken { .. } => self.take_from_host(input),
+            State::Sent { .. } => self.take_from_api(input),
+            State::WantsToken(want) if want.drains => match input {
+                Input::Chunk(_) => Ok(false),
+                Input::End | Input::Failed { .. } => {
+                    want.drains = false;
                     Ok(false)
                 }
-                Err(error) => self.fail(error),
+                _ => self.misplaced(&input),
             },
-            (State::Sent { .. }, Input::Failed { failure, detail }) => {
-                self.fail(broken(failure, detail))
-            }
-
-            // The rest of a response that nobody wants.
-            (State::WantsToken { drains: true, .. }, Input::Chunk(_)) => Ok(false),
-            (
-                State::WantsToken {
-                    drains: drains @ true,
-                    ..
-                },
-                Input::End | Input::Failed { .. },
-            ) => {
-                *drains = false;
-                Ok(false)
-            }
-
-            (_, Input::Token { .. } | Input::NoToken) => {
-                self.out_of_order("no token was asked for")
-            }
-            (_, Input::Head { .. }) => {
-                self.out_of_order("there is no request whose head is awaited")
-            }
-            (_, Input::Chunk(_) | Input::End | Input::Failed { .. }) => {
-                self.out_of_order("there is no response whose body is awaited")
-            }
+            _ => self.misplaced(&input),
         }
     }
 
@@ -264,6 +229,10 @@ impl<E: Endpoint> Drive for Machine<E> {
                 self.out_of_order("the call has no output yet; drive it until it is done")
             }
         }
+    }
+
+    fn attempt(&mut self) -> Option<Attempt> {
+        self.attempt.take()
     }
 
     fn close(&mut self) {
@@ -279,7 +248,7 @@ impl<E: Endpoint> Drive for Machine<E> {
 
     fn state_name(&self) -> &'static str {
         match &self.state {
-            State::WantsToken { .. } => "wants a token",
+            State::WantsToken(_) => "wants a token",
             State::FetchesToken { .. } => "fetches a token",
             State::AwaitsToken { .. } => "awaits the host's token",
             State::Sent { .. } => "sent",

@@ -1,0 +1,75 @@
+//! How much a client may add to the load of a service that is failing.
+
+/// Credits that retries cost, in hundredths: a few are there from the start, and calls earn more.
+///
+/// However long a service is down, a client sends 0.09 requests more for each call than
+/// it would without retries, and ten at once.
+#[derive(Debug)]
+pub(crate) struct Budget(u32);
+
+const MOST: u32 = 1_000;
+const EARNED_BY_CALL: u32 = 9;
+const COST_OF_RETRY: u32 = 100;
+
+impl Default for Budget {
+    fn default() -> Self {
+        Self(MOST)
+    }
+}
+
+impl Budget {
+    /// A call has begun to send.
+    pub(crate) fn earn(&mut self) {
+        self.0 = (self.0 + EARNED_BY_CALL).min(MOST);
+    }
+
+    /// Whether a retry could be paid.
+    pub(crate) fn suffices(&self) -> bool {
+        self.0 >= COST_OF_RETRY
+    }
+
+    /// Pays one retry; `false` if there is not enough for it.
+    pub(crate) fn pay(&mut self) -> bool {
+        let suffices = self.suffices();
+        if suffices {
+            self.0 -= COST_OF_RETRY;
+        }
+        suffices
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Budget;
+
+    /// How many retries can be paid, one after the other.
+    fn payable(budget: &mut Budget) -> u32 {
+        (0..).take_while(|_| budget.pay()).count() as u32
+    }
+
+    #[test]
+    fn ten_retries_at_once_and_no_more() {
+        let mut budget = Budget::default();
+        assert_eq!(payable(&mut budget), 10);
+        assert!(!budget.suffices() && !budget.pay());
+    }
+
+    #[test]
+    fn twelve_calls_earn_a_retry_and_eleven_do_not() {
+        let mut budget = Budget::default();
+        payable(&mut budget);
+        (0..11).for_each(|_| budget.earn());
+        assert_eq!(payable(&mut budget), 0);
+        budget.earn();
+        assert_eq!(payable(&mut budget), 1);
+    }
+
+    #[test]
+    fn what_is_earned_is_kept_up_to_ten() {
+        let mut budget = Budget::default();
+        (0..100_000).for_each(|_| budget.earn());
+        assert_eq!(payable(&mut budget), 10);
+        (0..100_000).for_each(|_| budget.earn());
+        assert_eq!(payable(&mut budget), 10);
+    }
+}

@@ -1,0 +1,84 @@
+//! How long to wait before a retry, when many clients have failed at the same moment.
+
+/// The wait before the first retry, of which half is random; each later one is twice as long.
+const FIRST_BACKOFF_MS: u64 = 500;
+
+const LONGEST_BACKOFF_MS: u64 = 30_000;
+
+/// A stream of random numbers (splitmix64): the same seed gives the same waits.
+#[derive(Debug)]
+pub(crate) struct Jitter(u64);
+
+impl Jitter {
+    pub(crate) fn new(seed: u64) -> Self {
+        Self(seed)
+    }
+
+    /// The wait in milliseconds before the `retry`-th retry, from 1: equal jitter, so half of the
+    /// backoff and up to as much again, at random.
+    ///
+    /// Where the service has asked for a wait of its own, `floor_ms`, the random part comes on top of
+    /// that one, so that clients that were told the same don't come back together.
+    pub(crate) fn wait_ms(&mut self, retry: u32, longest_ms: u64, floor_ms: u64) -> u64 {
+        let doubled = FIRST_BACKOFF_MS << retry.saturating_sub(1).min(10);
+        let half = doubled.min(LONGEST_BACKOFF_MS).min(longest_ms) / 2;
+        half.max(floor_ms) + self.next() % (half + 1)
+    }
+
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        mixed ^ (mixed >> 31)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Jitter;
+
+    const NEVER_MS: u64 = u64::MAX;
+
+    fn range(retry: u32, longest_ms: u64, floor_ms: u64) -> (u64, u64) {
+        let mut jitter = Jitter::new(7);
+        let waits: Vec<u64> = (0..200_000)
+            .map(|_| jitter.wait_ms(retry, longest_ms, floor_ms))
+            .collect();
+        let ends = (waits.iter().min(), waits.iter().max());
+        (*ends.0.unwrap_or(&0), *ends.1.unwrap_or(&0))
+    }
+
+    #[test]
+    fn half_of_each_backoff_is_random() {
+        assert_eq!(range(1, NEVER_MS, 0), (250, 500));
+        assert_eq!(range(2, NEVER_MS, 0), (500, 1_000));
+        assert_eq!(range(3, NEVER_MS, 0), (1_000, 2_000));
+        for retry in [7, 8, 64, u32::MAX] {
+            let (least, most) = range(retry, NEVER_MS, 0);
+            assert!((15_000..15_010).contains(&least), "{least}");
+            assert!((29_990..=30_000).contains(&most), "{most}");
+        }
+    }
+
+    #[test]
+    fn what_the_service_asked_for_is_waited_before_the_random_part() {
+        assert_eq!(range(1, NEVER_MS, 7_000), (7_000, 7_250));
+        assert_eq!(range(1, NEVER_MS, 100), (250, 500));
+    }
+
+    #[test]
+    fn no_wait_of_our_own_is_above_the_longest() {
+        assert_eq!(range(5, 100, 0), (50, 100));
+        assert_eq!(range(5, 0, 0), (0, 0));
+    }
+
+    #[test]
+    fn a_seed_gives_its_own_waits_each_time() {
+        let waits = |seed| {
+            let mut jitter = Jitter::new(seed);
+            [1, 2, 3, 4, 5].map(|retry| jitter.wait_ms(retry, NEVER_MS, 0))
+        };
+        assert_eq!(waits(1), waits(1));
+        assert_ne!(waits(1), waits(2));
+    }
+}
