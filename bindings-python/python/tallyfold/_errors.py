@@ -41,6 +41,7 @@ ErrorCode = Literal[
     "redirected",
     "forbidden",
     "rate_limited",
+    "retry_later",
     "server_error",
     "unexpected_status",
     "network_failed",

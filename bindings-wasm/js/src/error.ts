@@ -31,6 +31,7 @@ export const errorCodes = [
   "redirected",
   "forbidden",
   "rate_limited",
+  "retry_later",
   "server_error",
   "unexpected_status",
   "network_failed",
