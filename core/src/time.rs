@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use chrono::{DateTime, NaiveDate, SecondsFormat, Utc};
+use chrono::{DateTime, Datelike, NaiveDate, SecondsFormat, Utc};
 
 use crate::error::{Code, Error, Result};
 
@@ -54,7 +54,6 @@ impl Timestamp {
             return None;
         }
         let part = |from, to| number(&whole[from..to]);
-        let date = NaiveDate::from_ymd_opt(part(0, 4)? as i32, part(5, 7)?, part(8, 10)?)?;
         let nanos = match fraction {
             [] => 0,
             [b'.', digits @ ..] if (1..=9).contains(&digits.len()) => {
@@ -62,9 +61,26 @@ impl Timestamp {
             }
             _ => return None,
         };
-        let [hour, minute, second] = [part(11, 13)?, part(14, 16)?, part(17, 19)?];
-        let instant = date.and_hms_nano_opt(hour, minute, second, nanos)?;
+        let clock = [part(11, 13)?, part(14, 16)?, part(17, 19)?];
+        Self::of(part(0, 4)?, part(5, 7)?, part(8, 10)?, clock, nanos)
+    }
+
+    /// The instant of a day and a clock in UTC, if there is one.
+    pub(crate) fn of(
+        year: u32,
+        month: u32,
+        day: u32,
+        [hour, minute, second]: [u32; 3],
+        nanos: u32,
+    ) -> Option<Self> {
+        let day = NaiveDate::from_ymd_opt(i32::try_from(year).ok()?, month, day)?;
+        let instant = day.and_hms_nano_opt(hour, minute, second, nanos)?;
         Some(Self(instant.and_utc()))
+    }
+
+    /// The year, from 0 to 9999.
+    pub(crate) fn year(self) -> u32 {
+        self.0.year().unsigned_abs()
     }
 
     /// Milliseconds since 1970-01-01T00:00:00Z, rounded down.

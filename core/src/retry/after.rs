@@ -39,51 +39,52 @@ fn pieces<'a>(headers: &'a [(&str, &'a str)], name: &str) -> impl Iterator<Item 
 
 /// The milliseconds of a number of seconds, however long it is.
 fn seconds(text: &str) -> Option<u64> {
-    if text.is_empty() || !text.bytes().all(|byte| byte.is_ascii_digit()) {
-        return None;
-    }
     // Digits fail to parse only where there are too many of them.
-    let seconds = text.parse().unwrap_or(MOST_SECONDS);
+    let seconds = is_digits(text).then(|| text.parse().unwrap_or(MOST_SECONDS))?;
     Some(seconds.min(MOST_SECONDS) * 1000)
+}
+
+fn is_digits(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
 }
 
 /// The instant of a date without its day of the week and comma: `06 Nov 1994 08:49:37 GMT` and
 /// `06-Nov-94 08:49:37 GMT`; or of a whole `Sun Nov  6 08:49:37 1994`.
 fn date(text: &str, now_ms: i64) -> Option<i64> {
     let mut words = text.split_ascii_whitespace();
-    let mut next = || words.next();
-    let (first, second, third) = (next()?, next()?, next()?);
-    let (fourth, fifth, sixth) = (next(), next(), next());
-    match (
-        first.split('-').collect::<Vec<_>>().as_slice(),
-        fourth,
-        fifth,
-        sixth,
-    ) {
-        ([day, month, year], None, None, None) if third == "GMT" => {
-            instant(&whole_year(year, now_ms)?, month, day, second)
+    let words = [(); 6].map(|()| words.next().unwrap_or_default());
+    let (year, month, day, clock) = match words {
+        [date, clock, "GMT", "", ..] => {
+            let [day, month, year] = three(date, '-')?;
+            (whole_year(number(year, 2)?, now_ms)?, month, day, clock)
         }
-        ([day], Some(clock), Some("GMT"), None) => instant(third, second, day, clock),
-        ([_], Some(clock), Some(year), None) => instant(year, second, third, clock),
-        _ => None,
-    }
+        [day, month, year, clock, "GMT", ""] | [_, month, day, clock, year, ""] => {
+            (number(year, 4)?, month, day, clock)
+        }
+        _ => return None,
+    };
+    let month = 1 + MONTHS.iter().position(|name| *name == month)? as u32;
+    let day = number(day, 1).or_else(|| number(day, 2))?;
+    let [hour, minute, second] = three(clock, ':')?;
+    let clock = [number(hour, 2)?, number(minute, 2)?, number(second, 2)?];
+    Timestamp::of(year, month, day, clock, 0).map(Timestamp::unix_ms)
 }
 
-fn instant(year: &str, month: &str, day: &str, clock: &str) -> Option<i64> {
-    let month = 1 + MONTHS.iter().position(|name| *name == month)?;
-    let text = format!("{year}-{month:02}-{day:0>2}T{clock}Z");
-    Timestamp::from_wire(&text).map(Timestamp::unix_ms)
+fn three(text: &str, separator: char) -> Option<[&str; 3]> {
+    let mut parts = text.split(separator);
+    let all = [parts.next()?, parts.next()?, parts.next()?];
+    parts.next().is_none().then_some(all)
+}
+
+fn number(text: &str, digits: usize) -> Option<u32> {
+    let fits = text.len() == digits && is_digits(text);
+    fits.then(|| text.parse().ok()).flatten()
 }
 
 /// The year that ends in those two digits and is at most 50 years ahead, as RFC 9110 (5.6.7) has it.
-fn whole_year(digits: &str, now_ms: i64) -> Option<String> {
-    if digits.len() != 2 || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
-        return None;
-    }
-    let digits: i64 = digits.parse().ok()?;
-    let now = Timestamp::from_unix_ms(now_ms)?.to_string();
-    let latest = now.get(..4)?.parse::<i64>().ok()? + 50;
-    Some((latest - (latest - digits).rem_euclid(100)).to_string())
+fn whole_year(digits: u32, now_ms: i64) -> Option<u32> {
+    let latest = Timestamp::from_unix_ms(now_ms)?.year() + 50;
+    Some(latest - (latest + 100 - digits) % 100)
 }
 
 #[cfg(test)]

@@ -1,13 +1,14 @@
 //! What follows a failure: a wait, and then the same again, or the end of the call.
 
-use super::{Machine, State};
+use crate::client::Shared;
 use crate::client::attempt::Attempt;
 use crate::client::pace::{Payment, Way};
-use crate::endpoint::{Endpoint, Target};
+use crate::endpoint::Target;
 use crate::error::{Code, Error, Result};
 use crate::retry::{is_passing_status, retry_after};
 use crate::time::Now;
-use crate::token::{Audience, Flight, Wish};
+use crate::token::{Api, Flight, Wish};
+use crate::window::Window;
 
 /// What a call wants a token for, and when.
 #[derive(Debug, Default)]
@@ -29,6 +30,11 @@ impl Want {
             repeats: Some(error),
             ..Self::default()
         }
+    }
+
+    fn in_a_while(mut self, milliseconds: u64) -> Self {
+        self.wait = Wait::For(milliseconds);
+        self
     }
 }
 
@@ -87,66 +93,141 @@ impl Answer {
     }
 }
 
-impl<E: Endpoint> Machine<E> {
-    /// The request to the API has failed.
-    pub(super) fn failed(&mut self, answer: Answer, error: Error) -> Result<bool> {
+/// What a call has tried so far. It knows nothing of the endpoint's types, so that WebAssembly has it once.
+pub(super) struct Tries {
+    api: Api,
+    target: Target,
+    window: Option<Window>,
+    /// How often the call has been tried again because of what may pass.
+    retries: u32,
+    /// How many requests it has sent to the API.
+    requests: u32,
+    /// How many it has sent to the token endpoint.
+    token_requests: u32,
+    /// The request that has ended last, until the host has seen it.
+    ended: Option<Attempt>,
+}
+
+impl Tries {
+    pub(super) fn new(api: Api, target: Target, window: Option<Window>) -> Self {
+        Self {
+            api,
+            target,
+            window,
+            retries: 0,
+            requests: 0,
+            token_requests: 0,
+            ended: None,
+        }
+    }
+
+    /// Counts a request that is sent that way. The first one of a call earns the client some of a retry.
+    pub(super) fn send(&mut self, shared: &Shared, way: Way) {
+        if self.requests + self.token_requests == 0 {
+            shared.with(|common| common.pace.earn());
+        }
+        *match way {
+            Way::Tokens => &mut self.token_requests,
+            Way::Requests => &mut self.requests,
+        } += 1;
+    }
+
+    /// What follows the failure of the request to the API, or the end.
+    pub(super) fn after(&mut self, shared: &Shared, answer: Answer, error: Error) -> Result<Want> {
+        let error = self.heed(shared, Way::Requests, answer, error);
+        let code = error.code();
         let floor_ms = answer.asked_ms.unwrap_or(0);
-        let (code, retry) = self.shared.with(|common| {
-            let pace = &mut common.pace;
-            let error = pace.heed(E::Audience::API, Way::Requests, error, answer.asked_ms);
-            let code = error.code();
-            (
-                code,
-                pace.retry(error, self.retries, floor_ms, Payment::Now),
-            )
-        });
-        let wait_ms = retry.as_ref().ok().copied();
-        self.note(self.endpoint.target(), answer.status, Some(code), wait_ms);
+        let wait_ms = self.wait(shared, error, floor_ms, Payment::Now);
+        self.note(
+            Way::Requests,
+            answer.status,
+            Some(code),
+            wait_ms.as_ref().ok(),
+        );
         let want = Want {
             drains: answer.drains,
             ..Want::default()
         };
-        self.wait_or_fail(retry, want)
+        wait_ms.map(|ms| want.in_a_while(ms))
     }
 
-    /// Waits and then wants that, or ends.
-    pub(super) fn wait_or_fail(&mut self, retry: Result<u64>, want: Want) -> Result<bool> {
-        match retry {
-            Err(error) => self.fail(error),
-            Ok(wait_ms) => {
-                self.retries += 1;
-                let wait = Wait::For(wait_ms);
-                self.state = State::WantsToken(Want { wait, ..want });
-                Ok(false)
-            }
-        }
+    /// What follows the failure of a flight for a token that this call has led, or the end.
+    pub(super) fn after_flight(
+        &mut self,
+        shared: &Shared,
+        flight: Flight,
+        answer: Answer,
+        error: Error,
+    ) -> Result<Want> {
+        let code = error.code();
+        let floor_ms = answer.asked_ms.unwrap_or(0);
+        let wait_ms = self.wait(shared, error.clone(), floor_ms, Payment::BySender);
+        self.note(
+            Way::Tokens,
+            answer.status,
+            Some(code),
+            wait_ms.as_ref().ok(),
+        );
+        let want = Want::to_repeat(flight, error, answer.drains);
+        wait_ms.map(|ms| want.in_a_while(ms))
     }
 
-    /// Goes before each request: the first one of a call earns the client some of a retry.
-    pub(super) fn begin_to_send(&mut self) {
-        if self.requests + self.token_requests == 0 {
-            self.shared.with(|common| common.pace.earn());
-        }
+    /// What follows the failure of a flight that another call has led. To try again costs this call a
+    /// retry, and nothing of the client's budget unless it is the one that sends.
+    pub(super) fn after_flight_of_another(
+        &mut self,
+        shared: &Shared,
+        flight: Flight,
+        error: Error,
+        now: Now,
+    ) -> Result<Want> {
+        let floor_ms = shared.with(|common| common.pace.rest(self.api, Way::Tokens, now));
+        let wait_ms = self.wait(shared, error.clone(), floor_ms, Payment::BySender)?;
+        Ok(Want::to_repeat(flight, error, false).in_a_while(wait_ms))
     }
 
-    /// Tells the host of a request.
+    /// Does as the answer says, for all calls of the client.
+    pub(super) fn heed(&self, shared: &Shared, way: Way, answer: Answer, error: Error) -> Error {
+        shared.with(|common| common.pace.heed(self.api, way, error, answer.asked_ms))
+    }
+
+    fn wait(
+        &mut self,
+        shared: &Shared,
+        error: Error,
+        floor_ms: u64,
+        payment: Payment,
+    ) -> Result<u64> {
+        let retries = self.retries;
+        let wait_ms = shared.with(|common| common.pace.retry(error, retries, floor_ms, payment))?;
+        self.retries += 1;
+        Ok(wait_ms)
+    }
+
+    /// Keeps what came of a request, for the host to see.
     pub(super) fn note(
         &mut self,
-        target: Target,
+        way: Way,
         status: Option<u16>,
         code: Option<Code>,
-        wait_ms: Option<u64>,
+        wait_ms: Option<&u64>,
     ) {
-        self.attempt = Some(Attempt {
+        let (target, number) = match way {
+            Way::Tokens => (Target::Token, self.token_requests),
+            Way::Requests => (self.target, self.requests),
+        };
+        self.ended = Some(Attempt {
             target,
-            window: self.endpoint.window(),
-            number: match target {
-                Target::Token => self.token_requests,
-                _ => self.requests,
-            },
+            window: self.window,
+            number,
             status,
             code,
-            wait_ms,
+            wait_ms: wait_ms.copied(),
         });
+    }
+
+    /// What came of the last request, once.
+    pub(super) fn take(&mut self) -> Option<Attempt> {
+        self.ended.take()
     }
 }

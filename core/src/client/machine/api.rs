@@ -4,6 +4,7 @@ use super::again::{Answer, Want};
 use super::broken::broken;
 use super::{Input, Machine, State};
 use crate::client::call::Step;
+use crate::client::pace::Way;
 use crate::endpoint::head::{Answerer, check_head};
 use crate::endpoint::{Body, Endpoint};
 use crate::error::{Code, Error, Result};
@@ -21,8 +22,7 @@ pub(super) struct Sent {
 impl<E: Endpoint> Machine<E> {
     /// Sends the request with that token.
     pub(super) fn send(&mut self, token: &AccessToken<E::Audience>, now: Now) -> Step {
-        self.begin_to_send();
-        self.requests += 1;
+        self.tries.send(&self.shared, Way::Requests);
         self.state = State::Sent {
             sent: Sent {
                 generation: token.generation(),
@@ -50,7 +50,7 @@ impl<E: Endpoint> Machine<E> {
             },
             (Some(body), Input::End) => match body.finish() {
                 Ok(output) => {
-                    self.note(self.endpoint.target(), answer.status, None, None);
+                    self.tries.note(Way::Requests, answer.status, None, None);
                     self.state = State::Done(output);
                     Ok(false)
                 }
@@ -86,18 +86,23 @@ impl<E: Endpoint> Machine<E> {
             .shared
             .with_slot::<E::Audience, _>(|slot| slot.reject(generation));
         let tried_again = worth_a_try && !self.replayed;
-        let (code, wait_ms) = (Code::TokenRejected, tried_again.then_some(0));
-        self.note(self.endpoint.target(), Some(401), Some(code), wait_ms);
+        let (code, wait_ms) = (Code::TokenRejected, tried_again.then_some(&0));
+        self.tries
+            .note(Way::Requests, Some(401), Some(code), wait_ms);
         if !tried_again {
             let message = "the service refused a token that had just been fetched: \
                            is the audience that of this API?";
             return self.fail(Error::new(code, message).with_status(401));
         }
         self.replayed = true;
-        self.state = State::WantsToken(Want {
+        self.go_on(Ok(Want {
             drains: true,
             ..Want::default()
-        });
-        Ok(false)
+        }))
+    }
+
+    fn failed(&mut self, answer: Answer, error: Error) -> Result<bool> {
+        let want = self.tries.after(&self.shared, answer, error);
+        self.go_on(want)
     }
 }

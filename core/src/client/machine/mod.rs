@@ -8,7 +8,7 @@ mod tokens;
 
 use std::sync::Arc;
 
-use again::Want;
+use again::{Tries, Want};
 use api::Sent;
 use tokens::Lead;
 
@@ -62,14 +62,7 @@ pub(super) struct Machine<E: Endpoint> {
     state: State<E>,
     /// Whether a 401 has been answered with a new token already.
     replayed: bool,
-    /// How often it has been tried again because of what may pass.
-    retries: u32,
-    /// How many requests it has sent to the API.
-    requests: u32,
-    /// How many it has sent to the token endpoint.
-    token_requests: u32,
-    /// The request that has ended last, until the host has seen it.
-    attempt: Option<Attempt>,
+    tries: Tries,
 }
 
 enum State<E: Endpoint> {
@@ -94,16 +87,14 @@ enum State<E: Endpoint> {
 
 impl<E: Endpoint> Machine<E> {
     pub(super) fn new(shared: Arc<Shared>, api: Arc<ApiConfig<E::Audience>>, endpoint: E) -> Self {
+        let tries = Tries::new(E::Audience::API, endpoint.target(), endpoint.window());
         Self {
             shared,
             api,
             endpoint,
             state: State::WantsToken(Want::default()),
             replayed: false,
-            retries: 0,
-            requests: 0,
-            token_requests: 0,
-            attempt: None,
+            tries,
         }
     }
 
@@ -111,6 +102,13 @@ impl<E: Endpoint> Machine<E> {
     fn fail<T>(&mut self, error: Error) -> Result<T> {
         self.state = State::Failed(error.clone());
         Err(error)
+    }
+
+    /// Wants that next, or ends.
+    fn go_on(&mut self, want: Result<Want>) -> Result<bool> {
+        let want = want.or_else(|error| self.fail(error))?;
+        self.state = State::WantsToken(want);
+        Ok(false)
     }
 
     /// The final error of a call that has one, or else what the host should have done.
@@ -196,7 +194,11 @@ impl<E: Endpoint> Drive for Machine<E> {
             }
             Next::Send(token) => Ok(self.send(&token, now)),
             Next::ShareFailure { flight, error } => {
-                self.share_failure(flight, error, now)?;
+                let shared = &self.shared;
+                let want = self
+                    .tries
+                    .after_flight_of_another(shared, flight, error, now);
+                self.go_on(want)?;
                 self.step(now)
             }
             Next::Fail(error) => self.fail(error),
@@ -232,7 +234,7 @@ impl<E: Endpoint> Drive for Machine<E> {
     }
 
     fn attempt(&mut self) -> Option<Attempt> {
-        self.attempt.take()
+        self.tries.take()
     }
 
     fn close(&mut self) {

@@ -5,9 +5,9 @@ use super::broken::broken;
 use super::{Input, Machine, State};
 use crate::client::call::Step;
 use crate::client::options::TokenSource;
-use crate::client::pace::{Payment, Way};
+use crate::client::pace::Way;
 use crate::endpoint::head::{Answerer, check_head};
-use crate::endpoint::{Endpoint, Target, TokenBody};
+use crate::endpoint::{Endpoint, TokenBody};
 use crate::error::{Code, Error, Result};
 use crate::time::Now;
 use crate::token::{Audience, Flight, Grant, Lifetime, Wish};
@@ -18,6 +18,16 @@ pub(super) struct Lead {
     pub(super) flight: Flight,
     pub(super) asked_at: Now,
     pub(super) wish: Wish,
+}
+
+impl Lead {
+    fn want_again(self, drains: bool) -> Want {
+        Want {
+            wish: self.wish,
+            drains,
+            ..Want::default()
+        }
+    }
 }
 
 impl<E: Endpoint> Machine<E> {
@@ -32,8 +42,7 @@ impl<E: Endpoint> Machine<E> {
             }
             TokenSource::Endpoint(request) => {
                 let request = request.clone();
-                self.begin_to_send();
-                self.token_requests += 1;
+                self.tries.send(&self.shared, Way::Tokens);
                 self.state = State::FetchesToken { lead, body: None };
                 Step::Send(request)
             }
@@ -105,38 +114,29 @@ impl<E: Endpoint> Machine<E> {
     }
 
     /// Says how the flight that this call leads has ended. An older token may still serve.
-    pub(super) fn land(&mut self, lead: Lead, grant: Result<Grant>) -> Result<bool> {
-        match self.end_flight(lead, grant) {
-            Ok(()) => self.want_again(lead, false),
-            Err(error) => self.fail(error),
-        }
+    fn land(&mut self, lead: Lead, grant: Result<Grant>) -> Result<bool> {
+        let landed = self.end_flight(lead, grant);
+        self.go_on(landed.map(|()| lead.want_again(false)))
     }
 
     /// What the token endpoint's answer came to.
-    pub(super) fn land_answer(
-        &mut self,
-        lead: Lead,
-        answer: Answer,
-        grant: Result<Grant>,
-    ) -> Result<bool> {
-        let grant = grant.map_err(|error| {
-            let (api, asked_ms) = (E::Audience::API, answer.asked_ms);
-            self.shared
-                .with(|common| common.pace.heed(api, Way::Tokens, error, asked_ms))
-        });
+    fn land_answer(&mut self, lead: Lead, answer: Answer, grant: Result<Grant>) -> Result<bool> {
+        let shared = &self.shared;
+        let grant = grant.map_err(|error| self.tries.heed(shared, Way::Tokens, answer, error));
         let code = grant.as_ref().err().map(Error::code);
-        let Err(error) = self.end_flight(lead, grant) else {
-            self.note(Target::Token, answer.status, code, None);
-            return self.want_again(lead, answer.drains);
+        let want = match self.end_flight(lead, grant) {
+            Ok(()) => {
+                self.tries.note(Way::Tokens, answer.status, code, None);
+                Ok(lead.want_again(answer.drains))
+            }
+            Err(error) => self
+                .tries
+                .after_flight(&self.shared, lead.flight, answer, error),
         };
-        let floor_ms = answer.asked_ms.unwrap_or(0);
-        let retry = self.retry_flight(&error, floor_ms);
-        let wait_ms = retry.as_ref().ok().copied();
-        self.note(Target::Token, answer.status, code, wait_ms);
-        self.wait_or_fail(retry, Want::to_repeat(lead.flight, error, answer.drains))
+        self.go_on(want)
     }
 
-    fn end_flight(&mut self, lead: Lead, grant: Result<Grant>) -> Result<()> {
+    fn end_flight(&self, lead: Lead, grant: Result<Grant>) -> Result<()> {
         let Lead {
             flight, asked_at, ..
         } = lead;
@@ -146,34 +146,6 @@ impl<E: Endpoint> Machine<E> {
                 Ok(())
             }
             Err(error) => slot.failed(flight, asked_at, error),
-        })
-    }
-
-    fn want_again(&mut self, lead: Lead, drains: bool) -> Result<bool> {
-        self.state = State::WantsToken(Want {
-            wish: lead.wish,
-            drains,
-            ..Want::default()
-        });
-        Ok(false)
-    }
-
-    /// Another call has failed to get the token for this one, too. To try again costs this call a
-    /// retry, and nothing of the client's budget unless it is the one that sends.
-    pub(super) fn share_failure(&mut self, flight: Flight, error: Error, now: Now) -> Result<bool> {
-        let api = E::Audience::API;
-        let floor_ms = self
-            .shared
-            .with(|common| common.pace.rest(api, Way::Tokens, now));
-        let retry = self.retry_flight(&error, floor_ms);
-        self.wait_or_fail(retry, Want::to_repeat(flight, error, false))
-    }
-
-    fn retry_flight(&self, error: &Error, floor_ms: u64) -> Result<u64> {
-        let (error, retries) = (error.clone(), self.retries);
-        self.shared.with(|common| {
-            let pace = &mut common.pace;
-            pace.retry(error, retries, floor_ms, Payment::BySender)
         })
     }
 }

@@ -1,0 +1,624 @@
+//! What a call does after a failure that may pass, in virtual time.
+#![allow(
+    clippy::expect_used,
+    clippy::panic,
+    reason = "a test says so when it fails"
+)]
+
+mod support;
+
+use support::{after, at, client, client_of_one_try, drive, exchange, options, sandbox};
+use tallyfold::{
+    Attempt, Call, Client, ClientOptions, Code, Error, HostFailure, Kind, Now, Output, Request,
+    Result, RetryPolicy, Sandbox, Secret, Step, Target,
+};
+
+const WINDOW: [&str; 2] = ["2026-01-14T09:00:00Z", "2026-01-14T09:05:00Z"];
+
+/// The random part of the first wait.
+const RANDOM_MS: u64 = 250;
+
+fn delivery(client: &Client) -> Call {
+    client
+        .event_delivery(WINDOW[0], WINDOW[1], &["integration"], None)
+        .expect("good arguments")
+}
+
+fn audit_logs(client: &Client) -> Call {
+    client.audit_logs(None, None).expect("good arguments")
+}
+
+fn client_with(retry: RetryPolicy) -> Client {
+    Client::new(ClientOptions { retry, ..options() }).expect("good options")
+}
+
+fn request(step: Result<Step>) -> Request {
+    match step {
+        Ok(Step::Send(request)) => request,
+        other => panic!("want a request, not {other:?}"),
+    }
+}
+
+fn wait(step: Result<Step>) -> u64 {
+    match step {
+        Ok(Step::Wait { ms }) => ms,
+        other => panic!("want a wait, not {other:?}"),
+    }
+}
+
+fn inject(sandbox: &mut Sandbox, fault: &str) {
+    sandbox.inject_json(fault).expect("a good fault");
+}
+
+/// A client that has a token, and one call of it whose request is on its way.
+fn sent(retry: RetryPolicy) -> (Client, Sandbox, Call) {
+    let (client, mut sandbox) = (client_with(retry), sandbox());
+    drive(delivery(&client), &mut sandbox, at(0)).expect("a table");
+    let mut call = delivery(&client);
+    request(call.step(at(0)));
+    (client, sandbox, call)
+}
+
+/// Hands in a bare status.
+fn answer(call: &mut Call, status: u16, headers: &[(&str, &str)]) -> Result<()> {
+    call.head(status, headers)
+        .map(|wanted| assert!(!wanted, "the body of a {status} is not wanted"))
+}
+
+#[test]
+fn each_passing_failure_of_either_endpoint_is_tried_again() {
+    for endpoint in ["control_token", "event_delivery"] {
+        for status in [408, 429, 500, 502, 503, 504] {
+            let (client, mut sandbox) = (client(), sandbox());
+            let fault =
+                format!(r#"{{"kind": "status", "status": {status}, "endpoint": "{endpoint}"}}"#);
+            inject(&mut sandbox, &fault);
+            let outcome = drive(delivery(&client), &mut sandbox, at(0));
+            assert!(matches!(outcome, Ok(Output::Table(_))), "{status}");
+            let stats = sandbox.stats();
+            assert_eq!(stats.control_token + stats.event_delivery, 3);
+        }
+        for failure in [HostFailure::Network, HostFailure::Timeout] {
+            let (client, mut sandbox) = (client(), sandbox());
+            let mut call = delivery(&client);
+            if endpoint == "event_delivery" {
+                let token = request(call.step(at(0)));
+                exchange(&mut call, &token, &mut sandbox, at(0)).expect("a token");
+            }
+            request(call.step(at(0)));
+            assert_eq!(call.failed(failure, "ECONNRESET"), Ok(()));
+            assert!((250..=500).contains(&wait(call.step(at(0)))));
+            assert!(drive(call, &mut sandbox, at(1)).is_ok());
+        }
+    }
+}
+
+#[test]
+fn a_body_that_breaks_off_is_read_again_from_its_start() {
+    let (_client, mut sandbox, mut call) = sent(RetryPolicy::default());
+    let headers = [("content-type", "application/json")];
+    assert_eq!(call.head(200, &headers), Ok(true));
+    assert_eq!(call.chunk(br#"{"start": "2026"#), Ok(()));
+    assert_eq!(call.failed(HostFailure::Network, ""), Ok(()));
+    let attempt = call.attempt().expect("a request that has ended");
+    assert_eq!(
+        (attempt.status, attempt.code),
+        (Some(200), Some(Code::NetworkFailed))
+    );
+    assert!(drive(call, &mut sandbox, at(1)).is_ok());
+}
+
+#[test]
+fn nothing_else_is_tried_again() {
+    for status in [302, 400, 403, 404, 409, 410, 413, 501, 505, 507, 599] {
+        let (_, _, mut call) = sent(RetryPolicy::default());
+        let error = answer(&mut call, status, &[("retry-after", "1")]).expect_err("an end");
+        assert_eq!(
+            (error.status(), error.retry_after_s()),
+            (Some(status), None)
+        );
+        let attempt = call.attempt().expect("a request that has ended");
+        assert_eq!((attempt.number, attempt.wait_ms), (1, None));
+    }
+    let (client, mut sandbox) = (client(), sandbox());
+    inject(
+        &mut sandbox,
+        r#"{"kind": "truncate", "bytes": 30, "endpoint": "control_token"}"#,
+    );
+    let error = drive(delivery(&client), &mut sandbox, at(0)).expect_err("a wrong body");
+    assert_eq!(error.code(), Code::TruncatedBody);
+}
+
+#[test]
+fn a_wait_grows_and_is_half_random() {
+    let (_, _, mut call) = sent(RetryPolicy {
+        max_retries: 8,
+        ..RetryPolicy::default()
+    });
+    let mut now = at(0);
+    for backoff in [500, 1_000, 2_000, 4_000, 8_000, 16_000, 30_000, 30_000] {
+        answer(&mut call, 503, &[]).expect("another try");
+        let ms = wait(call.step(now));
+        assert!((backoff / 2..=backoff).contains(&ms), "{ms} of {backoff}");
+        // Asked too early it gives the rest, and never sends.
+        assert_eq!(wait(call.step(after(now, ms - 1))), 1);
+        now = after(now, ms);
+        request(call.step(now));
+    }
+    let error = answer(&mut call, 503, &[]).expect_err("the last retry is over");
+    assert_eq!(error.code(), Code::ServerError);
+}
+
+#[test]
+fn seeds_make_clients_wait_differently_and_each_the_same_again() {
+    let waits = |seed| {
+        let (_, _, mut call) = sent(RetryPolicy {
+            seed,
+            ..RetryPolicy::default()
+        });
+        answer(&mut call, 503, &[]).expect("another try");
+        wait(call.step(at(0)))
+    };
+    assert_eq!(waits(1), waits(1));
+    let distinct: std::collections::BTreeSet<u64> = (0..100).map(waits).collect();
+    assert!(distinct.len() > 60, "{} waits of 251", distinct.len());
+}
+
+#[test]
+fn a_client_that_may_not_retry_does_not() {
+    let client = client_of_one_try();
+    let mut sandbox = sandbox();
+    inject(
+        &mut sandbox,
+        r#"{"kind": "status", "status": 503, "endpoint": "event_delivery"}"#,
+    );
+    let error = drive(delivery(&client), &mut sandbox, at(0)).expect_err("an end");
+    assert_eq!(
+        error.to_string(),
+        "server_error: the service failed (status 503)"
+    );
+    assert_eq!(sandbox.stats().event_delivery, 1);
+}
+
+#[test]
+fn a_wall_clock_that_jumps_shortens_no_wait() {
+    let (client, _, mut call) = sent(RetryPolicy::default());
+    answer(&mut call, 503, &[("retry-after", "30")]).expect("another try");
+    let ms = wait(call.step(at(0)));
+    for hours in [-72, -1, 1, 72] {
+        let jumped = Now {
+            unix_ms: at(0).unix_ms + hours * 3_600_000,
+            ..at(10)
+        };
+        assert_eq!(wait(call.step(jumped)), ms - 10_000);
+        assert_eq!(wait(delivery(&client).step(jumped)), 20_000);
+    }
+}
+
+#[test]
+fn a_wait_is_never_longer_than_a_timer_holds() {
+    let longest = (1 << 31) - 1;
+    let policy = RetryPolicy {
+        longest_wait_ms: longest,
+        ..RetryPolicy::default()
+    };
+    let (_, _, mut call) = sent(policy);
+    answer(&mut call, 503, &[("retry-after", "2147483")]).expect("another try");
+    assert!(wait(call.step(at(0))) >= 2_147_483_000);
+    // With its random part, the wait is longer than what is said at once.
+    let ms = wait(call.step(at(0)));
+    assert!(ms <= longest);
+    let policy = RetryPolicy {
+        longest_wait_ms: longest + 1,
+        ..policy
+    };
+    let refused = Client::new(ClientOptions {
+        retry: policy,
+        ..options()
+    });
+    let error = refused.expect_err("no timer holds it");
+    assert_eq!(
+        (error.code(), error.argument_name()),
+        (Code::InvalidArgument, Some("longest_retry_wait"))
+    );
+}
+
+#[test]
+fn beyond_the_longest_wait_the_call_fails_at_once() {
+    let (client, _, mut call) = sent(RetryPolicy::default());
+    let error = answer(&mut call, 429, &[("Retry-After", "3600")]).expect_err("an end");
+    assert_eq!(
+        (error.code(), error.kind(), error.status()),
+        (Code::RetryLater, Kind::Service, Some(429))
+    );
+    assert_eq!(error.retry_after_s(), Some(3_600));
+    assert_eq!(
+        error.to_string(),
+        "retry_later: retry later, 3600 seconds (status 429)"
+    );
+    assert_eq!(call.step(at(0)).expect_err("the same"), error);
+    // Nobody waits for so long a time, so nobody is held back either.
+    request(delivery(&client).step(at(0)));
+}
+
+#[test]
+fn what_the_service_asks_for_holds_for_all_calls_of_that_api_and_no_others() {
+    let (client, _, mut call) = sent(RetryPolicy::default());
+    let mut early = delivery(&client);
+    answer(&mut call, 503, &[("retry-after", "5")]).expect("another try");
+    assert_eq!(wait(early.step(at(0))), 5_000);
+    assert_eq!(wait(early.step(at(3))), 2_000);
+    let ms = wait(call.step(at(0)));
+    assert!((5_000..=5_000 + RANDOM_MS).contains(&ms), "{ms}");
+    assert!(
+        request(audit_logs(&client).step(at(1)))
+            .url()
+            .ends_with("/oauth/token")
+    );
+    assert_eq!(wait(delivery(&client).step(after(at(4), 999))), 1);
+    request(early.step(at(5)));
+    request(delivery(&client).step(at(5)));
+}
+
+#[test]
+fn a_call_that_ends_still_tells_the_others_to_wait() {
+    let (client, _, mut call) = sent(RetryPolicy {
+        max_retries: 0,
+        ..RetryPolicy::default()
+    });
+    let error = answer(&mut call, 503, &[("retry-after", "5")]).expect_err("no retry");
+    assert_eq!(
+        (error.code(), error.retry_after_s()),
+        (Code::ServerError, Some(5))
+    );
+    assert_eq!(wait(delivery(&client).step(at(0))), 5_000);
+}
+
+#[test]
+fn a_token_endpoint_that_asks_for_a_wait_holds_token_requests_back_and_nothing_else() {
+    let (client, mut sandbox) = (client(), sandbox());
+    drive(delivery(&client), &mut sandbox, at(0)).expect("a table");
+    // In its margin, a token is to be renewed. That fails, and the old one serves on.
+    let margin = 86_400 - 200;
+    let mut call = delivery(&client);
+    assert!(
+        request(call.step(at(margin)))
+            .url()
+            .ends_with("/oauth/token")
+    );
+    answer(&mut call, 429, &[("retry-after", "50")]).expect("the old token serves");
+    assert!(request(call.step(at(margin))).url().contains("analytics"));
+    assert_eq!(call.attempt().and_then(|attempt| attempt.wait_ms), None);
+    // A try to renew would be due after 30 s, and the service wants 50.
+    assert!(
+        request(delivery(&client).step(at(margin + 40)))
+            .url()
+            .contains("analytics")
+    );
+    assert!(
+        request(delivery(&client).step(at(margin + 51)))
+            .url()
+            .ends_with("/oauth/token")
+    );
+
+    let client = support::client();
+    let mut call = delivery(&client);
+    request(call.step(at(0)));
+    answer(&mut call, 503, &[("retry-after", "20")]).expect("another try");
+    assert_eq!(wait(delivery(&client).step(at(0))), 20_000);
+    assert!((20_000..=20_000 + RANDOM_MS).contains(&wait(call.step(at(0)))));
+    request(audit_logs(&client).step(at(0)));
+}
+
+/// Drives calls side by side, on one clock, until all have ended.
+fn drive_all(mut calls: Vec<Call>, sandbox: &mut Sandbox, mut now: Now) -> Vec<Result<Output>> {
+    let mut ended = Vec::new();
+    while !calls.is_empty() {
+        let mut shortest = u64::MAX;
+        let mut sending = Vec::new();
+        let mut waiting = Vec::new();
+        for mut call in std::mem::take(&mut calls) {
+            match call.step(now) {
+                Ok(Step::Send(request)) => sending.push((call, request)),
+                Ok(Step::Wait { ms }) => {
+                    shortest = shortest.min(ms);
+                    waiting.push(call);
+                }
+                Ok(Step::Blocked { .. }) => waiting.push(call),
+                Ok(Step::Done) => ended.push(call.output()),
+                Ok(other) => panic!("unexpected {other:?}"),
+                Err(error) => ended.push(Err(error)),
+            }
+        }
+        let idle = sending.is_empty();
+        let token_requests = sending
+            .iter()
+            .filter(|(_, request)| request.url().ends_with("/oauth/token"));
+        assert!(token_requests.count() <= 1, "one token request at a time");
+        for (mut call, request) in sending {
+            match exchange(&mut call, &request, sandbox, now) {
+                Ok(()) => waiting.push(call),
+                Err(error) => ended.push(Err(error)),
+            }
+        }
+        if idle && shortest < u64::MAX {
+            now = after(now, shortest);
+        }
+        calls = waiting;
+    }
+    ended
+}
+
+fn good(outputs: &[Result<Output>]) -> usize {
+    outputs.iter().filter(|output| output.is_ok()).count()
+}
+
+#[test]
+fn a_hundred_calls_that_wait_for_a_token_try_again_with_one_request() {
+    let (client, mut sandbox) = (client(), sandbox());
+    inject(
+        &mut sandbox,
+        r#"{"kind": "status", "status": 503, "endpoint": "control_token"}"#,
+    );
+    let calls = (0..100).map(|_| delivery(&client)).collect();
+    assert_eq!(good(&drive_all(calls, &mut sandbox, at(0))), 100);
+    let stats = sandbox.stats();
+    assert_eq!((stats.control_token, stats.event_delivery), (2, 100));
+}
+
+#[test]
+fn a_hundred_calls_without_a_token_are_four_requests() {
+    let (client, mut sandbox) = (client(), sandbox());
+    inject(
+        &mut sandbox,
+        r#"{"kind": "status", "status": 503, "endpoint": "control_token", "every": 1}"#,
+    );
+    let calls = (0..100).map(|_| delivery(&client)).collect();
+    let outputs = drive_all(calls, &mut sandbox, at(0));
+    let failed = |output: &Result<Output>| {
+        output
+            .as_ref()
+            .is_err_and(|error| error.code() == Code::ServerError)
+    };
+    assert!(outputs.iter().all(failed));
+    assert_eq!(sandbox.stats().control_token, 4);
+    // Three retries were paid. The calls that fail now earn most of a credit, together.
+    drive(audit_logs(&client), &mut sandbox, at(100)).expect("a page");
+    assert!((7..=8).contains(&retries_of(&client, 100)));
+}
+
+/// How many of so many calls, which all fail, are to be tried again. They need a token.
+fn retries_of(client: &Client, calls: usize) -> usize {
+    let is_tried_again = |_: &usize| {
+        let mut call = audit_logs(client);
+        request(call.step(at(100)));
+        call.failed(HostFailure::Network, "").is_ok()
+    };
+    (0..calls).take_while(is_tried_again).count()
+}
+
+#[test]
+fn those_who_wait_lead_when_the_leader_has_no_retry_left() {
+    let (client, mut sandbox) = (client(), sandbox());
+    let mut leader = delivery(&client);
+    let mut now = at(0);
+    for _ in 0..3 {
+        request(leader.step(now));
+        leader
+            .failed(HostFailure::Network, "")
+            .expect("another try");
+        now = after(now, wait(leader.step(now)));
+    }
+    request(leader.step(now));
+    let mut waiter = delivery(&client);
+    assert!(matches!(waiter.step(now), Ok(Step::Blocked { .. })));
+    leader.failed(HostFailure::Network, "").expect_err("an end");
+    let ms = wait(waiter.step(now));
+    assert!((250..=500).contains(&ms), "{ms}");
+    assert!(drive(waiter, &mut sandbox, now).is_ok());
+}
+
+#[test]
+fn a_refusal_while_a_call_waits_for_its_turn_is_its_own_too() {
+    let client = client();
+    let mut patient = delivery(&client);
+    request(patient.step(at(0)));
+    patient
+        .failed(HostFailure::Network, "")
+        .expect("another try");
+    wait(patient.step(at(0)));
+    let mut other = delivery(&client);
+    request(other.step(at(0)));
+    assert_eq!(
+        answer(&mut other, 403, &[]).expect_err("an end").code(),
+        Code::TokenRefused
+    );
+    let refused = patient.step(at(1)).expect_err("the same");
+    assert_eq!(refused.code(), Code::TokenRefused);
+}
+
+#[test]
+fn a_client_has_ten_retries_to_spend_at_once_and_earns_more() {
+    let (client, mut sandbox) = (client(), sandbox());
+    drive(delivery(&client), &mut sandbox, at(0)).expect("a table");
+    let mut spent = 0;
+    let refusal = loop {
+        let mut call = delivery(&client);
+        request(call.step(at(0)));
+        match call.failed(HostFailure::Network, "ECONNRESET") {
+            Ok(()) => spent += 1,
+            Err(error) => break error,
+        }
+        call.close();
+    };
+    // Ten at the start; ten calls have earned 0.9 since the first was spent.
+    assert_eq!(spent, 10);
+    assert_eq!(refusal.code(), Code::NetworkFailed);
+    assert_eq!(
+        refusal.message(),
+        "the exchange broke: ECONNRESET; it is not tried again, as the retry budget is used up"
+    );
+    let calls_until_a_retry = (1..)
+        .find(|_| {
+            let mut call = delivery(&client);
+            request(call.step(at(0)));
+            call.failed(HostFailure::Network, "").is_ok()
+        })
+        .unwrap_or(0);
+    assert!(calls_until_a_retry <= 12, "{calls_until_a_retry} calls");
+}
+
+#[test]
+fn a_token_request_is_paid_by_the_call_that_sends_it() {
+    let (client, mut sandbox) = (client(), sandbox());
+    // Nine credits go, and one is left.
+    drive(audit_logs(&client), &mut sandbox, at(0)).expect("a page");
+    assert_eq!(retries_of(&client, 9), 9);
+    let mut calls: Vec<Call> = (0..3).map(|_| delivery(&client)).collect();
+    request(calls[0].step(at(0)));
+    for call in &mut calls[1..] {
+        assert!(matches!(call.step(at(0)), Ok(Step::Blocked { .. })));
+    }
+    calls[0]
+        .failed(HostFailure::Network, "")
+        .expect("another try");
+    for call in &mut calls {
+        wait(call.step(at(0)));
+    }
+    request(calls[1].step(at(1)));
+    calls[1]
+        .failed(HostFailure::Network, "")
+        .expect_err("no credit is left");
+    for call in [0, 2] {
+        let error = calls[call].step(at(2)).expect_err("no credit is left");
+        assert!(error.message().contains("retry budget"), "{error}");
+    }
+}
+
+#[test]
+fn a_retry_gets_itself_a_token_if_its_own_has_died_meanwhile() {
+    let client = Client::new(ClientOptions {
+        host_tokens: true,
+        client_secret: None,
+        ..options()
+    })
+    .expect("good options");
+    let mut call = delivery(&client);
+    assert!(matches!(call.step(at(0)), Ok(Step::ProvideToken { .. })));
+    call.token(Secret::from("short".to_owned()), Some("10"))
+        .expect("a token");
+    request(call.step(at(0)));
+    answer(&mut call, 503, &[("retry-after", "10")]).expect("another try");
+    let ms = wait(call.step(at(1)));
+    let later = after(at(1), ms);
+    assert!(matches!(call.step(later), Ok(Step::ProvideToken { .. })));
+    call.token(Secret::from("new".to_owned()), Some("10"))
+        .expect("a token");
+    let again = request(call.step(later));
+    assert!(again.headers().any(|(_, value)| value == "Bearer new"));
+}
+
+#[test]
+fn a_call_that_is_closed_while_it_waits_leaves_nothing_behind() {
+    let (client, mut sandbox) = (client(), sandbox());
+    let mut leader = delivery(&client);
+    request(leader.step(at(0)));
+    leader
+        .failed(HostFailure::Network, "")
+        .expect("another try");
+    wait(leader.step(at(0)));
+    leader.close();
+    assert!(leader.step(at(1)).is_err());
+    assert!(drive(delivery(&client), &mut sandbox, at(1)).is_ok());
+}
+
+#[test]
+fn the_rest_of_a_refused_body_may_still_come() {
+    let (_, mut sandbox, mut call) = sent(RetryPolicy::default());
+    answer(&mut call, 503, &[]).expect("another try");
+    call.chunk(b"<html>").expect("nobody wants it");
+    call.end().expect("nobody wants it");
+    assert_eq!(
+        call.end().map_err(|error| error.code()),
+        Err(Code::OutOfOrder)
+    );
+    assert!(drive(call, &mut sandbox, at(0)).is_ok());
+}
+
+#[test]
+fn every_request_is_told_of_once() {
+    let (client, mut sandbox) = (client(), sandbox());
+    inject(
+        &mut sandbox,
+        r#"{"kind": "status", "status": 500, "endpoint": "control_token"}"#,
+    );
+    inject(
+        &mut sandbox,
+        r#"{"kind": "revoke_token", "endpoint": "event_delivery"}"#,
+    );
+    let mut call = delivery(&client);
+    assert_eq!(call.attempt(), None);
+    let mut attempts = Vec::new();
+    let mut now = at(0);
+    loop {
+        match call.step(now).expect("no error") {
+            Step::Send(request) => {
+                exchange(&mut call, &request, &mut sandbox, now).expect("no error");
+                attempts.extend(call.attempt());
+                assert_eq!(call.attempt(), None, "once only");
+            }
+            Step::Wait { ms } => now = after(now, ms),
+            _ => break,
+        }
+    }
+    let window = tallyfold::Window::parse(WINDOW[0], WINDOW[1]).ok();
+    let attempt = |target, number, status, code, wait_ms| Attempt {
+        target,
+        window,
+        number,
+        status: Some(status),
+        code,
+        wait_ms,
+    };
+    let first_wait = attempts[0].wait_ms;
+    assert!(first_wait.is_some_and(|ms| (250..=500).contains(&ms)));
+    let rejected = Some(Code::TokenRejected);
+    assert_eq!(
+        attempts,
+        [
+            attempt(Target::Token, 1, 500, Some(Code::ServerError), first_wait),
+            attempt(Target::Token, 2, 200, None, None),
+            attempt(Target::EventDelivery, 1, 401, rejected, Some(0)),
+            attempt(Target::Token, 3, 200, None, None),
+            attempt(Target::EventDelivery, 2, 200, None, None),
+        ]
+    );
+    let mut logs = audit_logs(&client);
+    request(logs.step(at(0)));
+    logs.failed(HostFailure::Timeout, "").expect("another try");
+    let attempt = logs.attempt().expect("a request that has ended");
+    assert_eq!((attempt.target, attempt.window), (Target::Token, None));
+    assert_eq!((attempt.status, attempt.code), (None, Some(Code::TimedOut)));
+}
+
+#[test]
+fn the_end_of_a_call_is_told_of_too() {
+    let (_, _, mut call) = sent(RetryPolicy {
+        max_retries: 0,
+        ..RetryPolicy::default()
+    });
+    let error: Error = answer(&mut call, 504, &[]).expect_err("an end");
+    let attempt = call.attempt().expect("a request that has ended");
+    assert_eq!(
+        (attempt.code, attempt.status, attempt.wait_ms),
+        (Some(error.code()), Some(504), None)
+    );
+    let (_, _, mut call) = sent(RetryPolicy::default());
+    call.head(200, &[]).expect("a body");
+    call.chunk(b"nonsense").expect_err("no JSON");
+    let attempt = call.attempt().expect("a request that has ended");
+    assert_eq!(
+        (attempt.code, attempt.wait_ms),
+        (Some(Code::InvalidJson), None)
+    );
+}

@@ -1,0 +1,229 @@
+//! A thousand clients against a service that can't keep up, in virtual time: how much do retries
+//! add to its load?
+//!
+//! The budget of a client starts with ten retries, and earns 0.09 for each call. So in the worst
+//! case, where everything fails, `n` calls are `1.09 n + 10` requests, and one for a token: from
+//! 1,100 calls on, that is at most 1.1 for each. Here each client makes 1,200.
+#![allow(
+    clippy::expect_used,
+    clippy::panic,
+    reason = "a test says so when it fails"
+)]
+
+#[allow(dead_code, reason = "other tests use the rest")]
+mod support;
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+use support::{after, at, options};
+use tallyfold::{Call, Client, ClientOptions, HostFailure, Result, RetryPolicy, Step};
+
+const CLIENTS: usize = 1_000;
+const CALLS_OF_CLIENT: usize = 1_200;
+/// Calls of one client that are under way at the same time, each followed by another.
+const WORKERS: usize = 2;
+const CALLS_OF_WORKER: usize = CALLS_OF_CLIENT / WORKERS;
+/// From the end of a call to the next one of its worker; all workers together: 2,000 a second.
+const PAUSE_MS: u64 = 1_000;
+const ANSWER_MS: u64 = 20;
+
+/// How the service fails.
+#[derive(Clone, Copy)]
+enum Refusal {
+    Status(u16),
+    Later(u16, &'static str),
+    Silence,
+}
+
+/// What the service can do, second by second.
+struct Service {
+    /// Requests that it answers in one second.
+    capacity: fn(second: u64) -> usize,
+    refusal: Refusal,
+    second: u64,
+    taken: usize,
+    requests: usize,
+}
+
+impl Service {
+    fn new(capacity: fn(u64) -> usize, refusal: Refusal) -> Self {
+        Self {
+            capacity,
+            refusal,
+            second: 0,
+            taken: 0,
+            requests: 0,
+        }
+    }
+
+    fn answer(&mut self, call: &mut Call, is_token: bool, now_ms: u64) -> Result<()> {
+        self.requests += 1;
+        if now_ms / 1000 != self.second {
+            (self.second, self.taken) = (now_ms / 1000, 0);
+        }
+        self.taken += 1;
+        if self.taken > (self.capacity)(self.second) {
+            return match self.refusal {
+                Refusal::Status(status) => call.head(status, &[]).map(drop),
+                Refusal::Later(status, text) => {
+                    call.head(status, &[("retry-after", text)]).map(drop)
+                }
+                Refusal::Silence => call.failed(HostFailure::Network, ""),
+            };
+        }
+        let body = if is_token {
+            r#"{"access_token": "t", "expires_in": 86400}"#
+        } else {
+            "[]"
+        };
+        call.head(200, &[])?;
+        call.chunk(body.as_bytes())?;
+        call.end()
+    }
+}
+
+/// One that makes calls in the name of a client.
+struct Worker {
+    client: Client,
+    call: Option<Call>,
+    begun_ms: u64,
+    begun: usize,
+}
+
+/// A call that has ended.
+struct Ended {
+    begun_ms: u64,
+    good: bool,
+}
+
+fn run(service: &mut Service) -> Vec<Ended> {
+    let mut workers = workers();
+    let mut due: BinaryHeap<_> = (0..workers.len())
+        .map(|index| Reverse((index as u64 * PAUSE_MS / workers.len() as u64, index)))
+        .collect();
+    let mut ended = Vec::with_capacity(CLIENTS * CALLS_OF_CLIENT);
+    while let Some(Reverse((now_ms, index))) = due.pop() {
+        let worker = &mut workers[index];
+        let (outcome, next_ms) = act(worker, service, now_ms);
+        if let Some(good) = outcome {
+            let begun_ms = worker.begun_ms;
+            ended.push(Ended { begun_ms, good });
+            worker.call = None;
+        }
+        if worker.call.is_some() || worker.begun < CALLS_OF_WORKER {
+            due.push(Reverse((now_ms + next_ms, index)));
+        }
+    }
+    ended
+}
+
+fn workers() -> Vec<Worker> {
+    let of_client = |number: usize| {
+        let retry = RetryPolicy {
+            seed: number as u64,
+            ..RetryPolicy::default()
+        };
+        let client = Client::new(ClientOptions { retry, ..options() }).expect("good options");
+        (0..WORKERS).map(move |_| Worker {
+            client: client.clone(),
+            call: None,
+            begun_ms: 0,
+            begun: 0,
+        })
+    };
+    (0..CLIENTS).flat_map(of_client).collect()
+}
+
+/// One step of a worker: how its call has ended, if it has, and the time until its next step.
+fn act(worker: &mut Worker, service: &mut Service, now_ms: u64) -> (Option<bool>, u64) {
+    if worker.call.is_none() {
+        worker.begun += 1;
+        worker.begun_ms = now_ms;
+    }
+    let client = &worker.client;
+    let begin = || client.audit_logs(None, None).expect("good arguments");
+    let call = worker.call.get_or_insert_with(begin);
+    match call.step(after(at(0), now_ms)) {
+        Ok(Step::Send(request)) => {
+            let is_token = request.url().ends_with("/oauth/token");
+            match service.answer(call, is_token, now_ms) {
+                Ok(()) => (None, ANSWER_MS),
+                Err(_) => (Some(false), PAUSE_MS),
+            }
+        }
+        Ok(Step::Wait { ms }) => (None, ms),
+        Ok(Step::Blocked { .. }) => (None, ANSWER_MS),
+        Ok(Step::Done) => (Some(true), PAUSE_MS),
+        Ok(other) => panic!("unexpected {other:?}"),
+        Err(_) => (Some(false), PAUSE_MS),
+    }
+}
+
+/// Runs the storm, and holds its load to the bound. Gives the calls.
+fn storm(name: &str, capacity: fn(u64) -> usize, refusal: Refusal) -> Vec<Ended> {
+    let mut service = Service::new(capacity, refusal);
+    let ended = run(&mut service);
+    assert_eq!(ended.len(), CLIENTS * CALLS_OF_CLIENT);
+    let good = ended.iter().filter(|call| call.good).count();
+    let amplification = service.requests as f64 / ended.len() as f64;
+    println!(
+        "{name}: {} requests for {} calls, {amplification:.4} each; {good} calls are good",
+        service.requests,
+        ended.len()
+    );
+    assert!(amplification <= 1.1, "{name}: {amplification}");
+    ended
+}
+
+/// What all clients ask for without any failure is below 2,000 requests a second.
+const ENOUGH: usize = 1_000_000;
+
+#[test]
+fn a_service_that_sheds_with_503() {
+    let ended = storm("503", |_| 1_200, Refusal::Status(503));
+    assert!(ended.iter().filter(|call| call.good).count() > ended.len() / 2);
+}
+
+#[test]
+fn a_service_that_sheds_with_429_and_says_when_to_come_back() {
+    let ended = storm("429, Retry-After: 2", |_| 1_200, Refusal::Later(429, "2"));
+    assert!(ended.iter().filter(|call| call.good).count() > ended.len() / 2);
+}
+
+#[test]
+fn an_outage_without_an_end() {
+    let ended = storm("an outage without an end", |_| 0, Refusal::Status(503));
+    assert!(ended.iter().all(|call| !call.good));
+}
+
+/// From the end of an outage on, every call succeeds.
+fn outage(name: &str, refusal: Refusal) {
+    const BEGIN_S: u64 = 100;
+    const END_S: u64 = 400;
+    let capacity = |second| {
+        if (BEGIN_S..END_S).contains(&second) {
+            0
+        } else {
+            ENOUGH
+        }
+    };
+    let ended = storm(name, capacity, refusal);
+    let (during, later): (Vec<_>, Vec<_>) = ended
+        .iter()
+        .filter(|call| call.begun_ms >= BEGIN_S * 1000)
+        .partition(|call| call.begun_ms < END_S * 1000);
+    assert!(during.iter().filter(|call| call.good).count() < during.len() / 10);
+    assert!(later.len() > ended.len() / 10, "{} calls", later.len());
+    assert!(later.iter().all(|call| call.good));
+}
+
+#[test]
+fn an_outage_of_503() {
+    outage("an outage of 503", Refusal::Status(503));
+}
+
+#[test]
+fn an_outage_of_the_network() {
+    outage("an outage of the network", Refusal::Silence);
+}
