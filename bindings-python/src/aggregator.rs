@@ -8,7 +8,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use tallyfold::{AggregatorOptions, Metric, Tolerate};
 
-use crate::convert::{Chunk, Given, Instant, fitting, fitting_if, hash_seed, locked};
+use crate::convert::{Chunk, Given, Instant, fitting, fitting_if, locked, random_seed};
 use crate::error::{Failure, Result};
 use crate::table::CountTable;
 
@@ -64,7 +64,7 @@ impl Aggregator {
             window: window.transpose()?,
             limits: limits.map(|limits| limits.get().0).unwrap_or_default(),
             tolerate: Tolerate::parse(&tolerate)?,
-            hash_seed: hash_seed(),
+            hash_seed: random_seed(),
         };
         Ok(Self {
             core: Mutex::new(tallyfold::Aggregator::new(&dimensions, options)?),

@@ -5,11 +5,11 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyString};
-use tallyfold::{ClientOptions, HostFailure, Output, Tolerate};
+use tallyfold::{ClientOptions, HostFailure, Output, RetryPolicy, Tolerate};
 
 use crate::aggregator::Limits;
-use crate::convert::{BRIEF, Chunk, Clocks, Given, Instant, SecretText};
-use crate::convert::{fitting, fitting_if, hash_seed, locked};
+use crate::convert::{BRIEF, Chunk, Clocks, Given, Instant, Milliseconds, SecretText};
+use crate::convert::{attempt, fitting, fitting_if, locked, random_seed};
 use crate::error::Result;
 use crate::table::CountTable;
 
@@ -44,7 +44,7 @@ impl Machine {
         control_audience = None, base_url = None, auth_url = None, orchestration_audience = None,
         host_tokens = false, in_browser = false, dangerously_allow_browser = false,
         dangerously_allow_http = false, default_token_lifetime = None, limits = None,
-        tolerate = Vec::new(),
+        tolerate = Vec::new(), max_retries = None, longest_retry_wait = None,
     ))]
     #[allow(clippy::too_many_arguments, reason = "Python names each of them")]
     fn new(
@@ -62,7 +62,18 @@ impl Machine {
         default_token_lifetime: Option<Given<u64>>,
         limits: Option<&Bound<'_, Limits>>,
         tolerate: Vec<String>,
+        max_retries: Option<Given<u32>>,
+        longest_retry_wait: Option<Milliseconds>,
     ) -> Result<Self> {
+        let usual = RetryPolicy::default();
+        let retry = RetryPolicy {
+            max_retries: fitting_if("max_retries", max_retries)?.unwrap_or(usual.max_retries),
+            longest_wait_ms: match longest_retry_wait {
+                Some(wait) => wait.of("longest_retry_wait")?,
+                None => usual.longest_wait_ms,
+            },
+            seed: random_seed(),
+        };
         let options = ClientOptions {
             cluster_endpoint: fitting_if("cluster_endpoint", cluster_endpoint)?,
             client_id: fitting_if("client_id", client_id)?,
@@ -80,7 +91,8 @@ impl Machine {
             default_token_lifetime_s: fitting_if("default_token_lifetime", default_token_lifetime)?,
             limits: limits.map(|limits| limits.get().0).unwrap_or_default(),
             tolerate: Tolerate::parse(&tolerate)?,
-            hash_seed: hash_seed(),
+            hash_seed: random_seed(),
+            retry,
         };
         Ok(Self(tallyfold::Client::new(options)?))
     }
@@ -175,7 +187,8 @@ impl Call {
 
 #[pymethods]
 impl Call {
-    /// What to do next: `Send`, `ProvideToken`, wait while `Blocked`, or take the output: `Done`.
+    /// What to do next: `Send`, `ProvideToken`, wait while `Blocked`, `Wait`, or take the output:
+    /// `Done`.
     fn step(&self, py: Python<'_>, now: Clocks) -> Result<Step> {
         Ok(Step::new(locked(py, &self.core, BRIEF, |call| {
             call.step(now.0)
@@ -260,6 +273,13 @@ impl Call {
         )
     }
 
+    /// The request that has ended since this was last asked; once each. To be asked for after each
+    /// `Send`, also where that has ended the call.
+    fn attempt<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
+        let ended = locked(py, &self.core, BRIEF, tallyfold::Call::attempt);
+        ended.map(|ended| attempt(py, ended)).transpose()
+    }
+
     /// Gives the call up, and the fetching of a token that others may be waiting for. Harmless
     /// after the end.
     fn close(&self, py: Python<'_>) {
@@ -281,6 +301,7 @@ pub(crate) enum Step {
     Send(Send),
     ProvideToken(ProvideToken),
     Blocked(Blocked),
+    Wait(Wait),
     Done(Done),
 }
 
@@ -292,6 +313,7 @@ impl Step {
                 Self::ProvideToken(ProvideToken { api: api.as_str() })
             }
             tallyfold::Step::Blocked { epoch } => Self::Blocked(Blocked { epoch }),
+            tallyfold::Step::Wait { ms } => Self::Wait(Wait { ms }),
             tallyfold::Step::Done => Self::Done(Done),
         }
     }
@@ -353,6 +375,25 @@ impl Blocked {
 
     fn __repr__(&self) -> String {
         format!("Blocked(epoch={})", self.epoch)
+    }
+}
+
+/// Wait for `ms` milliseconds of the monotonic clock, or less, and ask for the next step: something
+/// is to be tried again, or the service has asked to be left alone for a while.
+#[pyclass(frozen, get_all, module = "tallyfold")]
+pub(crate) struct Wait {
+    /// For how long; at most 2^31 - 1.
+    ms: u64,
+}
+
+#[pymethods]
+impl Wait {
+    #[classattr]
+    #[allow(non_upper_case_globals, reason = "Python's name for it")]
+    const __match_args__: (&'static str,) = ("ms",);
+
+    fn __repr__(&self) -> String {
+        format!("Wait(ms={})", self.ms)
     }
 }
 

@@ -63,8 +63,8 @@ pub(crate) fn locked<T: Send, R: Send>(
     py.detach(|| action(&mut mutex.lock().unwrap_or_else(PoisonError::into_inner)))
 }
 
-/// Something that who sends events can't know.
-pub(crate) fn hash_seed() -> u64 {
+/// Something that nobody else can know, and no other process has.
+pub(crate) fn random_seed() -> u64 {
     RandomState::new().hash_one(())
 }
 
@@ -130,6 +130,38 @@ pub(crate) fn fitting<T>(argument: &str, given: Given<T>) -> Result<T> {
 /// What was given for an argument, if anything was.
 pub(crate) fn fitting_if<T>(argument: &str, given: Option<Given<T>>) -> Result<Option<T>> {
     given.map(|given| fitting(argument, given)).transpose()
+}
+
+/// A time in seconds, as milliseconds.
+pub(crate) struct Milliseconds(Given<u64>);
+
+impl Milliseconds {
+    /// The time of an argument.
+    pub(crate) fn of(self, argument: &str) -> Result<u64> {
+        fitting(argument, self.0)
+    }
+}
+
+impl FromPyObject<'_, '_> for Milliseconds {
+    type Error = PyErr;
+
+    fn extract(value: Borrowed<'_, '_, PyAny>) -> PyResult<Self> {
+        let seconds: f64 = match value.extract() {
+            Ok(seconds) => seconds,
+            // An int that no float can hold.
+            Err(error) if error.is_instance_of::<PyOverflowError>(value.py()) => f64::INFINITY,
+            Err(error) => return Err(error),
+        };
+        let reason = "want a number of seconds, 0 or more";
+        let unfit = Given::Unfit(Code::InvalidArgument, reason);
+        // Of a number that is too large, the core says so.
+        let fits = seconds >= 0.0;
+        Ok(Self(if fits {
+            Given::Fits((seconds * 1000.0).round() as u64)
+        } else {
+            unfit
+        }))
+    }
 }
 
 /// The text of a secret. Python's own error for what is no text would quote it, so none is kept.

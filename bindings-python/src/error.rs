@@ -70,6 +70,7 @@ fn exception(py: Python<'_>, error: &Error) -> PyErr {
         context.set_item("status", error.status())?;
         context.set_item("path", error.path())?;
         context.set_item("offset", error.offset())?;
+        context.set_item("retry_after", error.retry_after_s())?;
         context.set_item("argument", error.argument_name())?;
         raised(py, error.code(), &error.to_string(), &context)
     };

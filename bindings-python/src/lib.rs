@@ -23,7 +23,7 @@ mod _tallyfold {
     #[pymodule_export]
     use crate::aggregator::{Aggregator, Limits};
     #[pymodule_export]
-    use crate::client::{Blocked, Call, Done, Machine, ProvideToken, Request, Send};
+    use crate::client::{Blocked, Call, Done, Machine, ProvideToken, Request, Send, Wait};
     #[pymodule_export]
     use crate::comparison::{Comparison, compare};
     #[pymodule_export]

@@ -32,12 +32,13 @@ def record(
 
 
 def connect(sandbox: tallyfold.Sandbox, address: str = ADDRESS) -> tallyfold.Client:
-    """Makes a client of both APIs, in process unless there is an address."""
+    """Makes a client of both APIs, in process unless there is an address; it retries nothing."""
     return tallyfold.Client(
         cluster_endpoint=address,
         base_url=address,
         auth_url=address,
         transport=sandbox.transport() if address == ADDRESS else None,
+        max_retries=0,
         **sandbox.credentials,
     )
 

@@ -45,12 +45,13 @@ def loopback(serve: Callable[[socket.socket], None]) -> Iterator[str]:
 def asking(
     transport: httpx2.BaseTransport | None, address: str = ADDRESS, timeout: float | None = 30.0
 ) -> tallyfold.Client:
-    """Makes a client that is given its tokens."""
+    """Makes a client that is given its tokens, and tries nothing again."""
     return tallyfold.Client(
         cluster_endpoint=address,
         access_token=lambda _: ("a-token", 3600),
         transport=transport,
         timeout=timeout,
+        max_retries=0,
     )
 
 
@@ -218,6 +219,7 @@ def test_a_late_answer(sandbox: tallyfold.Sandbox, transport: str) -> None:
             cluster_endpoint=server.url,
             transport=sandbox.transport() if inside else None,
             timeout=0.1,
+            max_retries=0,
             **sandbox.credentials,
         )
         begin = time.monotonic()
@@ -374,7 +376,9 @@ class TestAccessToken:
 
         answer = httpx2.MockTransport(lambda _: httpx2.Response(500, headers=JSON))
 
-        client = tallyfold.Client(cluster_endpoint=ADDRESS, access_token=token, transport=answer)
+        client = tallyfold.Client(
+            cluster_endpoint=ADDRESS, access_token=token, transport=answer, max_retries=0
+        )
         for _ in range(2):
             with pytest.raises(tallyfold.ServiceError):
                 client.event_delivery(START, END, ["reason"])

@@ -75,5 +75,6 @@ def test_there_are_examples() -> None:
     }
     # What a machine's call gives and takes is shown by Machine's example.
     assert without == {"Blocked", "Call", "Done", "ProvideToken", "Request", "Send"} | {
-        "SandboxResponse"
+        "SandboxResponse",
+        "Wait",
     }

@@ -53,7 +53,13 @@ def test_an_error_says_where(client: tallyfold.Client, sandbox: tallyfold.Sandbo
 
 def test_an_error_travels() -> None:
     error = tallyfold.ResponseError(
-        "wrong_type: …", code="wrong_type", status=200, path="$.start", offset=10, argument="a"
+        "wrong_type: …",
+        code="wrong_type",
+        status=200,
+        path="$.start",
+        offset=10,
+        retry_after=7,
+        argument="a",
     )
     for other in (pickle.loads(pickle.dumps(error)), copy.copy(error)):
         assert type(other) is tallyfold.ResponseError

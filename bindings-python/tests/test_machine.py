@@ -2,6 +2,7 @@
 
 import http.client
 import threading
+import time
 import urllib.parse
 from typing import TypeVar
 
@@ -9,7 +10,7 @@ import pytest
 from support import ADDRESS, END, START
 
 import tallyfold
-from tallyfold import Blocked, Call, CountTable, Done, Machine, Now, ProvideToken, Send
+from tallyfold import Blocked, Call, CountTable, Done, Machine, Now, ProvideToken, Send, Wait
 
 T = TypeVar("T")
 NOW = Now(0, 1_767_225_600_000)
@@ -25,6 +26,8 @@ def drive(machine: Machine, call: Call[T]) -> T:
                 case Blocked(epoch):
                     while machine.token_epoch() == epoch:
                         threading.Event().wait(0.01)
+                case Wait(ms):
+                    time.sleep(ms / 1000)
                 case ProvideToken():
                     call.token_failed()
                 case Done():

@@ -163,6 +163,7 @@ def aconnect(
         base_url=address,
         auth_url=address,
         transport=transport,
+        max_retries=0,
         **sandbox.credentials,
     )
 

@@ -53,6 +53,7 @@ def test_all_addresses_of_a_name_share_the_time(monkeypatch: pytest.MonkeyPatch)
             cluster_endpoint=f"http://localhost:{port}",
             access_token=lambda _: ("a-token", 60),
             timeout=0.5,
+            max_retries=0,
         )
         begin = time.monotonic()
         with client, pytest.raises(tallyfold.ServiceError) as caught:
@@ -103,6 +104,7 @@ def test_compressed_bytes_that_make_no_chunk_for_long_end_in_time() -> None:
         access_token=lambda _: ("a-token", 60),
         transport=transport,
         timeout=0.2,
+        max_retries=0,
     )
     begin = time.monotonic()
     with pytest.raises(tallyfold.ServiceError) as caught:

@@ -19,6 +19,7 @@ from tallyfold import (
     Row,
     Send,
     Shares,
+    Wait,
     _tallyfold,
 )
 
@@ -125,11 +126,18 @@ def check_exchange(case: Case) -> None:
 
         def drive_call(call: Case = call, steps: Iterator[Case] = steps) -> Output:
             if not made:
-                made.append(tallyfold.Machine(**case["options"]))
+                made.append(tallyfold.Machine(**options_of(case)))
             return drive(start(made[0], dict(call["call"])), steps, clock)
 
         check(call, drive_call)
         assert list(steps) == [], "all steps were used"
+
+
+def options_of(case: Case) -> Case:
+    options = dict(case["options"])
+    if "longest_retry_wait_ms" in options:
+        options["longest_retry_wait"] = options.pop("longest_retry_wait_ms") / 1000
+    return options
 
 
 def start(machine: tallyfold.Machine, call: Case) -> Call[tallyfold.CountTable] | Call[bytes]:
@@ -142,11 +150,13 @@ class Clock:
     """Minutes on both clocks, until a step says otherwise."""
 
     minutes = 0
+    waited_ms = 0
 
     def at(self, script: Case | None) -> tallyfold.Now:
         self.minutes = (script or {}).get("at", self.minutes)
         wall = (script or {}).get("wall", self.minutes)
-        return tallyfold.Now(self.minutes * 60_000, EPOCH_MS + wall * 60_000)
+        monotonic_ms = self.minutes * 60_000 + self.waited_ms
+        return tallyfold.Now(monotonic_ms, EPOCH_MS + wall * 60_000 + self.waited_ms)
 
 
 def drive(
@@ -176,6 +186,16 @@ def drive(
                     call.token(used["token"], used.get("lifetime"))
             case Blocked():
                 pytest.fail("one call at a time is never blocked")
+            case Wait(ms=ms):
+                assert script is not None, f"unexpected wait of {ms} ms"
+                wait = script["wait"]
+                assert wait["at_least"] <= ms <= wait["at_most"]
+                clock.waited_ms += ms - 1
+                early = call.step(clock.at(script))
+                assert isinstance(early, Wait)
+                assert early.ms == 1
+                clock.waited_ms += 1
+                script = next(steps, None)
             case Done():
                 return call.output()
 
@@ -363,5 +383,5 @@ def check(case: Case, act: Callable[[], Output]) -> None:
 def check_error(case: Case, error: tallyfold.TallyfoldError) -> None:
     context = {name: getattr(error, name) for name in case.get("error", {})}
     assert context == case.get("error"), str(error)
-    assert len(context) == 6
+    assert len(context) == 7
     assert "canary" not in str(error) + repr(error) + repr(vars(error))

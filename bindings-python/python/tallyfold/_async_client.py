@@ -12,6 +12,7 @@ from typing import Any, Self, TypeVar
 import httpx2
 
 from tallyfold._clock import Now
+from tallyfold._errors import TallyfoldError
 from tallyfold._facade import (
     ApiName,
     Facade,
@@ -30,6 +31,7 @@ from tallyfold._tallyfold import (
     ProvideToken,
     Request,
     Send,
+    Wait,
 )
 from tallyfold._transport import LoopTransport, http_request
 from tallyfold._values import DimensionName
@@ -46,10 +48,11 @@ class AsyncClient(Facade[AsyncAccessToken, httpx2.AsyncBaseTransport]):
     """Both APIs of the service, for asyncio.
 
     Arguments and errors are those of `Client`, but `access_token` may be a coroutine function and
-    `transport` is an `httpx2.AsyncBaseTransport`. A coroutine function has `timeout` seconds. All
-    tasks of one event loop may share a client; they share its tokens. Another loop may use it
-    after that one, but not at the same time: `RuntimeError`. A cancelled call leaves nothing
-    behind: where it was fetching a token that others wait for, one of them fetches it.
+    `transport` is an `httpx2.AsyncBaseTransport`; `on_attempt` is a plain function. A coroutine
+    function has `timeout` seconds. All tasks of one event loop may share a client; they share its
+    tokens. Another loop may use it after that one, but not at the same time: `RuntimeError`. A
+    cancelled call leaves nothing behind: where it was fetching a token that others wait for, one of
+    them fetches it.
 
     >>> async def totals():
     ...     async with tallyfold.AsyncClient(
@@ -142,27 +145,41 @@ class AsyncClient(Facade[AsyncAccessToken, httpx2.AsyncBaseTransport]):
 
     async def _drive(self, call: Call[T]) -> T:
         try:
-            while True:
-                match call.step(Now.read()):
-                    case Send(request=request):
-                        await self._exchange(call, request)
-                        self._wake()
-                    case ProvideToken(api=api):
-                        await self._provide_token(call, api)
-                        self._wake()
-                    case Blocked(epoch=epoch):
-                        await self._wait(epoch)
-                    case Done():
-                        return call.output()
-        except BaseException as error:
-            # The frames below hold requests and response bytes in their locals, and a traceback
-            # that shows locals would show secrets.
-            error.__traceback__ = None
+            while not await self._advance(call):
+                # The caller's own function: what it raises is raised as it is.
+                self._report(call)
+            return call.output()
+        except TallyfoldError:
+            self._report(call)
             raise
         finally:
             # Also when cancelled, and without another await: the waiters must not be left.
             call.close()
             self._wake()
+
+    async def _advance(self, call: Call[T]) -> bool:
+        """Takes the call's next step; whether it was the last."""
+        try:
+            match call.step(Now.read()):
+                case Send(request=request):
+                    await self._exchange(call, request)
+                    self._wake()
+                case ProvideToken(api=api):
+                    await self._provide_token(call, api)
+                    self._wake()
+                case Blocked(epoch=epoch):
+                    await self._wait(epoch)
+                case Wait(ms=ms):
+                    await asyncio.sleep(ms / 1000)
+                    self._check_open()
+                case Done():
+                    return True
+        except BaseException as error:
+            # The frames below hold requests and response bytes in their locals, and a traceback
+            # that shows locals would show secrets.
+            error.__traceback__ = None
+            raise
+        return False
 
     async def _exchange(self, call: Call[T], request: Request) -> None:
         try:

@@ -10,6 +10,7 @@ from typing import Any, Self, TypeVar
 import httpx2
 
 from tallyfold._clock import Now
+from tallyfold._errors import TallyfoldError
 from tallyfold._facade import (
     ApiName,
     Facade,
@@ -28,6 +29,7 @@ from tallyfold._tallyfold import (
     ProvideToken,
     Request,
     Send,
+    Wait,
 )
 from tallyfold._transport import DeadlineTransport, deadline, http_request, within_deadline
 from tallyfold._values import DimensionName
@@ -75,6 +77,13 @@ class Client(Facade[AccessToken, httpx2.BaseTransport]):
         limits: `Limits` of responses other than the usual ones.
         tolerate: names of deviations to let pass and count in `CountTable.notes`:
             `"repeated_combination"`, `"null_dimension"`.
+        max_retries: how often one call is tried again at most, after statuses 408, 429, 500, 502,
+            503 and 504, a broken exchange or a `timeout`; 0 for never. All calls of a client share
+            a budget of retries, so that a service that is down is not asked much more than usual.
+        longest_retry_wait: the most seconds to wait for what the service asks for with
+            `Retry-After`; where it asks for more, the call ends with `retry_later`.
+        on_attempt: a function that is called with an `Attempt` for each request that has ended, in
+            the thread of its call. What it raises ends the call, and is raised as it is.
 
     Raises:
         ConfigError: for arguments that can't be used, before anything is sent.
@@ -91,11 +100,12 @@ class Client(Facade[AccessToken, httpx2.BaseTransport]):
     Counts(success=7, errors=1, filtered=2)
     """
 
-    __slots__ = ("_token_moved",)
+    __slots__ = ("_closing", "_token_moved")
 
     def _open(self, transport: httpx2.BaseTransport | None) -> None:
         self._transport = DeadlineTransport() if transport is None else transport
         self._token_moved = threading.Condition()
+        self._closing = threading.Event()
 
     def event_delivery(
         self,
@@ -161,11 +171,12 @@ class Client(Facade[AccessToken, httpx2.BaseTransport]):
         return parsed(self._run(self._machine.audit_logs(page, per_page)))
 
     def close(self) -> None:
-        """Closes the transport; later calls raise `RuntimeError`.
+        """Closes the transport; calls from now on, and those that wait, raise `RuntimeError`.
 
         >>> client.close()
         """
         self._closed = True
+        self._closing.set()
         # A fork's copies of the connections are the parent's to close.
         if not self._in_other_process():
             self._transport.close()
@@ -186,26 +197,40 @@ class Client(Facade[AccessToken, httpx2.BaseTransport]):
     def _run(self, call: Call[T]) -> T:
         self._check_usable()
         try:
-            while True:
-                match call.step(Now.read()):
-                    case Send(request=request):
-                        self._exchange(call, request)
-                        self._wake()
-                    case ProvideToken(api=api):
-                        self._provide_token(call, api)
-                        self._wake()
-                    case Blocked(epoch=epoch):
-                        self._wait(epoch)
-                    case Done():
-                        return call.output()
+            while not self._advance(call):
+                # The caller's own function: what it raises is raised as it is.
+                self._report(call)
+            return call.output()
+        except TallyfoldError:
+            self._report(call)
+            raise
+        finally:
+            call.close()
+            self._wake()
+
+    def _advance(self, call: Call[T]) -> bool:
+        """Takes the call's next step; whether it was the last."""
+        try:
+            match call.step(Now.read()):
+                case Send(request=request):
+                    self._exchange(call, request)
+                    self._wake()
+                case ProvideToken(api=api):
+                    self._provide_token(call, api)
+                    self._wake()
+                case Blocked(epoch=epoch):
+                    self._wait(epoch)
+                case Wait(ms=ms):
+                    self._closing.wait(ms / 1000)
+                    self._check_open()
+                case Done():
+                    return True
         except BaseException as error:
             # The frames below hold requests and response bytes in their locals, and a traceback
             # that shows locals would show secrets.
             error.__traceback__ = None
             raise
-        finally:
-            call.close()
-            self._wake()
+        return False
 
     def _exchange(self, call: Call[T], request: Request) -> None:
         try:

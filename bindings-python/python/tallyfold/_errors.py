@@ -85,6 +85,8 @@ class TallyfoldError(Exception):
         status: the HTTP status, where the error comes from one.
         path: the JSON path of the value at fault, such as `$.counts[3].success`.
         offset: the offset of the byte at fault from the start of the body.
+        retry_after: the seconds after which the service wants to be asked again, where its answer
+            says so (`Retry-After`).
         argument: the name of the argument at fault.
 
     >>> try:
@@ -99,6 +101,7 @@ class TallyfoldError(Exception):
     status: int | None
     path: str | None
     offset: int | None
+    retry_after: int | None
     argument: str | None
 
     def __init__(
@@ -109,6 +112,7 @@ class TallyfoldError(Exception):
         status: int | None = None,
         path: str | None = None,
         offset: int | None = None,
+        retry_after: int | None = None,
         argument: str | None = None,
     ) -> None:
         """Keeps the whole text and the places that it names."""
@@ -117,6 +121,7 @@ class TallyfoldError(Exception):
         self.status = status
         self.path = path
         self.offset = offset
+        self.retry_after = retry_after
         self.argument = argument
 
     def __reduce__(self) -> tuple[Callable[..., object], tuple[object, ...]]:
@@ -127,6 +132,7 @@ class TallyfoldError(Exception):
             status=self.status,
             path=self.path,
             offset=self.offset,
+            retry_after=self.retry_after,
             argument=self.argument,
         )
         return restore, (str(self),)

@@ -3,7 +3,7 @@
 import json
 import math
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any, Generic, Literal, NoReturn, TypeVar
@@ -11,7 +11,7 @@ from typing import Any, Generic, Literal, NoReturn, TypeVar
 from tallyfold._errors import AuthError, ConfigError, ResponseError, ServiceError, TallyfoldError
 from tallyfold._tallyfold import Call, Limits, Machine
 from tallyfold._transport import timed_out
-from tallyfold._values import Tolerance
+from tallyfold._values import Attempt, Tolerance
 
 __all__ = [
     "ApiName",
@@ -44,6 +44,7 @@ class Facade(Generic[TokenT, TransportT]):
         "_addresses",
         "_closed",
         "_machine",
+        "_on_attempt",
         "_process",
         "_timeout",
         "_transport",
@@ -68,6 +69,9 @@ class Facade(Generic[TokenT, TransportT]):
         default_token_lifetime: int | None = None,
         limits: Limits | None = None,
         tolerate: Sequence[Tolerance] = (),
+        max_retries: int = 3,
+        longest_retry_wait: float = 60.0,
+        on_attempt: Callable[[Attempt], object] | None = None,
     ) -> None:
         """Checks the arguments; sends nothing."""
         try:
@@ -84,9 +88,12 @@ class Facade(Generic[TokenT, TransportT]):
                 default_token_lifetime=default_token_lifetime,
                 limits=limits,
                 tolerate=tolerate,
+                max_retries=max_retries,
+                longest_retry_wait=longest_retry_wait,
             )
             self._timeout = _checked(timeout)
             self._access_token = access_token
+            self._on_attempt = on_attempt
             self._addresses = [text for text in (cluster_endpoint, base_url, auth_url) if text]
             self._closed = False
             self._process = os.getpid()
@@ -118,11 +125,19 @@ class Facade(Generic[TokenT, TransportT]):
             # Two processes on one connection would take each other's answers, and a lock that
             # another thread held stays locked here for ever.
             raise RuntimeError(f"this {name} was made before a fork: make one in each process")
-        if self._closed:
-            raise RuntimeError(f"this {name} is closed")
+        self._check_open()
         if any(provision.serves(self) for provision in _provisions.get()):
             message = "out_of_order: access_token called the client that waits for its token"
             raise ConfigError(message, code="out_of_order", argument="access_token")
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise RuntimeError(f"this {type(self).__name__} is closed")
+
+    def _report(self, call: Call[T]) -> None:
+        """Tells the host of the request that has just ended, if one has."""
+        if self._on_attempt is not None and (attempt := call.attempt()) is not None:
+            self._on_attempt(attempt)
 
     def _in_other_process(self) -> bool:
         return os.getpid() != self._process

@@ -61,6 +61,7 @@ class Sandbox(_tallyfold.Sandbox):
         endpoint: EndpointName | None = None,
         every: int | None = None,
         status: int | None = None,
+        retry_after: str | None = None,
         milliseconds: int | None = None,
         bytes: int | None = None,  # noqa: A002 - the fault's own word, as in every language
         content_type: str | None = None,
@@ -74,6 +75,7 @@ class Sandbox(_tallyfold.Sandbox):
             endpoint: where; anywhere when `None`.
             every: for each so-manieth matching request; once, for the next one, when `None`.
             status: the status to answer with, for `"status"`.
+            retry_after: the `Retry-After` header to answer with, for `"status"`.
             milliseconds: how long to wait, for `"delay"`.
             bytes: after how many bytes of the body to break off, for `"truncate"`.
             content_type: what the body claims to be, for `"content_type"`.
@@ -90,6 +92,7 @@ class Sandbox(_tallyfold.Sandbox):
             "endpoint": endpoint,
             "every": every,
             "status": status,
+            "retry_after": retry_after,
             "milliseconds": milliseconds,
             "bytes": bytes,
             "content_type": content_type,

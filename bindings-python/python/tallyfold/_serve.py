@@ -177,6 +177,7 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _send_cors(self) -> None:
         self.send_header("Access-Control-Allow-Origin", "*")
+        self.send_header("Access-Control-Expose-Headers", "date, retry-after")
 
     def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the base's name
         """Writes nothing: a request line is no news."""

@@ -19,6 +19,7 @@ from tallyfold._errors import ErrorCode, ErrorKind
 from tallyfold._facade import ApiName
 from tallyfold._sandbox import EndpointName
 from tallyfold._values import (
+    Attempt,
     ComparisonRow,
     CountName,
     Counts,
@@ -51,6 +52,7 @@ __all__ = [
     "SandboxResponse",
     "Send",
     "Series",
+    "Wait",
     "__version__",
     "compare",
     "count_rates",
@@ -244,6 +246,8 @@ class Machine:
         default_token_lifetime: int | None = None,
         limits: Limits | None = None,
         tolerate: Sequence[Tolerance] = ...,
+        max_retries: int | None = None,
+        longest_retry_wait: float | None = None,
     ) -> Self: ...
     def event_delivery(
         self,
@@ -266,7 +270,7 @@ class Machine:
 class Call(Generic[_T_co]):
     @classmethod
     def __class_getitem__(cls, key: object) -> GenericAlias: ...
-    def step(self, now: tuple[int, int]) -> Send | ProvideToken | Blocked | Done: ...
+    def step(self, now: tuple[int, int]) -> Send | ProvideToken | Blocked | Wait | Done: ...
     def head(self, status: int, headers: Sequence[tuple[str, str]]) -> bool: ...
     def chunk(self, data: Buffer) -> None: ...
     def end(self) -> None: ...
@@ -274,6 +278,7 @@ class Call(Generic[_T_co]):
     def token(self, value: str, lifetime: int | None = None) -> None: ...
     def token_failed(self) -> None: ...
     def output(self) -> _T_co: ...
+    def attempt(self) -> Attempt | None: ...
     def close(self) -> None: ...
 
 @final
@@ -293,6 +298,12 @@ class Blocked:
     __match_args__: Final = ("epoch",)
     @property
     def epoch(self) -> int: ...
+
+@final
+class Wait:
+    __match_args__: Final = ("ms",)
+    @property
+    def ms(self) -> int: ...
 
 @final
 class Done: ...

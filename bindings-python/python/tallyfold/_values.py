@@ -4,9 +4,11 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal, NoReturn
 
+from tallyfold._errors import ErrorCode
 from tallyfold._tallyfold import count_rates
 
 __all__ = [
+    "Attempt",
     "ComparisonRow",
     "CountName",
     "Counts",
@@ -21,6 +23,7 @@ __all__ = [
     "SeriesRow",
     "SeriesWindow",
     "Shares",
+    "TargetName",
     "Tolerance",
     "Verdict",
     "Window",
@@ -37,6 +40,9 @@ MetricName = Literal["event_delivery", "event_ingestion"]
 
 Tolerance = Literal["repeated_combination", "null_dimension"]
 """A deviation from the service reference that a caller lets pass."""
+
+TargetName = Literal["token", "event_delivery", "event_ingestion", "audit_logs"]
+"""What a request is sent to: an API's token endpoint, or an endpoint of the API."""
 
 Verdict = Literal["balanced", "unbalanced", "unavailable"]
 """How the reported totals compare with the sums of the counts."""
@@ -355,6 +361,41 @@ class SeriesWindow(Window):
     def __repr__(self) -> str:
         """Shows both edges exactly."""
         return f"SeriesWindow({self.start_text!r}, {self.end_text!r}, complete={self.complete})"
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """One request of a call, good or not, once it has ended. It holds no secret.
+
+    >>> def log(attempt):
+    ...     print(attempt.target, attempt.number, attempt.status, attempt.code, attempt.wait)
+    >>> watched = tallyfold.Client(
+    ...     cluster_endpoint="https://sandbox.example",
+    ...     transport=sandbox.transport(),
+    ...     on_attempt=log,
+    ...     **sandbox.credentials,
+    ... )
+    >>> sandbox.inject("status", endpoint="event_delivery", status=503)
+    >>> totals = watched.event_delivery(
+    ...     "2026-01-01T00:00:00Z", "2026-01-01T00:15:00Z", ["integration"]
+    ... ).totals
+    token 1 200 None None
+    event_delivery 1 503 server_error 0...
+    event_delivery 2 200 None None
+    """
+
+    target: TargetName
+    """What was asked."""
+    window: Window | None
+    """The window that the call is about; `None` for audit logs."""
+    number: int
+    """Which request of the call to that target it was, from 1."""
+    status: int | None
+    """The status, if there was one."""
+    code: ErrorCode | None
+    """What was wrong; `None` if it was good."""
+    wait: float | None
+    """After how many seconds the call will try again, at the earliest; `None` if it won't."""
 
 
 @dataclass(frozen=True, slots=True)

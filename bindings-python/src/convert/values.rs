@@ -3,7 +3,9 @@
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyTuple, PyType};
-use tallyfold::{Comparison, CountTable, Counts, Deltas, Dimensions, Notes, Rates, Reconciliation};
+use tallyfold::{
+    Attempt, Code, Comparison, CountTable, Counts, Deltas, Dimensions, Notes, Rates, Reconciliation,
+};
 use tallyfold::{Series, SeriesWindow, Shares, Timestamp, Window};
 
 use super::{Given, fitting};
@@ -144,10 +146,26 @@ pub(crate) fn windows<'py>(
     py: Python<'py>,
     windows: &[Window],
 ) -> PyResult<Vec<Bound<'py, PyAny>>> {
+    windows.iter().map(|of| window(py, *of)).collect()
+}
+
+fn window(py: Python<'_>, window: Window) -> PyResult<Bound<'_, PyAny>> {
     static CLASS: PyOnceLock<Py<PyType>> = PyOnceLock::new();
-    let class = class(py, &CLASS, "Window")?;
-    let make = |window: &Window| class.call1((text(window.start()), text(window.end())));
-    windows.iter().map(make).collect()
+    class(py, &CLASS, "Window")?.call1((text(window.start()), text(window.end())))
+}
+
+/// `tallyfold.Attempt`, which has its wait in seconds.
+pub(crate) fn attempt(py: Python<'_>, attempt: Attempt) -> PyResult<Bound<'_, PyAny>> {
+    static CLASS: PyOnceLock<Py<PyType>> = PyOnceLock::new();
+    let fields = (
+        attempt.target.as_str(),
+        attempt.window.map(|of| window(py, of)).transpose()?,
+        attempt.number,
+        attempt.status,
+        attempt.code.map(Code::as_str),
+        attempt.wait_ms.map(|ms| ms as f64 / 1000.0),
+    );
+    class(py, &CLASS, "Attempt")?.call1(fields)
 }
 
 /// A tuple of `tallyfold.SeriesWindow`.
