@@ -25,7 +25,7 @@ impl AggregatorPlan {
 
     /// For one response.
     pub fn aggregator(&self) -> Aggregator {
-        Aggregator(self.0.aggregator(convert::hash_seed()))
+        Aggregator(self.0.aggregator(convert::random_seed()))
     }
 }
 

@@ -113,6 +113,13 @@ impl Call {
         Ok(convert::output(self.0.output()?))
     }
 
+    /// The request that has ended last, once.
+    pub fn attempt(&mut self) -> JsValue {
+        self.0
+            .attempt()
+            .map_or(JsValue::UNDEFINED, |attempt| convert::attempt(&attempt))
+    }
+
     /// Gives up whatever it leads.
     pub fn close(&mut self) {
         self.0.close();

@@ -6,11 +6,11 @@ mod values;
 
 pub(crate) use fields::{Fields, size, status, string, strings};
 pub(crate) use options::{
-    aggregator_options, client_options, conditions, hash_seed, headers, host_failure,
-    metrics_query, now, sandbox_options, time_step, token,
+    aggregator_options, client_options, conditions, headers, host_failure, metrics_query, now,
+    random_seed, sandbox_options, time_step, token,
 };
 pub(crate) use values::{
-    array, cells, count_columns, counts, credentials, deltas, dimension_column, float_columns,
-    metric, names, notes, object, output, presences, rates, reconciliation, response,
-    series_windows, shares, stats, step, windows,
+    array, attempt, cells, count_columns, counts, credentials, deltas, dimension_column,
+    float_columns, metric, names, notes, object, output, presences, rates, reconciliation,
+    response, series_windows, shares, stats, step, windows,
 };

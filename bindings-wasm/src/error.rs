@@ -58,11 +58,15 @@ impl From<Error> for Thrown {
             ("code", error.code().as_str().into()),
             ("kind", error.kind().as_str().into()),
             ("message", message(&error).into()),
-            ("argument", argument.map(camel_case).into()),
+            ("argument", argument.map(name).into()),
             ("status", error.status().into()),
             ("path", error.path().into()),
             // Below 2^53: a body of more bytes would take a century to arrive.
             ("offset", error.offset().map(|offset| offset as f64).into()),
+            (
+                "retryAfter",
+                error.retry_after_s().map(|seconds| seconds as f64).into(),
+            ),
         ]))
     }
 }
@@ -102,7 +106,7 @@ fn message(error: &Error) -> String {
     if let Some(argument) = error.argument_name() {
         text = text.replacen(
             &format!(": {argument}: "),
-            &format!(": {}: ", camel_case(argument)),
+            &format!(": {}: ", name(argument)),
             1,
         );
     }
@@ -113,6 +117,15 @@ fn message(error: &Error) -> String {
             .fold(text, |text, name| text.replace(name, &camel_case(name)));
     }
     text
+}
+
+/// An argument as JavaScript names it.
+fn name(argument: &str) -> String {
+    match argument {
+        // Milliseconds here, as of every timer.
+        "longest_retry_wait" => "longestRetryWaitMs".to_owned(),
+        _ => camel_case(argument),
+    }
 }
 
 fn camel_case(snake_case: &str) -> String {

@@ -19,3 +19,21 @@ export function onAbort(signal: AbortSignal, act: () => void): () => void {
   all.add(act);
   return () => all.delete(act);
 }
+
+/** Waits for some time, unless the signal aborts: then it throws the signal's reason at once. */
+export async function pause(milliseconds: number, signal: AbortSignal | undefined): Promise<void> {
+  signal?.throwIfAborted();
+  await new Promise<void>((resolve, reject) => {
+    const timer = setTimeout(() => {
+      forget?.();
+      resolve();
+    }, milliseconds);
+    const forget =
+      signal &&
+      onAbort(signal, () => {
+        // A timer that is left would keep the process alive.
+        clearTimeout(timer);
+        reject(signal.reason);
+      });
+  });
+}

@@ -1,14 +1,16 @@
+import { pause } from "./abort.js";
 import { clocks } from "./clock.js";
 import { Broken, Deadline } from "./deadline.js";
 import { invalidArgument } from "./error.js";
 import { exchange } from "./exchange.js";
 import { checkedToken, optionalFunction, optionalSignal } from "./input.js";
-import { type Call, Machine, type MachineOptions } from "./machine.js";
+import { type Call, Machine, type MachineOptions, type MachineRequest } from "./machine.js";
 import type { CountTable } from "./table.js";
 import type {
   Abortable,
   AccessToken,
   Api,
+  Attempt,
   AuditLogsQuery,
   Dimension,
   Fetch,
@@ -28,10 +30,15 @@ export interface ClientOptions extends MachineOptions {
   /** A `fetch` to use in place of the host's own. */
   readonly fetch?: Fetch | undefined;
   /**
-   * How many milliseconds one exchange may take, its body included; a call may need up to four.
-   * 30,000 unless told otherwise; `Infinity` for no limit.
+   * How many milliseconds one exchange may take, its body included; a call may need up to four, and
+   * one more for each retry. 30,000 unless told otherwise; `Infinity` for no limit.
    */
   readonly timeoutMs?: number | undefined;
+  /**
+   * Called for each request that has ended, with what came of it. What it throws ends the call,
+   * which rejects with it.
+   */
+  readonly onAttempt?: ((attempt: Attempt) => void) | undefined;
   /** The clocks to use in place of the host's own. */
   readonly now?: (() => Now) | undefined;
 }
@@ -69,6 +76,7 @@ export class Client {
   readonly #accessToken: ClientOptions["accessToken"];
   readonly #fetch: Fetch | undefined;
   readonly #timeoutMs: number;
+  readonly #onAttempt: ClientOptions["onAttempt"];
   readonly #now: () => Now;
   /** Calls that wait for another one's token. */
   #waiting: (() => void)[] = [];
@@ -78,9 +86,10 @@ export class Client {
    * `secret_in_browser` for a client secret.
    */
   constructor(options: ClientOptions) {
-    const { accessToken, fetch, timeoutMs, now, ...rest } = options ?? {};
+    const { accessToken, fetch, timeoutMs, onAttempt, now, ...rest } = options ?? {};
     this.#accessToken = optionalFunction("accessToken", accessToken, WANT_SOURCE);
     this.#fetch = optionalFunction("fetch", fetch, "want a function like the standard fetch");
+    this.#onAttempt = optionalFunction("onAttempt", onAttempt, "want a function");
     this.#timeoutMs = timeoutMs ?? 30_000;
     this.#now = clocks(now);
     if (!isTimeout(this.#timeoutMs)) {
@@ -143,17 +152,17 @@ export class Client {
         signal?.throwIfAborted();
         const step = call.step(this.#now());
         switch (step.type) {
-          case "send": {
-            // Looked up late, so that whoever replaces the host's own is heard.
-            const send = this.#fetch ?? globalThis.fetch;
-            await this.#within(signal, (patience) => exchange(call, step.request, send, patience));
+          case "send":
+            await this.#send(call, step.request, signal);
             break;
-          }
           case "provideToken":
             await this.#within(signal, (patience) => this.#provide(call, step.api, patience));
             break;
           case "blocked":
             await this.#progress(signal);
+            break;
+          case "wait":
+            await pause(step.ms, signal);
             break;
           case "done":
             return call.output();
@@ -162,6 +171,21 @@ export class Client {
     } finally {
       call.close();
       this.#wake();
+    }
+  }
+
+  async #send(
+    call: Call<unknown>,
+    request: MachineRequest,
+    signal: AbortSignal | undefined,
+  ): Promise<void> {
+    // Looked up late, so that whoever replaces the host's own is heard.
+    const send = this.#fetch ?? globalThis.fetch;
+    try {
+      await this.#within(signal, (patience) => exchange(call, request, send, patience));
+    } finally {
+      const attempt = call.attempt();
+      if (attempt !== undefined) this.#onAttempt?.(attempt);
     }
   }
 

@@ -73,6 +73,7 @@ export interface ErrorFields {
   readonly status?: number | undefined;
   readonly path?: string | undefined;
   readonly offset?: number | undefined;
+  readonly retryAfter?: number | undefined;
   readonly argument?: string | undefined;
 }
 
@@ -111,6 +112,12 @@ export class TallyfoldError extends Error {
 
   /** The offset of the byte at fault from the start of the body. */
   declare readonly offset: number | undefined;
+
+  /**
+   * The seconds after which the service wants to be asked again, where its answer says so
+   * (`Retry-After`). Always a safe integer.
+   */
+  declare readonly retryAfter: number | undefined;
 
   /** The name of the argument at fault, such as `groupBy`. */
   declare readonly argument: string | undefined;

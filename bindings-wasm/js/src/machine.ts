@@ -8,6 +8,7 @@ import { CountTable } from "./table.js";
 import type {
   AccessToken,
   Api,
+  Attempt,
   AuditLogsQuery,
   Dimension,
   IngestionDimension,
@@ -51,6 +52,18 @@ export interface MachineOptions {
   readonly limits?: Limits | undefined;
   /** What of a response to let pass, as the API is Beta. */
   readonly tolerate?: readonly Tolerance[] | undefined;
+  /**
+   * How often one call is tried again at most, after statuses 408, 429, 500, 502, 503 and 504, a
+   * broken exchange or one that took too long: 3 unless told otherwise, 0 for never. All calls of a
+   * client share a budget of retries, so that a service that is down is not asked much more than usual.
+   */
+  readonly maxRetries?: number | undefined;
+  /**
+   * The most milliseconds to wait for what the service asks for with `Retry-After`: 60,000 unless told
+   * otherwise, below 2^31. Where it asks for more, the call ends with `retry_later`. A browser shows that
+   * header of another origin only if the service lets it (`Access-Control-Expose-Headers`).
+   */
+  readonly longestRetryWaitMs?: number | undefined;
 }
 
 /** What a {@link Call} wants its host to do next. */
@@ -71,6 +84,14 @@ export type Step =
       readonly epoch: bigint;
     }
   | {
+      /**
+       * Wait for so many milliseconds of the monotonic clock, or less, and ask again: something is to
+       * be tried again, or the service has asked to be left alone for a while. Below 2^31.
+       */
+      readonly type: "wait";
+      readonly ms: number;
+    }
+  | {
       /** Take the output. */
       readonly type: "done";
     };
@@ -84,7 +105,8 @@ const QUERY = ["start", "end", "dimensions", "groupBy"] as const;
  * @example
  * const call = machine.eventDelivery({ start, end, dimensions: ["integration"] });
  * for (let step = call.step(); step.type !== "done"; step = call.step()) {
- *   if (step.type !== "send") throw new Error("only one call at a time here");
+ *   if (step.type === "wait") await new Promise((resolve) => setTimeout(resolve, step.ms));
+ *   if (step.type !== "send") continue;
  *   const { status, headers, body } = await exchange(step.request);
  *   if (call.head(status, headers)) {
  *     for await (const chunk of body) call.chunk(chunk);
@@ -211,6 +233,14 @@ export class Call<T> {
   output(): T {
     const output = this.#core.object.output();
     return (typeof output === "string" ? JSON.parse(output) : CountTable.of(output)) as T;
+  }
+
+  /**
+   * The request that has ended since this was last asked, once each. To be asked for after each
+   * step `send`, also where that has ended the call.
+   */
+  attempt(): Attempt | undefined {
+    return this.#core.object.attempt();
   }
 
   /** Gives the call up, and with it the token fetch that others wait for. Harmless after its end. */

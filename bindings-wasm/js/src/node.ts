@@ -22,6 +22,7 @@ const CORS = {
   "access-control-allow-origin": "*",
   "access-control-allow-methods": "GET, POST",
   "access-control-allow-headers": "authorization, content-type",
+  "access-control-expose-headers": "date, retry-after",
   "access-control-max-age": "600",
 };
 

@@ -65,7 +65,12 @@ export type SandboxEndpoint =
 
 /** A fault for the next request, or for every k-th one. */
 export type SandboxFault = (
-  | { readonly kind: "status"; readonly status: number }
+  | {
+      readonly kind: "status";
+      readonly status: number;
+      /** The `Retry-After` header to answer with. */
+      readonly retryAfter?: string | undefined;
+    }
   | { readonly kind: "delay"; readonly milliseconds: number }
   | { readonly kind: "truncate"; readonly bytes: number }
   | { readonly kind: "content_type"; readonly contentType: string }
@@ -198,8 +203,12 @@ export class Sandbox {
    * sandbox.inject({ kind: "status", status: 503, endpoint: "event_delivery", every: 3 });
    */
   inject(fault: SandboxFault): void {
-    const { contentType, ...rest } = (fault ?? {}) as SandboxFault & { contentType?: string };
-    this.#core.object.inject(JSON.stringify({ ...rest, content_type: contentType }));
+    const { contentType, retryAfter, ...rest } = (fault ?? {}) as SandboxFault & {
+      contentType?: string;
+      retryAfter?: string;
+    };
+    const named = { ...rest, content_type: contentType, retry_after: retryAfter };
+    this.#core.object.inject(JSON.stringify(named));
   }
 
   /** Makes all tokens so far invalid. */

@@ -1,3 +1,5 @@
+import type { ErrorCode } from "./error.js";
+
 /** A group-by field of the Event Metrics API (service reference 2.4). */
 export type Dimension = "event_name" | "write_key" | "integration" | "reason";
 
@@ -152,6 +154,22 @@ export interface AuditLogsQuery {
   readonly page?: number | undefined;
   /** How many records a page has, at least 1. */
   readonly perPage?: number | undefined;
+}
+
+/** One request of a call, good or not, once it has ended. It holds no secret. */
+export interface Attempt {
+  /** What was asked: the token endpoint of an API, or an endpoint of the API. */
+  readonly target: "token" | Metric | "audit_logs";
+  /** The window that the call is about; none for audit logs. */
+  readonly window?: Window;
+  /** Which request of the call to that target it was, from 1. */
+  readonly number: number;
+  /** The status, if there was one. */
+  readonly status?: number;
+  /** What was wrong; nothing if it was good. */
+  readonly code?: ErrorCode;
+  /** After how many milliseconds the call will try again, at the earliest; nothing if it won't. */
+  readonly waitMs?: number;
 }
 
 /** A way to stop waiting for a call. */

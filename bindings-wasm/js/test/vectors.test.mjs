@@ -71,7 +71,7 @@ function fold(it, chunks) {
 }
 
 function checkExchange(it) {
-  const clock = { minutes: 0 };
+  const clock = { minutes: 0, waitedMs: 0 };
   let machine;
   for (const { call, steps, ...expected } of it.calls) {
     const left = [...steps];
@@ -95,6 +95,14 @@ function drive(call, steps, clock) {
       else call.token({ accessToken: script.token, expiresIn: script.lifetime ?? undefined });
       continue;
     }
+    if (step.type === "wait") {
+      const { at_least: least, at_most: most } = script.wait;
+      assert.ok(least <= step.ms && step.ms <= most, `${step.ms} ms`);
+      clock.waitedMs += step.ms - 1;
+      assert.deepEqual(call.step(at(clock, script)), { type: "wait", ms: 1 });
+      clock.waitedMs += 1;
+      continue;
+    }
     assert.equal(step.type, "send", "one call at a time is never blocked");
     const { method, url } = step.request;
     const body = step.request.body();
@@ -108,7 +116,11 @@ function drive(call, steps, clock) {
 function at(clock, script) {
   clock.minutes = script?.at ?? clock.minutes;
   const wall = script?.wall ?? clock.minutes;
-  return { monotonicMs: clock.minutes * 60_000, unixMs: epochMs + wall * 60_000 };
+  const { minutes, waitedMs } = clock;
+  return {
+    monotonicMs: minutes * 60_000 + waitedMs,
+    unixMs: epochMs + wall * 60_000 + waitedMs,
+  };
 }
 
 function respond(call, { fail, detail, respond }) {
@@ -263,8 +275,8 @@ function check(expected, act) {
     output = act();
   } catch (error) {
     assert.ok(TallyfoldError.is(error), String(error));
-    const { code, kind, argument, status, path, offset } = error;
-    const found = { code, kind, argument, status, path, offset };
+    const { code, kind, argument, status, path, offset, retryAfter } = error;
+    const found = { code, kind, argument, status, path, offset, retry_after: retryAfter };
     for (const [name, value] of Object.entries(found)) found[name] = value ?? null;
     const { argument: wanted, ...rest } = expected.error ?? {};
     assert.deepEqual(found, { ...rest, argument: wanted && camel(wanted) }, error.message);

@@ -26,7 +26,7 @@ export function service(options) {
   return sandbox;
 }
 
-/** A client of both APIs of a sandbox, without a network unless `options` bring one. */
+/** A client of both APIs of a sandbox, without network and retries unless `options` bring them. */
 export function clientOf(sandbox, options) {
   const address = "http://localhost";
   return new Client({
@@ -35,6 +35,7 @@ export function clientOf(sandbox, options) {
     baseUrl: address,
     authUrl: address,
     fetch: sandbox.fetch,
+    maxRetries: 0,
     ...options,
   });
 }

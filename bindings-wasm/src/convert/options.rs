@@ -1,8 +1,8 @@
 //! What the facade passes in, as what the core takes.
 
 use tallyfold::{
-    AggregatorOptions, ClientOptions, HostFailure, Limits, Metric, Now, SandboxOptions, Secret,
-    TimeStep, Tolerate,
+    AggregatorOptions, ClientOptions, HostFailure, Limits, Metric, Now, RetryPolicy,
+    SandboxOptions, Secret, TimeStep, Tolerate,
 };
 use wasm_bindgen::JsValue;
 
@@ -26,7 +26,8 @@ pub(crate) fn client_options(options: &JsValue) -> Result<ClientOptions> {
         default_token_lifetime_s: options.integer("defaultTokenLifetime")?,
         limits: limits(&options)?,
         tolerate: tolerate(&options)?,
-        hash_seed: hash_seed(),
+        hash_seed: random_seed(),
+        retry: retry(&options)?,
     })
 }
 
@@ -86,8 +87,18 @@ fn limits(options: &Fields) -> Result<Limits> {
     Ok(limits)
 }
 
-/// Something that who sends events can't know.
-pub(crate) fn hash_seed() -> u64 {
+fn retry(options: &Fields) -> Result<RetryPolicy> {
+    let usual = RetryPolicy::default();
+    let longest_wait_ms = options.integer("longestRetryWaitMs")?;
+    Ok(RetryPolicy {
+        max_retries: options.integer("maxRetries")?.unwrap_or(usual.max_retries),
+        longest_wait_ms: longest_wait_ms.unwrap_or(usual.longest_wait_ms),
+        seed: random_seed(),
+    })
+}
+
+/// Something that nobody else can know.
+pub(crate) fn random_seed() -> u64 {
     js_sys::Math::random().to_bits()
 }
 

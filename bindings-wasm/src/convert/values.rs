@@ -2,9 +2,9 @@
 
 use js_sys::{Array, BigUint64Array, Float64Array, Object, Reflect, Uint8Array, Uint32Array};
 use tallyfold::{
-    Column, ComparisonRow, Counts, Deltas, Dimensions, Metric, Notes, Output, Presence,
-    Reconciliation, Request, SandboxOptions, SandboxResponse, SandboxStats, SeriesWindow, Step,
-    Window,
+    Attempt, Code, Column, ComparisonRow, Counts, Deltas, Dimensions, Metric, Notes, Output,
+    Presence, Reconciliation, Request, SandboxOptions, SandboxResponse, SandboxStats, SeriesWindow,
+    Step, Window,
 };
 use wasm_bindgen::JsValue;
 
@@ -174,8 +174,21 @@ pub(crate) fn step(step: Step) -> JsValue {
             ("api", api.as_str().into()),
         ]),
         Step::Blocked { epoch } => object([("type", "blocked".into()), ("epoch", epoch.into())]),
+        Step::Wait { ms } => object([("type", "wait".into()), ("ms", (ms as f64).into())]),
         Step::Done => object([("type", "done".into())]),
     }
+}
+
+pub(crate) fn attempt(attempt: &Attempt) -> JsValue {
+    let of_attempt = |of| window(&of, JsValue::UNDEFINED);
+    object([
+        ("target", attempt.target.as_str().into()),
+        ("window", attempt.window.map(of_attempt).into()),
+        ("number", attempt.number.into()),
+        ("status", attempt.status.into()),
+        ("code", attempt.code.map(Code::as_str).into()),
+        ("waitMs", attempt.wait_ms.map(|ms| ms as f64).into()),
+    ])
 }
 
 fn request_fields(request: &Request) -> JsValue {
