@@ -287,6 +287,9 @@ fn a_token_endpoint_that_asks_for_a_wait_holds_token_requests_back_and_nothing_e
             .ends_with("/oauth/token")
     );
     answer(&mut call, 429, &[("retry-after", "50")]).expect("the old token serves");
+    call.chunk(b"slow down")
+        .and_then(|()| call.end())
+        .expect("nobody wants it");
     assert!(request(call.step(at(margin))).url().contains("analytics"));
     assert_eq!(call.attempt().and_then(|attempt| attempt.wait_ms), None);
     // A try to renew would be due after 30 s, and the service wants 50.
