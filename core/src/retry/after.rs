@@ -16,25 +16,28 @@ const MONTHS: [&str; 12] = [
 /// one header or in many, the longest counts. What is neither seconds nor a date counts as
 /// not there: it never makes a wait shorter.
 pub(crate) fn retry_after(headers: &[(&str, &str)], unix_ms: i64) -> Option<u64> {
-    let now_ms = pieces(headers, "date")
-        .find_map(|piece| date(piece, unix_ms))
-        .unwrap_or(unix_ms);
-    pieces(headers, "retry-after")
-        .filter_map(|piece| {
-            let until = || date(piece, now_ms);
-            seconds(piece).or_else(|| Some(until()?.saturating_sub(now_ms).max(0).unsigned_abs()))
-        })
-        .max()
+    let mut now_ms = unix_ms;
+    each_piece(headers, "date", &mut |piece| {
+        now_ms = date(piece, unix_ms).unwrap_or(now_ms);
+    });
+    let mut longest = None;
+    each_piece(headers, "retry-after", &mut |piece| {
+        let until_ms = || date(piece, now_ms);
+        let asked = seconds(piece)
+            .or_else(|| Some(until_ms()?.saturating_sub(now_ms).max(0).unsigned_abs()));
+        longest = longest.max(asked);
+    });
+    longest
 }
 
-/// What stands between commas in all headers of a name. A date's own comma cuts off its day of the week,
-/// which says nothing that the rest doesn't.
-fn pieces<'a>(headers: &'a [(&str, &'a str)], name: &str) -> impl Iterator<Item = &'a str> {
-    headers
-        .iter()
-        .filter(move |(known, _)| known.eq_ignore_ascii_case(name))
-        .flat_map(|(_, value)| value.split(','))
-        .map(str::trim_ascii)
+/// Takes what stands between commas in all headers of a name. A date's own comma cuts off its day of the
+/// week, which says nothing that the rest doesn't.
+fn each_piece(headers: &[(&str, &str)], name: &str, take: &mut dyn FnMut(&str)) {
+    for (known, value) in headers {
+        if known.eq_ignore_ascii_case(name) {
+            value.split(',').for_each(|piece| take(piece.trim_ascii()));
+        }
+    }
 }
 
 /// The milliseconds of a number of seconds, however long it is.

@@ -4,6 +4,7 @@ import {
   type AccessToken,
   Aggregator,
   type Api,
+  type Attempt,
   Client,
   type Columns,
   Comparison,
@@ -283,15 +284,24 @@ switch (step.type) {
   case "blocked":
     same<typeof step.epoch, bigint>(true);
     break;
+  case "wait":
+    same<typeof step.ms, number>(true);
+    break;
   default:
     same<typeof step.type, "done">(true);
 }
 same<ReturnType<typeof call.output>, CountTable<"event_name">>(true);
+const attempt = call.attempt();
+same<typeof attempt, Attempt | undefined>(true);
+same<Attempt["code"], ErrorCode | undefined>(true);
+new Client({ clusterEndpoint: "https://cluster.example", onAttempt: ({ target }) => target });
+// @ts-expect-error there is no such target
+attempt?.target === "logs";
 
 // The sandbox.
 const sandbox = new Sandbox({ seed: 1n });
 new Client({ ...sandbox.credentials, clusterEndpoint: "http://localhost", fetch: sandbox.fetch });
-sandbox.inject({ kind: "status", status: 503, every: 2 });
+sandbox.inject({ kind: "status", status: 503, retryAfter: "120", every: 2 });
 // @ts-expect-error a status fault has a status
 sandbox.inject({ kind: "status" });
 const server: SandboxServer = await serve(sandbox, { port: 0 });
