@@ -48,9 +48,8 @@ impl Api {
 }
 
 /// A type per API, so that a token of one can't be used for the other.
-pub(crate) trait Audience: Send + Sync + Sized + 'static {
+pub(crate) trait Audience: Send + Sync + 'static {
     const API: Api;
-    fn slot(tokens: &mut Tokens) -> &mut TokenSlot<Self>;
 }
 
 /// The Control API, as a type.
@@ -63,27 +62,61 @@ pub(crate) struct Orchestration;
 
 impl Audience for Control {
     const API: Api = Api::Control;
-    fn slot(tokens: &mut Tokens) -> &mut TokenSlot<Self> {
-        &mut tokens.control
-    }
 }
 
 impl Audience for Orchestration {
     const API: Api = Api::Orchestration;
-    fn slot(tokens: &mut Tokens) -> &mut TokenSlot<Self> {
-        &mut tokens.orchestration
+}
+
+/// The slots of a client, by API.
+#[derive(Debug, Default)]
+pub(crate) struct Tokens([TokenSlot; 2]);
+
+impl Tokens {
+    /// A token of that API, or how to get one: the only way to a token.
+    pub(crate) fn acquire<A: Audience>(
+        &mut self,
+        now: Now,
+        wish: Wish,
+    ) -> Acquired<AccessToken<A>> {
+        self.slot(A::API)
+            .acquire(now, wish)
+            .map(|token| AccessToken {
+                token,
+                audience: PhantomData,
+            })
+    }
+
+    /// Where the tokens of that API are kept; it gives none.
+    pub(crate) fn slot(&mut self, api: Api) -> &mut TokenSlot {
+        &mut self.0[api as usize]
+    }
+
+    /// Grows whenever a call that waits for a token should ask again.
+    pub(crate) fn epoch(&self) -> u64 {
+        self.0.iter().map(TokenSlot::endings).sum()
     }
 }
 
-/// Both slots of a client.
-#[derive(Debug, Default)]
-pub(crate) struct Tokens {
-    control: TokenSlot<Control>,
-    orchestration: TokenSlot<Orchestration>,
+/// A token with the API that it is for.
+#[derive(Debug)]
+pub(crate) struct AccessToken<A> {
+    token: Arc<Token>,
+    audience: PhantomData<A>,
 }
 
-/// A token with the API that it is for, and its life.
-pub(crate) struct AccessToken<A> {
+impl<A> AccessToken<A> {
+    pub(crate) fn value(&self) -> &Secret {
+        &self.token.value
+    }
+
+    pub(crate) fn generation(&self) -> u64 {
+        self.token.generation
+    }
+}
+
+/// A token and its life.
+struct Token {
     value: Secret,
     /// Counts the tokens of a slot, so that a rejected one is not mistaken for its successor.
     generation: u64,
@@ -91,18 +124,9 @@ pub(crate) struct AccessToken<A> {
     /// some moment after.
     asked_at: Now,
     lifetime_ms: u64,
-    audience: PhantomData<A>,
 }
 
-impl<A> AccessToken<A> {
-    pub(crate) fn value(&self) -> &Secret {
-        &self.value
-    }
-
-    pub(crate) fn generation(&self) -> u64 {
-        self.generation
-    }
-
+impl Token {
     fn is_alive(&self, now: Now) -> bool {
         now.since(self.asked_at) < self.lifetime_ms
     }
@@ -113,9 +137,9 @@ impl<A> AccessToken<A> {
     }
 }
 
-impl<A> fmt::Debug for AccessToken<A> {
+impl fmt::Debug for Token {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("AccessToken")
+        f.debug_struct("Token")
             .field("generation", &self.generation)
             .field("asked_at", &self.asked_at)
             .field("lifetime_ms", &self.lifetime_ms)
@@ -211,11 +235,11 @@ const MOST_FLIGHTS: u32 = 2;
 
 /// What a call that needs a token is to do.
 #[derive(Debug)]
-pub(crate) enum Acquired<A> {
+pub(crate) enum Acquired<T> {
     /// Use this token.
-    Use(Arc<AccessToken<A>>),
+    Use(T),
     /// Use this token, or [take off](TokenSlot::take_off) to replace it before its end.
-    Renew(Arc<AccessToken<A>>),
+    Renew(T),
     /// [Take off](TokenSlot::take_off) to get a token.
     Fetch,
     /// Another call is getting one. Ask again when it has ended.
@@ -229,10 +253,23 @@ pub(crate) enum Acquired<A> {
     },
 }
 
+impl<T> Acquired<T> {
+    /// The same with what is made of the token.
+    pub(crate) fn map<U>(self, make: impl FnOnce(T) -> U) -> Acquired<U> {
+        match self {
+            Self::Use(token) => Acquired::Use(make(token)),
+            Self::Renew(token) => Acquired::Renew(make(token)),
+            Self::Fetch => Acquired::Fetch,
+            Self::Wait(flight) => Acquired::Wait(flight),
+            Self::Failed { flight, error } => Acquired::Failed { flight, error },
+        }
+    }
+}
+
 /// The tokens of one API in the name of one client.
 #[derive(Debug)]
-pub(crate) struct TokenSlot<A> {
-    current: Option<Arc<AccessToken<A>>>,
+pub(crate) struct TokenSlot {
+    current: Option<Arc<Token>>,
     flight: Option<Flight>,
     flights: u64,
     generations: u64,
@@ -259,7 +296,7 @@ enum Refresh {
     PausedSince(Now),
 }
 
-impl<A> Default for TokenSlot<A> {
+impl Default for TokenSlot {
     fn default() -> Self {
         Self {
             current: None,
@@ -273,9 +310,9 @@ impl<A> Default for TokenSlot<A> {
     }
 }
 
-impl<A> TokenSlot<A> {
+impl TokenSlot {
     /// A token, or how to get one.
-    pub(crate) fn acquire(&mut self, now: Now, wish: Wish) -> Acquired<A> {
+    fn acquire(&mut self, now: Now, wish: Wish) -> Acquired<Arc<Token>> {
         if matches!(self.refresh, Refresh::JustFailed) {
             self.refresh = Refresh::PausedSince(now);
         }
@@ -305,7 +342,7 @@ impl<A> TokenSlot<A> {
     }
 
     /// The token that this call's last flight brought, if it may not go through another one.
-    fn just_gained(&self, wish: Wish) -> Option<Arc<AccessToken<A>>> {
+    fn just_gained(&self, wish: Wish) -> Option<Arc<Token>> {
         let (latest, Ending::Gained { generation }) = self.latest.as_ref()? else {
             return None;
         };
@@ -334,12 +371,11 @@ impl<A> TokenSlot<A> {
     /// The flight brought a token that was asked for at `asked_at`.
     pub(crate) fn gained(&mut self, flight: Flight, grant: Grant, asked_at: Now) {
         self.generations += 1;
-        self.current = Some(Arc::new(AccessToken {
+        self.current = Some(Arc::new(Token {
             value: grant.value,
             generation: self.generations,
             asked_at,
             lifetime_ms: grant.lifetime_ms,
-            audience: PhantomData,
         }));
         self.refresh = Refresh::Allowed;
         let generation = self.generations;
@@ -374,7 +410,7 @@ impl<A> TokenSlot<A> {
     }
 
     /// How many flights have ended: it grows when those that wait should ask again.
-    pub(crate) fn endings(&self) -> u64 {
+    fn endings(&self) -> u64 {
         self.flights - u64::from(self.flight.is_some())
     }
 
@@ -389,12 +425,5 @@ impl<A> TokenSlot<A> {
         self.current
             .take_if(|current| current.generation == generation);
         generation <= *self.rejected_from.get_or_insert(generation)
-    }
-}
-
-impl Tokens {
-    /// Grows whenever a call that waits for a token should ask again.
-    pub(crate) fn epoch(&self) -> u64 {
-        self.control.endings() + self.orchestration.endings()
     }
 }

@@ -3,8 +3,8 @@
 use std::fmt;
 
 use super::attempt::Attempt;
-use super::machine::{Drive, Input, Machine};
-use crate::endpoint::{Endpoint, Output};
+use super::machine::{Input, Machine};
+use crate::endpoint::Output;
 use crate::error::Result;
 use crate::http::Request;
 use crate::secret::Secret;
@@ -82,10 +82,10 @@ pub enum HostFailure {
 /// }
 /// ```
 #[must_use = "a call does nothing until it is driven"]
-pub struct Call(Box<dyn Drive>);
+pub struct Call(Box<Machine>);
 
 impl Call {
-    pub(super) fn new<E: Endpoint>(machine: Machine<E>) -> Self {
+    pub(super) fn new(machine: Machine) -> Self {
         Self(Box::new(machine))
     }
 

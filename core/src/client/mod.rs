@@ -2,6 +2,7 @@
 
 mod attempt;
 mod call;
+mod errand;
 mod machine;
 mod options;
 mod pace;
@@ -12,14 +13,15 @@ pub use attempt::Attempt;
 pub use call::{Call, HostFailure, Step};
 pub use options::ClientOptions;
 
+use errand::Typed;
 use machine::Machine;
-use options::Config;
+use options::{ApiConfig, Config};
 use pace::Pace;
 
 use crate::dimension::Metric;
-use crate::endpoint::{AuditLogsQuery, MetricsQuery};
+use crate::endpoint::{AuditLogsQuery, Endpoint, MetricsQuery};
 use crate::error::Result;
-use crate::token::{Audience, TokenSlot, Tokens};
+use crate::token::{Api, TokenSlot, Tokens};
 
 /// The calls of one client, which share its tokens. Cloning shares them too.
 ///
@@ -95,7 +97,7 @@ impl Client {
         let options = self.0.config.metrics;
         let query = MetricsQuery::new(metric, start, end, dimensions, group_by, options)?;
         let api = self.0.config.control()?.clone();
-        Ok(Call::new(Machine::new(Arc::clone(&self.0), api, query)))
+        Ok(self.call(api, query))
     }
 
     /// A page of audit logs (service reference 4.2).
@@ -105,7 +107,12 @@ impl Client {
     pub fn audit_logs(&self, page: Option<i64>, per_page: Option<i64>) -> Result<Call> {
         let query = AuditLogsQuery::new(page, per_page, self.0.config.metrics.limits)?;
         let api = self.0.config.orchestration()?.clone();
-        Ok(Call::new(Machine::new(Arc::clone(&self.0), api, query)))
+        Ok(self.call(api, query))
+    }
+
+    fn call<E: Endpoint>(&self, api: Arc<ApiConfig<E::Audience>>, endpoint: E) -> Call {
+        let errand = Box::new(Typed { api, endpoint });
+        Call::new(Machine::new(Arc::clone(&self.0), errand))
     }
 
     /// Grows whenever the fetching of a token has ended: a call whose step was
@@ -122,7 +129,7 @@ impl Shared {
         act(&mut self.common.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    fn with_slot<A: Audience, T>(&self, act: impl FnOnce(&mut TokenSlot<A>) -> T) -> T {
-        self.with(|common| act(A::slot(&mut common.tokens)))
+    fn with_slot<T>(&self, api: Api, act: impl FnOnce(&mut TokenSlot) -> T) -> T {
+        self.with(|common| act(common.tokens.slot(api)))
     }
 }

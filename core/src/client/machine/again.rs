@@ -93,7 +93,7 @@ impl Answer {
     }
 }
 
-/// What a call has tried so far. It knows nothing of the endpoint's types, so that WebAssembly has it once.
+/// What a call has tried so far.
 pub(super) struct Tries {
     api: Api,
     target: Target,

@@ -4,12 +4,11 @@ use super::again::{Answer, Want};
 use super::broken::broken;
 use super::{Input, Machine, State};
 use crate::client::call::Step;
+use crate::client::errand::Bearing;
 use crate::client::pace::Way;
 use crate::endpoint::head::{Answerer, check_head};
-use crate::endpoint::{Body, Endpoint};
 use crate::error::{Code, Error, Result};
 use crate::time::Now;
-use crate::token::AccessToken;
 
 /// The request that is on its way.
 #[derive(Clone, Copy)]
@@ -19,18 +18,18 @@ pub(super) struct Sent {
     at: Now,
 }
 
-impl<E: Endpoint> Machine<E> {
-    /// Sends the request with that token.
-    pub(super) fn send(&mut self, token: &AccessToken<E::Audience>, now: Now) -> Step {
+impl Machine {
+    /// Sends the request.
+    pub(super) fn send(&mut self, bearing: Bearing, now: Now) -> Step {
         self.tries.send(&self.shared, Way::Requests);
         self.state = State::Sent {
             sent: Sent {
-                generation: token.generation(),
+                generation: bearing.generation,
                 at: now,
             },
             body: None,
         };
-        Step::Send(self.endpoint.request(&self.api.base, token))
+        Step::Send(bearing.request)
     }
 
     /// What comes of the request that is on its way.
@@ -68,11 +67,11 @@ impl<E: Endpoint> Machine<E> {
         }
         if status < 500 {
             self.shared
-                .with_slot::<E::Audience, _>(|slot| slot.accepted());
+                .with_slot(self.errand.api(), |slot| slot.accepted());
         }
         match check_head(Answerer::Api, status, headers) {
             Ok(()) => {
-                let body = Some(self.endpoint.body());
+                let body = Some(self.errand.body());
                 self.state = State::Sent { sent, body };
                 Ok(true)
             }
@@ -84,7 +83,7 @@ impl<E: Endpoint> Machine<E> {
     fn take_401(&mut self, generation: u64) -> Result<bool> {
         let worth_a_try = self
             .shared
-            .with_slot::<E::Audience, _>(|slot| slot.reject(generation));
+            .with_slot(self.errand.api(), |slot| slot.reject(generation));
         let tried_again = worth_a_try && !self.replayed;
         let (code, wait_ms) = (Code::TokenRejected, tried_again.then_some(&0));
         self.tries

@@ -14,15 +14,15 @@ use tokens::Lead;
 
 use super::attempt::Attempt;
 use super::call::{HostFailure, Step};
-use super::options::ApiConfig;
+use super::errand::{Bearing, Errand};
 use super::pace::Way;
 use super::{Common, Shared};
-use crate::endpoint::{Endpoint, Output, TokenBody};
+use crate::endpoint::{Body, Output, TokenBody};
 use crate::error::{Code, Error, Result};
 use crate::retry::LONGEST_TIMER_MS;
 use crate::secret::Secret;
 use crate::time::Now;
-use crate::token::{AccessToken, Acquired, Audience, Flight};
+use crate::token::{Acquired, Flight, Tokens};
 
 /// What the host hands in.
 pub(super) enum Input<'a> {
@@ -43,29 +43,17 @@ pub(super) enum Input<'a> {
     NoToken,
 }
 
-/// A [`Machine`] of whatever endpoint.
-pub(super) trait Drive: Send {
-    fn step(&mut self, now: Now) -> Result<Step>;
-    /// Takes what the host has, and gives whether a body is wanted next.
-    fn take(&mut self, input: Input<'_>) -> Result<bool>;
-    fn output(&mut self) -> Result<Output>;
-    fn attempt(&mut self) -> Option<Attempt>;
-    fn close(&mut self);
-    fn state_name(&self) -> &'static str;
-}
-
-/// A call of one endpoint.
-pub(super) struct Machine<E: Endpoint> {
+/// A call, whatever it is sent for.
+pub(super) struct Machine {
     shared: Arc<Shared>,
-    api: Arc<ApiConfig<E::Audience>>,
-    endpoint: E,
-    state: State<E>,
+    errand: Box<dyn Errand>,
+    state: State,
     /// Whether a 401 has been answered with a new token already.
     replayed: bool,
     tries: Tries,
 }
 
-enum State<E: Endpoint> {
+enum State {
     WantsToken(Want),
     /// The token endpoint was asked; once its head is good, its body is read.
     FetchesToken {
@@ -79,19 +67,18 @@ enum State<E: Endpoint> {
     /// The request is on its way; once its head is good, its body is read.
     Sent {
         sent: Sent,
-        body: Option<E::Body>,
+        body: Option<Box<dyn Body>>,
     },
     Done(Output),
     Failed(Error),
 }
 
-impl<E: Endpoint> Machine<E> {
-    pub(super) fn new(shared: Arc<Shared>, api: Arc<ApiConfig<E::Audience>>, endpoint: E) -> Self {
-        let tries = Tries::new(E::Audience::API, endpoint.target(), endpoint.window());
+impl Machine {
+    pub(super) fn new(shared: Arc<Shared>, errand: Box<dyn Errand>) -> Self {
+        let tries = Tries::new(errand.api(), errand.target(), errand.window());
         Self {
             shared,
-            api,
-            endpoint,
+            errand,
             state: State::WantsToken(Want::default()),
             replayed: false,
             tries,
@@ -132,50 +119,55 @@ impl<E: Endpoint> Machine<E> {
 }
 
 /// What a call that wants a token does next.
-enum Next<A> {
+enum Next {
     Wait(u64),
     Block { flight: Flight, epoch: u64 },
     Fetch(Flight),
-    Send(Arc<AccessToken<A>>),
+    Send(Bearing),
     ShareFailure { flight: Flight, error: Error },
     Fail(Error),
 }
 
 /// Decides it on what all calls of the client have in common. Nothing is decided before the API may
 /// be asked: by then there may be another token.
-fn next<A: Audience>(common: &mut Common, now: Now, want: &mut Want) -> Next<A> {
+fn next(errand: &dyn Errand, common: &mut Common, now: Now, want: &mut Want) -> Next {
     let Common { tokens, pace } = common;
-    let api_rest = pace.rest(A::API, Way::Requests, now);
+    let api = errand.api();
+    let api_rest = pace.rest(api, Way::Requests, now);
     let rest = want.wait.rest(now).max(api_rest);
     if rest > 0 {
         return Next::Wait(rest);
     }
-    let rest = pace.rest(A::API, Way::Tokens, now);
+    let rest = pace.rest(api, Way::Tokens, now);
     let epoch = tokens.epoch();
-    let slot = A::slot(tokens);
-    match slot.acquire(now, want.wish) {
-        Acquired::Use(token) => Next::Send(token),
-        Acquired::Renew(token) if rest > 0 => Next::Send(token),
-        Acquired::Renew(_) => Next::Fetch(slot.take_off()),
+    let take_off = |tokens: &mut Tokens| Next::Fetch(tokens.slot(api).take_off());
+    match errand.acquire(tokens, now, want.wish) {
+        Acquired::Use(bearing) => Next::Send(bearing),
+        Acquired::Renew(bearing) if rest > 0 => Next::Send(bearing),
+        Acquired::Renew(_) => take_off(tokens),
         Acquired::Wait(flight) => Next::Block { flight, epoch },
         Acquired::Failed { flight, error } => Next::ShareFailure { flight, error },
         Acquired::Fetch if rest > 0 => Next::Wait(rest),
         Acquired::Fetch => match want.repeats.as_ref().map_or(Ok(()), |of| pace.pay(of)) {
-            Ok(()) => Next::Fetch(slot.take_off()),
+            Ok(()) => take_off(tokens),
             Err(unpaid) => Next::Fail(unpaid),
         },
     }
 }
 
-impl<E: Endpoint> Drive for Machine<E> {
-    fn step(&mut self, now: Now) -> Result<Step> {
+impl Machine {
+    /// What to do next.
+    pub(super) fn step(&mut self, now: Now) -> Result<Step> {
         let want = match &mut self.state {
             State::WantsToken(want) => want,
             State::Done(_) => return Ok(Step::Done),
             _ => return self.out_of_order("hand in what the last step asked for first"),
         };
         want.drains = false;
-        match self.shared.with(|common| next(common, now, want)) {
+        match self
+            .shared
+            .with(|common| next(&*self.errand, common, now, want))
+        {
             Next::Wait(ms) => Ok(Step::Wait {
                 ms: ms.min(LONGEST_TIMER_MS),
             }),
@@ -192,7 +184,7 @@ impl<E: Endpoint> Drive for Machine<E> {
                     wish,
                 }))
             }
-            Next::Send(token) => Ok(self.send(&token, now)),
+            Next::Send(bearing) => Ok(self.send(bearing, now)),
             Next::ShareFailure { flight, error } => {
                 let shared = &self.shared;
                 let want = self
@@ -205,7 +197,8 @@ impl<E: Endpoint> Drive for Machine<E> {
         }
     }
 
-    fn take(&mut self, input: Input<'_>) -> Result<bool> {
+    /// Takes what the host has, and gives whether a body is wanted next.
+    pub(super) fn take(&mut self, input: Input<'_>) -> Result<bool> {
         match &mut self.state {
             State::FetchesToken { .. } => self.take_from_token_endpoint(input),
             State::AwaitsToken { .. } => self.take_from_host(input),
@@ -222,7 +215,7 @@ impl<E: Endpoint> Drive for Machine<E> {
         }
     }
 
-    fn output(&mut self) -> Result<Output> {
+    pub(super) fn output(&mut self) -> Result<Output> {
         let taken = Error::new(Code::OutOfOrder, "the output has been taken");
         match std::mem::replace(&mut self.state, State::Failed(taken)) {
             State::Done(output) => Ok(output),
@@ -233,22 +226,22 @@ impl<E: Endpoint> Drive for Machine<E> {
         }
     }
 
-    fn attempt(&mut self) -> Option<Attempt> {
+    pub(super) fn attempt(&mut self) -> Option<Attempt> {
         self.tries.take()
     }
 
-    fn close(&mut self) {
+    pub(super) fn close(&mut self) {
         if let State::FetchesToken { lead, .. } | State::AwaitsToken { lead } = &self.state {
             let flight = lead.flight;
             self.shared
-                .with_slot::<E::Audience, _>(|slot| slot.abandoned(flight));
+                .with_slot(self.errand.api(), |slot| slot.abandoned(flight));
         }
         if !matches!(self.state, State::Done(_) | State::Failed(_)) {
             self.state = State::Failed(Error::new(Code::OutOfOrder, "the call was closed"));
         }
     }
 
-    fn state_name(&self) -> &'static str {
+    pub(super) fn state_name(&self) -> &'static str {
         match &self.state {
             State::WantsToken(_) => "wants a token",
             State::FetchesToken { .. } => "fetches a token",
@@ -260,7 +253,7 @@ impl<E: Endpoint> Drive for Machine<E> {
     }
 }
 
-impl<E: Endpoint> Drop for Machine<E> {
+impl Drop for Machine {
     fn drop(&mut self) {
         self.close();
     }

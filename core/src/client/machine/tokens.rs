@@ -6,11 +6,11 @@ use super::{Input, Machine, State};
 use crate::client::call::Step;
 use crate::client::options::TokenSource;
 use crate::client::pace::Way;
+use crate::endpoint::TokenBody;
 use crate::endpoint::head::{Answerer, check_head};
-use crate::endpoint::{Endpoint, TokenBody};
 use crate::error::{Code, Error, Result};
 use crate::time::Now;
-use crate::token::{Audience, Flight, Grant, Lifetime, Wish};
+use crate::token::{Flight, Grant, Lifetime, Wish};
 
 /// The flight that a call leads.
 #[derive(Clone, Copy)]
@@ -30,14 +30,14 @@ impl Lead {
     }
 }
 
-impl<E: Endpoint> Machine<E> {
+impl Machine {
     /// Leads a flight.
     pub(super) fn fetch(&mut self, lead: Lead) -> Step {
-        match &self.api.tokens {
+        match self.errand.source() {
             TokenSource::Host => {
                 self.state = State::AwaitsToken { lead };
                 Step::ProvideToken {
-                    api: E::Audience::API,
+                    api: self.errand.api(),
                 }
             }
             TokenSource::Endpoint(request) => {
@@ -87,7 +87,7 @@ impl<E: Endpoint> Machine<E> {
             let answer = Answer::by_head(status, headers, lead.asked_at);
             return self.land_answer(lead, answer, Err(error));
         }
-        let body = Some(Box::new(TokenBody::new(self.api.default_lifetime)));
+        let body = Some(Box::new(TokenBody::new(self.errand.default_lifetime())));
         self.state = State::FetchesToken { lead, body };
         Ok(true)
     }
@@ -101,7 +101,7 @@ impl<E: Endpoint> Machine<E> {
         match input {
             Input::Token { value, lifetime } => {
                 let grant = lifetime
-                    .map_or(Ok(self.api.default_lifetime), Lifetime::parse)
+                    .map_or(Ok(self.errand.default_lifetime()), Lifetime::parse)
                     .and_then(|lifetime| Grant::new(value, lifetime));
                 self.land(lead, grant)
             }
@@ -140,12 +140,13 @@ impl<E: Endpoint> Machine<E> {
         let Lead {
             flight, asked_at, ..
         } = lead;
-        self.shared.with_slot::<E::Audience, _>(|slot| match grant {
-            Ok(grant) => {
-                slot.gained(flight, grant, asked_at);
-                Ok(())
-            }
-            Err(error) => slot.failed(flight, asked_at, error),
-        })
+        self.shared
+            .with_slot(self.errand.api(), |slot| match grant {
+                Ok(grant) => {
+                    slot.gained(flight, grant, asked_at);
+                    Ok(())
+                }
+                Err(error) => slot.failed(flight, asked_at, error),
+            })
     }
 }
