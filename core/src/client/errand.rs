@@ -1,5 +1,5 @@
-//! What a call is sent for. The types of its API and endpoint end here, so that the order of things in a call
-//! is compiled once for all of them.
+//! What a call is sent for. The types of its API and endpoint end here, so that the order of
+//! things in a call is compiled once for all of them.
 
 use std::sync::Arc;
 
