@@ -942,7 +942,14 @@ def retry_vectors(fetch, query, table_one):
         steps = [{"send": control_request(), **broken}, waits(250), fetch, query]
         exchange(f"retry: {way} failure of the token endpoint", CONTROL, (DELIVERY, steps, table_one))
     # And what is not: all of these are errors at the first answer.
-    for code, name in [(302, "redirected"), (403, "forbidden"), (404, "unexpected_status"), (501, "server_error"), (505, "server_error"), (599, "server_error")]:
+    for code, name in [
+        (302, "redirected"),
+        (403, "forbidden"),
+        (404, "unexpected_status"),
+        (501, "server_error"),
+        (505, "server_error"),
+        (599, "server_error"),
+    ]:
         answer = asking("1", code=code)
         exchange(f"no retry: status {code}", CONTROL, (DELIVERY, [fetch, send(metrics_request(), answer)], error(name, status=code)))
     steps = [fetch, send(metrics_request(), ok("<html>"))]
