@@ -128,6 +128,7 @@ def make(answer: Answer) -> tallyfold.Client:
         client_secret=SECRET,
         control_audience="control",
         transport=httpx2.MockTransport(answer),
+        longest_retry_wait=0,
     )
 
 
@@ -138,6 +139,7 @@ def amake(answer: Answer) -> tallyfold.AsyncClient:
         client_secret=SECRET,
         control_audience="control",
         transport=httpx2.MockTransport(answer),
+        longest_retry_wait=0,
     )
 
 

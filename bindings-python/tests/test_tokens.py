@@ -248,6 +248,7 @@ class TestAsyncClient:
                 cluster_endpoint=address,
                 transport=sandbox.async_transport() if inside else None,
                 timeout=0.1,
+                max_retries=0,
                 **sandbox.credentials,
             ) as client:
                 await aask(client)

@@ -205,11 +205,12 @@ test("a body as large as may be is held nowhere", async () => {
   assert.ok(most < 30e6, `${most} bytes were held of ${sent}`);
 });
 
-/** A client that has a token. */
+/** A client that has a token, and tries nothing again. */
 function withToken(options) {
   return new Client({
     clusterEndpoint: "http://localhost",
     accessToken: () => ({ accessToken: "a" }),
+    maxRetries: 0,
     ...options,
   });
 }
