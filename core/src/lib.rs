@@ -18,6 +18,7 @@ mod error;
 mod fold;
 mod http;
 mod json;
+mod plan;
 mod retry;
 mod sandbox;
 mod secret;
@@ -34,6 +35,7 @@ pub use error::{Code, Error, Kind, Result};
 pub use fold::{Aggregator, AggregatorOptions, AggregatorPlan, Tolerate};
 pub use http::Request;
 pub use json::Limits;
+pub use plan::Plan;
 pub use retry::RetryPolicy;
 pub use sandbox::{
     Fault, FaultEffect, Sandbox, SandboxEndpoint, SandboxOptions, SandboxResponse, SandboxStats,

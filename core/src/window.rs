@@ -80,3 +80,17 @@ pub(crate) fn join_adjacent(sorted: impl IntoIterator<Item = Window>) -> Vec<Win
     }
     joined
 }
+
+/// What of a window is not covered by sorted windows that don't overlap one another.
+pub(crate) fn uncovered(window: Window, covered: impl IntoIterator<Item = Window>) -> Vec<Window> {
+    let mut gaps = Vec::new();
+    let mut start = window.start;
+    for covered in covered {
+        let end = covered.start.min(window.end);
+        gaps.extend((start < end).then_some(Window { start, end }));
+        start = start.max(covered.end);
+    }
+    let end = window.end;
+    gaps.extend((start < end).then_some(Window { start, end }));
+    gaps
+}

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 const FLOORS: [&[&str]; 6] = [
     &["secret", "time", "error"],
     &["json", "http", "dimension", "retry", "step", "window"],
-    &["table", "token"],
+    &["table", "token", "plan"],
     &["fold"],
     &["endpoint"],
     &["client", "sandbox"],
