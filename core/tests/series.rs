@@ -10,11 +10,21 @@ use std::collections::BTreeMap;
 use proptest::prelude::*;
 use serde_json::json;
 use tallyfold::{
-    Comparison, CountTable, Counts, Deltas, Presence, Series, TimeStep, Timestamp, Window, compare,
+    Code, Comparison, CountTable, Counts, Deltas, Presence, Series, TimeStep, Timestamp, Window,
+    compare,
 };
 
 /// 2025-12-31T21:00:00Z, in minutes, so that tables reach over midnight.
 const START: i64 = 29_453_580;
+
+#[test]
+fn nothing_can_be_made_of_no_table() {
+    let error = CountTable::merge_all([]).expect_err("no table");
+    assert_eq!(
+        (error.code(), error.argument_name()),
+        (Code::MissingArgument, Some("tables"))
+    );
+}
 
 /// Values that have a common start, are empty, or sort otherwise by UTF-16 than by UTF-8.
 const VALUES: [&str; 7] = ["", "a", "aa", "b", "ключ", "\u{ffee}", "😀"];
@@ -186,6 +196,46 @@ proptest! {
         }
         prop_assert_eq!(sums_over_windows(&series, |_| true), sums_of(&table));
         prop_assert_eq!(series.totals(), table.totals());
+    }
+
+    #[test]
+    fn merging_all_at_once_is_merging_one_by_one(responses in responses(), turn in 0..12_usize) {
+        let mut tables = tables(&responses);
+        let one_by_one = merged(tables.clone(), 0);
+        let turn = turn % tables.len();
+        tables.rotate_left(turn);
+        prop_assert_eq!(CountTable::merge_all(&tables), Ok(one_by_one.clone()));
+        let all: Vec<CountTable> = tables.iter().chain(&tables[..1]).cloned().collect();
+        let error = CountTable::merge_all(&all).expect_err("the same time twice");
+        prop_assert_eq!(error.code(), Code::OverlappingCoverage);
+        let regrouped = [tables[0].clone(), one_by_one.group_by(&["write_key"]).expect("a dimension")];
+        let error = CountTable::merge_all(&regrouped).expect_err("other dimensions");
+        prop_assert_eq!(error.code(), Code::IncompatibleTables);
+    }
+
+    /// Coverage and gaps are the range: none twice, none missing.
+    #[test]
+    fn gaps_are_what_coverage_leaves(responses in responses(), from in -90..90_i64, length in 1..9_000_i64) {
+        let table = merged(tables(&responses), 0);
+        let range = Window::new(minute(from), minute(from + length)).expect("a window");
+        let inside = table.windows().into_iter().filter(|window| window.overlaps(range));
+        let clipped = inside.map(|window| {
+            Window::new(window.start().max(range.start()), window.end().min(range.end())).expect("a window")
+        });
+        let mut tiles: Vec<Window> = clipped.chain(table.gaps(Some(range))).collect();
+        tiles.sort_unstable();
+        let mut reached = range.start();
+        for tile in tiles {
+            prop_assert_eq!(tile.start(), reached);
+            reached = tile.end();
+        }
+        prop_assert_eq!(reached, range.end());
+        let coverage = table.coverage();
+        let between: Vec<Window> = coverage
+            .windows(2)
+            .map(|pair| Window::new(pair[0].end(), pair[1].start()).expect("a gap"))
+            .collect();
+        prop_assert_eq!(table.gaps(None), between);
     }
 
     #[test]

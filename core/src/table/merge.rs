@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use tallyfold_engine::Rows;
 
-use super::{CountTable, refusal};
+use super::{CountTable, Part, refusal};
 use crate::dimension::Metric;
 use crate::error::{Code, Error, Result};
 use crate::window::Window;
@@ -45,6 +45,49 @@ impl CountTable {
             parts,
             ..self.clone()
         })
+    }
+
+    /// Adds the counts of any number of tables of different times up, all at once: that costs what
+    /// the tables hold, where merging one after the other costs the growing sum each time. The
+    /// order of the tables makes no difference.
+    ///
+    /// ```
+    /// # use tallyfold::{CountTable, Result};
+    /// # fn f(parts: &[CountTable]) -> Result<CountTable> {
+    /// CountTable::merge_all(parts)
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// `missing_argument` for no table at all, `incompatible_tables`, `overlapping_coverage`,
+    /// `sum_overflow`, and `group_limit` for more than 1 GiB of values.
+    pub fn merge_all<'a>(tables: impl IntoIterator<Item = &'a Self>) -> Result<Self> {
+        let mut tables = tables.into_iter();
+        let first = tables.next().ok_or_else(|| {
+            let message = "want one table or more: without any there are no dimensions";
+            Error::argument("tables", Code::MissingArgument, message)
+        })?;
+        let mut parts = first.parts.clone();
+        for table in tables {
+            first.check_like(table, "tables")?;
+            parts.extend_from_slice(&table.parts);
+        }
+        first.with_parts(parts)
+    }
+
+    /// The table of other parts, in any order, which must not overlap.
+    fn with_parts(&self, mut parts: Vec<Part>) -> Result<Self> {
+        parts.sort_unstable_by_key(|part| part.window);
+        let overlaps = |pair: &&[Part]| pair[0].window.overlaps(pair[1].window);
+        if let Some(pair) = parts.windows(2).find(overlaps) {
+            let message = format!("two tables cover time in {:?}", pair[1].window);
+            return Err(Error::argument(
+                "tables",
+                Code::OverlappingCoverage,
+                message,
+            ));
+        }
+        Self::of_parts(self.dimensions, self.metric, parts, self.selection.clone())
     }
 
     /// Refuses a table that counts something else than this one.

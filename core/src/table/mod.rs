@@ -4,10 +4,11 @@ mod change;
 mod columns;
 mod compare;
 mod counts;
+mod coverage;
 mod merge;
 mod remap;
 mod report;
-mod saved;
+pub(crate) mod saved;
 mod selection;
 mod series;
 mod view;
@@ -24,9 +25,9 @@ use tallyfold_engine::Rows;
 pub use tallyfold_engine::{Counts, Dictionary, Rates};
 pub use view::{Column, Row};
 
-use crate::dimension::{Dimension, Dimensions, Metric};
+use crate::dimension::{Dimensions, Metric};
 use crate::error::Result;
-use crate::window::{Window, join_adjacent};
+use crate::window::Window;
 
 /// Counts by dimension values, of one response or of several that were merged.
 ///
@@ -131,6 +132,11 @@ impl CountTable {
         })
     }
 
+    /// Whether the table is of that metric by those dimensions, and whole.
+    pub(crate) fn counts_all(&self, metric: Metric, dimensions: &Dimensions) -> bool {
+        self.metric == Some(metric) && self.dimensions == *dimensions && self.selection.is_whole()
+    }
+
     /// The dimensions of the rows, in sorting order.
     #[must_use]
     pub fn dimensions(&self) -> &Dimensions {
@@ -192,18 +198,6 @@ impl CountTable {
             errors,
             filtered,
         }
-    }
-
-    /// What the counts cover: sorted windows, with those that meet joined.
-    #[must_use]
-    pub fn coverage(&self) -> Vec<Window> {
-        join_adjacent(self.parts.iter().map(|part| part.window))
-    }
-
-    /// The window of each response in the table, sorted.
-    #[must_use]
-    pub fn windows(&self) -> Vec<Window> {
-        self.parts.iter().map(|part| part.window).collect()
     }
 
     /// What was let pass, added up over all windows.
@@ -341,14 +335,5 @@ impl CountTable {
     pub fn top(&self, n: usize, by: &str) -> Result<Vec<usize>> {
         let column = view::named_count(by, [self.success(), self.errors(), self.filtered()])?;
         Ok(view::largest(n, self.len(), |row| column[row]))
-    }
-
-    /// The names of the dimensions, in order.
-    fn dimension_names(&self) -> impl Iterator<Item = &'static str> {
-        self.dimensions
-            .as_slice()
-            .iter()
-            .copied()
-            .map(Dimension::as_str)
     }
 }

@@ -14,9 +14,20 @@ use crate::window::Window;
 /// What the JSON says it is; a change that old readers can't read gets a new number.
 const FORMAT: &str = "tallyfold-table/1";
 
-#[derive(Serialize, Deserialize)]
+/// What stands before the windows.
+#[derive(Serialize)]
+struct SavedHead {
+    format: &'static str,
+    metric: Option<&'static str>,
+    dimensions: Vec<&'static str>,
+    filter: Vec<SavedFilter>,
+    totals: SavedCounts,
+}
+
+/// A saved table as it is written, of which nothing has been checked.
+#[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct SavedTable {
+pub(crate) struct SavedTable {
     format: String,
     metric: Option<String>,
     dimensions: Vec<String>,
@@ -73,16 +84,33 @@ impl CountTable {
     /// bytes, in every language.
     #[must_use]
     pub fn to_json(&self) -> String {
-        let saved = SavedTable {
-            format: FORMAT.to_owned(),
-            metric: self.metric.map(|metric| metric.as_str().to_owned()),
-            dimensions: self.dimension_names().map(str::to_owned).collect(),
+        self.to_json_of(self.totals(), &self.save_windows())
+    }
+
+    /// The JSON of a table like this one with other windows: the sum of all of them, and what
+    /// [`CountTable::save_windows`] made of each, in the order of time and with commas between.
+    pub(crate) fn to_json_of(&self, totals: Counts, windows: &str) -> String {
+        let head = SavedHead {
+            format: FORMAT,
+            metric: self.metric.map(Metric::as_str),
+            dimensions: self.dimensions.names(),
             filter: self.selection.0.iter().map(SavedFilter::from).collect(),
-            totals: self.totals().into(),
-            windows: self.parts.iter().map(|part| self.save_part(part)).collect(),
+            totals: totals.into(),
         };
         // Only strings and small integers are written, which can't fail.
-        serde_json::to_string(&saved).unwrap_or_default()
+        let mut json = serde_json::to_string(&head).unwrap_or_default();
+        json.pop();
+        json.push_str(",\"windows\":[");
+        json.push_str(windows);
+        json.push_str("]}");
+        json
+    }
+
+    /// The windows as they stand in the table's JSON, with commas between.
+    pub(crate) fn save_windows(&self) -> String {
+        let windows: Vec<_> = self.parts.iter().map(|part| self.save_part(part)).collect();
+        let json = serde_json::to_string(&windows).unwrap_or_default();
+        json.trim_matches(['[', ']']).to_owned()
     }
 
     fn save_part(&self, part: &Part) -> SavedWindow {
@@ -119,11 +147,16 @@ impl CountTable {
     /// # Errors
     /// `invalid_table`, with the JSON path or the byte offset.
     pub fn from_json(json: &[u8]) -> Result<Self> {
-        let saved: SavedTable = serde_json::from_slice(json).map_err(|error| {
-            let offset = offset_of(json, error.line(), error.column());
-            let problem: String = error.to_string().chars().take(120).collect();
-            invalid(format!("this is no saved table: {problem}")).with_offset(offset)
-        })?;
+        let saved: SavedTable = serde_json::from_slice(json)
+            .map_err(|error| unreadable(Code::InvalidTable, "saved table", json, &error))?;
+        Self::from_saved(&saved)
+    }
+
+    /// Checks a table that was saved.
+    ///
+    /// # Errors
+    /// `invalid_table`, with the JSON path in the table.
+    pub(crate) fn from_saved(saved: &SavedTable) -> Result<Self> {
         if saved.format != FORMAT {
             return Err(invalid_at("$.format", format!("want {FORMAT}")));
         }
@@ -278,6 +311,13 @@ fn invalid(message: String) -> Error {
 
 fn invalid_at(path: &str, message: String) -> Error {
     invalid(message).with_path(path.to_owned())
+}
+
+/// The error of what can't be read as what it should be, with the offset of the byte at fault.
+pub(crate) fn unreadable(code: Code, what: &str, json: &[u8], error: &serde_json::Error) -> Error {
+    let problem: String = error.to_string().chars().take(120).collect();
+    let offset = offset_of(json, error.line(), error.column());
+    Error::new(code, format!("this is no {what}: {problem}")).with_offset(offset)
 }
 
 /// The offset of a line and column, both of which serde_json counts from 1.

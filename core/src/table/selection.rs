@@ -8,6 +8,11 @@ use crate::dimension::Dimension;
 pub(super) struct Selection(pub(super) Vec<(Dimension, Vec<String>)>);
 
 impl Selection {
+    /// Whether nothing was filtered out.
+    pub(super) fn is_whole(&self) -> bool {
+        self.0.is_empty()
+    }
+
     /// This selection and that of more values.
     pub(super) fn narrowed(&self, dimension: Dimension, wanted: &[String]) -> Self {
         let mut narrowed = self.clone();
