@@ -44,6 +44,7 @@ impl Sandbox {
             orchestration_audience: orchestration_audience.unwrap_or(usual.orchestration_audience),
             token_lifetime_s: fitting_if("token_lifetime", token_lifetime)?
                 .unwrap_or(usual.token_lifetime_s),
+            closed_windows: usual.closed_windows,
         };
         let core = Mutex::new(tallyfold::Sandbox::new(options.clone())?);
         Ok(Self { core, options })

@@ -64,10 +64,12 @@ pub(super) struct Events {
     traffic: Option<Traffic>,
     records: Vec<Record>,
     in_order: bool,
+    /// Whether the last instant of a window belongs to it.
+    closed_windows: bool,
 }
 
 impl Events {
-    pub(super) fn new(seed: Option<u64>) -> Self {
+    pub(super) fn new(seed: Option<u64>, closed_windows: bool) -> Self {
         let mut names = Names::default();
         let traffic = seed.map(|seed| Traffic::new(seed, &mut names));
         Self {
@@ -75,6 +77,7 @@ impl Events {
             traffic,
             records: Vec::new(),
             in_order: true,
+            closed_windows,
         }
     }
 
@@ -114,7 +117,8 @@ impl Events {
         }
     }
 
-    /// Shows the events with `start <= timestamp < end`; stops where `visit` has no answer.
+    /// Shows the events with `start <= timestamp < end`, and those at `end` if windows are closed;
+    /// stops where `visit` has no answer.
     pub(super) fn each_within(
         &self,
         start: Timestamp,
@@ -122,14 +126,21 @@ impl Events {
         mut visit: impl FnMut(Values, Outcome, u64) -> Option<()>,
     ) -> Option<()> {
         if let Some(traffic) = &self.traffic {
-            traffic.each_within(millisecond_from(start)..millisecond_from(end), &mut visit)?;
+            let first_after = if self.closed_windows {
+                end.unix_ms() + 1
+            } else {
+                millisecond_from(end)
+            };
+            traffic.each_within(millisecond_from(start)..first_after, &mut visit)?;
         }
         let first = self
             .records
             .partition_point(|record| record.timestamp < start);
         self.records[first..]
             .iter()
-            .take_while(|record| record.timestamp < end)
+            .take_while(|record| {
+                record.timestamp < end || self.closed_windows && record.timestamp == end
+            })
             .try_for_each(|record| visit(record.values, record.outcome, record.count))
     }
 }

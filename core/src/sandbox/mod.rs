@@ -14,7 +14,8 @@
 //! - `invalid_query_status`: 400 for a wrong `start`, `end` or `dimensions`, 415 for a body that
 //!   does not say it is JSON, 404 for an unknown path, 405 for a wrong method.
 //! - `strict_requests`: a field or parameter that the reference does not list is refused with 400.
-//! - `half_open_window`: an event at `start` counts, an event at `end` does not.
+//! - `half_open_window`: an event at `start` counts, an event at `end` does not; it does with
+//!   `closed_windows`.
 //! - `ingestion_counts`: event_ingestion answers as event_delivery does, from the same events.
 //! - `reason_of_delivered`: only filtered events have a reason, the others have `""`.
 //! - `reason_values`: what a reason's text looks like.
@@ -63,6 +64,9 @@ pub struct SandboxOptions {
     pub orchestration_audience: String,
     /// How long a token is valid, in seconds.
     pub token_lifetime_s: u64,
+    /// Whether an event at the `end` of a window counts in it too: the service that `half_open_window`
+    /// does not hold for, on which adjacent windows count some events twice.
+    pub closed_windows: bool,
 }
 
 impl SandboxOptions {
@@ -127,6 +131,7 @@ impl Default for SandboxOptions {
             control_audience: Self::DEMO_CONTROL_AUDIENCE.to_owned(),
             orchestration_audience: Self::DEMO_ORCHESTRATION_AUDIENCE.to_owned(),
             token_lifetime_s: Self::TOKEN_LIFETIME_S,
+            closed_windows: false,
         }
     }
 }
@@ -162,7 +167,7 @@ impl Sandbox {
     pub fn new(options: SandboxOptions) -> Result<Self> {
         options.check()?;
         Ok(Self {
-            events: Events::new(options.seed),
+            events: Events::new(options.seed, options.closed_windows),
             options,
             tokens: Tokens::default(),
             faults: Faults::default(),
