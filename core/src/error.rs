@@ -83,6 +83,8 @@ codes! {
     UnalignedWindow "unaligned_window" Config,
     /// Two tables do not have the same dimensions or metric.
     IncompatibleTables "incompatible_tables" Config,
+    /// A checkpoint that is torn, was changed, or is of another query.
+    InvalidCheckpoint "invalid_checkpoint" Config,
     /// A machine was driven in the wrong order, or after its end.
     OutOfOrder "out_of_order" Config,
 
@@ -162,6 +164,8 @@ codes! {
     GroupLimit "group_limit" Response,
     /// A saved table that this version did not write, or that was changed since.
     InvalidTable "invalid_table" Response,
+    /// Counts of adjacent windows do not add up to those of the time that they cover.
+    WindowsNotAdditive "windows_not_additive" Response,
 }
 
 impl fmt::Display for Code {

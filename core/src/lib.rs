@@ -4,6 +4,7 @@
 //! life of tokens and folds counts. The host carries the bytes and tells the time.
 //!
 //! - [`Client`] and [`Call`]: what to send, and what came back.
+//! - [`Collect`]: a long range, window by window, by as many workers as the host likes.
 //! - [`Aggregator`]: response bytes to a [`CountTable`].
 //! - [`CountTable`]: exact counts by dimension values.
 //! - [`Series`]: exact counts by window and dimension values.
@@ -28,7 +29,11 @@ mod time;
 mod token;
 mod window;
 
-pub use client::{Attempt, Call, Client, ClientOptions, HostFailure, Step};
+pub use client::{
+    Additivity, AdditivityVerdict, Attempt, Call, Client, ClientOptions, Collect, CollectError,
+    CollectOptions, CollectStep, HostFailure, Probe, Progress, Segment, Settled, Step,
+    segment_name,
+};
 pub use dimension::{Dimension, Dimensions, Metric};
 pub use endpoint::{Output, Target};
 pub use error::{Code, Error, Kind, Result};

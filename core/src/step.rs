@@ -25,6 +25,9 @@ pub struct TimeStep {
 }
 
 impl TimeStep {
+    /// A minute.
+    pub(crate) const MINUTE: Self = Self { seconds: 60 };
+
     /// Parses digits and one of `s`, `m`, `h` and `d`, such as `5m`, `15m`, `1h` and `1d`.
     ///
     /// # Errors

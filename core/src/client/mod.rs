@@ -2,21 +2,29 @@
 
 mod attempt;
 mod call;
+mod collect;
 mod errand;
 mod machine;
 mod options;
 mod pace;
+mod probe;
+mod question;
 
 use std::sync::{Arc, Mutex, PoisonError};
 
 pub use attempt::Attempt;
 pub use call::{Call, HostFailure, Step};
+pub use collect::{
+    Collect, CollectError, CollectOptions, CollectStep, Progress, Segment, Settled, segment_name,
+};
 pub use options::ClientOptions;
+pub use probe::{Additivity, AdditivityVerdict, Probe};
 
 use errand::Typed;
 use machine::Machine;
 use options::{ApiConfig, Config};
 use pace::Pace;
+use question::Question;
 
 use crate::dimension::Metric;
 use crate::endpoint::{AuditLogsQuery, Endpoint, MetricsQuery};
@@ -96,8 +104,8 @@ impl Client {
     ) -> Result<Call> {
         let options = self.0.config.metrics;
         let query = MetricsQuery::new(metric, start, end, dimensions, group_by, options)?;
-        let api = self.0.config.control()?.clone();
-        Ok(self.call(api, query))
+        let window = query.window();
+        Ok(Question::new(self, query)?.call(window))
     }
 
     /// A page of audit logs (service reference 4.2).

@@ -40,6 +40,17 @@ impl MetricsQuery {
         options: ReadOptions,
     ) -> Result<Self> {
         let window = Window::parse(start, end)?;
+        Self::of_window(metric, window, dimensions, group_by, options)
+    }
+
+    /// The same for a window that is known.
+    pub(crate) fn of_window<S: AsRef<str>>(
+        metric: Metric,
+        window: Window,
+        dimensions: &[S],
+        group_by: Option<&[S]>,
+        options: ReadOptions,
+    ) -> Result<Self> {
         let requested = Dimensions::requested(dimensions)?;
         requested.check_available(metric)?;
         let kept = match group_by {
@@ -53,6 +64,29 @@ impl MetricsQuery {
             kept,
             options,
         })
+    }
+
+    /// The same query of another window.
+    pub(crate) fn of(self, window: Window) -> Self {
+        Self { window, ..self }
+    }
+
+    pub(crate) fn metric(&self) -> Metric {
+        self.metric
+    }
+
+    pub(crate) fn window(&self) -> Window {
+        self.window
+    }
+
+    /// The dimensions that are asked for.
+    pub(crate) fn requested(&self) -> &Dimensions {
+        &self.requested
+    }
+
+    /// Those of them that are kept.
+    pub(crate) fn kept(&self) -> &Dimensions {
+        &self.kept
     }
 }
 

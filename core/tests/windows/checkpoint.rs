@@ -1,0 +1,540 @@
+//! What a collect stores, and what another one makes of it.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::{Value, json};
+use tallyfold::{
+    Code, Collect, CollectOptions, CollectStep, CountTable, Error, Metric, SandboxOptions, Window,
+    segment_name,
+};
+
+use crate::collect::fault;
+use crate::support::{ADDRESS, at};
+use crate::world::{
+    Random, Trouble, World, assert_same_counts, collect_options, instant, step, window,
+};
+
+const HOUR: u64 = 3_600;
+const DAY: u64 = 24 * HOUR;
+
+/// A folder of files, as a host would have it.
+type Files = BTreeMap<String, String>;
+
+/// Stores what is new.
+fn save(collect: &mut Collect, files: &mut Files) {
+    while let Some(segment) = collect.unsaved() {
+        files.insert(segment.name, segment.json);
+    }
+}
+
+fn load(collect: &mut Collect, files: &Files) -> Result<(), Error> {
+    for name in (0..).map(segment_name) {
+        let Some(json) = files.get(&name) else { break };
+        collect.load(&name, json.as_bytes())?;
+    }
+    Ok(())
+}
+
+fn resumed(world: &World, options: CollectOptions, files: &Files) -> Collect {
+    let mut collect = world.client.collect(options).expect("good options");
+    load(&mut collect, files).expect("what was stored");
+    collect
+}
+
+/// The windows that are stored for good.
+fn stored(files: &Files) -> BTreeSet<Window> {
+    let mut windows = BTreeSet::new();
+    for json in files.values() {
+        let segment: Value = serde_json::from_str(json).expect("JSON");
+        let list = |value: &Value| {
+            let each = value.as_array().expect("a list").iter();
+            each.map(|window| {
+                let edge = |name| window[name].as_str().expect("a timestamp");
+                Window::parse(edge("start"), edge("end")).expect("a window")
+            })
+            .collect::<Vec<_>>()
+        };
+        let provisional = list(&segment["provisional"]);
+        for window in list(&segment["table"]["windows"]) {
+            let is_new = provisional.contains(&window) || windows.insert(window);
+            assert!(is_new, "{window:?} is stored twice");
+        }
+    }
+    windows
+}
+
+fn finished(collect: &Collect) -> CountTable {
+    collect.finish().expect("a whole table")
+}
+
+/// 2,880 windows with faults; twenty times the process is killed, each time with some calls under
+/// way, and sometimes between settling and storing.
+#[test]
+fn a_month_killed_twenty_times_ends_with_the_table_of_an_unbroken_run() {
+    const MONTH: u64 = 30 * DAY;
+    let mut world = World::with_events(MONTH, 3_000);
+    let options = || collect_options(MONTH, "15m");
+    let mut unbroken = resumed(&world, options(), &Files::new());
+    world.run(&mut unbroken, |_| None);
+    let unbroken = finished(&unbroken);
+    world.asked.clear();
+
+    let mut random = Random(20);
+    let mut files = Files::new();
+    let mut kills = 0;
+    let table = loop {
+        let before = stored(&files);
+        let asked_before = world.asked.clone();
+        let mut collect = resumed(&world, options(), &files);
+        assert_eq!(collect.progress().done, before.len() as u64);
+        let life = if kills < 20 {
+            random.below(260)
+        } else {
+            u64::MAX
+        };
+        let mut lived = 0;
+        let ended = loop {
+            if lived >= life {
+                // The calls that are under way die too.
+                let under_way: Vec<_> = (0..3).map(|_| collect.next(world.now)).collect();
+                assert_eq!(under_way.len(), 3);
+                break false;
+            }
+            lived += 1;
+            // No window is halved, so that the tables can be equal.
+            let trouble = fault(&mut random)
+                .filter(|trouble| !matches!(trouble, Trouble::Timeout | Trouble::Status(504)));
+            if !world.run_one(&mut collect, |_| trouble) {
+                break true;
+            }
+            let killed_before_storing = lived == life && random.below(2) == 0;
+            if !killed_before_storing {
+                save(&mut collect, &mut files);
+            }
+        };
+        for window in &before {
+            let times = world.asked.get(window);
+            assert_eq!(times, asked_before.get(window), "{window:?} was stored");
+        }
+        match collect.finish() {
+            Ok(table) if ended => break table,
+            _ => kills += u32::from(!ended),
+        }
+    };
+    assert_eq!(kills, 20);
+    assert_eq!(table.to_json(), unbroken.to_json());
+    assert_eq!(table, unbroken);
+    assert_same_counts(&table, &world.truth(window(0, MONTH)));
+    // Only what was lost with a process, or had failed, was asked for again.
+    assert!(
+        world.requests() < 2_880 * 106 / 100 + 20,
+        "{}",
+        world.requests()
+    );
+}
+
+#[test]
+fn a_segment_grows_to_its_size_and_then_stays_as_it_is() {
+    let options_of_sandbox = SandboxOptions {
+        seed: Some(7),
+        ..SandboxOptions::default()
+    };
+    let mut world = World::of(options_of_sandbox);
+    let options = || CollectOptions {
+        dimensions: vec!["event_name".to_owned(), "write_key".to_owned()],
+        ..collect_options(HOUR, "1m")
+    };
+    let mut collect = resumed(&world, options(), &Files::new());
+    let mut files = Files::new();
+    let mut largest_window = 0;
+    while world.run_one(&mut collect, |_| None) {
+        let segment = collect.unsaved().expect("a new window");
+        assert_eq!(collect.unsaved(), None, "it was given");
+        // Only the last one is ever written again.
+        assert!(files.keys().all(|name| *name <= segment.name));
+        let before = files.get(&segment.name).map_or(0, String::len);
+        largest_window = largest_window.max(segment.json.len() - before);
+        assert!(segment.json.len() < 128 * 1_024 + 2 * largest_window);
+        files.insert(segment.name, segment.json);
+    }
+    assert!(files.len() > 2);
+    let full = files.values().filter(|json| json.len() > 128 * 1_024);
+    assert_eq!(full.count(), files.len() - 1);
+    let table = finished(&collect);
+    let before = world.requests();
+    let again = resumed(&world, options(), &files);
+    assert_eq!(finished(&again), table);
+    assert_eq!(world.requests(), before);
+}
+
+/// A host may store less often; then there are several segments at once.
+#[test]
+fn what_was_not_asked_for_in_time_is_not_lost() {
+    let options_of_sandbox = SandboxOptions {
+        seed: Some(7),
+        ..SandboxOptions::default()
+    };
+    let mut world = World::of(options_of_sandbox);
+    let options = || CollectOptions {
+        dimensions: vec!["event_name".to_owned(), "write_key".to_owned()],
+        ..collect_options(HOUR, "1m")
+    };
+    let mut collect = resumed(&world, options(), &Files::new());
+    world.run(&mut collect, |_| None);
+    let mut files = Files::new();
+    save(&mut collect, &mut files);
+    assert!(files.len() > 2);
+    assert_eq!(
+        finished(&resumed(&world, options(), &files)),
+        finished(&collect)
+    );
+}
+
+/// Sums that no table holds are no reason to lose what was read.
+#[test]
+fn a_segment_ends_before_its_sums_overflow() {
+    let mut world = World::empty();
+    for hour in 0..3 {
+        let timestamp = instant(hour * HOUR);
+        let recorded = world
+            .sandbox
+            .record(&timestamp, "success", "a", "b", "c", "", u64::MAX / 2);
+        recorded.expect("a good event");
+    }
+    let mut collect = resumed(&world, collect_options(3 * HOUR, "1h"), &Files::new());
+    let mut files = Files::new();
+    while world.run_one(&mut collect, |_| None) {
+        save(&mut collect, &mut files);
+    }
+    assert_eq!(files.len(), 2);
+    let again = resumed(&world, collect_options(3 * HOUR, "1h"), &files);
+    let error = again.finish().expect_err("too much");
+    assert_eq!(error.error.code(), Code::SumOverflow);
+    assert_eq!((error.partial, error.gaps.len()), (None, 0));
+}
+
+/// A window that was read early is read again by the next process, and counts as then.
+#[test]
+fn provisional_windows_are_read_again() {
+    let mut world = World::with_events(3 * HOUR, 60);
+    let options = || collect_options(3 * HOUR, "1h");
+    world.now = at(3 * HOUR);
+    let mut collect = resumed(&world, options(), &Files::new());
+    world.run(&mut collect, |_| None);
+    let mut files = Files::new();
+    save(&mut collect, &mut files);
+    let provisional = [window(2 * HOUR, 3 * HOUR)];
+    assert_eq!(collect.provisional(), provisional);
+    let segment: Value = serde_json::from_str(&files[&segment_name(0)]).expect("JSON");
+    assert_eq!(
+        segment["provisional"],
+        json!([{"start": instant(2 * HOUR), "end": instant(3 * HOUR)}])
+    );
+
+    // An event comes late, and twice the window is read again: too early, and late enough.
+    world.record(2 * HOUR * 1_000 + 5, &mut Random(2));
+    for (seconds, early) in [(3 * HOUR + 60, true), (4 * HOUR, false)] {
+        world.now = at(seconds);
+        let mut again = resumed(&world, options(), &files);
+        assert_eq!(again.progress().done, 2);
+        world.run(&mut again, |_| None);
+        save(&mut again, &mut files);
+        assert_eq!(again.provisional().is_empty(), !early);
+        assert_same_counts(&finished(&again), &world.truth(window(0, 3 * HOUR)));
+    }
+    assert_eq!(files.len(), 3);
+    let last = resumed(&world, options(), &files);
+    assert_same_counts(&finished(&last), &world.truth(window(0, 3 * HOUR)));
+    let times: Vec<u32> = world.asked.values().copied().collect();
+    assert_eq!(times, [1, 1, 3]);
+}
+
+#[test]
+fn halved_windows_are_taken_up_half_by_half() {
+    let mut world = World::with_events(4 * HOUR, 200);
+    let options = || collect_options(4 * HOUR, "1h");
+    let mut collect = resumed(&world, options(), &Files::new());
+    let mut files = Files::new();
+    let slow = |window: Window| {
+        let is_long = window.end().unix_ms() - window.start().unix_ms() > 900_000;
+        is_long.then_some(Trouble::Timeout)
+    };
+    for _ in 0..5 {
+        assert!(world.run_one(&mut collect, slow));
+        save(&mut collect, &mut files);
+    }
+    assert_eq!(stored(&files).len(), 2);
+    let before = stored(&files);
+    let asked_before = world.asked.clone();
+    let mut again = resumed(&world, options(), &files);
+    assert_eq!((again.progress().planned, again.progress().done), (6, 2));
+    world.run(&mut again, slow);
+    for window in before {
+        assert_eq!(world.asked[&window], asked_before[&window]);
+    }
+    let table = finished(&again);
+    assert_eq!(table.windows().len(), 16);
+    assert_same_counts(&table, &world.truth(window(0, 4 * HOUR)));
+}
+
+#[test]
+fn a_checkpoint_outranks_what_the_caller_has() {
+    let mut world = World::with_events(4 * HOUR, 100);
+    let options = || collect_options(4 * HOUR, "1h");
+    let mut collect = resumed(&world, options(), &Files::new());
+    let mut files = Files::new();
+    for _ in 0..2 {
+        assert!(world.run_one(&mut collect, |_| None));
+    }
+    save(&mut collect, &mut files);
+    // The first window is the same, the second reaches out of the stored one.
+    let partial = collect
+        .finish()
+        .expect_err("half of it")
+        .partial
+        .expect("half of it");
+    let longer = [
+        world.truth(window(0, HOUR)),
+        world.truth(window(HOUR, 3 * HOUR)),
+    ];
+    let longer = CountTable::merge_all(&longer).expect("different times");
+    for (have, requests) in [(partial, 2), (longer, 2)] {
+        let before = world.requests();
+        let options = CollectOptions {
+            have: Some(have),
+            ..options()
+        };
+        let mut again = resumed(&world, options, &files);
+        world.run(&mut again, |_| None);
+        assert_eq!(world.requests() - before, requests);
+        assert_same_counts(&finished(&again), &world.truth(window(0, 4 * HOUR)));
+        assert_eq!(finished(&again).windows().len(), 4);
+    }
+}
+
+/// A checkpoint of four hours, two to a segment.
+fn two_segments(world: &mut World) -> Files {
+    let mut files = Files::new();
+    for _ in 0..2 {
+        let mut collect = resumed(world, collect_options(4 * HOUR, "1h"), &files);
+        for _ in 0..2 {
+            assert!(world.run_one(&mut collect, |_| None));
+        }
+        save(&mut collect, &mut files);
+    }
+    assert_eq!(files.len(), 2);
+    files
+}
+
+#[test]
+fn what_is_torn_or_was_changed_is_refused_and_changes_nothing() {
+    let mut world = World::with_events(4 * HOUR, 40);
+    let files = two_segments(&mut world);
+    let good = &files[&segment_name(1)];
+    let refused = |json: &str| {
+        let mut collect = world
+            .client
+            .collect(collect_options(4 * HOUR, "1h"))
+            .expect("good options");
+        collect
+            .load(&segment_name(0), files[&segment_name(0)].as_bytes())
+            .expect("a good segment");
+        let error = collect
+            .load(&segment_name(1), json.as_bytes())
+            .expect_err("a refusal");
+        assert_eq!(collect.progress().done, 2, "nothing has changed");
+        collect
+            .load(&segment_name(1), good.as_bytes())
+            .expect("a good segment");
+        assert!(collect.finish().is_ok());
+        assert_eq!(
+            (error.code(), error.kind().as_str()),
+            (Code::InvalidCheckpoint, "config")
+        );
+        error
+    };
+    for end in (0..good.len()).step_by(97) {
+        let error = refused(&good[..end]);
+        assert!(
+            error.offset().is_some_and(|offset| offset <= end as u64),
+            "{error}"
+        );
+    }
+    assert_eq!(
+        refused(&format!("{good}x")).offset(),
+        Some(good.len() as u64)
+    );
+    let changed = |change: &dyn Fn(&mut Value)| {
+        let mut segment: Value = serde_json::from_str(good).expect("JSON");
+        change(&mut segment);
+        let error = refused(&segment.to_string());
+        (
+            error.path().unwrap_or_default().to_owned(),
+            error.message().to_owned(),
+        )
+    };
+    let place = |change: &dyn Fn(&mut Value)| changed(change).0;
+    let windows = |segment: &Value| segment["table"]["windows"][0].clone();
+    assert_eq!(
+        place(&|segment| segment["format"] = json!("tallyfold-checkpoint/2")),
+        "$.format"
+    );
+    assert_eq!(place(&|segment| segment["segment"] = json!(2)), "$.segment");
+    assert_eq!(
+        place(&|segment| segment["table"]["totals"]["success"] = json!("1")),
+        "$.table.totals"
+    );
+    assert_eq!(
+        place(&|segment| segment["table"]["windows"][1]["rows"][0]["errors"] = json!("x")),
+        "$.table.windows[1].rows[0].errors"
+    );
+    assert_eq!(
+        place(&|segment| segment["table"]["metric"] = json!(null)),
+        "$.table"
+    );
+    assert_eq!(
+        place(&|segment| segment["table"]["windows"][0]["start"] = json!(instant(HOUR + 60))),
+        "$.table.windows[0]",
+        "it reaches into another window of the plan"
+    );
+    assert_eq!(
+        changed(&|segment| {
+            segment["table"]["windows"][0]["start"] = json!(instant(HOUR));
+            segment["table"]["windows"][0]["end"] = json!(instant(HOUR + 60));
+        }),
+        (
+            "$.table.windows[0]".to_owned(),
+            "[2026-01-01T01:00:00Z, 2026-01-01T01:01:00Z) overlaps [2026-01-01T01:00:00Z, \
+             2026-01-01T02:00:00Z) of an earlier segment"
+                .to_owned()
+        )
+    );
+    assert_eq!(
+        place(&|segment| {
+            segment["table"]["windows"][1]["start"] = json!(instant(9 * HOUR));
+            segment["table"]["windows"][1]["end"] = json!(instant(10 * HOUR));
+        }),
+        "$.table.windows[1]"
+    );
+    assert_eq!(
+        place(&|segment| {
+            let other = json!({"start": instant(0), "end": instant(HOUR)});
+            segment["provisional"] = json!([windows(segment)["start"], other]);
+        }),
+        "",
+        "a window is an object"
+    );
+    assert_eq!(
+        place(&|segment| segment["provisional"] = json!([{"start": "then", "end": "now"}])),
+        "$.provisional[0]"
+    );
+    assert_eq!(
+        place(&|segment| {
+            segment["provisional"] = json!([{"start": instant(0), "end": instant(HOUR)}]);
+        }),
+        "$.provisional"
+    );
+}
+
+/// Each field of another query is named, with what it is and what it should be.
+#[test]
+fn a_checkpoint_of_another_query_is_refused() {
+    let mut world = World::with_events(4 * HOUR, 40);
+    let files = two_segments(&mut world);
+    let refused = |change: fn(&mut CollectOptions)| {
+        let mut options = collect_options(4 * HOUR, "1h");
+        change(&mut options);
+        let mut collect = world.client.collect(options).expect("good options");
+        let error = load(&mut collect, &files).expect_err("a refusal");
+        assert_eq!(error.code(), Code::InvalidCheckpoint);
+        let path = error.path().expect("a path");
+        let field = path.strip_prefix("$.query.").expect("a field of the query");
+        let of = "this is a checkpoint of another query: ";
+        let message = error.message().strip_prefix(of).expect("what is wrong");
+        format!("{field}: {message}")
+    };
+    let ingestion = |options: &mut CollectOptions| {
+        options.metric = Metric::EventIngestion;
+        options.dimensions = vec!["integration".to_owned()];
+    };
+    assert_eq!(
+        refused(ingestion),
+        r#"metric: "event_delivery", want "event_ingestion""#
+    );
+    assert_eq!(
+        refused(|options| options.start = instant(HOUR)),
+        r#"start: "2026-01-01T00:00:00Z", want "2026-01-01T01:00:00Z""#
+    );
+    assert_eq!(
+        refused(|options| options.end = instant(5 * HOUR)),
+        r#"end: "2026-01-01T04:00:00Z", want "2026-01-01T05:00:00Z""#
+    );
+    assert_eq!(
+        refused(|options| options.dimensions.reverse()),
+        r#"dimensions: ["integration","reason"], want ["reason","integration"]"#
+    );
+    assert_eq!(
+        refused(|options| options.group_by = Some(Vec::new())),
+        r#"group_by: ["integration","reason"], want []"#
+    );
+    assert_eq!(
+        refused(|options| options.window = step("30m")),
+        r#"window: "1h", want "30m""#
+    );
+    assert_eq!(
+        refused(|options| options.part = Some((1, 2))),
+        "part: null, want [1,2]"
+    );
+
+    // The spelling of the same instants, and of the same dimensions, makes no difference.
+    let options = CollectOptions {
+        start: "2026-01-01T00:00:00.000Z".to_owned(),
+        group_by: Some(vec!["integration".to_owned(), "reason".to_owned()]),
+        finest: step("1s"),
+        ..collect_options(4 * HOUR, "1h")
+    };
+    assert!(resumed(&world, options, &files).finish().is_ok());
+}
+
+#[test]
+fn segments_are_loaded_in_order_and_before_the_start() {
+    let mut world = World::with_events(4 * HOUR, 40);
+    let files = two_segments(&mut world);
+    let mut collect = resumed(&world, collect_options(4 * HOUR, "1h"), &Files::new());
+    let mut load = |number: u64| {
+        let name = segment_name(number);
+        let json = files.get(&name).map_or("{}", String::as_str);
+        collect
+            .load(&name, json.as_bytes())
+            .map_err(|error| error.code())
+    };
+    assert_eq!(load(1), Err(Code::InvalidArgument));
+    assert_eq!(load(0), Ok(()));
+    assert_eq!(load(0), Err(Code::InvalidArgument));
+    assert_eq!(load(2), Err(Code::InvalidArgument));
+    assert!(matches!(collect.next(world.now), CollectStep::Drive { .. }));
+    let late = collect.load(&segment_name(1), files[&segment_name(1)].as_bytes());
+    assert_eq!(late.map_err(|error| error.code()), Err(Code::OutOfOrder));
+}
+
+#[test]
+fn nothing_secret_is_stored_or_shown() {
+    let mut world = World::with_events(4 * HOUR, 40);
+    let mut collect = resumed(&world, collect_options(4 * HOUR, "1h"), &Files::new());
+    world.run(&mut collect, |_| None);
+    let segment = collect.unsaved().expect("new windows");
+    let shown = format!("{collect:?} {segment:?}");
+    let secrets = [
+        SandboxOptions::DEMO_CLIENT_ID,
+        SandboxOptions::DEMO_CLIENT_SECRET,
+        SandboxOptions::DEMO_CONTROL_AUDIENCE,
+        ADDRESS,
+        "https",
+        "Bearer",
+        "token",
+    ];
+    for secret in secrets {
+        assert!(!segment.json.contains(secret), "{secret}");
+        assert!(!shown.contains(secret), "{secret}");
+    }
+}

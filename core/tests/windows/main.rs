@@ -1,0 +1,15 @@
+//! Machines of many windows against the sandbox, in virtual time: collect, checkpoints and the
+//! probe.
+#![allow(
+    clippy::expect_used,
+    clippy::panic,
+    reason = "a test says so when it fails"
+)]
+
+mod checkpoint;
+mod collect;
+mod probe;
+#[allow(dead_code, reason = "the tests of single calls use the rest of it")]
+#[path = "../support/mod.rs"]
+mod support;
+mod world;

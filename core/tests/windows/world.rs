@@ -1,0 +1,220 @@
+//! A client and a sandbox with recorded events, a clock, and faults by window.
+
+use std::collections::BTreeMap;
+
+use tallyfold::{
+    Call, Client, Collect, CollectOptions, CollectStep, CountTable, HostFailure, Metric, Now,
+    Output, Sandbox, SandboxOptions, Step, TimeStep, Window,
+};
+
+use crate::support::{after, at, client, client_of_one_try, drive, exchange};
+
+/// The first instant of all tests.
+pub(crate) const NEW_YEAR: &str = "2026-01-01T00:00:00Z";
+
+/// Seconds from the new year at which the tests' windows have long been settled.
+pub(crate) const LATER: u64 = 400 * 86_400;
+
+pub(crate) const DIMENSIONS: [&str; 2] = ["integration", "reason"];
+
+/// What a request meets in place of an answer.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Trouble {
+    Status(u16),
+    Timeout,
+    Network,
+    /// The body ends too early.
+    Cut,
+}
+
+/// A client that tries nothing again, unless a test gives it another one.
+pub(crate) struct World {
+    pub(crate) client: Client,
+    pub(crate) sandbox: Sandbox,
+    pub(crate) now: Now,
+    /// How often each window was asked for.
+    pub(crate) asked: BTreeMap<Window, u32>,
+}
+
+impl World {
+    /// A world without events.
+    pub(crate) fn empty() -> Self {
+        Self::of(SandboxOptions::default())
+    }
+
+    pub(crate) fn of(options_of_sandbox: SandboxOptions) -> Self {
+        Self {
+            client: client_of_one_try(),
+            sandbox: Sandbox::new(options_of_sandbox).expect("good options"),
+            now: at(LATER),
+            asked: BTreeMap::new(),
+        }
+    }
+
+    /// Random events in so many seconds from the new year on.
+    pub(crate) fn with_events(seconds: u64, events: u64) -> Self {
+        let mut world = Self::empty();
+        let mut random = Random(1);
+        for _ in 0..events {
+            let ms = random.below(seconds * 1_000);
+            world.record(ms, &mut random);
+        }
+        world
+    }
+
+    /// A random event, so many milliseconds after the new year.
+    pub(crate) fn record(&mut self, ms: u64, random: &mut Random) {
+        let outcome = ["success", "errors", "filtered"][random.below(3) as usize];
+        let name = |kind: &str, number| format!("{kind} {number}");
+        self.sandbox
+            .record(
+                &instant_ms(ms),
+                outcome,
+                "Order Created",
+                "web",
+                &name("integration", random.below(5)),
+                &name("reason", random.below(3)),
+                1 + random.below(9),
+            )
+            .expect("a good event");
+    }
+
+    /// What the service says of a window in one response.
+    pub(crate) fn truth(&mut self, window: Window) -> CountTable {
+        let (start, end) = (window.start().to_string(), window.end().to_string());
+        let call = client().event_delivery(&start, &end, &DIMENSIONS, None);
+        match drive(call.expect("good arguments"), &mut self.sandbox, self.now) {
+            Ok(Output::Table(table)) => table,
+            other => panic!("want a table, not {other:?}"),
+        }
+    }
+
+    /// Drives a call to its end, whatever that is.
+    pub(crate) fn drive(&mut self, call: &mut Call, window: Window, trouble: Option<Trouble>) {
+        self.drive_with(call, window, || trouble);
+    }
+
+    /// The same, with trouble for each of its requests.
+    pub(crate) fn drive_with(
+        &mut self,
+        call: &mut Call,
+        window: Window,
+        mut trouble: impl FnMut() -> Option<Trouble>,
+    ) {
+        loop {
+            let request = match call.step(self.now) {
+                Ok(Step::Send(request)) => request,
+                Ok(Step::Wait { ms }) => {
+                    self.now = after(self.now, ms);
+                    continue;
+                }
+                Ok(Step::Done) | Err(_) => return,
+                Ok(other) => panic!("one call alone is never told {other:?}"),
+            };
+            let is_token = request.url().ends_with("/oauth/token");
+            *self.asked.entry(window).or_default() += u32::from(!is_token);
+            let trouble = if is_token { None } else { trouble() };
+            let headers = [("content-type", "application/json")];
+            let done = match trouble {
+                None => exchange(call, &request, &mut self.sandbox, self.now),
+                Some(Trouble::Status(status)) => call.head(status, &headers).map(drop),
+                Some(Trouble::Timeout) => call.failed(HostFailure::Timeout, ""),
+                Some(Trouble::Network) => call.failed(HostFailure::Network, ""),
+                Some(Trouble::Cut) => call.head(200, &headers).and_then(|_| call.end()),
+            };
+            // The call says its error again when it is settled.
+            drop(done);
+        }
+    }
+
+    /// Drives a collect to its end with one worker.
+    pub(crate) fn run(
+        &mut self,
+        collect: &mut Collect,
+        mut trouble: impl FnMut(Window) -> Option<Trouble>,
+    ) {
+        while self.run_one(collect, &mut trouble) {}
+    }
+
+    /// Drives one call of a collect; gives whether there was one.
+    pub(crate) fn run_one(
+        &mut self,
+        collect: &mut Collect,
+        mut trouble: impl FnMut(Window) -> Option<Trouble>,
+    ) -> bool {
+        match collect.next(self.now) {
+            CollectStep::Drive {
+                task,
+                mut call,
+                window,
+            } => {
+                self.drive(&mut call, window, trouble(window));
+                let settled = collect.settle(task, &mut call, self.now);
+                settled.expect("the task is under way");
+                true
+            }
+            CollectStep::Done => false,
+            CollectStep::Idle => panic!("a worker alone is never idle"),
+        }
+    }
+
+    /// How many metrics requests there were.
+    pub(crate) fn requests(&self) -> u32 {
+        self.asked.values().sum()
+    }
+}
+
+/// Each next number of splitmix64.
+pub(crate) struct Random(pub(crate) u64);
+
+impl Random {
+    pub(crate) fn below(&mut self, limit: u64) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        (mixed ^ (mixed >> 31)) % limit
+    }
+}
+
+pub(crate) fn step(text: &str) -> TimeStep {
+    TimeStep::parse(text).expect("a good step")
+}
+
+/// The instant so many seconds after the new year.
+pub(crate) fn instant(seconds: u64) -> String {
+    instant_ms(seconds * 1_000)
+}
+
+fn instant_ms(ms: u64) -> String {
+    let ms = crate::support::NEW_YEAR_MS + ms as i64;
+    tallyfold::Timestamp::from_unix_ms(ms)
+        .expect("a year of four digits")
+        .to_string()
+}
+
+/// The window between two numbers of seconds after the new year.
+pub(crate) fn window(start: u64, end: u64) -> Window {
+    Window::parse(&instant(start), &instant(end)).expect("a window")
+}
+
+/// Options for so many seconds from the new year on.
+pub(crate) fn collect_options(seconds: u64, step_text: &str) -> CollectOptions {
+    let end = instant(seconds);
+    let metric = Metric::EventDelivery;
+    CollectOptions::new(metric, NEW_YEAR, &end, &DIMENSIONS, step(step_text))
+}
+
+/// Checks that a table has the rows of one response of the same time.
+pub(crate) fn assert_same_counts(table: &CountTable, truth: &CountTable) {
+    let rows = |table: &CountTable| {
+        let row = |row: tallyfold::Row<'_>| {
+            let values: Vec<String> = row.values().map(str::to_owned).collect();
+            (values, row.counts())
+        };
+        table.rows().map(row).collect::<Vec<_>>()
+    };
+    assert_eq!(rows(table), rows(truth));
+    assert_eq!(table.totals(), truth.totals());
+    assert_eq!(table.reported(), truth.reported());
+    assert_eq!(table.coverage(), truth.coverage());
+}
