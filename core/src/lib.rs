@@ -5,6 +5,7 @@
 //!
 //! - [`Client`] and [`Call`]: what to send, and what came back.
 //! - [`Collect`]: a long range, window by window, by as many workers as the host likes.
+//! - [`Follow`]: windows as they close, and corrections as late events come.
 //! - [`Aggregator`]: response bytes to a [`CountTable`].
 //! - [`CountTable`]: exact counts by dimension values.
 //! - [`Series`]: exact counts by window and dimension values.
@@ -31,8 +32,8 @@ mod window;
 
 pub use client::{
     Additivity, AdditivityVerdict, Attempt, Call, Client, ClientOptions, Collect, CollectError,
-    CollectOptions, CollectStep, HostFailure, Probe, Progress, Segment, Settled, Step,
-    segment_name,
+    CollectOptions, CollectStep, Follow, FollowOptions, FollowStep, HostFailure, Probe, Progress,
+    Revision, Segment, Settled, Step, segment_name,
 };
 pub use dimension::{Dimension, Dimensions, Metric};
 pub use endpoint::{Output, Target};

@@ -4,6 +4,7 @@ mod attempt;
 mod call;
 mod collect;
 mod errand;
+mod follow;
 mod machine;
 mod options;
 mod pace;
@@ -17,6 +18,7 @@ pub use call::{Call, HostFailure, Step};
 pub use collect::{
     Collect, CollectError, CollectOptions, CollectStep, Progress, Segment, Settled, segment_name,
 };
+pub use follow::{Follow, FollowOptions, FollowStep, Revision};
 pub use options::ClientOptions;
 pub use probe::{Additivity, AdditivityVerdict, Probe};
 

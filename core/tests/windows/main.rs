@@ -1,5 +1,5 @@
-//! Machines of many windows against the sandbox, in virtual time: collect, checkpoints and the
-//! probe.
+//! Machines of many windows against the sandbox, in virtual time: collect, checkpoints, follow and
+//! the probe.
 #![allow(
     clippy::expect_used,
     clippy::panic,
@@ -8,6 +8,7 @@
 
 mod checkpoint;
 mod collect;
+mod follow;
 mod probe;
 #[allow(dead_code, reason = "the tests of single calls use the rest of it")]
 #[path = "../support/mod.rs"]

@@ -1,0 +1,502 @@
+//! Windows as they close, late events, failures, and clocks that jump.
+
+use std::collections::BTreeMap;
+
+use tallyfold::{
+    ClientOptions, Code, CountTable, Counts, Deltas, Follow, FollowOptions, FollowStep, Metric,
+    Revision, Window,
+};
+
+use crate::support::{NEW_YEAR_MS, at, options as client_options};
+use crate::world::{
+    DIMENSIONS, NEW_YEAR, Random, Trouble, World, assert_same_counts, instant, step, window,
+};
+
+const HOUR: u64 = 3_600;
+const DAY: u64 = 24 * HOUR;
+
+fn options(step_text: &str) -> FollowOptions {
+    FollowOptions::new(
+        Metric::EventDelivery,
+        NEW_YEAR,
+        &DIMENSIONS,
+        step(step_text),
+    )
+}
+
+fn follow(world: &World, options: FollowOptions) -> Follow {
+    world.client.follow(options).expect("good options")
+}
+
+/// Puts both clocks forth.
+fn pass(world: &mut World, ms: u64) {
+    world.now.monotonic_ms += ms;
+    world.now.unix_ms += ms as i64;
+}
+
+/// Reads whatever is due; gives the revisions, and the wait that is next if it is not the end.
+fn read_due(
+    world: &mut World,
+    follow: &mut Follow,
+    mut trouble: impl FnMut(Window) -> Option<Trouble>,
+) -> (Vec<Revision>, Option<u64>) {
+    let mut revisions = Vec::new();
+    loop {
+        match follow.next(world.now) {
+            FollowStep::Drive {
+                task,
+                mut call,
+                window,
+            } => {
+                let trouble = trouble(window);
+                world.drive(&mut call, window, trouble);
+                match follow.settle(task, &mut call, world.now) {
+                    Ok(Some(revision)) => {
+                        assert_eq!(revision.window, window);
+                        revisions.push(revision);
+                    }
+                    Ok(None) => panic!("the call was driven"),
+                    Err(error) => assert!(trouble.is_some(), "{error}"),
+                }
+            }
+            FollowStep::Wait { ms } => {
+                assert!(ms > 0);
+                return (revisions, Some(ms));
+            }
+            FollowStep::Done => return (revisions, None),
+        }
+    }
+}
+
+fn windows_of(revisions: &[Revision]) -> Vec<Window> {
+    revisions.iter().map(|revision| revision.window).collect()
+}
+
+/// What a host that only adds changes up has.
+#[derive(Default)]
+struct RunningSum {
+    sums: BTreeMap<Vec<String>, [i128; 3]>,
+    /// The newest table of each window.
+    newest: BTreeMap<Window, CountTable>,
+    settled: BTreeMap<Window, bool>,
+}
+
+impl RunningSum {
+    fn add(&mut self, revision: &Revision) {
+        for row in revision.changes.rows() {
+            let values = row.values().map(str::to_owned).collect();
+            let Deltas {
+                success,
+                errors,
+                filtered,
+            } = row.delta();
+            let sum = self.sums.entry(values).or_default();
+            *sum = [sum[0] + success, sum[1] + errors, sum[2] + filtered];
+        }
+        self.sums.retain(|_, sum| *sum != [0; 3]);
+        self.newest.insert(revision.window, revision.table.clone());
+        let before = self.settled.insert(revision.window, revision.settled);
+        assert_ne!(before, Some(true), "a settled window is forgotten");
+    }
+
+    /// The sum of all changes is the sum of the newest counts.
+    fn check(&self) {
+        let tables = CountTable::merge_all(self.newest.values()).expect("different times");
+        assert_eq!(self.sums, sums_of(&tables));
+    }
+}
+
+fn sums_of(table: &CountTable) -> BTreeMap<Vec<String>, [i128; 3]> {
+    let row = |row: tallyfold::Row<'_>| {
+        let Counts {
+            success,
+            errors,
+            filtered,
+        } = row.counts();
+        let values = row.values().map(str::to_owned).collect();
+        (values, [success, errors, filtered].map(i128::from))
+    };
+    table
+        .rows()
+        .map(row)
+        .filter(|(_, sum)| *sum != [0; 3])
+        .collect()
+}
+
+/// Events come late, but no later than windows are read again.
+#[test]
+fn a_week_with_late_events_adds_up_at_every_step() {
+    follow_a_week(15 * 60_000, None);
+    follow_a_week(50 * 60_000, Some(51 * 60_000));
+}
+
+/// A week in 15-minute windows. A third of the events comes up to so many milliseconds late, some
+/// calls fail, and the process sleeps for hours now and then.
+fn follow_a_week(late_ms: u64, reread_ms: Option<u64>) {
+    const WEEK: u64 = 7 * DAY;
+    let mut world = World::empty();
+    world.now = at(0);
+    let mut follow = follow(
+        &world,
+        FollowOptions {
+            end: Some(instant(WEEK)),
+            delay_ms: 20_000,
+            reread_ms,
+            ..options("15m")
+        },
+    );
+    let mut random = Random(7);
+    // When each event is seen by the service, and when it was.
+    let mut events: Vec<(u64, u64)> = (0..4_000)
+        .map(|_| {
+            let ms = random.below(WEEK * 1_000);
+            let late = random.below(3) == 0;
+            (ms + if late { random.below(late_ms) } else { 0 }, ms)
+        })
+        .collect();
+    events.sort_unstable_by(|one, other| other.cmp(one));
+    let mut sum = RunningSum::default();
+    let (mut steps, mut corrections, mut most_open) = (0, 0, 0);
+    loop {
+        let now_ms = (world.now.unix_ms - NEW_YEAR_MS) as u64;
+        while events.last().is_some_and(|(seen_ms, _)| *seen_ms <= now_ms) {
+            let (_, ms) = events.pop().expect("it was there");
+            world.record(ms, &mut random);
+        }
+        let mut faults = Random(random.below(1 << 40));
+        let (revisions, wait) = read_due(&mut world, &mut follow, |_| {
+            (faults.below(20) == 0).then_some(Trouble::Status(500))
+        });
+        for revision in &revisions {
+            let newest = sum.newest.get(&revision.window);
+            let changed = newest.is_some_and(|newest| *newest != revision.table);
+            corrections += u32::from(changed);
+            assert!(newest.is_none() || changed || revision.settled);
+            sum.add(revision);
+            // It is the truth at the moment of reading.
+            assert_same_counts(&revision.table, &world.truth(revision.window));
+        }
+        if !revisions.is_empty() {
+            sum.check();
+        }
+        most_open = most_open.max(follow.provisional().len());
+        steps += 1;
+        match wait {
+            Some(_) if random.below(200) == 0 => pass(&mut world, 6 * HOUR * 1_000),
+            Some(ms) => pass(&mut world, ms),
+            None => break,
+        }
+    }
+    assert!(
+        steps > 500 && corrections > 100,
+        "{steps} steps, {corrections} corrections"
+    );
+    assert!(
+        most_open < 30,
+        "only provisional windows are remembered: {most_open}"
+    );
+    assert_eq!(sum.settled.len(), 672);
+    assert!(sum.settled.values().all(|settled| *settled));
+    assert_eq!(sum.sums, sums_of(&world.truth(window(0, WEEK))));
+}
+
+/// Read once, when the settle time has passed, nothing is missed either, however late it came.
+#[test]
+fn after_settling_the_sum_is_the_truth() {
+    let mut world = World::empty();
+    world.now = at(0);
+    let mut follow = follow(
+        &world,
+        FollowOptions {
+            end: Some(instant(2 * DAY)),
+            // Later than the settle time, the first reading is also the last.
+            delay_ms: HOUR * 1_000,
+            ..options("15m")
+        },
+    );
+    let mut random = Random(8);
+    let mut sum = RunningSum::default();
+    loop {
+        let now_ms = (world.now.unix_ms - NEW_YEAR_MS) as u64;
+        for _ in 0..5 {
+            let late_ms = random.below(HOUR * 1_000);
+            let ms = now_ms.saturating_sub(late_ms).min(2 * DAY * 1_000 - 1);
+            if now_ms < 2 * DAY * 1_000 {
+                world.record(ms, &mut random);
+            }
+        }
+        let (revisions, wait) = read_due(&mut world, &mut follow, |_| None);
+        for revision in &revisions {
+            assert!(revision.settled);
+            sum.add(revision);
+        }
+        let Some(ms) = wait else { break };
+        pass(&mut world, ms);
+    }
+    sum.check();
+    assert_eq!(sum.sums, sums_of(&world.truth(window(0, 2 * DAY))));
+    assert!(world.asked.values().all(|times| *times == 1));
+}
+
+#[test]
+fn a_window_settles_when_it_was_read_twice_with_equal_counts() {
+    let mut world = World::empty();
+    world.record(0, &mut Random(1));
+    world.now = at(15 * 60 - 1);
+    let mut follow = follow(&world, options("15m"));
+    let first = window(0, 900);
+    assert_eq!(
+        read_due(&mut world, &mut follow, |_| None),
+        (vec![], Some(1_000))
+    );
+    pass(&mut world, 1_000);
+    let (revisions, wait) = read_due(&mut world, &mut follow, |_| None);
+    let [one] = revisions.as_slice() else {
+        panic!("one reading")
+    };
+    assert!(!one.settled && wait == Some(900_000));
+    assert_same_counts(&one.table, &world.truth(first));
+    assert_eq!(one.changes.after_totals(), one.table.totals());
+    assert_eq!(one.changes.before_coverage(), [first]);
+
+    world.record(1, &mut Random(1));
+    pass(&mut world, 900_000);
+    let (revisions, _) = read_due(&mut world, &mut follow, |_| None);
+    assert_eq!(windows_of(&revisions), [first, window(900, 1_800)]);
+    assert!(!revisions[0].settled && revisions[0].changes.rows().len() == 1);
+    assert_eq!(
+        revisions[1].table.len(),
+        0,
+        "a window without events is known to be so"
+    );
+
+    pass(&mut world, 900_000);
+    let (revisions, _) = read_due(&mut world, &mut follow, |_| None);
+    assert_eq!(
+        windows_of(&revisions),
+        [first, window(900, 1_800), window(1_800, 2_700)]
+    );
+    for revision in &revisions[..2] {
+        assert!(revision.settled && revision.changes.total_delta() == Deltas::default());
+    }
+    assert_eq!(follow.provisional(), [window(1_800, 2_700)]);
+}
+
+/// It settles too when its counts still change at the end of the settle time.
+#[test]
+fn a_window_that_goes_on_changing_settles_by_age() {
+    let mut world = World::empty();
+    world.now = at(900);
+    let end = Some(instant(900));
+    let mut follow = follow(
+        &world,
+        FollowOptions {
+            end,
+            ..options("15m")
+        },
+    );
+    let mut readings = 0;
+    loop {
+        world.record(readings, &mut Random(1));
+        let (revisions, wait) = read_due(&mut world, &mut follow, |_| None);
+        readings += 1;
+        assert_eq!(revisions.len(), 1);
+        assert_eq!(revisions[0].settled, readings == 5);
+        let Some(ms) = wait else { break };
+        assert_eq!(ms, 900_000);
+        pass(&mut world, ms);
+    }
+    assert_eq!(readings, 5);
+    assert!(matches!(follow.next(world.now), FollowStep::Done));
+}
+
+#[test]
+fn the_first_and_the_last_window_may_be_short() {
+    let mut world = World::with_events(HOUR, 50);
+    let mut follow = follow(
+        &world,
+        FollowOptions {
+            start: instant(100),
+            end: Some(instant(2_000)),
+            ..options("15m")
+        },
+    );
+    let (revisions, wait) = read_due(&mut world, &mut follow, |_| None);
+    assert_eq!(wait, None);
+    let windows = [window(100, 900), window(900, 1_800), window(1_800, 2_000)];
+    assert_eq!(windows_of(&revisions), windows);
+    assert!(revisions.iter().all(|revision| revision.settled));
+}
+
+#[test]
+fn a_process_that_slept_catches_up_in_order() {
+    let mut world = World::with_events(DAY, 200);
+    world.now = at(900);
+    let mut follow = follow(&world, options("15m"));
+    read_due(&mut world, &mut follow, |_| None);
+    // The monotonic clock may stand still while the machine sleeps.
+    world.now.unix_ms += 6 * HOUR as i64 * 1_000;
+    let (revisions, wait) = read_due(&mut world, &mut follow, |_| None);
+    let windows: Vec<Window> = (0..25)
+        .map(|index| window(index * 900, index * 900 + 900))
+        .collect();
+    assert_eq!(windows_of(&revisions), windows);
+    assert_eq!(wait, Some(900_000));
+    // Those of the last hour may still change.
+    assert_eq!(follow.provisional(), windows[21..]);
+    assert!(
+        revisions
+            .iter()
+            .all(|revision| revision.settled == windows[..21].contains(&revision.window))
+    );
+}
+
+#[test]
+fn a_wall_clock_that_is_set_back_makes_it_wait() {
+    let mut world = World::with_events(DAY, 300);
+    world.now = at(900);
+    let mut follow = follow(&world, options("15m"));
+    let (revisions, _) = read_due(&mut world, &mut follow, |_| None);
+    assert_eq!(revisions.len(), 1);
+    // The window that was read has not even begun: it is not read, and does not settle.
+    world.now.unix_ms -= DAY as i64 * 1_000;
+    for _ in 0..5 {
+        let (revisions, wait) = read_due(&mut world, &mut follow, |_| None);
+        assert_eq!(
+            (revisions.len(), wait),
+            (0, Some(900_000)),
+            "no wait is longer than a window"
+        );
+        pass(&mut world, 900_000);
+    }
+    world.now.unix_ms += DAY as i64 * 1_000;
+    let (revisions, _) = read_due(&mut world, &mut follow, |_| None);
+    assert_eq!(revisions.len(), 6);
+    assert_eq!(revisions[0].window, window(0, 900));
+    assert!(revisions[0].settled);
+}
+
+#[test]
+fn a_reading_that_fails_is_made_again_and_nothing_is_lost() {
+    let mut world = World::with_events(DAY, 300);
+    world.now = at(900);
+    let mut follow = follow(
+        &world,
+        FollowOptions {
+            reread_ms: Some(60_000),
+            ..options("15m")
+        },
+    );
+    let first = window(0, 900);
+    let fail = |_| Some(Trouble::Status(500));
+    for _ in 0..3 {
+        assert_eq!(
+            read_due(&mut world, &mut follow, fail),
+            (vec![], Some(60_000))
+        );
+        pass(&mut world, 60_000);
+    }
+    let FollowStep::Drive { task, mut call, .. } = follow.next(world.now) else {
+        panic!("a call")
+    };
+    world.drive(&mut call, first, Some(Trouble::Status(403)));
+    let error = follow
+        .settle(task, &mut call, world.now)
+        .expect_err("a refusal");
+    assert_eq!(error.code(), Code::Forbidden);
+    let error = follow
+        .settle(task, &mut call, world.now)
+        .expect_err("it was settled");
+    assert_eq!(error.code(), Code::OutOfOrder);
+    assert_eq!(follow.provisional(), [first]);
+    pass(&mut world, 60_000);
+
+    // A failure between two equal readings does not make them less equal.
+    let (revisions, _) = read_due(&mut world, &mut follow, |_| None);
+    assert!(!revisions[0].settled);
+    pass(&mut world, 60_000);
+    assert_eq!(read_due(&mut world, &mut follow, fail).0, []);
+    pass(&mut world, 60_000);
+    let (revisions, _) = read_due(&mut world, &mut follow, |_| None);
+    assert!(revisions[0].settled && revisions[0].window == first);
+    assert_eq!(world.asked[&first], 7);
+}
+
+/// A call that was cancelled is due at once, also beside one that is under way.
+#[test]
+fn a_closed_call_gives_its_window_back() {
+    let mut world = World::with_events(HOUR, 100);
+    world.now = at(1_800);
+    let mut follow = follow(&world, options("15m"));
+    let mut drive = || match follow.next(world.now) {
+        FollowStep::Drive { task, call, window } => (task, call, window),
+        other => panic!("want a call, not {other:?}"),
+    };
+    let (task, mut call, first) = drive();
+    let (_, _lost, second) = drive();
+    assert_eq!([first, second], [window(0, 900), window(900, 1_800)]);
+    assert!(matches!(
+        follow.next(world.now),
+        FollowStep::Wait { ms: 900_000 }
+    ));
+    call.close();
+    assert_eq!(follow.settle(task, &mut call, world.now), Ok(None));
+    let (revisions, _) = read_due(&mut world, &mut follow, |_| None);
+    assert_eq!(windows_of(&revisions), [first]);
+}
+
+#[test]
+fn waits_fit_a_timer_and_a_start_may_be_far_ahead() {
+    let mut world = World::empty();
+    world.now = at(0);
+    for (step_text, longest) in [("1s", 1_000), ("1d", 86_400_000)] {
+        let mut follow = follow(
+            &world,
+            FollowOptions {
+                start: "9999-12-30T00:00:00Z".to_owned(),
+                delay_ms: u64::MAX,
+                settle_ms: u64::MAX,
+                ..options(step_text)
+            },
+        );
+        let FollowStep::Wait { ms } = follow.next(world.now) else {
+            panic!("a wait")
+        };
+        assert_eq!(ms, longest);
+    }
+}
+
+#[test]
+fn wrong_arguments_are_refused() {
+    let world = World::empty();
+    let refused = |change: fn(&mut FollowOptions)| {
+        let mut options = options("15m");
+        change(&mut options);
+        let error = world.client.follow(options).expect_err("a refusal");
+        (error.code(), error.argument_name().expect("an argument"))
+    };
+    let timestamp = Code::InvalidTimestamp;
+    assert_eq!(
+        refused(|options| options.start = String::new()),
+        (timestamp, "start")
+    );
+    assert_eq!(
+        refused(|options| options.end = Some("never".to_owned())),
+        (timestamp, "end")
+    );
+    let empty = |options: &mut FollowOptions| options.end = Some(NEW_YEAR.to_owned());
+    assert_eq!(refused(empty), (Code::InvalidWindow, "start"));
+    let reread = |options: &mut FollowOptions| options.reread_ms = Some(0);
+    assert_eq!(refused(reread), (Code::InvalidArgument, "reread_ms"));
+    let unknown = |options: &mut FollowOptions| options.group_by = Some(vec!["x".to_owned()]);
+    assert_eq!(refused(unknown), (Code::UnknownDimension, "group_by"));
+    let client = tallyfold::Client::new(ClientOptions {
+        cluster_endpoint: None,
+        ..client_options()
+    });
+    let error = client
+        .expect("one API")
+        .follow(options("15m"))
+        .expect_err("no API");
+    assert_eq!(error.code(), Code::MissingArgument);
+}
