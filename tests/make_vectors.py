@@ -34,14 +34,15 @@ KINDS = {
     for kind, codes in {
         "config": "missing_argument invalid_argument invalid_base_address insecure_base_address"
         " secret_in_browser invalid_timestamp invalid_window unknown_dimension repeated_dimension"
-        " no_dimensions invalid_page overlapping_coverage unaligned_window incompatible_tables out_of_order",
+        " no_dimensions invalid_page overlapping_coverage unaligned_window incompatible_tables"
+        " invalid_checkpoint out_of_order",
         "auth": "token_refused invalid_token_response invalid_token_lifetime token_rejected token_provider_failed",
         "service": "redirected forbidden rate_limited retry_later server_error unexpected_status network_failed timed_out",
         "response": "wrong_content_type html_response empty_body truncated_body invalid_json"
         " invalid_utf8 lone_surrogate byte_order_mark trailing_bytes duplicate_key missing_field"
         " wrong_type invalid_count count_overflow sum_overflow window_mismatch dimension_mismatch"
         " repeated_combination depth_limit string_limit key_limit body_limit group_limit"
-        " invalid_table",
+        " invalid_table windows_not_additive",
     }.items()
     for code in codes.split()
 }
@@ -1696,6 +1697,137 @@ def comparison_vectors():
     top(1, "total", error("invalid_argument", argument="by"))
 
 
+# --- collects: long ranges, window by window ------------------------------------------------------
+
+collects = []
+HOUR = ["2026-01-01T00:00:00Z", MID, END, "2026-01-01T00:45:00Z", "2026-01-01T01:00:00Z"]
+
+
+def collected(name, expected, *, answers=None, asked=None, **case):
+    """A collect of one hour in four windows, of which the answers say what each request gets."""
+    query = {"metric": "event_delivery", "start": HOUR[0], "end": HOUR[4], "dimensions": ["integration"], "window": "15m"}
+    query |= case.pop("query", {})
+    answers = usual_answers() if answers is None else answers
+    asked = sorted(answers) if asked is None else asked
+    collects.append({
+        "name": name,
+        "query": query,
+        "segments": case.pop("segments", []),
+        "answers": [{"window": list(window), **answer} for window, answer in answers.items()],
+        "asked": [list(window) for window in asked],
+        **case,
+        **expected,
+    })
+
+
+def answered(start, end, *rows):
+    """What the service answers of a window, with rows of an integration and a count of deliveries."""
+    entries = [entry(success, 0, 0, integration=name) for name, success in rows]
+    totals = (sum(success for _, success in rows), 0, 0)
+    return {"respond": {"status": 200, "headers": JSON_HEAD, "body": result(*entries, start=start, end=end, totals=totals)}}
+
+
+def quarter(index):
+    return HOUR[index], HOUR[index + 1]
+
+
+def usual_answers(*but):
+    return {quarter(index): answered(*quarter(index), ("a", index + 1)) for index in range(4) if index not in but}
+
+
+def quarters(*indexes, start=HOUR):
+    """The table of those quarters of the hour."""
+    windows = [window([(["a"], (index + 1, 0, 0))], reported=(index + 1, 0, 0), start=start[index], end=start[index + 1]) for index in indexes]
+    return table(["integration"], *windows, totals=(sum(index + 1 for index in indexes), 0, 0), metric="event_delivery")
+
+
+def segment(number, saved, *, provisional=(), form="tallyfold-checkpoint/1", **query):
+    """A segment as it is written, byte for byte."""
+    query = {
+        "metric": "event_delivery", "start": HOUR[0], "end": HOUR[4], "dimensions": ["integration"],
+        "group_by": ["integration"], "window": "15m", "part": None,
+    } | query
+    document = {
+        "format": form,
+        "query": query,
+        "segment": number,
+        "provisional": [{"start": HOUR[index], "end": HOUR[index + 1]} for index in provisional],
+        "table": saved,
+    }
+    return json.dumps(document, separators=(",", ":"))
+
+
+def missing(code, gaps, partial=None, **places):
+    return {"error": error(code, **places), "gaps": gaps, "partial": partial}
+
+
+def collect_vectors():
+    collected("an hour in four windows", {"table": quarters(0, 1, 2, 3)}, stored=segment(0, quarters(0, 1, 2, 3)))
+    part = {(quarter(1)): usual_answers()[quarter(1)], (quarter(3)): usual_answers()[quarter(3)]}
+    collected("the second of two parts", {"table": quarters(1, 3)}, answers=part, query={"part": [1, 2]}, stored=segment(0, quarters(1, 3), part=[1, 2]))
+
+    gone = usual_answers() | {quarter(1): {"respond": status(500)}, quarter(2): {"fail": "network"}}
+    both = [[HOUR[1], HOUR[3]]]
+    collected("two failures, of which the first is told", missing("server_error", both, quarters(0, 3), status=500), answers=gone)
+    collected("what is there is not read again", {"table": quarters(0, 1, 2, 3)}, have=quarters(0, 3), answers=usual_answers(0, 3))
+    refused = {quarter(0): usual_answers()[quarter(0)], quarter(1): {"respond": status(403)}}
+    rest = [[HOUR[1], HOUR[4]]]
+    collected("a refusal ends it", missing("forbidden", rest, quarters(0), status=403), answers=refused)
+
+    middle = "2026-01-01T00:07:00Z"
+    halves = {
+        quarter(0): {"fail": "timeout"},
+        (HOUR[0], middle): answered(HOUR[0], middle, ("a", 1)),
+        (middle, HOUR[1]): answered(middle, HOUR[1], ("b", 2)),
+    }
+    halved = table(
+        ["integration"],
+        window([(["a"], (1, 0, 0))], reported=(1, 0, 0), start=HOUR[0], end=middle),
+        window([(["b"], (2, 0, 0))], reported=(2, 0, 0), start=middle, end=HOUR[1]),
+        totals=(3, 0, 0),
+        metric="event_delivery",
+    )
+    collected("a window that takes too long is halved at a minute", {"table": halved}, answers=halves, asked=list(halves), query={"end": HOUR[1]})
+    slow = {quarter(0): {"fail": "timeout"}}
+    collected("but not below the finest step", missing("timed_out", [[HOUR[0], HOUR[1]]]), answers=slow, query={"end": HOUR[1], "finest": "15m"})
+
+    first = segment(0, quarters(0, 1))
+    collected("a stored segment is not read again", {"table": quarters(0, 1, 2, 3)}, segments=[first], answers=usual_answers(0, 1), stored=segment(1, quarters(2, 3)))
+    collected(
+        "provisional windows are", {"table": quarters(0, 1, 2, 3)}, segments=[segment(0, quarters(0, 1), provisional=[1]), segment(1, quarters(2, 3))],
+        answers=usual_answers(0, 2, 3), stored=segment(2, quarters(1)),
+    )
+
+    def invalid(name, *segments, path=None, offset=None, **query):
+        broken = {"error": error("invalid_checkpoint", path=path, offset=offset)}
+        collected(name, broken, segments=list(segments), answers={}, query=query)
+
+    invalid("a torn segment", first[:100], offset=99)
+    invalid("no JSON", "<html>", offset=0)
+    saved = json.dumps(quarters(0), separators=(",", ":"))
+    invalid("a saved table", saved, offset=saved.index('":"event_delivery"'))
+    invalid("another format", segment(0, quarters(0), form="tallyfold-checkpoint/2"), path="$.format")
+    invalid("another number", segment(1, quarters(0)), path="$.segment")
+    invalid("changed totals", first.replace('"totals":{"success":"3"', '"totals":{"success":"4"'), path="$.table.totals")
+    invalid("a time twice", first, segment(1, quarters(1, 2)), path="$.table.windows[0]")
+    invalid("a window outside of the part", segment(0, quarters(0, 1), part=[0, 2]), path="$.table.windows[1]", part=[0, 2])
+    invalid("a provisional window that is not there", segment(0, quarters(0), provisional=[3]), path="$.provisional")
+    invalid("another metric", first, path="$.query.metric", metric="event_ingestion")
+    invalid("another start", first, path="$.query.start", start=HOUR[1])
+    invalid("another end", first, path="$.query.end", end=HOUR[3])
+    invalid("other dimensions", first, path="$.query.dimensions", dimensions=["write_key"])
+    invalid("other groups", first, path="$.query.group_by", group_by=[])
+    invalid("another window", first, path="$.query.window", window="5m")
+    invalid("another part", first, path="$.query.part", part=[0, 2])
+
+    def probed(whole):
+        return {(HOUR[0], HOUR[2]): answered(HOUR[0], HOUR[2], ("a", whole)), **usual_answers()}
+
+    collected("a probe of windows that add up", {"table": quarters(0, 1, 2, 3)}, answers=probed(3), asked=list(probed(3)), query={"probe": True})
+    doubled = missing("windows_not_additive", [[HOUR[0], HOUR[4]]])
+    collected("a probe of windows that do not", doubled, answers=probed(2), asked=list(probed(2))[:3], query={"probe": True})
+
+
 def main():
     response_vectors()
     exchange_vectors()
@@ -1703,7 +1835,8 @@ def main():
     series_vectors()
     rate_vectors()
     comparison_vectors()
-    files = {"responses": responses, "exchanges": exchanges, "tables": tables, "series": series, "rates": rates, "comparisons": comparisons}
+    collect_vectors()
+    files = {"responses": responses, "exchanges": exchanges, "tables": tables, "series": series, "rates": rates, "comparisons": comparisons, "collects": collects}
     stale = []
     for name, cases in files.items():
         names = [case["name"] for case in cases]

@@ -5,6 +5,7 @@
     reason = "a test says so when it fails"
 )]
 
+mod collects;
 mod derived;
 
 use std::collections::BTreeSet;
@@ -80,7 +81,7 @@ fn tables() {
 #[test]
 fn every_code_has_a_vector() {
     let mut seen = BTreeSet::new();
-    for name in ["responses", "exchanges", "tables", "series"] {
+    for name in ["responses", "exchanges", "tables", "series", "collects"] {
         collect_codes(&load(name), &mut seen);
     }
     let all: BTreeSet<String> = Code::ALL.iter().map(|code| code.to_string()).collect();

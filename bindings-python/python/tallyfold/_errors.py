@@ -32,6 +32,7 @@ ErrorCode = Literal[
     "overlapping_coverage",
     "unaligned_window",
     "incompatible_tables",
+    "invalid_checkpoint",
     "out_of_order",
     "token_refused",
     "invalid_token_response",
@@ -70,6 +71,7 @@ ErrorCode = Literal[
     "body_limit",
     "group_limit",
     "invalid_table",
+    "windows_not_additive",
 ]
 """What went wrong: a closed list, the same in every language."""
 

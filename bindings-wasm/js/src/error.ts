@@ -22,6 +22,7 @@ export const errorCodes = [
   "overlapping_coverage",
   "unaligned_window",
   "incompatible_tables",
+  "invalid_checkpoint",
   "out_of_order",
   "token_refused",
   "invalid_token_response",
@@ -60,6 +61,7 @@ export const errorCodes = [
   "body_limit",
   "group_limit",
   "invalid_table",
+  "windows_not_additive",
 ] as const;
 
 /** What went wrong: one of {@link errorCodes}. */

@@ -1,0 +1,133 @@
+//! The vectors of long ranges.
+
+use serde_json::Value;
+use tallyfold::{
+    Call, Client, ClientOptions, Collect, CollectOptions, CollectStep, CountTable, HostFailure,
+    Metric, Now, Result, RetryPolicy, Secret, Step, TimeStep, Window, segment_name,
+};
+
+use super::{check, check_error, list, load_table, number, run, string, strings, text};
+
+/// Long after all windows of the vectors.
+const NOW: Now = Now {
+    monotonic_ms: 0,
+    unix_ms: 2_000_000_000_000,
+};
+
+#[test]
+fn collects() {
+    run("collects", |case| {
+        let mut asked = Vec::new();
+        let mut collect = match begin(case) {
+            Ok(collect) => collect,
+            Err(error) => return check_error(case, &error),
+        };
+        while let CollectStep::Drive {
+            task,
+            mut call,
+            window,
+        } = collect.next(NOW)
+        {
+            asked.push(edges(window));
+            // Its error comes again when it is settled.
+            drop(drive(&mut call, case, window));
+            collect
+                .settle(task, &mut call, NOW)
+                .expect("it is under way");
+        }
+        assert_eq!(Value::from(asked), case["asked"]);
+        check_end(case, &collect);
+        if let Some(stored) = case.get("stored") {
+            let segment = collect.unsaved().expect("something to store");
+            assert_eq!(segment.json, text(stored));
+            let number = list(&case["segments"]).len() as u64;
+            assert_eq!(segment.name, segment_name(number));
+            assert_eq!(collect.unsaved(), None);
+        }
+    });
+}
+
+fn begin(case: &Value) -> Result<Collect> {
+    let client = Client::new(ClientOptions {
+        cluster_endpoint: Some("https://cluster.example".to_owned()),
+        host_tokens: true,
+        retry: RetryPolicy {
+            max_retries: 0,
+            ..RetryPolicy::default()
+        },
+        ..ClientOptions::default()
+    })?;
+    let query = &case["query"];
+    let usual = CollectOptions::new(
+        Metric::from_name(text(&query["metric"]))?,
+        text(&query["start"]),
+        text(&query["end"]),
+        &strings(&query["dimensions"]).expect("dimensions"),
+        TimeStep::parse(text(&query["window"]))?,
+    );
+    let small = |value: &Value| u32::try_from(number(value)).expect("a small number");
+    let finest = string(&query["finest"]).map(|step| TimeStep::parse(&step));
+    let mut collect = client.collect(CollectOptions {
+        group_by: strings(&query["group_by"]),
+        finest: finest.transpose()?.unwrap_or(usual.finest),
+        part: query
+            .get("part")
+            .map(|part| (small(&part[0]), small(&part[1]))),
+        have: case.get("have").map(load_table).transpose()?,
+        probe: query["probe"].as_bool().unwrap_or(false),
+        ..usual
+    })?;
+    for (name, segment) in (0..).map(segment_name).zip(list(&case["segments"])) {
+        collect.load(&name, text(segment).as_bytes())?;
+    }
+    Ok(collect)
+}
+
+fn drive(call: &mut Call, case: &Value, window: Window) -> Result<()> {
+    loop {
+        match call.step(NOW)? {
+            Step::ProvideToken { .. } => call.token(Secret::from("token".to_owned()), None)?,
+            Step::Done => return Ok(()),
+            Step::Send(_) => {
+                let mut answers = list(&case["answers"]).iter();
+                let answer = answers.find(|answer| answer["window"] == edges(window));
+                answer_with(call, answer.expect("an answer"))?;
+            }
+            other => panic!("unexpected {other:?}"),
+        }
+    }
+}
+
+fn answer_with(call: &mut Call, answer: &Value) -> Result<()> {
+    match answer.get("fail").map(text) {
+        Some("network") => return call.failed(HostFailure::Network, ""),
+        Some(_) => return call.failed(HostFailure::Timeout, ""),
+        None => {}
+    }
+    let response = &answer["respond"];
+    let status = u16::try_from(number(&response["status"])).expect("a status");
+    let pairs = list(&response["headers"]).iter();
+    let headers: Vec<_> = pairs.map(|pair| (text(&pair[0]), text(&pair[1]))).collect();
+    if call.head(status, &headers)? {
+        call.chunk(text(&response["body"]).as_bytes())?;
+        call.end()?;
+    }
+    Ok(())
+}
+
+fn check_end(case: &Value, collect: &Collect) {
+    let ended = match collect.finish() {
+        Ok(table) => return check(case, Ok(tallyfold::Output::Table(table))),
+        Err(ended) => ended,
+    };
+    check_error(case, &ended.error);
+    let gaps: Vec<Value> = ended.gaps.into_iter().map(edges).collect();
+    assert_eq!(Value::from(gaps), case["gaps"]);
+    let partial = ended.partial.as_ref().map(CountTable::to_json);
+    let partial = partial.map(|json| serde_json::from_str(&json).expect("JSON"));
+    assert_eq!(partial.unwrap_or(Value::Null), case["partial"]);
+}
+
+fn edges(window: Window) -> Value {
+    Value::from(vec![window.start().to_string(), window.end().to_string()])
+}
