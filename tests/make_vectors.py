@@ -1751,7 +1751,7 @@ def segment(number, saved, *, provisional=(), form="tallyfold-checkpoint/1", **q
         "format": form,
         "query": query,
         "segment": number,
-        "provisional": [{"start": HOUR[index], "end": HOUR[index + 1]} for index in provisional],
+        "provisional": [HOUR[index] for index in provisional],
         "table": saved,
     }
     return json.dumps(document, separators=(",", ":"))
@@ -1798,27 +1798,33 @@ def collect_vectors():
         answers=usual_answers(0, 2, 3), stored=segment(2, quarters(1)),
     )
 
-    def invalid(name, *segments, path=None, offset=None, **query):
+    def invalid(name, *segments, path=None, offset=None, after=None, **query):
+        offset = segments[-1].index(after) + len(after) if after else offset
         broken = {"error": error("invalid_checkpoint", path=path, offset=offset)}
         collected(name, broken, segments=list(segments), answers={}, query=query)
 
-    invalid("a torn segment", first[:100], offset=99)
-    invalid("no JSON", "<html>", offset=0)
+    invalid("torn in the query", first[:120], path="$.query.end", after='"end":')
+    invalid("torn in the table", first[:400], path="$.table", offset=398)
+    invalid("torn before its last byte", first[:-1], path="$.table", offset=len(first) - 3)
+    invalid("more than a segment", first + "}", path="$.table", offset=len(first) - 1)
+    invalid("no JSON", "<html>", path="$.format", offset=0)
     saved = json.dumps(quarters(0), separators=(",", ":"))
-    invalid("a saved table", saved, offset=saved.index('":"event_delivery"'))
-    invalid("another format", segment(0, quarters(0), form="tallyfold-checkpoint/2"), path="$.format")
-    invalid("another number", segment(1, quarters(0)), path="$.segment")
+    invalid("a saved table", saved, path="$.format", after='{"format":')
+    invalid("another format", segment(0, quarters(0), form="tallyfold-checkpoint/2"), path="$.format", after='{"format":')
+    invalid("another number", segment(1, quarters(0)), path="$.segment", after='"segment":')
     invalid("changed totals", first.replace('"totals":{"success":"3"', '"totals":{"success":"4"'), path="$.table.totals")
     invalid("a time twice", first, segment(1, quarters(1, 2)), path="$.table.windows[0]")
     invalid("a window outside of the part", segment(0, quarters(0, 1), part=[0, 2]), path="$.table.windows[1]", part=[0, 2])
     invalid("a provisional window that is not there", segment(0, quarters(0), provisional=[3]), path="$.provisional")
-    invalid("another metric", first, path="$.query.metric", metric="event_ingestion")
-    invalid("another start", first, path="$.query.start", start=HOUR[1])
-    invalid("another end", first, path="$.query.end", end=HOUR[3])
-    invalid("other dimensions", first, path="$.query.dimensions", dimensions=["write_key"])
-    invalid("other groups", first, path="$.query.group_by", group_by=[])
-    invalid("another window", first, path="$.query.window", window="5m")
-    invalid("another part", first, path="$.query.part", part=[0, 2])
+    invalid("provisional windows of another kind", first.replace('"provisional":[]', '"provisional":[1]'), path="$.provisional", after='"provisional":')
+    invalid("a table of another metric", first.replace('"metric":"event_delivery","dimensions"', '"metric":null,"dimensions"'), path="$.table")
+    invalid("another metric", first, path="$.query.metric", after='"metric":', metric="event_ingestion")
+    invalid("another start", first, path="$.query.start", after='"start":', start=HOUR[1])
+    invalid("another end", first, path="$.query.end", after='"end":', end=HOUR[3])
+    invalid("other dimensions", first, path="$.query.dimensions", after='"dimensions":', dimensions=["write_key"])
+    invalid("other groups", first, path="$.query.group_by", after='"group_by":', group_by=[])
+    invalid("another window", first, path="$.query.window", after='"window":', window="5m")
+    invalid("another part", first, path="$.query.part", after='"part":', part=[0, 2])
 
     def probed(whole):
         return {(HOUR[0], HOUR[2]): answered(HOUR[0], HOUR[2], ("a", whole)), **usual_answers()}

@@ -346,10 +346,8 @@ impl Follow {
             _ => now,
         };
         open.state = State::Rests { since: now };
-        let changes = match &open.table {
-            Some(before) => compare(before, &table)?,
-            None => compare(&CountTable::empty(kept, metric, window), &table)?,
-        };
+        let nothing = CountTable::empty(kept, metric, window);
+        let changes = compare(open.table.as_ref().unwrap_or(&nothing), &table)?;
         let is_same = open.table.as_ref() == Some(&table);
         let settled = is_same || is_settled(window, self.settle_ms, [asked_at, now]);
         if settled {

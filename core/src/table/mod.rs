@@ -8,7 +8,7 @@ mod coverage;
 mod merge;
 mod remap;
 mod report;
-pub(crate) mod saved;
+mod saved;
 mod selection;
 mod series;
 mod view;

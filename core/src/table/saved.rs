@@ -24,10 +24,10 @@ struct SavedHead {
     totals: SavedCounts,
 }
 
-/// A saved table as it is written, of which nothing has been checked.
+/// What is read, of which nothing has been checked yet.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct SavedTable {
+struct SavedTable {
     format: String,
     metric: Option<String>,
     dimensions: Vec<String>,
@@ -147,16 +147,11 @@ impl CountTable {
     /// # Errors
     /// `invalid_table`, with the JSON path or the byte offset.
     pub fn from_json(json: &[u8]) -> Result<Self> {
-        let saved: SavedTable = serde_json::from_slice(json)
-            .map_err(|error| unreadable(Code::InvalidTable, "saved table", json, &error))?;
-        Self::from_saved(&saved)
-    }
-
-    /// Checks a table that was saved.
-    ///
-    /// # Errors
-    /// `invalid_table`, with the JSON path in the table.
-    pub(crate) fn from_saved(saved: &SavedTable) -> Result<Self> {
+        let saved: SavedTable = serde_json::from_slice(json).map_err(|error| {
+            let offset = offset_of(json, error.line(), error.column());
+            let problem: String = error.to_string().chars().take(120).collect();
+            invalid(format!("this is no saved table: {problem}")).with_offset(offset)
+        })?;
         if saved.format != FORMAT {
             return Err(invalid_at("$.format", format!("want {FORMAT}")));
         }
@@ -311,13 +306,6 @@ fn invalid(message: String) -> Error {
 
 fn invalid_at(path: &str, message: String) -> Error {
     invalid(message).with_path(path.to_owned())
-}
-
-/// The error of what can't be read as what it should be, with the offset of the byte at fault.
-pub(crate) fn unreadable(code: Code, what: &str, json: &[u8], error: &serde_json::Error) -> Error {
-    let problem: String = error.to_string().chars().take(120).collect();
-    let offset = offset_of(json, error.line(), error.column());
-    Error::new(code, format!("this is no {what}: {problem}")).with_offset(offset)
 }
 
 /// The offset of a line and column, both of which serde_json counts from 1.

@@ -6,14 +6,11 @@
 
 use std::fmt;
 
-use serde::{Deserialize, Serialize};
-
 use super::Collect;
 use super::store::{Origin, Reading};
 use crate::client::question::Question;
 use crate::error::{Code, Error, Result};
 use crate::plan::Plan;
-use crate::table::saved::{SavedTable, unreadable};
 use crate::table::{CountTable, Counts};
 use crate::window::Window;
 
@@ -52,49 +49,22 @@ impl fmt::Debug for Segment {
     }
 }
 
-/// A segment up to its table, as it is written.
-#[derive(Serialize)]
-struct Head<'a> {
-    format: &'static str,
-    query: &'a SavedQuery,
-    segment: u64,
-    provisional: Vec<SavedWindow>,
+/// A field of a segment, all of whose text is known before it is read: it is compared, not parsed.
+struct Field {
+    path: &'static str,
+    /// What stands before the value: what ends the one above, and the name.
+    key: &'static str,
+    value: String,
 }
 
-/// A segment as it is read.
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct SavedSegment {
-    format: String,
-    query: SavedQuery,
-    segment: u64,
-    provisional: Vec<SavedWindow>,
-    table: SavedTable,
-}
-
-#[derive(Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct SavedWindow {
-    start: String,
-    end: String,
-}
-
-/// What was asked for. Neither who asked, nor whom.
-#[derive(Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(super) struct SavedQuery {
-    metric: String,
-    start: String,
-    end: String,
-    dimensions: Vec<String>,
-    group_by: Vec<String>,
-    window: String,
-    part: Option<(u32, u32)>,
-}
+/// What stands before the starts of the provisional windows, and before the table.
+const PROVISIONAL: &str = ",\"provisional\":";
+const TABLE: &str = ",\"table\":";
 
 /// What has been stored, and what is to be stored next.
 pub(super) struct Journal {
-    query: SavedQuery,
+    /// What was asked for. Neither who asked, nor whom.
+    query: [Field; 8],
     /// The number of the segment that is being filled.
     number: u64,
     /// Its windows, in the order of time.
@@ -115,23 +85,61 @@ struct Entry {
 
 impl Journal {
     pub(super) fn new(question: &Question, plan: &Plan, part: Option<(u32, u32)>) -> Self {
-        let names = |names: Vec<&str>| names.into_iter().map(str::to_owned).collect();
-        let query = SavedQuery {
-            metric: question.metric().as_str().to_owned(),
-            start: plan.range().start().to_string(),
-            end: plan.range().end().to_string(),
-            dimensions: names(question.requested().names()),
-            group_by: names(question.kept().names()),
-            window: plan.step().to_string(),
-            part,
-        };
+        let text = |text: &str| format!("\"{text}\"");
+        let names = |names: Vec<&str>| serde_json::to_string(&names).unwrap_or_default();
+        let part = part.map(|(index, of)| format!("[{index},{of}]"));
+        let range = plan.range();
+        // None of these texts has a character that JSON escapes.
+        let query = [
+            ("$.format", "{\"format\":", text(FORMAT)),
+            (
+                "$.query.metric",
+                ",\"query\":{\"metric\":",
+                text(question.metric().as_str()),
+            ),
+            (
+                "$.query.start",
+                ",\"start\":",
+                text(&range.start().to_string()),
+            ),
+            ("$.query.end", ",\"end\":", text(&range.end().to_string())),
+            (
+                "$.query.dimensions",
+                ",\"dimensions\":",
+                names(question.requested().names()),
+            ),
+            (
+                "$.query.group_by",
+                ",\"group_by\":",
+                names(question.kept().names()),
+            ),
+            (
+                "$.query.window",
+                ",\"window\":",
+                text(&plan.step().to_string()),
+            ),
+            (
+                "$.query.part",
+                ",\"part\":",
+                part.unwrap_or_else(|| "null".to_owned()),
+            ),
+        ];
         Self {
-            query,
+            query: query.map(|(path, key, value)| Field { path, key, value }),
             number: 0,
             entries: Vec::new(),
             bytes: 0,
             totals: Counts::default(),
             stored: 0,
+        }
+    }
+
+    /// The field after those of the query.
+    fn number_field(&self) -> Field {
+        Field {
+            path: "$.segment",
+            key: "},\"segment\":",
+            value: self.number.to_string(),
         }
     }
 
@@ -180,32 +188,23 @@ impl Journal {
     }
 
     fn to_json(&self, template: &CountTable) -> String {
+        let mut json = String::new();
+        for Field { key, value, .. } in self.query.iter().chain([&self.number_field()]) {
+            json.push_str(key);
+            json.push_str(value);
+        }
         let provisional = self.entries.iter().filter(|entry| entry.is_provisional);
-        let head = Head {
-            format: FORMAT,
-            query: &self.query,
-            segment: self.number,
-            provisional: provisional
-                .map(|entry| SavedWindow::from(entry.window))
-                .collect(),
-        };
+        let starts: Vec<String> = provisional
+            .map(|entry| entry.window.start().to_string())
+            .collect();
+        json.push_str(PROVISIONAL);
+        // Only strings are written, which can't fail.
+        json.push_str(&serde_json::to_string(&starts).unwrap_or_default());
         let windows: Vec<&str> = self.entries.iter().map(|entry| &*entry.json).collect();
-        // Only strings and small integers are written, which can't fail.
-        let mut json = serde_json::to_string(&head).unwrap_or_default();
-        json.pop();
-        json.push_str(",\"table\":");
+        json.push_str(TABLE);
         json.push_str(&template.to_json_of(self.totals, &windows.join(",")));
         json.push('}');
         json
-    }
-}
-
-impl From<Window> for SavedWindow {
-    fn from(window: Window) -> Self {
-        Self {
-            start: window.start().to_string(),
-            end: window.end().to_string(),
-        }
     }
 }
 
@@ -214,7 +213,8 @@ impl Collect {
     /// To be asked for after each settling until there is none. What
     /// [`have`](crate::CollectOptions::have) had is not stored.
     ///
-    /// No segment holds a secret, a token or an address.
+    /// No segment holds a secret, a token or an address. It is to be given to [`Collect::load`] as it was written,
+    /// byte for byte.
     pub fn unsaved(&mut self) -> Option<Segment> {
         self.journal.next_segment(self.store.read())
     }
@@ -250,20 +250,14 @@ impl Collect {
             let message = format!("want {expected}: load the segments in their order, each once");
             return Err(Error::argument("name", Code::InvalidArgument, message));
         }
-        let saved: SavedSegment = serde_json::from_slice(json)
-            .map_err(|error| unreadable(Code::InvalidCheckpoint, "checkpoint", json, &error))?;
-        if saved.format != FORMAT {
-            return Err(invalid("$.format", format!("want {FORMAT}")));
+        let mut document = Document { json, at: 0 };
+        let number = self.journal.number_field();
+        let mut fields = self.journal.query.iter().chain([&number]).peekable();
+        while let Some(field) = fields.next() {
+            let next = fields.peek().map_or(PROVISIONAL, |next| next.key);
+            document.take_field(field, next)?;
         }
-        saved.query.check_like(&self.journal.query)?;
-        if saved.segment != self.journal.number {
-            let message = format!(
-                "this is segment {}, and not {}",
-                saved.segment, self.journal.number
-            );
-            return Err(invalid("$.segment", message));
-        }
-        for reading in self.readings_of(&saved)? {
+        for reading in self.readings_of(document)? {
             self.store.put_before(reading);
         }
         self.journal.number += 1;
@@ -271,22 +265,19 @@ impl Collect {
     }
 
     /// The windows of a segment that are not to be read again.
-    fn readings_of(&self, saved: &SavedSegment) -> Result<Vec<Reading>> {
-        let table = CountTable::from_saved(&saved.table).map_err(|error| {
-            let path = error.path().and_then(|path| path.strip_prefix('$'));
-            let path = format!("$.table{}", path.unwrap_or_default());
-            invalid(&path, error.message().to_owned())
-        })?;
+    fn readings_of(&self, mut document: Document<'_>) -> Result<Vec<Reading>> {
+        let mut provisional = document.take_provisional()?;
+        let table = document.into_table()?;
         if !table.counts_all(self.question.metric(), self.question.kept()) {
-            let message = "this is a table of something else than the query's counts";
-            return Err(invalid("$.table", message.to_owned()));
+            return Err(invalid("$.table", "want a table of the query's counts"));
         }
-        let mut provisional = load_provisional(&saved.provisional)?;
         let mut readings = Vec::new();
         for (index, (window, table)) in table.split().enumerate() {
-            self.check_window(window)
-                .map_err(|message| invalid(&format!("$.table.windows[{index}]"), message))?;
-            let place = provisional.iter().position(|other| *other == window);
+            if let Err(message) = self.check_window(window) {
+                return Err(invalid(&format!("$.table.windows[{index}]"), message));
+            }
+            let start = window.start().to_string();
+            let place = provisional.iter().position(|other| *other == start);
             if let Some(place) = place {
                 provisional.swap_remove(place);
             } else {
@@ -297,8 +288,8 @@ impl Collect {
                 });
             }
         }
-        if let Some(window) = provisional.first() {
-            let message = format!("{window:?} is no window of the table");
+        if !provisional.is_empty() {
+            let message = "want starts of the table's windows, each once";
             return Err(invalid("$.provisional", message));
         }
         Ok(readings)
@@ -321,42 +312,84 @@ impl Collect {
     }
 }
 
-impl SavedQuery {
-    /// Refuses a query that asks for something else.
-    fn check_like(&self, wanted: &Self) -> Result<()> {
-        differs("metric", &self.metric, &wanted.metric)?;
-        differs("start", &self.start, &wanted.start)?;
-        differs("end", &self.end, &wanted.end)?;
-        differs("dimensions", &self.dimensions, &wanted.dimensions)?;
-        differs("group_by", &self.group_by, &wanted.group_by)?;
-        differs("window", &self.window, &wanted.window)?;
-        differs("part", &self.part, &wanted.part)
-    }
+/// A segment as it is read.
+struct Document<'a> {
+    json: &'a [u8],
+    /// How much of it has been read.
+    at: usize,
 }
 
-fn differs<T: PartialEq + Serialize>(field: &str, found: &T, wanted: &T) -> Result<()> {
-    if found == wanted {
-        return Ok(());
+impl<'a> Document<'a> {
+    /// Takes a field that must have the value that it would be written with. What follows it says
+    /// where another value would end.
+    fn take_field(&mut self, field: &Field, next: &str) -> Result<()> {
+        self.take(field.key, field.path)?;
+        let found = self.until(next);
+        if found == Some(field.value.as_bytes()) {
+            self.at += field.value.len();
+            return Ok(());
+        }
+        let found = String::from_utf8_lossy(found.unwrap_or(&self.json[self.at..]));
+        let found: String = found.chars().take(120).collect();
+        let message = format!(
+            "this is no checkpoint of this query: {found}, want {}",
+            field.value
+        );
+        Err(self.refuse(field.path, message))
     }
-    let shown = |value: &T| serde_json::to_string(value).unwrap_or_default();
-    let found: String = shown(found).chars().take(120).collect();
-    let wanted = shown(wanted);
-    let message = format!("this is a checkpoint of another query: {found}, want {wanted}");
-    Err(invalid(&format!("$.query.{field}"), message))
-}
 
-fn load_provisional(saved: &[SavedWindow]) -> Result<Vec<Window>> {
-    let windows = saved.iter().enumerate().map(|(index, saved)| {
-        Window::parse(&saved.start, &saved.end).map_err(|error| {
-            invalid(
-                &format!("$.provisional[{index}]"),
-                error.message().to_owned(),
-            )
+    /// The starts of the provisional windows.
+    fn take_provisional(&mut self) -> Result<Vec<String>> {
+        let path = "$.provisional";
+        self.take(PROVISIONAL, path)?;
+        let found = self.until(TABLE).unwrap_or_default();
+        let starts = serde_json::from_slice(found)
+            .map_err(|_| self.refuse(path, "want a list of timestamps"))?;
+        self.at += found.len();
+        Ok(starts)
+    }
+
+    /// The table, after which only the segment ends.
+    fn into_table(mut self) -> Result<CountTable> {
+        let path = "$.table";
+        self.take(TABLE, path)?;
+        let rest = self.json[self.at..].trim_ascii_end();
+        let json = rest
+            .strip_suffix(b"}")
+            .ok_or_else(|| self.refuse(path, "the segment has no end: it is torn"))?;
+        CountTable::from_json(json).map_err(|error| {
+            let inside = error.path().and_then(|path| path.strip_prefix('$'));
+            let path = format!("{path}{}", inside.unwrap_or_default());
+            let offset = error.offset().map(|offset| offset + self.at as u64);
+            let error = invalid(&path, error.message());
+            offset.map_or(error.clone(), |offset| error.with_offset(offset))
         })
-    });
-    windows.collect()
+    }
+
+    fn take(&mut self, key: &str, path: &str) -> Result<()> {
+        if !self.json[self.at..].starts_with(key.as_bytes()) {
+            return Err(self.refuse(
+                path,
+                format!("this is no checkpoint, or a torn one: want {key}"),
+            ));
+        }
+        self.at += key.len();
+        Ok(())
+    }
+
+    /// What stands before the next time that a key is there.
+    fn until(&self, key: &str) -> Option<&'a [u8]> {
+        let rest = &self.json[self.at..];
+        let mut places = rest.windows(key.len());
+        let end = places.position(|place| place == key.as_bytes())?;
+        Some(&rest[..end])
+    }
+
+    fn refuse(&self, path: &str, message: impl Into<String>) -> Error {
+        invalid(path, message).with_offset(self.at as u64)
+    }
 }
 
-fn invalid(path: &str, message: String) -> Error {
+fn invalid(path: &str, message: impl Into<String>) -> Error {
     Error::new(Code::InvalidCheckpoint, message).with_path(path.to_owned())
 }

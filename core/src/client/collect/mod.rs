@@ -95,6 +95,7 @@ pub struct Collect {
     under_way: Vec<UnderWay>,
     /// The number of the next task; the first ones are the probe's.
     next_task: u64,
+    /// In the order of windows.
     failures: Vec<(Window, Error)>,
     failed_in_a_row: u32,
     /// What ended the collect early.
@@ -255,7 +256,8 @@ impl Collect {
         if ends_all(&error) {
             self.cause.get_or_insert_with(|| error.clone());
         }
-        self.failures.push((window, error.clone()));
+        let after = self.failures.partition_point(|(other, _)| *other < window);
+        self.failures.insert(after, (window, error.clone()));
         Settled::Failed(error)
     }
 
@@ -300,15 +302,13 @@ impl Collect {
             Ok(partial) => (None, partial),
             Err(error) => (Some(error), None),
         };
-        let mut failures = self.failures.clone();
-        failures.sort_unstable_by_key(|(window, _)| *window);
-        let first = || failures.first().map(|(_, error)| error.clone());
+        let first = || self.failures.first().map(|(_, error)| error.clone());
         let cause = error.or_else(|| self.cause.clone()).or_else(first);
         Err(CollectError {
             error: cause.unwrap_or_else(unfinished),
-            partial,
             gaps: self.gaps(),
-            failures,
+            partial,
+            failures: self.failures.clone(),
         })
     }
 

@@ -91,7 +91,8 @@ impl Store {
             .before
             .partition_point(|other| other.window.end() <= reading.window.start());
         let replaced = first..first + self.overlapping(reading.window).len();
-        self.before.splice(replaced, [reading]);
+        drop(self.before.drain(replaced));
+        self.before.insert(first, reading);
     }
 
     pub(super) fn push(&mut self, reading: Reading) {
@@ -118,22 +119,20 @@ impl Store {
             .map(|reading| &reading.table)
     }
 
-    /// The windows, sorted.
+    /// All windows, sorted.
     pub(super) fn windows(&self) -> Vec<Window> {
-        let all = self.before.iter().chain(&self.read);
-        let mut windows: Vec<Window> = all.map(|reading| reading.window).collect();
-        windows.sort_unstable();
-        windows
+        self.sorted(|_| true)
     }
 
     /// The windows whose counts may still change, sorted.
     pub(super) fn provisional(&self) -> Vec<Window> {
-        let provisional = Origin::Read { provisional: true };
-        let early = self
-            .read
-            .iter()
-            .filter(|reading| reading.origin == provisional);
-        let mut windows: Vec<Window> = early.map(|reading| reading.window).collect();
+        self.sorted(|reading| reading.origin == Origin::Read { provisional: true })
+    }
+
+    fn sorted(&self, is_wanted: fn(&Reading) -> bool) -> Vec<Window> {
+        let all = self.before.iter().chain(&self.read);
+        let wanted = all.filter(|reading| is_wanted(reading));
+        let mut windows: Vec<Window> = wanted.map(|reading| reading.window).collect();
         windows.sort_unstable();
         windows
     }
