@@ -373,10 +373,11 @@ fn halving_ends_at_the_finest_step_and_then_the_window_has_failed() {
 
 #[test]
 fn a_refusal_ends_the_collect_at_once() {
-    for (status, code) in [
-        (403, Code::Forbidden),
-        (302, Code::Redirected),
-        (401, Code::TokenRejected),
+    for (trouble, code) in [
+        (Trouble::Status(403), Code::Forbidden),
+        (Trouble::Status(302), Code::Redirected),
+        (Trouble::Status(401), Code::TokenRejected),
+        (Trouble::Later, Code::RetryLater),
     ] {
         let mut world = World::with_events(DAY, 200);
         let mut collect = start(&world, collect_options(DAY, "1h"));
@@ -385,7 +386,7 @@ fn a_refusal_ends_the_collect_at_once() {
             windows += 1;
             match windows {
                 2 => Some(Trouble::Status(500)),
-                4 => Some(Trouble::Status(status)),
+                4 => Some(trouble),
                 _ => None,
             }
         });

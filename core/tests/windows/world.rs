@@ -23,6 +23,8 @@ pub(crate) enum Trouble {
     Status(u16),
     Timeout,
     Network,
+    /// 429, and to come back in two hours.
+    Later,
     /// The body ends too early.
     Cut,
 }
@@ -118,6 +120,7 @@ impl World {
             let done = match trouble {
                 None => exchange(call, &request, &mut self.sandbox, self.now),
                 Some(Trouble::Status(status)) => call.head(status, &headers).map(drop),
+                Some(Trouble::Later) => call.head(429, &[("retry-after", "7200")]).map(drop),
                 Some(Trouble::Timeout) => call.failed(HostFailure::Timeout, ""),
                 Some(Trouble::Network) => call.failed(HostFailure::Network, ""),
                 Some(Trouble::Cut) => call.head(200, &headers).and_then(|_| call.end()),

@@ -64,8 +64,8 @@ pub enum CollectStep {
 /// and its calls have their own retries; only a window whose response is too large or too slow is
 /// tried again, as two halves.
 ///
-/// A failed authentication, a refusal (403), a redirect or wrong arguments end it at once, and so do
-/// several windows that fail in a row.
+/// A failed authentication, a refusal (403), a redirect, wrong arguments, or a service that says to come
+/// back much later (`retry_later`) end it at once, and so do several windows that fail in a row.
 ///
 /// ```
 /// # use tallyfold::{Call, Client, CollectError, CollectOptions, CollectStep, CountTable, Now, Result};
@@ -345,10 +345,13 @@ pub(super) fn is_settled(window: Window, settle_ms: u64, times: [Now; 2]) -> boo
     times.into_iter().all(|time| time.unix_ms >= settled_ms)
 }
 
-/// Whether the calls of all other windows would end with that error too.
+/// Whether the calls of all other windows would end with that error too, or are not welcome.
 fn ends_all(error: &Error) -> bool {
     matches!(error.kind(), Kind::Auth | Kind::Config)
-        || matches!(error.code(), Code::Forbidden | Code::Redirected)
+        || matches!(
+            error.code(),
+            Code::Forbidden | Code::Redirected | Code::RetryLater
+        )
 }
 
 fn unfinished() -> Error {
