@@ -43,8 +43,8 @@ pub struct FollowOptions {
     pub window: TimeStep,
     /// How long after its end, in milliseconds, a window is first read. 0 if nothing else is said.
     pub delay_ms: u64,
-    /// How long after a reading, in milliseconds, a window is read again, also after a failed one. The
-    /// length of the step if `None`.
+    /// How long after a reading, in milliseconds, a window is read again, also after a failed
+    /// one. The length of the step if `None`.
     pub reread_ms: Option<u64>,
     /// For how long after a window's end, in milliseconds, its counts may still change. An hour if
     /// nothing else is said.
@@ -115,9 +115,10 @@ pub struct Revision {
 ///
 /// Each reading gives a [`Revision`] with signed changes, so that a running sum of all changes is
 /// always the sum of the newest counts of every window. A window is settled, and forgotten, once
-/// two readings in a row, `reread_ms` or more apart, were equal (the totals that the service reports included), or once
-/// it was read `settle_ms` or more after its end. The last revision of a window, which says so, has
-/// no changes in the first case.
+/// two readings in a row, `reread_ms` or more apart, were equal (the totals that the service
+/// reports included), or once it was read `settle_ms` or more after its end. The last revision of
+/// a window, which says so, has no changes in the first case. An event that comes later than all
+/// that is not seen: choose both times by how late events may be.
 ///
 /// When a window closes is told by the wall clock. One that is set back makes the machine wait, and
 /// one that is set forth, or a machine that slept, makes it catch up in the order of windows. A wall
@@ -181,6 +182,15 @@ enum State {
     Rests {
         since: Now,
     },
+}
+
+impl State {
+    fn task(self) -> Option<u64> {
+        match self {
+            Self::UnderWay { task, .. } => Some(task),
+            _ => None,
+        }
+    }
 }
 
 impl Client {
@@ -321,7 +331,7 @@ impl Follow {
     /// The call's final error: its window is read again after `reread_ms`, and the others go on.
     /// `out_of_order` for a task that is not under way.
     pub fn settle(&mut self, task: u64, call: &mut Call, now: Now) -> Result<Option<Revision>> {
-        let is_it = |open: &Open| matches!(open.state, State::UnderWay { task: other, .. } if other == task);
+        let is_it = |open: &Open| open.state.task() == Some(task);
         let position = self.open.iter().position(is_it).ok_or_else(unknown_task)?;
         let open = &mut self.open[position];
         match self.question.answer(call, open.window) {

@@ -85,47 +85,8 @@ struct Entry {
 
 impl Journal {
     pub(super) fn new(question: &Question, plan: &Plan, part: Option<(u32, u32)>) -> Self {
-        let text = |text: &str| format!("\"{text}\"");
-        let names = |names: Vec<&str>| serde_json::to_string(&names).unwrap_or_default();
-        let part = part.map(|(index, of)| format!("[{index},{of}]"));
-        let range = plan.range();
-        // None of these texts has a character that JSON escapes.
-        let query = [
-            ("$.format", "{\"format\":", text(FORMAT)),
-            (
-                "$.query.metric",
-                ",\"query\":{\"metric\":",
-                text(question.metric().as_str()),
-            ),
-            (
-                "$.query.start",
-                ",\"start\":",
-                text(&range.start().to_string()),
-            ),
-            ("$.query.end", ",\"end\":", text(&range.end().to_string())),
-            (
-                "$.query.dimensions",
-                ",\"dimensions\":",
-                names(question.requested().names()),
-            ),
-            (
-                "$.query.group_by",
-                ",\"group_by\":",
-                names(question.kept().names()),
-            ),
-            (
-                "$.query.window",
-                ",\"window\":",
-                text(&plan.step().to_string()),
-            ),
-            (
-                "$.query.part",
-                ",\"part\":",
-                part.unwrap_or_else(|| "null".to_owned()),
-            ),
-        ];
         Self {
-            query: query.map(|(path, key, value)| Field { path, key, value }),
+            query: query_fields(question, plan, part),
             number: 0,
             entries: Vec::new(),
             bytes: 0,
@@ -208,13 +169,40 @@ impl Journal {
     }
 }
 
+/// The fields that say what was asked for. None of their texts has a character that JSON escapes.
+fn query_fields(question: &Question, plan: &Plan, part: Option<(u32, u32)>) -> [Field; 8] {
+    let field = |path, key, value| Field { path, key, value };
+    let text = |text: &str| format!("\"{text}\"");
+    let names = |names: Vec<&str>| serde_json::to_string(&names).unwrap_or_default();
+    let metric = text(question.metric().as_str());
+    let (start, end) = (plan.range().start(), plan.range().end());
+    let (start, end) = (text(&start.to_string()), text(&end.to_string()));
+    let requested = names(question.requested().names());
+    let kept = names(question.kept().names());
+    let window = text(&plan.step().to_string());
+    let part = part.map_or_else(
+        || "null".to_owned(),
+        |(index, of)| format!("[{index},{of}]"),
+    );
+    [
+        field("$.format", "{\"format\":", text(FORMAT)),
+        field("$.query.metric", ",\"query\":{\"metric\":", metric),
+        field("$.query.start", ",\"start\":", start),
+        field("$.query.end", ",\"end\":", end),
+        field("$.query.dimensions", ",\"dimensions\":", requested),
+        field("$.query.group_by", ",\"group_by\":", kept),
+        field("$.query.window", ",\"window\":", window),
+        field("$.query.part", ",\"part\":", part),
+    ]
+}
+
 impl Collect {
     /// The next segment to store, if there is one: with what was read since the last one was given.
     /// To be asked for after each settling until there is none. What
     /// [`have`](crate::CollectOptions::have) had is not stored.
     ///
-    /// No segment holds a secret, a token or an address. It is to be given to [`Collect::load`] as it was written,
-    /// byte for byte.
+    /// No segment holds a secret, a token or an address. [`Collect::load`] wants it as it was
+    /// written, byte for byte.
     pub fn unsaved(&mut self) -> Option<Segment> {
         self.journal.next_segment(self.store.read())
     }
@@ -237,9 +225,9 @@ impl Collect {
     /// ```
     ///
     /// # Errors
-    /// `invalid_checkpoint`, with the JSON path or the byte offset, for what is torn, was changed, or is
-    /// of another query; `invalid_argument` for another name than the next one's; `out_of_order`
-    /// once a window has been given. Nothing has changed then.
+    /// `invalid_checkpoint`, with the JSON path and often the byte offset, for what is torn, was
+    /// changed, or is of another query; `invalid_argument` for another name than the next one's;
+    /// `out_of_order` once a window has been given. Nothing has changed then.
     pub fn load(&mut self, name: &str, json: &[u8]) -> Result<()> {
         if self.queue.has_started() {
             let message = "load segments before the first step of the collect";

@@ -64,11 +64,12 @@ pub enum CollectStep {
 /// and its calls have their own retries; only a window whose response is too large or too slow is
 /// tried again, as two halves.
 ///
-/// A failed authentication, a refusal (403), a redirect, wrong arguments, or a service that says to come
-/// back much later (`retry_later`) end it at once, and so do several windows that fail in a row.
+/// A failed authentication, a refusal (403), a redirect, wrong arguments, or a service that says to
+/// come back much later (`retry_later`) end it at once, and so do several windows that fail in a
+/// row.
 ///
 /// ```
-/// # use tallyfold::{Call, Client, CollectError, CollectOptions, CollectStep, CountTable, Now, Result};
+/// # use tallyfold::{Call, Client, CollectOptions, CollectStep, CountTable, Now, Result};
 /// # fn drive(call: &mut Call) {}
 /// # fn now() -> Now { unimplemented!() }
 /// fn collect(client: &Client, options: CollectOptions) -> Result<CountTable> {

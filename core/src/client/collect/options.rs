@@ -37,7 +37,8 @@ pub struct CollectOptions {
     /// The step at whose edges a window is halved if its response is too large or too slow: no
     /// window is cut inside such a step. A minute if nothing else is said.
     pub finest: TimeStep,
-    /// Which part of the plan to collect, and how many parts there are: see [`Plan::part`](crate::Plan::part).
+    /// Which part of the plan to collect, and how many parts there are: see
+    /// [`Plan::part`](crate::Plan::part).
     pub part: Option<(u32, u32)>,
     /// For how long after a window's end, in milliseconds, its counts may still change. A window
     /// that is read earlier counts, but a checkpoint marks it as provisional. An hour if nothing
@@ -47,8 +48,8 @@ pub struct CollectOptions {
     /// are outside of what is collected are left out.
     pub have: Option<CountTable>,
     /// Whether to find out first if the counts of two windows add up, with one more call: see
-    /// [`Probe`](crate::Probe). They are the first two that meet, are settled by the wall clock, and of which nothing is
-    /// there yet; without such a pair, there is no probe.
+    /// [`Probe`](crate::Probe). They are the first two that meet, are settled by the wall clock,
+    /// and of which nothing is there yet; without such a pair, there is no probe.
     pub probe: bool,
 }
 
