@@ -1709,15 +1709,17 @@ def collected(name, expected, *, answers=None, asked=None, **case):
     query |= case.pop("query", {})
     answers = usual_answers() if answers is None else answers
     asked = sorted(answers) if asked is None else asked
-    collects.append({
-        "name": name,
-        "query": query,
-        "segments": case.pop("segments", []),
-        "answers": [{"window": list(window), **answer} for window, answer in answers.items()],
-        "asked": [list(window) for window in asked],
-        **case,
-        **expected,
-    })
+    collects.append(
+        {
+            "name": name,
+            "query": query,
+            "segments": case.pop("segments", []),
+            "answers": [{"window": list(window), **answer} for window, answer in answers.items()],
+            "asked": [list(window) for window in asked],
+            **case,
+            **expected,
+        }
+    )
 
 
 def answered(start, end, *rows):
@@ -1744,8 +1746,13 @@ def quarters(*indexes, start=HOUR):
 def segment(number, saved, *, provisional=(), form="tallyfold-checkpoint/1", **query):
     """A segment as it is written, byte for byte."""
     query = {
-        "metric": "event_delivery", "start": HOUR[0], "end": HOUR[4], "dimensions": ["integration"],
-        "group_by": ["integration"], "window": "15m", "part": None,
+        "metric": "event_delivery",
+        "start": HOUR[0],
+        "end": HOUR[4],
+        "dimensions": ["integration"],
+        "group_by": ["integration"],
+        "window": "15m",
+        "part": None,
     } | query
     document = {
         "format": form,
@@ -1792,10 +1799,15 @@ def collect_vectors():
     collected("but not below the finest step", missing("timed_out", [[HOUR[0], HOUR[1]]]), answers=slow, query={"end": HOUR[1], "finest": "15m"})
 
     first = segment(0, quarters(0, 1))
-    collected("a stored segment is not read again", {"table": quarters(0, 1, 2, 3)}, segments=[first], answers=usual_answers(0, 1), stored=segment(1, quarters(2, 3)))
     collected(
-        "provisional windows are", {"table": quarters(0, 1, 2, 3)}, segments=[segment(0, quarters(0, 1), provisional=[1]), segment(1, quarters(2, 3))],
-        answers=usual_answers(0, 2, 3), stored=segment(2, quarters(1)),
+        "a stored segment is not read again", {"table": quarters(0, 1, 2, 3)}, segments=[first], answers=usual_answers(0, 1), stored=segment(1, quarters(2, 3))
+    )
+    collected(
+        "provisional windows are",
+        {"table": quarters(0, 1, 2, 3)},
+        segments=[segment(0, quarters(0, 1), provisional=[1]), segment(1, quarters(2, 3))],
+        answers=usual_answers(0, 2, 3),
+        stored=segment(2, quarters(1)),
     )
 
     def invalid(name, *segments, path=None, offset=None, after=None, **query):
@@ -1842,7 +1854,15 @@ def main():
     rate_vectors()
     comparison_vectors()
     collect_vectors()
-    files = {"responses": responses, "exchanges": exchanges, "tables": tables, "series": series, "rates": rates, "comparisons": comparisons, "collects": collects}
+    files = {
+        "responses": responses,
+        "exchanges": exchanges,
+        "tables": tables,
+        "series": series,
+        "rates": rates,
+        "comparisons": comparisons,
+        "collects": collects,
+    }
     stale = []
     for name, cases in files.items():
         names = [case["name"] for case in cases]

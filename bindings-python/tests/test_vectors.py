@@ -82,7 +82,7 @@ def test_every_code_has_a_vector() -> None:
         own = {value["error"]["code"]} if isinstance(value.get("error"), dict) else set()
         return own.union(*map(codes, value.values()))
 
-    names = ("responses", "exchanges", "tables", "series")
+    names = ("responses", "exchanges", "tables", "series", "collects")
     seen = set().union(*(codes(load(name)) for name in names))
     assert seen == set(_tallyfold.error_codes())
 
