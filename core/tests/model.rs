@@ -142,8 +142,9 @@ struct Caller {
     sent: bool,
     /// How often it was said that it will try again.
     retries: u32,
-    /// Whether it would repeat a token request that has failed.
-    repeats: bool,
+    /// How many tokens there had been when a token request failed that it would repeat. With more of
+    /// them since, somebody else has repeated it, and what this call may send is no retry.
+    repeats: Option<u32>,
     /// The end of the wait that it has announced.
     not_before_ms: u64,
 }
@@ -303,7 +304,7 @@ impl World {
             doing: Doing::Asks,
             sent: false,
             retries: 0,
-            repeats: false,
+            repeats: None,
             not_before_ms: 0,
         }
     }
@@ -334,7 +335,7 @@ impl World {
             Ok(Step::Wait { ms }) => {
                 assert!(ms > 0 && ms < 1 << 31, "a wait of {ms} ms");
                 if shares {
-                    caller.repeats = true;
+                    caller.repeats = Some(service.tokens);
                     caller.retries += 1;
                     caller.doing = Doing::Asks;
                 }
@@ -364,7 +365,7 @@ impl World {
         if request.url().ends_with("/oauth/token") {
             assert!(service.token_floor_ms <= now.monotonic_ms, "below a floor");
             assert!(service.wants_token(now), "a token that is good is replaced");
-            self.retries_paid += u32::from(caller.repeats);
+            self.retries_paid += u32::from(caller.repeats == Some(service.tokens));
             service.token_requests += 1;
             service.failed_flight = None;
             caller.doing = Doing::AwaitsToken { asked_at: now };
@@ -376,7 +377,7 @@ impl World {
         let bearer = bearer.expect("a token").1.to_owned();
         let prefix = format!("Bearer {}-", caller.api.as_str());
         assert!(bearer.starts_with(&prefix), "{bearer} for {:?}", caller.api);
-        caller.repeats = false;
+        caller.repeats = None;
         caller.doing = Doing::AwaitsAnswer { bearer };
     }
 
@@ -408,8 +409,9 @@ impl World {
         let attempt = caller.call.attempt().expect("a request that has ended");
         // A failure that ends the call may still be a passing one for those who wait.
         service.failed_flight = is_passing(answer).then_some((service.token_requests, asked_at));
+        let tokens = service.tokens;
         self.account(caller, outcome, attempt.wait_ms);
-        caller.repeats = attempt.wait_ms.is_some();
+        caller.repeats = attempt.wait_ms.map(|_| tokens);
     }
 
     fn answer(&mut self, caller: &mut Caller, answer: Answer) {

@@ -499,6 +499,24 @@ fn a_token_request_is_paid_by_the_call_that_sends_it() {
 }
 
 #[test]
+fn a_renewal_is_no_retry_and_costs_none() {
+    let (client, mut sandbox) = (client(), sandbox());
+    let mut patient = delivery(&client);
+    request(patient.step(at(0)));
+    patient
+        .failed(HostFailure::Network, "")
+        .expect("another try");
+    wait(patient.step(at(0)));
+    // Another call gets the token, and nothing is left in the budget.
+    drive(delivery(&client), &mut sandbox, at(0)).expect("a table");
+    drive(audit_logs(&client), &mut sandbox, at(100)).expect("a page");
+    retries_of(&client, 100);
+    // What the first call sends in the margin of that token does not repeat its failure.
+    let renewal = request(patient.step(at(86_400 - 200)));
+    assert!(renewal.url().ends_with("/oauth/token"));
+}
+
+#[test]
 fn a_retry_gets_itself_a_token_if_its_own_has_died_meanwhile() {
     let client = Client::new(ClientOptions {
         host_tokens: true,
