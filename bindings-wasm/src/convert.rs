@@ -9,8 +9,10 @@ pub(crate) use options::{
     aggregator_options, client_options, conditions, headers, host_failure, metrics_query, now,
     random_seed, sandbox_options, time_step, token,
 };
+#[cfg(feature = "library")]
+pub(crate) use values::output;
 pub(crate) use values::{
     array, attempt, cells, count_columns, counts, credentials, deltas, dimension_column,
-    float_columns, metric, names, notes, object, output, presences, rates, reconciliation,
-    response, series_windows, shares, stats, step, windows,
+    float_columns, metric, names, notes, object, presences, rates, reconciliation, response,
+    series_windows, shares, stats, step, windows,
 };

@@ -2,15 +2,28 @@
 //!
 //! Only the TypeScript facade in `../js/src` calls it, so what it returns are plain values;
 //! documentation for users stands there.
+//!
+//! Two modules are made of it, by feature: the library, and the sandbox, which most pages do without.
+#![cfg_attr(
+    not(all(feature = "library", feature = "sandbox")),
+    allow(dead_code, unused_imports, reason = "the other module uses it")
+)]
 
+#[cfg(feature = "library")]
 pub mod aggregator;
+#[cfg(feature = "library")]
 pub mod client;
+#[cfg(feature = "library")]
 pub mod comparison;
 mod convert;
 pub mod error;
+#[cfg(feature = "sandbox")]
 pub mod sandbox;
+#[cfg(feature = "library")]
 pub mod series;
+#[cfg(feature = "library")]
 pub mod staging;
+#[cfg(feature = "library")]
 pub mod table;
 
 use dlmalloc::GlobalDlmalloc;
@@ -24,6 +37,7 @@ use wasm_bindgen::prelude::wasm_bindgen;
 static ALLOCATOR: GlobalDlmalloc = GlobalDlmalloc;
 
 /// The version of this package.
+#[cfg(feature = "library")]
 #[wasm_bindgen]
 #[must_use]
 pub fn version() -> String {
@@ -31,6 +45,7 @@ pub fn version() -> String {
 }
 
 /// Every error code, in the order of the core's documentation.
+#[cfg(feature = "library")]
 #[wasm_bindgen(js_name = errorCodes)]
 #[must_use]
 pub fn error_codes() -> Vec<String> {
@@ -41,6 +56,7 @@ pub fn error_codes() -> Vec<String> {
 }
 
 /// The rates of counts: delivery, error and filter.
+#[cfg(feature = "library")]
 #[wasm_bindgen]
 #[must_use]
 pub fn rates(success: u64, errors: u64, filtered: u64) -> Float64Array {

@@ -1,10 +1,10 @@
-import type { CoreSandbox } from "../wasm/tallyfold_wasm.js";
+import type { CoreSandbox } from "../wasm/tallyfold_sandbox.js";
 import { clocks } from "./clock.js";
 import { Handle } from "./handle.js";
 import { bytes, flat, timed } from "./input.js";
 import { type Inspect, inspectSymbol } from "./inspect.js";
+import { replica } from "./replica.js";
 import type { CountName, Now } from "./types.js";
-import { core } from "./wasm.js";
 
 /** What a {@link Sandbox} is made of. All of it has defaults. */
 export interface SandboxOptions {
@@ -127,7 +127,7 @@ export class Sandbox {
    * @throws {@link TallyfoldError} of kind `config`.
    */
   constructor(options: SandboxOptions = {}) {
-    this.#core = new Handle(new (core().CoreSandbox)(options));
+    this.#core = new Handle(new (replica().CoreSandbox)(options));
     this.#now = clocks(options.now);
   }
 

@@ -1,17 +1,14 @@
-// Starts the WebAssembly module: at first use, synchronously, without top-level await.
+// The WebAssembly module of the library: all but the sandbox.
 
 import * as glue from "../wasm/tallyfold_wasm.js";
 import base64 from "../wasm/tallyfold_wasm_bg.wasm";
-import { type ErrorFields, TallyfoldError } from "./error.js";
+import { start } from "./start.js";
 
 let memory: WebAssembly.Memory | undefined;
 
 /** The core. The first call compiles it, so that an import costs nothing and changes nothing. */
 export function core(): typeof glue {
-  if (memory === undefined) {
-    ({ memory } = glue.initSync({ module: decoded(base64) }));
-    glue.setErrorFactory((fields: ErrorFields) => TallyfoldError.of(fields));
-  }
+  memory ??= start(glue, base64);
   return glue;
 }
 
@@ -36,11 +33,4 @@ export function stage(bytes: Uint8Array, take: (length: number) => unknown): voi
     take(piece.length);
     from += STAGING;
   } while (from < bytes.length);
-}
-
-function decoded(base64: string): Uint8Array {
-  const binary = atob(base64);
-  const bytes = new Uint8Array(binary.length);
-  for (let at = 0; at < bytes.length; at++) bytes[at] = binary.charCodeAt(at);
-  return bytes;
 }

@@ -49,16 +49,33 @@ describe("the packed package", () => {
   });
 
   test("does nothing when it is imported, and leaves out what is not used", async () => {
-    const root = join(home, "unused");
-    await mkdir(root);
-    const entry = join(root, "main.js");
-    await writeFile(entry, 'export { errorCodes } from "tallyfold";');
-    const lib = { entry, formats: ["es"], fileName: () => "built.js" };
-    await build({ root, logLevel: "error", build: { lib } });
-    const built = await readFile(join(root, "dist/built.js"), "utf8");
+    const built = await bundled("unused", 'export { errorCodes } from "tallyfold";');
     assert.ok(built.includes("token_refused"));
     assert.ok(built.length < 30_000, `${built.length} bytes: the wasm has no business here`);
   });
+
+  test("leaves the sandbox out of a page that has no use for it", async () => {
+    const client = await bundled("client", 'export { Client } from "tallyfold";');
+    const sandbox = await bundled("sandbox", 'export { Sandbox } from "tallyfold";');
+    const both = await bundled("both", 'export { Client, Sandbox } from "tallyfold";');
+    const [least, more] = [100_000, client.length + 100_000];
+    assert.ok(sandbox.length > least, `${sandbox.length} bytes: a sandbox has a module of its own`);
+    assert.ok(
+      both.length > more,
+      `${client.length} and ${both.length} bytes: it is not the client's`,
+    );
+  });
+
+  /** What a bundler makes of a script. */
+  async function bundled(name, script) {
+    const root = join(home, name);
+    await mkdir(root);
+    const entry = join(root, "main.js");
+    await writeFile(entry, script);
+    const lib = { entry, formats: ["es"], fileName: () => "built.js" };
+    await build({ root, logLevel: "error", build: { lib } });
+    return readFile(join(root, "dist/built.js"), "utf8");
+  }
 
   async function output(name, script) {
     await writeFile(join(home, name), script);

@@ -8,6 +8,7 @@ use tallyfold::{
 };
 use wasm_bindgen::JsValue;
 
+#[cfg(feature = "library")]
 use crate::table::CountTable;
 
 /// A plain object; a field that is undefined is left out.
@@ -203,6 +204,7 @@ fn request_fields(request: &Request) -> JsValue {
     ])
 }
 
+#[cfg(feature = "library")]
 pub(crate) fn output(output: Output) -> JsValue {
     match output {
         Output::Table(table) => CountTable::from(table).into(),
