@@ -1743,9 +1743,18 @@ def quarters(*indexes, start=HOUR):
     return table(["integration"], *windows, totals=(sum(index + 1 for index in indexes), 0, 0), metric="event_delivery")
 
 
+def fingerprint(address):
+    """What a segment tells of an address: 64 bits of FNV-1a."""
+    value = 0xCBF29CE484222325
+    for byte in address.encode():
+        value = (value ^ byte) * 0x100000001B3 % 2**64
+    return f"{value:016x}"
+
+
 def segment(number, saved, *, provisional=(), form="tallyfold-checkpoint/1", **query):
     """A segment as it is written, byte for byte."""
     query = {
+        "cluster": fingerprint(CLUSTER),
         "metric": "event_delivery",
         "start": HOUR[0],
         "end": HOUR[4],
@@ -1815,8 +1824,8 @@ def collect_vectors():
         broken = {"error": error("invalid_checkpoint", path=path, offset=offset)}
         collected(name, broken, segments=list(segments), answers={}, query=query)
 
-    invalid("torn in the query", first[:120], path="$.query.end", after='"end":')
-    invalid("torn in the table", first[:400], path="$.table", offset=398)
+    invalid("torn in the query", first[:150], path="$.query.end", after='"end":')
+    invalid("torn in the table", first[:429], path="$.table", offset=427)
     invalid("torn before its last byte", first[:-1], path="$.table", offset=len(first) - 3)
     invalid("more than a segment", first + "}", path="$.table", offset=len(first) - 1)
     invalid("no JSON", "<html>", path="$.format", offset=0)
@@ -1830,6 +1839,7 @@ def collect_vectors():
     invalid("a provisional window that is not there", segment(0, quarters(0), provisional=[3]), path="$.provisional")
     invalid("provisional windows of another kind", first.replace('"provisional":[]', '"provisional":[1]'), path="$.provisional", after='"provisional":')
     invalid("a table of another metric", first.replace('"metric":"event_delivery","dimensions"', '"metric":null,"dimensions"'), path="$.table")
+    invalid("another cluster", segment(0, quarters(0), cluster=fingerprint("https://other.example")), path="$.query.cluster", after='"cluster":')
     invalid("another metric", first, path="$.query.metric", after='"metric":', metric="event_ingestion")
     invalid("another start", first, path="$.query.start", after='"start":', start=HOUR[1])
     invalid("another end", first, path="$.query.end", after='"end":', end=HOUR[3])

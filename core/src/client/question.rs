@@ -37,6 +37,11 @@ impl Question {
         })
     }
 
+    /// What tells the cluster that is asked from others.
+    pub(super) fn cluster(&self) -> String {
+        self.api.base.fingerprint()
+    }
+
     pub(super) fn metric(&self) -> Metric {
         self.query.metric()
     }

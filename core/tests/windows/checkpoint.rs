@@ -4,12 +4,12 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Value, json};
 use tallyfold::{
-    Code, Collect, CollectOptions, CollectStep, CountTable, Error, Metric, SandboxOptions, Window,
-    segment_name,
+    Client, ClientOptions, Code, Collect, CollectOptions, CollectStep, CountTable, Error, Metric,
+    SandboxOptions, Window, segment_name,
 };
 
 use crate::collect::fault;
-use crate::support::{ADDRESS, at};
+use crate::support::{ADDRESS, at, options};
 use crate::world::{
     Random, Trouble, World, assert_same_counts, collect_options, instant, step, window,
 };
@@ -476,6 +476,17 @@ fn a_checkpoint_of_another_query_is_refused() {
         refused(|options| options.part = Some((1, 2))),
         "part: null, want [1,2]"
     );
+
+    let elsewhere = Client::new(ClientOptions {
+        cluster_endpoint: Some("https://other.example".to_owned()),
+        ..options()
+    });
+    let options = collect_options(4 * HOUR, "1h");
+    let mut collect = elsewhere
+        .and_then(|client| client.collect(options))
+        .expect("good options");
+    let error = load(&mut collect, &files).expect_err("a refusal");
+    assert_eq!(error.path(), Some("$.query.cluster"));
 
     // The spelling of the same instants, and of the same dimensions, makes no difference.
     let options = CollectOptions {

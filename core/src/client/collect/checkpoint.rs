@@ -63,8 +63,8 @@ const TABLE: &str = ",\"table\":";
 
 /// What has been stored, and what is to be stored next.
 pub(super) struct Journal {
-    /// What was asked for. Neither who asked, nor whom.
-    query: [Field; 8],
+    /// What was asked for, and a fingerprint of whom. Not who asked.
+    query: [Field; 9],
     /// The number of the segment that is being filled.
     number: u64,
     /// Its windows, in the order of time.
@@ -170,10 +170,11 @@ impl Journal {
 }
 
 /// The fields that say what was asked for. None of their texts has a character that JSON escapes.
-fn query_fields(question: &Question, plan: &Plan, part: Option<(u32, u32)>) -> [Field; 8] {
+fn query_fields(question: &Question, plan: &Plan, part: Option<(u32, u32)>) -> [Field; 9] {
     let field = |path, key, value| Field { path, key, value };
     let text = |text: &str| format!("\"{text}\"");
     let names = |names: Vec<&str>| serde_json::to_string(&names).unwrap_or_default();
+    let cluster = text(&question.cluster());
     let metric = text(question.metric().as_str());
     let (start, end) = (plan.range().start(), plan.range().end());
     let (start, end) = (text(&start.to_string()), text(&end.to_string()));
@@ -186,7 +187,8 @@ fn query_fields(question: &Question, plan: &Plan, part: Option<(u32, u32)>) -> [
     );
     [
         field("$.format", "{\"format\":", text(FORMAT)),
-        field("$.query.metric", ",\"query\":{\"metric\":", metric),
+        field("$.query.cluster", ",\"query\":{\"cluster\":", cluster),
+        field("$.query.metric", ",\"metric\":", metric),
         field("$.query.start", ",\"start\":", start),
         field("$.query.end", ",\"end\":", end),
         field("$.query.dimensions", ",\"dimensions\":", requested),
