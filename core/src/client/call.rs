@@ -89,6 +89,11 @@ impl Call {
         Self(Box::new(machine))
     }
 
+    /// Whether its last request was one to the API itself, and not for a token.
+    pub(super) fn has_asked_api(&self) -> bool {
+        self.0.has_asked_api()
+    }
+
     /// What to do next.
     ///
     /// # Errors

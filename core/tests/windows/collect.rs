@@ -2,10 +2,10 @@
 
 use tallyfold::{
     Client, ClientOptions, Code, Collect, CollectError, CollectOptions, CollectStep, CountTable,
-    Limits, Progress, Settled, Window,
+    Limits, Progress, Settled, Step, Window,
 };
 
-use crate::support::{at, client, options};
+use crate::support::{after, at, client, options};
 use crate::world::{
     NEW_YEAR, Random, Trouble, World, assert_same_counts, collect_options, instant, step, window,
 };
@@ -369,6 +369,31 @@ fn halving_ends_at_the_finest_step_and_then_the_window_has_failed() {
         (2_700, 3_600),
     ];
     assert_eq!(asked, edges.map(|(start, end)| window(start, end)));
+}
+
+#[test]
+fn a_slow_token_endpoint_halves_no_window() {
+    for status in [504, 408] {
+        let mut world = World::with_events(2 * HOUR, 100);
+        let mut collect = start(&world, collect_options(2 * HOUR, "1h"));
+        while let CollectStep::Drive { task, mut call, .. } = collect.next(world.now) {
+            loop {
+                match call.step(world.now) {
+                    Ok(Step::Wait { ms }) => world.now = after(world.now, ms),
+                    Ok(Step::Send(request)) => {
+                        assert!(request.url().ends_with("/oauth/token"));
+                        // The call says its error again when it is settled.
+                        drop(call.head(status, &[]));
+                    }
+                    Ok(other) => panic!("one call alone is never told {other:?}"),
+                    Err(_) => break,
+                }
+            }
+            let settled = collect.settle(task, &mut call, world.now);
+            assert!(matches!(settled, Ok(Settled::Failed(_))), "{settled:?}");
+        }
+        assert_eq!(progress(&collect), [2, 0, 2, 0]);
+    }
 }
 
 #[test]

@@ -225,6 +225,10 @@ impl Collect {
             .swap_remove(position.ok_or_else(unknown_task)?);
         Ok(match self.question.answer(call, window) {
             Answer::Table(table) => self.keep(window, table, [asked_at, now]),
+            // A token endpoint that is too slow says nothing of the window.
+            Answer::Failed(error) if call.has_asked_api() && is_too_much(&error) => {
+                self.halve(window, error)
+            }
             Answer::Failed(error) => self.fail(window, error),
             Answer::None => {
                 self.queue.put_first([window]);
@@ -246,13 +250,17 @@ impl Collect {
         Settled::Kept { provisional }
     }
 
-    fn fail(&mut self, window: Window, error: Error) -> Settled {
-        if is_too_much(&error)
-            && let Some(halves) = halves(window, self.finest)
-        {
-            self.queue.put_first(halves);
-            return Settled::Halved;
+    fn halve(&mut self, window: Window, error: Error) -> Settled {
+        match halves(window, self.finest) {
+            Some(halves) => {
+                self.queue.put_first(halves);
+                Settled::Halved
+            }
+            None => self.fail(window, error),
         }
+    }
+
+    fn fail(&mut self, window: Window, error: Error) -> Settled {
         self.failed_in_a_row += 1;
         if ends_all(&error) {
             self.cause.get_or_insert_with(|| error.clone());

@@ -104,6 +104,8 @@ pub(super) struct Tries {
     requests: u32,
     /// How many it has sent to the token endpoint.
     token_requests: u32,
+    /// Which way the last request went, be it another call's for a token.
+    last: Way,
     /// The request that has ended last, until the host has seen it.
     ended: Option<Attempt>,
 }
@@ -117,6 +119,7 @@ impl Tries {
             retries: 0,
             requests: 0,
             token_requests: 0,
+            last: Way::Tokens,
             ended: None,
         }
     }
@@ -126,10 +129,16 @@ impl Tries {
         if self.requests + self.token_requests == 0 {
             shared.with(|common| common.pace.earn());
         }
+        self.last = way;
         *match way {
             Way::Tokens => &mut self.token_requests,
             Way::Requests => &mut self.requests,
         } += 1;
+    }
+
+    /// Which way the last request went: where the call has failed, whose failure it is.
+    pub(super) fn last(&self) -> Way {
+        self.last
     }
 
     /// What follows the failure of the request to the API, or the end.
@@ -181,6 +190,7 @@ impl Tries {
         error: Error,
         now: Now,
     ) -> Result<Want> {
+        self.last = Way::Tokens;
         let floor_ms = shared.with(|common| common.pace.rest(self.api, Way::Tokens, now));
         let wait_ms = self.wait(shared, error.clone(), floor_ms, Payment::BySender)?;
         Ok(Want::to_repeat(flight, error, false).in_a_while(wait_ms))

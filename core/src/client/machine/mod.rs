@@ -85,6 +85,11 @@ impl Machine {
         }
     }
 
+    /// Whether the last request was one to the API itself.
+    pub(super) fn has_asked_api(&self) -> bool {
+        self.tries.last() == Way::Requests
+    }
+
     /// Ends the call with an error.
     fn fail<T>(&mut self, error: Error) -> Result<T> {
         self.state = State::Failed(error.clone());
