@@ -313,6 +313,17 @@ fn a_token_endpoint_that_asks_for_a_wait_holds_token_requests_back_and_nothing_e
     request(audit_logs(&client).step(at(0)));
 }
 
+#[test]
+fn a_token_endpoint_is_waited_for_once() {
+    let client = client();
+    let mut call = delivery(&client);
+    request(call.step(at(0)));
+    answer(&mut call, 503, &[("retry-after", "20")]).expect("another try");
+    let waited_ms = wait(call.step(at(0)));
+    let again = request(call.step(after(at(0), waited_ms)));
+    assert!(again.url().ends_with("/oauth/token"), "{again:?}");
+}
+
 /// Drives calls side by side, on one clock, until all have ended.
 fn drive_all(mut calls: Vec<Call>, sandbox: &mut Sandbox, mut now: Now) -> Vec<Result<Output>> {
     let mut ended = Vec::new();

@@ -138,21 +138,22 @@ enum Next {
 fn next(errand: &dyn Errand, common: &mut Common, now: Now, want: &mut Want) -> Next {
     let Common { tokens, pace } = common;
     let api = errand.api();
+    // Each floor counts from when it is first asked for, so both are, before the call's own wait is over.
     let api_rest = pace.rest(api, Way::Requests, now);
+    let token_rest = pace.rest(api, Way::Tokens, now);
     let rest = want.wait.rest(now).max(api_rest);
     if rest > 0 {
         return Next::Wait(rest);
     }
-    let rest = pace.rest(api, Way::Tokens, now);
     let epoch = tokens.epoch();
     let take_off = |tokens: &mut Tokens| Next::Fetch(tokens.slot(api).take_off());
     match errand.acquire(tokens, now, want.wish) {
         Acquired::Use(bearing) => Next::Send(bearing),
-        Acquired::Renew(bearing) if rest > 0 => Next::Send(bearing),
+        Acquired::Renew(bearing) if token_rest > 0 => Next::Send(bearing),
         Acquired::Renew(_) => take_off(tokens),
         Acquired::Wait(flight) => Next::Block { flight, epoch },
         Acquired::Failed { flight, error } => Next::ShareFailure { flight, error },
-        Acquired::Fetch if rest > 0 => Next::Wait(rest),
+        Acquired::Fetch if token_rest > 0 => Next::Wait(token_rest),
         Acquired::Fetch => match want.repeats.as_ref().map_or(Ok(()), |of| pace.pay(of)) {
             Ok(()) => take_off(tokens),
             Err(unpaid) => Next::Fail(unpaid),
