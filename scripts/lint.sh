@@ -5,6 +5,7 @@ cd "$(dirname "$0")/.."
 set -x
 
 python3 tests/make_vectors.py --check
+python3 tests/make_faults.py --check
 cargo fmt --all --check
 cargo clippy --quiet --workspace --all-targets -- -D warnings
 cargo fmt --manifest-path fuzz/Cargo.toml --check

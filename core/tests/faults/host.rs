@@ -1,0 +1,199 @@
+//! The smallest host that carries the bytes of real requests: ureq, which blocks.
+
+use std::fmt::Write;
+use std::io::{self, Read};
+use std::time::Duration;
+
+use serde_json::Value;
+use tallyfold::{
+    Call, Client, ClientOptions, HostFailure, Now, Output, Request, Result, RetryPolicy, Secret,
+    Step, Timestamp, Tolerate,
+};
+use ureq::{Agent, http};
+
+/// A client, what it is asked, and clocks on which only waits take time.
+pub(crate) struct Host {
+    client: Client,
+    agent: Agent,
+    call: String,
+    start: String,
+    end: String,
+    dimensions: Vec<String>,
+    unix_ms: i64,
+    waited_ms: u64,
+    seen: String,
+}
+
+impl Host {
+    pub(crate) fn new(file: &Value, run: &Value, address: &str) -> Self {
+        let query = &file["query"];
+        let dimensions = query["dimensions"].as_array().expect("a list");
+        let timeout = Duration::from_millis(number(&run["options"]["timeout_ms"]));
+        let config = Agent::config_builder()
+            .timeout_global(Some(timeout))
+            .http_status_as_error(false)
+            .max_redirects(0)
+            .proxy(None);
+        Self {
+            client: Client::new(options(file, run, address)).expect("good options"),
+            agent: config.build().into(),
+            call: text(&run["call"]),
+            start: text(&query["start"]),
+            end: text(&query["end"]),
+            dimensions: dimensions.iter().map(text).collect(),
+            unix_ms: Timestamp::parse(&text(&file["now"]))
+                .expect("a timestamp")
+                .unix_ms(),
+            waited_ms: 0,
+            seen: String::new(),
+        }
+    }
+
+    /// Makes the run's call and drives it to its end.
+    pub(crate) fn call(&mut self) -> Result<Output> {
+        let (start, end, dimensions) = (&self.start, &self.end, &self.dimensions);
+        let mut call = match self.call.as_str() {
+            "event_delivery" => self.client.event_delivery(start, end, dimensions, None)?,
+            "event_ingestion" => self.client.event_ingestion(start, end, dimensions, None)?,
+            "audit_logs" => self.client.audit_logs(None, None)?,
+            other => panic!("unknown {other}"),
+        };
+        let outcome = self.drive(&mut call);
+        if let Err(error) = &outcome {
+            self.see(&format!("{error} {error:?}"));
+            let again = call.output();
+            assert_eq!(
+                again.as_ref(),
+                Err(error),
+                "nothing but the error is left of a call"
+            );
+        }
+        self.see(&format!("{call:?} {:?}", self.client));
+        outcome
+    }
+
+    /// All that could be printed on the way.
+    pub(crate) fn seen(&self) -> &str {
+        &self.seen
+    }
+
+    /// What the calls were told to wait.
+    pub(crate) fn waited_ms(&self) -> u64 {
+        self.waited_ms
+    }
+
+    fn drive(&mut self, call: &mut Call) -> Result<Output> {
+        loop {
+            let now = Now {
+                monotonic_ms: self.waited_ms,
+                unix_ms: self.unix_ms,
+            };
+            let step = call.step(now)?;
+            self.see(&format!("{step:?}"));
+            match step {
+                Step::Send(request) => {
+                    let exchanged = exchange(&self.agent, &request, call);
+                    let attempt = call.attempt();
+                    self.see(&format!("{attempt:?} {call:?}"));
+                    exchanged?;
+                }
+                Step::Wait { ms } => self.waited_ms += ms,
+                Step::Done => return call.output(),
+                other => panic!("one call alone is never told {other:?}"),
+            }
+        }
+    }
+
+    fn see(&mut self, text: &str) {
+        writeln!(self.seen, "{text}").expect("memory");
+    }
+}
+
+fn options(file: &Value, run: &Value, address: &str) -> ClientOptions {
+    let given = |name: &str| Some(text(&file["client"][name]));
+    let options = &run["options"];
+    let tolerate = options["tolerate"].as_array();
+    let names: Vec<String> = tolerate.into_iter().flatten().map(text).collect();
+    ClientOptions {
+        cluster_endpoint: Some(address.to_owned()),
+        base_url: Some(address.to_owned()),
+        auth_url: Some(address.to_owned()),
+        client_id: given("client_id"),
+        client_secret: given("client_secret").map(Secret::from),
+        control_audience: given("control_audience"),
+        orchestration_audience: given("orchestration_audience"),
+        tolerate: Tolerate::parse(&names).expect("good names"),
+        retry: RetryPolicy {
+            max_retries: u32::try_from(number(&options["max_retries"])).expect("few"),
+            longest_wait_ms: number(&options["longest_retry_wait_ms"]),
+            seed: 7,
+        },
+        ..ClientOptions::default()
+    }
+}
+
+/// Carries one request out and its response in.
+fn exchange(agent: &Agent, request: &Request, call: &mut Call) -> Result<()> {
+    let response = match send(agent, request) {
+        Ok(response) => response,
+        Err(ureq::Error::Timeout(_)) => return call.failed(HostFailure::Timeout, ""),
+        Err(_) => return call.failed(HostFailure::Network, ""),
+    };
+    let headers: Vec<_> = response.headers().iter().collect();
+    let headers: Vec<(&str, String)> = headers
+        .into_iter()
+        .map(|(name, value)| {
+            (
+                name.as_str(),
+                String::from_utf8_lossy(value.as_bytes()).into(),
+            )
+        })
+        .collect();
+    let headers: Vec<(&str, &str)> = headers
+        .iter()
+        .map(|(name, value)| (*name, value.as_str()))
+        .collect();
+    if !call.head(response.status().as_u16(), &headers)? {
+        return Ok(());
+    }
+    let mut body = response.into_body().into_reader();
+    let mut chunk = [0; 64];
+    loop {
+        match body.read(&mut chunk) {
+            Ok(0) => return call.end(),
+            Ok(length) => call.chunk(&chunk[..length])?,
+            Err(error) => return call.failed(failure_of(error), ""),
+        }
+    }
+}
+
+fn send(
+    agent: &Agent,
+    request: &Request,
+) -> std::result::Result<http::Response<ureq::Body>, ureq::Error> {
+    let builder = http::Request::builder()
+        .method(request.method())
+        .uri(request.url());
+    let builder = request.headers().fold(builder, |builder, (name, value)| {
+        builder.header(name, value)
+    });
+    match request.body() {
+        Some(body) => agent.run(builder.body(body).expect("a good request")),
+        None => agent.run(builder.body(()).expect("a good request")),
+    }
+}
+
+fn failure_of(error: io::Error) -> HostFailure {
+    match ureq::Error::from(error) {
+        ureq::Error::Timeout(_) => HostFailure::Timeout,
+        _ => HostFailure::Network,
+    }
+}
+
+fn text(value: &Value) -> String {
+    value.as_str().expect("text").to_owned()
+}
+
+fn number(value: &Value) -> u64 {
+    value.as_u64().expect("a number")
+}

@@ -1,0 +1,113 @@
+//! The faults that every language is put to, over loopback: what each means stands in
+//! `tests/faults/README.md`.
+#![allow(
+    clippy::expect_used,
+    clippy::panic,
+    reason = "a test says so when it fails"
+)]
+
+mod host;
+mod server;
+
+use std::fmt::Write;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::Path;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use serde_json::Value;
+use tallyfold::{Output, Reconciliation, Result};
+
+use host::Host;
+use server::Server;
+
+/// Most of the time is spent waiting for something that does not come.
+const AT_ONCE: usize = 16;
+
+/// What a server or a client was told that nobody else may see begins with this.
+const CANARY: &str = "canary";
+
+#[test]
+fn every_fault_ends_as_it_is_to() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/faults/faults.json");
+    let json = std::fs::read_to_string(path).expect("the faults are in the repository");
+    let file: Value = serde_json::from_str(&json).expect("the faults are JSON");
+    let runs = file["runs"].as_array().expect("a list");
+    let next = AtomicUsize::new(0);
+    let worker = || {
+        let mut wrong = String::new();
+        while let Some(run) = runs.get(next.fetch_add(1, Ordering::Relaxed)) {
+            // The panic has told the rest.
+            if catch_unwind(AssertUnwindSafe(|| check(&file, run))).is_err() {
+                writeln!(wrong, "{} at {}", run["fault"], run["endpoint"]).expect("memory");
+            }
+        }
+        wrong
+    };
+    let wrong: String = std::thread::scope(|scope| {
+        let workers: Vec<_> = (0..AT_ONCE).map(|_| scope.spawn(worker)).collect();
+        let joined = workers.into_iter().map(|worker| worker.join());
+        joined.map(|wrong| wrong.expect("no panic")).collect()
+    });
+    assert!(wrong.is_empty(), "not as they are to be:\n{wrong}");
+    assert_eq!(Value::from(runs.len()), file["count"]);
+}
+
+/// One run: a server for it alone, one client, and its calls one after the other.
+fn check(file: &Value, run: &Value) {
+    let place = format!("{} at {}", run["fault"], run["endpoint"]);
+    let server = Server::new(file, run);
+    let waited_ms = std::thread::scope(|scope| {
+        let served = scope.spawn(|| server.serve());
+        let waited_ms = catch_unwind(AssertUnwindSafe(|| {
+            ask(file, run, &server.address(), &place)
+        }));
+        server.hang_up();
+        served
+            .join()
+            .expect("no panic")
+            .unwrap_or_else(|wrong| panic!("{place}: {wrong}"));
+        waited_ms.unwrap_or_else(|_| panic!("{place}: see above"))
+    });
+    server.assert_nobody_went_elsewhere(&place);
+    let least_ms = run["waits_ms"].as_u64().expect("milliseconds");
+    // What is tried again without being asked to wait does so almost at once here.
+    let waited_as_asked = waited_ms >= least_ms && waited_ms < least_ms + 1_000;
+    assert!(waited_as_asked, "{place}: waited {waited_ms} ms");
+}
+
+/// Makes the calls of a run, and gives how long they were told to wait.
+fn ask(file: &Value, run: &Value, address: &str, place: &str) -> u64 {
+    let mut host = Host::new(file, run, address);
+    for outcome in run["outcomes"].as_array().expect("a list") {
+        let outcome = outcome
+            .as_str()
+            .map_or(outcome, |name| &file["outcomes"][name]);
+        check_outcome(outcome, host.call(), place);
+    }
+    assert!(!host.seen().contains(CANARY), "{place}: {}", host.seen());
+    host.waited_ms()
+}
+
+fn check_outcome(expected: &Value, outcome: Result<Output>, place: &str) {
+    match outcome {
+        Ok(Output::Table(table)) => {
+            let json: Value = serde_json::from_str(&table.to_json()).expect("JSON");
+            assert_eq!(json, expected["table"], "{place}");
+            let balanced = table.reconciliation() == Reconciliation::Balanced;
+            assert_eq!(balanced, expected["verdict"] == "balanced", "{place}");
+        }
+        Ok(Output::Json(json)) => {
+            let json: Value = serde_json::from_slice(&json).expect("JSON");
+            assert_eq!(Some(&json), expected.get("json"), "{place}");
+        }
+        Err(error) => {
+            let found = serde_json::json!({
+                "code": error.code().as_str(),
+                "kind": error.kind().as_str(),
+                "status": error.status(),
+                "retry_after": error.retry_after_s(),
+            });
+            assert_eq!(found, expected["error"], "{place}: {error}");
+        }
+    }
+}
