@@ -1,8 +1,6 @@
 """Three canaries, looked for wherever text can come out."""
 
 import asyncio
-import contextlib
-import json
 import logging
 import pickle
 import traceback
@@ -10,6 +8,7 @@ from collections.abc import Callable, Iterator
 
 import httpx2
 import pytest
+from canaries import search, search_error, search_object
 from support import ADDRESS, END, START
 
 import tallyfold
@@ -73,42 +72,6 @@ def logs(caplog: pytest.LogCaptureFixture) -> Iterator[None]:
     caplog.set_level(logging.DEBUG)
     yield
     search(caplog.text, *(str(vars(record)) for record in caplog.get_records("call")))
-
-
-def search(*texts: str) -> None:
-    for text in texts:
-        for canary in CANARIES:
-            assert canary not in text
-
-
-def search_object(value: object) -> None:
-    """Searches what can be printed of a value, of its attributes and of its pickle."""
-    search(repr(value), str(value), format(value))
-    search(*(repr(getattr(value, name, None)) for name in dir(value)))
-    with contextlib.suppress(TypeError):
-        search(repr(vars(value)))
-    with contextlib.suppress(TypeError, pickle.PicklingError, AttributeError):
-        search(pickle.dumps(value).decode("latin-1"))
-    with contextlib.suppress(TypeError):
-        search(json.dumps(value))
-
-
-def search_error(error: BaseException) -> None:
-    """Searches an error, all that hangs on it, and a traceback that shows locals."""
-    search_object(error)
-    seen: list[BaseException] = []
-    pending: list[BaseException | None] = [error]
-    while pending:
-        link = pending.pop()
-        if link is None or link in seen:
-            continue
-        seen.append(link)
-        search(repr(vars(link)), str(link), repr(link))
-        pending += [link.__cause__, link.__context__]
-        for frame, _ in traceback.walk_tb(link.__traceback__):
-            # A test's own frame holds its parameters, which may be canaries.
-            if not frame.f_code.co_name.startswith("test_"):
-                search(*(repr(value) for value in frame.f_locals.values()))
 
 
 class Unprintable:
