@@ -1,16 +1,15 @@
-//! The sans-IO client: `Machine`, its `Call`s, and the steps they ask for.
-
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicUsize, Ordering};
+//! The sans-IO client: `Machine`, and what it makes.
 
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyString};
-use tallyfold::{ClientOptions, HostFailure, Output, RetryPolicy, Tolerate};
+use tallyfold::{ClientOptions, CollectOptions, FollowOptions, Metric, RetryPolicy, Tolerate};
 
 use crate::aggregator::Limits;
-use crate::convert::{BRIEF, Chunk, Clocks, Given, Instant, Milliseconds, SecretText};
-use crate::convert::{attempt, fitting, fitting_if, locked, random_seed};
+use crate::call::Call;
+use crate::collect::{Collect, Probe};
+use crate::convert::{Given, Instant, Milliseconds, SecretText, Step};
+use crate::convert::{fitting, fitting_if, milliseconds_if, random_seed};
 use crate::error::Result;
+use crate::follow::Follow;
 use crate::table::CountTable;
 
 /// The client without its HTTP: it says what to send and is told what came back.
@@ -68,10 +67,8 @@ impl Machine {
         let usual = RetryPolicy::default();
         let retry = RetryPolicy {
             max_retries: fitting_if("max_retries", max_retries)?.unwrap_or(usual.max_retries),
-            longest_wait_ms: match longest_retry_wait {
-                Some(wait) => wait.of("longest_retry_wait")?,
-                None => usual.longest_wait_ms,
-            },
+            longest_wait_ms: milliseconds_if("longest_retry_wait", longest_retry_wait)?
+                .unwrap_or(usual.longest_wait_ms),
             seed: random_seed(),
         };
         let options = ClientOptions {
@@ -112,10 +109,10 @@ impl Machine {
         let (start, end) = (start.of("start")?, end.of("end")?);
         let dimensions = fitting("dimensions", dimensions)?;
         let group_by = fitting_if("group_by", group_by)?;
-        Call::new(
-            self.0
-                .event_delivery(&start, &end, &dimensions, group_by.as_deref()),
-        )
+        let call = self
+            .0
+            .event_delivery(&start, &end, &dimensions, group_by.as_deref());
+        Ok(Call::new(call?))
     }
 
     /// A call for event ingestion metrics (service reference 4.5), whose output is a `CountTable`.
@@ -133,10 +130,10 @@ impl Machine {
         let (start, end) = (start.of("start")?, end.of("end")?);
         let dimensions = fitting("dimensions", dimensions)?;
         let group_by = fitting_if("group_by", group_by)?;
-        Call::new(
-            self.0
-                .event_ingestion(&start, &end, &dimensions, group_by.as_deref()),
-        )
+        let call = self
+            .0
+            .event_ingestion(&start, &end, &dimensions, group_by.as_deref());
+        Ok(Call::new(call?))
     }
 
     /// A call for a page of audit logs (service reference 4.2), whose output is JSON as bytes.
@@ -147,7 +144,116 @@ impl Machine {
     fn audit_logs(&self, page: Option<Given<i64>>, per_page: Option<Given<i64>>) -> Result<Call> {
         let page = fitting_if("page", page)?;
         let per_page = fitting_if("per_page", per_page)?;
-        Call::new(self.0.audit_logs(page, per_page))
+        Ok(Call::new(self.0.audit_logs(page, per_page)?))
+    }
+
+    /// A long range, window by window: the `Collect` that workers drive.
+    ///
+    /// Arguments are those of `Client.collect`.
+    ///
+    /// Raises:
+    ///     ConfigError: for arguments that can't be used.
+    #[pyo3(signature = (
+        metric, start, end, dimensions, *, window, group_by = None, part = None, have = None,
+        settle = None, finest = None, probe = false,
+    ))]
+    #[allow(clippy::too_many_arguments, reason = "Python names each of them")]
+    fn collect(
+        &self,
+        metric: &str,
+        start: Instant,
+        end: Instant,
+        dimensions: Given<Vec<String>>,
+        window: Step,
+        group_by: Option<Given<Vec<String>>>,
+        part: Option<(Given<u32>, Given<u32>)>,
+        have: Option<&Bound<'_, CountTable>>,
+        settle: Option<Milliseconds>,
+        finest: Option<Step>,
+        probe: bool,
+    ) -> Result<Collect> {
+        let (start, end) = (start.of("start")?, end.of("end")?);
+        let dimensions = fitting("dimensions", dimensions)?;
+        let metric = Metric::from_name(metric)?;
+        let usual = CollectOptions::new(metric, &start, &end, &dimensions, window.of("window")?);
+        let part = match part {
+            Some((index, of)) => Some((fitting("part", index)?, fitting("part", of)?)),
+            None => None,
+        };
+        let finest = finest.map(|finest| finest.of("finest")).transpose()?;
+        let options = CollectOptions {
+            group_by: fitting_if("group_by", group_by)?,
+            part,
+            have: have.map(|table| table.get().0.clone()),
+            settle_ms: milliseconds_if("settle", settle)?.unwrap_or(usual.settle_ms),
+            finest: finest.unwrap_or(usual.finest),
+            probe,
+            ..usual
+        };
+        Ok(Collect::new(self.0.collect(options)?))
+    }
+
+    /// Windows as they close, and their corrections: the `Follow` that a host drives.
+    ///
+    /// Arguments are those of `Client.follow`.
+    ///
+    /// Raises:
+    ///     ConfigError: for arguments that can't be used.
+    #[pyo3(signature = (
+        metric, start, dimensions, *, window, end = None, group_by = None, delay = None,
+        reread = None, settle = None,
+    ))]
+    #[allow(clippy::too_many_arguments, reason = "Python names each of them")]
+    fn follow(
+        &self,
+        metric: &str,
+        start: Instant,
+        dimensions: Given<Vec<String>>,
+        window: Step,
+        end: Option<Instant>,
+        group_by: Option<Given<Vec<String>>>,
+        delay: Option<Milliseconds>,
+        reread: Option<Milliseconds>,
+        settle: Option<Milliseconds>,
+    ) -> Result<Follow> {
+        let start = start.of("start")?;
+        let dimensions = fitting("dimensions", dimensions)?;
+        let metric = Metric::from_name(metric)?;
+        let usual = FollowOptions::new(metric, &start, &dimensions, window.of("window")?);
+        let options = FollowOptions {
+            end: end.map(|end| end.of("end")).transpose()?,
+            group_by: fitting_if("group_by", group_by)?,
+            delay_ms: milliseconds_if("delay", delay)?.unwrap_or(usual.delay_ms),
+            reread_ms: milliseconds_if("reread", reread)?,
+            settle_ms: milliseconds_if("settle", settle)?.unwrap_or(usual.settle_ms),
+            ..usual
+        };
+        Ok(Follow::new(self.0.follow(options)?))
+    }
+
+    /// Whether the service's windows are half-open: the `Probe` that a host drives.
+    ///
+    /// Arguments are those of `Client.probe_additivity`.
+    ///
+    /// Raises:
+    ///     ConfigError: for arguments that can't be used.
+    fn probe_additivity(
+        &self,
+        metric: &str,
+        start: Instant,
+        middle: Instant,
+        end: Instant,
+        dimensions: Given<Vec<String>>,
+    ) -> Result<Probe> {
+        let edges = [start.of("start")?, middle.of("middle")?, end.of("end")?];
+        let edges = edges.each_ref().map(String::as_str);
+        let dimensions = fitting("dimensions", dimensions)?;
+        let metric = Metric::from_name(metric)?;
+        Ok(Probe::new(self.0.probe_additivity(
+            metric,
+            edges,
+            &dimensions,
+        )?))
     }
 
     /// A number that changes whenever a token was gained or lost, or its fetching ended: what a
@@ -162,288 +268,5 @@ impl Machine {
     )]
     fn __repr__(&self) -> &'static str {
         "<Machine>"
-    }
-}
-
-/// One call of a `Machine`: ask for the next `step`, do it, say what came of it; and `close` it at
-/// the end, whatever happened.
-///
-/// Every method may raise: `ConfigError` with `out_of_order` when it was not its turn, and the
-/// error that ends the call. One thread drives a call.
-#[pyclass(frozen, generic, module = "tallyfold")]
-pub(crate) struct Call {
-    core: Mutex<tallyfold::Call>,
-    received: AtomicUsize,
-}
-
-impl Call {
-    fn new(call: tallyfold::Result<tallyfold::Call>) -> Result<Self> {
-        Ok(Self {
-            core: Mutex::new(call?),
-            received: AtomicUsize::new(0),
-        })
-    }
-}
-
-#[pymethods]
-impl Call {
-    /// What to do next: `Send`, `ProvideToken`, wait while `Blocked`, `Wait`, or take the output:
-    /// `Done`.
-    fn step(&self, py: Python<'_>, now: Clocks) -> Result<Step> {
-        Ok(Step::new(locked(py, &self.core, BRIEF, |call| {
-            call.step(now.0)
-        })?))
-    }
-
-    /// Tells the response's status and headers. True: feed the body to `chunk`, then call `end`.
-    /// False: drop the response and ask for the next step.
-    fn head(&self, py: Python<'_>, status: u16, headers: Vec<(String, String)>) -> Result<bool> {
-        let headers: Vec<(&str, &str)> = headers
-            .iter()
-            .map(|(name, value)| (name.as_str(), value.as_str()))
-            .collect();
-        Ok(locked(py, &self.core, BRIEF, |call| {
-            call.head(status, &headers)
-        })?)
-    }
-
-    /// Tells the next bytes of the response's body, any number of them.
-    fn chunk(&self, py: Python<'_>, data: Chunk) -> Result<()> {
-        self.received.fetch_add(data.len(), Ordering::Relaxed);
-        Ok(locked(py, &self.core, data.len(), |call| {
-            call.chunk(&data)
-        })?)
-    }
-
-    /// Tells that the response's body is complete.
-    fn end(&self, py: Python<'_>) -> Result<()> {
-        let received = self.received.load(Ordering::Relaxed);
-        Ok(locked(py, &self.core, received, tallyfold::Call::end)?)
-    }
-
-    /// Tells that the exchange broke off. `detail` is a word for it, such as `"ConnectError"`, and
-    /// holds no text that the HTTP library made of the request.
-    #[pyo3(signature = (detail, *, timed_out = false))]
-    fn failed(&self, py: Python<'_>, detail: &str, timed_out: bool) -> Result<()> {
-        let failure = if timed_out {
-            HostFailure::Timeout
-        } else {
-            HostFailure::Network
-        };
-        Ok(locked(py, &self.core, BRIEF, |call| {
-            call.failed(failure, detail)
-        })?)
-    }
-
-    /// Answers `ProvideToken`: a token, and for how many seconds from now it is valid; `None` when
-    /// that is not known.
-    #[pyo3(signature = (value, lifetime = None))]
-    fn token(
-        &self,
-        py: Python<'_>,
-        value: SecretText,
-        lifetime: Option<Bound<'_, PyAny>>,
-    ) -> Result<()> {
-        let value = value.token();
-        // What has no text gets none, which the core refuses as no number of seconds.
-        let text = |lifetime: Bound<'_, PyAny>| lifetime.str()?.extract::<String>();
-        let lifetime = lifetime.map(|lifetime| text(lifetime).unwrap_or_default());
-        Ok(locked(py, &self.core, BRIEF, |call| {
-            call.token(value, lifetime.as_deref())
-        })?)
-    }
-
-    /// Answers `ProvideToken`: the host's own source of tokens failed.
-    fn token_failed(&self, py: Python<'_>) -> Result<()> {
-        Ok(locked(
-            py,
-            &self.core,
-            BRIEF,
-            tallyfold::Call::token_failed,
-        )?)
-    }
-
-    /// What the call was for, once, after `Done`.
-    fn output<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyAny>> {
-        Ok(
-            match locked(py, &self.core, BRIEF, tallyfold::Call::output)? {
-                Output::Table(table) => Bound::new(py, CountTable(table))?.into_any(),
-                Output::Json(json) => PyBytes::new(py, &json).into_any(),
-            },
-        )
-    }
-
-    /// The request that has ended since this was last asked; once each. To be asked for after each
-    /// `Send`, also where that has ended the call.
-    fn attempt<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
-        let ended = locked(py, &self.core, BRIEF, tallyfold::Call::attempt);
-        ended.map(|ended| attempt(py, ended)).transpose()
-    }
-
-    /// Gives the call up, and the fetching of a token that others may be waiting for. Harmless
-    /// after the end.
-    fn close(&self, py: Python<'_>) {
-        locked(py, &self.core, BRIEF, tallyfold::Call::close);
-    }
-
-    #[allow(
-        clippy::unused_self,
-        reason = "Python's protocol; a call may hold a token"
-    )]
-    fn __repr__(&self) -> &'static str {
-        "<Call>"
-    }
-}
-
-/// What a call asks its host to do.
-#[derive(IntoPyObject)]
-pub(crate) enum Step {
-    Send(Send),
-    ProvideToken(ProvideToken),
-    Blocked(Blocked),
-    Wait(Wait),
-    Done(Done),
-}
-
-impl Step {
-    fn new(step: tallyfold::Step) -> Self {
-        match step {
-            tallyfold::Step::Send(request) => Self::Send(Send(request)),
-            tallyfold::Step::ProvideToken { api } => {
-                Self::ProvideToken(ProvideToken { api: api.as_str() })
-            }
-            tallyfold::Step::Blocked { epoch } => Self::Blocked(Blocked { epoch }),
-            tallyfold::Step::Wait { ms } => Self::Wait(Wait { ms }),
-            tallyfold::Step::Done => Self::Done(Done),
-        }
-    }
-}
-
-/// Send `request`, then tell `head`, `chunk` and `end`, or `failed`.
-#[pyclass(frozen, module = "tallyfold")]
-pub(crate) struct Send(tallyfold::Request);
-
-#[pymethods]
-impl Send {
-    #[classattr]
-    #[allow(non_upper_case_globals, reason = "Python's name for it")]
-    const __match_args__: (&'static str,) = ("request",);
-
-    /// The request to send.
-    #[getter]
-    fn request(&self) -> Request {
-        Request(self.0.clone())
-    }
-
-    fn __repr__(&self) -> String {
-        format!("Send(request={})", self.request().__repr__())
-    }
-}
-
-/// Tell `token` (or `token_failed`): a token for `api`, `"control"` or `"orchestration"`. A token
-/// of the one is not valid for the other (service reference 5.1).
-#[pyclass(frozen, get_all, module = "tallyfold")]
-pub(crate) struct ProvideToken {
-    /// Which of the two APIs the token is for.
-    api: &'static str,
-}
-
-#[pymethods]
-impl ProvideToken {
-    #[classattr]
-    #[allow(non_upper_case_globals, reason = "Python's name for it")]
-    const __match_args__: (&'static str,) = ("api",);
-
-    fn __repr__(&self) -> String {
-        format!("ProvideToken(api='{}')", self.api)
-    }
-}
-
-/// Another call is fetching the token. Wait until `Machine.token_epoch()` differs from `epoch`,
-/// then ask for the next step.
-#[pyclass(frozen, get_all, module = "tallyfold")]
-pub(crate) struct Blocked {
-    /// The epoch to wait for the end of.
-    epoch: u64,
-}
-
-#[pymethods]
-impl Blocked {
-    #[classattr]
-    #[allow(non_upper_case_globals, reason = "Python's name for it")]
-    const __match_args__: (&'static str,) = ("epoch",);
-
-    fn __repr__(&self) -> String {
-        format!("Blocked(epoch={})", self.epoch)
-    }
-}
-
-/// Wait for `ms` milliseconds of the monotonic clock, or less, and ask for the next step: something
-/// is to be tried again, or the service has asked to be left alone for a while.
-#[pyclass(frozen, get_all, module = "tallyfold")]
-pub(crate) struct Wait {
-    /// For how long; at most 2^31 - 1.
-    ms: u64,
-}
-
-#[pymethods]
-impl Wait {
-    #[classattr]
-    #[allow(non_upper_case_globals, reason = "Python's name for it")]
-    const __match_args__: (&'static str,) = ("ms",);
-
-    fn __repr__(&self) -> String {
-        format!("Wait(ms={})", self.ms)
-    }
-}
-
-/// The call is complete: take its `output`.
-#[pyclass(frozen, module = "tallyfold")]
-pub(crate) struct Done;
-
-#[pymethods]
-impl Done {
-    #[allow(clippy::unused_self, reason = "Python's protocol")]
-    fn __repr__(&self) -> &'static str {
-        "Done()"
-    }
-}
-
-/// One HTTP request, complete and byte-exact. `headers` and `body` may hold a token or a client
-/// secret; the request's `repr` does not show them, and it can't be pickled.
-#[pyclass(frozen, module = "tallyfold")]
-pub(crate) struct Request(tallyfold::Request);
-
-#[pymethods]
-impl Request {
-    /// `"GET"` or `"POST"`.
-    #[getter]
-    fn method(&self) -> &'static str {
-        self.0.method()
-    }
-
-    /// The absolute address; it never holds a secret.
-    #[getter]
-    fn url(&self) -> &str {
-        self.0.url()
-    }
-
-    /// Pairs of name, in lower case, and value, in the order to send them.
-    #[getter]
-    fn headers<'py>(&self, py: Python<'py>) -> Vec<(&'static str, Bound<'py, PyString>)> {
-        self.0
-            .headers()
-            .map(|(name, value)| (name, PyString::new(py, value)))
-            .collect()
-    }
-
-    /// The body; `None` for a request that has none.
-    #[getter]
-    fn body<'py>(&self, py: Python<'py>) -> Option<Bound<'py, PyBytes>> {
-        self.0.body().map(|body| PyBytes::new(py, body))
-    }
-
-    fn __repr__(&self) -> String {
-        format!("<Request {} {}>", self.0.method(), self.0.url())
     }
 }

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyTuple};
 use tallyfold::{Deltas, Presence};
@@ -44,7 +45,7 @@ pub(crate) fn compare(
     })?;
     Ok(Comparison {
         comparison: Arc::new(comparison),
-        tables: (before.clone().unbind(), after.clone().unbind()),
+        tables: Some((before.clone().unbind(), after.clone().unbind())),
     })
 }
 
@@ -68,8 +69,8 @@ pub(crate) fn compare(
 #[pyclass(frozen, eq, module = "tallyfold")]
 pub(crate) struct Comparison {
     comparison: Arc<tallyfold::Comparison>,
-    /// What it was made of, which is what a pickle holds.
-    tables: (Py<CountTable>, Py<CountTable>),
+    /// What it was made of, which is what a pickle holds; `None` if the core made it by itself.
+    tables: Option<(Py<CountTable>, Py<CountTable>)>,
 }
 
 impl PartialEq for Comparison {
@@ -226,13 +227,25 @@ impl Comparison {
         &self,
         py: Python<'py>,
     ) -> PyResult<Reduced<'py, (Py<CountTable>, Py<CountTable>)>> {
-        let (before, after) = &self.tables;
+        let Some((before, after)) = &self.tables else {
+            let message =
+                "the tables of this comparison were not kept: it can't be pickled or copied";
+            return Err(PyTypeError::new_err(message));
+        };
         let compare = py.import("tallyfold")?.getattr("compare")?;
         Ok((compare, (before.clone_ref(py), after.clone_ref(py))))
     }
 }
 
 impl Comparison {
+    /// A comparison that the core has made, of tables that nobody keeps.
+    pub(crate) fn of(comparison: tallyfold::Comparison) -> Self {
+        Self {
+            comparison: Arc::new(comparison),
+            tables: None,
+        }
+    }
+
     /// About how many bytes its rows are.
     fn bytes(&self) -> usize {
         self.comparison.len().saturating_mul(2 * ROW)

@@ -136,10 +136,14 @@ pub(crate) fn fitting_if<T>(argument: &str, given: Option<Given<T>>) -> Result<O
 pub(crate) struct Milliseconds(Given<u64>);
 
 impl Milliseconds {
-    /// The time of an argument.
-    pub(crate) fn of(self, argument: &str) -> Result<u64> {
+    fn of(self, argument: &str) -> Result<u64> {
         fitting(argument, self.0)
     }
+}
+
+/// The time of an argument, if one was given.
+pub(crate) fn milliseconds_if(argument: &str, given: Option<Milliseconds>) -> Result<Option<u64>> {
+    given.map(|given| given.of(argument)).transpose()
 }
 
 impl FromPyObject<'_, '_> for Milliseconds {
@@ -237,7 +241,7 @@ fn in_utc(moment: &Bound<'_, PyDateTime>) -> PyResult<String> {
     Ok(text.replace("+00:00", "Z"))
 }
 
-/// The step of a series, from a `str` as it is or from a `timedelta`.
+/// A step of the UTC day, from a `str` as it is or from a `timedelta`.
 pub(crate) enum Step {
     Text(Given<String>),
     Seconds(Given<u64>),

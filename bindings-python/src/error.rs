@@ -4,7 +4,10 @@ use arrow_schema::ArrowError;
 use pyo3::exceptions::PyOverflowError;
 use pyo3::prelude::*;
 use pyo3::types::{IntoPyDict, PyDict};
-use tallyfold::{Code, Error, Kind};
+use tallyfold::{Code, CollectError, Error, Kind};
+
+use crate::convert;
+use crate::table::CountTable;
 
 /// What the methods of this crate return.
 pub(crate) type Result<T> = std::result::Result<T, Failure>;
@@ -12,6 +15,8 @@ pub(crate) type Result<T> = std::result::Result<T, Failure>;
 /// An error of the core, or of Python itself.
 pub(crate) enum Failure {
     Core(Error),
+    /// A collect with windows missing.
+    Collect(Box<CollectError>),
     Python(PyErr),
     /// An argument that can't be handed to the core.
     Unfit {
@@ -24,6 +29,12 @@ pub(crate) enum Failure {
 impl From<Error> for Failure {
     fn from(error: Error) -> Self {
         Self::Core(error)
+    }
+}
+
+impl From<CollectError> for Failure {
+    fn from(ended: CollectError) -> Self {
+        Self::Collect(Box::new(ended))
     }
 }
 
@@ -45,6 +56,7 @@ impl From<Failure> for PyErr {
         match failure {
             Failure::Python(error) => error,
             Failure::Core(error) => Python::attach(|py| exception(py, &error)),
+            Failure::Collect(ended) => Python::attach(|py| incomplete(py, *ended)),
             Failure::Unfit {
                 code,
                 argument,
@@ -66,15 +78,47 @@ pub(crate) fn error_codes(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
 /// The exception of the error's kind, whose class is written in Python.
 fn exception(py: Python<'_>, error: &Error) -> PyErr {
     let build = || {
-        let context = PyDict::new(py);
-        context.set_item("status", error.status())?;
-        context.set_item("path", error.path())?;
-        context.set_item("offset", error.offset())?;
-        context.set_item("retry_after", error.retry_after_s())?;
-        context.set_item("argument", error.argument_name())?;
-        raised(py, error.code(), &error.to_string(), &context)
+        raised(
+            py,
+            error.code(),
+            &error.to_string(),
+            &context_of(py, error)?,
+        )
     };
     build().unwrap_or_else(|failure| failure)
+}
+
+/// The exception of a collect's error, with what was read and what is missing.
+fn incomplete(py: Python<'_>, ended: CollectError) -> PyErr {
+    let message = ended.to_string();
+    let CollectError {
+        error,
+        partial,
+        gaps,
+        failures,
+    } = ended;
+    let build = || {
+        let context = context_of(py, &error)?;
+        context.set_item("partial", partial.map(CountTable))?;
+        context.set_item("gaps", convert::windows(py, &gaps)?)?;
+        let failures = failures.iter().map(|(window, error)| {
+            let error = exception(py, error).into_value(py);
+            Ok((convert::window(py, *window)?, error))
+        });
+        context.set_item("failures", failures.collect::<PyResult<Vec<_>>>()?)?;
+        raised(py, error.code(), &message, &context)
+    };
+    build().unwrap_or_else(|failure| failure)
+}
+
+fn context_of<'py>(py: Python<'py>, error: &Error) -> PyResult<Bound<'py, PyDict>> {
+    let context = PyDict::new(py);
+    context.set_item("status", error.status())?;
+    context.set_item("path", error.path())?;
+    context.set_item("offset", error.offset())?;
+    context.set_item("retry_after", error.retry_after_s())?;
+    context.set_item("argument", error.argument_name())?;
+    Ok(context)
 }
 
 fn unfit(py: Python<'_>, code: Code, argument: &str, reason: &str) -> PyErr {

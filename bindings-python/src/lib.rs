@@ -5,11 +5,15 @@
 
 mod aggregator;
 mod arrow;
+mod call;
 mod client;
+mod collect;
 mod comparison;
 mod convert;
 mod error;
+mod follow;
 mod html;
+mod plan;
 mod rows;
 mod sandbox;
 mod series;
@@ -23,13 +27,21 @@ mod _tallyfold {
     #[pymodule_export]
     use crate::aggregator::{Aggregator, Limits};
     #[pymodule_export]
-    use crate::client::{Blocked, Call, Done, Machine, ProvideToken, Request, Send, Wait};
+    use crate::call::{Blocked, Call, Done, ProvideToken, Request, Send, Wait};
+    #[pymodule_export]
+    use crate::client::Machine;
+    #[pymodule_export]
+    use crate::collect::{Collect, Drive, Idle, Probe, segment_name};
     #[pymodule_export]
     use crate::comparison::{Comparison, compare};
     #[pymodule_export]
     use crate::convert::count_rates;
     #[pymodule_export]
     use crate::error::error_codes;
+    #[pymodule_export]
+    use crate::follow::Follow;
+    #[pymodule_export]
+    use crate::plan::Plan;
     #[pymodule_export]
     use crate::rows::RowIterator;
     #[pymodule_export]

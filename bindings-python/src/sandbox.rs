@@ -22,7 +22,7 @@ impl Sandbox {
     #[new]
     #[pyo3(signature = (
         *, seed = None, client_id = None, client_secret = None, control_audience = None,
-        orchestration_audience = None, token_lifetime = None,
+        orchestration_audience = None, token_lifetime = None, closed_windows = false,
     ))]
     fn new(
         seed: Option<Given<u64>>,
@@ -31,6 +31,7 @@ impl Sandbox {
         control_audience: Option<String>,
         orchestration_audience: Option<String>,
         token_lifetime: Option<Given<u64>>,
+        closed_windows: bool,
     ) -> Result<Self> {
         let usual = SandboxOptions::default();
         let options = SandboxOptions {
@@ -44,7 +45,7 @@ impl Sandbox {
             orchestration_audience: orchestration_audience.unwrap_or(usual.orchestration_audience),
             token_lifetime_s: fitting_if("token_lifetime", token_lifetime)?
                 .unwrap_or(usual.token_lifetime_s),
-            closed_windows: usual.closed_windows,
+            closed_windows,
         };
         let core = Mutex::new(tallyfold::Sandbox::new(options.clone())?);
         Ok(Self { core, options })

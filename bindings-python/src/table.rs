@@ -3,8 +3,9 @@
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyDict, PyTuple, PyType};
+use tallyfold::Window;
 
-use crate::convert::{self, Document, Given, Reduced, Step, Texts, fitting};
+use crate::convert::{self, Document, Given, Instant, Reduced, Step, Texts, fitting};
 use crate::error::Result;
 use crate::rows::{self, ROW, RowIterator, Rows};
 use crate::series::Series;
@@ -173,6 +174,52 @@ impl CountTable {
         })?))
     }
 
+    /// Adds the counts of any number of tables of different times up, all at once; their order makes
+    /// no difference. One after the other, `merge` would pay for the growing sum each time.
+    ///
+    /// Raises:
+    ///     ConfigError: `missing_argument` for no table at all, `overlapping_coverage`, or
+    ///         `incompatible_tables`.
+    ///     ResponseError: `sum_overflow`.
+    ///
+    /// >>> later = client.event_delivery(
+    /// ...     "2026-01-01T00:15:00Z", "2026-01-01T00:30:00Z", ["integration", "reason"]
+    /// ... )
+    /// >>> tallyfold.CountTable.merge_all([later, table]) == table.merge(later)
+    /// True
+    #[staticmethod]
+    fn merge_all(py: Python<'_>, tables: &Bound<'_, PyAny>) -> Result<Self> {
+        let tables: Vec<Py<Self>> = tables
+            .try_iter()?
+            .map(|table| Ok(table?.cast_into::<Self>()?.unbind()))
+            .collect::<PyResult<_>>()?;
+        let bytes = tables.iter().map(|table| table.get().bytes()).sum();
+        let tables = tables.iter().map(|table| &table.get().0);
+        Ok(Self(convert::detached(py, bytes, || {
+            tallyfold::CountTable::merge_all(tables)
+        })?))
+    }
+
+    /// What the counts do not cover, as sorted `Window` objects: of `[start, end)`, or of the time
+    /// from the table's first window to its last, wherever one of them is `None`.
+    ///
+    /// Raises:
+    ///     ConfigError: for instants that can't be used.
+    ///
+    /// >>> table.gaps(end="2026-01-01T01:00:00Z")
+    /// [Window('2026-01-01T00:15:00Z', '2026-01-01T01:00:00Z')]
+    #[pyo3(signature = (start = None, end = None))]
+    fn gaps<'py>(
+        &self,
+        py: Python<'py>,
+        start: Option<Instant>,
+        end: Option<Instant>,
+    ) -> Result<Vec<Bound<'py, PyAny>>> {
+        let text = |at: Option<Instant>, name| at.map(|at| at.of(name)).transpose();
+        let range = self.range(text(start, "start")?, text(end, "end")?)?;
+        Ok(convert::windows(py, &self.0.gaps(range))?)
+    }
+
     /// The counts by window. Without a step, each response keeps its own window. With one, each is
     /// added to the step of the UTC day that it lies in.
     ///
@@ -277,6 +324,20 @@ impl CountTable {
 }
 
 impl CountTable {
+    /// A range, whose edges are those of the table where nothing else is said.
+    fn range(&self, start: Option<String>, end: Option<String>) -> Result<Option<Window>> {
+        let windows = self.0.windows();
+        let edges = windows.first().zip(windows.last());
+        Ok(match (start, end, edges) {
+            (None, None, _) | (_, _, None) => None,
+            (start, end, Some((first, last))) => {
+                let start = start.unwrap_or_else(|| first.start().to_string());
+                let end = end.unwrap_or_else(|| last.end().to_string());
+                Some(Window::parse(&start, &end)?)
+            }
+        })
+    }
+
     /// About how many bytes its rows are, those of each response included.
     pub(crate) fn bytes(&self) -> usize {
         let rows = self.0.windows().len().saturating_mul(self.0.len() + 1);

@@ -73,8 +73,10 @@ def test_there_are_examples() -> None:
         for name, value in NAMES.items()
         if "." not in name and not parser.get_examples(inspect.getdoc(value) or "")
     }
-    # What a machine's call gives and takes is shown by Machine's example.
+    # What machines and their calls give and take is shown by the machines' examples.
     assert without == {"Blocked", "Call", "Done", "ProvideToken", "Request", "Send"} | {
+        "Drive",
+        "Idle",
         "SandboxResponse",
         "Wait",
     }

@@ -26,6 +26,7 @@ The examples in the docs of this package go on from here, where a sandbox stands
 """
 
 from tallyfold._async_client import AsyncAccessToken, AsyncClient
+from tallyfold._checkpoint import AsyncCheckpoint, Checkpoint
 from tallyfold._client import AccessToken, Client
 from tallyfold._clock import Now
 from tallyfold._errors import (
@@ -38,17 +39,25 @@ from tallyfold._errors import (
     TallyfoldError,
 )
 from tallyfold._facade import ApiName
+from tallyfold._follow import AsyncRevisions, Revisions
+from tallyfold._ranges import Additivity, AdditivityVerdict, Progress, Revision
 from tallyfold._sandbox import EndpointName, FaultKind, Sandbox
 from tallyfold._serve import SandboxServer, serve
 from tallyfold._tallyfold import (
     Aggregator,
     Blocked,
     Call,
+    Collect,
     Comparison,
     CountTable,
     Done,
+    Drive,
+    Follow,
+    Idle,
     Limits,
     Machine,
+    Plan,
+    Probe,
     ProvideToken,
     Request,
     SandboxResponse,
@@ -57,6 +66,7 @@ from tallyfold._tallyfold import (
     Wait,
     __version__,
     compare,
+    segment_name,
 )
 from tallyfold._values import (
     Attempt,
@@ -72,25 +82,30 @@ from tallyfold._values import (
     Reconciliation,
     Row,
     SeriesRow,
-    SeriesWindow,
     Shares,
     TargetName,
     Tolerance,
     Verdict,
-    Window,
 )
+from tallyfold._window import SeriesWindow, Window
 
 __all__ = [
     "AccessToken",
+    "Additivity",
+    "AdditivityVerdict",
     "Aggregator",
     "ApiName",
     "AsyncAccessToken",
+    "AsyncCheckpoint",
     "AsyncClient",
+    "AsyncRevisions",
     "Attempt",
     "AuthError",
     "Blocked",
     "Call",
+    "Checkpoint",
     "Client",
+    "Collect",
     "Comparison",
     "ComparisonRow",
     "ConfigError",
@@ -100,21 +115,29 @@ __all__ = [
     "Deltas",
     "DimensionName",
     "Done",
+    "Drive",
     "EndpointName",
     "ErrorCode",
     "ErrorKind",
     "FaultKind",
+    "Follow",
+    "Idle",
     "Limits",
     "Machine",
     "MetricName",
     "Notes",
     "Now",
+    "Plan",
     "Presence",
+    "Probe",
+    "Progress",
     "ProvideToken",
     "Rates",
     "Reconciliation",
     "Request",
     "ResponseError",
+    "Revision",
+    "Revisions",
     "Row",
     "Sandbox",
     "SandboxResponse",
@@ -133,5 +156,6 @@ __all__ = [
     "Window",
     "__version__",
     "compare",
+    "segment_name",
     "serve",
 ]

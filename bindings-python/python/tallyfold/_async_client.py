@@ -1,50 +1,23 @@
 """The asynchronous client, `Client`'s twin for asyncio."""
 
-import asyncio
-import contextlib
-import inspect
-import threading
-from collections.abc import Awaitable, Callable, Iterator, Sequence
-from datetime import datetime
+from collections.abc import Callable, Sequence
+from datetime import datetime, timedelta
 from types import TracebackType
-from typing import Any, Self, TypeVar
+from typing import Any, Self
 
-import httpx2
-
-from tallyfold._clock import Now
-from tallyfold._errors import TallyfoldError
-from tallyfold._facade import (
-    ApiName,
-    Facade,
-    broken,
-    hand_in,
-    parsed,
-    token_failed,
-    waited_too_long,
-    without_own_frame,
-)
-from tallyfold._tallyfold import (
-    Blocked,
-    Call,
-    CountTable,
-    Done,
-    ProvideToken,
-    Request,
-    Send,
-    Wait,
-)
-from tallyfold._transport import LoopTransport, http_request
-from tallyfold._values import DimensionName
+from tallyfold._async_driver import AsyncAccessToken, AsyncDriver
+from tallyfold._checkpoint import AsyncCheckpoint, Path
+from tallyfold._collect import Wishes, collect_in_tasks
+from tallyfold._facade import parsed
+from tallyfold._follow import AsyncRevisions
+from tallyfold._ranges import Additivity, Progress
+from tallyfold._tallyfold import Call, CountTable, Drive
+from tallyfold._values import DimensionName, MetricName
 
 __all__ = ["AsyncAccessToken", "AsyncClient"]
 
-T = TypeVar("T")
 
-AsyncAccessToken = Callable[[ApiName], tuple[str, int | None] | Awaitable[tuple[str, int | None]]]
-"""`AccessToken`, or its coroutine function."""
-
-
-class AsyncClient(Facade[AsyncAccessToken, httpx2.AsyncBaseTransport]):
+class AsyncClient(AsyncDriver):
     """Both APIs of the service, for asyncio.
 
     Arguments and errors are those of `Client`, but `access_token` may be a coroutine function and
@@ -68,14 +41,7 @@ class AsyncClient(Facade[AsyncAccessToken, httpx2.AsyncBaseTransport]):
     Counts(success=7, errors=1, filtered=2)
     """
 
-    __slots__ = ("_lock", "_token_moved", "_use")
-
-    def _open(self, transport: httpx2.AsyncBaseTransport | None) -> None:
-        self._transport = LoopTransport() if transport is None else transport
-        self._token_moved = asyncio.Event()
-        # The collector may end a forgotten call, and so come here again, while this is held.
-        self._lock = threading.RLock()
-        self._use: _Use | None = None
+    __slots__ = ()
 
     async def event_delivery(
         self,
@@ -96,6 +62,112 @@ class AsyncClient(Facade[AsyncAccessToken, httpx2.AsyncBaseTransport]):
     ) -> CountTable:
         """Asks for event ingestion metrics, as `Client.event_ingestion` (service reference 4.5)."""
         return await self._run(self._machine.event_ingestion(start, end, dimensions, group_by))
+
+    async def collect(
+        self,
+        metric: MetricName,
+        start: datetime | str,
+        end: datetime | str,
+        dimensions: Sequence[DimensionName],
+        *,
+        window: str | timedelta = "15m",
+        concurrency: int = 8,
+        group_by: Sequence[DimensionName] | None = None,
+        on_progress: Callable[[Progress], object] | None = None,
+        checkpoint: AsyncCheckpoint | Path | None = None,
+        part: tuple[int, int] | None = None,
+        have: CountTable | None = None,
+        settle: float = 3600.0,
+        finest: str | timedelta = "1m",
+        probe: bool = False,
+        progress: bool | None = None,
+    ) -> CountTable:
+        """Reads a long range, as `Client.collect`, with tasks in place of threads.
+
+        `on_progress` is a plain function; those of a checkpoint may be coroutine functions, and a
+        directory is written in a thread. A cancelled collect has stored what was read, and its
+        `CancelledError` has `partial`, `gaps` and `failures`.
+
+        >>> async def collected():
+        ...     async with tallyfold.AsyncClient(
+        ...         cluster_endpoint="https://sandbox.example",
+        ...         transport=sandbox.async_transport(),
+        ...         **sandbox.credentials,
+        ...     ) as client:
+        ...         return await client.collect(
+        ...             "event_delivery",
+        ...             "2026-01-01T00:00:00Z",
+        ...             "2026-01-02T00:00:00Z",
+        ...             ["integration"],
+        ...         )
+        >>> asyncio.run(collected()).totals.success
+        7
+        """
+        self._check_usable()
+        wishes = Wishes(concurrency, checkpoint, on_progress, progress)
+        machine = self._machine.collect(
+            metric,
+            start,
+            end,
+            dimensions,
+            window=window,
+            group_by=group_by,
+            part=part,
+            have=have,
+            settle=settle,
+            finest=finest,
+            probe=probe,
+        )
+        with self._in_this_loop():
+            return await collect_in_tasks(machine, wishes, self._drive)
+
+    def follow(
+        self,
+        metric: MetricName,
+        start: datetime | str,
+        dimensions: Sequence[DimensionName],
+        *,
+        window: str | timedelta,
+        end: datetime | str | None = None,
+        group_by: Sequence[DimensionName] | None = None,
+        delay: float = 0.0,
+        reread: float | None = None,
+        settle: float = 3600.0,
+    ) -> AsyncRevisions:
+        """Reads windows as they close, as `Client.follow`: an asynchronous iterator."""
+        machine = self._machine.follow(
+            metric,
+            start,
+            dimensions,
+            window=window,
+            end=end,
+            group_by=group_by,
+            delay=delay,
+            reread=reread,
+            settle=settle,
+        )
+        return AsyncRevisions(machine, self._drive_alone, self._check_usable)
+
+    async def _drive_alone(self, call: Call[CountTable]) -> None:
+        with self._in_this_loop():
+            await self._drive(call)
+
+    async def probe_additivity(
+        self,
+        metric: MetricName,
+        start: datetime | str,
+        middle: datetime | str,
+        end: datetime | str,
+        dimensions: Sequence[DimensionName],
+    ) -> Additivity:
+        """Finds out whether the service's windows are half-open, as `Client.probe_additivity`."""
+        self._check_usable()
+        probe = self._machine.probe_additivity(metric, start, middle, end, dimensions)
+        with self._in_this_loop():
+            while isinstance(step := probe.step(), Drive):
+                await self._drive(step.call)
+                probe.settle(step.task, step.call)
+        return probe.finish()
 
     async def audit_logs(self, page: int | None = None, per_page: int | None = None) -> Any:  # noqa: ANN401
         """Lists a page of audit logs, as `Client.audit_logs` (service reference 4.2)."""
@@ -120,132 +192,3 @@ class AsyncClient(Facade[AsyncAccessToken, httpx2.AsyncBaseTransport]):
     ) -> None:
         """Closes the client."""
         await self.close()
-
-    async def _run(self, call: Call[T]) -> T:
-        self._check_usable()
-        with self._in_this_loop():
-            return await self._drive(call)
-
-    @contextlib.contextmanager
-    def _in_this_loop(self) -> Iterator[None]:
-        """Keeps other event loops out: what wakes a waiter belongs to the waiter's own loop."""
-        loop = asyncio.get_running_loop()
-        with self._lock:
-            if self._use is None or self._use.is_over():
-                self._use = _Use(loop)
-            use = self._use
-            if use.loop is not loop:
-                raise RuntimeError("this AsyncClient is in use in another event loop")
-            use.calls += 1
-        try:
-            yield
-        finally:
-            with self._lock:
-                use.calls -= 1
-
-    async def _drive(self, call: Call[T]) -> T:
-        try:
-            while not await self._advance(call):
-                # The caller's own function: what it raises is raised as it is.
-                self._report(call)
-            return call.output()
-        except TallyfoldError:
-            self._report(call)
-            raise
-        finally:
-            # Also when cancelled, and without another await: the waiters must not be left.
-            call.close()
-            self._wake()
-
-    async def _advance(self, call: Call[T]) -> bool:
-        """Takes the call's next step; whether it was the last."""
-        try:
-            match call.step(Now.read()):
-                case Send(request=request):
-                    await self._exchange(call, request)
-                    self._wake()
-                case ProvideToken(api=api):
-                    await self._provide_token(call, api)
-                    self._wake()
-                case Blocked(epoch=epoch):
-                    await self._wait(epoch)
-                case Wait(ms=ms):
-                    await asyncio.sleep(ms / 1000)
-                    self._check_open()
-                case Done():
-                    return True
-        except BaseException as error:
-            # The frames below hold requests and response bytes in their locals, and a traceback
-            # that shows locals would show secrets.
-            error.__traceback__ = None
-            raise
-        return False
-
-    async def _exchange(self, call: Call[T], request: Request) -> None:
-        try:
-            async with asyncio.timeout(self._timeout):
-                complete = await self._receive(call, request)
-        except BaseException as error:  # noqa: BLE001 - a transport may raise anything
-            name, late = broken(error)
-        else:
-            if complete:
-                call.end()
-            return
-        call.failed(name, timed_out=late)
-
-    async def _receive(self, call: Call[T], request: Request) -> bool:
-        """Feeds the call one response; whether it wanted the body, which then was complete."""
-        response = await self._transport.handle_async_request(http_request(request, self._timeout))
-        try:
-            wanted = call.head(response.status_code, response.headers.multi_items())
-            if wanted:
-                async for chunk in response.aiter_bytes():
-                    call.chunk(chunk)
-        finally:
-            # The response has been read or is not wanted: no failure to close it matters.
-            with contextlib.suppress(Exception):
-                await response.aclose()
-        return wanted
-
-    async def _provide_token(self, call: Call[T], api: ApiName) -> None:
-        try:
-            answer = await self._answer(api)
-        except Exception as error:  # noqa: BLE001 - the host's function may raise anything
-            cause = without_own_frame(error)
-        else:
-            hand_in(call, answer)
-            return
-        token_failed(call, cause)
-
-    async def _answer(self, api: ApiName) -> tuple[str, int | None]:
-        if self._access_token is None:
-            raise RuntimeError("a token is asked for where no access_token was given")
-        with self._provision():
-            async with asyncio.timeout(self._timeout):
-                answer = self._access_token(api)
-                return await answer if inspect.isawaitable(answer) else answer
-
-    async def _wait(self, epoch: int) -> None:
-        try:
-            async with asyncio.timeout(self._timeout):
-                while self._machine.token_epoch() == epoch:
-                    await self._token_moved.wait()
-        except TimeoutError:
-            raise waited_too_long() from None
-
-    def _wake(self) -> None:
-        # Each event is for one move: whoever waits has taken it before, and sees it set.
-        moved, self._token_moved = self._token_moved, asyncio.Event()
-        moved.set()
-
-
-class _Use:
-    """The calls of a client that are under way in one event loop."""
-
-    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
-        self.loop = loop
-        self.calls = 0
-
-    def is_over(self) -> bool:
-        # A loop that was closed with calls in it will never end them.
-        return self.calls == 0 or self.loop.is_closed()

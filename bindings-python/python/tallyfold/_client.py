@@ -1,48 +1,24 @@
 """The synchronous client: a machine of the core, driven over an httpx2 transport."""
 
-import contextlib
-import threading
 from collections.abc import Callable, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from types import TracebackType
-from typing import Any, Self, TypeVar
+from typing import Any, Self
 
-import httpx2
-
-from tallyfold._clock import Now
-from tallyfold._errors import TallyfoldError
-from tallyfold._facade import (
-    ApiName,
-    Facade,
-    broken,
-    hand_in,
-    parsed,
-    token_failed,
-    waited_too_long,
-    without_own_frame,
-)
-from tallyfold._tallyfold import (
-    Blocked,
-    Call,
-    CountTable,
-    Done,
-    ProvideToken,
-    Request,
-    Send,
-    Wait,
-)
-from tallyfold._transport import DeadlineTransport, deadline, http_request, within_deadline
-from tallyfold._values import DimensionName
+from tallyfold._checkpoint import Checkpoint, Path
+from tallyfold._collect import Wishes, Workers, collect
+from tallyfold._driver import AccessToken, Driver
+from tallyfold._facade import parsed
+from tallyfold._follow import Revisions
+from tallyfold._ranges import Additivity, Progress
+from tallyfold._stop import Stop
+from tallyfold._tallyfold import CountTable, Drive
+from tallyfold._values import DimensionName, MetricName
 
 __all__ = ["AccessToken", "Client"]
 
-T = TypeVar("T")
 
-AccessToken = Callable[[ApiName], tuple[str, int | None]]
-"""Gives a token for an API and for how many seconds from now it is valid, if that is known."""
-
-
-class Client(Facade[AccessToken, httpx2.BaseTransport]):
+class Client(Driver):
     """Both APIs of the service, with tokens fetched, kept and renewed as needed.
 
     All threads of a process may share one client; they share its tokens. A process that was forked
@@ -100,12 +76,7 @@ class Client(Facade[AccessToken, httpx2.BaseTransport]):
     Counts(success=7, errors=1, filtered=2)
     """
 
-    __slots__ = ("_closing", "_token_moved")
-
-    def _open(self, transport: httpx2.BaseTransport | None) -> None:
-        self._transport = DeadlineTransport() if transport is None else transport
-        self._token_moved = threading.Condition()
-        self._closing = threading.Event()
+    __slots__ = ()
 
     def event_delivery(
         self,
@@ -153,6 +124,179 @@ class Client(Facade[AccessToken, httpx2.BaseTransport]):
         """
         return self._run(self._machine.event_ingestion(start, end, dimensions, group_by))
 
+    def collect(
+        self,
+        metric: MetricName,
+        start: datetime | str,
+        end: datetime | str,
+        dimensions: Sequence[DimensionName],
+        *,
+        window: str | timedelta = "15m",
+        concurrency: int = 8,
+        group_by: Sequence[DimensionName] | None = None,
+        on_progress: Callable[[Progress], object] | None = None,
+        checkpoint: Checkpoint | Path | None = None,
+        part: tuple[int, int] | None = None,
+        have: CountTable | None = None,
+        settle: float = 3600.0,
+        finest: str | timedelta = "1m",
+        probe: bool = False,
+        progress: bool | None = None,
+    ) -> CountTable:
+        """Reads a long range `[start, end)` as many windows, and adds them up to one table.
+
+        A window that fails leaves the others: the error says which time is missing. To read only
+        that, call again with `have=error.partial`, or with the same checkpoint.
+
+        Args:
+            metric: `"event_delivery"` or `"event_ingestion"`.
+            start: an aware `datetime`, or UTC ISO 8601 that ends in `Z`.
+            end: likewise, after `start`.
+            dimensions: one to four of `event_name`, `write_key`, `integration`, `reason`.
+            window: the length of the windows, `"5m"` to `"15m"` as the service advises (service
+                reference 8), or any other step that divides a day. They start and end at multiples
+                of it in UTC.
+            concurrency: how many windows are read at a time, each in a thread of its own.
+            group_by: the dimensions to keep; all when `None`.
+            on_progress: a function that is called with a `Progress` whenever a window has been
+                settled, in the order of settling and in the caller's thread.
+            checkpoint: the path of a directory, which is made if it is not there, or an object with
+                `load` and `save`: see `Checkpoint`. What was read is stored there as it comes; the
+                same call with the same checkpoint goes on where a killed one ended. One collect at
+                a time may use it.
+            part: `(index, of)` for one of so many parts of the range: see `Plan.part`.
+            have: a table that holds some of the range already: only its gaps are read.
+            settle: for how many seconds after a window's end its counts may still change. What is
+                read earlier counts, but is read again from a checkpoint.
+            finest: a window whose response is too large or too slow is halved at multiples of this
+                step, and tried again.
+            probe: whether to find out first if the counts of two windows add up, with one more
+                call; if they do not, the collect ends with `windows_not_additive`.
+            progress: whether to show a bar; `None` for one if rich is installed
+                (`tallyfold[progress]`). There is none unless standard error is a terminal.
+
+        Raises:
+            ConfigError: for arguments that can't be used, and `invalid_checkpoint` for a torn or
+                another query's checkpoint, before anything is sent.
+            TallyfoldError: if windows are missing: what ended the collect early, or the first
+                failure. It has `partial`, `gaps` and `failures`.
+            OSError: of a checkpoint's directory, `BlockingIOError` if another collect is using it.
+
+        What else ends it, such as `KeyboardInterrupt` or an exception of `on_progress`, is raised
+        as it is once all threads have ended and what was read is stored. It has the attributes
+        `partial`, `gaps` and `failures`, too. Waits and transfers are cut; those of a `transport`
+        that was given to the client are waited for, `timeout` seconds at most.
+
+        >>> table = client.collect(
+        ...     "event_delivery", "2026-01-01T00:00:00Z", "2026-01-02T00:00:00Z", ["integration"]
+        ... )
+        >>> len(table.windows), table.totals.success
+        (96, 7)
+        """
+        self._check_usable()
+        wishes = Wishes(concurrency, checkpoint, on_progress, progress)
+        machine = self._machine.collect(
+            metric,
+            start,
+            end,
+            dimensions,
+            window=window,
+            group_by=group_by,
+            part=part,
+            have=have,
+            settle=settle,
+            finest=finest,
+            probe=probe,
+        )
+        stop = Stop(self._closing)
+        workers = Workers(lambda call: self._drive(call, stop), lambda: self._stop(stop))
+        return collect(machine, wishes, workers)
+
+    def follow(
+        self,
+        metric: MetricName,
+        start: datetime | str,
+        dimensions: Sequence[DimensionName],
+        *,
+        window: str | timedelta,
+        end: datetime | str | None = None,
+        group_by: Sequence[DimensionName] | None = None,
+        delay: float = 0.0,
+        reread: float | None = None,
+        settle: float = 3600.0,
+    ) -> Revisions:
+        """Reads windows as they close, and again while their counts may change.
+
+        It gives an iterator of `Revision` objects with signed changes, so that a running sum of the
+        changes is always the sum of the newest counts of every window. A window is settled once two
+        readings in a row were equal, or once it was read `settle` seconds after its end.
+
+        Args:
+            metric: `"event_delivery"` or `"event_ingestion"`.
+            start: the start of the first window; it may be long ago, or still to come.
+            dimensions: one to four of `event_name`, `write_key`, `integration`, `reason`.
+            window: the length of the windows, such as `"5m"`; it must divide a day.
+            end: the end of the last window; `None` to go on.
+            group_by: the dimensions to keep; all when `None`.
+            delay: how many seconds after its end a window is first read.
+            reread: how many seconds after a reading, also a failed one, a window is read again; the
+                window's length when `None`.
+            settle: for how many seconds after a window's end its counts may still change.
+
+        Raises:
+            ConfigError: for arguments that can't be used. What goes wrong with a reading is raised
+                by `next`.
+
+        >>> revisions = client.follow(
+        ...     "event_delivery", "2026-01-01T00:00:00Z", ["integration"],
+        ...     window="15m", end="2026-01-01T00:30:00Z",
+        ... )
+        >>> [revision.changes.total_delta.success for revision in revisions]
+        [7, 0]
+        """
+        stop = Stop(self._closing)
+        machine = self._machine.follow(
+            metric,
+            start,
+            dimensions,
+            window=window,
+            end=end,
+            group_by=group_by,
+            delay=delay,
+            reread=reread,
+            settle=settle,
+        )
+        return Revisions(machine, lambda call: self._drive(call, stop), self._check_usable, stop)
+
+    def probe_additivity(
+        self,
+        metric: MetricName,
+        start: datetime | str,
+        middle: datetime | str,
+        end: datetime | str,
+        dimensions: Sequence[DimensionName],
+    ) -> Additivity:
+        """Finds out whether the service's windows are half-open, which its reference does not say.
+
+        It compares the counts of `[start, end)` with those of `[start, middle)` and of
+        `[middle, end)` together: three calls. The window should be so old that no late events come.
+
+        Raises:
+            TallyfoldError: what `event_delivery` raises.
+
+        >>> client.probe_additivity(
+        ...     "event_delivery", "2026-01-01T00:00:00Z", "2026-01-01T00:05:00Z",
+        ...     "2026-01-01T00:10:00Z", ["integration"],
+        ... ).verdict
+        'additive'
+        """
+        self._check_usable()
+        probe = self._machine.probe_additivity(metric, start, middle, end, dimensions)
+        while isinstance(step := probe.step(), Drive):
+            self._drive(step.call, self._closing)
+            probe.settle(step.task, step.call)
+        return probe.finish()
+
     def audit_logs(self, page: int | None = None, per_page: int | None = None) -> Any:  # noqa: ANN401
         """Lists a page of audit logs and gives the parsed JSON (service reference 4.2).
 
@@ -176,7 +320,7 @@ class Client(Facade[AccessToken, httpx2.BaseTransport]):
         >>> client.close()
         """
         self._closed = True
-        self._closing.set()
+        self._stop(self._closing)
         # A fork's copies of the connections are the parent's to close.
         if not self._in_other_process():
             self._transport.close()
@@ -193,92 +337,3 @@ class Client(Facade[AccessToken, httpx2.BaseTransport]):
     ) -> None:
         """Closes the client."""
         self.close()
-
-    def _run(self, call: Call[T]) -> T:
-        self._check_usable()
-        try:
-            while not self._advance(call):
-                # The caller's own function: what it raises is raised as it is.
-                self._report(call)
-            return call.output()
-        except TallyfoldError:
-            self._report(call)
-            raise
-        finally:
-            call.close()
-            self._wake()
-
-    def _advance(self, call: Call[T]) -> bool:
-        """Takes the call's next step; whether it was the last."""
-        try:
-            match call.step(Now.read()):
-                case Send(request=request):
-                    self._exchange(call, request)
-                    self._wake()
-                case ProvideToken(api=api):
-                    self._provide_token(call, api)
-                    self._wake()
-                case Blocked(epoch=epoch):
-                    self._wait(epoch)
-                case Wait(ms=ms):
-                    self._closing.wait(ms / 1000)
-                    self._check_open()
-                case Done():
-                    return True
-        except BaseException as error:
-            # The frames below hold requests and response bytes in their locals, and a traceback
-            # that shows locals would show secrets.
-            error.__traceback__ = None
-            raise
-        return False
-
-    def _exchange(self, call: Call[T], request: Request) -> None:
-        try:
-            complete = self._receive(call, request)
-        except BaseException as error:  # noqa: BLE001 - a transport may raise anything
-            name, late = broken(error)
-        else:
-            if complete:
-                call.end()
-            return
-        call.failed(name, timed_out=late)
-
-    def _receive(self, call: Call[T], request: Request) -> bool:
-        """Feeds the call one response; whether it wanted the body, which then was complete."""
-        with deadline(self._timeout):
-            response = self._transport.handle_request(http_request(request, self._timeout))
-            try:
-                wanted = call.head(response.status_code, response.headers.multi_items())
-                if wanted:
-                    for chunk in within_deadline(response).iter_bytes():
-                        call.chunk(chunk)
-            finally:
-                # The response has been read or is not wanted: no failure to close it matters.
-                with contextlib.suppress(Exception):
-                    response.close()
-        return wanted
-
-    def _provide_token(self, call: Call[T], api: ApiName) -> None:
-        if self._access_token is None:
-            raise RuntimeError("a token is asked for where no access_token was given")
-        try:
-            with self._provision():
-                answer = self._access_token(api)
-        except Exception as error:  # noqa: BLE001 - the host's function may raise anything
-            cause = without_own_frame(error)
-        else:
-            hand_in(call, answer)
-            return
-        token_failed(call, cause)
-
-    def _wait(self, epoch: int) -> None:
-        with self._token_moved:
-            moved = self._token_moved.wait_for(
-                lambda: self._machine.token_epoch() != epoch, self._timeout
-            )
-        if not moved:
-            raise waited_too_long()
-
-    def _wake(self) -> None:
-        with self._token_moved:
-            self._token_moved.notify_all()

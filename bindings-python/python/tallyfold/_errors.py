@@ -1,8 +1,11 @@
 """What tallyfold raises: one base class, four children, and a closed list of codes."""
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import ClassVar, Literal
+
+from tallyfold._tallyfold import CountTable
+from tallyfold._window import Window
 
 __all__ = [
     "AuthError",
@@ -90,6 +93,10 @@ class TallyfoldError(Exception):
         retry_after: the seconds after which the service wants to be asked again, where its answer
             says so (`Retry-After`).
         argument: the name of the argument at fault.
+        partial: of a `collect` with windows missing, the counts of those that were read; `None` if
+            there are none. To read the rest only, collect again with it as `have`.
+        gaps: the time that `partial` lacks.
+        failures: each window that has failed, with its error.
 
     >>> try:
     ...     client.event_delivery("2026-01-01T00:00:00", "2026-01-02T00:00:00Z", ["reason"])
@@ -105,6 +112,9 @@ class TallyfoldError(Exception):
     offset: int | None
     retry_after: int | None
     argument: str | None
+    partial: CountTable | None
+    gaps: list[Window]
+    failures: "list[tuple[Window, TallyfoldError]]"
 
     def __init__(
         self,
@@ -116,6 +126,9 @@ class TallyfoldError(Exception):
         offset: int | None = None,
         retry_after: int | None = None,
         argument: str | None = None,
+        partial: CountTable | None = None,
+        gaps: Sequence[Window] = (),
+        failures: "Sequence[tuple[Window, TallyfoldError]]" = (),
     ) -> None:
         """Keeps the whole text and the places that it names."""
         super().__init__(message)
@@ -125,6 +138,9 @@ class TallyfoldError(Exception):
         self.offset = offset
         self.retry_after = retry_after
         self.argument = argument
+        self.partial = partial
+        self.gaps = list(gaps)
+        self.failures = list(failures)
 
     def __reduce__(self) -> tuple[Callable[..., object], tuple[object, ...]]:
         """Lets an error travel between processes, which `Exception` can't for keywords."""
@@ -136,6 +152,9 @@ class TallyfoldError(Exception):
             offset=self.offset,
             retry_after=self.retry_after,
             argument=self.argument,
+            partial=self.partial,
+            gaps=self.gaps,
+            failures=self.failures,
         )
         return restore, (str(self),)
 

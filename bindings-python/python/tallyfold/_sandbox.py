@@ -39,6 +39,8 @@ class Sandbox(_tallyfold.Sandbox):
         control_audience: the audience identifier of the Control API.
         orchestration_audience: the audience identifier of the Orchestration API.
         token_lifetime: the seconds that a token is valid; 86400 without it (service reference 8).
+        closed_windows: whether an event at the `end` of a window counts in it, too; if not, windows
+            are half-open.
 
     >>> service = tallyfold.Sandbox(seed=7)
     >>> client = tallyfold.Client(

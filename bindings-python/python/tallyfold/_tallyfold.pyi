@@ -5,8 +5,10 @@ from typing import (
     ClassVar,
     Final,
     Generic,
+    Literal,
     Self,
     SupportsIndex,
+    TypeAlias,
     TypedDict,
     TypeVar,
     final,
@@ -17,6 +19,7 @@ from typing_extensions import Buffer, CapsuleType, Unpack, disjoint_base
 
 from tallyfold._errors import ErrorCode, ErrorKind
 from tallyfold._facade import ApiName
+from tallyfold._ranges import Additivity, Revision
 from tallyfold._sandbox import EndpointName
 from tallyfold._values import (
     Attempt,
@@ -31,20 +34,25 @@ from tallyfold._values import (
     Reconciliation,
     Row,
     SeriesRow,
-    SeriesWindow,
     Tolerance,
-    Window,
 )
+from tallyfold._window import SeriesWindow, Window
 
 __all__ = [
     "Aggregator",
     "Blocked",
     "Call",
+    "Collect",
     "Comparison",
     "CountTable",
     "Done",
+    "Drive",
+    "Follow",
+    "Idle",
     "Limits",
     "Machine",
+    "Plan",
+    "Probe",
     "ProvideToken",
     "Request",
     "RowIterator",
@@ -57,6 +65,7 @@ __all__ = [
     "compare",
     "count_rates",
     "error_codes",
+    "segment_name",
 ]
 
 __version__: Final[str]
@@ -66,6 +75,9 @@ _T_co = TypeVar("_T_co", covariant=True)
 def compare(before: CountTable, after: CountTable) -> Comparison: ...
 def count_rates(success: int, errors: int, filtered: int) -> Rates: ...
 def error_codes() -> dict[ErrorCode, ErrorKind]: ...
+def segment_name(number: int) -> str: ...
+
+_Settled: TypeAlias = Literal["kept", "provisional", "halved", "failed", "given_back", "probed"]
 
 class _Wanted(TypedDict, total=False):
     event_name: str | Iterable[str]
@@ -101,6 +113,11 @@ class CountTable:
     def filter(self, **wanted: Unpack[_Wanted]) -> CountTable: ...
     def top(self, n: int, by: CountName = "errors") -> list[Row]: ...
     def merge(self, other: CountTable, *, replace: bool = False) -> CountTable: ...
+    @staticmethod
+    def merge_all(tables: Iterable[CountTable]) -> CountTable: ...
+    def gaps(
+        self, start: datetime | str | None = None, end: datetime | str | None = None
+    ) -> list[Window]: ...
     def by_window(self, step: str | timedelta | None = None) -> Series: ...
     def to_json(self) -> str: ...
     @classmethod
@@ -183,9 +200,30 @@ class Comparison:
     __hash__: ClassVar[None]  # type: ignore[assignment]
 
 @final
-class RowIterator(Iterator[Row | ComparisonRow]):
+class RowIterator(Iterator[Row | ComparisonRow | Window]):
     def __iter__(self) -> Self: ...
-    def __next__(self) -> Row | ComparisonRow: ...
+    def __next__(self) -> Row | ComparisonRow | Window: ...
+
+@final
+class Plan:
+    def __new__(
+        cls, start: datetime | str, end: datetime | str, window: str | timedelta
+    ) -> Self: ...
+    @property
+    def range(self) -> Window: ...
+    @property
+    def step(self) -> str: ...
+    def part(self, index: int, of: int) -> Plan: ...
+    def __len__(self) -> int: ...
+    @overload
+    def __getitem__(self, key: SupportsIndex, /) -> Window: ...
+    @overload
+    def __getitem__(self, key: slice, /) -> list[Window]: ...
+    def __iter__(self) -> Iterator[Window]: ...
+    def __reversed__(self) -> Iterator[Window]: ...
+    def __eq__(self, value: object, /) -> bool: ...
+    def __ne__(self, value: object, /) -> bool: ...
+    __hash__: ClassVar[None]  # type: ignore[assignment]
 
 @final
 class Aggregator:
@@ -264,7 +302,80 @@ class Machine:
         group_by: Sequence[DimensionName] | None = None,
     ) -> Call[CountTable]: ...
     def audit_logs(self, page: int | None = None, per_page: int | None = None) -> Call[bytes]: ...
+    def collect(
+        self,
+        metric: MetricName,
+        start: datetime | str,
+        end: datetime | str,
+        dimensions: Sequence[DimensionName],
+        *,
+        window: str | timedelta,
+        group_by: Sequence[DimensionName] | None = None,
+        part: tuple[int, int] | None = None,
+        have: CountTable | None = None,
+        settle: float | None = None,
+        finest: str | timedelta | None = None,
+        probe: bool = False,
+    ) -> Collect: ...
+    def follow(
+        self,
+        metric: MetricName,
+        start: datetime | str,
+        dimensions: Sequence[DimensionName],
+        *,
+        window: str | timedelta,
+        end: datetime | str | None = None,
+        group_by: Sequence[DimensionName] | None = None,
+        delay: float | None = None,
+        reread: float | None = None,
+        settle: float | None = None,
+    ) -> Follow: ...
+    def probe_additivity(
+        self,
+        metric: MetricName,
+        start: datetime | str,
+        middle: datetime | str,
+        end: datetime | str,
+        dimensions: Sequence[DimensionName],
+    ) -> Probe: ...
     def token_epoch(self) -> int: ...
+
+@final
+class Collect:
+    def next(self, now: tuple[int, int]) -> Drive | Idle | Done: ...
+    def settle(self, task: int, call: Call[CountTable], now: tuple[int, int]) -> _Settled: ...
+    def progress(self) -> tuple[int, int, int, int]: ...
+    def provisional(self) -> list[Window]: ...
+    def unsaved(self) -> tuple[str, bytes] | None: ...
+    def load(self, name: str, data: str | Buffer) -> None: ...
+    def finish(self) -> CountTable: ...
+
+@final
+class Follow:
+    def next(self, now: tuple[int, int]) -> Drive | Wait | Done: ...
+    def settle(
+        self, task: int, call: Call[CountTable], now: tuple[int, int]
+    ) -> Revision | None: ...
+    def provisional(self) -> list[Window]: ...
+
+@final
+class Probe:
+    def step(self) -> Drive | Idle | Done: ...
+    def settle(self, task: int, call: Call[CountTable]) -> None: ...
+    def finish(self) -> Additivity: ...
+
+@final
+class Drive:
+    __match_args__: Final = ("task", "window", "call")
+    @property
+    def task(self) -> int: ...
+    @property
+    def window(self) -> Window: ...
+    @property
+    def call(self) -> Call[CountTable]: ...
+
+@final
+class Idle: ...
 
 @final
 class Call(Generic[_T_co]):
@@ -330,6 +441,7 @@ class Sandbox:
         control_audience: str | None = None,
         orchestration_audience: str | None = None,
         token_lifetime: int | None = None,
+        closed_windows: bool = False,
     ) -> Self: ...
     @property
     def credentials(self) -> _Credentials: ...

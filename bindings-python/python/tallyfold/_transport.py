@@ -4,13 +4,14 @@ import asyncio
 import socket
 import time
 from collections.abc import AsyncGenerator, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from contextvars import ContextVar
 from typing import TYPE_CHECKING
 
 import httpcore2
 import httpx2
 
+from tallyfold._stop import Stop
 from tallyfold._tallyfold import Request
 
 if TYPE_CHECKING:
@@ -26,6 +27,7 @@ __all__ = [
 ]
 
 _end: ContextVar[float | None] = ContextVar("tallyfold_deadline", default=None)
+_stop: ContextVar[Stop | None] = ContextVar("tallyfold_stop", default=None)
 
 
 def http_request(request: Request, timeout: float | None) -> httpx2.Request:
@@ -48,13 +50,17 @@ def timed_out(error: Exception) -> bool:
 
 
 @contextmanager
-def deadline(timeout: float | None) -> Iterator[None]:
-    """Bounds all that this thread does on the network inside, together, to `timeout` seconds."""
-    token = _end.set(None if timeout is None else time.monotonic() + timeout)
+def deadline(timeout: float | None, stop: Stop) -> Iterator[None]:
+    """Bounds all that this thread does on the network inside.
+
+    It takes `timeout` seconds at most, together, and ends with `stop`.
+    """
+    tokens = _end.set(None if timeout is None else time.monotonic() + timeout), _stop.set(stop)
     try:
         yield
     finally:
-        _end.reset(token)
+        _end.reset(tokens[0])
+        _stop.reset(tokens[1])
 
 
 def within_deadline(response: httpx2.Response) -> httpx2.Response:
@@ -79,6 +85,9 @@ class _DeadlineBody(httpx2.SyncByteStream):
 
 
 def _time_left(timeout: float | None) -> float | None:
+    stop = _stop.get()
+    if stop is not None and stop.is_set():
+        raise httpcore2.ReadError("the exchange was stopped")
     end = _end.get()
     if end is None:
         return timeout
@@ -181,10 +190,16 @@ class _DeadlineStream(httpcore2.NetworkStream):
         self._inner = inner
 
     def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
-        return self._inner.read(max_bytes, _time_left(timeout))
+        with self._cutting():
+            return self._inner.read(max_bytes, _time_left(timeout))
 
     def write(self, buffer: bytes, timeout: float | None = None) -> None:
-        self._inner.write(buffer, _time_left(timeout))
+        with self._cutting():
+            self._inner.write(buffer, _time_left(timeout))
+
+    def _cutting(self) -> AbstractContextManager[None]:
+        stop = _stop.get()
+        return nullcontext() if stop is None else stop.cutting(self.get_extra_info("socket"))
 
     def close(self) -> None:
         self._inner.close()

@@ -1,11 +1,11 @@
 """The small values that a table is made of."""
 
 from dataclasses import dataclass
-from datetime import datetime
 from typing import Literal, NoReturn
 
 from tallyfold._errors import ErrorCode
 from tallyfold._tallyfold import count_rates
+from tallyfold._window import SeriesWindow, Window
 
 __all__ = [
     "Attempt",
@@ -21,12 +21,10 @@ __all__ = [
     "Reconciliation",
     "Row",
     "SeriesRow",
-    "SeriesWindow",
     "Shares",
     "TargetName",
     "Tolerance",
     "Verdict",
-    "Window",
 ]
 
 DimensionName = Literal["event_name", "write_key", "integration", "reason"]
@@ -234,12 +232,12 @@ class SeriesRow(Row):
     __slots__ = ("window",)
     __match_args__ = ("window", "names", "values", "success", "errors", "filtered")
 
-    window: "SeriesWindow"
+    window: SeriesWindow
     """The window; rows of the same window share it."""
 
     def __init__(
         self,
-        window: "SeriesWindow",
+        window: SeriesWindow,
         names: tuple[DimensionName, ...],
         values: tuple[str, ...],
         success: int,
@@ -316,51 +314,6 @@ class ComparisonRow(_Values):
             f"ComparisonRow({self.dimensions}, {self.presence!r}, "
             f"before={self.before}, after={self.after}, delta={self.delta})"
         )
-
-
-@dataclass(frozen=True, slots=True, repr=False)
-class Window:
-    """A half-open time window `[start, end)` in UTC.
-
-    >>> window = table.coverage[0]
-    >>> window.start_text, window.start
-    ('2026-01-01T00:00:00Z', datetime.datetime(2026, 1, 1, 0, 0, tzinfo=datetime.timezone.utc))
-    """
-
-    start_text: str
-    """The first instant inside, exact to the nanosecond, as UTC ISO 8601."""
-    end_text: str
-    """The first instant after, likewise."""
-
-    @property
-    def start(self) -> datetime:
-        """The first instant inside, cut to the microsecond."""
-        return datetime.fromisoformat(self.start_text)
-
-    @property
-    def end(self) -> datetime:
-        """The first instant after, cut to the microsecond."""
-        return datetime.fromisoformat(self.end_text)
-
-    def __repr__(self) -> str:
-        """Shows both edges exactly."""
-        return f"Window({self.start_text!r}, {self.end_text!r})"
-
-
-@dataclass(frozen=True, slots=True, repr=False)
-class SeriesWindow(Window):
-    """A window of a series, and whether the table covers all of it.
-
-    >>> [window.complete for window in table.by_window("1h").windows]
-    [False]
-    """
-
-    complete: bool
-    """Whether the table covers all of the window. If not, its counts are of a part of it."""
-
-    def __repr__(self) -> str:
-        """Shows both edges exactly."""
-        return f"SeriesWindow({self.start_text!r}, {self.end_text!r}, complete={self.complete})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -441,6 +394,6 @@ class Notes:
 # People import the classes from the package, and pickles and docs say so.
 for _class in (
     *(Counts, Rates, Deltas, Shares, Row, SeriesRow, ComparisonRow),
-    *(Window, SeriesWindow, Reconciliation, Notes),
+    *(Reconciliation, Notes),
 ):
     _class.__module__ = "tallyfold"

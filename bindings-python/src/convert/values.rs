@@ -4,12 +4,14 @@ use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyTuple, PyType};
 use tallyfold::{
-    Attempt, Code, Comparison, CountTable, Counts, Deltas, Dimensions, Notes, Rates, Reconciliation,
+    Additivity, Attempt, Code, Comparison, CountTable, Counts, Deltas, Dimensions, Notes, Rates,
+    Reconciliation,
 };
-use tallyfold::{Series, SeriesWindow, Shares, Timestamp, Window};
+use tallyfold::{Revision, Series, SeriesWindow, Shares, Timestamp, Window};
 
 use super::{Given, fitting};
 use crate::error::Result;
+use crate::{comparison, table};
 
 /// The names in order, as a tuple.
 pub(crate) fn names<'py>(
@@ -149,7 +151,8 @@ pub(crate) fn windows<'py>(
     windows.iter().map(|of| window(py, *of)).collect()
 }
 
-fn window(py: Python<'_>, window: Window) -> PyResult<Bound<'_, PyAny>> {
+/// `tallyfold.Window`.
+pub(crate) fn window(py: Python<'_>, window: Window) -> PyResult<Bound<'_, PyAny>> {
     static CLASS: PyOnceLock<Py<PyType>> = PyOnceLock::new();
     class(py, &CLASS, "Window")?.call1((text(window.start()), text(window.end())))
 }
@@ -166,6 +169,46 @@ pub(crate) fn attempt(py: Python<'_>, attempt: Attempt) -> PyResult<Bound<'_, Py
         attempt.wait_ms.map(|ms| ms as f64 / 1000.0),
     );
     class(py, &CLASS, "Attempt")?.call1(fields)
+}
+
+/// `tallyfold.Revision`.
+pub(crate) fn revision(py: Python<'_>, revision: Revision) -> PyResult<Bound<'_, PyAny>> {
+    static CLASS: PyOnceLock<Py<PyType>> = PyOnceLock::new();
+    let Revision {
+        window: of,
+        table,
+        changes,
+        settled,
+    } = revision;
+    let (table, changes) = (
+        table::CountTable(table),
+        comparison::Comparison::of(changes),
+    );
+    CLASS.import(py, "tallyfold._ranges", "Revision")?.call1((
+        window(py, of)?,
+        table,
+        changes,
+        settled,
+    ))
+}
+
+/// `tallyfold.Additivity`.
+pub(crate) fn additivity(py: Python<'_>, found: Additivity) -> PyResult<Bound<'_, PyAny>> {
+    static CLASS: PyOnceLock<Py<PyType>> = PyOnceLock::new();
+    let Additivity {
+        verdict,
+        whole,
+        difference,
+    } = found;
+    let (whole, difference) = (
+        table::CountTable(whole),
+        comparison::Comparison::of(difference),
+    );
+    CLASS.import(py, "tallyfold._ranges", "Additivity")?.call1((
+        verdict.as_str(),
+        whole,
+        difference,
+    ))
 }
 
 /// A tuple of `tallyfold.SeriesWindow`.

@@ -1,0 +1,174 @@
+"""The loop that drives calls of the core in asyncio."""
+
+import asyncio
+import contextlib
+import inspect
+import threading
+from collections.abc import Awaitable, Callable, Iterator
+from typing import TypeVar
+
+import httpx2
+
+from tallyfold._clock import Now
+from tallyfold._errors import TallyfoldError
+from tallyfold._facade import (
+    ApiName,
+    Facade,
+    broken,
+    hand_in,
+    token_failed,
+    waited_too_long,
+    without_own_frame,
+)
+from tallyfold._tallyfold import Blocked, Call, Done, ProvideToken, Request, Send, Wait
+from tallyfold._transport import LoopTransport, http_request
+
+__all__ = ["AsyncAccessToken", "AsyncDriver"]
+
+T = TypeVar("T")
+
+AsyncAccessToken = Callable[[ApiName], tuple[str, int | None] | Awaitable[tuple[str, int | None]]]
+"""`AccessToken`, or its coroutine function."""
+
+
+class AsyncDriver(Facade[AsyncAccessToken, httpx2.AsyncBaseTransport]):
+    """A client's machine, and the tasks that drive its calls."""
+
+    __slots__ = ("_lock", "_token_moved", "_use")
+
+    def _open(self, transport: httpx2.AsyncBaseTransport | None) -> None:
+        self._transport = LoopTransport() if transport is None else transport
+        self._token_moved = asyncio.Event()
+        # The collector may end a forgotten call, and so come here again, while this is held.
+        self._lock = threading.RLock()
+        self._use: _Use | None = None
+
+    async def _run(self, call: Call[T]) -> T:
+        self._check_usable()
+        with self._in_this_loop():
+            await self._drive(call)
+        return call.output()
+
+    @contextlib.contextmanager
+    def _in_this_loop(self) -> Iterator[None]:
+        """Keeps other event loops out: what wakes a waiter belongs to the waiter's own loop."""
+        loop = asyncio.get_running_loop()
+        with self._lock:
+            if self._use is None or self._use.is_over():
+                self._use = _Use(loop)
+            use = self._use
+            if use.loop is not loop:
+                raise RuntimeError("this AsyncClient is in use in another event loop")
+            use.calls += 1
+        try:
+            yield
+        finally:
+            with self._lock:
+                use.calls -= 1
+
+    async def _drive(self, call: Call[T]) -> None:
+        """Drives the call to its end; it is closed then, whatever has ended it."""
+        try:
+            while not await self._advance(call):
+                # The caller's own function: what it raises is raised as it is.
+                self._report(call)
+        except TallyfoldError:
+            self._report(call)
+            raise
+        finally:
+            # Also when cancelled, and without another await: the waiters must not be left.
+            call.close()
+            self._wake()
+
+    async def _advance(self, call: Call[T]) -> bool:
+        """Takes the call's next step; whether it was the last."""
+        try:
+            match call.step(Now.read()):
+                case Send(request=request):
+                    await self._exchange(call, request)
+                    self._wake()
+                case ProvideToken(api=api):
+                    await self._provide_token(call, api)
+                    self._wake()
+                case Blocked(epoch=epoch):
+                    await self._wait(epoch)
+                case Wait(ms=ms):
+                    await asyncio.sleep(ms / 1000)
+                    self._check_open()
+                case Done():
+                    return True
+        except BaseException as error:
+            # The frames below hold requests and response bytes in their locals, and a traceback
+            # that shows locals would show secrets.
+            error.__traceback__ = None
+            raise
+        return False
+
+    async def _exchange(self, call: Call[T], request: Request) -> None:
+        try:
+            async with asyncio.timeout(self._timeout):
+                complete = await self._receive(call, request)
+        except BaseException as error:  # noqa: BLE001 - a transport may raise anything
+            name, late = broken(error)
+        else:
+            if complete:
+                call.end()
+            return
+        call.failed(name, timed_out=late)
+
+    async def _receive(self, call: Call[T], request: Request) -> bool:
+        """Feeds the call one response; whether it wanted the body, which then was complete."""
+        response = await self._transport.handle_async_request(http_request(request, self._timeout))
+        try:
+            wanted = call.head(response.status_code, response.headers.multi_items())
+            if wanted:
+                async for chunk in response.aiter_bytes():
+                    call.chunk(chunk)
+        finally:
+            # The response has been read or is not wanted: no failure to close it matters.
+            with contextlib.suppress(Exception):
+                await response.aclose()
+        return wanted
+
+    async def _provide_token(self, call: Call[T], api: ApiName) -> None:
+        try:
+            answer = await self._answer(api)
+        except Exception as error:  # noqa: BLE001 - the host's function may raise anything
+            cause = without_own_frame(error)
+        else:
+            hand_in(call, answer)
+            return
+        token_failed(call, cause)
+
+    async def _answer(self, api: ApiName) -> tuple[str, int | None]:
+        if self._access_token is None:
+            raise RuntimeError("a token is asked for where no access_token was given")
+        with self._provision():
+            async with asyncio.timeout(self._timeout):
+                answer = self._access_token(api)
+                return await answer if inspect.isawaitable(answer) else answer
+
+    async def _wait(self, epoch: int) -> None:
+        try:
+            async with asyncio.timeout(self._timeout):
+                while self._machine.token_epoch() == epoch:
+                    await self._token_moved.wait()
+        except TimeoutError:
+            raise waited_too_long() from None
+
+    def _wake(self) -> None:
+        # Each event is for one move: whoever waits has taken it before, and sees it set.
+        moved, self._token_moved = self._token_moved, asyncio.Event()
+        moved.set()
+
+
+class _Use:
+    """The calls of a client that are under way in one event loop."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self.loop = loop
+        self.calls = 0
+
+    def is_over(self) -> bool:
+        # A loop that was closed with calls in it will never end them.
+        return self.calls == 0 or self.loop.is_closed()

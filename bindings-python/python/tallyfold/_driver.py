@@ -1,0 +1,142 @@
+"""The loop that drives calls of the core over an httpx2 transport."""
+
+import contextlib
+import threading
+from collections.abc import Callable
+from typing import TypeVar
+
+import httpx2
+
+from tallyfold._clock import Now
+from tallyfold._errors import TallyfoldError
+from tallyfold._facade import (
+    ApiName,
+    Facade,
+    broken,
+    hand_in,
+    token_failed,
+    waited_too_long,
+    without_own_frame,
+)
+from tallyfold._stop import Stop
+from tallyfold._tallyfold import Blocked, Call, Done, ProvideToken, Request, Send, Wait
+from tallyfold._transport import DeadlineTransport, deadline, http_request, within_deadline
+
+__all__ = ["AccessToken", "Driver"]
+
+T = TypeVar("T")
+
+AccessToken = Callable[[ApiName], tuple[str, int | None]]
+"""Gives a token for an API and for how many seconds from now it is valid, if that is known."""
+
+
+class Driver(Facade[AccessToken, httpx2.BaseTransport]):
+    """A client's machine, and the threads that drive its calls."""
+
+    __slots__ = ("_closing", "_token_moved")
+
+    def _open(self, transport: httpx2.BaseTransport | None) -> None:
+        self._transport = DeadlineTransport() if transport is None else transport
+        self._token_moved = threading.Condition()
+        self._closing = Stop()
+
+    def _stop(self, stop: Stop) -> None:
+        """Ends what is waited for under it, tokens included."""
+        stop.set()
+        self._wake()
+
+    def _run(self, call: Call[T]) -> T:
+        self._check_usable()
+        self._drive(call, self._closing)
+        return call.output()
+
+    def _drive(self, call: Call[T], stop: Stop) -> None:
+        """Drives the call to its end, or until it is stopped; it is closed then."""
+        try:
+            while not self._advance(call, stop):
+                # The caller's own function: what it raises is raised as it is.
+                self._report(call)
+                if stop.is_set():
+                    self._check_open()
+                    return
+        except TallyfoldError:
+            self._report(call)
+            raise
+        finally:
+            call.close()
+            self._wake()
+
+    def _advance(self, call: Call[T], stop: Stop) -> bool:
+        """Takes the call's next step; whether it was the last."""
+        try:
+            match call.step(Now.read()):
+                case Send(request=request):
+                    self._exchange(call, request, stop)
+                    self._wake()
+                case ProvideToken(api=api):
+                    self._provide_token(call, api)
+                    self._wake()
+                case Blocked(epoch=epoch):
+                    self._wait(epoch, stop)
+                case Wait(ms=ms):
+                    stop.wait(ms / 1000)
+                case Done():
+                    return True
+        except BaseException as error:
+            # The frames below hold requests and response bytes in their locals, and a traceback
+            # that shows locals would show secrets.
+            error.__traceback__ = None
+            raise
+        return False
+
+    def _exchange(self, call: Call[T], request: Request, stop: Stop) -> None:
+        try:
+            complete = self._receive(call, request, stop)
+        except BaseException as error:  # noqa: BLE001 - a transport may raise anything
+            name, late = broken(error)
+        else:
+            if complete:
+                call.end()
+            return
+        if not stop.is_set():
+            call.failed(name, timed_out=late)
+
+    def _receive(self, call: Call[T], request: Request, stop: Stop) -> bool:
+        """Feeds the call one response; whether it wanted the body, which then was complete."""
+        with deadline(self._timeout, stop):
+            response = self._transport.handle_request(http_request(request, self._timeout))
+            try:
+                wanted = call.head(response.status_code, response.headers.multi_items())
+                if wanted:
+                    for chunk in within_deadline(response).iter_bytes():
+                        call.chunk(chunk)
+            finally:
+                # The response has been read or is not wanted: no failure to close it matters.
+                with contextlib.suppress(Exception):
+                    response.close()
+        return wanted
+
+    def _provide_token(self, call: Call[T], api: ApiName) -> None:
+        if self._access_token is None:
+            raise RuntimeError("a token is asked for where no access_token was given")
+        try:
+            with self._provision():
+                answer = self._access_token(api)
+        except Exception as error:  # noqa: BLE001 - the host's function may raise anything
+            cause = without_own_frame(error)
+        else:
+            hand_in(call, answer)
+            return
+        token_failed(call, cause)
+
+    def _wait(self, epoch: int, stop: Stop) -> None:
+        with self._token_moved:
+            moved = self._token_moved.wait_for(
+                lambda: self._machine.token_epoch() != epoch or stop.is_set(), self._timeout
+            )
+        if not moved:
+            raise waited_too_long()
+
+    def _wake(self) -> None:
+        with self._token_moved:
+            self._token_moved.notify_all()

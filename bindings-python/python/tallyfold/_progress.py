@@ -1,0 +1,61 @@
+"""The bar that shows how far a collect is."""
+
+import contextlib
+import importlib.util
+import sys
+import time
+from collections.abc import Callable, Iterator
+
+from tallyfold._ranges import Progress
+
+__all__ = ["bar"]
+
+Show = Callable[[Progress], object]
+
+SECONDS_BETWEEN = 0.1
+"""How often the bar is drawn at most."""
+
+
+@contextlib.contextmanager
+def bar(planned: int, done: int, *, wanted: bool | None) -> Iterator[Show]:
+    """Gives what shows progress on standard error, if that is a terminal; else it does nothing.
+
+    Raises:
+        ModuleNotFoundError: if a bar is wanted and rich is not installed.
+    """
+    has_rich = bool(wanted) or importlib.util.find_spec("rich") is not None
+    if wanted is False or not has_rich or sys.stderr is None or not sys.stderr.isatty():
+        yield lambda _: None
+        return
+    with _drawn(planned, done) as show:
+        yield show
+
+
+@contextlib.contextmanager
+def _drawn(planned: int, done: int) -> Iterator[Show]:
+    from rich import console, progress
+
+    columns = (
+        progress.TextColumn("{task.description}"),
+        progress.BarColumn(),
+        progress.MofNCompleteColumn(),
+        progress.TextColumn("{task.fields[failed]}"),
+        progress.TimeElapsedColumn(),
+        progress.TimeRemainingColumn(),
+    )
+    # Drawn by whoever reports, so that there is no thread to end.
+    screen = console.Console(stderr=True)
+    with progress.Progress(*columns, console=screen, auto_refresh=False) as drawn:
+        task = drawn.add_task("collecting", total=planned, completed=done, failed="")
+        last = 0.0
+
+        def show(now: Progress) -> None:
+            nonlocal last
+            failed = f"{now.failed} failed" if now.failed else ""
+            drawn.update(task, total=now.planned, completed=now.done, failed=failed)
+            if time.monotonic() - last >= SECONDS_BETWEEN:
+                drawn.refresh()
+                last = time.monotonic()
+
+        drawn.refresh()
+        yield show

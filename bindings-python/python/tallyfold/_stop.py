@@ -1,0 +1,73 @@
+"""Ends what other threads wait for: pauses, and transfers over sockets."""
+
+import contextlib
+import socket
+import threading
+import weakref
+from collections.abc import Iterator
+
+__all__ = ["Stop"]
+
+
+class Stop:
+    """A flag that is set once and for all, and cuts what goes on under it.
+
+    It is set with the one that it was made under, too: a client's, when the client is closed.
+    """
+
+    def __init__(self, above: "Stop | None" = None) -> None:
+        """Goes on until it is set."""
+        self._event = threading.Event()
+        # The collector may end a forgotten transfer, and so come here again, while this is held.
+        self._lock = threading.RLock()
+        self._sockets: set[socket.socket] = set()
+        self._below: weakref.WeakSet[Stop] = weakref.WeakSet()
+        if above is not None:
+            above.take(self)
+
+    def take(self, below: "Stop") -> None:
+        """Sets another one with itself."""
+        with self._lock:
+            self._below.add(below)
+            if self._event.is_set():
+                below.set()
+
+    def set(self) -> None:
+        """Ends all waits and transfers, those to come included."""
+        with self._lock:
+            self._event.set()
+            for connection in self._sockets:
+                _cut(connection)
+            for below in list(self._below):
+                below.set()
+
+    def is_set(self) -> bool:
+        """Whether it was set."""
+        return self._event.is_set()
+
+    def wait(self, seconds: float) -> None:
+        """Waits for so long, or until it is set."""
+        self._event.wait(seconds)
+
+    @contextlib.contextmanager
+    def cutting(self, connection: object) -> Iterator[None]:
+        """Lets a transfer over a connection be cut while it goes on."""
+        if not isinstance(connection, socket.socket):
+            yield
+            return
+        with self._lock:
+            if self._event.is_set():
+                _cut(connection)
+            self._sockets.add(connection)
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._sockets.discard(connection)
+
+
+def _cut(connection: socket.socket) -> None:
+    # It may have been closed by now. Of TLS nothing is said: that would change what its own thread
+    # is reading from.
+    with contextlib.suppress(OSError):
+        socket.socket.shutdown(connection, socket.SHUT_RDWR)

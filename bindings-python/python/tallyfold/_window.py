@@ -1,0 +1,56 @@
+"""Half-open windows of time."""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+__all__ = ["SeriesWindow", "Window"]
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Window:
+    """A half-open time window `[start, end)` in UTC.
+
+    >>> window = table.coverage[0]
+    >>> window.start_text, window.start
+    ('2026-01-01T00:00:00Z', datetime.datetime(2026, 1, 1, 0, 0, tzinfo=datetime.timezone.utc))
+    """
+
+    start_text: str
+    """The first instant inside, exact to the nanosecond, as UTC ISO 8601."""
+    end_text: str
+    """The first instant after, likewise."""
+
+    @property
+    def start(self) -> datetime:
+        """The first instant inside, cut to the microsecond."""
+        return datetime.fromisoformat(self.start_text)
+
+    @property
+    def end(self) -> datetime:
+        """The first instant after, cut to the microsecond."""
+        return datetime.fromisoformat(self.end_text)
+
+    def __repr__(self) -> str:
+        """Shows both edges exactly."""
+        return f"Window({self.start_text!r}, {self.end_text!r})"
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class SeriesWindow(Window):
+    """A window of a series, and whether the table covers all of it.
+
+    >>> [window.complete for window in table.by_window("1h").windows]
+    [False]
+    """
+
+    complete: bool
+    """Whether the table covers all of the window. If not, its counts are of a part of it."""
+
+    def __repr__(self) -> str:
+        """Shows both edges exactly."""
+        return f"SeriesWindow({self.start_text!r}, {self.end_text!r}, complete={self.complete})"
+
+
+# People import the classes from the package, and pickles and docs say so.
+for _class in (Window, SeriesWindow):
+    _class.__module__ = "tallyfold"

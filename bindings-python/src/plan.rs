@@ -1,0 +1,134 @@
+//! `Plan`: a long range as many windows.
+
+use pyo3::prelude::*;
+use tallyfold::Window;
+
+use crate::convert::{self, Given, Instant, Reduced, Step, fitting};
+use crate::error::Result;
+use crate::rows::{self, RowIterator, Rows};
+
+/// A range of time `[start, end)` cut at the edges of a step of the UTC day, all of it or one part.
+///
+/// It is a sequence of `Window` objects, each worked out when it is asked for, so that a year of
+/// seconds costs nothing to hold. The first and the last one are shorter where the range does not
+/// start or end at an edge. The service advises windows of 5 to 15 minutes (service reference 8).
+///
+/// Args:
+///     start: an aware `datetime`, or UTC ISO 8601 that ends in `Z`.
+///     end: likewise, after `start`.
+///     window: the step, such as `"15m"` and `"1h"`, or a `timedelta`; it must divide a day.
+///
+/// Raises:
+///     ConfigError: for arguments that can't be used.
+///
+/// >>> plan = tallyfold.Plan("2026-01-31T09:10:00Z", "2026-01-31T09:50:00Z", "15m")
+/// >>> [window.start_text[11:16] for window in plan]
+/// ['09:10', '09:15', '09:30', '09:45']
+/// >>> plan[-1]
+/// Window('2026-01-31T09:45:00Z', '2026-01-31T09:50:00Z')
+#[pyclass(frozen, eq, module = "tallyfold")]
+pub(crate) struct Plan {
+    plan: tallyfold::Plan,
+    /// What it is a part of, and which, for its pickle.
+    whole: Option<(Py<Self>, u32, u32)>,
+}
+
+impl PartialEq for Plan {
+    fn eq(&self, other: &Self) -> bool {
+        self.plan == other.plan
+    }
+}
+
+#[pymethods]
+impl Plan {
+    #[new]
+    fn new(start: Instant, end: Instant, window: Step) -> Result<Self> {
+        let range = Window::parse(&start.of("start")?, &end.of("end")?)?;
+        Ok(Self {
+            plan: tallyfold::Plan::new(range, window.of("window")?),
+            whole: None,
+        })
+    }
+
+    /// One of `of` parts, counted from 0, which have no window in common and together are this
+    /// plan: the window at position `i` belongs to part `i % of`. A part may be cut into parts.
+    ///
+    /// Raises:
+    ///     ConfigError: `invalid_argument` unless `index` is below `of`.
+    ///
+    /// >>> plan = tallyfold.Plan("2026-01-31T00:00:00Z", "2026-02-01T00:00:00Z", "15m")
+    /// >>> [len(plan.part(index, 5)) for index in range(5)]
+    /// [20, 19, 19, 19, 19]
+    fn part(slf: &Bound<'_, Self>, index: Given<u32>, of: Given<u32>) -> Result<Self> {
+        let (index, of) = (fitting("index", index)?, fitting("of", of)?);
+        Ok(Self {
+            plan: slf.get().plan.part(index, of)?,
+            whole: Some((slf.clone().unbind(), index, of)),
+        })
+    }
+
+    /// The `Window` that the plan, or what it is a part of, was made from.
+    #[getter]
+    fn range<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        convert::window(py, self.plan.range())
+    }
+
+    /// The step in its largest unit, such as `"15m"`, `"90m"` and `"1h"`.
+    #[getter]
+    fn step(&self) -> String {
+        self.plan.step().to_string()
+    }
+
+    fn __len__(&self) -> usize {
+        self.rows()
+    }
+
+    fn __getitem__<'py>(&self, key: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        rows::item(self, key)
+    }
+
+    fn __iter__(slf: &Bound<'_, Self>) -> RowIterator {
+        RowIterator::forward(slf)
+    }
+
+    fn __reversed__(slf: &Bound<'_, Self>) -> RowIterator {
+        RowIterator::backward(slf)
+    }
+
+    fn __repr__(&self) -> String {
+        let (range, step) = (self.plan.range(), self.plan.step());
+        let windows = self.plan.len();
+        let whole = if self.whole.is_some() {
+            "a part of "
+        } else {
+            ""
+        };
+        format!("<Plan: {windows} windows of {step}, {whole}{range:?}>")
+    }
+
+    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<Reduced<'py, Bound<'py, PyAny>>> {
+        let py = slf.py();
+        let own = slf.get();
+        if let Some((whole, index, of)) = &own.whole {
+            let part = whole.bind(py).getattr("part")?;
+            return Ok((part, (index, of).into_pyobject(py)?.into_any()));
+        }
+        let range = own.plan.range();
+        let edges = (range.start().to_string(), range.end().to_string());
+        let arguments = (edges.0, edges.1, own.step()).into_pyobject(py)?;
+        Ok((slf.get_type().into_any(), arguments.into_any()))
+    }
+}
+
+impl Rows for Plan {
+    /// Python's own bound, above which it knows no lengths: 2^63 - 1 is never reached, because a
+    /// plan of all seconds of ten thousand years has fewer.
+    fn rows(&self) -> usize {
+        usize::try_from(self.plan.len()).unwrap_or(usize::MAX)
+    }
+
+    fn row<'py>(&self, py: Python<'py>, index: usize) -> PyResult<Option<Bound<'py, PyAny>>> {
+        let window = self.plan.window(index as u64);
+        window.map(|window| convert::window(py, window)).transpose()
+    }
+}
