@@ -218,8 +218,9 @@ class Workers:
         thread = threading.Thread(
             target=context.run, args=(self._work,), name=f"tallyfold-collect-{number}"
         )
-        thread.start()
+        # In this order: an interrupt may come in between.
         self._threads.append(thread)
+        thread.start()
 
     def _work(self) -> None:
         while (drive := self._waiting.get()) is not None:
@@ -231,6 +232,8 @@ class Workers:
                     failure = error
             self._ended.put((drive, failure))
             del drive, failure
+        # For the next one.
+        self._waiting.put(None)
 
     def ended(self) -> list[Ended]:
         """Waits for a call to end, and gives all that have."""
@@ -257,10 +260,9 @@ class Workers:
         return list(self._others_ended())
 
     def _let_go(self) -> None:
-        for _ in self._threads:
-            self._waiting.put(None)
+        self._waiting.put(None)
         while self._threads:
-            self._threads[-1].join()
+            _join(self._threads[-1])
             self._threads.pop()
 
     def __enter__(self) -> Self:
@@ -270,6 +272,17 @@ class Workers:
     def __exit__(self, *_: object) -> None:
         """Waits for the threads to end."""
         self._let_go()
+
+
+def _join(thread: threading.Thread) -> None:
+    # An interrupt may have come while it was starting. If it runs at all, it soon can be joined.
+    for _ in range(1000):
+        try:
+            thread.join()
+        except RuntimeError:
+            time.sleep(0.001)
+        else:
+            return
 
 
 class _Tasks:

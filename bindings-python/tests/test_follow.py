@@ -1,0 +1,282 @@
+"""Windows as they close, in a time of the tests' own."""
+
+import asyncio
+import threading
+import time
+from collections import Counter
+from typing import TYPE_CHECKING, Any
+
+import httpx2
+import pytest
+from service import Service, answer, other_tasks
+from support import record
+
+import tallyfold
+from tallyfold import _follow
+from tallyfold._stop import Stop
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+START = "2026-01-01T00:00:00Z"
+START_MS = 1_767_225_600_000
+DIMENSIONS: list[tallyfold.DimensionName] = ["integration"]
+
+
+class Clock:
+    """Both clocks, which only waiting moves."""
+
+    def __init__(self) -> None:
+        self.ms = 0
+        self.events: list[tuple[int, Callable[[], None]]] = []
+        """What happens, and when."""
+
+    def now(self) -> tallyfold.Now:
+        return tallyfold.Now(self.ms, START_MS + self.ms)
+
+    def wait(self, seconds: float) -> None:
+        self.ms += round(seconds * 1000)
+        while self.events and self.events[0][0] <= self.ms:
+            self.events.pop(0)[1]()
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    """Gives the time that clients, the sandbox and iterators go by."""
+    clock = Clock()
+
+    async def pause(_: object, seconds: float) -> None:
+        clock.wait(seconds)
+        await asyncio.sleep(0)
+
+    monkeypatch.setattr(tallyfold.Now, "read", clock.now)
+    monkeypatch.setattr(Stop, "wait", lambda _, seconds: clock.wait(seconds))
+    monkeypatch.setattr(_follow.AsyncRevisions, "_pause", pause)
+    return clock
+
+
+def late_events(sandbox: tallyfold.Sandbox, clock: Clock) -> int:
+    """Lets an event come every minute of six hours, each third one up to 40 minutes late."""
+    total = 0
+    for minute in range(6 * 60):
+        at = f"2026-01-01T{minute // 60:02}:{minute % 60:02}:30Z"
+        comes = (minute + 1) * 60_000 + (minute * 7 % 40 * 60_000 if minute % 3 == 0 else 0)
+        count = minute % 5 + 1
+        total += count
+
+        def happen(at: str = at, count: int = count, name: str = str(minute % 4)) -> None:
+            record(sandbox, "success", name, count=count, at=at)
+
+        clock.events.append((comes, happen))
+    clock.events.sort(key=lambda event: event[0])
+    return total
+
+
+class Sums:
+    """A running sum of changes, next to the newest table of each window."""
+
+    def __init__(self) -> None:
+        self.sum: Counter[str] = Counter()
+        self.tables: dict[str, tallyfold.CountTable] = {}
+        self.settled: list[str] = []
+
+    def add(self, revision: tallyfold.Revision) -> None:
+        for row in revision.changes:
+            self.sum[row.dimensions["integration"]] += row.delta.success
+        self.tables[revision.window.start_text] = revision.table
+        if revision.settled:
+            self.settled.append(revision.window.start_text)
+        assert +self.sum == self.newest()
+
+    def newest(self) -> Counter[str]:
+        newest: Counter[str] = Counter()
+        for table in self.tables.values():
+            for row in table:
+                newest[row.dimensions["integration"]] += row.success
+        return newest
+
+
+OPTIONS: dict[str, Any] = {"window": "15m", "end": "2026-01-01T06:00:00Z"}
+
+
+def check_end(sums: Sums, service: Service, total: int) -> None:
+    assert sum(sums.sum.values()) == total
+    assert len(sums.settled) == len(set(sums.settled)) == 24
+    with service.client() as client:
+        whole = client.event_delivery(START, OPTIONS["end"], DIMENSIONS)
+    assert {row.dimensions["integration"]: row.success for row in whole} == sums.sum
+    assert len(service.asked) > 24 * 2
+
+
+def test_a_running_sum_is_the_newest_truth(clock: Clock) -> None:
+    service, sums = Service(tallyfold.Sandbox()), Sums()
+    total = late_events(service.sandbox, clock)
+    with service.client() as client:
+        for revision in client.follow("event_delivery", START, DIMENSIONS, **OPTIONS, reread=2700):
+            sums.add(revision)
+    check_end(sums, service, total)
+
+
+def test_tasks_follow_too(clock: Clock) -> None:
+    service, sums = Service(tallyfold.Sandbox()), Sums()
+    total = late_events(service.sandbox, clock)
+
+    async def main() -> None:
+        async with service.async_client() as client:
+            revisions = client.follow("event_delivery", START, DIMENSIONS, **OPTIONS, reread=2700)
+            async for revision in revisions:
+                sums.add(revision)
+            with pytest.raises(StopAsyncIteration):
+                await anext(revisions)
+
+    asyncio.run(main())
+    check_end(sums, service, total)
+
+
+def test_a_failed_reading_is_raised_and_made_again(clock: Clock) -> None:
+    service, sums = Service(tallyfold.Sandbox()), Sums()
+    total = late_events(service.sandbox, clock)
+    failing = {"2026-01-01T01:00:00Z", "2026-01-01T02:30:00Z"}
+    service.troubles = dict.fromkeys(failing, answer(500))
+    errors = 0
+    with service.client() as client:
+        revisions = client.follow("event_delivery", START, DIMENSIONS, **OPTIONS, reread=2700)
+        while True:
+            try:
+                sums.add(next(revisions))
+            except tallyfold.ServiceError:
+                errors += 1
+                if errors == 3:
+                    service.troubles.clear()
+            except StopIteration:
+                break
+        assert list(revisions) == []
+    assert errors >= 3
+    check_end(sums, service, total)
+
+
+def test_a_failed_reading_of_tasks(clock: Clock) -> None:
+    service = Service(tallyfold.Sandbox())
+    service.troubles = {START: answer(500)}
+
+    async def main() -> None:
+        async with service.async_client() as client:
+            revisions = client.follow("event_delivery", START, DIMENSIONS, window="15m")
+            with pytest.raises(tallyfold.ServiceError):
+                await anext(revisions)
+            service.troubles.clear()
+            # The next window has closed by now.
+            assert (await anext(revisions)).window.start_text == "2026-01-01T00:00:00Z"
+            await revisions.close()
+            with pytest.raises(StopAsyncIteration):
+                await anext(revisions)
+
+    asyncio.run(main())
+    assert clock.ms >= 2 * 900_000
+
+
+def test_delay_and_settle(clock: Clock) -> None:
+    with Service(tallyfold.Sandbox()).client() as client:
+        revisions = client.follow(
+            "event_delivery", START, DIMENSIONS, **OPTIONS, delay=30.5, settle=0
+        )
+        assert next(revisions).settled
+        assert clock.ms == 15 * 60_000 + 30_500
+
+
+@pytest.mark.parametrize(
+    ("options", "argument"),
+    [
+        ({"window": "7m"}, "step"),
+        ({"window": "15m", "reread": 0}, "reread_ms"),
+        ({"window": "15m", "delay": -1}, "delay"),
+        ({"window": "15m", "end": "soon"}, "end"),
+        ({"window": "15m", "group_by": ["reason"]}, "group_by"),
+    ],
+)
+def test_arguments_are_refused_by_name(options: dict[str, Any], argument: str) -> None:
+    with Service(tallyfold.Sandbox()).client() as client:
+        with pytest.raises(tallyfold.ConfigError) as caught:
+            client.follow("event_delivery", START, DIMENSIONS, **options)
+        assert caught.value.argument == argument
+
+
+def test_closing_ends_a_wait() -> None:
+    with Service(tallyfold.Sandbox()).client() as client:
+        revisions = client.follow("event_delivery", "2999-01-01T00:00:00Z", DIMENSIONS, window="1d")
+        closer = threading.Timer(0.1, revisions.close)
+        closer.start()
+        begin = time.monotonic()
+        assert list(revisions) == []
+        assert time.monotonic() - begin < 5
+        closer.join()
+
+
+def test_closing_the_client_ends_a_wait() -> None:
+    client = Service(tallyfold.Sandbox()).client()
+    revisions = client.follow("event_delivery", "2999-01-01T00:00:00Z", DIMENSIONS, window="1d")
+    closer = threading.Timer(0.1, client.close)
+    closer.start()
+    with pytest.raises(RuntimeError, match="this Client is closed"):
+        next(revisions)
+    closer.join()
+
+
+@pytest.mark.parametrize("phase", ["wait", "transfer"])
+def test_closing_what_tasks_wait_for(phase: str) -> None:
+    service = Service(tallyfold.Sandbox())
+    if phase == "transfer":
+        service.sandbox.inject("delay", endpoint="event_delivery", milliseconds=20_000)
+    start = START if phase == "transfer" else "2999-01-01T00:00:00Z"
+
+    async def main() -> None:
+        async with service.async_client() as client:
+            revisions = client.follow("event_delivery", start, DIMENSIONS, window="1d")
+            task = asyncio.create_task(collect_all(revisions))
+            await asyncio.sleep(0.1)
+            await revisions.close()
+            assert await task == []
+            assert await other_tasks() == []
+
+            again = client.follow("event_delivery", "2999-01-01T00:00:00Z", DIMENSIONS, window="1d")
+            task = asyncio.create_task(collect_all(again))
+            await asyncio.sleep(0.01)
+            task.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await task
+            assert await other_tasks() == []
+
+    begin = time.monotonic()
+    asyncio.run(main())
+    assert time.monotonic() - begin < 10
+
+
+async def collect_all(revisions: tallyfold.AsyncRevisions) -> list[tallyfold.Revision]:
+    return [revision async for revision in revisions]
+
+
+def test_an_interrupted_reading_is_made_again() -> None:
+    service = Service(tallyfold.Sandbox())
+
+    def interrupt() -> httpx2.Response:
+        raise KeyboardInterrupt
+
+    service.troubles = {START: interrupt}
+    with service.client() as client:
+        revisions = client.follow("event_delivery", START, DIMENSIONS, window="15m")
+        with pytest.raises(KeyboardInterrupt):
+            next(revisions)
+        service.troubles.clear()
+        assert next(revisions).window.start_text == START
+
+
+def test_the_cause_of_a_missing_token_is_told() -> None:
+    def provide(_: str) -> tuple[str, int]:
+        raise LookupError
+
+    options: dict[str, Any] = {"access_token": provide, "client_id": None, "client_secret": None}
+    with Service(tallyfold.Sandbox()).client(**options) as client:
+        revisions = client.follow("event_delivery", START, DIMENSIONS, window="15m")
+        with pytest.raises(tallyfold.AuthError) as caught:
+            next(revisions)
+        assert isinstance(caught.value.__cause__, LookupError)

@@ -1,0 +1,88 @@
+"""The bar on a real terminal, and silence everywhere else."""
+
+import os
+import pty
+import select
+import subprocess
+import sys
+
+import pytest
+
+SCRIPT = """
+import sys, tallyfold
+{before}
+sandbox = tallyfold.Sandbox(seed=1)
+with tallyfold.Client(
+    cluster_endpoint="https://sandbox.example", transport=sandbox.transport(), max_retries=0,
+    **sandbox.credentials,
+) as client:
+    {inside}
+    client.collect(
+        "event_delivery", "2026-01-01T00:00:00Z", "2026-01-01T12:00:00Z", ["integration"],
+        {options}
+    )
+"""
+
+
+def script(options: str = "", *, before: str = "", inside: str = "") -> list[str]:
+    source = SCRIPT.format(options=options, before=before, inside=inside)
+    return [sys.executable, "-W", "error", "-c", source]
+
+
+def on_a_terminal(command: list[str]) -> tuple[str, int]:
+    """What a program writes to a terminal of its own, and its exit code."""
+    terminal, end = pty.openpty()
+    environment = os.environ | {"TERM": "xterm-256color", "COLUMNS": "120"}
+    environment.pop("NO_COLOR", None)
+    with subprocess.Popen(command, stdin=end, stdout=end, stderr=end, env=environment) as program:
+        os.close(end)
+        written = b""
+        while select.select([terminal], [], [], 30)[0]:
+            try:
+                chunk = os.read(terminal, 65_536)
+            except OSError:  # So Linux says that the other end is closed.
+                break
+            if not chunk:
+                break
+            written += chunk
+    os.close(terminal)
+    return written.decode(), program.returncode
+
+
+@pytest.mark.parametrize("options", ["", "progress=True,"])
+def test_a_terminal_gets_a_bar(options: str) -> None:
+    written, code = on_a_terminal(script(options))
+    assert code == 0, written
+    assert "collecting" in written
+    assert "0/48" in written
+    assert "48/48" in written
+
+
+def test_failures_are_shown() -> None:
+    inside = 'sandbox.inject("status", endpoint="event_delivery", status=418)'
+    written, code = on_a_terminal(script(inside=inside))
+    assert code == 1
+    assert "47/48" in written
+    assert "1 failed" in written
+    assert "ServiceError" in written
+
+
+@pytest.mark.parametrize(
+    ("options", "before"),
+    [("progress=False,", ""), ("", 'sys.modules["rich"] = None'), ("", "sys.stderr = None")],
+)
+def test_a_terminal_gets_none_where_it_is_not_wanted(options: str, before: str) -> None:
+    assert on_a_terminal(script(options, before=before)) == ("", 0)
+
+
+def test_a_bar_that_is_wanted_needs_rich() -> None:
+    before = 'sys.modules["rich"] = None'
+    written, code = on_a_terminal(script("progress=True,", before=before))
+    assert code == 1
+    assert "ModuleNotFoundError" in written
+
+
+@pytest.mark.parametrize("options", ["", "progress=True,"])
+def test_a_file_gets_nothing(options: str) -> None:
+    run = subprocess.run(script(options), capture_output=True, check=True)
+    assert (run.stdout, run.stderr) == (b"", b"")
