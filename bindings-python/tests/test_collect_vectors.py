@@ -8,7 +8,6 @@ from typing import Any
 
 import httpx2
 import pytest
-from support import ADDRESS
 
 import tallyfold
 
@@ -71,7 +70,12 @@ class AsyncShelf:
 
 def options_of(script: Script) -> dict[str, Any]:
     token = {"access_token": lambda _: ("a-token", 3600)}
-    return {"cluster_endpoint": ADDRESS, "transport": script, "max_retries": 0, **token}
+    return {
+        "cluster_endpoint": "https://cluster.example",
+        "transport": script,
+        "max_retries": 0,
+        **token,
+    }
 
 
 def in_threads(script: Script, shelf: Shelf, query: Case) -> tallyfold.CountTable:
@@ -98,7 +102,7 @@ def test_collects(collect: Callable[[Script, Shelf, Case], tallyfold.CountTable]
             error.add_note(f"in the case {case['name']!r}")
             raise
         ran += 1
-    assert ran == file["count"] == 32
+    assert ran == file["count"] >= 32
 
 
 def check(case: Case, collect: Callable[[Script, Shelf, Case], tallyfold.CountTable]) -> None:

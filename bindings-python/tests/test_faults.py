@@ -37,7 +37,7 @@ def world(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture(autouse=True)
-def said(caplog: pytest.LogCaptureFixture, capfd: pytest.CaptureFixture[str]) -> Any:  # noqa: ANN401
+def said(caplog: pytest.LogCaptureFixture, capfd: pytest.CaptureFixture[str]) -> Any:
     """Looks through all that was logged and printed."""
     caplog.set_level(logging.DEBUG)
     yield
