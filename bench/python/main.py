@@ -77,6 +77,7 @@ def main() -> None:
     regrouping(largest)
     growth("1,000,000 entries, 1,200 groups", KEYS, large.read_bytes(), largest)
     growth("1,000,000 entries, each a group", DIMENSIONS, large.read_bytes(), largest)
+    subprocess.run([sys.executable, Path(__file__).with_name("collecting.py")], check=True)
     for keep in MEMORY_KEPT:
         memory = Path(__file__).with_name("memory.py")
         subprocess.run([sys.executable, memory, directory, *keep], check=True)
