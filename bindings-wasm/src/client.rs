@@ -3,9 +3,12 @@
 use wasm_bindgen::JsValue;
 use wasm_bindgen::prelude::wasm_bindgen;
 
+use crate::collect::{Collect, Probe};
 use crate::convert::{self, Fields};
 use crate::error::Thrown;
+use crate::follow::Follow;
 use crate::staging::staged;
+use crate::table::CountTable;
 
 /// The caller's side of both APIs.
 #[wasm_bindgen(js_name = CoreClient)]
@@ -55,6 +58,33 @@ impl Client {
         )?))
     }
 
+    /// A long range, of which a table may hold some already.
+    pub fn collect(&self, query: &JsValue, have: Option<CountTable>) -> Result<Collect, Thrown> {
+        let have = have.map(tallyfold::CountTable::from);
+        let options = convert::collect_options(query, have)?;
+        Ok(self.0.collect(options)?.into())
+    }
+
+    /// Windows as they close.
+    pub fn follow(&self, query: &JsValue) -> Result<Follow, Thrown> {
+        Ok(self.0.follow(convert::follow_options(query)?)?.into())
+    }
+
+    /// Whether the windows between three instants add up.
+    #[wasm_bindgen(js_name = probeAdditivity)]
+    pub fn probe_additivity(&self, query: &JsValue) -> Result<Probe, Thrown> {
+        let query = Fields::of("query", query)?;
+        let metric = convert::metric_field(&query)?;
+        let [start, middle, end] = [
+            query.required_instant("start")?,
+            query.required_instant("middle")?,
+            query.required_instant("end")?,
+        ];
+        let dimensions = query.required_texts("dimensions")?;
+        let edges = [&*start, &*middle, &*end];
+        Ok(self.0.probe_additivity(metric, edges, &dimensions)?.into())
+    }
+
     /// Grows with every change of a token.
     #[wasm_bindgen(js_name = tokenEpoch)]
     pub fn token_epoch(&self) -> u64 {
@@ -64,7 +94,7 @@ impl Client {
 
 /// One call in progress.
 #[wasm_bindgen(js_name = CoreCall)]
-pub struct Call(tallyfold::Call);
+pub struct Call(pub(crate) tallyfold::Call);
 
 #[wasm_bindgen(js_class = CoreCall)]
 impl Call {

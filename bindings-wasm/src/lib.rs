@@ -14,9 +14,15 @@ pub mod aggregator;
 #[cfg(feature = "library")]
 pub mod client;
 #[cfg(feature = "library")]
+pub mod collect;
+#[cfg(feature = "library")]
 pub mod comparison;
 mod convert;
 pub mod error;
+#[cfg(feature = "library")]
+pub mod follow;
+#[cfg(feature = "library")]
+pub mod plan;
 #[cfg(feature = "sandbox")]
 pub mod sandbox;
 #[cfg(feature = "library")]

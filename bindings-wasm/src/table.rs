@@ -5,7 +5,7 @@ use wasm_bindgen::JsValue;
 use wasm_bindgen::prelude::wasm_bindgen;
 
 use crate::comparison::Comparison;
-use crate::convert;
+use crate::convert::{self, Fields};
 use crate::error::Thrown;
 use crate::series::Series;
 
@@ -16,6 +16,12 @@ pub struct CountTable(tallyfold::CountTable);
 impl From<tallyfold::CountTable> for CountTable {
     fn from(table: tallyfold::CountTable) -> Self {
         Self(table)
+    }
+}
+
+impl From<CountTable> for tallyfold::CountTable {
+    fn from(table: CountTable) -> Self {
+        table.0
     }
 }
 
@@ -102,6 +108,27 @@ impl CountTable {
     /// Joined with another table.
     pub fn merge(&self, other: &Self, replace: bool) -> Result<Self, Thrown> {
         Ok(Self(self.0.merge(&other.0, replace)?))
+    }
+
+    /// Another handle of this table, to be handed over.
+    pub fn copy(&self) -> Self {
+        Self(self.0.clone())
+    }
+
+    /// All tables added up at once.
+    #[wasm_bindgen(js_name = mergeAll)]
+    pub fn merge_all(tables: Vec<CountTable>) -> Result<Self, Thrown> {
+        let tables = tables.iter().map(|table| &table.0);
+        Ok(Self(tallyfold::CountTable::merge_all(tables)?))
+    }
+
+    /// What of a range is not covered.
+    pub fn gaps(&self, range: &JsValue) -> Result<Array, Thrown> {
+        let range = match range.is_undefined() || range.is_null() {
+            true => None,
+            false => Some(convert::range(&Fields::of("range", range)?)?),
+        };
+        Ok(convert::windows(&self.0.gaps(range)))
     }
 
     /// As JSON text.

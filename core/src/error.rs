@@ -217,7 +217,9 @@ impl Error {
         Self::new(code, message).with_argument(name)
     }
 
-    pub(crate) fn with_argument(mut self, name: &'static str) -> Self {
+    /// The same error about the argument of that name, where a host calls it so.
+    #[must_use]
+    pub fn with_argument(mut self, name: &'static str) -> Self {
         self.0.argument = Some(name);
         self
     }

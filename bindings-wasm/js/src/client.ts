@@ -1,52 +1,25 @@
-import { pause } from "./abort.js";
-import { clocks } from "./clock.js";
-import { Broken, Deadline } from "./deadline.js";
-import { invalidArgument } from "./error.js";
-import { exchange } from "./exchange.js";
-import { checkedToken, optionalFunction, optionalSignal } from "./input.js";
-import { type Call, Machine, type MachineOptions, type MachineRequest } from "./machine.js";
+import type { Call } from "./call.js";
+import type { CollectQuery, DimensionOf } from "./collect.js";
+import { Collecting, type CollectOptions } from "./collecting.js";
+import { Driver, type DriverOptions } from "./driver.js";
+import type { FollowQuery } from "./follow.js";
+import { Following } from "./following.js";
+import { optionalSignal } from "./input.js";
+import { Machine, type MachineOptions } from "./machine.js";
+import type { Additivity, ProbeQuery } from "./probe.js";
 import type { CountTable } from "./table.js";
 import type {
   Abortable,
-  AccessToken,
-  Api,
-  Attempt,
   AuditLogsQuery,
   Dimension,
-  Fetch,
   IngestionDimension,
   Json,
+  Metric,
   MetricsQuery,
-  Now,
 } from "./types.js";
 
 /** What a {@link Client} has to know. Name what you use: either API works without the other's. */
-export interface ClientOptions extends MachineOptions {
-  /**
-   * A source of tokens to use in place of the client secret: called with the API that the token
-   * is to be for, whenever there is none that will last. This is the way for a browser.
-   */
-  readonly accessToken?: ((api: Api) => AccessToken | Promise<AccessToken>) | undefined;
-  /** A `fetch` to use in place of the host's own. */
-  readonly fetch?: Fetch | undefined;
-  /**
-   * How many milliseconds one exchange may take, its body included; a call may need up to four, and
-   * one more for each retry. 30,000 unless told otherwise; `Infinity` for no limit.
-   */
-  readonly timeoutMs?: number | undefined;
-  /**
-   * Called for each request that has ended, with what came of it. What it throws ends the call,
-   * which rejects with it.
-   */
-  readonly onAttempt?: ((attempt: Attempt) => void) | undefined;
-  /** The clocks to use in place of the host's own. */
-  readonly now?: (() => Now) | undefined;
-}
-
-const WANT_SOURCE = "want a function that returns { accessToken, expiresIn }";
-
-/** The longest time that a timer can wait; a longer one would fire at once. */
-const LONGEST_TIMEOUT_MS = 2 ** 31 - 1;
+export interface ClientOptions extends MachineOptions, DriverOptions {}
 
 /**
  * The caller's side of both APIs: fetches tokens as they are needed, shares them between calls,
@@ -73,13 +46,7 @@ const LONGEST_TIMEOUT_MS = 2 ** 31 - 1;
  */
 export class Client {
   readonly #machine: Machine;
-  readonly #accessToken: ClientOptions["accessToken"];
-  readonly #fetch: Fetch | undefined;
-  readonly #timeoutMs: number;
-  readonly #onAttempt: ClientOptions["onAttempt"];
-  readonly #now: () => Now;
-  /** Calls that wait for another one's token. */
-  #waiting: (() => void)[] = [];
+  readonly #driver: Driver;
 
   /**
    * @throws {@link TallyfoldError} of kind `config`, with the name of the argument. In a browser,
@@ -87,15 +54,8 @@ export class Client {
    */
   constructor(options: ClientOptions) {
     const { accessToken, fetch, timeoutMs, onAttempt, now, ...rest } = options ?? {};
-    this.#accessToken = optionalFunction("accessToken", accessToken, WANT_SOURCE);
-    this.#fetch = optionalFunction("fetch", fetch, "want a function like the standard fetch");
-    this.#onAttempt = optionalFunction("onAttempt", onAttempt, "want a function");
-    this.#timeoutMs = timeoutMs ?? 30_000;
-    this.#now = clocks(now);
-    if (!isTimeout(this.#timeoutMs)) {
-      throw invalidArgument("timeoutMs", "want milliseconds above 0 and below 2^31, or Infinity");
-    }
-    this.#machine = new Machine({ ...rest, hostTokens: this.#accessToken !== undefined });
+    this.#driver = new Driver({ accessToken, fetch, timeoutMs, onAttempt, now });
+    this.#machine = new Machine({ ...rest, hostTokens: this.#driver.accessToken !== undefined });
   }
 
   /**
@@ -140,110 +100,100 @@ export class Client {
     return this.#run(this.#machine.auditLogs(query), query.signal);
   }
 
+  /**
+   * Counts of a long range, read window by window, several at a time, and added up to one table.
+   *
+   * A window whose response is too large or too slow is read again as two halves. One that fails leaves the
+   * others: the promise rejects when they have been read, with an error that carries the `partial` table, the
+   * `gaps` and the `failures`. To go on, call it again with that table as `have`, or with the same `checkpoint`:
+   * only the gaps are read then. Failed authentication, 403, a redirect and `retry_later` end it at once, and
+   * so do eight windows that fail in a row.
+   *
+   * What ends it otherwise (its `signal`, what a function of yours throws, a `checkpoint` that can't be
+   * written) ends all calls under way. It rejects with just that; what was stored by then is not read again.
+   *
+   * @example
+   * const january = { start: "2026-01-01T00:00:00Z", end: "2026-01-02T00:00:00Z" };
+   * const table = await client.collect({
+   *   ...january,
+   *   metric: "event_delivery",
+   *   dimensions: ["integration", "reason"],
+   *   window: "15m",
+   *   onProgress: ({ done, planned }) => console.log(`${done} of ${planned}`),
+   * });
+   */
+  async collect<const M extends Metric, const D extends DimensionOf<M>, const G extends D = D>(
+    query: CollectQuery<M, D, G> & CollectOptions,
+  ): Promise<CountTable<G>> {
+    const collect = this.#machine.collect<M, D, G>(query);
+    try {
+      return await new Collecting(collect, this.#driver, query).run();
+    } finally {
+      collect[Symbol.dispose]();
+    }
+  }
+
+  /**
+   * Windows as they close, each as a {@link Revision}, and again as late events change them: a running sum of
+   * all `changes` is always the sum of the newest counts of every window. It ends when all windows up to
+   * `end` are settled, with its `signal`, or with the `for await` loop.
+   *
+   * @throws {@link TallyfoldError} of kind `config`, with the name of the argument.
+   * @example
+   * let errors = 0n;
+   * const revisions = client.follow({ ...query, metric: "event_delivery", window: "5m" });
+   * for await (const { window, changes } of revisions) {
+   *   errors += changes.totalDelta.errors;
+   *   console.log(window.start, errors);
+   * }
+   */
+  follow<const M extends Metric, const D extends DimensionOf<M>, const G extends D = D>(
+    query: FollowQuery<M, D, G> & Abortable,
+  ): Following<G> {
+    return new Following(this.#machine.follow<M, D, G>(query), this.#driver, query.signal);
+  }
+
+  /**
+   * Whether the service's windows are half-open, which its reference does not say: three calls find out. The
+   * time should be so long ago that no late events come while it is read.
+   *
+   * @example
+   * const middle = "2026-01-01T00:05:00Z";
+   * const edges = { start: "2026-01-01T00:00:00Z", middle, end: "2026-01-01T00:10:00Z" };
+   * const { verdict, difference } = await client.probeAdditivity({
+   *   ...edges,
+   *   metric: "event_delivery",
+   *   dimensions: ["integration"],
+   * });
+   */
+  async probeAdditivity<const M extends Metric, const D extends DimensionOf<M>>(
+    query: ProbeQuery<M, D> & Abortable,
+  ): Promise<Additivity<D>> {
+    const probe = this.#machine.probeAdditivity<M, D>(query);
+    const signal = optionalSignal(query.signal);
+    for (let step = probe.next(); step.type === "drive"; step = probe.next()) {
+      const { task, call } = step;
+      try {
+        await this.#driver.drive(call, signal);
+        probe.settle(task, call);
+      } finally {
+        this.#driver.close(call);
+      }
+    }
+    return probe.finish();
+  }
+
   /** Frees tokens and memory now. Calls under way come to their end. */
   [Symbol.dispose](): void {
     this.#machine[Symbol.dispose]();
   }
 
-  async #run<T>(call: Call<T>, given: AbortSignal | undefined): Promise<T> {
+  async #run<T>(call: Call<T>, signal: AbortSignal | undefined): Promise<T> {
     try {
-      const signal = optionalSignal(given);
-      for (;;) {
-        signal?.throwIfAborted();
-        const step = call.step(this.#now());
-        switch (step.type) {
-          case "send":
-            await this.#send(call, step.request, signal);
-            break;
-          case "provideToken":
-            await this.#within(signal, (patience) => this.#provide(call, step.api, patience));
-            break;
-          case "blocked":
-            await this.#progress(signal);
-            break;
-          case "wait":
-            await pause(step.ms, signal);
-            break;
-          case "done":
-            return call.output();
-        }
-      }
+      await this.#driver.drive(call, optionalSignal(signal));
+      return call.output();
     } finally {
-      call.close();
-      this.#wake();
+      this.#driver.close(call);
     }
-  }
-
-  async #send(
-    call: Call<unknown>,
-    request: MachineRequest,
-    signal: AbortSignal | undefined,
-  ): Promise<void> {
-    // Looked up late, so that whoever replaces the host's own is heard.
-    const send = this.#fetch ?? globalThis.fetch;
-    try {
-      await this.#within(signal, (patience) => exchange(call, request, send, patience));
-    } finally {
-      const attempt = call.attempt();
-      if (attempt !== undefined) this.#onAttempt?.(attempt);
-    }
-  }
-
-  async #within(
-    signal: AbortSignal | undefined,
-    work: (deadline: Deadline) => Promise<void>,
-  ): Promise<void> {
-    const deadline = new Deadline(this.#timeoutMs, signal);
-    try {
-      await work(deadline);
-    } finally {
-      deadline.end();
-      this.#wake();
-    }
-  }
-
-  async #provide(call: Call<unknown>, api: Api, deadline: Deadline): Promise<void> {
-    let token: AccessToken;
-    try {
-      token = await deadline.during(async () =>
-        checkedToken((await this.#accessToken?.(api)) as AccessToken),
-      );
-    } catch (error) {
-      if (!(error instanceof Broken)) throw error;
-      return tokenFailed(call, error.cause);
-    }
-    call.token(token);
-  }
-
-  /** Resolves when another call has come further, perhaps to a token. */
-  async #progress(signal: AbortSignal | undefined): Promise<void> {
-    const patience = new Deadline(Number.POSITIVE_INFINITY, signal);
-    try {
-      await patience.during(() => new Promise<void>((resume) => this.#waiting.push(resume)));
-    } finally {
-      patience.end();
-    }
-  }
-
-  #wake(): void {
-    const waiting = this.#waiting;
-    this.#waiting = [];
-    for (const resume of waiting) resume();
-  }
-}
-
-function isTimeout(value: unknown): boolean {
-  if (typeof value !== "number" || !(value > 0)) return false;
-  return value <= LONGEST_TIMEOUT_MS || value === Number.POSITIVE_INFINITY;
-}
-
-/** Tells the call that the host's own source failed, and shows the user with what. */
-function tokenFailed(call: Call<unknown>, cause: unknown): void {
-  try {
-    call.tokenFailed();
-  } catch (error) {
-    // Not enumerable, as in errors that are made with a cause.
-    Object.defineProperty(error, "cause", { value: cause, configurable: true, writable: true });
-    throw error;
   }
 }

@@ -1,3 +1,6 @@
+import type { CountTable } from "./table.js";
+import type { Window } from "./types.js";
+
 /** Who has to act on an error: see {@link TallyfoldError.kind}. */
 export type ErrorKind = "config" | "auth" | "service" | "response";
 
@@ -79,6 +82,14 @@ export interface ErrorFields {
   readonly argument?: string | undefined;
 }
 
+/** A window of a long range that has failed. */
+export interface Failure {
+  /** The window. */
+  readonly window: Window;
+  /** The final error of its call. */
+  readonly error: TallyfoldError;
+}
+
 /** Shared by every copy of this package in one program. */
 const brand = Symbol.for("tallyfold.TallyfoldError");
 
@@ -124,6 +135,18 @@ export class TallyfoldError extends Error {
   /** The name of the argument at fault, such as `groupBy`. */
   declare readonly argument: string | undefined;
 
+  /**
+   * The counts of all windows of a long range that were read, if it is that of a {@link Client.collect}
+   * and there are any. To go on, collect again and `have` it: only the gaps are read then.
+   */
+  declare readonly partial: CountTable | undefined;
+
+  /** The time of the long range that was not read; empty for other errors. */
+  declare readonly gaps: readonly Window[];
+
+  /** Each window of the long range that has failed, in the order of time; empty for other errors. */
+  declare readonly failures: readonly Failure[];
+
   private constructor({ message, ...named }: ErrorFields) {
     super(message);
     Object.assign(this, named);
@@ -151,12 +174,32 @@ export class TallyfoldError extends Error {
   }
 }
 
-// As it is in the errors of the language: not enumerable, and each may be given another.
-Object.defineProperty(TallyfoldError.prototype, "name", {
-  value: "TallyfoldError",
-  writable: true,
-  configurable: true,
-});
+const nothing = { partial: undefined, gaps: Object.freeze([]), failures: Object.freeze([]) };
+hide(TallyfoldError.prototype, { name: "TallyfoldError", ...nothing });
+
+/** As the name is in the errors of the language: not enumerable, and each may be given another. */
+function hide(error: object, fields: object): void {
+  for (const [name, value] of Object.entries(fields)) {
+    Object.defineProperty(error, name, { value, writable: true, configurable: true });
+  }
+}
+
+/** @internal The error with which a long range ends: a copy, as that of a window stays as it is. */
+export function ended(
+  error: TallyfoldError,
+  rest: Pick<TallyfoldError, "partial" | "gaps" | "failures">,
+): TallyfoldError {
+  const own = TallyfoldError.of({ ...error, message: error.message });
+  // A long list of windows in every log would hide the message.
+  hide(own, rest);
+  return own;
+}
+
+/** @internal Shows what of the caller's own is the reason of an error. */
+export function because(error: unknown, cause: unknown): unknown {
+  if (TallyfoldError.is(error)) hide(error, { cause });
+  return error;
+}
 
 /** @internal An error about the order of calls, which the host notices before the core does. */
 export function outOfOrder(message: string): TallyfoldError {

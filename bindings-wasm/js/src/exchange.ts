@@ -1,9 +1,9 @@
 // One HTTP exchange, over any `fetch`. All that others wrote, from `fetch` to the getters of what it
 // answers, runs inside of `Deadline.during`: whatever it throws is a broken exchange.
 
+import type { Call, MachineRequest } from "./call.js";
 import { Broken, type Deadline } from "./deadline.js";
 import { bytes } from "./input.js";
-import type { Call, MachineRequest } from "./machine.js";
 import type { Fetch, FetchInit, FetchResponse } from "./types.js";
 
 /**

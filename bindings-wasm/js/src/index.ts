@@ -2,7 +2,20 @@
 import { core } from "./wasm.js";
 
 export { Aggregator, type AggregatorOptions } from "./aggregator.js";
+export type { Call, DriveStep, MachineRequest, Step } from "./call.js";
 export { Client, type ClientOptions } from "./client.js";
+export {
+  type Collect,
+  type CollectQuery,
+  type CollectStep,
+  type DimensionOf,
+  type RangeQuery,
+  type Segment,
+  type Settled,
+  segmentName,
+  type WindowCounts,
+} from "./collect.js";
+export type { Checkpoint, CollectOptions, Progress, StoredSegment } from "./collecting.js";
 export type {
   CountColumns,
   DictionaryColumn,
@@ -17,14 +30,18 @@ export {
   compare,
 } from "./comparison.js";
 export type { Counts } from "./counts.js";
-export { type ErrorCode, type ErrorKind, errorCodes, TallyfoldError } from "./error.js";
+export type { DriverOptions } from "./driver.js";
 export {
-  type Call,
-  Machine,
-  type MachineOptions,
-  type MachineRequest,
-  type Step,
-} from "./machine.js";
+  type ErrorCode,
+  type ErrorKind,
+  errorCodes,
+  type Failure,
+  TallyfoldError,
+} from "./error.js";
+export type { Follow, FollowQuery, FollowStep, Revision } from "./follow.js";
+export type { Following } from "./following.js";
+export { Machine, type MachineOptions } from "./machine.js";
+export type { Additivity, Probe, ProbeQuery } from "./probe.js";
 export {
   Sandbox,
   type SandboxEndpoint,
@@ -43,6 +60,7 @@ export {
 } from "./series.js";
 export { type Columns, CountTable, type Row, type SavedCounts, type SavedTable } from "./table.js";
 export type * from "./types.js";
+export { Plan, type PlanOptions } from "./windows.js";
 
 /** The version of this package. */
 export function version(): string {

@@ -1,24 +1,23 @@
-import type { CoreCall, CoreClient } from "../wasm/tallyfold_wasm.js";
-import { now } from "./clock.js";
+import type { CoreClient } from "../wasm/tallyfold_wasm.js";
+import { Call } from "./call.js";
+import { Collect, type CollectQuery, type DimensionOf } from "./collect.js";
+import { Follow, type FollowQuery } from "./follow.js";
 import { Handle } from "./handle.js";
 import { isBrowser } from "./host.js";
-import { bytes, checkedToken, flat, timed } from "./input.js";
-import { inspectSymbol } from "./inspect.js";
+import { timed } from "./input.js";
+import { Probe, type ProbeQuery } from "./probe.js";
 import { CountTable } from "./table.js";
 import type {
-  AccessToken,
-  Api,
-  Attempt,
   AuditLogsQuery,
   Dimension,
   IngestionDimension,
   Json,
   Limits,
+  Metric,
   MetricsQuery,
-  Now,
   Tolerance,
 } from "./types.js";
-import { core, stage } from "./wasm.js";
+import { core } from "./wasm.js";
 
 /** What a {@link Machine} has to know; {@link ClientOptions} says what each means. */
 export interface MachineOptions {
@@ -66,37 +65,11 @@ export interface MachineOptions {
   readonly longestRetryWaitMs?: number | undefined;
 }
 
-/** What a {@link Call} wants its host to do next. */
-export type Step =
-  | {
-      /** Send this request, and hand back head, chunks and end, or the failure. */
-      readonly type: "send";
-      readonly request: MachineRequest;
-    }
-  | {
-      /** Hand back a token for this API, from wherever the host has its tokens. */
-      readonly type: "provideToken";
-      readonly api: Api;
-    }
-  | {
-      /** Another call fetches the token: ask again once `machine.tokenEpoch` is another. */
-      readonly type: "blocked";
-      readonly epoch: bigint;
-    }
-  | {
-      /**
-       * Wait for so many milliseconds of the monotonic clock, or less, and ask again: something is to
-       * be tried again, or the service has asked to be left alone for a while. Below 2^31.
-       */
-      readonly type: "wait";
-      readonly ms: number;
-    }
-  | {
-      /** Take the output. */
-      readonly type: "done";
-    };
-
 const QUERY = ["start", "end", "dimensions", "groupBy"] as const;
+const RANGE = [...QUERY, "metric", "window", "settleMs"] as const;
+const COLLECT = [...RANGE, "finest", "part", "probe"] as const;
+const FOLLOW = [...RANGE, "delayMs", "rereadMs"] as const;
+const PROBE = ["metric", "start", "middle", "end", "dimensions"] as const;
 
 /**
  * A client without I/O and without a clock, which {@link Client} drives and any other HTTP stack
@@ -153,6 +126,29 @@ export class Machine {
     return Call.of(this.#core.object.auditLogs(query));
   }
 
+  /** Begins to collect a long range: see {@link Client.collect}. */
+  collect<const M extends Metric, const D extends DimensionOf<M>, const G extends D = D>(
+    query: CollectQuery<M, D, G>,
+  ): Collect<G> {
+    const { have } = query ?? {};
+    const held = have && CountTable.coreOf("have", have).copy();
+    return Collect.of(this.#core.object.collect(timed(query, COLLECT), held));
+  }
+
+  /** Begins to follow windows as they close: see {@link Client.follow}. */
+  follow<const M extends Metric, const D extends DimensionOf<M>, const G extends D = D>(
+    query: FollowQuery<M, D, G>,
+  ): Follow<G> {
+    return Follow.of(this.#core.object.follow(timed(query, FOLLOW)));
+  }
+
+  /** Begins to probe the service's windows: see {@link Client.probeAdditivity}. */
+  probeAdditivity<const M extends Metric, const D extends DimensionOf<M>>(
+    query: ProbeQuery<M, D>,
+  ): Probe<D> {
+    return Probe.of(this.#core.object.probeAdditivity(timed(query, PROBE)));
+  }
+
   /** Another number whenever a token was gained or lost, or its fetching ended. */
   get tokenEpoch(): bigint {
     return this.#core.object.tokenEpoch();
@@ -162,151 +158,4 @@ export class Machine {
   [Symbol.dispose](): void {
     this.#core.release();
   }
-}
-
-/**
- * One call in progress: ask for the {@link Step}, do it, tell what came of it, and ask again.
- * Every method throws a {@link TallyfoldError}: `out_of_order` if it was not the one asked for.
- */
-export class Call<T> {
-  readonly #core: Handle<CoreCall>;
-
-  private constructor(call: CoreCall) {
-    this.#core = new Handle(call);
-  }
-
-  /** @internal */
-  static of<T>(call: CoreCall): Call<T> {
-    // Bundlers rename a class that refers to itself by name.
-    return new this(call);
-  }
-
-  /** What to do next. @param at What the clocks say; by default, those of this host. */
-  step(at: Now = now()): Step {
-    const step = this.#core.object.step(at);
-    return step.type === "send" ? { ...step, request: new MachineRequest(step.request) } : step;
-  }
-
-  /**
-   * A response began. @returns `true` if its body is wanted: feed it to {@link Call.chunk} and
-   * {@link Call.end}; `false` to drop it and ask for the next step.
-   */
-  head(status: number, headers: Iterable<readonly [string, string]>): boolean {
-    return this.#core.object.head(status, flat(headers));
-  }
-
-  /** The next bytes of the body. */
-  chunk(chunk: Uint8Array): void {
-    const call = this.#core.object;
-    stage(bytes("chunk", chunk), (length) => call.chunk(length));
-  }
-
-  /** The body is complete. */
-  end(): void {
-    this.#core.object.end();
-  }
-
-  /**
-   * The exchange broke before its end.
-   *
-   * @param failure Whether time ran out.
-   * @param detail One word on the cause, such as `ECONNREFUSED`. Never a text that could hold the
-   * request.
-   */
-  failed(failure: "network" | "timeout", detail: string): void {
-    this.#core.object.failed(failure, detail);
-  }
-
-  /** The token that was asked for. */
-  token(token: AccessToken): void {
-    const { accessToken, expiresIn } = checkedToken(token);
-    const lifetime = expiresIn === undefined ? undefined : String(expiresIn);
-    this.#core.object.token({ accessToken, expiresIn: lifetime });
-  }
-
-  /** There is no token to provide: throws, unless the call can do without. */
-  tokenFailed(): void {
-    this.#core.object.tokenFailed();
-  }
-
-  /** The result, once, after the step `done`. */
-  output(): T {
-    const output = this.#core.object.output();
-    return (typeof output === "string" ? JSON.parse(output) : CountTable.of(output)) as T;
-  }
-
-  /**
-   * The request that has ended since this was last asked, once each. To be asked for after each
-   * step `send`, also where that has ended the call.
-   */
-  attempt(): Attempt | undefined {
-    return this.#core.object.attempt();
-  }
-
-  /** Gives the call up, and with it the token fetch that others wait for. Harmless after its end. */
-  close(): void {
-    if (!this.#core.released) this.#core.object.close();
-    this.#core.release();
-  }
-
-  /** The same as {@link Call.close}. */
-  [Symbol.dispose](): void {
-    this.close();
-  }
-}
-
-/**
- * One HTTP request to send as it is. It may hold a client secret or a token: neither shows when it
- * is inspected or turned into JSON.
- */
-export class MachineRequest {
-  readonly #fields: RequestFields;
-
-  /** @internal */
-  constructor(fields: RequestFields) {
-    this.#fields = fields;
-  }
-
-  /** The method. */
-  get method(): "GET" | "POST" {
-    return this.#fields.method;
-  }
-
-  /** The absolute address. It never holds a secret. */
-  get url(): string {
-    return this.#fields.url;
-  }
-
-  /**
-   * The headers, with names in lower case, in the order to send them. A method, as an inspector
-   * that was told to may read every property.
-   */
-  headers(): [string, string][] {
-    const flat = this.#fields.headers;
-    const names = flat.filter((_, index) => index % 2 === 0);
-    return names.map((name, index) => [name, flat[2 * index + 1] as string]);
-  }
-
-  /** The body's bytes; `undefined` for a request that has none. */
-  body(): Uint8Array<ArrayBuffer> | undefined {
-    return this.#fields.body;
-  }
-
-  /** Method and address. */
-  toJSON(): { method: string; url: string } {
-    return { method: this.method, url: this.url };
-  }
-
-  /** @internal */
-  [inspectSymbol](): string {
-    return `MachineRequest ${this.method} ${this.url}`;
-  }
-}
-
-interface RequestFields {
-  readonly method: "GET" | "POST";
-  readonly url: string;
-  /** Names and values in turn. */
-  readonly headers: string[];
-  readonly body?: Uint8Array<ArrayBuffer>;
 }

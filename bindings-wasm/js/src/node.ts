@@ -3,6 +3,8 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { AddressInfo } from "node:net";
 import type { Sandbox, SandboxResponse } from "./sandbox.js";
 
+export { checkpointDirectory } from "./directory.js";
+
 /** A sandbox on a port of this machine. */
 export interface SandboxServer {
   /** Its address, such as `http://127.0.0.1:8080`: base address of both APIs at once. */

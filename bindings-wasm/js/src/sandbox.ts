@@ -23,6 +23,8 @@ export interface SandboxOptions {
   readonly orchestrationAudience?: string | undefined;
   /** How many seconds its tokens live; 86400, as in the service, unless told otherwise. */
   readonly tokenLifetime?: number | undefined;
+  /** Whether an event at the `end` of a window counts in it; it does not unless told so. */
+  readonly closedWindows?: boolean | undefined;
   /** The clocks to use in place of the host's own. */
   readonly now?: (() => Now) | undefined;
 }

@@ -13,6 +13,7 @@ import {
 import { type Counts, countsOf, ratesOf } from "./counts.js";
 import { invalidArgument } from "./error.js";
 import { Handle } from "./handle.js";
+import { timed } from "./input.js";
 import { type Inspect, inspectSymbol } from "./inspect.js";
 import { Series } from "./series.js";
 import { kept } from "./shapes.js";
@@ -135,6 +136,23 @@ export class CountTable<D extends Dimension | undefined = Dimension | undefined>
     return made(core().CoreCountTable.fromJson(text));
   }
 
+  /**
+   * Adds any number of tables up at once, in any order. They must be of one metric, with the same dimensions,
+   * filtered alike, and no two may cover the same time.
+   *
+   * @throws {@link TallyfoldError} with code `missing_argument` without any table, `overlapping_coverage`,
+   * `incompatible_tables` or `sum_overflow`.
+   * @example
+   * const hour = CountTable.mergeAll(quarters);
+   */
+  static mergeAll<D extends Dimension | undefined>(tables: Iterable<CountTable<D>>): CountTable<D> {
+    if (typeof tables?.[Symbol.iterator] !== "function") {
+      throw invalidArgument("tables", "want an iterable of tables");
+    }
+    const all = Array.from(tables, (table) => coreOf("tables", table));
+    return made(core().CoreCountTable.mergeAll(all.map((table) => table.copy())));
+  }
+
   /** @internal The core's table; untyped callers may hand over anything. */
   static coreOf(argument: string, value: unknown): CoreCountTable {
     if (typeof value === "object" && value !== null && #core in value) return value.#core.object;
@@ -174,6 +192,20 @@ export class CountTable<D extends Dimension | undefined = Dimension | undefined>
   /** What the counts cover: sorted windows, with those that meet joined. */
   get coverage(): Window[] {
     return this.#core.object.coverage();
+  }
+
+  /**
+   * What of a range the counts do not cover, sorted; unless told otherwise, of the time from the first
+   * window's start to the last one's end.
+   *
+   * @throws {@link TallyfoldError} with code `invalid_timestamp` or `invalid_window`.
+   * @example
+   * const missing = table.gaps({ start: "2026-01-01T00:00:00Z", end: "2026-01-02T00:00:00Z" });
+   */
+  gaps(
+    range?: { readonly start: Date | string; readonly end: Date | string } | undefined,
+  ): Window[] {
+    return this.#core.object.gaps(timed(range, ["start", "end"]));
   }
 
   /** The window of each response in the table, sorted. */

@@ -1,7 +1,10 @@
 // Every example in the documentation of the source, run as it stands.
 
 import assert from "node:assert/strict";
+import { mkdtempSync, rmSync } from "node:fs";
 import { readdir, readFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
 import * as tallyfold from "tallyfold";
 import * as node from "tallyfold/node";
@@ -39,7 +42,7 @@ describe("the example", () => {
 
   for (const [name, code] of examples) {
     test(`of ${name}: ${code.split("\n")[0]}`, async (t) => {
-      const known = { ...tallyfold, ...world, serve: served(t) };
+      const known = { ...tallyfold, ...world, serve: served(t), checkpointDirectory: directory(t) };
       const body = code.replace(/^import .*$/gm, "");
       // A block of its own, so that an example may name its variables as it likes.
       const run = new AsyncFunction(...Object.keys(known), `{ ${body}\n}`);
@@ -63,13 +66,14 @@ async function worldOf(sandbox) {
     chart: () => {},
     client,
     console: { log: () => {} },
+    drive: (call) => driveWith(call, sandbox),
     createReadStream: () => [bytes(response([]))],
     exchange: (request) => {
       const [headers, body] = [request.headers(), request.body()];
       return sandbox.fetch(request.url, { method: request.method, headers, body });
     },
     later: () => {},
-    localStorage: { getItem: () => JSON.stringify(table), setItem: () => {} },
+    localStorage: { getItem: stored(table), setItem: () => {} },
     machine,
     process: { env: { CLIENT_ID: "id", CLIENT_SECRET: "secret" } },
     quarters: [table],
@@ -77,6 +81,32 @@ async function worldOf(sandbox) {
     sandbox,
     table,
   };
+}
+
+/** What a page has stored: a table of yesterday, and no checkpoint. */
+function stored(table) {
+  return (name) => (name === "yesterday" ? JSON.stringify(table) : null);
+}
+
+/** `checkpointDirectory`, in a place that is gone after a test. */
+function directory(t) {
+  return (name) => {
+    const home = mkdtempSync(join(tmpdir(), "tallyfold-docs-"));
+    t.after(() => rmSync(home, { recursive: true }));
+    return node.checkpointDirectory(join(home, name));
+  };
+}
+
+/** Drives a call of a machine. */
+async function driveWith(call, sandbox) {
+  for (let step = call.step(); step.type !== "done"; step = call.step()) {
+    const { url, method } = step.request;
+    const [headers, body] = [step.request.headers(), step.request.body()];
+    const answer = await sandbox.fetch(url, { method, headers, body });
+    call.head(answer.status, answer.headers);
+    call.chunk(new Uint8Array(await answer.arrayBuffer()));
+    call.end();
+  }
 }
 
 /** `serve`, for as long as a test runs. */

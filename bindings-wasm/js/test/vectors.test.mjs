@@ -3,7 +3,15 @@
 import assert from "node:assert/strict";
 import { readFile } from "node:fs/promises";
 import { describe, test } from "node:test";
-import { Aggregator, CountTable, compare, errorCodes, Machine, TallyfoldError } from "tallyfold";
+import {
+  Aggregator,
+  CountTable,
+  compare,
+  errorCodes,
+  Machine,
+  segmentName,
+  TallyfoldError,
+} from "tallyfold";
 import { bytes, thrownBy } from "./responses.mjs";
 
 const epochMs = Date.parse("2026-01-01T00:00:00Z");
@@ -14,6 +22,7 @@ const checks = {
   series: checkSeries,
   rates: checkRates,
   comparisons: checkComparison,
+  collects: checkCollect,
 };
 const files = await Promise.all(Object.keys(checks).map(load));
 
@@ -255,6 +264,61 @@ function checkComparison(it) {
   }
   const byPlace = [...comparison.top(rows.length)];
   assert.deepEqual(new Set(byPlace.map(digits)), new Set(Array.from(comparison, digits)));
+}
+
+/** Long after all windows of the vectors. */
+const later = { monotonicMs: 0, unixMs: 2e12 };
+
+function checkCollect(it) {
+  const asked = [];
+  let collect;
+  check(it, () => {
+    collect = beginCollect(it);
+    for (let step = collect.next(later); step.type === "drive"; step = collect.next(later)) {
+      asked.push(edges(step.window));
+      answerWindow(it, step);
+      collect.settle(step.task, step.call, later);
+      step.call.close();
+    }
+    assert.deepEqual(asked, it.asked);
+    return collect.finish();
+  });
+  if ("gaps" in it) {
+    const error = thrownBy(() => collect.finish());
+    assert.deepEqual(error.gaps.map(edges), it.gaps);
+    assert.deepEqual(error.partial?.toJSON() ?? null, it.partial);
+  }
+  if (it.stored) {
+    const name = segmentName(it.segments.length);
+    assert.deepEqual(collect.unsaved(), { name, json: it.stored });
+    assert.equal(collect.unsaved(), undefined);
+  }
+}
+
+function beginCollect({ query, have, segments }) {
+  const clusterEndpoint = "https://cluster.example";
+  const machine = new Machine({ clusterEndpoint, hostTokens: true, maxRetries: 0 });
+  const held = have && CountTable.fromJSON(have);
+  const collect = machine.collect({ ...camelKeys(query), have: held });
+  for (const [number, json] of segments.entries()) collect.load(segmentName(number), json);
+  return collect;
+}
+
+function answerWindow(it, { call, window }) {
+  const answer = it.answers.find(({ window: of }) => String(of) === String(edges(window)));
+  try {
+    for (let step = call.step(later); step.type !== "done"; step = call.step(later)) {
+      if (step.type === "provideToken") call.token({ accessToken: "token" });
+      else respond(call, { detail: "", ...answer });
+    }
+  } catch (error) {
+    // It comes again when the call is settled.
+    assert.ok(TallyfoldError.is(error), String(error));
+  }
+}
+
+function edges({ start, end }) {
+  return [start, end];
 }
 
 /** Rates or shares as numbers: equal only to the bit, also 0 and -0. */

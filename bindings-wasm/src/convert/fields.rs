@@ -79,9 +79,12 @@ impl Fields {
     }
 
     /// A point in time, which the facade has turned into text if it was a `Date`.
+    pub(super) fn instant(&self, name: &str) -> Result<Option<String>> {
+        self.parsed(name, "want a Date or ISO 8601 text", JsValue::as_string)
+    }
+
     pub(crate) fn required_instant(&self, name: &str) -> Result<String> {
-        self.parsed(name, "want a Date or ISO 8601 text", JsValue::as_string)?
-            .ok_or_else(|| Thrown::missing(name))
+        self.instant(name)?.ok_or_else(|| Thrown::missing(name))
     }
 
     pub(crate) fn required_text(&self, name: &str) -> Result<String> {
@@ -108,7 +111,7 @@ pub(crate) fn status(value: &JsValue) -> Result<u16> {
 }
 
 /// A number without a fraction that a double holds exactly, or a bigint of 64 bits.
-fn integer(value: &JsValue) -> Option<i128> {
+pub(super) fn integer(value: &JsValue) -> Option<i128> {
     const SAFE: f64 = 9_007_199_254_740_991.0;
     match value.as_f64() {
         Some(number) => (number.fract() == 0.0 && number.abs() <= SAFE).then_some(number as i128),

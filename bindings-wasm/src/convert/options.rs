@@ -71,7 +71,7 @@ pub(crate) fn sandbox_options(options: &JsValue) -> Result<SandboxOptions> {
         token_lifetime_s: options
             .integer("tokenLifetime")?
             .unwrap_or(usual.token_lifetime_s),
-        closed_windows: usual.closed_windows,
+        closed_windows: options.flag("closedWindows")?,
     })
 }
 

@@ -68,18 +68,22 @@ pub(crate) fn reconciliation(reconciliation: &Reconciliation) -> JsValue {
 }
 
 pub(crate) fn windows(windows: &[Window]) -> Array {
-    array(windows.iter().map(|of| window(of, JsValue::UNDEFINED)))
+    array(windows.iter().map(|of| window(*of)))
 }
 
 pub(crate) fn series_windows(windows: &[SeriesWindow]) -> Array {
     array(
         windows
             .iter()
-            .map(|of| window(&of.window, of.complete.into())),
+            .map(|of| edges(of.window, of.complete.into())),
     )
 }
 
-fn window(window: &Window, complete: JsValue) -> JsValue {
+pub(crate) fn window(window: Window) -> JsValue {
+    edges(window, JsValue::UNDEFINED)
+}
+
+fn edges(window: Window, complete: JsValue) -> JsValue {
     object([
         ("start", window.start().to_string().into()),
         ("end", window.end().to_string().into()),
@@ -181,10 +185,9 @@ pub(crate) fn step(step: Step) -> JsValue {
 }
 
 pub(crate) fn attempt(attempt: &Attempt) -> JsValue {
-    let of_attempt = |of| window(&of, JsValue::UNDEFINED);
     object([
         ("target", attempt.target.as_str().into()),
-        ("window", attempt.window.map(of_attempt).into()),
+        ("window", attempt.window.map(window).into()),
         ("number", attempt.number.into()),
         ("status", attempt.status.into()),
         ("code", attempt.code.map(Code::as_str).into()),

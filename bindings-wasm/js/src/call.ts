@@ -1,0 +1,221 @@
+import type { CoreCall } from "../wasm/tallyfold_wasm.js";
+import { now } from "./clock.js";
+import { invalidArgument } from "./error.js";
+import { Handle } from "./handle.js";
+import { bytes, checkedToken, flat } from "./input.js";
+import { inspectSymbol } from "./inspect.js";
+import { CountTable } from "./table.js";
+import type { AccessToken, Api, Attempt, Now, Window } from "./types.js";
+import { stage } from "./wasm.js";
+
+/** What a {@link Call} wants its host to do next. */
+export type Step =
+  | {
+      /** Send this request, and hand back head, chunks and end, or the failure. */
+      readonly type: "send";
+      readonly request: MachineRequest;
+    }
+  | {
+      /** Hand back a token for this API, from wherever the host has its tokens. */
+      readonly type: "provideToken";
+      readonly api: Api;
+    }
+  | {
+      /** Another call fetches the token: ask again once `machine.tokenEpoch` is another. */
+      readonly type: "blocked";
+      readonly epoch: bigint;
+    }
+  | {
+      /**
+       * Wait for so many milliseconds of the monotonic clock, or less, and ask again: something is to
+       * be tried again, or the service has asked to be left alone for a while. Below 2^31.
+       */
+      readonly type: "wait";
+      readonly ms: number;
+    }
+  | {
+      /** Take the output. */
+      readonly type: "done";
+    };
+
+/** A call to drive, of a long range. */
+export interface DriveStep<T> {
+  /** Drive the call to its end, or give it up; then settle the task, and close the call. */
+  readonly type: "drive";
+  /** The number to settle the call with. */
+  readonly task: number;
+  /** The window that the call is of. */
+  readonly window: Window;
+  readonly call: Call<T>;
+}
+
+/**
+ * One call in progress: ask for the {@link Step}, do it, tell what came of it, and ask again.
+ * Every method throws a {@link TallyfoldError}: `out_of_order` if it was not the one asked for.
+ */
+export class Call<T> {
+  readonly #core: Handle<CoreCall>;
+
+  private constructor(call: CoreCall) {
+    this.#core = new Handle(call);
+  }
+
+  /** @internal */
+  static of<T>(call: CoreCall): Call<T> {
+    // Bundlers rename a class that refers to itself by name.
+    return new this(call);
+  }
+
+  /** @internal A step of a machine whose calls are the core's. */
+  static ofStep<S extends { readonly type: string }>(step: S): S {
+    const { call } = step as S & { readonly call?: CoreCall };
+    return call === undefined ? step : { ...step, call: new this(call) };
+  }
+
+  /** @internal The core's call; untyped callers may hand over anything. */
+  static coreOf(call: Call<unknown>): CoreCall {
+    if (typeof call === "object" && call !== null && #core in call) return call.#core.object;
+    throw invalidArgument("call", "want the Call that came with the task");
+  }
+
+  /** What to do next. @param at What the clocks say; by default, those of this host. */
+  step(at: Now = now()): Step {
+    const step = this.#core.object.step(at);
+    return step.type === "send" ? { ...step, request: new MachineRequest(step.request) } : step;
+  }
+
+  /**
+   * A response began. @returns `true` if its body is wanted: feed it to {@link Call.chunk} and
+   * {@link Call.end}; `false` to drop it and ask for the next step.
+   */
+  head(status: number, headers: Iterable<readonly [string, string]>): boolean {
+    return this.#core.object.head(status, flat(headers));
+  }
+
+  /** The next bytes of the body. */
+  chunk(chunk: Uint8Array): void {
+    const call = this.#core.object;
+    stage(bytes("chunk", chunk), (length) => call.chunk(length));
+  }
+
+  /** The body is complete. */
+  end(): void {
+    this.#core.object.end();
+  }
+
+  /**
+   * The exchange broke before its end.
+   *
+   * @param failure Whether time ran out.
+   * @param detail One word on the cause, such as `ECONNREFUSED`. Never a text that could hold the
+   * request.
+   */
+  failed(failure: "network" | "timeout", detail: string): void {
+    this.#core.object.failed(failure, detail);
+  }
+
+  /** The token that was asked for. */
+  token(token: AccessToken): void {
+    const { accessToken, expiresIn } = checkedToken(token);
+    const lifetime = expiresIn === undefined ? undefined : String(expiresIn);
+    this.#core.object.token({ accessToken, expiresIn: lifetime });
+  }
+
+  /** There is no token to provide: throws, unless the call can do without. */
+  tokenFailed(): void {
+    this.#core.object.tokenFailed();
+  }
+
+  /** The result, once, after the step `done`. */
+  output(): T {
+    const output = this.#core.object.output();
+    return (typeof output === "string" ? JSON.parse(output) : CountTable.of(output)) as T;
+  }
+
+  /**
+   * The request that has ended since this was last asked, once each. To be asked for after each
+   * step `send`, also where that has ended the call.
+   */
+  attempt(): Attempt | undefined {
+    return this.#core.object.attempt();
+  }
+
+  /** @internal Gives the call up, and all that it has come to, but not yet its memory. */
+  giveUp(): void {
+    const call = this.#core.object;
+    call.close();
+    try {
+      const output = call.output();
+      if (typeof output !== "string") output.free();
+    } catch {
+      // It has come to nothing.
+    }
+  }
+
+  /** Gives the call up, and with it the token fetch that others wait for. Harmless after its end. */
+  close(): void {
+    if (!this.#core.released) this.#core.object.close();
+    this.#core.release();
+  }
+
+  /** The same as {@link Call.close}. */
+  [Symbol.dispose](): void {
+    this.close();
+  }
+}
+
+/**
+ * One HTTP request to send as it is. It may hold a client secret or a token: neither shows when it
+ * is inspected or turned into JSON.
+ */
+export class MachineRequest {
+  readonly #fields: RequestFields;
+
+  /** @internal */
+  constructor(fields: RequestFields) {
+    this.#fields = fields;
+  }
+
+  /** The method. */
+  get method(): "GET" | "POST" {
+    return this.#fields.method;
+  }
+
+  /** The absolute address. It never holds a secret. */
+  get url(): string {
+    return this.#fields.url;
+  }
+
+  /**
+   * The headers, with names in lower case, in the order to send them. A method, as an inspector
+   * that was told to may read every property.
+   */
+  headers(): [string, string][] {
+    const flat = this.#fields.headers;
+    const names = flat.filter((_, index) => index % 2 === 0);
+    return names.map((name, index) => [name, flat[2 * index + 1] as string]);
+  }
+
+  /** The body's bytes; `undefined` for a request that has none. */
+  body(): Uint8Array<ArrayBuffer> | undefined {
+    return this.#fields.body;
+  }
+
+  /** Method and address. */
+  toJSON(): { method: string; url: string } {
+    return { method: this.method, url: this.url };
+  }
+
+  /** @internal */
+  [inspectSymbol](): string {
+    return `MachineRequest ${this.method} ${this.url}`;
+  }
+}
+
+interface RequestFields {
+  readonly method: "GET" | "POST";
+  readonly url: string;
+  /** Names and values in turn. */
+  readonly headers: string[];
+  readonly body?: Uint8Array<ArrayBuffer>;
+}

@@ -1,0 +1,215 @@
+import { onAbort } from "./abort.js";
+import type { DriveStep } from "./call.js";
+import { type Collect, segmentName, type WindowCounts } from "./collect.js";
+import { type Counter, counter } from "./counter.js";
+import type { Driver } from "./driver.js";
+import { because, invalidArgument, TallyfoldError } from "./error.js";
+import { optionalFunction, optionalSignal } from "./input.js";
+import type { CountTable } from "./table.js";
+import type { Abortable, Attempt, Dimension, Window } from "./types.js";
+
+/** How far a collect is, in windows, when one of them has just been settled. */
+export interface Progress extends WindowCounts {
+  /** The window that has just been settled: read, failed or halved. */
+  readonly window: Window;
+  /** How many milliseconds the collect has taken so far. */
+  readonly elapsedMs: number;
+}
+
+/**
+ * Where a collect stores what it has read, so that a killed job goes on where it ended. Each name is a
+ * document of its own, which is replaced as a whole; no document holds a secret, a token or an address.
+ *
+ * @example
+ * const checkpoint = {
+ *   load: (name) => localStorage.getItem(`january/${name}`),
+ *   save: (name, json) => localStorage.setItem(`january/${name}`, json),
+ * };
+ * await client.collect({ ...query, metric: "event_delivery", checkpoint });
+ */
+export interface Checkpoint {
+  /** What was stored under that name; nothing, or `null`, if there is none. */
+  load(name: string): StoredSegment | Promise<StoredSegment>;
+  /** Stores a document under that name, in place of what is there: all of it or, if that fails, none. */
+  save(name: string, json: string): unknown;
+}
+
+/** A stored document as text or bytes, if there is one. */
+export type StoredSegment = string | Uint8Array | null | undefined;
+
+/** How to go about a collect. */
+export interface CollectOptions extends Abortable {
+  /** How many windows are read at the same time: 8 unless told otherwise. */
+  readonly concurrency?: number | undefined;
+  /** Called for each window that has been settled. What it throws ends the collect, which rejects with it. */
+  readonly onProgress?: ((progress: Progress) => void) | undefined;
+  /** Where to store what has been read. In Node, `checkpointDirectory` of `tallyfold/node` makes one of files. */
+  readonly checkpoint?: Checkpoint | undefined;
+  /** `false` for no counter on the terminal, which there is only in Node, and on a terminal. */
+  readonly progress?: boolean | undefined;
+}
+
+/** Drives a collect to its end, several calls at a time. */
+export class Collecting<D extends Dimension | undefined> {
+  readonly #collect: Collect<D>;
+  readonly #driver: Driver;
+  readonly #concurrency: number;
+  readonly #checkpoint: Checkpoint | undefined;
+  readonly #onProgress: CollectOptions["onProgress"];
+  readonly #counter: Counter | undefined;
+  readonly #signal: AbortSignal | undefined;
+  readonly #beginMs: number;
+  /** Ends all that is under way: its reason is what the whole collect rejects with. */
+  readonly #stop = new AbortController();
+  #underWay = 0;
+  /** To be called when a reading has ended. */
+  #ended = (): void => {};
+  /** What the caller's own source of tokens failed with. */
+  #cause: unknown;
+  /** All storing so far. */
+  #storing: Promise<void> = Promise.resolve();
+
+  constructor(collect: Collect<D>, driver: Driver, options: CollectOptions) {
+    this.#collect = collect;
+    this.#driver = driver;
+    this.#concurrency = concurrencyOf(options.concurrency);
+    this.#checkpoint = checkpointOf(options.checkpoint);
+    this.#onProgress = optionalFunction("onProgress", options.onProgress, "want a function");
+    this.#counter = options.progress === false ? undefined : counter();
+    this.#signal = optionalSignal(options.signal);
+    this.#beginMs = driver.now().monotonicMs;
+  }
+
+  /** The table, once all windows have been read. */
+  async run(): Promise<CountTable<D>> {
+    const signal = this.#signal;
+    signal?.throwIfAborted();
+    const forget = signal && onAbort(signal, () => this.#stop.abort(signal.reason));
+    try {
+      await this.#resume();
+      await this.#readAll();
+      this.#stop.signal.throwIfAborted();
+      return this.#collect.finish();
+    } catch (error) {
+      const isItsOwn = TallyfoldError.is(error) && error.code === "token_provider_failed";
+      throw isItsOwn ? because(error, this.#cause) : error;
+    } finally {
+      forget?.();
+      this.#counter?.end();
+    }
+  }
+
+  /** Takes up what an earlier job has stored. */
+  async #resume(): Promise<void> {
+    for (let number = 0; this.#checkpoint; number++) {
+      const name = segmentName(number);
+      const stored = await this.#checkpoint.load(name);
+      this.#stop.signal.throwIfAborted();
+      if (stored === undefined || stored === null) return;
+      this.#collect.load(name, stored);
+    }
+  }
+
+  /** Each reading that ends makes room for another one, until none is left. */
+  async #readAll(): Promise<void> {
+    for (;;) {
+      this.#start();
+      if (this.#underWay === 0) return;
+      await new Promise<void>((resolve) => {
+        this.#ended = resolve;
+      });
+    }
+  }
+
+  #start(): void {
+    while (this.#underWay < this.#concurrency && !this.#stop.signal.aborted) {
+      const step = this.#next();
+      if (step === undefined) return;
+      this.#underWay += 1;
+      this.#read(step)
+        .catch((reason) => this.#stop.abort(reason))
+        .then(() => {
+          this.#underWay -= 1;
+          this.#ended();
+        });
+    }
+  }
+
+  #next(): DriveStep<CountTable<D>> | undefined {
+    try {
+      const step = this.#collect.next(this.#driver.now());
+      return step.type === "drive" ? step : undefined;
+    } catch (reason) {
+      // The caller's own clock, while others may still be reading.
+      this.#stop.abort(reason);
+      return undefined;
+    }
+  }
+
+  async #read({ task, window, call }: DriveStep<CountTable<D>>): Promise<void> {
+    let thrown: unknown;
+    try {
+      await this.#driver.drive(call, this.#stop.signal, this.#tell);
+    } catch (error) {
+      thrown = error;
+      if (TallyfoldError.is(error)) this.#cause ??= error.cause;
+    }
+    try {
+      const settled = this.#collect.settle(task, call, this.#driver.now());
+      // It was not the call that ended so, which the core would know.
+      if (settled.type === "givenBack") throw thrown;
+    } finally {
+      this.#driver.close(call);
+    }
+    const progress = this.#progressAt(window);
+    await this.#store();
+    this.#report(progress);
+  }
+
+  /** What the caller's own function throws ends all calls, whatever has become of this one. */
+  readonly #tell = (attempt: Attempt): void => {
+    try {
+      this.#driver.onAttempt(attempt);
+    } catch (reason) {
+      this.#stop.abort(reason);
+    }
+  };
+
+  /** Stores what was read since the last time, after all that is being stored: a document may grow. */
+  #store(): Promise<void> {
+    const checkpoint = this.#checkpoint;
+    if (checkpoint === undefined) return this.#storing;
+    this.#storing = this.#storing.then(async () => {
+      for (;;) {
+        const segment = this.#collect.unsaved();
+        if (segment === undefined) return;
+        await checkpoint.save(segment.name, segment.json);
+      }
+    });
+    return this.#storing;
+  }
+
+  #progressAt(window: Window): Progress {
+    const elapsedMs = this.#driver.now().monotonicMs - this.#beginMs;
+    return Object.freeze({ ...this.#collect.progress, window, elapsedMs });
+  }
+
+  #report(progress: Progress): void {
+    if (this.#stop.signal.aborted) return;
+    this.#counter?.show(progress);
+    this.#onProgress?.(progress);
+  }
+}
+
+function concurrencyOf(value: number | undefined): number {
+  const concurrency = value ?? 8;
+  if (Number.isSafeInteger(concurrency) && concurrency >= 1) return concurrency;
+  throw invalidArgument("concurrency", "want a whole number, 1 or more");
+}
+
+function checkpointOf(value: Checkpoint | undefined): Checkpoint | undefined {
+  if (value === undefined || value === null) return undefined;
+  if (typeof value.load === "function" && typeof value.save === "function") return value;
+  const files = "for files, what checkpointDirectory of tallyfold/node makes";
+  throw invalidArgument("checkpoint", `want an object with functions load and save; ${files}`);
+}

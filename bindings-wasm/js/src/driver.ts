@@ -1,0 +1,167 @@
+import { pause } from "./abort.js";
+import type { Call, MachineRequest } from "./call.js";
+import { clocks } from "./clock.js";
+import { Broken, Deadline } from "./deadline.js";
+import { because, invalidArgument } from "./error.js";
+import { exchange } from "./exchange.js";
+import { checkedToken, optionalFunction } from "./input.js";
+import type { AccessToken, Api, Attempt, Fetch, Now } from "./types.js";
+
+/** What the host brings to every call of a client. */
+export interface DriverOptions {
+  /**
+   * A source of tokens to use in place of the client secret: called with the API that the token
+   * is to be for, whenever there is none that will last. This is the way for a browser.
+   */
+  readonly accessToken?: ((api: Api) => AccessToken | Promise<AccessToken>) | undefined;
+  /** A `fetch` to use in place of the host's own. */
+  readonly fetch?: Fetch | undefined;
+  /**
+   * How many milliseconds one exchange may take, its body included; a call may need up to four, and
+   * one more for each retry. 30,000 unless told otherwise; `Infinity` for no limit.
+   */
+  readonly timeoutMs?: number | undefined;
+  /**
+   * Called for each request that has ended, with what came of it. What it throws ends the call,
+   * which rejects with it.
+   */
+  readonly onAttempt?: ((attempt: Attempt) => void) | undefined;
+  /** The clocks to use in place of the host's own. */
+  readonly now?: (() => Now) | undefined;
+}
+
+const WANT_SOURCE = "want a function that returns { accessToken, expiresIn }";
+
+/** The longest time that a timer can wait; a longer one would fire at once. */
+const LONGEST_TIMEOUT_MS = 2 ** 31 - 1;
+
+/** Carries bytes, waits and gets tokens for the calls of one client, until each has ended. */
+export class Driver {
+  /** What the clocks say. */
+  readonly now: () => Now;
+  /** Tells the caller of a request that has ended. */
+  readonly onAttempt: (attempt: Attempt) => void;
+  /** The caller's own source of tokens, if there is one. */
+  readonly accessToken: DriverOptions["accessToken"];
+  readonly #fetch: Fetch | undefined;
+  readonly #timeoutMs: number;
+  /** Calls that wait for another one's token. */
+  #waiting: (() => void)[] = [];
+
+  constructor({ accessToken, fetch, timeoutMs, onAttempt, now }: DriverOptions) {
+    this.accessToken = optionalFunction("accessToken", accessToken, WANT_SOURCE);
+    this.#fetch = optionalFunction("fetch", fetch, "want a function like the standard fetch");
+    this.onAttempt = optionalFunction("onAttempt", onAttempt, "want a function") ?? (() => {});
+    this.#timeoutMs = timeoutMs ?? 30_000;
+    this.now = clocks(now);
+    if (!isTimeout(this.#timeoutMs)) {
+      throw invalidArgument("timeoutMs", "want milliseconds above 0 and below 2^31, or Infinity");
+    }
+  }
+
+  /** Drives a call to its end. What it throws is the call's final error, or the host's own. */
+  async drive(
+    call: Call<unknown>,
+    signal: AbortSignal | undefined,
+    onAttempt = this.onAttempt,
+  ): Promise<void> {
+    for (;;) {
+      signal?.throwIfAborted();
+      const step = call.step(this.now());
+      switch (step.type) {
+        case "send":
+          await this.#send(call, step.request, signal, onAttempt);
+          break;
+        case "provideToken":
+          await this.#within(signal, (patience) => this.#provide(call, step.api, patience));
+          break;
+        case "blocked":
+          await this.#progress(signal);
+          break;
+        case "wait":
+          await pause(step.ms, signal);
+          break;
+        case "done":
+          return;
+      }
+    }
+  }
+
+  /** Closes a call, wherever it is, so that another one can fetch the token that it was fetching. */
+  close(call: Call<unknown>): void {
+    call.close();
+    this.#wake();
+  }
+
+  async #send(
+    call: Call<unknown>,
+    request: MachineRequest,
+    signal: AbortSignal | undefined,
+    onAttempt: (attempt: Attempt) => void,
+  ): Promise<void> {
+    // Looked up late, so that whoever replaces the host's own is heard.
+    const send = this.#fetch ?? globalThis.fetch;
+    try {
+      await this.#within(signal, (patience) => exchange(call, request, send, patience));
+    } finally {
+      const attempt = call.attempt();
+      if (attempt !== undefined) onAttempt(attempt);
+    }
+  }
+
+  async #within(
+    signal: AbortSignal | undefined,
+    work: (deadline: Deadline) => Promise<void>,
+  ): Promise<void> {
+    const deadline = new Deadline(this.#timeoutMs, signal);
+    try {
+      await work(deadline);
+    } finally {
+      deadline.end();
+      this.#wake();
+    }
+  }
+
+  async #provide(call: Call<unknown>, api: Api, deadline: Deadline): Promise<void> {
+    let token: AccessToken;
+    try {
+      token = await deadline.during(async () =>
+        checkedToken((await this.accessToken?.(api)) as AccessToken),
+      );
+    } catch (error) {
+      if (!(error instanceof Broken)) throw error;
+      return tokenFailed(call, error.cause);
+    }
+    call.token(token);
+  }
+
+  /** Resolves when another call has come further, perhaps to a token. */
+  async #progress(signal: AbortSignal | undefined): Promise<void> {
+    const patience = new Deadline(Number.POSITIVE_INFINITY, signal);
+    try {
+      await patience.during(() => new Promise<void>((resume) => this.#waiting.push(resume)));
+    } finally {
+      patience.end();
+    }
+  }
+
+  #wake(): void {
+    const waiting = this.#waiting;
+    this.#waiting = [];
+    for (const resume of waiting) resume();
+  }
+}
+
+function isTimeout(value: unknown): boolean {
+  if (typeof value !== "number" || !(value > 0)) return false;
+  return value <= LONGEST_TIMEOUT_MS || value === Number.POSITIVE_INFINITY;
+}
+
+/** Tells the call that the host's own source failed, and shows the user with what. */
+function tokenFailed(call: Call<unknown>, cause: unknown): void {
+  try {
+    call.tokenFailed();
+  } catch (error) {
+    throw because(error, cause);
+  }
+}

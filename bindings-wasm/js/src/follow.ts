@@ -1,0 +1,108 @@
+import type { CoreFollow } from "../wasm/tallyfold_wasm.js";
+import { Call, type DriveStep } from "./call.js";
+import { now } from "./clock.js";
+import type { DimensionOf, RangeQuery } from "./collect.js";
+import { Comparison } from "./comparison.js";
+import { Handle } from "./handle.js";
+import { CountTable } from "./table.js";
+import type { Dimension, Metric, Now, TimeStep, Window } from "./types.js";
+
+/** What to follow. */
+export interface FollowQuery<M extends Metric, D extends DimensionOf<M>, G extends D = D>
+  extends RangeQuery<M, D, G> {
+  /** The step of the UTC day at whose edges windows start and end. */
+  readonly window: TimeStep;
+  /** The end of the last window: a `Date`, or ISO 8601 that ends in `Z`. Without it, there is none. */
+  readonly end?: Date | string | undefined;
+  /** How many milliseconds after its end a window is first read: 0 unless told otherwise. */
+  readonly delayMs?: number | undefined;
+  /**
+   * How many milliseconds after a reading a window is read again, also after a failed one; the length of
+   * `window` unless told otherwise.
+   */
+  readonly rereadMs?: number | undefined;
+}
+
+/** The newest counts of a window. */
+export interface Revision<D extends Dimension | undefined = Dimension | undefined> {
+  /** The window. */
+  readonly window: Window;
+  /** Its newest counts. */
+  readonly table: CountTable<D>;
+  /** How they differ from the window's last revision; the first time, from no counts at all. */
+  readonly changes: Comparison<D>;
+  /** Whether the window is not read again. */
+  readonly settled: boolean;
+}
+
+/** What the driver of a {@link Follow} is to do next. */
+export type FollowStep<D extends Dimension | undefined = Dimension | undefined> =
+  | DriveStep<CountTable<D>>
+  | {
+      /** There is nothing to read for so many milliseconds: at least 1, and a day's at most. */
+      readonly type: "wait";
+      readonly ms: number;
+    }
+  | {
+      /** All windows up to the end are settled. */
+      readonly type: "done";
+    };
+
+/**
+ * Windows as they close, without I/O, which {@link Client.follow} drives: each is read when it has closed,
+ * and again until its counts no longer change. {@link Machine.follow} makes it.
+ *
+ * A window is settled, and forgotten, once two readings in a row were equal, or once it was read `settleMs`
+ * or more after its end. The wall clock says when a window closes.
+ *
+ * @example
+ * const follow = machine.follow({ ...query, metric: "event_delivery", window: "15m" });
+ * for (let step = follow.next(); step.type === "drive"; step = follow.next()) {
+ *   await drive(step.call);
+ *   const revision = follow.settle(step.task, step.call);
+ *   console.log(revision?.changes.totalDelta.success);
+ *   step.call.close();
+ * }
+ */
+export class Follow<D extends Dimension | undefined = Dimension | undefined> {
+  readonly #core: Handle<CoreFollow>;
+
+  private constructor(follow: CoreFollow) {
+    this.#core = new Handle(follow);
+  }
+
+  /** @internal */
+  static of<D extends Dimension | undefined>(follow: CoreFollow): Follow<D> {
+    // Bundlers rename a class that refers to itself by name.
+    return new this(follow);
+  }
+
+  /** What to do next. @param at What the clocks say; by default, those of this host. */
+  next(at: Now = now()): FollowStep<D> {
+    return Call.ofStep(this.#core.object.next(at));
+  }
+
+  /**
+   * Takes what a call gave that has ended: a revision of its window. `undefined` for one that has not,
+   * whose window is to be read at once.
+   *
+   * @throws {@link TallyfoldError}: the call's final one, after which its window is read again and the others
+   * go on; `out_of_order` for a task that is not under way.
+   */
+  settle(task: number, call: Call<CountTable<D>>, at: Now = now()): Revision<D> | undefined {
+    const revision = this.#core.object.settle(task, Call.coreOf(call), at);
+    if (revision === undefined) return undefined;
+    const { table, changes } = revision;
+    return { ...revision, table: CountTable.of(table), changes: Comparison.of(changes) };
+  }
+
+  /** The windows that have been opened and are not settled. */
+  get provisional(): Window[] {
+    return this.#core.object.provisional();
+  }
+
+  /** Frees the memory now. Calls that it gave can still be driven. */
+  [Symbol.dispose](): void {
+    this.#core.release();
+  }
+}

@@ -1,0 +1,130 @@
+import { onAbort, pause } from "./abort.js";
+import type { DriveStep } from "./call.js";
+import type { Driver } from "./driver.js";
+import type { Follow, Revision } from "./follow.js";
+import { optionalSignal } from "./input.js";
+import type { CountTable } from "./table.js";
+import type { Attempt, Dimension } from "./types.js";
+
+/**
+ * The revisions of windows as they close: what {@link Client.follow} gives. Where the reading of a window fails,
+ * `next` rejects with the error, and the next `next` goes on; so does another `for await` loop.
+ */
+export class Following<D extends Dimension | undefined = Dimension | undefined>
+  implements AsyncIterableIterator<Revision<D>, undefined>
+{
+  readonly #follow: Follow<D>;
+  readonly #driver: Driver;
+  /** Ends what is under way. */
+  readonly #stop = new AbortController();
+  readonly #forget: (() => void) | undefined;
+  /** The last `next`. */
+  #turn: Promise<unknown> = Promise.resolve();
+  #closed = false;
+
+  /** @internal */
+  constructor(follow: Follow<D>, driver: Driver, given: AbortSignal | undefined) {
+    const signal = optionalSignal(given);
+    signal?.throwIfAborted();
+    this.#follow = follow;
+    this.#driver = driver;
+    this.#forget = signal && onAbort(signal, () => this.#stop.abort(signal.reason));
+  }
+
+  /**
+   * Waits for the next revision. Asked for several, it gives them one after the other.
+   *
+   * @returns The revision; or that it is done, when all windows up to `end` are settled, or it was closed.
+   */
+  next(): Promise<IteratorResult<Revision<D>, undefined>> {
+    const turn = this.#turn.then(() => this.#next());
+    this.#turn = turn.catch(() => {});
+    return turn;
+  }
+
+  /** Closes it: ends a wait or a reading at once, and with it the `next` that waits. */
+  async return(): Promise<IteratorResult<Revision<D>, undefined>> {
+    this.#close();
+    await this.#turn;
+    this.#follow[Symbol.dispose]();
+    return { done: true, value: undefined };
+  }
+
+  /** Closes it, and rejects with that error. */
+  async throw(error?: unknown): Promise<never> {
+    await this.return();
+    throw error;
+  }
+
+  /** Itself. */
+  [Symbol.asyncIterator](): this {
+    return this;
+  }
+
+  /** The same as `return`. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.return();
+  }
+
+  async #next(): Promise<IteratorResult<Revision<D>, undefined>> {
+    try {
+      while (!this.#closed) {
+        this.#stop.signal.throwIfAborted();
+        const revision = await this.#advance();
+        if (revision !== undefined) return { done: false, value: revision };
+      }
+    } catch (error) {
+      if (!this.#closed) throw error;
+    }
+    return { done: true, value: undefined };
+  }
+
+  /** Takes one step, which may be a revision. */
+  async #advance(): Promise<Revision<D> | undefined> {
+    const step = this.#follow.next(this.#driver.now());
+    switch (step.type) {
+      case "drive":
+        return this.#read(step);
+      case "wait":
+        await pause(step.ms, this.#stop.signal);
+        return undefined;
+      case "done":
+        this.#close();
+        return undefined;
+    }
+  }
+
+  async #read({ task, call }: DriveStep<CountTable<D>>): Promise<Revision<D> | undefined> {
+    let thrown: { readonly error: unknown } | undefined;
+    const tell = (attempt: Attempt): void => {
+      try {
+        this.#driver.onAttempt(attempt);
+      } catch (error) {
+        // A revision that nobody gets would be missing in a running sum, so the window is read again.
+        call.giveUp();
+        thrown = { error };
+        throw error;
+      }
+    };
+    try {
+      await this.#driver.drive(call, this.#stop.signal, tell);
+    } catch (error) {
+      thrown ??= { error };
+    }
+    try {
+      const revision = this.#follow.settle(task, call, this.#driver.now());
+      if (revision !== undefined) return revision;
+    } catch (error) {
+      thrown ??= { error };
+    } finally {
+      this.#driver.close(call);
+    }
+    throw thrown?.error;
+  }
+
+  #close(): void {
+    this.#closed = true;
+    this.#forget?.();
+    this.#stop.abort();
+  }
+}

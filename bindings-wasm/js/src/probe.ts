@@ -1,0 +1,100 @@
+import type { CoreProbe } from "../wasm/tallyfold_wasm.js";
+import { Call } from "./call.js";
+import type { CollectStep, DimensionOf } from "./collect.js";
+import { Comparison } from "./comparison.js";
+import { Handle } from "./handle.js";
+import { CountTable } from "./table.js";
+import type { Dimension, Metric } from "./types.js";
+
+/** What to probe: the counts between three instants. */
+export interface ProbeQuery<M extends Metric, D extends DimensionOf<M>> {
+  /** Which counts. */
+  readonly metric: M;
+  /** The first instant: a `Date`, or ISO 8601 that ends in `Z`. */
+  readonly start: Date | string;
+  /** The instant at which the second half starts. */
+  readonly middle: Date | string;
+  /** The first instant after both. */
+  readonly end: Date | string;
+  /** One to four different dimensions to ask the service for. */
+  readonly dimensions: readonly D[];
+}
+
+/** What a probe has found. */
+export interface Additivity<D extends Dimension | undefined = Dimension | undefined> {
+  /**
+   * `additive`: the halves add up to the whole. `double_counted`: events were counted in both, so that the
+   * service's windows seem to be closed at both ends. `missing`: events were counted in neither. `mixed`:
+   * some groups have more in the halves and some fewer, as when late events come between the readings.
+   * `unknown`: there were no events, which says nothing.
+   */
+  readonly verdict: "additive" | "double_counted" | "missing" | "mixed" | "unknown";
+  /** The counts of the whole. */
+  readonly whole: CountTable<D>;
+  /** The whole (before) against the sum of its halves (after). */
+  readonly difference: Comparison<D>;
+}
+
+/**
+ * Whether the service's windows are half-open, which its reference does not say: one call of the whole, and
+ * one of each half. Without I/O; {@link Client.probeAdditivity} drives it, and {@link Machine.probeAdditivity}
+ * makes it. The windows should be so old that no late events come while they are read.
+ *
+ * @example
+ * const probe = machine.probeAdditivity({
+ *   metric: "event_delivery",
+ *   start: "2026-01-01T00:00:00Z",
+ *   middle: "2026-01-01T00:05:00Z",
+ *   end: "2026-01-01T00:10:00Z",
+ *   dimensions: ["integration"],
+ * });
+ * for (let step = probe.next(); step.type === "drive"; step = probe.next()) {
+ *   await drive(step.call);
+ *   probe.settle(step.task, step.call);
+ *   step.call.close();
+ * }
+ * const { verdict } = probe.finish();
+ */
+export class Probe<D extends Dimension | undefined = Dimension | undefined> {
+  readonly #core: Handle<CoreProbe>;
+
+  private constructor(probe: CoreProbe) {
+    this.#core = new Handle(probe);
+  }
+
+  /** @internal */
+  static of<D extends Dimension | undefined>(probe: CoreProbe): Probe<D> {
+    // Bundlers rename a class that refers to itself by name.
+    return new this(probe);
+  }
+
+  /** What to do next. */
+  next(): CollectStep<D> {
+    return Call.ofStep(this.#core.object.step());
+  }
+
+  /**
+   * Takes what a call gave that has ended. One that has not is given again.
+   *
+   * @throws {@link TallyfoldError}: the call's final one, or `out_of_order`.
+   */
+  settle(task: number, call: Call<CountTable<D>>): void {
+    this.#core.object.settle(task, Call.coreOf(call));
+  }
+
+  /**
+   * What the three readings say.
+   *
+   * @throws {@link TallyfoldError}: that of a call, `sum_overflow`, or `out_of_order` before the last call
+   * was settled.
+   */
+  finish(): Additivity<D> {
+    const { verdict, whole, difference } = this.#core.object.finish();
+    return { verdict, whole: CountTable.of(whole), difference: Comparison.of(difference) };
+  }
+
+  /** Frees the memory now. */
+  [Symbol.dispose](): void {
+    this.#core.release();
+  }
+}

@@ -1,0 +1,231 @@
+// Windows as they close, in a time that passes when a test says so.
+
+import assert from "node:assert/strict";
+import { describe, mock, test } from "node:test";
+import { Sandbox } from "tallyfold";
+import { clientOf, rejectionOf } from "./world.mjs";
+
+const startMs = Date.parse("2026-01-01T00:00:00Z");
+const minute = 60_000;
+const query = {
+  metric: "event_delivery",
+  start: new Date(startMs),
+  dimensions: ["integration"],
+  window: "5m",
+  settleMs: 20 * minute,
+};
+const event = { outcome: "success", eventName: "order", writeKey: "web", integration: "email" };
+
+/** A sandbox, a client, and a clock that `pass` and a waiting client move. */
+function world(options) {
+  mock.timers.reset();
+  mock.timers.enable({ apis: ["setTimeout"] });
+  let atMs = startMs;
+  const now = () => ({ monotonicMs: atMs - startMs, unixMs: atMs });
+  const sandbox = new Sandbox({ now });
+  const client = clientOf(sandbox, { now, timeoutMs: Number.POSITIVE_INFINITY, ...options });
+  const pass = (ms) => {
+    atMs += ms;
+    mock.timers.tick(ms);
+  };
+  return { sandbox, client, now, pass };
+}
+
+/** What a promise comes to, while time passes in minutes. */
+async function inTime(promise, pass, ms = minute) {
+  let isPending = true;
+  const done = () => {
+    isPending = false;
+  };
+  promise.then(done, done);
+  while (isPending) {
+    await settled();
+    if (isPending) pass(ms);
+  }
+  return promise;
+}
+
+/** Lets everything happen that needs no time. */
+async function settled() {
+  for (let turn = 0; turn < 20; turn++) await new Promise(setImmediate);
+}
+
+describe("a follow", () => {
+  test("of a day with late events has a running sum that is the truth", async (t) => {
+    t.after(() => mock.timers.reset());
+    const { sandbox, client, now, pass } = world();
+    const end = new Date(startMs + 24 * 60 * minute);
+    const revisions = client.follow({ ...query, end });
+    const newest = new Map();
+    let [sum, truth, late, settledWindows] = [0n, 0, 0, 0];
+    let recorded = 0;
+    // One event per minute when it happens, and every seventh one a quarter of an hour late.
+    const record = () => {
+      for (; recorded < (now().unixMs - startMs) / minute && recorded < 24 * 60; recorded++) {
+        const isLate = recorded >= 15 && recorded % 7 === 0;
+        const timestamp = new Date(startMs + (recorded - (isLate ? 15 : 0)) * minute);
+        sandbox.record({ ...event, timestamp });
+        truth += 1;
+        late += isLate ? 1 : 0;
+      }
+    };
+    for (;;) {
+      const { done, value } = await inTime(revisions.next(), (ms) => {
+        pass(ms);
+        record();
+      });
+      if (done) break;
+      sum += value.changes.totalDelta.success;
+      newest.set(value.window.start, value.table.totals.success);
+      settledWindows += value.settled ? 1 : 0;
+      assert.equal(
+        sum,
+        [...newest.values()].reduce((all, one) => all + one),
+      );
+    }
+    assert.ok(late > 100);
+    assert.equal(settledWindows, 288);
+    assert.equal(newest.size, 288);
+    const whole = await client.eventDelivery({ ...query, end });
+    assert.equal(whole.totals.success, BigInt(truth));
+    // What came after a window was settled, nobody asked for any more.
+    assert.ok(sum <= whole.totals.success && sum >= whole.totals.success - BigInt(late));
+    assert.deepEqual(await revisions.next(), { done: true, value: undefined });
+  });
+
+  test("gives late events as signed changes", async (t) => {
+    t.after(() => mock.timers.reset());
+    const { sandbox, client, pass } = world();
+    sandbox.record({ ...event, timestamp: query.start, count: 3 });
+    const end = new Date(startMs + 5 * minute);
+    const revisions = client.follow({ ...query, end })[Symbol.asyncIterator]();
+    const first = (await inTime(revisions.next(), pass)).value;
+    assert.deepEqual(
+      [first.window.start, first.table.totals.success, first.changes.totalDelta.success],
+      ["2026-01-01T00:00:00Z", 3n, 3n],
+    );
+    assert.equal(first.settled, false);
+    sandbox.record({ ...event, timestamp: query.start, count: 2 });
+    const second = (await inTime(revisions.next(), pass)).value;
+    assert.deepEqual([second.changes.totalDelta.success, second.settled], [2n, false]);
+    const third = (await inTime(revisions.next(), pass)).value;
+    assert.deepEqual([third.changes.totalDelta.success, third.settled], [0n, true]);
+    assert.equal((await inTime(revisions.next(), pass)).done, true);
+  });
+
+  test("goes on after a reading that failed", async (t) => {
+    t.after(() => mock.timers.reset());
+    const { sandbox, client, pass } = world();
+    sandbox.record({ ...event, timestamp: query.start });
+    sandbox.inject({ kind: "status", status: 500, endpoint: "event_delivery" });
+    const revisions = client.follow(query);
+    const error = await rejectionOf(inTime(revisions.next(), pass));
+    assert.equal(error.code, "server_error");
+    const { value } = await inTime(revisions.next(), pass);
+    assert.equal(value.table.totals.success, 1n);
+    assert.equal(value.window.start, "2026-01-01T00:00:00Z");
+    await revisions.return();
+  });
+
+  test("reads a window again whose revision nobody got", async (t) => {
+    t.after(() => mock.timers.reset());
+    const reason = new Error("a log that is full");
+    let attempts = 0;
+    const onAttempt = ({ target }) => {
+      attempts += 1;
+      if (target === "event_delivery" && attempts === 2) throw reason;
+    };
+    const { sandbox, client, pass } = world({ onAttempt });
+    sandbox.record({ ...event, timestamp: query.start });
+    const revisions = client.follow(query);
+    assert.equal(await rejectionOf(inTime(revisions.next(), pass)), reason);
+    const { value } = await inTime(revisions.next(), pass);
+    assert.equal(value.changes.totalDelta.success, 1n);
+    await revisions.return();
+  });
+
+  test("gives its revisions one after the other to who asks for several", async (t) => {
+    t.after(() => mock.timers.reset());
+    const { client, pass } = world();
+    const revisions = client.follow(query);
+    const several = Promise.all([revisions.next(), revisions.next(), revisions.next()]);
+    const windows = (await inTime(several, pass)).map(({ value }) =>
+      value.window.start.slice(11, 16),
+    );
+    assert.deepEqual(windows, ["00:00", "00:00", "00:05"]);
+    await revisions.return();
+  });
+
+  for (const [how, close] of [
+    ["return", (revisions) => revisions.return()],
+    ["throw", (revisions) => rejectionOf(revisions.throw(new Error("enough")))],
+    [
+      "dispose",
+      (revisions) => revisions[Symbol.asyncDispose ?? Symbol.for("Symbol.asyncDispose")](),
+    ],
+  ]) {
+    test(`ends a wait at once by ${how}`, async (t) => {
+      t.after(() => mock.timers.reset());
+      const { client, sandbox } = world();
+      const revisions = client.follow(query);
+      const pending = revisions.next();
+      await settled();
+      await close(revisions);
+      assert.deepEqual(await pending, { done: true, value: undefined });
+      assert.deepEqual(await revisions.next(), { done: true, value: undefined });
+      assert.equal(sandbox.stats.control_token, 0);
+    });
+  }
+
+  test("ends with its signal, in a wait and in a reading", async (t) => {
+    t.after(() => mock.timers.reset());
+    const reason = new Error("enough");
+    const controller = new AbortController();
+    const { signal } = controller;
+    const { client } = world();
+    const pending = client.follow({ ...query, signal }).next();
+    await settled();
+    controller.abort(reason);
+    assert.equal(await rejectionOf(pending), reason);
+    const other = new AbortController();
+    const fetch = (_, init) =>
+      new Promise((_, reject) => {
+        init.signal.addEventListener("abort", () => reject(init.signal.reason));
+        setImmediate(() => other.abort(reason));
+      });
+    const { client: hanging, pass } = world({ fetch });
+    const reading = hanging.follow({ ...query, signal: other.signal }).next();
+    assert.equal(await rejectionOf(inTime(reading, pass)), reason);
+    const thrown = () => client.follow({ ...query, signal });
+    assert.throws(thrown, reason);
+  });
+
+  test("ends with the loop that it is in", async (t) => {
+    t.after(() => mock.timers.reset());
+    const { client, pass } = world();
+    const revisions = client.follow(query);
+    const loop = async () => {
+      for await (const { window } of revisions) return window.start;
+    };
+    assert.equal(await inTime(loop(), pass), "2026-01-01T00:00:00Z");
+    assert.equal((await revisions.next()).done, true);
+  });
+
+  for (const [argument, value] of [
+    ["window", "7m"],
+    ["window", undefined],
+    ["rereadMs", 0],
+    ["delayMs", -1],
+    ["end", query.start],
+    ["metric", "events"],
+    ["signal", {}],
+  ]) {
+    test(`refuses ${argument} ${JSON.stringify(value)}`, () => {
+      const { client } = world();
+      mock.timers.reset();
+      const wanted = argument === "end" ? "start" : argument;
+      const isIt = (error) => error.kind === "config" && error.argument === wanted;
+      assert.throws(() => client.follow({ ...query, [argument]: value }), isIt);
+    });
+  }
+});
