@@ -28,6 +28,7 @@ mod step;
 mod table;
 mod time;
 mod token;
+mod tree;
 mod window;
 
 pub use client::{

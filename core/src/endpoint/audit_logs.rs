@@ -3,7 +3,7 @@
 use super::{Body, Endpoint, Output, Target};
 use crate::error::{Code, Error, Result};
 use crate::http::{BaseAddress, Request};
-use crate::json::{Event, Lexer, Limits, Place, Visitor};
+use crate::json::{Event, Lexer, Limits, Place, Rare, Visitor};
 use crate::token::{AccessToken, Orchestration};
 use crate::window::Window;
 
@@ -91,13 +91,13 @@ impl Visitor for AnyShape {
 
 impl Body for AuditLogsBody {
     fn push(&mut self, chunk: &[u8]) -> Result<()> {
-        self.lexer.push(chunk, &mut AnyShape)?;
+        self.lexer.push(chunk, &mut Rare(&mut AnyShape))?;
         self.bytes.extend_from_slice(chunk);
         Ok(())
     }
 
     fn finish(&mut self) -> Result<Output> {
-        self.lexer.finish(&mut AnyShape)?;
+        self.lexer.finish(&mut Rare(&mut AnyShape))?;
         Ok(Output::Json(std::mem::take(&mut self.bytes)))
     }
 }

@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use crate::error::{Code, Error, Result};
-use crate::json::{Event, Lexer, Limits, Place, Skip, Visitor};
+use crate::json::{Event, Lexer, Limits, Place, Rare, Skip, Visitor};
 use crate::secret::Secret;
 use crate::token::{Grant, Lifetime};
 
@@ -60,11 +60,11 @@ impl TokenBody {
     }
 
     pub(crate) fn push(&mut self, chunk: &[u8]) -> Result<()> {
-        self.lexer.push(chunk, &mut self.shape)
+        self.lexer.push(chunk, &mut Rare(&mut self.shape))
     }
 
     pub(crate) fn finish(&mut self) -> Result<Grant> {
-        self.lexer.finish(&mut self.shape)?;
+        self.lexer.finish(&mut Rare(&mut self.shape))?;
         let token = self.shape.access_token.take().ok_or_else(|| {
             let message = "the token response has no access_token";
             Error::new(Code::InvalidTokenResponse, message).with_path("$".to_owned())

@@ -85,6 +85,15 @@ pub(crate) trait Visitor {
     }
 }
 
+/// A visitor of a document that is small or rare. The lexer is compiled once for all of these.
+pub(crate) struct Rare<'a>(pub(crate) &'a mut dyn Visitor);
+
+impl Visitor for Rare<'_> {
+    fn event(&mut self, event: Event<'_>, place: &Place<'_>) -> Result<()> {
+        self.0.event(event, place)
+    }
+}
+
 /// Knows when a value that nobody wants has ended.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Skip {

@@ -1,23 +1,36 @@
 //! The two analytics endpoints (service reference 4.4 and 4.5): counts of a window, by dimensions.
 
+use std::borrow::Cow;
+
 use foldhash::fast::FixedState;
 use hashbrown::HashMap;
-use serde::{Deserialize, Serialize, Serializer};
+use serde::{Serialize, Serializer};
 
 use super::events::{Events, Names, Values};
 use super::response::SandboxResponse;
 use crate::dimension::{Dimensions, Metric};
 use crate::time::Timestamp;
+use crate::tree::Tree;
 
 const LONGEST_SEEDED_MS: i64 = 400 * 86_400_000;
 
-/// Assumption `strict_requests`: a field that the reference does not list is refused.
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Question {
-    start: String,
-    end: String,
-    dimensions: Vec<String>,
+struct Question<'a> {
+    start: Cow<'a, str>,
+    end: Cow<'a, str>,
+    dimensions: Vec<Cow<'a, str>>,
+}
+
+impl<'a> Question<'a> {
+    /// Assumption `strict_requests`: a field that the reference does not list is refused.
+    fn read(body: &'a [u8]) -> Option<Self> {
+        let tree: Tree<'_> = serde_json::from_slice(body).ok()?;
+        let [start, end, dimensions] = tree.into_fields(["start", "end", "dimensions"])?;
+        Some(Self {
+            start: start.into_text()?,
+            end: end.into_text()?,
+            dimensions: dimensions.into_texts()?,
+        })
+    }
 }
 
 /// Answers with the counts; `excess` is added to `totalDelivered` to make it wrong.
@@ -71,12 +84,8 @@ pub(super) fn answer(
 type Refusal = (&'static str, &'static str);
 
 fn parse(metric: Metric, body: &[u8]) -> Result<(Timestamp, Timestamp, Dimensions), Refusal> {
-    let question: Question = serde_json::from_slice(body).map_err(|_| {
-        (
-            "invalid_request",
-            "want a JSON object of start, end and dimensions",
-        )
-    })?;
+    let message = "want a JSON object of start, end and dimensions";
+    let question = Question::read(body).ok_or(("invalid_request", message))?;
     let instant = |text: &str| {
         let message = "start and end are UTC ISO 8601 and end in Z";
         Timestamp::parse(text).map_err(|_| ("invalid_timestamp", message))

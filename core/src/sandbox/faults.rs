@@ -1,12 +1,12 @@
 //! What can be made to go wrong, and when it does.
 
+use std::borrow::Cow;
 use std::mem::discriminant;
-
-use serde::Deserialize;
 
 use super::response::SandboxResponse;
 use super::routes::{SandboxEndpoint, Task};
 use crate::error::{Code, Error, Result};
+use crate::tree::Tree;
 
 /// One thing to go wrong: for the next matching request, or for every k-th one.
 ///
@@ -70,20 +70,19 @@ impl Fault {
     /// # Errors
     /// `invalid_argument` for the argument `fault`.
     pub fn from_json(text: &str) -> Result<Self> {
-        let mut fields: FaultFields =
-            serde_json::from_str(text).map_err(|error| refusal(format!("not a fault: {error}")))?;
-        let endpoint = match fields.endpoint.take() {
-            None => None,
-            Some(name) => Some(SandboxEndpoint::from_name(&name).ok_or_else(|| {
+        let tree: Tree<'_> = serde_json::from_slice(text.as_bytes())
+            .map_err(|error| refusal(format!("not a fault: {error}")))?;
+        let mut fields = FaultFields::of(tree)?;
+        let endpoint = fields.text("endpoint")?.map(|name| {
+            SandboxEndpoint::from_name(&name).ok_or_else(|| {
                 let names = SandboxEndpoint::ALL.map(SandboxEndpoint::as_str).join(", ");
                 refusal(format!("want an endpoint of {names}, or none for all"))
-            })?),
-        };
-        let every = fields.every.take();
+            })
+        });
         let fault = Self {
+            endpoint: endpoint.transpose()?,
+            every: fields.whole("every")?,
             effect: fields.into_effect()?,
-            endpoint,
-            every,
         };
         fault.check()?;
         Ok(fault)
@@ -130,55 +129,47 @@ impl FaultEffect {
 }
 
 /// A fault as it is written: the fields of every kind, of which each kind has its own.
-#[derive(Default, PartialEq, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-struct FaultFields {
-    kind: String,
-    endpoint: Option<String>,
-    every: Option<u64>,
-    status: Option<u16>,
-    retry_after: Option<String>,
-    milliseconds: Option<u64>,
-    bytes: Option<usize>,
-    content_type: Option<String>,
-    body: Option<String>,
-    amount: Option<u64>,
-}
+struct FaultFields<'a>(Vec<(Cow<'a, str>, Tree<'a>)>);
 
-impl FaultFields {
-    fn into_effect(mut self) -> Result<FaultEffect> {
-        let kind = std::mem::take(&mut self.kind);
-        let effect = match kind.as_str() {
-            "status" => self.status.take().map(|status| FaultEffect::Status {
-                status,
-                retry_after: self.retry_after.take(),
-            }),
-            "delay" => self
-                .milliseconds
-                .take()
-                .map(|milliseconds| FaultEffect::Delay { milliseconds }),
-            "truncate" => self
-                .bytes
-                .take()
-                .map(|bytes| FaultEffect::Truncate { bytes }),
-            "content_type" => self
-                .content_type
-                .take()
-                .map(|content_type| FaultEffect::ContentType { content_type }),
-            "body" => self.body.take().map(|body| FaultEffect::Body { body }),
-            "revoke_token" => Some(FaultEffect::RevokeToken),
-            "wrong_total" => self
-                .amount
-                .take()
-                .map(|amount| FaultEffect::WrongTotal { amount }),
-            _ => {
-                let message = "want a kind of status, delay, truncate, content_type, body, \
-                               revoke_token, wrong_total";
-                return Err(refusal(message.to_owned()));
+impl<'a> FaultFields<'a> {
+    fn of(tree: Tree<'a>) -> Result<Self> {
+        match tree {
+            Tree::Object(mut fields) => {
+                fields.retain(|(_, value)| *value != Tree::Null);
+                Ok(Self(fields))
             }
+            _ => Err(refusal("not a fault: want an object".to_owned())),
+        }
+    }
+
+    fn take(&mut self, name: &str) -> Option<Tree<'a>> {
+        let place = self.0.iter().position(|(key, _)| key == name)?;
+        Some(self.0.swap_remove(place).1)
+    }
+
+    fn text(&mut self, name: &str) -> Result<Option<String>> {
+        let Some(value) = self.take(name) else {
+            return Ok(None);
         };
+        let text = value.into_text().map(Cow::into_owned);
+        text.map(Some).ok_or_else(|| wrong_type(name, "a string"))
+    }
+
+    fn whole(&mut self, name: &str) -> Result<Option<u64>> {
+        let Some(value) = self.take(name) else {
+            return Ok(None);
+        };
+        let whole = value.into_whole();
+        whole
+            .map(Some)
+            .ok_or_else(|| wrong_type(name, "a whole number"))
+    }
+
+    fn into_effect(mut self) -> Result<FaultEffect> {
+        let kind = self.text("kind")?.unwrap_or_default();
+        let effect = self.effect(&kind)?;
         match effect {
-            Some(effect) if self == Self::default() => Ok(effect),
+            Some(effect) if self.0.is_empty() => Ok(effect),
             Some(_) => Err(refusal(format!(
                 "a {kind} fault has a field of another kind"
             ))),
@@ -187,6 +178,51 @@ impl FaultFields {
             ))),
         }
     }
+
+    /// What a kind of fault does, if its field is there.
+    fn effect(&mut self, kind: &str) -> Result<Option<FaultEffect>> {
+        Ok(match kind {
+            "status" => {
+                let retry_after = self.text("retry_after")?;
+                // No status is as large, and it is checked with the others.
+                let status = self.whole("status")?;
+                status.map(|status| FaultEffect::Status {
+                    status: u16::try_from(status).unwrap_or(u16::MAX),
+                    retry_after,
+                })
+            }
+            "delay" => {
+                let milliseconds = self.whole("milliseconds")?;
+                milliseconds.map(|milliseconds| FaultEffect::Delay { milliseconds })
+            }
+            "truncate" => {
+                // A body that is never as long is not cut.
+                let bytes = self.whole("bytes")?;
+                bytes.map(|bytes| FaultEffect::Truncate {
+                    bytes: usize::try_from(bytes).unwrap_or(usize::MAX),
+                })
+            }
+            "content_type" => {
+                let content_type = self.text("content_type")?;
+                content_type.map(|content_type| FaultEffect::ContentType { content_type })
+            }
+            "body" => self.text("body")?.map(|body| FaultEffect::Body { body }),
+            "revoke_token" => Some(FaultEffect::RevokeToken),
+            "wrong_total" => {
+                let amount = self.whole("amount")?;
+                amount.map(|amount| FaultEffect::WrongTotal { amount })
+            }
+            _ => {
+                let message = "want a kind of status, delay, truncate, content_type, body, \
+                               revoke_token, wrong_total";
+                return Err(refusal(message.to_owned()));
+            }
+        })
+    }
+}
+
+fn wrong_type(name: &str, want: &str) -> Error {
+    refusal(format!("not a fault: {name}: want {want}"))
 }
 
 /// Longer waits are not what a test of patience needs, and not every host's timer holds them.

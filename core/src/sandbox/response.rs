@@ -21,6 +21,12 @@ pub struct SandboxResponse {
     pub cut_at: Option<usize>,
 }
 
+#[derive(Serialize)]
+struct Refusal<'a> {
+    error: &'a str,
+    message: &'a str,
+}
+
 impl SandboxResponse {
     pub(super) fn json(status: u16, value: &impl Serialize) -> Self {
         match serde_json::to_vec(value) {
@@ -31,8 +37,8 @@ impl SandboxResponse {
 
     /// Assumption `error_body`: an object with a word and a sentence.
     pub(super) fn refusal(status: u16, error: &'static str, message: &str) -> Self {
-        let body = serde_json::json!({ "error": error, "message": message });
-        Self::bytes(status, body.to_string().into_bytes())
+        let body = serde_json::to_vec(&Refusal { error, message }).unwrap_or_default();
+        Self::bytes(status, body)
     }
 
     fn bytes(status: u16, body: Vec<u8>) -> Self {

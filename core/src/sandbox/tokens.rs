@@ -1,8 +1,10 @@
 //! The token endpoints (service reference 4.1 and 4.3), and who may pass with which token.
 
+use std::borrow::Cow;
+
 use foldhash::fast::FixedState;
 use hashbrown::HashMap;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 use super::SandboxOptions;
 use super::response::SandboxResponse;
@@ -10,6 +12,7 @@ use super::routes::Api;
 use super::traffic::mix;
 use crate::secret::Secret;
 use crate::time::Now;
+use crate::tree::Tree;
 
 /// The tokens that are out. It has no Debug: nothing here is for printing.
 #[derive(Default)]
@@ -23,14 +26,29 @@ struct Token {
     minted_at: Now,
 }
 
-/// Assumption `strict_requests`: a field that the reference does not list is refused.
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct TokenRequest {
-    grant_type: Option<String>,
-    client_id: String,
-    client_secret: String,
-    audience: String,
+struct TokenRequest<'a> {
+    grant_type: Option<Cow<'a, str>>,
+    client_id: Cow<'a, str>,
+    client_secret: Secret,
+    audience: Cow<'a, str>,
+}
+
+impl<'a> TokenRequest<'a> {
+    /// Assumption `strict_requests`: a field that the reference does not list is refused.
+    fn read(body: &'a [u8]) -> Option<Self> {
+        let tree: Tree<'_> = serde_json::from_slice(body).ok()?;
+        let names = ["grant_type", "client_id", "client_secret", "audience"];
+        let [grant_type, client_id, client_secret, audience] = tree.into_fields(names)?;
+        Some(Self {
+            grant_type: match grant_type.given() {
+                Some(name) => Some(name.into_text()?),
+                None => None,
+            },
+            client_id: client_id.into_text()?,
+            client_secret: Secret::from(client_secret.into_text()?.into_owned()),
+            audience: audience.into_text()?,
+        })
+    }
 }
 
 #[derive(Serialize)]
@@ -49,12 +67,11 @@ impl Tokens {
         options: &SandboxOptions,
         now: Now,
     ) -> SandboxResponse {
-        let Ok(request) = serde_json::from_slice::<TokenRequest>(body) else {
+        let Some(request) = TokenRequest::read(body) else {
             let message = "want a JSON object of client_id, client_secret and audience, and of \
                            grant_type at /oauth/token only";
             return SandboxResponse::refusal(400, "invalid_request", message);
         };
-        let secret = Secret::from(request.client_secret);
         let grant_type_fits = match api {
             Api::Control => request.grant_type.is_none(),
             Api::Orchestration => request.grant_type.as_deref() == Some("client_credentials"),
@@ -66,7 +83,7 @@ impl Tokens {
         }
         // Assumption `token_refusal_status`: one 401 for all three, whichever is wrong.
         let issued = request.client_id == options.client_id
-            && secret.expose() == options.client_secret.expose()
+            && request.client_secret.expose() == options.client_secret.expose()
             && request.audience == options.audience(api);
         if !issued {
             let message = "client_id, client_secret or audience is not the one issued";

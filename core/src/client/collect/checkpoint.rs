@@ -4,6 +4,7 @@
 //! filled is written anew with each window, until it is large enough; so what a window costs to
 //! store does not grow with what was stored before.
 
+use std::borrow::Cow;
 use std::fmt;
 
 use super::Collect;
@@ -12,6 +13,7 @@ use crate::client::question::Question;
 use crate::error::{Code, Error, Result};
 use crate::plan::Plan;
 use crate::table::{CountTable, Counts};
+use crate::tree::Tree;
 use crate::window::Window;
 
 /// What each segment says it is; a change that old readers can't read gets a new number.
@@ -333,10 +335,11 @@ impl<'a> Document<'a> {
         let path = "$.provisional";
         self.take(PROVISIONAL, path)?;
         let found = self.until(TABLE).unwrap_or_default();
-        let starts = serde_json::from_slice(found)
-            .map_err(|_| self.refuse(path, "want a list of timestamps"))?;
+        let starts: Option<Tree<'_>> = serde_json::from_slice(found).ok();
+        let starts = starts.and_then(Tree::into_texts);
+        let starts = starts.ok_or_else(|| self.refuse(path, "want a list of timestamps"))?;
         self.at += found.len();
-        Ok(starts)
+        Ok(starts.into_iter().map(Cow::into_owned).collect())
     }
 
     /// The table, after which only the segment ends.
