@@ -51,7 +51,7 @@ export class Following<D extends Dimension | undefined = Dimension | undefined>
   }
 
   /** Closes it, and rejects with that error. */
-  async throw(error?: unknown): Promise<never> {
+  async throw(error?: unknown): Promise<IteratorResult<Revision<D>, undefined>> {
     await this.return();
     throw error;
   }

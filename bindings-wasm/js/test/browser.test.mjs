@@ -54,6 +54,10 @@ describe("the packed package in a browser", () => {
     assert.equal(JSON.stringify(shown.table), JSON.stringify(table));
     const errors = Array.from(table, (row) => String(row.errors));
     assert.deepEqual(shown.rows, errors);
+    assert.deepEqual(shown.resumed, shown.collected);
+    assert.deepEqual(shown.collected.totals, shown.table.totals);
+    assert.equal(shown.collected.windows.length, 4);
+    assert.equal(shown.hasToken, false);
     const codes = ["secret_in_browser", "redirected", "network_failed", "timed_out"];
     assert.deepEqual(shown.codes, codes);
   });

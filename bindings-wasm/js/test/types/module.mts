@@ -2,9 +2,11 @@
 
 import {
   type AccessToken,
+  type Additivity,
   Aggregator,
   type Api,
   type Attempt,
+  type Checkpoint,
   Client,
   type Columns,
   Comparison,
@@ -19,12 +21,16 @@ import {
   type ErrorCode,
   type ErrorKind,
   type errorCodes,
+  type Failure,
   type Json,
   Machine,
+  Plan,
   type Presence,
+  type Progress,
   type RateColumns,
   type Rates,
   type Reconciliation,
+  type Revision,
   type Row,
   Sandbox,
   type SavedTable,
@@ -37,8 +43,9 @@ import {
   type Shares,
   TallyfoldError,
   type version,
+  type Window,
 } from "tallyfold";
-import { type SandboxServer, serve } from "tallyfold/node";
+import { checkpointDirectory, type SandboxServer, serve } from "tallyfold/node";
 
 /** Fails to compile unless both are the same type, `any` included. */
 type Same<A, B> =
@@ -307,3 +314,43 @@ sandbox.inject({ kind: "status" });
 const server: SandboxServer = await serve(sandbox, { port: 0 });
 same<typeof server.port, number>(true);
 same<ReturnType<typeof version>, string>(true);
+
+// Long ranges: dimensions are those of the metric, and a table has the ones that are kept.
+const range = { start: "2026-01-01T00:00:00Z", end: new Date(), window: "15m" } as const;
+const collected = await client.collect({
+  ...range,
+  metric: "event_delivery",
+  dimensions: ["integration", "reason"],
+  groupBy: ["reason"],
+  part: [0, 4],
+  checkpoint: checkpointDirectory(new URL("file:///tmp/january")) satisfies Checkpoint,
+  onProgress: (progress) => same<typeof progress, Progress>(true),
+  have: CountTable.fromJSON("{}"),
+});
+same<typeof collected, CountTable<"reason">>(true);
+// @ts-expect-error: ingestion has no reason
+void client.collect({ ...range, metric: "event_ingestion", dimensions: ["reason"] });
+const one = { ...range, metric: "event_delivery", dimensions: ["reason"] } as const;
+// @ts-expect-error: only what was asked for can be kept
+void client.collect({ ...one, groupBy: ["integration"] });
+// @ts-expect-error: a path is made a checkpoint by tallyfold/node
+void client.collect({ ...one, checkpoint: "path" });
+for await (const revision of client.follow({
+  ...range,
+  metric: "event_ingestion",
+  dimensions: ["write_key"],
+})) {
+  same<typeof revision, Revision<"write_key">>(true);
+  same<typeof revision.changes, Comparison<"write_key">>(true);
+}
+const middle = "2026-01-01T00:15:00Z";
+const probed = await client.probeAdditivity({
+  ...range,
+  middle,
+  metric: "event_delivery",
+  dimensions: ["reason"],
+});
+same<typeof probed, Additivity<"reason">>(true);
+for (const window of new Plan(range)) same<typeof window, Window>(true);
+same<typeof TallyfoldError.prototype.failures, readonly Failure[]>(true);
+same<typeof TallyfoldError.prototype.partial, CountTable | undefined>(true);
