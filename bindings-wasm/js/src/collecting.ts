@@ -147,17 +147,18 @@ export class Collecting<D extends Dimension | undefined> {
   }
 
   async #read({ task, window, call }: DriveStep<CountTable<D>>): Promise<void> {
-    let thrown: unknown;
+    let thrown: { readonly reason: unknown } | undefined;
     try {
       await this.#driver.drive(call, this.#stop.signal, this.#tell);
     } catch (error) {
-      thrown = error;
+      thrown = { reason: error };
       if (TallyfoldError.is(error)) this.#cause ??= error.cause;
     }
     try {
       const settled = this.#collect.settle(task, call, this.#driver.now());
-      // It was not the call that ended so, which the core would know.
-      if (settled.type === "givenBack") throw thrown;
+      // What a call itself ends with, the core knows: this is the caller's own code, or the signal.
+      const isForeign = settled.type === "givenBack" || settled.type === "kept";
+      if (thrown !== undefined && isForeign) this.#stop.abort(thrown.reason);
     } finally {
       this.#driver.close(call);
     }
