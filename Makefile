@@ -29,7 +29,7 @@ js_files := $(addprefix $(JS)/,README.md package.json tsconfig.json build.mjs) \
 	$(shell find LICENSE* $(JS)/src $(JS)/node -type f)
 
 .PHONY: demo test bench lint fuzz dist setup wheel wasm npm \
-	test-rust test-python test-js test-examples clean
+	test-rust test-python test-js test-examples test-distributed clean
 
 demo: $(wheel_in_venv) $(examples) $(chromium)
 	@scripts/demo.sh
@@ -64,6 +64,10 @@ test-python: $(wheel_in_venv)
 test-examples: $(wheel_in_venv) $(examples) $(chromium)
 	scripts/demo.sh
 	@echo "3 passed, 0 failed"
+
+# With engines that few have installed, and so not part of `test`.
+test-distributed: $(wheel)
+	scripts/test-distributed.sh
 
 test-js: $(tarball) $(chromium)
 	cd $(JS) && TALLYFOLD_TARBALL=$(abspath $(tarball)) npm test --silent
