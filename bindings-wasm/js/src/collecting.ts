@@ -2,6 +2,7 @@ import { onAbort } from "./abort.js";
 import type { DriveStep } from "./call.js";
 import { type Collect, segmentName, type WindowCounts } from "./collect.js";
 import { type Counter, counter } from "./counter.js";
+import { directoryHere } from "./directory.js";
 import type { Driver } from "./driver.js";
 import { because, invalidArgument, TallyfoldError } from "./error.js";
 import { optionalFunction, optionalSignal } from "./input.js";
@@ -43,8 +44,11 @@ export interface CollectOptions extends Abortable {
   readonly concurrency?: number | undefined;
   /** Called for each window that has been settled. What it throws ends the collect, which rejects with it. */
   readonly onProgress?: ((progress: Progress) => void) | undefined;
-  /** Where to store what has been read. In Node, `checkpointDirectory` of `tallyfold/node` makes one of files. */
-  readonly checkpoint?: Checkpoint | undefined;
+  /**
+   * Where to store what has been read. In Node, a path or `file:` URL of a directory of files, as
+   * `checkpointDirectory` of `tallyfold/node` describes it.
+   */
+  readonly checkpoint?: Checkpoint | string | URL | undefined;
   /** `false` for no counter on the terminal, which there is only in Node, and on a terminal. */
   readonly progress?: boolean | undefined;
 }
@@ -208,9 +212,10 @@ function concurrencyOf(value: number | undefined): number {
   throw invalidArgument("concurrency", "want a whole number, 1 or more");
 }
 
-function checkpointOf(value: Checkpoint | undefined): Checkpoint | undefined {
+function checkpointOf(value: CollectOptions["checkpoint"]): Checkpoint | undefined {
   if (value === undefined || value === null) return undefined;
+  if (typeof value === "string" || value instanceof URL) return directoryHere(value);
   if (typeof value.load === "function" && typeof value.save === "function") return value;
-  const files = "for files, what checkpointDirectory of tallyfold/node makes";
-  throw invalidArgument("checkpoint", `want an object with functions load and save; ${files}`);
+  const message = "want the path of a directory, or an object with functions load and save";
+  throw invalidArgument("checkpoint", message);
 }

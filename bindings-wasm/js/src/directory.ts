@@ -1,79 +1,92 @@
-import { randomUUID } from "node:crypto";
-import { mkdir, open, readFile, rename, rm, stat } from "node:fs/promises";
-import { join } from "node:path";
-import { fileURLToPath } from "node:url";
+/// <reference types="node" preserve="true" />
 import type { Checkpoint } from "./collecting.js";
-import { TallyfoldError } from "./error.js";
+import { invalidArgument, TallyfoldError } from "./error.js";
 
-/**
- * A checkpoint in a directory, which is made when something is first stored. Each document is one file, which is
- * written beside its place, brought to the disk, and put there as a whole: a job that is killed leaves the old
- * one or the new one, and at worst a file named `*.tmp` that nobody reads.
- *
- * It is for one job at a time. Where another job has written the same file in the meantime, `save` rejects
- * with `invalid_checkpoint` and leaves the file to the other one.
- *
- * @param path The directory.
- * @example
- * const checkpoint = checkpointDirectory("january");
- * const table = await client.collect({ ...query, metric: "event_delivery", checkpoint });
- */
-export function checkpointDirectory(path: string | URL): Checkpoint {
-  return new Directory(typeof path === "string" ? path : fileURLToPath(path));
+/** What of Node a directory takes. A page has none of it, and so nothing here is imported. */
+export interface Files {
+  readonly crypto: typeof import("node:crypto");
+  readonly fs: typeof import("node:fs/promises");
+  readonly path: typeof import("node:path");
+  readonly url: typeof import("node:url");
 }
 
-class Directory implements Checkpoint {
+/** The checkpoint in a directory, by what the host has of Node. */
+export function directoryHere(path: string | URL): Checkpoint {
+  const { process } = globalThis as { process?: { getBuiltinModule?: (name: string) => unknown } };
+  const module = process?.getBuiltinModule;
+  if (module === undefined) {
+    throw invalidArgument(
+      "checkpoint",
+      "a path wants Node 20.16 or later, or what checkpointDirectory of tallyfold/node makes; " +
+        "elsewhere, want an object with functions load and save",
+    );
+  }
+  const files = {
+    crypto: module("node:crypto"),
+    fs: module("node:fs/promises"),
+    path: module("node:path"),
+    url: module("node:url"),
+  };
+  return new Directory(path, files as Files);
+}
+
+/** The checkpoint that `checkpointDirectory` describes. */
+export class Directory implements Checkpoint {
   readonly #path: string;
+  readonly #files: Files;
   /** What tells each file that was written here from any other. */
   readonly #written = new Map<string, string>();
 
-  constructor(path: string) {
-    this.#path = path;
+  constructor(path: string | URL, files: Files) {
+    this.#path = typeof path === "string" ? path : files.url.fileURLToPath(path);
+    this.#files = files;
   }
 
   async load(name: string): Promise<Uint8Array | undefined> {
-    return unlessMissing(readFile(join(this.#path, name)));
+    const { fs, path } = this.#files;
+    return unlessMissing(fs.readFile(path.join(this.#path, name)));
   }
 
   async save(name: string, json: string): Promise<void> {
-    await mkdir(this.#path, { recursive: true });
-    const path = join(this.#path, name);
-    if ((await fingerprint(path)) !== this.#written.get(name)) throw taken(path);
-    const beside = `${path}.${randomUUID()}.tmp`;
+    const { crypto, fs, path } = this.#files;
+    await fs.mkdir(this.#path, { recursive: true });
+    const place = path.join(this.#path, name);
+    if ((await this.#fingerprint(place)) !== this.#written.get(name)) throw taken(place);
+    const beside = `${place}.${crypto.randomUUID()}.tmp`;
     try {
-      await write(beside, json);
-      this.#written.set(name, (await fingerprint(beside)) as string);
-      await rename(beside, path);
+      await this.#write(beside, json);
+      this.#written.set(name, (await this.#fingerprint(beside)) as string);
+      await fs.rename(beside, place);
     } catch (error) {
-      await rm(beside, { force: true });
+      await fs.rm(beside, { force: true });
       throw error;
     }
-    await flush(this.#path);
+    await this.#flush();
   }
-}
 
-/** Writes a file for its owner only, and does not come back before it is on the disk. */
-async function write(path: string, text: string): Promise<void> {
-  const file = await open(path, "w", 0o600);
-  try {
-    await file.writeFile(text);
-    await file.sync();
-  } finally {
-    await file.close();
+  /** Writes a file for its owner only, and does not come back before it is on the disk. */
+  async #write(path: string, text: string): Promise<void> {
+    const file = await this.#files.fs.open(path, "w", 0o600);
+    try {
+      await file.writeFile(text);
+      await file.sync();
+    } finally {
+      await file.close();
+    }
   }
-}
 
-/** Brings to the disk which files a directory has, where the system lets a program do that. */
-async function flush(directory: string): Promise<void> {
-  const file = await open(directory, "r").catch(() => undefined);
-  await file?.sync().catch(() => {});
-  await file?.close();
-}
+  /** Brings to the disk which files there are, where the system lets a program do that. */
+  async #flush(): Promise<void> {
+    const file = await this.#files.fs.open(this.#path, "r").catch(() => undefined);
+    await file?.sync().catch(() => {});
+    await file?.close();
+  }
 
-/** Renaming keeps it. */
-async function fingerprint(path: string): Promise<string | undefined> {
-  const found = await unlessMissing(stat(path, { bigint: true }));
-  return found && `${found.ino} ${found.mtimeNs} ${found.size}`;
+  /** Renaming keeps it. */
+  async #fingerprint(path: string): Promise<string | undefined> {
+    const found = await unlessMissing(this.#files.fs.stat(path, { bigint: true }));
+    return found && `${found.ino} ${found.mtimeNs} ${found.size}`;
+  }
 }
 
 async function unlessMissing<T>(file: Promise<T>): Promise<T | undefined> {

@@ -1,9 +1,32 @@
 /// <reference types="node" preserve="true" />
+import * as crypto from "node:crypto";
+import * as fs from "node:fs/promises";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
+import * as path from "node:path";
+import * as url from "node:url";
+import type { Checkpoint } from "./collecting.js";
+import { Directory } from "./directory.js";
 import type { Sandbox, SandboxResponse } from "./sandbox.js";
 
-export { checkpointDirectory } from "./directory.js";
+/**
+ * A checkpoint in a directory, which is made when something is first stored. Each document is one file, which is
+ * written beside its place, brought to the disk, and put there as a whole: a job that is killed leaves the old
+ * one or the new one, and at worst a file named `*.tmp` that nobody reads.
+ *
+ * It is for one job at a time. Where another job has written the same file in the meantime, `save` rejects
+ * with `invalid_checkpoint` and leaves the file to the other one.
+ *
+ * A `checkpoint` that is a path, or a `file:` URL, is the same where Node is 20.16 or later.
+ *
+ * @param directory The directory.
+ * @example
+ * const checkpoint = checkpointDirectory("january");
+ * const table = await client.collect({ ...query, metric: "event_delivery", checkpoint });
+ */
+export function checkpointDirectory(directory: string | URL): Checkpoint {
+  return new Directory(directory, { crypto, fs, path, url });
+}
 
 /** A sandbox on a port of this machine. */
 export interface SandboxServer {

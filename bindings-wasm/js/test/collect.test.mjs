@@ -158,7 +158,7 @@ describe("a collect", () => {
     ["concurrency", 0],
     ["concurrency", 1.5],
     ["concurrency", "8"],
-    ["checkpoint", "a path"],
+    ["checkpoint", 5],
     ["checkpoint", { load() {} }],
     ["onProgress", 1],
     ["signal", {}],

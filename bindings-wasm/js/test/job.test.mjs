@@ -110,12 +110,26 @@ describe("a job", () => {
     await client.collect({ ...hour, checkpoint: checkpointDirectory(pathToFileURL(path)) });
     await writeFile(join(path, "segment-00000.json.1.tmp"), "left over");
     const told = asked.length;
-    await client.collect({ ...hour, checkpoint: checkpointDirectory(path) });
+    for (const checkpoint of [checkpointDirectory(path), path, pathToFileURL(path)]) {
+      await client.collect({ ...hour, checkpoint });
+    }
     assert.deepEqual([asked.length, told], [12, 12]);
     assert.deepEqual(await readdir(path), ["segment-00000.json", "segment-00000.json.1.tmp"]);
     const { clientSecret } = sandbox.credentials;
     const text = await readFile(join(path, "segment-00000.json"), "utf8");
     assert.ok(!text.includes(clientSecret) && !text.includes("sandbox.control"));
+  });
+
+  test("has no path where there are no files", async (t) => {
+    const { getBuiltinModule } = process;
+    t.after(() => {
+      process.getBuiltinModule = getBuiltinModule;
+    });
+    process.getBuiltinModule = undefined;
+    const checkpoint = join(home, "nowhere");
+    const error = await rejectionOf(clientOf(sandbox).collect({ ...hour, checkpoint }));
+    assert.deepEqual([error.code, error.argument], ["invalid_argument", "checkpoint"]);
+    assert.match(error.message, /checkpointDirectory/);
   });
 
   test("notices another job in its directory", async () => {
