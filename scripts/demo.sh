@@ -7,28 +7,8 @@ cd "$(dirname "$0")/.."
 out=$(mktemp -d)
 trap 'kill $(jobs -p) 2>/dev/null || true; wait; rm -rf "$out"' EXIT
 
-# Starts a server in the background and waits for the line that holds its address.
-start() {
-  local log=$1
-  shift
-  "$@" >"$log" 2>&1 &
-  for _ in {1..200}; do
-    grep -q 'http://' "$log" && return
-    kill -0 $! 2>/dev/null || break
-    sleep 0.05
-  done
-  cat "$log" >&2
-  exit 1
-}
-
-start "$out/sandbox" .venv/bin/python -u -m tallyfold sandbox --port 0 --seed 7
-field() { awk -v name="$1" '$1 == name { print $2 }' "$out/sandbox"; }
-TALLYFOLD_ADDRESS=$(grep -o 'http://[^ ]*' "$out/sandbox")
-TALLYFOLD_CLIENT_ID=$(field client_id)
-TALLYFOLD_CLIENT_SECRET=$(field client_secret)
-TALLYFOLD_CONTROL_AUDIENCE=$(field control_audience)
-TALLYFOLD_ORCHESTRATION_AUDIENCE=$(field orchestration_audience)
-export "${!TALLYFOLD_@}"
+source scripts/serve-sandbox.sh
+start_sandbox "$out/sandbox" .venv/bin/python
 end=$(date -u +%Y-%m-%dT%H:%M:00Z)
 
 echo "== sandbox on $TALLYFOLD_ADDRESS; the hour before $end, read by Python (examples/report.py)"

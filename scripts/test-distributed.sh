@@ -16,17 +16,8 @@ $venv/bin/pip install --quiet --force-reinstall dist/*.whl
 
 log=$(mktemp)
 trap 'kill $(jobs -p) 2>/dev/null || true; wait; rm -f "$log"' EXIT
-$venv/bin/python -u -m tallyfold sandbox --port 0 --seed 7 >"$log" 2>&1 &
-for _ in {1..200}; do
-  grep -q control_audience "$log" && break
-  sleep 0.05
-done
-field() { awk -v name="$1" '$1 == name { print $2 }' "$log"; }
-TALLYFOLD_ADDRESS=$(grep -o 'http://[^ ]*' "$log")
-TALLYFOLD_CLIENT_ID=$(field client_id)
-TALLYFOLD_CLIENT_SECRET=$(field client_secret)
-TALLYFOLD_CONTROL_AUDIENCE=$(field control_audience)
-export "${!TALLYFOLD_@}"
+source scripts/serve-sandbox.sh
+start_sandbox "$log" $venv/bin/python
 # Spark's workers are started by its own processes, which are to find the same Python and the job.
 PYSPARK_PYTHON=$PWD/$venv/bin/python
 PYTHONPATH=$PWD/examples/distributed

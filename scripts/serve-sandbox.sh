@@ -1,0 +1,29 @@
+# To be sourced: servers in the background, and a sandbox on loopback for those that need a service.
+
+# start LOG COMMAND...: starts a server and waits for the line that holds its address.
+start() {
+  local log=$1
+  shift
+  "$@" >"$log" 2>&1 &
+  for _ in {1..200}; do
+    grep -q 'http://' "$log" && return
+    kill -0 $! 2>/dev/null || break
+    sleep 0.05
+  done
+  cat "$log" >&2
+  exit 1
+}
+
+# field NAME LOG: what a sandbox has said under that name.
+field() { awk -v name="$1" '$1 == name { print $2 }' "$2"; }
+
+# start_sandbox LOG PYTHON: starts a sandbox, and puts its address and credentials into the environment.
+start_sandbox() {
+  start "$1" "$2" -u -m tallyfold sandbox --port 0 --seed 7
+  TALLYFOLD_ADDRESS=$(grep -o 'http://[^ ]*' "$1")
+  TALLYFOLD_CLIENT_ID=$(field client_id "$1")
+  TALLYFOLD_CLIENT_SECRET=$(field client_secret "$1")
+  TALLYFOLD_CONTROL_AUDIENCE=$(field control_audience "$1")
+  TALLYFOLD_ORCHESTRATION_AUDIENCE=$(field orchestration_audience "$1")
+  export "${!TALLYFOLD_@}"
+}
