@@ -32,16 +32,16 @@ impl Rows {
         let mut sums = [Counts::default(); AT_ONCE];
         let mut len = 0;
         sorted.visit(|row, is_new| {
-            if is_new && len == AT_ONCE {
+            if !is_new {
+                sums[len - 1].add(counts(row));
+                return;
+            }
+            if len == AT_ONCE {
                 columns.extend(&sums);
                 len = 0;
             }
-            if is_new {
-                sums[len] = counts(row);
-                len += 1;
-            } else {
-                sums[len - 1].add(counts(row));
-            }
+            sums[len] = counts(row);
+            len += 1;
         });
         columns.extend(&sums[..len]);
         if columns.success.len() < sorted.len() {

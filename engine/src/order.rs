@@ -29,12 +29,17 @@ impl Packing {
         if row_bits + key_bits > u64::BITS {
             let mut pairs: Vec<_> = keys.map(|key| self.pack(key)).zip(0..).collect();
             pairs.sort_unstable();
-            return Sorted::Pairs(*self, pairs);
+            return self.sorted(Keys::Pairs(pairs));
         }
         let word = |(row, key)| self.pack_in_word(key) << row_bits | row as u64;
         let mut words: Vec<u64> = keys.enumerate().map(word).collect();
         sort_by_bits(&mut words, row_bits, key_bits);
-        Sorted::Words(*self, words, row_bits)
+        self.sorted(Keys::Words(words, row_bits))
+    }
+
+    fn sorted(&self, keys: Keys) -> Sorted {
+        let packing = *self;
+        Sorted { packing, keys }
     }
 
     fn pack(&self, key: Key) -> u128 {
@@ -60,34 +65,39 @@ impl Packing {
 }
 
 /// Rows in the order of their keys.
-pub(crate) enum Sorted {
-    /// Each key and the row's number in one word, the number in so many of its lowest bits.
-    Words(Packing, Vec<u64>, u32),
-    /// Each key, and the row's number.
-    Pairs(Packing, Vec<(u128, usize)>),
+pub(crate) struct Sorted {
+    packing: Packing,
+    keys: Keys,
+}
+
+/// Packed keys, each with the number of its row.
+enum Keys {
+    /// In one word, with the number in so many of its lowest bits.
+    Words(Vec<u64>, u32),
+    Pairs(Vec<(u128, usize)>),
 }
 
 impl Sorted {
     /// How many rows.
     pub(crate) fn len(&self) -> usize {
-        match self {
-            Self::Words(_, words, _) => words.len(),
-            Self::Pairs(_, pairs) => pairs.len(),
+        match &self.keys {
+            Keys::Words(words, _) => words.len(),
+            Keys::Pairs(pairs) => pairs.len(),
         }
     }
 
     /// Gives each row's number, and whether its key is another than that of the row before.
     #[inline]
     pub(crate) fn visit(&self, mut visit: impl FnMut(usize, bool)) {
-        match self {
-            Self::Words(_, words, row_bits) => {
+        match &self.keys {
+            Keys::Words(words, row_bits) => {
                 let mut last = None;
                 for word in words {
                     let is_new = last.replace(word >> row_bits) != Some(word >> row_bits);
                     visit((word & ((1 << row_bits) - 1)) as usize, is_new);
                 }
             }
-            Self::Pairs(_, pairs) => {
+            Keys::Pairs(pairs) => {
                 let mut last = None;
                 for (key, row) in pairs {
                     visit(*row, last.replace(key) != Some(key));
@@ -98,28 +108,23 @@ impl Sorted {
 
     /// Keeps one row of those with equal keys.
     pub(crate) fn dedup(&mut self) {
-        match self {
-            Self::Words(_, words, row_bits) => words.dedup_by_key(|word| *word >> *row_bits),
-            Self::Pairs(_, pairs) => pairs.dedup_by_key(|(key, _)| *key),
+        match &mut self.keys {
+            Keys::Words(words, row_bits) => words.dedup_by_key(|word| *word >> *row_bits),
+            Keys::Pairs(pairs) => pairs.dedup_by_key(|(key, _)| *key),
         }
     }
 
     /// The ids of a column.
     pub(crate) fn ids(&self, column: usize) -> Vec<u32> {
-        match self {
-            Self::Words(packing, words, row_bits) => {
-                let (shift, mask) = (row_bits + packing.shift(column), packing.mask(column));
-                words
-                    .iter()
-                    .map(|word| (word >> shift) as u32 & mask)
-                    .collect()
+        let (shift, mask) = (self.packing.shift(column), self.packing.mask(column));
+        match &self.keys {
+            Keys::Words(words, row_bits) => {
+                let ids = words.iter().map(|word| (word >> (row_bits + shift)) as u32);
+                ids.map(|id| id & mask).collect()
             }
-            Self::Pairs(packing, pairs) => {
-                let (shift, mask) = (packing.shift(column), packing.mask(column));
-                pairs
-                    .iter()
-                    .map(|(key, _)| (key >> shift) as u32 & mask)
-                    .collect()
+            Keys::Pairs(pairs) => {
+                let ids = pairs.iter().map(|(key, _)| (key >> shift) as u32);
+                ids.map(|id| id & mask).collect()
             }
         }
     }

@@ -6,9 +6,9 @@ import inspect
 import os
 import pathlib
 import threading
-from collections.abc import Awaitable, Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from types import TracebackType
-from typing import Protocol, Self
+from typing import Generic, Protocol, Self, TypeVar
 
 from tallyfold._tallyfold import Collect, segment_name
 
@@ -69,35 +69,26 @@ class AsyncCheckpoint(Protocol):
         """Stores the data in place of what was there: as a whole, or not at all."""
 
 
-class Keeper:
-    """Loads what is stored of a collect, and stores what has been read."""
+StoreT = TypeVar("StoreT", bound=Checkpoint | AsyncCheckpoint)
 
-    def __init__(self, machine: Collect, checkpoint: Checkpoint | Path | None) -> None:
-        """Opens a directory, which is made if it is not there, and keeps others out of it."""
+
+class _Opened(Generic[StoreT]):
+    """A collect's checkpoint while it is in use, and what of it has not been stored yet."""
+
+    def __init__(
+        self,
+        machine: Collect,
+        checkpoint: StoreT | Path | None,
+        store_in: Callable[["_Directory"], StoreT],
+    ) -> None:
         self._machine = machine
         self._opened = contextlib.ExitStack()
-        self._store: Checkpoint | None = None
+        self._store: StoreT | None
         if isinstance(checkpoint, (str, os.PathLike)):
-            self._store = self._opened.enter_context(_Directory(checkpoint))
+            self._store = store_in(self._opened.enter_context(_Directory(checkpoint)))
         else:
             self._store = checkpoint
         self._pending: tuple[str, bytes] | None = None
-
-    def load(self) -> None:
-        """Takes up all segments that are stored."""
-        if self._store is None:
-            return
-        for name in _names():
-            segment = self._store.load(name)
-            if segment is None:
-                return
-            self._machine.load(name, segment)
-
-    def save(self) -> None:
-        """Stores what has been read since the last time, and what could not be stored then."""
-        while self._store is not None and (segment := self._due()) is not None:
-            self._store.save(*segment)
-            self._pending = None
 
     def _due(self) -> tuple[str, bytes] | None:
         if self._pending is None:
@@ -118,19 +109,36 @@ class Keeper:
         self._opened.close()
 
 
-class AsyncKeeper:
+class Keeper(_Opened[Checkpoint]):
+    """Loads what is stored of a collect, and stores what has been read."""
+
+    def __init__(self, machine: Collect, checkpoint: Checkpoint | Path | None) -> None:
+        """Opens a directory, which is made if it is not there, and keeps others out of it."""
+        super().__init__(machine, checkpoint, lambda directory: directory)
+
+    def load(self) -> None:
+        """Takes up all segments that are stored."""
+        if self._store is None:
+            return
+        for name in _names():
+            segment = self._store.load(name)
+            if segment is None:
+                return
+            self._machine.load(name, segment)
+
+    def save(self) -> None:
+        """Stores what has been read since the last time, and what could not be stored then."""
+        while self._store is not None and (segment := self._due()) is not None:
+            self._store.save(*segment)
+            self._pending = None
+
+
+class AsyncKeeper(_Opened[AsyncCheckpoint]):
     """`Keeper` for asyncio: a directory is written in a thread of its own."""
 
     def __init__(self, machine: Collect, checkpoint: AsyncCheckpoint | Path | None) -> None:
         """Opens a directory, which is made if it is not there, and keeps others out of it."""
-        self._machine = machine
-        self._opened = contextlib.ExitStack()
-        self._store: AsyncCheckpoint | None = None
-        if isinstance(checkpoint, (str, os.PathLike)):
-            self._store = _InThread(self._opened.enter_context(_Directory(checkpoint)))
-        else:
-            self._store = checkpoint
-        self._pending: tuple[str, bytes] | None = None
+        super().__init__(machine, checkpoint, _InThread)
 
     async def load(self) -> None:
         """Takes up all segments that are stored."""
@@ -150,24 +158,6 @@ class AsyncKeeper:
             if inspect.isawaitable(saved):
                 await saved
             self._pending = None
-
-    def _due(self) -> tuple[str, bytes] | None:
-        if self._pending is None:
-            self._pending = self._machine.unsaved()
-        return self._pending
-
-    def __enter__(self) -> Self:
-        """Gives the keeper itself."""
-        return self
-
-    def __exit__(
-        self,
-        exc_type: type[BaseException] | None,
-        exc_value: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        """Lets others use the directory."""
-        self._opened.close()
 
 
 def _names() -> Iterator[str]:
