@@ -2,16 +2,9 @@
 
 use std::sync::Arc;
 
-use crate::hash::{HashKeys, Head};
-use crate::index::Index;
-
 /// The most text of one dictionary: half of what a WebAssembly string, or an Arrow string column,
 /// can hold.
-const MOST_BYTES: usize = 1 << 30;
-
-/// What there is room for at first.
-const SOME_BYTES: usize = 256;
-const SOME_VALUES: usize = 16;
+pub(crate) const MOST_BYTES: usize = 1 << 30;
 
 /// The distinct values of one dimension, sorted by their UTF-8 bytes; ids count from 0.
 ///
@@ -39,6 +32,22 @@ impl Dictionary {
         }
     }
 
+    /// The values in that order, which have so many bytes together; `None` if they are not UTF-8.
+    pub(crate) fn of_utf8<'a>(
+        values: impl ExactSizeIterator<Item = &'a [u8]>,
+        length: usize,
+    ) -> Option<Self> {
+        let mut bytes = Vec::with_capacity(length);
+        let mut offsets = Vec::with_capacity(values.len() + 1);
+        offsets.push(0);
+        for value in values {
+            bytes.extend_from_slice(value);
+            offsets.push(bytes.len() as u32);
+        }
+        let bytes = String::from_utf8(bytes).ok()?;
+        Some(Self { bytes, offsets })
+    }
+
     /// How many values.
     #[must_use]
     pub fn len(&self) -> usize {
@@ -56,13 +65,6 @@ impl Dictionary {
     pub fn value(&self, id: u32) -> &str {
         let id = id as usize;
         &self.bytes[self.offsets[id] as usize..self.offsets[id + 1] as usize]
-    }
-
-    /// The bytes of a value: without a look for the edges of characters.
-    #[inline]
-    fn value_bytes(&self, id: u32) -> &[u8] {
-        let id = id as usize;
-        &self.bytes.as_bytes()[self.offsets[id] as usize..self.offsets[id + 1] as usize]
     }
 
     /// The values in the order of their ids.
@@ -119,7 +121,8 @@ impl Dictionary {
         let mut ids = vec![0; values.len()];
         let mut last = None;
         let mut sorted = Self::with_capacity(room.0, room.1);
-        for place in sorted_places(&values) {
+        let bytes = |place: u32| values[place as usize].as_bytes();
+        for place in sorted_places(values.len(), &bytes) {
             let value = values[place as usize];
             if last.replace(value) != Some(value) {
                 sorted.push(value)?;
@@ -165,75 +168,6 @@ impl Dictionary {
     }
 }
 
-/// Gives each distinct string an id, in the order of their first appearance.
-#[derive(Debug)]
-pub(crate) struct Interner {
-    values: Dictionary,
-    /// The first bytes of each value: enough to compare most values with.
-    heads: Vec<Head>,
-    index: Index,
-    keys: HashKeys,
-}
-
-impl Interner {
-    /// An interner without values.
-    pub(crate) fn new(keys: HashKeys) -> Self {
-        // Room for the few values that most dimensions have.
-        Self {
-            values: Dictionary::with_capacity(SOME_BYTES, SOME_VALUES),
-            heads: Vec::with_capacity(SOME_VALUES),
-            index: Index::default(),
-            keys,
-        }
-    }
-
-    /// The id of a value; `None` when the dictionary is full, or the value is not UTF-8. What
-    /// equals a value that is there was found to be UTF-8 when that one came.
-    #[inline]
-    pub(crate) fn intern(&mut self, value: &[u8]) -> Option<u32> {
-        self.intern_with(Head::of(value), value)
-    }
-
-    /// The same for the value that `bytes` start with: faster, if there are a few more of them.
-    #[inline(always)]
-    pub(crate) fn intern_in(&mut self, bytes: &[u8], length: usize) -> Option<u32> {
-        self.intern_with(Head::of_start(bytes, length), &bytes[..length])
-    }
-
-    #[inline(always)]
-    fn intern_with(&mut self, head: Head, value: &[u8]) -> Option<u32> {
-        let hash = self.keys.hash_from(&head, value);
-        let equals = |id: u32| {
-            let same = self.heads[id as usize] == head;
-            same && (value.len() <= Head::BYTES || self.is_value(id, value))
-        };
-        match self.index.find(hash, equals) {
-            Some(id) => Some(id),
-            None => self.add(head, hash, value),
-        }
-    }
-
-    #[cold]
-    fn is_value(&self, id: u32, value: &[u8]) -> bool {
-        self.values.value_bytes(id) == value
-    }
-
-    #[cold]
-    fn add(&mut self, head: Head, hash: u32, value: &[u8]) -> Option<u32> {
-        let id = self.values.push(str::from_utf8(value).ok()?)?;
-        self.heads.push(head);
-        self.index.insert(hash, id);
-        Some(id)
-    }
-
-    /// The sorted dictionary, and the new id of each old one.
-    pub(crate) fn into_sorted(self) -> (Arc<Dictionary>, Vec<u32>) {
-        // There is room for what was there before.
-        let room = (self.values.bytes.len(), self.values.len());
-        Dictionary::of_unsorted(self.values.values(), room).unwrap_or_default()
-    }
-}
-
 /// So few values are compared as a whole.
 const FEW_VALUES: usize = 16;
 
@@ -241,10 +175,10 @@ const FEW_VALUES: usize = 16;
 ///
 /// Eight bytes of each are compared at a time, after what all have in common: long common prefixes
 /// are read once.
-fn sorted_places(values: &[&str]) -> Vec<u32> {
-    let mut places: Vec<u32> = (0..).take(values.len()).collect();
-    if values.len() <= FEW_VALUES {
-        places.sort_unstable_by_key(|place| values[*place as usize]);
+pub(crate) fn sorted_places<'a>(len: usize, value: &dyn Fn(u32) -> &'a [u8]) -> Vec<u32> {
+    let mut places: Vec<u32> = (0..).take(len).collect();
+    if len <= FEW_VALUES {
+        places.sort_unstable_by_key(|place| value(*place));
         return places;
     }
     let mut words: Vec<(u64, u8, u32)> = Vec::new();
@@ -252,10 +186,10 @@ fn sorted_places(values: &[&str]) -> Vec<u32> {
     let mut equal = vec![(0..places.len(), 0)];
     while let Some((range, depth)) = equal.pop() {
         let part = &mut places[range.clone()];
-        let depth = common_prefix(part.iter().map(|place| values[*place as usize]), depth);
+        let depth = common_prefix(part.iter().map(|place| value(*place)), depth);
         words.clear();
         words.extend(part.iter().map(|place| {
-            let (word, length) = word_at(values[*place as usize].as_bytes(), depth);
+            let (word, length) = word_at(value(*place), depth);
             (word, length, *place)
         }));
         if !words.is_sorted() {
@@ -276,8 +210,7 @@ fn sorted_places(values: &[&str]) -> Vec<u32> {
 }
 
 /// How many bytes all values start with, of which so many are known.
-fn common_prefix<'a>(values: impl Iterator<Item = &'a str>, known: usize) -> usize {
-    let mut values = values.map(str::as_bytes);
+fn common_prefix<'a>(mut values: impl Iterator<Item = &'a [u8]>, known: usize) -> usize {
     let first = values.next().unwrap_or_default();
     let mut common = first.len();
     for value in values {
@@ -314,8 +247,6 @@ fn word_at(value: &[u8], depth: usize) -> (u64, u8) {
 
 #[cfg(test)]
 mod tests {
-    use std::collections::HashSet;
-
     use super::*;
     use proptest::prelude::*;
 
@@ -324,28 +255,11 @@ mod tests {
         prop_oneof!["[a\\x00é]{0,4}", "prefix of sixteen[ab\\x00]{0,20}"]
     }
 
-    /// So many values that hashes of 32 bits are bound to be equal, a few of them.
-    #[test]
-    fn values_of_equal_hashes_are_told_apart() {
-        const VALUES: u32 = 300_000;
-        let mut interner = Interner::new(HashKeys::from_seed(1));
-        // The same length, and the same first bytes.
-        let value = |number: u32| format!("{}{number:06}", "x".repeat(Head::BYTES));
-        let hashes: HashSet<u32> = (0..VALUES)
-            .map(|number| HashKeys::from_seed(1).hash(value(number).as_bytes()))
-            .collect();
-        assert!(hashes.len() < VALUES as usize, "some hashes are equal");
-        for number in 0..VALUES {
-            let id = interner.intern(value(number).as_bytes());
-            assert_eq!(id, Some(number));
-        }
-    }
-
     proptest! {
         #[test]
         fn values_are_sorted_by_their_bytes(values in prop::collection::vec(any_value(), 0..60)) {
             let values: Vec<&str> = values.iter().map(String::as_str).collect();
-            let places = sorted_places(&values);
+            let places = sorted_places(values.len(), &|place| values[place as usize].as_bytes());
             let sorted: Vec<&str> = places.iter().map(|place| values[*place as usize]).collect();
             let mut expected = values;
             expected.sort_unstable();

@@ -77,8 +77,8 @@ impl HashKeys {
 /// The length of a value and its first bytes, with zeros for those that it lacks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Head {
-    words: [u64; 4],
-    length: u32,
+    pub(crate) words: [u64; 4],
+    pub(crate) length: u32,
 }
 
 impl Head {

@@ -14,6 +14,7 @@ mod entries;
 mod group;
 mod hash;
 mod index;
+mod interner;
 mod order;
 mod rates;
 mod rows;

@@ -4,9 +4,10 @@ use std::hint::black_box;
 use std::sync::Arc;
 
 use crate::counts::Counts;
-use crate::dictionary::{Dictionary, Interner};
+use crate::dictionary::Dictionary;
 use crate::hash::HashKeys;
 use crate::index::Index;
+use crate::interner::Interner;
 
 /// The most columns that rows can have.
 pub(crate) const MOST_COLUMNS: usize = 4;
@@ -160,13 +161,12 @@ impl RowsBuilder {
         }
     }
 
-    /// The id of a value in a column; `None` if the dictionary is full, or the value not UTF-8.
-    #[inline]
-    pub fn intern(&mut self, column: usize, value: &[u8]) -> Option<u32> {
+    /// The id of a value in a column; `None` if the dictionary is full.
+    pub fn intern(&mut self, column: usize, value: &str) -> Option<u32> {
         self.interners[column].intern(value)
     }
 
-    /// The same for the value that `bytes` start with.
+    /// The same for the value that `bytes` start with, which must be UTF-8.
     #[inline(always)]
     pub(crate) fn intern_in(&mut self, column: usize, bytes: &[u8], length: usize) -> Option<u32> {
         self.interners[column].intern_in(bytes, length)
@@ -228,14 +228,17 @@ impl RowsBuilder {
     /// The rows in canonical form.
     #[must_use]
     pub fn finish(self) -> Rows {
-        let (dictionaries, ranks): (Vec<_>, Vec<_>) = self
-            .interners
-            .into_iter()
-            .map(Interner::into_sorted)
-            .unzip();
+        let width = self.interners.len();
+        let mut dictionaries = Vec::with_capacity(width);
+        let mut new_ids: [Vec<u32>; MOST_COLUMNS] = Default::default();
+        for (interner, new_ids) in self.interners.into_iter().zip(&mut new_ids) {
+            let dictionary;
+            (dictionary, *new_ids) = interner.into_sorted();
+            dictionaries.push(dictionary);
+        }
         let key = |(mut key, _): (Key, Counts)| {
-            for (id, ranks) in key.iter_mut().zip(&ranks) {
-                *id = ranks[*id as usize];
+            for (id, new_ids) in key.iter_mut().zip(&new_ids[..width]) {
+                *id = new_ids[*id as usize];
             }
             key
         };

@@ -258,7 +258,7 @@ impl ResultShape {
         };
         self.entry.has_empty |= value.is_empty();
         if let Some(column) = self.columns[dimension] {
-            let id = self.rows.intern(column, value.as_bytes());
+            let id = self.rows.intern(column, value);
             let id = id.ok_or_else(|| place.locate(refusal(Refused::DictionaryFull)))?;
             self.entry.key[column] = id;
         }

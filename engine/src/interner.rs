@@ -1,0 +1,138 @@
+//! Distinct strings by number, as they come.
+
+use std::sync::Arc;
+
+use crate::dictionary::{Dictionary, MOST_BYTES, sorted_places};
+use crate::hash::{HashKeys, Head};
+use crate::index::Index;
+
+/// What there is room for at first: the few values that most dimensions have.
+const SOME_VALUES: usize = 16;
+const SOME_BYTES: usize = 256;
+
+/// Gives each distinct string an id, in the order of their first appearance.
+#[derive(Debug)]
+pub(crate) struct Interner {
+    values: Vec<Value>,
+    /// The values end to end.
+    bytes: Vec<u8>,
+    index: Index,
+    keys: HashKeys,
+}
+
+/// A value by its first bytes, which are enough to compare most values with, and where it starts.
+#[derive(Debug)]
+struct Value {
+    words: [u64; 4],
+    length: u32,
+    start: u32,
+}
+
+impl Value {
+    #[inline(always)]
+    fn starts_with(&self, head: &Head) -> bool {
+        self.words == head.words && self.length == head.length
+    }
+
+    #[inline]
+    fn of<'a>(&self, bytes: &'a [u8]) -> &'a [u8] {
+        &bytes[self.start as usize..][..self.length as usize]
+    }
+}
+
+impl Interner {
+    /// An interner without values.
+    pub(crate) fn new(keys: HashKeys) -> Self {
+        Self {
+            values: Vec::with_capacity(SOME_VALUES),
+            bytes: Vec::with_capacity(SOME_BYTES),
+            index: Index::default(),
+            keys,
+        }
+    }
+
+    /// The id of a value; `None` when the dictionary is full.
+    pub(crate) fn intern(&mut self, value: &str) -> Option<u32> {
+        self.intern_with(Head::of(value.as_bytes()), value.as_bytes())
+    }
+
+    /// The same for the value that `bytes` start with, which must be UTF-8: faster, if there are a
+    /// few more of them.
+    #[inline(always)]
+    pub(crate) fn intern_in(&mut self, bytes: &[u8], length: usize) -> Option<u32> {
+        self.intern_with(Head::of_start(bytes, length), &bytes[..length])
+    }
+
+    #[inline(always)]
+    fn intern_with(&mut self, head: Head, value: &[u8]) -> Option<u32> {
+        let hash = self.keys.hash_from(&head, value);
+        let equals = |id: u32| {
+            let same = self.values[id as usize].starts_with(&head);
+            same && (value.len() <= Head::BYTES || self.is_value(id, value))
+        };
+        match self.index.find(hash, equals) {
+            Some(id) => Some(id),
+            None => self.add(head, hash, value),
+        }
+    }
+
+    #[cold]
+    fn is_value(&self, id: u32, value: &[u8]) -> bool {
+        self.values[id as usize].of(&self.bytes) == value
+    }
+
+    #[cold]
+    fn add(&mut self, head: Head, hash: u32, value: &[u8]) -> Option<u32> {
+        debug_assert!(str::from_utf8(value).is_ok(), "whoever scanned it checked");
+        let start = self.bytes.len();
+        if start + value.len() > MOST_BYTES {
+            return None;
+        }
+        let id = u32::try_from(self.values.len()).ok()?;
+        self.bytes.extend_from_slice(value);
+        self.values.push(Value {
+            words: head.words,
+            length: head.length,
+            start: start as u32,
+        });
+        self.index.insert(hash, id);
+        Some(id)
+    }
+
+    /// The sorted dictionary, and the new id of each old one.
+    pub(crate) fn into_sorted(self) -> (Arc<Dictionary>, Vec<u32>) {
+        let value = |id: u32| self.values[id as usize].of(&self.bytes);
+        let places = sorted_places(self.values.len(), &value);
+        let mut new_ids = places.clone();
+        for (new_id, place) in (0..).zip(&places) {
+            new_ids[*place as usize] = new_id;
+        }
+        let values = places.into_iter().map(value);
+        let sorted = Dictionary::of_utf8(values, self.bytes.len()).unwrap_or_default();
+        (Arc::new(sorted), new_ids)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+
+    use super::*;
+
+    /// So many values that hashes of 32 bits are bound to be equal, a few of them.
+    #[test]
+    fn values_of_equal_hashes_are_told_apart() {
+        const VALUES: u32 = 300_000;
+        let mut interner = Interner::new(HashKeys::from_seed(1));
+        // The same length, and the same first bytes.
+        let value = |number: u32| format!("{}{number:06}", "x".repeat(Head::BYTES));
+        let hashes: HashSet<u32> = (0..VALUES)
+            .map(|number| HashKeys::from_seed(1).hash(value(number).as_bytes()))
+            .collect();
+        assert!(hashes.len() < VALUES as usize, "some hashes are equal");
+        for number in 0..VALUES {
+            let id = interner.intern(&value(number));
+            assert_eq!(id, Some(number));
+        }
+    }
+}
