@@ -1,5 +1,7 @@
 //! Numbers by hash.
 
+use std::hint::black_box;
+
 /// How many slots there are at first.
 const LEAST_SLOTS: usize = 64;
 
@@ -74,7 +76,11 @@ impl Index {
     #[cold]
     fn grow(&mut self) {
         let times = if self.is_large() { 2 } else { 4 };
-        let larger = vec![0; (self.slots.len() * times).max(LEAST_SLOTS)];
+        let larger = match self.slots.len() * times {
+            // Most allocators are slower at few zeros than at few bytes to fill.
+            0 => [black_box(0); LEAST_SLOTS].to_vec(),
+            slots => vec![0; slots],
+        };
         for slot in std::mem::replace(&mut self.slots, larger) {
             if slot != 0 {
                 self.place(slot);
