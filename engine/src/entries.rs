@@ -48,8 +48,9 @@ pub struct EntryReader {
     fields: Fields,
     /// The longest string that is taken.
     string_limit: usize,
-    template: Option<Template>,
-    /// Entries in a row that the template did not fit.
+    template: Template,
+    /// Entries in a row that the template did not fit. It starts at one, as a template that has
+    /// fitted none is given up at the first.
     misses: u32,
 }
 
@@ -60,6 +61,9 @@ const LEARN_EVERY: u32 = 64;
 
 /// An entry of more bytes is not worth a template, which takes three times as many.
 const MOST_LEARNED: usize = 4096;
+
+/// There is room for so many bytes around the values of an entry that is expected.
+const MOST_EXPECTED: usize = 128;
 
 /// An entry of more bytes is not predicted where the bytes end with it.
 const LONGEST_LAST: usize = 512;
@@ -79,11 +83,11 @@ impl EntryReader {
         let has_room = limits.keys >= 4 + MOST_UNKNOWN
             && limits.depth >= 2
             && limits.string_bytes >= MOST_DIGITS;
-        has_room.then_some(Self {
+        has_room.then(|| Self {
+            template: expected(&fields),
             fields,
             string_limit: limits.string_bytes,
-            template: None,
-            misses: 0,
+            misses: 1,
         })
     }
 
@@ -136,9 +140,7 @@ impl EntryReader {
 
     #[inline(always)]
     fn read(&mut self, bytes: &[u8], rows: &mut RowsBuilder, entry: &mut Entry) -> Option<usize> {
-        if let Some(template) = &mut self.template
-            && let Some(length) = template.read(bytes, self.string_limit, rows, entry)
-        {
+        if let Some(length) = self.template.read(bytes, self.string_limit, rows, entry) {
             self.misses = 0;
             return Some(length);
         }
@@ -159,7 +161,6 @@ impl EntryReader {
     /// Reads an entry as predicted that the end of the bytes comes too close to, with more bytes after
     /// them: zeros, which no entry goes on with.
     fn read_last(&mut self, bytes: &[u8], rows: &mut RowsBuilder) -> Option<(Entry, usize)> {
-        let template = self.template.as_mut()?;
         let mut padded = [0; LONGEST_LAST + PADDING];
         if bytes.len() > LONGEST_LAST {
             return None;
@@ -167,7 +168,9 @@ impl EntryReader {
         padded[..bytes.len()].copy_from_slice(bytes);
         let padded = &padded[..bytes.len() + PADDING];
         let mut entry = Entry::default();
-        let length = template.read(padded, self.string_limit, rows, &mut entry)?;
+        let length = self
+            .template
+            .read(padded, self.string_limit, rows, &mut entry)?;
         self.misses = 0;
         Some((entry, length))
     }
@@ -181,15 +184,36 @@ impl EntryReader {
         } = walk;
         self.misses = self.misses.saturating_add(1);
         // The first miss may be but an entry that the end of a chunk comes close to.
-        let learns = match self.misses {
-            0..=1 => self.template.is_none(),
-            misses => misses <= PATIENCE || misses.is_multiple_of(LEARN_EVERY),
-        };
+        let learns =
+            self.misses > 1 && (self.misses <= PATIENCE || self.misses.is_multiple_of(LEARN_EVERY));
         if learns && at <= MOST_LEARNED {
-            self.template = Some(Template::of(&bytes[..at], places.all()));
+            self.template = Template::of(bytes, at, places.all());
         }
         Some((entry, at))
     }
+}
+
+/// The template of entries without white space and in the order in which the service's reference
+/// shows their fields: what is expected before there was one.
+fn expected(fields: &Fields) -> Template {
+    let mut entry = Vec::with_capacity(MOST_EXPECTED);
+    let mut places = Places::default();
+    let mut value = |before: &str, name: &str, slot| {
+        for text in [before, name, "\":\""] {
+            entry.extend_from_slice(text.as_bytes());
+        }
+        places.push(slot, entry.len(), entry.len());
+    };
+    value("{\"", "success", Slot::Count(0));
+    value("\",\"", "errors", Slot::Count(1));
+    value("\",\"", "filtered", Slot::Count(2));
+    let mut before = "\",\"dimensions\":{\"";
+    for (name, column) in &fields.dimensions {
+        value(before, name, column.map_or(Slot::Dropped, Slot::Column));
+        before = "\",\"";
+    }
+    entry.extend_from_slice(b"\"}}");
+    Template::of(&entry, entry.len(), places.all())
 }
 
 /// Where the values of an entry are.
@@ -199,8 +223,23 @@ struct Places {
     len: usize,
 }
 
+impl Default for Places {
+    fn default() -> Self {
+        Self {
+            places: [(Slot::Dropped, 0, 0); Self::MOST],
+            len: 0,
+        }
+    }
+}
+
 impl Places {
     const MOST: usize = 3 + MOST_COLUMNS + MOST_UNKNOWN;
+
+    fn push(&mut self, slot: Slot, start: usize, end: usize) -> Option<()> {
+        *self.places.get_mut(self.len)? = (slot, start, end);
+        self.len += 1;
+        Some(())
+    }
 
     fn all(&self) -> &[(Slot, usize, usize)] {
         &self.places[..self.len]
@@ -236,10 +275,7 @@ impl<'a, 'b> Walk<'a, 'b> {
             bytes,
             at: 0,
             entry: Entry::default(),
-            places: Places {
-                places: [(Slot::Dropped, 0, 0); Places::MOST],
-                len: 0,
-            },
+            places: Places::default(),
             seen: 0,
             unknown: [&[]; MOST_UNKNOWN],
             unknown_len: 0,
@@ -318,8 +354,7 @@ impl<'a, 'b> Walk<'a, 'b> {
         self.at += self
             .entry
             .read(slot, false, rest, self.string_limit, self.rows)?;
-        *self.places.places.get_mut(self.places.len)? = (slot, start, self.at);
-        self.places.len += 1;
+        self.places.push(slot, start, self.at)?;
         self.literal(b'"')
     }
 

@@ -3,6 +3,8 @@
 //! Values come from whoever sends events, so they may be made to collide. Both factors of every
 //! product are mixed with a key: without the keys no such values can be found.
 
+use crate::text::{BLOCK, first_bytes};
+
 /// An odd number with its bits well mixed: 2^64 divided by the golden ratio.
 const ODD: u64 = 0x9E37_79B9_7F4A_7C15;
 
@@ -83,7 +85,7 @@ pub(crate) struct Head {
 
 impl Head {
     /// How many bytes it has room for.
-    pub(crate) const BYTES: usize = 32;
+    pub(crate) const BYTES: usize = BLOCK;
 
     pub(crate) fn of(value: &[u8]) -> Self {
         let mut block = [0; Self::BYTES];
@@ -95,27 +97,16 @@ impl Head {
     /// The head of the value that `bytes` start with.
     #[inline(always)]
     pub(crate) fn of_start(bytes: &[u8], length: usize) -> Self {
-        // Where it is laid, ones meet the bytes of the value.
-        const ONES_AND_ZEROS: [u8; 2 * Head::BYTES] = {
-            let mut mask = [0; 2 * Head::BYTES];
-            let mut at = 0;
-            while at < Head::BYTES {
-                mask[at] = 0xFF;
-                at += 1;
-            }
-            mask
-        };
-        let mask = ONES_AND_ZEROS[Self::BYTES - length.min(Self::BYTES)..].first_chunk();
-        match (bytes.first_chunk(), mask) {
-            (Some(block), Some(mask)) => {
+        match bytes.first_chunk() {
+            Some(block) => {
                 let mut head = Self::of_block(block, length);
-                let Self { words: mask, .. } = Self::of_block(mask, length);
+                let Self { words: mask, .. } = Self::of_block(&first_bytes(length), length);
                 for (word, mask) in head.words.iter_mut().zip(mask) {
                     *word &= mask;
                 }
                 head
             }
-            _ => Self::of(&bytes[..length]),
+            None => Self::of(&bytes[..length]),
         }
     }
 

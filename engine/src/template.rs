@@ -3,7 +3,7 @@
 
 use crate::digits::read_count;
 use crate::rows::{Key, RowsBuilder};
-use crate::text::{BLOCK, long_string_length, string_length};
+use crate::text::{BLOCK, first_bytes, long_string_length, string_length};
 
 /// What was read of one entry.
 #[derive(Clone, Copy, Debug, Default)]
@@ -73,15 +73,17 @@ struct Step {
 }
 
 impl Step {
-    fn new(literal: &[u8], value: Option<Slot>) -> Self {
-        let mut bytes = [0; LITERAL];
-        let mut mask = [0; LITERAL];
-        bytes[..literal.len()].copy_from_slice(literal);
-        mask[..literal.len()].fill(0xFF);
+    /// A step over the bytes that start there, at most as many as are compared in one go.
+    fn new(bytes: &[u8], length: usize, value: Option<Slot>) -> Self {
+        let block = bytes.first_chunk().copied().unwrap_or_else(|| {
+            let mut block = [0; LITERAL];
+            block[..bytes.len()].copy_from_slice(bytes);
+            block
+        });
         Self {
-            bytes: halves(&bytes),
-            mask: halves(&mask),
-            length: literal.len(),
+            bytes: halves(&block),
+            mask: halves(&first_bytes(length)),
+            length,
             value,
             is_long: false,
         }
@@ -89,21 +91,22 @@ impl Step {
 }
 
 impl Template {
-    /// The template of an entry whose values are there: where each starts and ends.
-    pub(crate) fn of(entry: &[u8], values: &[(Slot, usize, usize)]) -> Self {
+    /// The template of the entry that the bytes start with, whose length is known, and where each
+    /// value starts and ends.
+    pub(crate) fn of(bytes: &[u8], length: usize, values: &[(Slot, usize, usize)]) -> Self {
         let mut steps = Vec::with_capacity(values.len() + 2);
         let mut from = 0;
-        let tail = (None, entry.len(), entry.len());
+        let tail = (None, length, length);
         let values = values
             .iter()
             .map(|(slot, start, end)| (Some(*slot), *start, *end));
         for (value, start, end) in values.chain([tail]) {
             // A literal has at least the quote before its value, or the brace at the end.
-            let mut pieces = entry[from..start].chunks(LITERAL).peekable();
-            while let Some(piece) = pieces.next() {
-                let is_last = pieces.peek().is_none();
-                steps.push(Step::new(piece, value.filter(|_| is_last)));
+            while start - from > LITERAL {
+                steps.push(Step::new(&bytes[from..], LITERAL, None));
+                from += LITERAL;
             }
+            steps.push(Step::new(&bytes[from..], start - from, value));
             from = end;
         }
         Self(steps)
@@ -141,7 +144,7 @@ impl Template {
 }
 
 /// How many bytes are compared in one go.
-const LITERAL: usize = 32;
+const LITERAL: usize = BLOCK;
 
 /// So many bytes after an entry are enough to read it.
 pub(crate) const PADDING: usize = LITERAL;

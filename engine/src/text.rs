@@ -87,6 +87,24 @@ fn ascii_tail(bytes: &[u8]) -> usize {
 pub(crate) const BLOCK: usize = 32;
 const TWO_BLOCKS: usize = 2 * BLOCK;
 
+/// A block with ones in its first bytes, as many as wanted or all, and zeros in the others.
+#[inline(always)]
+pub(crate) fn first_bytes(count: usize) -> [u8; BLOCK] {
+    const ONES_AND_ZEROS: [u8; TWO_BLOCKS] = {
+        let mut bytes = [0; TWO_BLOCKS];
+        let mut at = 0;
+        while at < BLOCK {
+            bytes[at] = 0xFF;
+            at += 1;
+        }
+        bytes
+    };
+    let start = BLOCK - count.min(BLOCK);
+    let mut block = [0; BLOCK];
+    block.copy_from_slice(&ONES_AND_ZEROS[start..start + BLOCK]);
+    block
+}
+
 #[cfg(target_arch = "x86_64")]
 use sse2 as block;
 #[cfg(not(target_arch = "x86_64"))]
