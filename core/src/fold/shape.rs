@@ -143,6 +143,7 @@ impl ResultShape {
         for (column, dimension) in columns.iter_mut().zip(requested.iter()) {
             *column = kept.position(dimension);
         }
+        let names = requested.iter().map(Dimension::as_str);
         Self {
             requested,
             columns,
@@ -159,7 +160,7 @@ impl ResultShape {
             rows: RowsBuilder::new(kept.len(), limits.groups, HashKeys::from_seed(hash_seed)),
             reader: EntryReader::new(
                 Fields {
-                    dimensions: requested.names().into_iter().zip(columns).collect(),
+                    dimensions: names.zip(columns).collect(),
                     may_repeat: tolerate.repeated_combination || kept.len() < requested.len(),
                 },
                 EntryLimits {
@@ -266,7 +267,8 @@ impl ResultShape {
     }
 
     fn end_dimensions(&self, place: &Place<'_>) -> Result<At> {
-        match self.entry.dimensions_seen.missing(self.requested.names()) {
+        let names = self.requested.iter().map(Dimension::as_str);
+        match self.entry.dimensions_seen.missing(names) {
             None => Ok(At::EntryKey),
             Some(name) => {
                 let message = format!("the requested dimension {name} is missing");

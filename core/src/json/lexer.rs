@@ -5,7 +5,7 @@ use tallyfold_engine::{Taken, is_space};
 
 use super::number::Number;
 use super::path::{Frames, Place};
-use super::text::Text;
+use super::text::{Text, utf8_start};
 use super::{Event, Limits, Visitor};
 use crate::error::{Code, Error, Result};
 
@@ -169,14 +169,27 @@ impl Lexer {
 
     /// Reads a chunk, but for what it carries.
     fn read(&mut self, chunk: &[u8], visitor: &mut impl Visitor) -> Result<()> {
+        let start = utf8_start(chunk);
         let mut at = 0;
         let mut carries = false;
         while at < chunk.len() {
             at = match self.state {
-                State::Text(Text::Plain) => self.read_text(chunk, at, visitor)?,
+                State::Text(Text::Plain) => self.read_text(start, chunk, at, visitor)?,
                 State::Text(text) => {
                     self.read_escape(text, chunk[at], self.base + at as u64)?;
                     at + 1
+                }
+                State::FirstKey | State::Key if chunk[at] == b'"' => {
+                    self.begin_text(self.base + at as u64, true);
+                    self.read_text(start, chunk, at + 1, visitor)?
+                }
+                State::Colon if chunk[at] == b':' => {
+                    self.state = State::Value;
+                    at + 1
+                }
+                State::Value if chunk[at] == b'"' => {
+                    self.begin_text(self.base + at as u64, false);
+                    self.read_text(start, chunk, at + 1, visitor)?
                 }
                 State::Number(number) => self.read_number(number, chunk, at, visitor)?,
                 State::Literal { rest, event } => {
@@ -250,14 +263,6 @@ impl Lexer {
                 Err(self.error(at, Code::HtmlResponse, message))
             }
             (State::FirstKey, b'}') | (State::FirstElement, b']') => self.close(at, byte, visitor),
-            (State::FirstKey | State::Key, b'"') => {
-                self.begin_text(at, true);
-                Ok(())
-            }
-            (State::Colon, b':') => {
-                self.state = State::Value;
-                Ok(())
-            }
             (State::After, b',') => {
                 self.frames.next();
                 self.state = if self.frames.in_object() {

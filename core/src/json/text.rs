@@ -6,6 +6,9 @@ use super::Visitor;
 use super::lexer::{Lexer, State};
 use crate::error::{Code, Result};
 
+/// How many bytes of a chunk are checked at once to be UTF-8.
+const MOST_AT_ONCE: usize = 256;
+
 /// Where in a string.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Text {
@@ -27,9 +30,11 @@ pub(super) enum Text {
 }
 
 impl Lexer {
-    /// The plain bytes of a string from `from` on; returns where reading goes on.
+    /// The plain bytes of a string from `from` on; returns where reading goes on. What the chunk
+    /// starts with is known to be UTF-8.
     pub(super) fn read_text(
         &mut self,
+        start: &str,
         chunk: &[u8],
         from: usize,
         visitor: &mut impl Visitor,
@@ -40,7 +45,7 @@ impl Lexer {
         let whole = stop == Some(b'"') && self.text.is_empty();
         if whole
             && run.len() <= self.limits.string_bytes
-            && let Ok(text) = str::from_utf8(run)
+            && let Some(text) = start.get(from..end).or_else(|| str::from_utf8(run).ok())
         {
             self.end_text(text, visitor)?;
             return Ok(end + 1);
@@ -168,6 +173,16 @@ impl Lexer {
         self.text.extend_from_slice(bytes);
         self.checked = self.text.len();
         Ok(())
+    }
+}
+
+/// What the chunk starts with, as far as it is UTF-8 and no longer than a response before its
+/// entries: to look at all of it costs as much as to look at four short strings.
+pub(super) fn utf8_start(chunk: &[u8]) -> &str {
+    let start = &chunk[..chunk.len().min(MOST_AT_ONCE)];
+    match str::from_utf8(start) {
+        Ok(start) => start,
+        Err(error) => str::from_utf8(&start[..error.valid_up_to()]).unwrap_or_default(),
     }
 }
 
