@@ -18,9 +18,9 @@ mod values;
 
 pub(crate) use values::*;
 
-/// Bytes that are worked on in less time, some tens of microseconds, than another thread may take
-/// to give the interpreter back: 5 ms if it is busy.
-const FEW_BYTES: usize = 16 * 1024;
+/// Bytes that are worked on in less time, a tenth of a millisecond, than another thread may take to
+/// give the interpreter back: 5 ms if it is busy. Python's HTTP stacks read no more at once.
+const FEW_BYTES: usize = 64 * 1024;
 
 /// What to say of work that does not grow with anything.
 pub(crate) const BRIEF: usize = 0;
