@@ -270,6 +270,28 @@ def test_a_store_of_the_caller(run: Any) -> None:
     assert len(service.asked) == 96 - stored
 
 
+def test_a_slow_store_slows_the_reading() -> None:
+    service = Service(busy_day())
+
+    class Slow:
+        most_unsaved = 0
+
+        def load(self, _: str) -> None:
+            return None
+
+        async def save(self, _: str, data: bytes) -> None:
+            # Turns enough for all that may be read meanwhile.
+            for _turn in range(100):
+                await asyncio.sleep(0)
+            stored = len(json.loads(data)["table"]["windows"])
+            self.most_unsaved = max(self.most_unsaved, len(service.asked) - stored)
+
+    shelf = Slow()
+    acollect(service, shelf, range=DAY, concurrency=3)
+    # Two that wait, and three that were under way when the second of them ended.
+    assert shelf.most_unsaved == 5
+
+
 def test_large_states_are_many_segments() -> None:
     service, shelf = Service(tallyfold.Sandbox(seed=1)), Shelf()
     names: list[tallyfold.DimensionName] = ["event_name", "write_key", "integration", "reason"]

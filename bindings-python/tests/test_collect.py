@@ -1,6 +1,7 @@
 """A long range as one call: workers, failures, and all the ways in which it can end."""
 
 import asyncio
+import itertools
 import pickle
 import signal
 import socket
@@ -148,6 +149,34 @@ def test_a_window_that_is_too_large_is_halved(service: Service, collect: Collect
     assert seen[0].window == tallyfold.Window("2026-01-01T00:00:00Z", "2026-01-01T00:15:00Z")
     assert (seen[0].planned, seen[0].done, seen[0].failed) == (97, 0, 0)
     assert (seen[-1].planned, seen[-1].done, seen[-1].failed) == (99, 98, 1)
+
+
+@BOTH
+def test_halves_are_read_together(service: Service, collect: Collecting) -> None:
+    service.sandbox.inject("delay", endpoint="event_delivery", milliseconds=50, every=1)
+
+    def late_once() -> httpx2.Response:
+        service.troubles.clear()
+        raise httpx2.ReadTimeout("late")
+
+    service.troubles = {DAY[0]: late_once}
+    table = collect(service, window="1d", concurrency=2)
+    assert [window.start.hour for window in table.windows] == [0, 12]
+    assert service.most_under_way == 2
+
+
+def test_no_thread_for_a_half_ends_it(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
+    start = threading.Thread.start
+
+    def refuse(thread: threading.Thread) -> None:
+        if thread.name == "tallyfold-collect-2":
+            raise RuntimeError("can't start new thread")
+        start(thread)
+
+    monkeypatch.setattr(threading.Thread, "start", refuse)
+    service.troubles = {DAY[0]: fail(httpx2.ReadTimeout("late"))}
+    with pytest.raises(RuntimeError, match="can't start new thread"):
+        collect_day(service, window="1d", concurrency=2)
 
 
 @BOTH
@@ -384,6 +413,46 @@ def test_cancelling_a_task(service: Service, phase: str) -> None:
     begin = time.monotonic()
     asyncio.run(main())
     assert time.monotonic() - begin < 10
+
+
+def test_a_transport_that_never_waits_leaves_others_their_turns() -> None:
+    class AtOnce(Service):
+        async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
+            await request.aread()
+            return self.handle_request(request)
+
+    service = AtOnce(busy_day())
+
+    async def main() -> None:
+        turns: list[int] = []
+
+        async def other() -> None:
+            while True:
+                turns.append(len(service.asked))
+                await asyncio.sleep(0)
+
+        task = asyncio.create_task(other())
+        await acollect_day(service, concurrency=1)
+        task.cancel()
+        between = [later - sooner for sooner, later in itertools.pairwise(turns)]
+        assert max(between) == 16
+
+    asyncio.run(main())
+
+
+def test_whoever_cancels_a_worker_before_it_begins_ends_it(service: Service) -> None:
+    async def main() -> None:
+        task = asyncio.create_task(acollect_day(service, concurrency=2))
+        while not (workers := asyncio.all_tasks() - {task, asyncio.current_task()}):  # noqa: ASYNC110
+            await asyncio.sleep(0)
+        for worker in workers:
+            assert worker is not None
+            worker.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await asyncio.wait_for(task, 10)
+        assert service.asked == []
+
+    asyncio.run(main())
 
 
 def test_closing_the_client_ends_it(service: Service) -> None:

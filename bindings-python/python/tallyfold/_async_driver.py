@@ -38,7 +38,7 @@ class AsyncDriver(Facade[AsyncAccessToken, httpx2.AsyncBaseTransport]):
 
     def _open(self, transport: httpx2.AsyncBaseTransport | None) -> None:
         self._transport = LoopTransport() if transport is None else transport
-        self._token_moved = asyncio.Event()
+        self._token_moved: asyncio.Event | None = None
         # The collector may end a forgotten call, and so come here again, while this is held.
         self._lock = threading.RLock()
         self._use: _Use | None = None
@@ -152,14 +152,16 @@ class AsyncDriver(Facade[AsyncAccessToken, httpx2.AsyncBaseTransport]):
         try:
             async with asyncio.timeout(self._timeout):
                 while self._machine.token_epoch() == epoch:
+                    # Each event is for one move: whoever waits for that one, sees it set.
+                    self._token_moved = self._token_moved or asyncio.Event()
                     await self._token_moved.wait()
         except TimeoutError:
             raise waited_too_long() from None
 
     def _wake(self) -> None:
-        # Each event is for one move: whoever waits has taken it before, and sees it set.
-        moved, self._token_moved = self._token_moved, asyncio.Event()
-        moved.set()
+        moved, self._token_moved = self._token_moved, None
+        if moved is not None:
+            moved.set()
 
 
 class _Use:

@@ -6,7 +6,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from tallyfold._checkpoint import Checkpoint, Path
-from tallyfold._collect import Wishes, Workers, collect
+from tallyfold._collect import Wishes, collect
 from tallyfold._driver import AccessToken, Driver
 from tallyfold._facade import parsed
 from tallyfold._follow import Revisions
@@ -209,8 +209,9 @@ class Client(Driver):
             probe=probe,
         )
         stop = Stop(self._closing)
-        workers = Workers(lambda call: self._drive(call, stop), lambda: self._stop(stop))
-        return collect(machine, wishes, workers)
+        return collect(
+            machine, wishes, lambda call: self._drive(call, stop), lambda: self._stop(stop)
+        )
 
     def follow(
         self,

@@ -1,18 +1,20 @@
-"""Drives a long range: workers carry the bytes, the caller does the rest.
+"""Drives a long range: workers read window after window, the caller does the rest.
 
-Only the caller's own thread (or task) asks the machine for windows, settles them, stores them and
-reports. So a checkpoint and `on_progress` are called in order, one at a time, where an exception
-of theirs ends the collect, and where Ctrl-C arrives.
+A worker that has ended a call settles it and asks for the next one by itself. Only the caller's own
+thread (or task) stores what was read and reports it. So a checkpoint and `on_progress` are called
+in order, one at a time, where an exception of theirs ends the collect, and where Ctrl-C arrives.
 """
 
 import asyncio
 import contextlib
 import contextvars
+import itertools
 import queue
 import threading
 import time
 from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Generic, Self, TypeVar
 
 from tallyfold._checkpoint import AsyncCheckpoint, AsyncKeeper, Checkpoint, Keeper, Path
@@ -22,12 +24,12 @@ from tallyfold._progress import bar
 from tallyfold._ranges import Progress
 from tallyfold._tallyfold import Call, Collect, CountTable, Drive
 
-__all__ = ["Wishes", "Workers", "collect", "collect_in_tasks"]
+__all__ = ["Wishes", "collect", "collect_in_tasks"]
+
+TURNS_IN_A_ROW = 16
+"""How many calls a task drives before it lets the event loop do something else."""
 
 CheckpointT = TypeVar("CheckpointT", bound=AsyncCheckpoint | Checkpoint | Path | None)
-
-Ended = tuple[Drive, BaseException | None]
-"""A call that is no longer driven, and what its driver raised."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,21 +50,27 @@ class Wishes(Generic[CheckpointT]):
 
 
 def collect(
-    machine: Collect, wishes: Wishes[Checkpoint | Path | None], workers: "Workers"
+    machine: Collect,
+    wishes: Wishes[Checkpoint | Path | None],
+    drive: Callable[[Call[CountTable]], None],
+    stop: Callable[[], None],
 ) -> CountTable:
-    """Collects with threads, none of which outlives the call."""
-    with Keeper(machine, wishes.checkpoint) as keeper, workers:
+    """Collects with threads, none of which outlives the call; `stop` makes `drive` return soon."""
+    gathering = _Gathering(machine, wishes)
+    threads = _Threads(gathering, drive, stop)
+    with Keeper(machine, wishes.checkpoint) as keeper, threads:
         keeper.load()
-        with _Gathering(machine, wishes) as gathering:
+        with gathering:
             try:
-                workers.start(gathering.due())
-                while workers.busy:
-                    gathering.settle(workers.ended())
-                    workers.start(gathering.due())
+                threads.start(gathering.due())
+                while gathering.is_busy():
+                    threads.wait()
+                    reports = gathering.news()
+                    threads.start(gathering.due())
                     keeper.save()
-                    gathering.report()
+                    gathering.report(reports)
             except BaseException as error:
-                gathering.give_up(workers.dismiss())
+                threads.dismiss()
                 with _noted(error):
                     keeper.save()
                 gathering.hand_over_to(error)
@@ -76,19 +84,21 @@ async def collect_in_tasks(
     drive: Callable[[Call[CountTable]], Awaitable[None]],
 ) -> CountTable:
     """Collects with tasks, none of which outlives the call."""
-    tasks = _Tasks(drive)
+    gathering = _Gathering(machine, wishes)
+    tasks = _Tasks(gathering, drive)
     with AsyncKeeper(machine, wishes.checkpoint) as keeper:
         await keeper.load()
-        with _Gathering(machine, wishes) as gathering:
+        with gathering:
             try:
                 tasks.start(gathering.due())
-                while tasks.busy:
-                    gathering.settle(await tasks.ended())
+                while gathering.is_busy():
+                    await tasks.wait()
+                    reports = gathering.news()
                     tasks.start(gathering.due())
                     await keeper.save()
-                    gathering.report()
+                    gathering.report(reports)
             except BaseException as error:
-                gathering.give_up(await tasks.dismiss())
+                await tasks.dismiss()
                 with _noted(error):
                     await keeper.save()
                 gathering.hand_over_to(error)
@@ -107,67 +117,113 @@ def _noted(error: BaseException) -> Iterator[None]:
 
 
 class _Gathering:
-    """The part of a collect that waits for nothing."""
+    """The part of a collect that waits for nothing, for any number of workers."""
 
     def __init__(self, machine: Collect, wishes: Wishes[Any]) -> None:
         self._machine = machine
         self._wishes = wishes
         self._began = time.monotonic()
-        self._under_way = 0
+        self._lock = threading.Lock()
         self._reports: list[Progress] = []
+        self._failure: BaseException | None = None
         self._cause: BaseException | None = None
         self._shown = contextlib.ExitStack()
+        self.under_way = 0
+        self.is_over = False
+        self.is_watched = False
+        self.wake: Callable[[], object] = lambda: None
+        """Called when the caller has something to do."""
 
     def __enter__(self) -> Self:
         planned, done, *_ = self._machine.progress()
         shown = bar(planned, done, wanted=self._wishes.progress)
         self._show = self._shown.enter_context(shown)
+        watchers = self._show, self._wishes.on_progress, self._wishes.checkpoint
+        self.is_watched = any(watcher is not None for watcher in watchers)
         return self
 
     def __exit__(self, *_: object) -> None:
         self._shown.close()
 
-    def due(self) -> Iterator[Drive]:
+    def due(self) -> list[Drive]:
         """Gives what is to be started, so that as many calls as wished are under way."""
-        while self._under_way < self._wishes.concurrency:
+        with self._lock:
+            return self._due()
+
+    def turn(self, drive: Drive, failure: BaseException | None) -> list[Drive]:
+        """Takes a call that has ended, and what its driver raised; gives what is to be started."""
+        with self._lock:
+            try:
+                self._settle(drive, failure)
+                return self._due()
+            except BaseException as error:  # noqa: BLE001 - the caller raises it
+                self._fail(error)
+                return []
+            finally:
+                if self.is_watched or self.is_over or not self.under_way:
+                    self.wake()
+
+    def _due(self) -> list[Drive]:
+        due: list[Drive] = []
+        most = self._wishes.concurrency
+        # So many may be read and not stored: more would be lost when the process is killed.
+        while not self.is_over and self.under_way < most and len(self._reports) < most:
             step = self._machine.next(Now.read())
             if not isinstance(step, Drive):
-                return
-            self._under_way += 1
-            yield step
+                break
+            self.under_way += 1
+            due.append(step)
+        return due
 
-    def settle(self, ended: list[Ended]) -> None:
-        """Takes calls that have ended; raises what a driver raised that is not its call's end."""
-        failures = [self._settle(drive, failure) for drive, failure in ended]
-        for failure in failures:
-            if failure is not None:
-                raise failure
-
-    def _settle(self, drive: Drive, failure: BaseException | None) -> BaseException | None:
+    def _settle(self, drive: Drive, failure: BaseException | None) -> None:
         outcome = self._machine.settle(drive.task, drive.call, Now.read())
-        self._under_way -= 1
-        if outcome == "given_back":
-            return failure
-        elapsed = time.monotonic() - self._began
-        self._reports.append(Progress(*self._machine.progress(), drive.window, elapsed))
-        if isinstance(failure, TallyfoldError):
-            # The machine has the error, but not what the host's own function raised.
-            self._cause = self._cause or failure.__cause__
-            return None
-        return failure
+        self.under_way -= 1
+        if outcome != "given_back":
+            if self.is_watched:
+                elapsed = time.monotonic() - self._began
+                self._reports.append(Progress(*self._machine.progress(), drive.window, elapsed))
+            if isinstance(failure, TallyfoldError):
+                # The machine has the error, but not what the host's own function raised.
+                self._cause = self._cause or failure.__cause__
+                return
+        if failure is not None:
+            self._fail(failure)
 
-    def report(self) -> None:
+    def _fail(self, failure: BaseException) -> None:
+        self._failure = self._failure or failure
+        self.is_over = True
+
+    def fail(self, failure: BaseException) -> None:
+        """Ends the collect by something that the caller is to raise."""
+        with self._lock:
+            self._fail(failure)
+            self.wake()
+
+    def end(self) -> None:
+        """Lets nothing more be started."""
+        with self._lock:
+            self.is_over = True
+
+    def is_busy(self) -> bool:
+        """Whether anything is under way, or there is something to tell the caller."""
+        with self._lock:
+            return bool(self.under_way or self._reports or self._failure)
+
+    def news(self) -> list[Progress]:
+        """Gives what is to be reported; raises what a driver raised that is not its call's end."""
+        with self._lock:
+            if self._failure is not None:
+                raise self._failure
+            reports, self._reports = self._reports, []
+            return reports
+
+    def report(self, reports: list[Progress]) -> None:
         """Tells the host of what was settled, in its order."""
-        reports, self._reports = self._reports, []
         for progress in reports:
-            self._show(progress)
+            if self._show is not None:
+                self._show(progress)
             if self._wishes.on_progress is not None:
                 self._wishes.on_progress(progress)
-
-    def give_up(self, ended: list[Ended]) -> None:
-        """Takes what has come after something else has ended the collect."""
-        for drive, failure in ended:
-            self._settle(drive, failure)
 
     def hand_over_to(self, error: BaseException) -> None:
         """Lets an exception carry what was read, as the collect's own errors do."""
@@ -190,26 +246,33 @@ class _Gathering:
             raise
 
 
-class Workers:
-    """Threads that drive calls; use it in a `with` statement."""
+class _Threads:
+    """Threads that drive calls; to be used in a `with` statement."""
 
-    def __init__(self, drive: Callable[[Call[CountTable]], None], stop: Callable[[], None]) -> None:
-        """Starts no thread yet. `stop` makes `drive` return soon, wherever it is."""
+    def __init__(
+        self,
+        gathering: _Gathering,
+        drive: Callable[[Call[CountTable]], None],
+        stop: Callable[[], None],
+    ) -> None:
+        """Starts no thread yet."""
+        self._gathering = gathering
         self._drive = drive
         self._stop = stop
-        self._is_stopped = False
         self._threads: list[threading.Thread] = []
+        self._hiring = threading.Lock()
         self._waiting: queue.SimpleQueue[Drive | None] = queue.SimpleQueue()
-        self._ended: queue.SimpleQueue[Ended] = queue.SimpleQueue()
-        self.busy = 0
+        self._news = threading.Event()
+        gathering.wake = self._news.set
 
-    def start(self, drives: Iterator[Drive]) -> None:
+    def start(self, drives: list[Drive]) -> None:
         """Gives each call to a thread that has none, or to a new one."""
         for drive in drives:
-            if self.busy == len(self._threads):
-                self._hire()
-            self.busy += 1
             self._waiting.put(drive)
+        with self._hiring:
+            # Each thread has one call under way, or will ask for one.
+            while len(self._threads) < self._gathering.under_way:
+                self._hire()
 
     def _hire(self) -> None:
         number = len(self._threads) + 1
@@ -223,41 +286,43 @@ class Workers:
         thread.start()
 
     def _work(self) -> None:
+        drive: Drive | None
         while (drive := self._waiting.get()) is not None:
-            failure: BaseException | None = None
-            if not self._is_stopped:
-                try:
-                    self._drive(drive.call)
-                except BaseException as error:  # noqa: BLE001 - the caller's thread raises it
-                    failure = error
-            self._ended.put((drive, failure))
-            del drive, failure
+            while drive is not None:
+                drive = self._next(drive)
         # For the next one.
         self._waiting.put(None)
 
-    def ended(self) -> list[Ended]:
-        """Waits for a call to end, and gives all that have."""
-        ended = [self._first_ended(), *self._others_ended()]
-        self.busy -= len(ended)
-        return ended
+    def _next(self, drive: Drive) -> Drive | None:
+        """Drives a call to its end; what to drive after it."""
+        failure: BaseException | None = None
+        if not self._gathering.is_over:
+            try:
+                self._drive(drive.call)
+            except BaseException as error:  # noqa: BLE001 - the caller raises it
+                failure = error
+        due = self._gathering.turn(drive, failure)
+        if not due:
+            return None
+        first, *others = due
+        try:
+            self.start(others)
+        except BaseException as error:  # noqa: BLE001 - no thread to be had: the caller raises it
+            self._gathering.fail(error)
+        return first
 
-    def _first_ended(self) -> Ended:
-        while True:
-            # On Windows a wait without an end can't be interrupted.
-            with contextlib.suppress(queue.Empty):
-                return self._ended.get(timeout=1)
+    def wait(self) -> None:
+        """Waits until the caller has something to do."""
+        # On Windows a wait without an end can't be interrupted.
+        while not self._news.wait(1):
+            pass
+        self._news.clear()
 
-    def _others_ended(self) -> Iterator[Ended]:
-        with contextlib.suppress(queue.Empty):
-            while True:
-                yield self._ended.get_nowait()
-
-    def dismiss(self) -> list[Ended]:
-        """Ends all that is under way, and gives what had not been given before."""
-        self._is_stopped = True
+    def dismiss(self) -> None:
+        """Ends all that is under way."""
+        self._gathering.end()
         self._stop()
         self._let_go()
-        return list(self._others_ended())
 
     def _let_go(self) -> None:
         self._waiting.put(None)
@@ -266,7 +331,7 @@ class Workers:
             self._threads.pop()
 
     def __enter__(self) -> Self:
-        """Gives the workers themselves."""
+        """Gives the threads themselves."""
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -288,38 +353,53 @@ def _join(thread: threading.Thread) -> None:
 class _Tasks:
     """Tasks that drive calls."""
 
-    def __init__(self, drive: Callable[[Call[CountTable]], Awaitable[None]]) -> None:
+    def __init__(
+        self, gathering: _Gathering, drive: Callable[[Call[CountTable]], Awaitable[None]]
+    ) -> None:
+        self._gathering = gathering
         self._drive = drive
-        self._tasks: dict[asyncio.Task[None], Drive] = {}
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._news = asyncio.Event()
+        gathering.wake = self._news.set
 
-    @property
-    def busy(self) -> int:
-        return len(self._tasks)
-
-    def start(self, drives: Iterator[Drive]) -> None:
+    def start(self, drives: list[Drive]) -> None:
+        """Gives each call to a new task."""
         for drive in drives:
-            self._tasks[asyncio.create_task(self._work(drive))] = drive
+            task = asyncio.create_task(self._work(drive))
+            self._tasks.add(task)
+            task.add_done_callback(partial(self._ended, drive))
 
     async def _work(self, drive: Drive) -> None:
-        await self._drive(drive.call)
+        for turns in itertools.count(1):
+            failure: BaseException | None = None
+            try:
+                await self._drive(drive.call)
+            except BaseException as error:  # noqa: BLE001 - the caller raises it
+                failure = error
+            due = self._gathering.turn(drive, failure)
+            if not due:
+                return
+            drive, *others = due
+            self.start(others)
+            # A transport that has the answer at once never waits, and nobody else would come on.
+            if self._gathering.is_watched or turns % TURNS_IN_A_ROW == 0:
+                await asyncio.sleep(0)
 
-    async def ended(self) -> list[Ended]:
-        await asyncio.wait(self._tasks, return_when=asyncio.FIRST_COMPLETED)
-        return self._take_ended()
+    def _ended(self, drive: Drive, task: asyncio.Task[None]) -> None:
+        self._tasks.discard(task)
+        # Before it began, or it would have ended by itself.
+        if task.cancelled():
+            self._gathering.turn(drive, asyncio.CancelledError())
 
-    def _take_ended(self) -> list[Ended]:
-        # In the order in which they were started.
-        ended = [task for task in self._tasks if task.done()]
-        return [(self._tasks.pop(task), _failure_of(task)) for task in ended]
+    async def wait(self) -> None:
+        """Waits until the caller has something to do."""
+        await self._news.wait()
+        self._news.clear()
 
-    async def dismiss(self) -> list[Ended]:
+    async def dismiss(self) -> None:
+        """Ends all that is under way."""
+        self._gathering.end()
         for task in self._tasks:
             task.cancel()
         if self._tasks:
             await asyncio.wait(self._tasks)
-        return self._take_ended()
-
-
-def _failure_of(task: asyncio.Task[None]) -> BaseException | None:
-    # Nobody cancels a worker but this module, and whoever is handed all tasks of the loop.
-    return asyncio.CancelledError() if task.cancelled() else task.exception()

@@ -17,15 +17,15 @@ SECONDS_BETWEEN = 0.1
 
 
 @contextlib.contextmanager
-def bar(planned: int, done: int, *, wanted: bool | None) -> Iterator[Show]:
-    """Gives what shows progress on standard error, if that is a terminal; else it does nothing.
+def bar(planned: int, done: int, *, wanted: bool | None) -> Iterator[Show | None]:
+    """Gives what shows progress on standard error, if that is a terminal; else `None`.
 
     Raises:
         ModuleNotFoundError: if a bar is wanted and rich is not installed.
     """
     has_rich = bool(wanted) or importlib.util.find_spec("rich") is not None
     if wanted is False or not has_rich or sys.stderr is None or not sys.stderr.isatty():
-        yield lambda _: None
+        yield None
         return
     with _drawn(planned, done) as show:
         yield show
