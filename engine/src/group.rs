@@ -108,14 +108,9 @@ impl Rows {
     pub fn regroup(&self, columns: &[usize]) -> Self {
         let kept = |column: &usize| Arc::clone(&self.dictionaries[*column]);
         let dictionaries: Vec<_> = columns.iter().map(kept).collect();
-        let cells = dictionaries.iter().try_fold(1_usize, |cells, dictionary| {
-            cells.checked_mul(dictionary.len())
-        });
-        match cells {
-            Some(cells) if cells <= self.len().saturating_mul(CELLS_PER_ROW) => {
-                self.regroup_in_cells(dictionaries, columns, cells)
-            }
-            _ => {
+        match cells_of(&dictionaries, self.len()) {
+            Some(cells) => self.regroup_in_cells(dictionaries, columns, cells),
+            None => {
                 let key = |row| key_of(columns.iter().map(|column| self.ids[*column][row]));
                 let keys = (0..self.len()).map(key);
                 Self::from_unsorted(dictionaries, keys, |row| self.counts(row), self.totals)
@@ -130,16 +125,15 @@ impl Rows {
         columns: &[usize],
         cells: usize,
     ) -> Self {
-        let sizes: Vec<u32> = dictionaries
-            .iter()
-            .map(|dictionary| dictionary.len() as u32)
-            .collect();
-        let sums = match columns {
-            [] => self.sums_of_cells(cells, iter::repeat(0)),
-            [only] => self.sums_of_cells(cells, self.ids[*only].iter().copied()),
+        let sizes = sizes_of(&dictionaries);
+        let mut sums = vec![Cell::default(); cells];
+        match columns {
+            [] => self.add_to_cells(&mut sums, iter::repeat(0)),
+            [only] => self.add_to_cells(&mut sums, self.ids[*only].iter().copied()),
             [first, second] => {
                 let ids = self.ids[*first].iter().zip(&self.ids[*second]);
-                self.sums_of_cells(cells, ids.map(|(first, second)| first * sizes[1] + second))
+                let cell = ids.map(|(first, second)| first * sizes[1] + second);
+                self.add_to_cells(&mut sums, cell);
             }
             _ => {
                 let ids = |row| columns.iter().map(move |column| self.ids[*column][row]);
@@ -148,26 +142,15 @@ impl Rows {
                         .zip(&sizes)
                         .fold(0, |cell, (id, size)| cell * size + id)
                 };
-                self.sums_of_cells(cells, (0..self.len()).map(cell))
+                self.add_to_cells(&mut sums, (0..self.len()).map(cell));
             }
-        };
-        let mut rows = Self::empty(dictionaries, self.totals);
-        let there = sums.iter().zip(0_u32..).filter(|(cell, _)| cell.rows > 0);
-        for (Cell { sum, .. }, mut rest) in there {
-            let mut key = Key::default();
-            for (id, size) in key.iter_mut().zip(&sizes).rev() {
-                *id = rest % size;
-                rest /= size;
-            }
-            rows.push(key, *sum);
         }
-        rows
+        Self::from_cells(dictionaries, &sums, self.totals)
     }
 
     /// Adds each row to a cell.
     #[inline]
-    fn sums_of_cells(&self, cells: usize, cell_of_rows: impl Iterator<Item = u32>) -> Vec<Cell> {
-        let mut sums = vec![Cell::default(); cells];
+    fn add_to_cells(&self, sums: &mut [Cell], cell_of_rows: impl Iterator<Item = u32>) {
         let counts = self.success.iter().zip(&self.errors).zip(&self.filtered);
         for (cell, ((success, errors), filtered)) in cell_of_rows.zip(counts) {
             let cell = &mut sums[cell as usize];
@@ -178,7 +161,22 @@ impl Rows {
             });
             cell.rows += 1;
         }
-        sums
+    }
+
+    /// A row for each cell that has any. Cells are in the order of rows.
+    fn from_cells(dictionaries: Vec<Arc<Dictionary>>, sums: &[Cell], totals: Counts) -> Self {
+        let sizes = sizes_of(&dictionaries);
+        let mut rows = Self::empty(dictionaries, totals);
+        let there = sums.iter().zip(0_u32..).filter(|(cell, _)| cell.rows > 0);
+        for (Cell { sum, .. }, mut rest) in there {
+            let mut key = Key::default();
+            for (id, size) in key.iter_mut().zip(&sizes).rev() {
+                *id = rest % size;
+                rest /= size;
+            }
+            rows.push(key, *sum);
+        }
+        rows
     }
 
     /// The rows whose ids are all wanted: per column, whether each id is; `None` for all of them.
@@ -225,8 +223,23 @@ impl Rows {
             dictionaries.push(dictionary);
             new_ids.push(ids);
         }
-        let mut keys = Vec::new();
-        let mut counts = Vec::new();
+        let len = all.iter().map(|rows| rows.len()).sum();
+        if let Some(cells) = cells_of(&dictionaries, len) {
+            let sizes = sizes_of(&dictionaries);
+            let mut sums = vec![Cell::default(); cells];
+            for (part, rows) in all.iter().enumerate() {
+                let columns = rows.ids.iter().zip(&new_ids).zip(&sizes);
+                let cell = |row: usize| {
+                    columns.clone().fold(0, |cell, ((ids, new), size)| {
+                        cell * size + new[part][ids[row] as usize]
+                    })
+                };
+                rows.add_to_cells(&mut sums, (0..rows.len()).map(cell));
+            }
+            return Ok(Self::from_cells(dictionaries, &sums, totals));
+        }
+        let mut keys = Vec::with_capacity(len);
+        let mut counts = Vec::with_capacity(len);
         for (part, rows) in all.iter().enumerate() {
             for row in 0..rows.len() {
                 let ids = rows.ids.iter().zip(&new_ids);
@@ -265,6 +278,20 @@ impl Rows {
         self.errors.push(counts.errors);
         self.filtered.push(counts.filtered);
     }
+}
+
+/// How many combinations of values there are, if not too many for so many rows to have a cell each.
+fn cells_of(dictionaries: &[Arc<Dictionary>], rows: usize) -> Option<usize> {
+    let mut sizes = dictionaries.iter().map(|dictionary| dictionary.len());
+    let cells = sizes.try_fold(1_usize, usize::checked_mul)?;
+    (cells <= rows.saturating_mul(CELLS_PER_ROW)).then_some(cells)
+}
+
+fn sizes_of(dictionaries: &[Arc<Dictionary>]) -> Vec<u32> {
+    let sizes = dictionaries
+        .iter()
+        .map(|dictionary| dictionary.len() as u32);
+    sizes.collect()
 }
 
 /// The ids of a row, one by one, as a key.
