@@ -6,10 +6,9 @@
 //! of another type, an entry that the chunk cuts, a mistake) is left to the caller.
 
 use crate::counts::Counts;
-use crate::digits::MOST_DIGITS;
 use crate::rows::{Added, MOST_COLUMNS, RowsBuilder};
 use crate::template::{Entry, PADDING, Slot, Template};
-use crate::text::{is_space, string_length};
+use crate::text::{BLOCK, is_space, string_length};
 
 /// What entries are made of.
 #[derive(Clone, Debug)]
@@ -80,9 +79,8 @@ impl EntryReader {
     /// too large, so that the caller has to read everything.
     #[must_use]
     pub fn new(fields: Fields, limits: EntryLimits) -> Option<Self> {
-        let has_room = limits.keys >= 4 + MOST_UNKNOWN
-            && limits.depth >= 2
-            && limits.string_bytes >= MOST_DIGITS;
+        let has_room =
+            limits.keys >= 4 + MOST_UNKNOWN && limits.depth >= 2 && limits.string_bytes >= BLOCK;
         has_room.then(|| Self {
             template: expected(&fields),
             fields,
@@ -351,9 +349,7 @@ impl<'a, 'b> Walk<'a, 'b> {
         self.byte(b'"')?;
         let start = self.at;
         let rest = &self.bytes[start..];
-        self.at += self
-            .entry
-            .read(slot, false, rest, self.string_limit, self.rows)?;
+        self.at += self.entry.read(slot, rest, self.string_limit, self.rows)?;
         self.places.push(slot, start, self.at)?;
         self.literal(b'"')
     }

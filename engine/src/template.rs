@@ -3,7 +3,7 @@
 
 use crate::digits::read_count;
 use crate::rows::{Key, RowsBuilder};
-use crate::text::{BLOCK, first_bytes, long_string_length, string_length};
+use crate::text::{BLOCK, first_bytes, long_string_length, short_string_length, string_length};
 
 /// What was read of one entry.
 #[derive(Clone, Copy, Debug, Default)]
@@ -25,34 +25,44 @@ pub(crate) enum Slot {
 
 impl Entry {
     /// Reads the value after an opening quote; how many bytes it has.
-    ///
-    /// A string gets its id at once. Should something be wrong with the rest of the entry, then
-    /// whoever reads it next finds the same string in the same place, or an error.
-    #[inline(always)]
     pub(crate) fn read(
         &mut self,
         slot: Slot,
-        is_long: bool,
         bytes: &[u8],
         string_limit: usize,
         rows: &mut RowsBuilder,
     ) -> Option<usize> {
         if let Slot::Count(count) = slot {
-            let length;
-            (self.counts[count], length) = read_count(bytes)?;
-            return Some(length);
+            return self.read_count(count, bytes);
         }
-        let length = match is_long {
-            false => string_length(bytes)?,
-            true => long_string_length(bytes)?,
-        };
-        if length > string_limit {
-            return None;
-        }
+        let length = string_length(bytes).filter(|length| *length <= string_limit)?;
+        self.keep(slot, bytes, length, rows)?;
+        Some(length)
+    }
+
+    #[inline(always)]
+    fn read_count(&mut self, count: usize, bytes: &[u8]) -> Option<usize> {
+        let length;
+        (self.counts[count], length) = read_count(bytes)?;
+        Some(length)
+    }
+
+    /// Keeps the string that the bytes start with, if it is one to keep.
+    ///
+    /// It gets its id at once. Should something be wrong with the rest of the entry, then
+    /// whoever reads it next finds the same string in the same place, or an error.
+    #[inline(always)]
+    fn keep(
+        &mut self,
+        slot: Slot,
+        bytes: &[u8],
+        length: usize,
+        rows: &mut RowsBuilder,
+    ) -> Option<()> {
         if let Slot::Column(column) = slot {
             self.key[column] = rows.intern_in(column, bytes, length)?;
         }
-        Some(length)
+        Some(())
     }
 }
 
@@ -68,7 +78,7 @@ struct Step {
     mask: [u128; 2],
     length: usize,
     value: Option<Slot>,
-    /// Whether the value was longer than a block before.
+    /// Whether the value was a block or longer before.
     is_long: bool,
 }
 
@@ -87,6 +97,26 @@ impl Step {
             value,
             is_long: false,
         }
+    }
+
+    /// The length of the string that is the value, up to a limit of at least a block.
+    #[inline(always)]
+    fn string_length(&mut self, bytes: &[u8], limit: usize) -> Option<usize> {
+        if self.is_long {
+            return long_string_length(bytes).filter(|length| *length <= limit);
+        }
+        match short_string_length(bytes) {
+            Some(length) => Some(length),
+            None => self.other_string_length(bytes, limit),
+        }
+    }
+
+    /// The same for one that is longer than others were, or not ASCII.
+    #[cold]
+    fn other_string_length(&mut self, bytes: &[u8], limit: usize) -> Option<usize> {
+        let length = string_length(bytes).filter(|length| *length <= limit)?;
+        self.is_long |= length >= BLOCK;
+        Some(length)
     }
 }
 
@@ -134,9 +164,14 @@ impl Template {
             at += step.length;
             if let Some(slot) = step.value {
                 let rest = bytes.get(at..)?;
-                let length = entry.read(slot, step.is_long, rest, string_limit, rows)?;
-                step.is_long |= length > BLOCK;
-                at += length;
+                at += match slot {
+                    Slot::Count(count) => entry.read_count(count, rest)?,
+                    Slot::Column(_) | Slot::Dropped => {
+                        let length = step.string_length(rest, string_limit)?;
+                        entry.keep(slot, rest, length, rows)?;
+                        length
+                    }
+                };
             }
         }
         Some(at)

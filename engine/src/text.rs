@@ -31,8 +31,16 @@ pub(crate) fn string_length(bytes: &[u8]) -> Option<usize> {
     ending_at(ascii_text(bytes), bytes)
 }
 
-/// The same, faster for strings that are often longer than a block and seldom longer than two: to
-/// look at both costs less than to guess wrong.
+/// The same, of less than a block and ASCII; `None` for any other, and near the end of the bytes.
+#[inline(always)]
+pub(crate) fn short_string_length(bytes: &[u8]) -> Option<usize> {
+    let block = bytes.first_chunk()?;
+    let length = block::ascii_text(block);
+    (block.get(length) == Some(&b'"')).then_some(length)
+}
+
+/// The same as for any string, faster for those that are often longer than a block and seldom longer
+/// than two: to look at both costs less than to guess wrong.
 #[inline(always)]
 pub(crate) fn long_string_length(bytes: &[u8]) -> Option<usize> {
     let length = match bytes.first_chunk() {
@@ -233,6 +241,9 @@ mod tests {
                 && str::from_utf8(&bytes[..length]).is_ok();
             prop_assert_eq!(string_length(&bytes), is_string.then_some(length));
             prop_assert_eq!(long_string_length(&bytes), is_string.then_some(length));
+            let is_short = is_string && bytes.len() >= BLOCK && bytes[..length].is_ascii();
+            let is_short = is_short && length < BLOCK;
+            prop_assert_eq!(short_string_length(&bytes), is_short.then_some(length));
         }
 
         #[test]
