@@ -18,6 +18,7 @@ mod interner;
 mod order;
 mod rates;
 mod rows;
+mod simd;
 mod template;
 mod text;
 

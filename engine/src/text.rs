@@ -114,63 +114,27 @@ pub(crate) fn first_bytes(count: usize) -> [u8; BLOCK] {
 }
 
 #[cfg(target_arch = "x86_64")]
-use sse2 as block;
+use registers as block;
 #[cfg(not(target_arch = "x86_64"))]
 use words as block;
 
-/// A block in two registers.
-///
-/// The only unsafe code of the project. The compiler wants to be promised that the processor has
-/// SSE2 when an intrinsic is called; every x86-64 processor has it, by the definition of the
-/// architecture. No pointer is involved: the block comes by value.
+/// A block in registers.
 #[cfg(target_arch = "x86_64")]
-#[expect(unsafe_code, reason = "intrinsics of the baseline of the architecture")]
-mod sse2 {
-    use core::arch::x86_64::{
-        _mm_cmpeq_epi8, _mm_cmplt_epi8, _mm_movemask_epi8, _mm_or_si128, _mm_set_epi64x,
-        _mm_set1_epi8,
-    };
-
+mod registers {
     use super::{BLOCK, TWO_BLOCKS};
+    use crate::simd::sse2::ends_of_text;
 
     #[inline]
     pub(super) fn ascii_text(block: &[u8; BLOCK]) -> usize {
         // Of no end at all, 32 bits are zero.
-        ends_of_block(block).trailing_zeros() as usize
+        ends_of_text(*block).trailing_zeros() as usize
     }
 
     #[inline]
     pub(super) fn ascii_text_of_two(blocks: &[u8; TWO_BLOCKS]) -> usize {
         let (blocks, _) = blocks.as_chunks();
-        let [low, high] = [&blocks[0], &blocks[1]].map(|block| u64::from(ends_of_block(block)));
+        let [low, high] = [blocks[0], blocks[1]].map(|block| u64::from(ends_of_text(block)));
         (high << 32 | low).trailing_zeros() as usize
-    }
-
-    /// A bit for each byte that ends the text.
-    #[inline]
-    fn ends_of_block(block: &[u8; BLOCK]) -> u32 {
-        // SAFETY: this is x86-64, of which SSE2 is a part.
-        unsafe { in_registers(*block) }
-    }
-
-    #[inline]
-    #[target_feature(enable = "sse2")]
-    fn in_registers(block: [u8; BLOCK]) -> u32 {
-        let (halves, _) = block.as_chunks();
-        let [low, high] = [halves[0], halves[1]].map(|half| ends(half) as u32);
-        high << 16 | low
-    }
-
-    #[inline]
-    #[target_feature(enable = "sse2")]
-    fn ends(half: [u8; 16]) -> i32 {
-        let both = u128::from_le_bytes(half);
-        let bytes = _mm_set_epi64x((both >> 64) as i64, both as i64);
-        let quote = _mm_cmpeq_epi8(bytes, _mm_set1_epi8(b'"' as i8));
-        let backslash = _mm_cmpeq_epi8(bytes, _mm_set1_epi8(b'\\' as i8));
-        // With a sign, what is not ASCII is below zero.
-        let others = _mm_cmplt_epi8(bytes, _mm_set1_epi8(0x20));
-        _mm_movemask_epi8(_mm_or_si128(_mm_or_si128(quote, backslash), others))
     }
 }
 
