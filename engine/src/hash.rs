@@ -3,6 +3,7 @@
 //! Values come from whoever sends events, so they may be made to collide. Both factors of every
 //! product are mixed with a key: without the keys no such values can be found.
 
+use crate::sums::Ids;
 use crate::text::{BLOCK, first_bytes};
 
 /// An odd number with its bits well mixed: 2^64 divided by the golden ratio.
@@ -48,10 +49,10 @@ impl HashKeys {
         (hash >> 32) as u32
     }
 
-    /// The hash of a number of 128 bits.
+    /// The hash of the ids of a key.
     #[inline]
-    pub(crate) fn hash_number(&self, number: u128) -> u32 {
-        (self.mix_first(number as u64, (number >> 64) as u64) >> 32) as u32
+    pub(crate) fn hash_ids(&self, ids: Ids) -> u32 {
+        (self.mix_first(ids.low, ids.high) >> 32) as u32
     }
 
     #[inline]

@@ -8,20 +8,61 @@ const LEAST_SLOTS: usize = 64;
 /// Up to so many slots, which caches hold, most stay free: then one look nearly always decides.
 const FEW_SLOTS: usize = 1 << 12;
 
-/// From so many slots on, caches don't hold them.
-const MANY_SLOTS: usize = 1 << 20;
+/// From so many slots on, the nearest caches don't hold them.
+const MANY_SLOTS: usize = 1 << 18;
 
-/// A hash table of numbers: the caller keeps what they stand for.
+/// From so many slots on, they grow by less, as they take much memory.
+const MOST_SLOTS: usize = 1 << 20;
+
+/// How many numbers find a new slot in one go.
+const AT_ONCE: usize = 32;
+
+/// A hash table of the numbers from 0 on: the caller keeps what they stand for.
 ///
-/// Open addressing with linear probing, at most half full. A slot is the hash and the number plus
-/// one in one word, so that it grows without asking for hashes again.
+/// Open addressing with linear probing, at most half full.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Index {
-    slots: Vec<u64>,
-    len: usize,
+pub(crate) struct Index<S> {
+    slots: Vec<S>,
+    len: u32,
 }
 
-impl Index {
+/// A number plus one, and as much of its hash as there is room for. Free slots are all zeros.
+pub(crate) trait Slot: Copy + Default + PartialEq {
+    /// The mask has the bits of the hash that say where a look for it starts.
+    fn new(hash: u32, number: u32, mask: usize) -> Self;
+
+    /// The number, if its hash may be this one.
+    fn number(self, hash: u32, mask: usize) -> Option<u32>;
+}
+
+/// All of the hash, so that the table grows without asking for hashes again.
+impl Slot for u64 {
+    #[inline(always)]
+    fn new(hash: u32, number: u32, _: usize) -> Self {
+        Self::from(hash) << 32 | Self::from(number + 1)
+    }
+
+    #[inline(always)]
+    fn number(self, hash: u32, _: usize) -> Option<u32> {
+        ((self >> 32) as u32 == hash).then_some(self as u32 - 1)
+    }
+}
+
+/// Those bits of the hash that the mask lacks: half the memory.
+impl Slot for u32 {
+    #[inline(always)]
+    fn new(hash: u32, number: u32, mask: usize) -> Self {
+        hash & !(mask as Self) | (number + 1)
+    }
+
+    #[inline(always)]
+    fn number(self, hash: u32, mask: usize) -> Option<u32> {
+        // Equal bits of the hash leave only those below them.
+        (self ^ hash <= mask as Self).then_some((self & mask as Self).wrapping_sub(1))
+    }
+}
+
+impl<S: Slot> Index<S> {
     /// The number under that hash which `equals` knows.
     #[inline(always)]
     pub(crate) fn find(&self, hash: u32, equals: impl Fn(u32) -> bool) -> Option<u32> {
@@ -29,61 +70,105 @@ impl Index {
         let mut at = hash as usize & mask;
         loop {
             let slot = self.slots[at];
-            if slot == 0 {
+            if slot == S::default() {
                 return None;
             }
-            let number = slot as u32 - 1;
-            if (slot >> 32) as u32 == hash && equals(number) {
+            if let Some(number) = slot.number(hash, mask)
+                && equals(number)
+            {
                 return Some(number);
             }
             at = (at + 1) & mask;
         }
     }
 
+    fn is_full(&self) -> bool {
+        let spare = if self.slots.len() < FEW_SLOTS { 8 } else { 2 };
+        self.len as usize * spare >= self.slots.len()
+    }
+
+    /// More slots than so many, all of them free.
+    fn more_than(slots: usize) -> Vec<S> {
+        let times = if slots >= MOST_SLOTS { 2 } else { 4 };
+        match slots * times {
+            // Most allocators are slower at few zeros than at few bytes to fill.
+            0 => [black_box(S::default()); LEAST_SLOTS].to_vec(),
+            slots => vec![S::default(); slots],
+        }
+    }
+
+    #[inline(always)]
+    fn place(&mut self, hash: u32, number: u32) {
+        let mask = self.slots.len() - 1;
+        let mut at = hash as usize & mask;
+        while self.slots[at] != S::default() {
+            at = (at + 1) & mask;
+        }
+        self.slots[at] = S::new(hash, number, mask);
+    }
+}
+
+impl Index<u64> {
+    /// Adds the next number, below 2^32 - 1.
+    #[inline]
+    pub(crate) fn insert(&mut self, hash: u32) {
+        if self.is_full() {
+            self.grow();
+        }
+        self.place(hash, self.len);
+        self.len += 1;
+    }
+
+    #[cold]
+    fn grow(&mut self) {
+        let larger = Self::more_than(self.slots.len());
+        for slot in std::mem::replace(&mut self.slots, larger) {
+            if slot != 0 {
+                self.place((slot >> 32) as u32, slot as u32 - 1);
+            }
+        }
+    }
+}
+
+impl Index<u32> {
     /// Whether a look is likely to wait for memory.
     pub(crate) fn is_large(&self) -> bool {
         self.slots.len() >= MANY_SLOTS
     }
 
-    /// Where the look for a hash would start: a caller that asks for several before it looks any
-    /// of them up has the memory fetched at once.
+    /// Has the memory fetched at once that looks for these hashes will start at.
     #[inline(always)]
-    pub(crate) fn touch(&self, hash: u32) -> u64 {
+    pub(crate) fn prepare(&self, hashes: impl Iterator<Item = u32>) {
         let mask = self.slots.len().wrapping_sub(1);
-        self.slots.get(hash as usize & mask).copied().unwrap_or(0)
+        let slot = |hash| self.slots.get(hash as usize & mask).copied();
+        black_box(hashes.fold(0, |seen, hash| seen ^ slot(hash).unwrap_or(0)));
     }
 
-    /// Adds a number, below 2^32 - 1, which is not there yet.
+    /// Adds the next number, below 2^32 - 1. The hash of each that is there may be asked for again.
     #[inline]
-    pub(crate) fn insert(&mut self, hash: u32, number: u32) {
-        let spare = if self.slots.len() < FEW_SLOTS { 8 } else { 2 };
-        if self.len * spare >= self.slots.len() {
-            self.grow();
+    pub(crate) fn insert(&mut self, hash: u32, hash_of: impl Fn(u32) -> u32) {
+        if self.is_full() {
+            self.grow(hash_of);
         }
+        self.place(hash, self.len);
         self.len += 1;
-        self.place(u64::from(hash) << 32 | u64::from(number + 1));
-    }
-
-    fn place(&mut self, slot: u64) {
-        let mask = self.slots.len() - 1;
-        let mut at = (slot >> 32) as usize & mask;
-        while self.slots[at] != 0 {
-            at = (at + 1) & mask;
-        }
-        self.slots[at] = slot;
     }
 
     #[cold]
-    fn grow(&mut self) {
-        let times = if self.is_large() { 2 } else { 4 };
-        let larger = match self.slots.len() * times {
-            // Most allocators are slower at few zeros than at few bytes to fill.
-            0 => [black_box(0); LEAST_SLOTS].to_vec(),
-            slots => vec![0; slots],
-        };
-        for slot in std::mem::replace(&mut self.slots, larger) {
-            if slot != 0 {
-                self.place(slot);
+    fn grow(&mut self, hash_of: impl Fn(u32) -> u32) {
+        // The old ones go first: their memory may be asked for again.
+        let slots = std::mem::take(&mut self.slots).len();
+        self.slots = Self::more_than(slots);
+        let mut hashes = [0; AT_ONCE];
+        for first in (0..self.len).step_by(AT_ONCE) {
+            let numbers = first..self.len.min(first + AT_ONCE as u32);
+            let hashes = &mut hashes[..numbers.len()];
+            for (hash, number) in hashes.iter_mut().zip(numbers.clone()) {
+                *hash = hash_of(number);
+            }
+            self.prepare(hashes.iter().copied());
+            for (hash, number) in hashes.iter().zip(numbers) {
+                self.place(*hash, number);
             }
         }
     }

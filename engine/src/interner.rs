@@ -16,7 +16,7 @@ pub(crate) struct Interner {
     values: Vec<Value>,
     /// The values end to end.
     bytes: Vec<u8>,
-    index: Index,
+    index: Index<u64>,
     keys: HashKeys,
 }
 
@@ -95,7 +95,7 @@ impl Interner {
             length: head.length,
             start: start as u32,
         });
-        self.index.insert(hash, id);
+        self.index.insert(hash);
         Some(id)
     }
 

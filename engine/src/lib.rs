@@ -19,6 +19,7 @@ mod order;
 mod rates;
 mod rows;
 mod simd;
+mod sums;
 mod template;
 mod text;
 

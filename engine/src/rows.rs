@@ -1,6 +1,5 @@
 //! Columns of dictionary ids and counts, and how they are built.
 
-use std::hint::black_box;
 use std::sync::Arc;
 
 use crate::counts::Counts;
@@ -8,6 +7,7 @@ use crate::dictionary::Dictionary;
 use crate::hash::HashKeys;
 use crate::index::Index;
 use crate::interner::Interner;
+use crate::sums::{Ids, Sums};
 
 /// The most columns that rows can have.
 pub(crate) const MOST_COLUMNS: usize = 4;
@@ -138,8 +138,8 @@ pub enum Refused {
 #[derive(Debug)]
 pub struct RowsBuilder {
     interners: Vec<Interner>,
-    sums: Vec<(Key, Counts)>,
-    index: Index,
+    sums: Sums,
+    index: Index<u32>,
     keys: HashKeys,
     totals: Counts,
     group_limit: usize,
@@ -152,7 +152,7 @@ impl RowsBuilder {
         debug_assert!(width <= MOST_COLUMNS, "a key has room for four ids");
         Self {
             interners: (0..width).map(|_| Interner::new(keys)).collect(),
-            sums: Vec::with_capacity(16),
+            sums: Sums::with_capacity(16),
             index: Index::default(),
             keys,
             totals: Counts::default(),
@@ -172,16 +172,11 @@ impl RowsBuilder {
         self.interners[column].intern_in(bytes, length)
     }
 
-    #[inline(always)]
-    pub(crate) fn hash(&self, key: Key) -> u32 {
-        self.keys.hash_number(packed(key))
-    }
-
     /// Has the memory fetched at once that adding to each of these combinations will look at.
     #[inline(never)]
     pub(crate) fn prepare(&self, keys: impl Iterator<Item = Key>) {
-        let seen = keys.map(|key| self.index.touch(self.hash(key)));
-        black_box(seen.fold(0, |seen, slot| seen ^ slot));
+        let ids = keys.map(Ids::of);
+        self.index.prepare(ids.map(|ids| self.keys.hash_ids(ids)));
     }
 
     /// Whether adding is likely to wait for memory.
@@ -196,19 +191,20 @@ impl RowsBuilder {
     /// What was refused; then nothing has changed.
     #[inline(always)]
     pub fn add(&mut self, key: Key, counts: Counts, may_repeat: bool) -> Result<Added, Refused> {
-        let hash = self.hash(key);
+        let ids = Ids::of(key);
+        let hash = self.keys.hash_ids(ids);
         let totals = self
             .totals
             .checked_add(counts)
             .ok_or(Refused::SumOverflow)?;
         let added = match self
             .index
-            .find(hash, |row| self.sums[row as usize].0 == key)
+            .find(hash, |row| self.sums.is_of(row as usize, ids))
         {
             Some(_) if !may_repeat => return Err(Refused::Repeated),
             Some(row) => {
                 // No row can overflow where the total did not.
-                self.sums[row as usize].1.add(counts);
+                self.sums.add(row as usize, counts);
                 Added::Again
             }
             None if self.sums.len() >= self.group_limit => {
@@ -216,8 +212,11 @@ impl RowsBuilder {
                 return Err(Refused::TooManyGroups { limit });
             }
             None => {
-                self.index.insert(hash, self.sums.len() as u32);
-                self.sums.push((key, counts));
+                let Self {
+                    sums, keys, index, ..
+                } = self;
+                index.insert(hash, |row| keys.hash_ids(sums.ids(row as usize)));
+                sums.push(ids, counts);
                 Added::New
             }
         };
@@ -228,31 +227,33 @@ impl RowsBuilder {
     /// The rows in canonical form.
     #[must_use]
     pub fn finish(self) -> Rows {
-        let width = self.interners.len();
+        let Self {
+            interners,
+            sums,
+            index,
+            totals,
+            ..
+        } = self;
+        // What follows takes its memory.
+        drop(index);
+        let width = interners.len();
         let mut dictionaries = Vec::with_capacity(width);
         let mut new_ids: [Vec<u32>; MOST_COLUMNS] = Default::default();
-        for (interner, new_ids) in self.interners.into_iter().zip(&mut new_ids) {
+        for (interner, new_ids) in interners.into_iter().zip(&mut new_ids) {
             let dictionary;
             (dictionary, *new_ids) = interner.into_sorted();
             dictionaries.push(dictionary);
         }
-        let key = |(mut key, _): (Key, Counts)| {
+        let key = |row| {
+            let mut key = sums.ids(row).key();
             for (id, new_ids) in key.iter_mut().zip(&new_ids[..width]) {
                 *id = new_ids[*id as usize];
             }
             key
         };
-        let keys = self.sums.iter().copied().map(key);
-        Rows::from_unsorted(dictionaries, keys, |row| self.sums[row].1, self.totals)
+        let keys = (0..sums.len()).map(key);
+        Rows::from_unsorted(dictionaries, keys, |row| sums.counts(row), totals)
     }
-}
-
-/// A key as one number, which hashes in one go.
-#[inline]
-fn packed(key: Key) -> u128 {
-    key.iter()
-        .rev()
-        .fold(0, |packed, id| packed << 32 | u128::from(*id))
 }
 
 #[cfg(test)]
