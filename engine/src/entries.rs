@@ -72,6 +72,9 @@ const LONGEST_LAST: usize = 512;
 /// meanwhile the next can be added.
 const BATCH: usize = 4;
 
+/// How many of them where adding is likely to wait for memory.
+const LARGE_BATCH: usize = 16;
+
 /// The most fields of an entry that nobody knows.
 const MOST_UNKNOWN: usize = 4;
 
@@ -105,11 +108,13 @@ impl EntryReader {
     #[inline(always)]
     fn take_all(&mut self, rest: &[u8], rows: &mut RowsBuilder) -> Taken {
         let mut taken = Taken::default();
-        let mut batch = [(Entry::default(), 0); BATCH];
+        let mut batch = [(Entry::default(), 0); LARGE_BATCH];
         let mut next = Some(0);
         while let Some(mut at) = next {
+            let is_large = rows.is_large();
+            let most = if is_large { LARGE_BATCH } else { BATCH };
             let mut len = 0;
-            for place in &mut batch {
+            for place in &mut batch[..most] {
                 let (entry, end) = place;
                 let Some(length) = self.read(&rest[at..], rows, entry) else {
                     next = None;
@@ -124,7 +129,7 @@ impl EntryReader {
                 }
             }
             let batch = &batch[..len];
-            if rows.is_large() {
+            if is_large {
                 rows.prepare(batch.iter().map(|(entry, _)| entry.key));
             }
             for (entry, end) in batch {

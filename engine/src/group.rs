@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::counts::Counts;
 use crate::dictionary::Dictionary;
-use crate::order::Packing;
+use crate::order::{Packing, Sorted};
 use crate::rows::{Key, Refused, Rows};
 
 /// Sums by cell are kept for so many cells per row: a cell costs less than to sort a row does.
@@ -19,9 +19,41 @@ struct Cell {
 }
 
 impl Rows {
+    /// Rows of distinct ids in their order, and the counts of each. The totals must be known to fit,
+    /// and each dictionary must be sorted and used as a whole.
+    pub(crate) fn from_distinct(
+        dictionaries: Vec<Arc<Dictionary>>,
+        sorted: &Sorted,
+        counts: impl Fn(usize) -> Counts,
+        totals: Counts,
+    ) -> Self {
+        let mut columns = CountColumns::with_capacity(sorted.len());
+        let mut rows = [0; AT_ONCE];
+        for first in (0..sorted.len()).step_by(AT_ONCE) {
+            let places = first..sorted.len().min(first + AT_ONCE);
+            let rows = &mut rows[..places.len()];
+            for (row, place) in rows.iter_mut().zip(places) {
+                *row = sorted.row(place);
+            }
+            // The first column has the memory of so many rows fetched at once.
+            columns
+                .success
+                .extend(rows.iter().map(|row| counts(*row).success));
+            columns
+                .errors
+                .extend(rows.iter().map(|row| counts(*row).errors));
+            columns
+                .filtered
+                .extend(rows.iter().map(|row| counts(*row).filtered));
+        }
+        // What follows may take the memory of the counts.
+        drop(counts);
+        columns.into_rows(dictionaries, sorted, totals)
+    }
+
     /// Rows of ids and counts in any order; those of equal ids are added up. The totals must be
     /// known to fit, and each dictionary must be sorted and used as a whole.
-    pub(crate) fn from_unsorted(
+    fn from_unsorted(
         dictionaries: Vec<Arc<Dictionary>>,
         keys: impl ExactSizeIterator<Item = Key>,
         counts: impl Fn(usize) -> Counts,
@@ -48,21 +80,7 @@ impl Rows {
             sorted.dedup();
             columns.shrink();
         }
-        let CountColumns {
-            success,
-            errors,
-            filtered,
-        } = columns;
-        Self {
-            ids: (0..dictionaries.len())
-                .map(|column| sorted.ids(column))
-                .collect(),
-            dictionaries,
-            success,
-            errors,
-            filtered,
-            totals,
-        }
+        columns.into_rows(dictionaries, &sorted, totals)
     }
 
     /// Rows of values in any order: each column's values, and the counts.
@@ -302,8 +320,8 @@ fn key_of(ids: impl Iterator<Item = u32>) -> Key {
     key
 }
 
-/// How many sums are written to the columns in one go.
-const AT_ONCE: usize = 32;
+/// How many rows are written to the columns in one go.
+const AT_ONCE: usize = 64;
 
 /// Sums on their way into columns.
 struct CountColumns {
@@ -326,6 +344,24 @@ impl CountColumns {
         self.success.extend(sums.iter().map(|sum| sum.success));
         self.errors.extend(sums.iter().map(|sum| sum.errors));
         self.filtered.extend(sums.iter().map(|sum| sum.filtered));
+    }
+
+    fn into_rows(
+        self,
+        dictionaries: Vec<Arc<Dictionary>>,
+        sorted: &Sorted,
+        totals: Counts,
+    ) -> Rows {
+        Rows {
+            ids: (0..dictionaries.len())
+                .map(|column| sorted.ids(column))
+                .collect(),
+            dictionaries,
+            success: self.success,
+            errors: self.errors,
+            filtered: self.filtered,
+            totals,
+        }
     }
 
     /// Gives back the room of rows that were added up to others.

@@ -7,6 +7,7 @@ use crate::dictionary::Dictionary;
 use crate::hash::HashKeys;
 use crate::index::Index;
 use crate::interner::Interner;
+use crate::order::Packing;
 use crate::sums::{Ids, Sums};
 
 /// The most columns that rows can have.
@@ -251,8 +252,8 @@ impl RowsBuilder {
             }
             key
         };
-        let keys = (0..sums.len()).map(key);
-        Rows::from_unsorted(dictionaries, keys, |row| sums.counts(row), totals)
+        let sorted = Packing::of(&dictionaries).sort((0..sums.len()).map(key));
+        Rows::from_distinct(dictionaries, &sorted, move |row| sums.counts(row), totals)
     }
 }
 
