@@ -73,7 +73,7 @@ const LONGEST_LAST: usize = 512;
 const BATCH: usize = 4;
 
 /// How many of them where adding is likely to wait for memory.
-const LARGE_BATCH: usize = 16;
+const LARGE_BATCH: usize = 32;
 
 /// The most fields of an entry that nobody knows.
 const MOST_UNKNOWN: usize = 4;
@@ -120,6 +120,9 @@ impl EntryReader {
                     next = None;
                     break;
                 };
+                if is_large {
+                    rows.fetch(entry.key);
+                }
                 *end = at + length;
                 len += 1;
                 next = next_entry(rest, at + length);
@@ -129,9 +132,6 @@ impl EntryReader {
                 }
             }
             let batch = &batch[..len];
-            if is_large {
-                rows.prepare(batch.iter().map(|(entry, _)| entry.key));
-            }
             for (entry, end) in batch {
                 let [success, errors, filtered] = entry.counts;
                 let counts = Counts {

@@ -2,6 +2,8 @@
 
 use std::hint::black_box;
 
+use crate::simd::fetch;
+
 /// How many slots there are at first.
 const LEAST_SLOTS: usize = 64;
 
@@ -14,8 +16,8 @@ const MANY_SLOTS: usize = 1 << 18;
 /// From so many slots on, they grow by less, as they take much memory.
 const MOST_SLOTS: usize = 1 << 20;
 
-/// How many numbers find a new slot in one go.
-const AT_ONCE: usize = 32;
+/// So many numbers before one is placed, its slot is fetched.
+const AHEAD: u32 = 32;
 
 /// A hash table of the numbers from 0 on: the caller keeps what they stand for.
 ///
@@ -136,12 +138,13 @@ impl Index<u32> {
         self.slots.len() >= MANY_SLOTS
     }
 
-    /// Has the memory fetched at once that looks for these hashes will start at.
+    /// Has the memory fetched that a look for this hash will start at.
     #[inline(always)]
-    pub(crate) fn prepare(&self, hashes: impl Iterator<Item = u32>) {
-        let mask = self.slots.len().wrapping_sub(1);
-        let slot = |hash| self.slots.get(hash as usize & mask).copied();
-        black_box(hashes.fold(0, |seen, hash| seen ^ slot(hash).unwrap_or(0)));
+    pub(crate) fn fetch(&self, hash: u32) {
+        fetch(
+            &self.slots,
+            hash as usize & self.slots.len().wrapping_sub(1),
+        );
     }
 
     /// Adds the next number, below 2^32 - 1. The hash of each that is there may be asked for again.
@@ -159,16 +162,15 @@ impl Index<u32> {
         // The old ones go first: their memory may be asked for again.
         let slots = std::mem::take(&mut self.slots).len();
         self.slots = Self::more_than(slots);
-        let mut hashes = [0; AT_ONCE];
-        for first in (0..self.len).step_by(AT_ONCE) {
-            let numbers = first..self.len.min(first + AT_ONCE as u32);
-            let hashes = &mut hashes[..numbers.len()];
-            for (hash, number) in hashes.iter_mut().zip(numbers.clone()) {
-                *hash = hash_of(number);
-            }
-            self.prepare(hashes.iter().copied());
-            for (hash, number) in hashes.iter().zip(numbers) {
+        let mut hashes = [0; AHEAD as usize];
+        for ahead in 0..self.len + AHEAD {
+            let hash = &mut hashes[(ahead % AHEAD) as usize];
+            if let Some(number) = ahead.checked_sub(AHEAD) {
                 self.place(*hash, number);
+            }
+            if ahead < self.len {
+                *hash = hash_of(ahead);
+                self.fetch(*hash);
             }
         }
     }

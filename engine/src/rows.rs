@@ -173,11 +173,10 @@ impl RowsBuilder {
         self.interners[column].intern_in(bytes, length)
     }
 
-    /// Has the memory fetched at once that adding to each of these combinations will look at.
-    #[inline(never)]
-    pub(crate) fn prepare(&self, keys: impl Iterator<Item = Key>) {
-        let ids = keys.map(Ids::of);
-        self.index.prepare(ids.map(|ids| self.keys.hash_ids(ids)));
+    /// Has the memory fetched that adding to this combination will look at first.
+    #[inline(always)]
+    pub(crate) fn fetch(&self, key: Key) {
+        self.index.fetch(self.keys.hash_ids(Ids::of(key)));
     }
 
     /// Whether adding is likely to wait for memory.
