@@ -5,9 +5,12 @@
 //! is expected to look like it. What is odd in any way (an escape, a number of 20 digits, a value
 //! of another type, an entry that the chunk cuts, a mistake) is left to the caller.
 
+use std::hint::black_box;
+use std::ops::BitXor;
+
 use crate::counts::Counts;
 use crate::rows::{Added, MOST_COLUMNS, RowsBuilder};
-use crate::simd::{Work, at_best};
+use crate::simd::{FETCHES_AHEAD, Work, at_best};
 use crate::template::{Entry, PADDING, Slot, Template};
 use crate::text::{BLOCK, is_space, string_length};
 
@@ -120,7 +123,7 @@ impl EntryReader {
                     next = None;
                     break;
                 };
-                if is_large {
+                if is_large && FETCHES_AHEAD {
                     rows.fetch(entry.key);
                 }
                 *end = at + length;
@@ -132,6 +135,10 @@ impl EntryReader {
                 }
             }
             let batch = &batch[..len];
+            if is_large && !FETCHES_AHEAD {
+                let seen = batch.iter().map(|(entry, _)| rows.fetch(entry.key));
+                black_box(seen.fold(0, BitXor::bitxor));
+            }
             for (entry, end) in batch {
                 let [success, errors, filtered] = entry.counts;
                 let counts = Counts {

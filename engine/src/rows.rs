@@ -173,10 +173,11 @@ impl RowsBuilder {
         self.interners[column].intern_in(bytes, length)
     }
 
-    /// Has the memory fetched that adding to this combination will look at first.
+    /// Has the memory fetched that adding to this combination will look at first, as
+    /// [`fetch`](crate::simd::fetch) does.
     #[inline(always)]
-    pub(crate) fn fetch(&self, key: Key) {
-        self.index.fetch(self.keys.hash_ids(Ids::of(key)));
+    pub(crate) fn fetch(&self, key: Key) -> u32 {
+        self.index.fetch(self.keys.hash_ids(Ids::of(key)))
     }
 
     /// Whether adding is likely to wait for memory.

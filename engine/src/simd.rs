@@ -49,18 +49,23 @@ fn with_avx2<W: Work>(work: W) -> W::Output {
     work.run()
 }
 
-/// Has the memory of an element fetched, which will be looked at soon, and waits for nothing.
+/// Whether [`fetch`] waits for nothing, so that there can be other work before the next one.
+pub(crate) const FETCHES_AHEAD: bool = cfg!(target_arch = "x86_64");
+
+/// Has the memory of an element fetched, which will be looked at soon. Where that takes a look now, what
+/// is seen is the result: to be given to a `black_box` after some more, which wait together.
 #[inline(always)]
-pub(crate) fn fetch<T>(elements: &[T], index: usize) {
+pub(crate) fn fetch<T: Copy + Default>(elements: &[T], index: usize) -> T {
     #[cfg(target_arch = "x86_64")]
     {
         use core::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
         let element = elements.as_ptr().wrapping_add(index);
         // SAFETY: SSE is in every x86-64 processor. Nothing is read, so that no address is wrong.
         unsafe { _mm_prefetch::<_MM_HINT_T0>(element.cast()) };
+        T::default()
     }
     #[cfg(not(target_arch = "x86_64"))]
-    let _ = (elements, index);
+    elements.get(index).copied().unwrap_or_default()
 }
 
 #[cfg(target_arch = "x86_64")]
