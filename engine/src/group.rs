@@ -155,11 +155,7 @@ impl Rows {
             }
             _ => {
                 let ids = |row| columns.iter().map(move |column| self.ids[*column][row]);
-                let cell = |row| {
-                    ids(row)
-                        .zip(&sizes)
-                        .fold(0, |cell, (id, size)| cell * size + id)
-                };
+                let cell = |row| cell_of(ids(row), &sizes);
                 self.add_to_cells(&mut sums, (0..self.len()).map(cell));
             }
         }
@@ -241,17 +237,16 @@ impl Rows {
             dictionaries.push(dictionary);
             new_ids.push(ids);
         }
+        let ids = |part: usize, row: usize| {
+            let columns = all[part].ids.iter().zip(&new_ids);
+            columns.map(move |(ids, new)| new[part][ids[row] as usize])
+        };
         let len = all.iter().map(|rows| rows.len()).sum();
         if let Some(cells) = cells_of(&dictionaries, len) {
             let sizes = sizes_of(&dictionaries);
             let mut sums = vec![Cell::default(); cells];
             for (part, rows) in all.iter().enumerate() {
-                let columns = rows.ids.iter().zip(&new_ids).zip(&sizes);
-                let cell = |row: usize| {
-                    columns.clone().fold(0, |cell, ((ids, new), size)| {
-                        cell * size + new[part][ids[row] as usize]
-                    })
-                };
+                let cell = |row| cell_of(ids(part, row), &sizes);
                 rows.add_to_cells(&mut sums, (0..rows.len()).map(cell));
             }
             return Ok(Self::from_cells(dictionaries, &sums, totals));
@@ -260,8 +255,7 @@ impl Rows {
         let mut counts = Vec::with_capacity(len);
         for (part, rows) in all.iter().enumerate() {
             for row in 0..rows.len() {
-                let ids = rows.ids.iter().zip(&new_ids);
-                keys.push(key_of(ids.map(|(ids, new)| new[part][ids[row] as usize])));
+                keys.push(key_of(ids(part, row)));
                 counts.push(rows.counts(row));
             }
         }
@@ -310,6 +304,12 @@ fn sizes_of(dictionaries: &[Arc<Dictionary>]) -> Vec<u32> {
         .iter()
         .map(|dictionary| dictionary.len() as u32);
     sizes.collect()
+}
+
+/// The cell of a combination, whose ids come one by one.
+#[inline]
+fn cell_of(ids: impl Iterator<Item = u32>, sizes: &[u32]) -> u32 {
+    ids.zip(sizes).fold(0, |cell, (id, size)| cell * size + id)
 }
 
 /// The ids of a row, one by one, as a key.
