@@ -124,8 +124,23 @@ impl Head {
 /// Both halves of a product, folded into one.
 #[inline]
 fn folded_product(a: u64, b: u64) -> u64 {
+    if cfg!(target_arch = "wasm32") {
+        return folded_product_by_halves(a, b);
+    }
     let product = u128::from(a) * u128::from(b);
     product as u64 ^ (product >> 64) as u64
+}
+
+/// The same where products have at most 64 bits, and a larger one would be a call.
+#[inline]
+fn folded_product_by_halves(a: u64, b: u64) -> u64 {
+    const LOW: u64 = 0xFFFF_FFFF;
+    let [(a_low, a_high), (b_low, b_high)] = [a, b].map(|factor| (factor & LOW, factor >> 32));
+    let low = a_low * b_low;
+    let middle = a_high * b_low + (low >> 32);
+    let other = a_low * b_high + (middle & LOW);
+    let high = a_high * b_high + (middle >> 32) + (other >> 32);
+    (low & LOW | other << 32) ^ high
 }
 
 #[cfg(test)]
@@ -134,6 +149,13 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
+        #[test]
+        fn products_by_halves_are_the_same(a: u64, b: u64) {
+            prop_assert_eq!(folded_product_by_halves(a, b), folded_product(a, b));
+            let most = folded_product_by_halves(a, u64::MAX);
+            prop_assert_eq!(most, folded_product(a, u64::MAX));
+        }
+
         #[test]
         fn a_head_holds_the_first_bytes(
             value in prop::collection::vec(any::<u8>(), 0..80),
