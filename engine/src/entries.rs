@@ -111,20 +111,21 @@ impl EntryReader {
     #[inline(always)]
     fn take_all(&mut self, rest: &[u8], rows: &mut RowsBuilder) -> Taken {
         let mut taken = Taken::default();
-        let mut batch = [(Entry::default(), 0); LARGE_BATCH];
+        let mut batch = [(Entry::default(), 0, 0); LARGE_BATCH];
         let mut next = Some(0);
         while let Some(mut at) = next {
             let is_large = rows.is_large();
             let most = if is_large { LARGE_BATCH } else { BATCH };
             let mut len = 0;
             for place in &mut batch[..most] {
-                let (entry, end) = place;
+                let (entry, hash, end) = place;
                 let Some(length) = self.read(&rest[at..], rows, entry) else {
                     next = None;
                     break;
                 };
+                *hash = rows.hash(entry.key);
                 if is_large && FETCHES_AHEAD {
-                    rows.fetch(entry.key);
+                    rows.fetch(*hash);
                 }
                 *end = at + length;
                 len += 1;
@@ -136,17 +137,17 @@ impl EntryReader {
             }
             let batch = &batch[..len];
             if is_large && !FETCHES_AHEAD {
-                let seen = batch.iter().map(|(entry, _)| rows.fetch(entry.key));
+                let seen = batch.iter().map(|(_, hash, _)| rows.fetch(*hash));
                 black_box(seen.fold(0, BitXor::bitxor));
             }
-            for (entry, end) in batch {
+            for (entry, hash, end) in batch {
                 let [success, errors, filtered] = entry.counts;
                 let counts = Counts {
                     success,
                     errors,
                     filtered,
                 };
-                match rows.add(entry.key, counts, self.fields.may_repeat) {
+                match rows.add_hashed(entry.key, *hash, counts, self.fields.may_repeat) {
                     Err(_) => return taken,
                     Ok(Added::Again) => taken.repeated += 1,
                     Ok(Added::New) => {}
