@@ -10,14 +10,14 @@ const LEAST_SLOTS: usize = 64;
 /// Up to so many slots, which caches hold, most stay free: then one look nearly always decides.
 const FEW_SLOTS: usize = 1 << 12;
 
-/// From so many slots on, the nearest caches don't hold them.
+/// From so many slots on, the nearest caches don't hold all of them.
 const MANY_SLOTS: usize = 1 << 18;
 
 /// From so many slots on, they grow by less, as they take much memory.
 const MOST_SLOTS: usize = 1 << 20;
 
-/// So many numbers before one is placed, its slot is fetched.
-const AHEAD: u32 = 32;
+/// How many of them are filled together.
+const PART_SLOTS: usize = 1 << 15;
 
 /// A hash table of the numbers from 0 on: the caller keeps what they stand for.
 ///
@@ -160,18 +160,67 @@ impl Index<u32> {
         // The old ones go first: their memory may be asked for again.
         let slots = std::mem::take(&mut self.slots).len();
         self.slots = Self::more_than(slots);
-        let mut hashes = [0; AHEAD as usize];
-        let mut seen = 0;
-        for ahead in 0..self.len + AHEAD {
-            let hash = &mut hashes[(ahead % AHEAD) as usize];
-            if let Some(number) = ahead.checked_sub(AHEAD) {
-                self.place(*hash, number);
+        if self.is_large() {
+            self.place_all_by_part(hash_of);
+            return;
+        }
+        for number in 0..self.len {
+            self.place(hash_of(number), number);
+        }
+    }
+
+    /// Places all numbers, those together that go to slots which the nearest caches can hold.
+    fn place_all_by_part(&mut self, hash_of: impl Fn(u32) -> u32) {
+        let mask = self.slots.len() - 1;
+        let parts = self.slots.len() / PART_SLOTS;
+        // Some more than come to each part, as hashes spread evenly.
+        let room = self.len as usize / parts * 9 / 8 + 64;
+        let mut waiting = vec![0; parts * room];
+        let mut lens = vec![0; parts];
+        for number in 0..self.len {
+            let hash = hash_of(number);
+            let part = (hash as usize & mask) / PART_SLOTS;
+            let len = &mut lens[part];
+            if *len == room {
+                self.place(hash, number);
+                continue;
             }
-            if ahead < self.len {
-                *hash = hash_of(ahead);
-                seen ^= self.fetch(*hash);
+            waiting[part * room + *len] = u64::from(hash) << 32 | u64::from(number);
+            *len += 1;
+        }
+        for (part, len) in waiting.chunks(room).zip(lens) {
+            for both in &part[..len] {
+                self.place((both >> 32) as u32, *both as u32);
             }
         }
-        black_box(seen);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Many more hashes than there is room for go to one part of the slots.
+    #[test]
+    fn numbers_are_found_however_their_hashes_spread() {
+        const NUMBERS: u32 = 150_000;
+        let hash_of = |number: u32| {
+            let hash = number.wrapping_mul(0x9E37_79B1);
+            if number.is_multiple_of(8) {
+                hash % PART_SLOTS as u32
+            } else {
+                hash
+            }
+        };
+        let mut index = Index::<u32>::default();
+        for number in 0..NUMBERS {
+            index.insert(hash_of(number), hash_of);
+        }
+        assert!(index.is_large());
+        for number in 0..NUMBERS {
+            let found = index.find(hash_of(number), |other| other == number);
+            assert_eq!(found, Some(number));
+        }
+        assert_eq!(index.find(hash_of(NUMBERS), |other| other == NUMBERS), None);
     }
 }

@@ -286,7 +286,9 @@ mod tests {
             let key = [number / 1_000, number % 1_000, 0, 0];
             assert_eq!(builder.add(key, counts, false), Ok(Added::New));
         }
-        let again = builder.add([299, 999, 0, 0], counts, false);
-        assert_eq!(again, Err(Refused::Repeated));
+        for number in 0..300_000 {
+            let key = [number / 1_000, number % 1_000, 0, 0];
+            assert_eq!(builder.add(key, counts, false), Err(Refused::Repeated));
+        }
     }
 }
