@@ -3,13 +3,12 @@
 use std::iter;
 use std::sync::Arc;
 
+use crate::cells::{Cells, PackedCells};
 use crate::counts::Counts;
 use crate::dictionary::Dictionary;
 use crate::order::{Packing, Sorted};
 use crate::rows::{Key, Refused, Rows};
-
-/// Sums by cell are kept for so many cells per row: a cell costs less than to sort a row does.
-const CELLS_PER_ROW: usize = 4;
+use crate::sums::{Ids, Sums};
 
 /// What was added up for one combination, and from how many rows.
 #[derive(Clone, Copy, Debug, Default)]
@@ -19,14 +18,30 @@ struct Cell {
 }
 
 impl Rows {
-    /// Rows of distinct ids in their order, and the counts of each. The totals must be known to fit,
-    /// and each dictionary must be sorted and used as a whole.
+    /// Rows of distinct combinations in any order; `key` gives the ids in the dictionaries. The totals
+    /// must be known to fit, and each dictionary must be sorted and used as a whole.
     pub(crate) fn from_distinct(
         dictionaries: Vec<Arc<Dictionary>>,
-        sorted: &Sorted,
-        counts: impl Fn(usize) -> Counts,
+        sums: Sums,
+        key: impl Fn(Ids) -> Key,
         totals: Counts,
     ) -> Self {
+        let cells = Cells::of(&dictionaries, sums.len());
+        if let Some(packed) = cells.and_then(|cells| PackedCells::of(cells, &sums, &key)) {
+            // What follows takes its memory.
+            drop(sums);
+            let [success, errors, filtered] = packed.counts();
+            return Self {
+                ids: packed.ids(dictionaries.len()),
+                dictionaries,
+                success,
+                errors,
+                filtered,
+                totals,
+            };
+        }
+        let keys = (0..sums.len()).map(|row| key(sums.ids(row)));
+        let sorted = Packing::of(&dictionaries).sort(keys);
         let mut columns = CountColumns::with_capacity(sorted.len());
         let mut rows = [0; AT_ONCE];
         for first in (0..sorted.len()).step_by(AT_ONCE) {
@@ -35,20 +50,21 @@ impl Rows {
             for (row, place) in rows.iter_mut().zip(places) {
                 *row = sorted.row(place);
             }
+            let counts = |row: &usize| sums.counts(*row);
             // The first column has the memory of so many rows fetched at once.
             columns
                 .success
-                .extend(rows.iter().map(|row| counts(*row).success));
+                .extend(rows.iter().map(|row| counts(row).success));
             columns
                 .errors
-                .extend(rows.iter().map(|row| counts(*row).errors));
+                .extend(rows.iter().map(|row| counts(row).errors));
             columns
                 .filtered
-                .extend(rows.iter().map(|row| counts(*row).filtered));
+                .extend(rows.iter().map(|row| counts(row).filtered));
         }
-        // What follows may take the memory of the counts.
-        drop(counts);
-        columns.into_rows(dictionaries, sorted, totals)
+        // What follows may take its memory.
+        drop(sums);
+        columns.into_rows(dictionaries, &sorted, totals)
     }
 
     /// Rows of ids and counts in any order; those of equal ids are added up. The totals must be
@@ -126,7 +142,7 @@ impl Rows {
     pub fn regroup(&self, columns: &[usize]) -> Self {
         let kept = |column: &usize| Arc::clone(&self.dictionaries[*column]);
         let dictionaries: Vec<_> = columns.iter().map(kept).collect();
-        match cells_of(&dictionaries, self.len()) {
+        match Cells::of(&dictionaries, self.len()) {
             Some(cells) => self.regroup_in_cells(dictionaries, columns, cells),
             None => {
                 let key = |row| key_of(columns.iter().map(|column| self.ids[*column][row]));
@@ -136,30 +152,29 @@ impl Rows {
         }
     }
 
-    /// With a sum for every combination of values, in the order of rows.
+    /// With a sum for every combination of values.
     fn regroup_in_cells(
         &self,
         dictionaries: Vec<Arc<Dictionary>>,
         columns: &[usize],
-        cells: usize,
+        cells: Cells,
     ) -> Self {
-        let sizes = sizes_of(&dictionaries);
-        let mut sums = vec![Cell::default(); cells];
+        let mut sums = vec![Cell::default(); cells.len()];
         match columns {
             [] => self.add_to_cells(&mut sums, iter::repeat(0)),
             [only] => self.add_to_cells(&mut sums, self.ids[*only].iter().copied()),
             [first, second] => {
                 let ids = self.ids[*first].iter().zip(&self.ids[*second]);
-                let cell = ids.map(|(first, second)| first * sizes[1] + second);
+                let cell = ids.map(|(first, second)| cells.at([*first, *second].into_iter()));
                 self.add_to_cells(&mut sums, cell);
             }
             _ => {
                 let ids = |row| columns.iter().map(move |column| self.ids[*column][row]);
-                let cell = |row| cell_of(ids(row), &sizes);
+                let cell = |row| cells.at(ids(row));
                 self.add_to_cells(&mut sums, (0..self.len()).map(cell));
             }
         }
-        Self::from_cells(dictionaries, &sums, self.totals)
+        Self::from_cells(dictionaries, cells, &sums, self.totals)
     }
 
     /// Adds each row to a cell.
@@ -177,18 +192,17 @@ impl Rows {
         }
     }
 
-    /// A row for each cell that has any. Cells are in the order of rows.
-    fn from_cells(dictionaries: Vec<Arc<Dictionary>>, sums: &[Cell], totals: Counts) -> Self {
-        let sizes = sizes_of(&dictionaries);
+    /// A row for each cell that has any.
+    fn from_cells(
+        dictionaries: Vec<Arc<Dictionary>>,
+        cells: Cells,
+        sums: &[Cell],
+        totals: Counts,
+    ) -> Self {
         let mut rows = Self::empty(dictionaries, totals);
-        let there = sums.iter().zip(0_u32..).filter(|(cell, _)| cell.rows > 0);
-        for (Cell { sum, .. }, mut rest) in there {
-            let mut key = Key::default();
-            for (id, size) in key.iter_mut().zip(&sizes).rev() {
-                *id = rest % size;
-                rest /= size;
-            }
-            rows.push(key, *sum);
+        let there = sums.iter().zip(0..).filter(|(cell, _)| cell.rows > 0);
+        for (Cell { sum, .. }, cell) in there {
+            rows.push(cells.key(cell), *sum);
         }
         rows
     }
@@ -242,14 +256,13 @@ impl Rows {
             columns.map(move |(ids, new)| new[part][ids[row] as usize])
         };
         let len = all.iter().map(|rows| rows.len()).sum();
-        if let Some(cells) = cells_of(&dictionaries, len) {
-            let sizes = sizes_of(&dictionaries);
-            let mut sums = vec![Cell::default(); cells];
+        if let Some(cells) = Cells::of(&dictionaries, len) {
+            let mut sums = vec![Cell::default(); cells.len()];
             for (part, rows) in all.iter().enumerate() {
-                let cell = |row| cell_of(ids(part, row), &sizes);
+                let cell = |row| cells.at(ids(part, row));
                 rows.add_to_cells(&mut sums, (0..rows.len()).map(cell));
             }
-            return Ok(Self::from_cells(dictionaries, &sums, totals));
+            return Ok(Self::from_cells(dictionaries, cells, &sums, totals));
         }
         let mut keys = Vec::with_capacity(len);
         let mut counts = Vec::with_capacity(len);
@@ -290,26 +303,6 @@ impl Rows {
         self.errors.push(counts.errors);
         self.filtered.push(counts.filtered);
     }
-}
-
-/// How many combinations of values there are, if not too many for so many rows to have a cell each.
-fn cells_of(dictionaries: &[Arc<Dictionary>], rows: usize) -> Option<usize> {
-    let mut sizes = dictionaries.iter().map(|dictionary| dictionary.len());
-    let cells = sizes.try_fold(1_usize, usize::checked_mul)?;
-    (cells <= rows.saturating_mul(CELLS_PER_ROW)).then_some(cells)
-}
-
-fn sizes_of(dictionaries: &[Arc<Dictionary>]) -> Vec<u32> {
-    let sizes = dictionaries
-        .iter()
-        .map(|dictionary| dictionary.len() as u32);
-    sizes.collect()
-}
-
-/// The cell of a combination, whose ids come one by one.
-#[inline]
-fn cell_of(ids: impl Iterator<Item = u32>, sizes: &[u32]) -> u32 {
-    ids.zip(sizes).fold(0, |cell, (id, size)| cell * size + id)
 }
 
 /// The ids of a row, one by one, as a key.
@@ -376,17 +369,21 @@ mod tests {
     use std::collections::BTreeMap;
 
     use super::*;
+    use crate::hash::HashKeys;
+    use crate::rows::{Added, RowsBuilder};
     use proptest::prelude::*;
 
     type Plain = BTreeMap<Vec<String>, [u64; 3]>;
 
     /// Three columns of up to so many values each: few of them meet in a cell for each combination,
-    /// many are sorted.
+    /// many are sorted. The counts of a row fit a word if all are small.
     fn any_rows(values: u32) -> impl Strategy<Value = Plain> {
-        let value = (0..values).prop_map(|value| format!("{value:x}"));
-        let key = prop::collection::vec(value, 3);
-        let counts = prop::array::uniform3(0..1_u64 << 40);
-        prop::collection::btree_map(key, counts, 0..400)
+        prop_oneof![Just(1_u64), Just(1 << 20), Just(1 << 40)].prop_flat_map(move |limit| {
+            let value = (0..values).prop_map(|value| format!("{value:x}"));
+            let key = prop::collection::vec(value, 3);
+            let counts = prop::array::uniform3(0..limit);
+            prop::collection::btree_map(key, counts, 0..400)
+        })
     }
 
     fn rows(plain: &Plain) -> Rows {
@@ -452,6 +449,25 @@ mod tests {
 
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(64))]
+        #[test]
+        fn rows_are_built_as_in_a_map(
+            (given, pushed) in prop_oneof![any_rows(6), any_rows(40)].prop_flat_map(|given| {
+                let pushed: Vec<_> = given.clone().into_iter().collect();
+                (Just(given), Just(pushed).prop_shuffle())
+            }),
+        ) {
+            let mut builder = RowsBuilder::new(3, usize::MAX, HashKeys::from_seed(1));
+            for (values, [success, errors, filtered]) in pushed {
+                let mut key = Key::default();
+                for (column, value) in values.iter().enumerate() {
+                    key[column] = builder.intern(column, value).expect("there is room");
+                }
+                let counts = Counts { success, errors, filtered };
+                prop_assert_eq!(builder.add(key, counts, false), Ok(Added::New));
+            }
+            prop_assert_eq!(plain(&builder.finish()), given);
+        }
+
         #[test]
         fn rows_are_regrouped_as_in_a_map(
             given in prop_oneof![any_rows(6), any_rows(5_000)],

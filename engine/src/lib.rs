@@ -7,6 +7,7 @@
 //! A crate of its own, so that it can be compiled for speed where the rest is compiled for size.
 #![deny(unsafe_code)]
 
+mod cells;
 mod counts;
 mod dictionary;
 mod digits;

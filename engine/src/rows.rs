@@ -7,7 +7,6 @@ use crate::dictionary::Dictionary;
 use crate::hash::HashKeys;
 use crate::index::Index;
 use crate::interner::Interner;
-use crate::order::Packing;
 use crate::sums::{Ids, Sums};
 
 /// The most columns that rows can have.
@@ -261,15 +260,14 @@ impl RowsBuilder {
             (dictionary, *new_ids) = interner.into_sorted();
             dictionaries.push(dictionary);
         }
-        let key = |row| {
-            let mut key = sums.ids(row).key();
+        let key = |ids: Ids| {
+            let mut key = ids.key();
             for (id, new_ids) in key.iter_mut().zip(&new_ids[..width]) {
                 *id = new_ids[*id as usize];
             }
             key
         };
-        let sorted = Packing::of(&dictionaries).sort((0..sums.len()).map(key));
-        Rows::from_distinct(dictionaries, &sorted, move |row| sums.counts(row), totals)
+        Rows::from_distinct(dictionaries, sums, key, totals)
     }
 }
 
