@@ -76,7 +76,7 @@ function groupsOfRollup(map) {
 
 function growth(work, keep, some, more) {
   const folding = (body) => () => fold(body, keep);
-  const [times, tenfold] = takeTurns(5, 1, [folding(some), folding(more)]);
+  const [times, tenfold] = takeTurns(11, 1, [folding(some), folding(more)]);
   tell({
     work,
     peer: "a tenth of it",

@@ -62,7 +62,7 @@ def regrouping(body: bytes) -> None:
 
 
 def growth(work: str, keep: Sequence[DimensionName], some: bytes, more: bytes) -> None:
-    times, tenfold = take_turns(7, 1, [lambda: fold(some, keep), lambda: fold(more, keep)])
+    times, tenfold = take_turns(11, 1, [lambda: fold(some, keep), lambda: fold(more, keep)])
     ratio = statistics.median(large / small for small, large in zip(times, tenfold, strict=True))
     medians = statistics.median(tenfold), statistics.median(times)
     tell(work, "a tenth of it", medians, "seconds", ratio, at_most(11), len(more))

@@ -32,20 +32,18 @@ impl Dictionary {
         }
     }
 
-    /// The values in that order, which have so many bytes together; `None` if they are not UTF-8.
+    /// The values in that order, which have so many bytes together; `None` if they are not UTF-8, or
+    /// too many.
     pub(crate) fn of_utf8<'a>(
         values: impl ExactSizeIterator<Item = &'a [u8]>,
         length: usize,
     ) -> Option<Self> {
-        let mut bytes = Vec::with_capacity(length);
-        let mut offsets = Vec::with_capacity(values.len() + 1);
-        offsets.push(0);
+        let mut dictionary = Self::with_capacity(length, values.len());
         for value in values {
-            bytes.extend_from_slice(value);
-            offsets.push(bytes.len() as u32);
+            // Checked one by one, as each is in a cache when it is copied.
+            dictionary.push(str::from_utf8(value).ok()?)?;
         }
-        let bytes = String::from_utf8(bytes).ok()?;
-        Some(Self { bytes, offsets })
+        Some(dictionary)
     }
 
     /// How many values.
