@@ -1,15 +1,19 @@
 //! A cell for every combination of values, in the order of rows: nothing has to be sorted.
 
+use std::array;
 use std::iter::repeat_n;
 use std::sync::Arc;
 
 use crate::counts::Counts;
 use crate::dictionary::Dictionary;
-use crate::rows::{Key, MOST_COLUMNS};
-use crate::sums::{Ids, Sums};
+use crate::rows::{Key, MOST_COLUMNS, NewIds};
+use crate::sums::Sums;
 
 /// There may be so many cells per row: a cell costs less than to sort a row does.
 const CELLS_PER_ROW: usize = 4;
+
+/// So few rows are sorted before all is set up here.
+const FEW_ROWS: usize = 256;
 
 /// How many words are unpacked in one go.
 const AT_ONCE: usize = 64;
@@ -45,6 +49,18 @@ impl Cells {
         digits.fold(0, |cell, (id, base)| cell * base + id)
     }
 
+    /// How far each id takes a combination's cell from the first one: the cell is their sum.
+    fn steps(&self, ids: &NewIds) -> [Vec<u32>; MOST_COLUMNS] {
+        let mut step = self.len;
+        array::from_fn(|column| {
+            step /= self.bases[column];
+            match &ids[column][..] {
+                [] => vec![0],
+                ids => ids.iter().map(|id| id * step).collect(),
+            }
+        })
+    }
+
     /// The combination of a cell.
     #[inline]
     pub(crate) fn key(&self, mut cell: u32) -> Key {
@@ -69,14 +85,19 @@ pub(crate) struct PackedCells {
 }
 
 impl PackedCells {
-    /// The rows of sums that are of distinct combinations; `key` gives the ids that count. `None` if
-    /// the counts are too large for one word.
-    pub(crate) fn of(cells: Cells, sums: &Sums, key: impl Fn(Ids) -> Key) -> Option<Self> {
+    /// Sums that are of distinct combinations, whose ids become new ones. `None` if they are
+    /// few, or their counts too large for one word.
+    pub(crate) fn of(cells: Cells, sums: &Sums, new_ids: &NewIds) -> Option<Self> {
+        if sums.len() < FEW_ROWS {
+            return None;
+        }
         let layout = Layout::of((0..sums.len()).map(|row| sums.counts(row)))?;
+        let steps = cells.steps(new_ids);
         let mut words = vec![0; cells.len()];
         for row in 0..sums.len() {
-            let cell = cells.at(key(sums.ids(row)).into_iter());
-            words[cell as usize] = layout.pack(sums.counts(row));
+            let key = sums.ids(row).key();
+            let steps = steps.iter().zip(key).map(|(steps, id)| steps[id as usize]);
+            words[steps.sum::<u32>() as usize] = layout.pack(sums.counts(row));
         }
         Some(Self {
             cells,

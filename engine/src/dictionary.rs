@@ -6,6 +6,9 @@ use std::sync::Arc;
 /// can hold.
 pub(crate) const MOST_BYTES: usize = 1 << 30;
 
+/// So many bytes are checked to be UTF-8 while a cache holds them.
+const CHECKED_AT_ONCE: usize = 16 * 1024;
+
 /// The distinct values of one dimension, sorted by their UTF-8 bytes; ids count from 0.
 ///
 /// The layout is Arrow's: one text, and where each value ends in it.
@@ -32,18 +35,30 @@ impl Dictionary {
         }
     }
 
-    /// The values in that order, which have so many bytes together; `None` if they are not UTF-8, or
-    /// too many.
+    /// The values in that order, which have so many bytes together; `None` if they are not UTF-8.
     pub(crate) fn of_utf8<'a>(
         values: impl ExactSizeIterator<Item = &'a [u8]>,
         length: usize,
     ) -> Option<Self> {
-        let mut dictionary = Self::with_capacity(length, values.len());
+        let mut bytes = String::new();
+        let mut unchecked = Vec::with_capacity(length.min(CHECKED_AT_ONCE));
+        let mut offsets = Vec::with_capacity(values.len() + 1);
+        offsets.push(0);
         for value in values {
-            // Checked one by one, as each is in a cache when it is copied.
-            dictionary.push(str::from_utf8(value).ok()?)?;
+            if unchecked.len() + value.len() > CHECKED_AT_ONCE {
+                bytes.reserve_exact(length - bytes.len());
+                bytes.push_str(str::from_utf8(&unchecked).ok()?);
+                unchecked.clear();
+            }
+            unchecked.extend_from_slice(value);
+            offsets.push((bytes.len() + unchecked.len()) as u32);
         }
-        Some(dictionary)
+        if bytes.is_empty() {
+            bytes = String::from_utf8(unchecked).ok()?;
+        } else {
+            bytes.push_str(str::from_utf8(&unchecked).ok()?);
+        }
+        Some(Self { bytes, offsets })
     }
 
     /// How many values.

@@ -123,9 +123,11 @@ impl EntryReader {
                     next = None;
                     break;
                 };
-                *hash = rows.hash(entry.key);
-                if is_large && FETCHES_AHEAD {
-                    rows.fetch(*hash);
+                if is_large {
+                    *hash = rows.hash(entry.key);
+                    if FETCHES_AHEAD {
+                        rows.fetch(*hash);
+                    }
                 }
                 *end = at + length;
                 len += 1;
@@ -147,7 +149,12 @@ impl EntryReader {
                     errors,
                     filtered,
                 };
-                match rows.add_hashed(entry.key, *hash, counts, self.fields.may_repeat) {
+                let hash = if is_large {
+                    *hash
+                } else {
+                    rows.hash(entry.key)
+                };
+                match rows.add_hashed(entry.key, hash, counts, self.fields.may_repeat) {
                     Err(_) => return taken,
                     Ok(Added::Again) => taken.repeated += 1,
                     Ok(Added::New) => {}

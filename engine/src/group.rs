@@ -7,8 +7,8 @@ use crate::cells::{Cells, PackedCells};
 use crate::counts::Counts;
 use crate::dictionary::Dictionary;
 use crate::order::{Packing, Sorted};
-use crate::rows::{Key, Refused, Rows};
-use crate::sums::{Ids, Sums};
+use crate::rows::{Key, NewIds, Refused, Rows};
+use crate::sums::Sums;
 
 /// What was added up for one combination, and from how many rows.
 #[derive(Clone, Copy, Debug, Default)]
@@ -18,16 +18,16 @@ struct Cell {
 }
 
 impl Rows {
-    /// Rows of distinct combinations in any order; `key` gives the ids in the dictionaries. The totals
-    /// must be known to fit, and each dictionary must be sorted and used as a whole.
+    /// Rows of distinct combinations in any order, whose ids become new ones. The totals must be known
+    /// to fit, and each dictionary must be sorted and used as a whole.
     pub(crate) fn from_distinct(
         dictionaries: Vec<Arc<Dictionary>>,
         sums: Sums,
-        key: impl Fn(Ids) -> Key,
+        new_ids: NewIds,
         totals: Counts,
     ) -> Self {
         let cells = Cells::of(&dictionaries, sums.len());
-        if let Some(packed) = cells.and_then(|cells| PackedCells::of(cells, &sums, &key)) {
+        if let Some(packed) = cells.and_then(|cells| PackedCells::of(cells, &sums, &new_ids)) {
             // What follows takes its memory.
             drop(sums);
             let [success, errors, filtered] = packed.counts();
@@ -40,7 +40,15 @@ impl Rows {
                 totals,
             };
         }
-        let keys = (0..sums.len()).map(|row| key(sums.ids(row)));
+        let width = dictionaries.len();
+        let key = |row| {
+            let mut key = sums.ids(row).key();
+            for (id, new_ids) in key.iter_mut().zip(&new_ids[..width]) {
+                *id = new_ids[*id as usize];
+            }
+            key
+        };
+        let keys = (0..sums.len()).map(key);
         let sorted = Packing::of(&dictionaries).sort(keys);
         let mut columns = CountColumns::with_capacity(sorted.len());
         let mut rows = [0; AT_ONCE];

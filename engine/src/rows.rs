@@ -15,6 +15,9 @@ pub(crate) const MOST_COLUMNS: usize = 4;
 /// The ids of one combination, as many as there are columns; the others are 0.
 pub type Key = [u32; MOST_COLUMNS];
 
+/// Per column, the new id of each old one; nothing past the last column.
+pub(crate) type NewIds = [Vec<u32>; MOST_COLUMNS];
+
 /// Rows in columns, in canonical form: dictionaries sorted and without unused values, rows
 /// sorted and distinct. Equal contents are therefore equal columns.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -254,20 +257,13 @@ impl RowsBuilder {
         drop(index);
         let width = interners.len();
         let mut dictionaries = Vec::with_capacity(width);
-        let mut new_ids: [Vec<u32>; MOST_COLUMNS] = Default::default();
+        let mut new_ids = NewIds::default();
         for (interner, new_ids) in interners.into_iter().zip(&mut new_ids) {
             let dictionary;
             (dictionary, *new_ids) = interner.into_sorted();
             dictionaries.push(dictionary);
         }
-        let key = |ids: Ids| {
-            let mut key = ids.key();
-            for (id, new_ids) in key.iter_mut().zip(&new_ids[..width]) {
-                *id = new_ids[*id as usize];
-            }
-            key
-        };
-        Rows::from_distinct(dictionaries, sums, key, totals)
+        Rows::from_distinct(dictionaries, sums, new_ids, totals)
     }
 }
 
