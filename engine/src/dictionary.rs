@@ -6,8 +6,9 @@ use std::sync::Arc;
 /// can hold.
 pub(crate) const MOST_BYTES: usize = 1 << 30;
 
-/// So many bytes are checked to be UTF-8 while a cache holds them.
-const CHECKED_AT_ONCE: usize = 16 * 1024;
+/// If values are longer than this on average, each is checked to be UTF-8 while a cache holds it, and
+/// not all of them at the end.
+const LONG_VALUE: usize = 128;
 
 /// The distinct values of one dimension, sorted by their UTF-8 bytes; ids count from 0.
 ///
@@ -40,24 +41,21 @@ impl Dictionary {
         values: impl ExactSizeIterator<Item = &'a [u8]>,
         length: usize,
     ) -> Option<Self> {
-        let mut bytes = String::new();
-        let mut unchecked = Vec::with_capacity(length.min(CHECKED_AT_ONCE));
+        if length > values.len() * LONG_VALUE {
+            let mut dictionary = Self::with_capacity(length, values.len());
+            for value in values {
+                dictionary.push(str::from_utf8(value).ok()?)?;
+            }
+            return Some(dictionary);
+        }
+        let mut bytes = Vec::with_capacity(length);
         let mut offsets = Vec::with_capacity(values.len() + 1);
         offsets.push(0);
         for value in values {
-            if unchecked.len() + value.len() > CHECKED_AT_ONCE {
-                bytes.reserve_exact(length - bytes.len());
-                bytes.push_str(str::from_utf8(&unchecked).ok()?);
-                unchecked.clear();
-            }
-            unchecked.extend_from_slice(value);
-            offsets.push((bytes.len() + unchecked.len()) as u32);
+            bytes.extend_from_slice(value);
+            offsets.push(bytes.len() as u32);
         }
-        if bytes.is_empty() {
-            bytes = String::from_utf8(unchecked).ok()?;
-        } else {
-            bytes.push_str(str::from_utf8(&unchecked).ok()?);
-        }
+        let bytes = String::from_utf8(bytes).ok()?;
         Some(Self { bytes, offsets })
     }
 

@@ -115,9 +115,30 @@ impl Interner {
 
 #[cfg(test)]
 mod tests {
-    use std::collections::HashSet;
+    use std::collections::{BTreeSet, HashSet};
 
     use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn distinct_values_are_sorted_and_found_by_their_new_ids(
+            values in prop_oneof![
+                prop::collection::vec("[a-cé]{0,3}", 0..60),
+                prop::collection::vec("[a-cé]{120,140}", 0..20),
+            ],
+        ) {
+            let mut interner = Interner::new(HashKeys::from_seed(1));
+            let ids: Vec<Option<u32>> = values.iter().map(|value| interner.intern(value)).collect();
+            let (dictionary, new_ids) = interner.into_sorted();
+            let expected: BTreeSet<&str> = values.iter().map(String::as_str).collect();
+            prop_assert!(dictionary.values().eq(expected));
+            for (value, id) in values.iter().zip(ids) {
+                let id = id.expect("there is room");
+                prop_assert_eq!(dictionary.value(new_ids[id as usize]), value);
+            }
+        }
+    }
 
     /// So many values that hashes of 32 bits are bound to be equal, a few of them.
     #[test]
