@@ -21,7 +21,7 @@ const AT_ONCE: usize = 64;
 /// Where each combination has its cell: its ids are the digits of the cell's number.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Cells {
-    /// How many values each column has, and 1 where there are none or no column.
+    /// How many values each column has; 1 past the last one.
     bases: [u32; MOST_COLUMNS],
     len: u32,
 }
@@ -31,7 +31,7 @@ impl Cells {
     pub(crate) fn of(dictionaries: &[Arc<Dictionary>], rows: usize) -> Option<Self> {
         let mut bases = [1; MOST_COLUMNS];
         for (base, dictionary) in bases.iter_mut().zip(dictionaries) {
-            *base = dictionary.len().max(1) as u32;
+            *base = dictionary.len() as u32;
         }
         let len = bases.into_iter().try_fold(1, u32::checked_mul)?;
         (len as usize <= rows.saturating_mul(CELLS_PER_ROW)).then_some(Self { bases, len })
@@ -211,5 +211,35 @@ impl Layout {
             low(word >> self.filtered, self.errors),
             low(word, self.filtered),
         ]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counts_share_a_word_up_to_its_last_bit() {
+        let largest = |bits: [u32; 3]| {
+            let [success, errors, filtered] = bits.map(|bits| (1 << bits) - 1);
+            Counts {
+                success,
+                errors,
+                filtered,
+            }
+        };
+        for bits in [[31, 16, 16], [63, 0, 0], [0, 63, 0], [0, 0, 63], [0; 3]] {
+            let counts = largest(bits);
+            let layout = Layout::of([counts].into_iter()).expect("they fit");
+            for counts in [counts, Counts::default()] {
+                let word = layout.pack(counts);
+                assert_ne!(word, 0);
+                let unpacked = [counts.success, counts.errors, counts.filtered];
+                assert_eq!(layout.unpack(word), unpacked);
+            }
+        }
+        for bits in [[32, 16, 16], [31, 17, 16], [31, 16, 17]] {
+            assert!(Layout::of([largest(bits)].into_iter()).is_none());
+        }
     }
 }

@@ -532,6 +532,25 @@ mod tests {
         (all, rows.finish())
     }
 
+    /// So many combinations that their memory is fetched ahead.
+    #[test]
+    fn many_combinations_are_found_again() {
+        const MANY: usize = 140_000;
+        let entry = |number: usize| {
+            format!(
+                "{{\"success\":\"{number}\",\"errors\":\"0\",\"filtered\":\"0\",\"dimensions\":\
+                 {{\"event_name\":\"\",\"reason\":\"{}\"}}}}",
+                number % MANY,
+            )
+        };
+        let entries: Vec<String> = (0..MANY + 1_000).map(entry).collect();
+        let (all, rows) = taken(entries.join(",").as_bytes(), EntryReader::take);
+        let repeated: u64 = all.iter().map(|taken| taken.repeated).sum();
+        assert_eq!((rows.len(), repeated), (MANY, 1_000));
+        let sum: usize = (0..MANY + 1_000).sum();
+        assert_eq!(rows.success().iter().sum::<u64>(), sum as u64);
+    }
+
     proptest! {
         /// Where the processor has no AVX2, both are the same.
         #[test]

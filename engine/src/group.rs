@@ -383,14 +383,14 @@ mod tests {
 
     type Plain = BTreeMap<Vec<String>, [u64; 3]>;
 
-    /// Three columns of up to so many values each: few of them meet in a cell for each combination,
-    /// many are sorted. The counts of a row fit a word if all are small.
-    fn any_rows(values: u32) -> impl Strategy<Value = Plain> {
+    /// Up to so many rows, of three columns of up to so many values each: few values have a cell for
+    /// each combination, many are sorted. The counts of a row fit a word if all are small.
+    fn any_rows(most: usize, values: u32) -> impl Strategy<Value = Plain> {
         prop_oneof![Just(1_u64), Just(1 << 20), Just(1 << 40)].prop_flat_map(move |limit| {
             let value = (0..values).prop_map(|value| format!("{value:x}"));
             let key = prop::collection::vec(value, 3);
             let counts = prop::array::uniform3(0..limit);
-            prop::collection::btree_map(key, counts, 0..400)
+            prop::collection::btree_map(key, counts, 0..most)
         })
     }
 
@@ -459,7 +459,7 @@ mod tests {
         #![proptest_config(ProptestConfig::with_cases(64))]
         #[test]
         fn rows_are_built_as_in_a_map(
-            (given, pushed) in prop_oneof![any_rows(6), any_rows(40)].prop_flat_map(|given| {
+            (given, pushed) in prop_oneof![any_rows(1_500, 9), any_rows(400, 40)].prop_flat_map(|given| {
                 let pushed: Vec<_> = given.clone().into_iter().collect();
                 (Just(given), Just(pushed).prop_shuffle())
             }),
@@ -478,7 +478,7 @@ mod tests {
 
         #[test]
         fn rows_are_regrouped_as_in_a_map(
-            given in prop_oneof![any_rows(6), any_rows(5_000)],
+            given in prop_oneof![any_rows(400, 6), any_rows(400, 5_000)],
             columns in prop::sample::subsequence(vec![0, 1, 2], 0..=3).prop_shuffle(),
         ) {
             let key = |values: &[String]| columns.iter().map(|column| values[*column].clone()).collect();
@@ -486,7 +486,7 @@ mod tests {
         }
 
         #[test]
-        fn rows_are_filtered_as_in_a_map(given in any_rows(6), limit in "[0-6]") {
+        fn rows_are_filtered_as_in_a_map(given in any_rows(400, 6), limit in "[0-6]") {
             let rows = rows(&given);
             let among = rows.dictionaries[1].values().map(|value| value < limit.as_str()).collect();
             let filtered = rows.filter(&[None, Some(among), None]);
@@ -497,7 +497,7 @@ mod tests {
 
         #[test]
         fn rows_are_combined_as_in_a_map(
-            parts in prop::collection::vec(prop_oneof![any_rows(6), any_rows(40)], 0..5),
+            parts in prop::collection::vec(prop_oneof![any_rows(400, 6), any_rows(400, 40)], 0..5),
         ) {
             let each: Vec<Rows> = parts.iter().map(rows).collect();
             let combined = Rows::combine(&each.iter().collect::<Vec<_>>(), 3).expect("they fit");
