@@ -1,8 +1,7 @@
 //! A cell for every combination of values, in the order of rows: nothing has to be sorted.
 
-use std::array;
-use std::iter::repeat_n;
 use std::sync::Arc;
+use std::{array, iter};
 
 use crate::counts::Counts;
 use crate::dictionary::Dictionary;
@@ -87,11 +86,13 @@ pub(crate) struct PackedCells {
 impl PackedCells {
     /// Sums that are of distinct combinations, whose ids become new ones. `None` if they are
     /// few, or their counts too large for one word.
-    pub(crate) fn of(cells: Cells, sums: &Sums, new_ids: &NewIds) -> Option<Self> {
+    pub(crate) fn of(cells: Cells, sums: &Sums, new_ids: &NewIds, totals: Counts) -> Option<Self> {
         if sums.len() < FEW_ROWS {
             return None;
         }
-        let layout = Layout::of((0..sums.len()).map(|row| sums.counts(row)))?;
+        let all = (0..sums.len()).map(|row| sums.counts(row));
+        // No count needs more bits than its total.
+        let layout = Layout::of(iter::once(totals)).or_else(|| Layout::of(all))?;
         let steps = cells.steps(new_ids);
         let mut words = vec![0; cells.len()];
         for row in 0..sums.len() {
@@ -158,7 +159,7 @@ impl PackedCells {
             let mut ids = Vec::with_capacity(self.rows);
             for run in runs.clone() {
                 for (id, rows) in (0..).zip(run) {
-                    ids.extend(repeat_n(id, *rows as usize));
+                    ids.extend(iter::repeat_n(id, *rows as usize));
                 }
             }
             columns.push(ids);

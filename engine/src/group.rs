@@ -27,7 +27,9 @@ impl Rows {
         totals: Counts,
     ) -> Self {
         let cells = Cells::of(&dictionaries, sums.len());
-        if let Some(packed) = cells.and_then(|cells| PackedCells::of(cells, &sums, &new_ids)) {
+        if let Some(packed) =
+            cells.and_then(|cells| PackedCells::of(cells, &sums, &new_ids, totals))
+        {
             // What follows takes its memory.
             drop(sums);
             let [success, errors, filtered] = packed.counts();
