@@ -8,7 +8,7 @@ use crate::report::{Measurement, Target, Unit};
 use crate::rounds::take_turns;
 use crate::speed::{fold, fold_seeded};
 
-const ROUNDS: usize = 21;
+const ROUNDS: usize = 41;
 
 /// How many hostile values, and ten times as many.
 const HOSTILE: [usize; 2] = [2_000, 20_000];
