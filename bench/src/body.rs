@@ -25,20 +25,29 @@ const REASONS: [&str; 7] = [
 const WRITE_KEYS: u64 = 40;
 const INTEGRATIONS: u64 = 30;
 const EVENT_NAMES: u64 = 200;
-const COMBINATIONS: u64 = WRITE_KEYS * INTEGRATIONS * EVENT_NAMES * REASONS.len() as u64;
 
-/// A stride without a common divisor with [`COMBINATIONS`]: no combination comes twice.
+/// A prime that is none of the numbers of values: no combination comes twice.
 const STRIDE: u64 = 1_000_003;
 
-/// A response of so many entries with four dimensions, at most [`COMBINATIONS`].
+/// A response of so many entries with four dimensions.
 pub(crate) fn body(kind: Kind, entries: u64) -> Vec<u8> {
-    assert!(entries <= COMBINATIONS, "there are no more combinations");
+    body_of_combinations(kind, entries, EVENT_NAMES)
+}
+
+/// The same with seven times the event names: few combinations have an entry.
+pub(crate) fn sparse_body(entries: u64) -> Vec<u8> {
+    body_of_combinations(Kind::Plain, entries, 7 * EVENT_NAMES)
+}
+
+fn body_of_combinations(kind: Kind, entries: u64, event_names: u64) -> Vec<u8> {
+    let combinations = WRITE_KEYS * INTEGRATIONS * event_names * REASONS.len() as u64;
+    assert!(entries <= combinations, "there are no more combinations");
     let mut writer = Writer::new(kind);
     for number in 0..entries {
-        let combination = (number * STRIDE) % COMBINATIONS;
+        let combination = (number * STRIDE) % combinations;
         let (write_key, rest) = (combination % WRITE_KEYS, combination / WRITE_KEYS);
         let (integration, rest) = (rest % INTEGRATIONS, rest / INTEGRATIONS);
-        let (event_name, reason) = (rest % EVENT_NAMES, rest / EVENT_NAMES);
+        let (event_name, reason) = (rest % event_names, rest / event_names);
         let write_key = (write_key + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15);
         writer.entry([
             &format!("Event Number {event_name}"),

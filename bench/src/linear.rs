@@ -2,7 +2,7 @@
 
 use std::hint::black_box;
 
-use crate::body::{DIMENSIONS, Kind, body, body_of_event_names};
+use crate::body::{DIMENSIONS, Kind, body, body_of_event_names, sparse_body};
 use crate::hostile;
 use crate::report::{Measurement, Target, Unit};
 use crate::rounds::take_turns;
@@ -23,6 +23,12 @@ pub(crate) fn measure() {
     compare(work, &DIMENSIONS, [&ten_thousand, &hundred_thousand]);
     let work = "1,000,000 entries, each a group";
     compare(work, &DIMENSIONS, [&hundred_thousand, &million]);
+    drop((hundred_thousand, million));
+
+    let [some, more] = [100_000, 1_000_000].map(sparse_body);
+    let work = "1,000,000 of 11,760,000 combinations";
+    let folding = |body| move || drop(black_box(fold(black_box(body), &DIMENSIONS)));
+    tell(work, None, [&some, &more], folding);
 
     let [some, more] = HOSTILE.map(|count| body_of_event_names(&hostile::long_prefixes(count)));
     let work = "20,000 values with a common KiB";
@@ -45,8 +51,9 @@ pub(crate) fn measure() {
 }
 
 fn compare(work: &str, keep: &[&str], bodies: [&[u8]; 2]) {
-    let folding = |body| move || drop(black_box(fold(black_box(body), keep)));
-    tell(work, Some(Target::AtMost(11.0)), bodies, folding);
+    tell(work, Some(Target::AtMost(11.0)), bodies, |body| {
+        move || drop(black_box(fold(black_box(body), keep)))
+    });
 }
 
 fn tell<'a, F: Fn()>(

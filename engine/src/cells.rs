@@ -14,8 +14,8 @@ const CELLS_PER_ROW: usize = 4;
 /// So few rows are sorted before all is set up here.
 const FEW_ROWS: usize = 256;
 
-/// How many words are unpacked in one go.
-const AT_ONCE: usize = 64;
+/// How many rows are written to the columns in one go.
+pub(crate) const AT_ONCE: usize = 64;
 
 /// Where each combination has its cell: its ids are the digits of the cell's number.
 #[derive(Clone, Copy, Debug)]
@@ -26,14 +26,17 @@ pub(crate) struct Cells {
 }
 
 impl Cells {
-    /// The cells of all combinations of values, if they are not too many for so many rows.
+    /// The cells of all combinations of values, if there are any, and not too many for so many rows.
     pub(crate) fn of(dictionaries: &[Arc<Dictionary>], rows: usize) -> Option<Self> {
         let mut bases = [1; MOST_COLUMNS];
         for (base, dictionary) in bases.iter_mut().zip(dictionaries) {
             *base = dictionary.len() as u32;
         }
         let len = bases.into_iter().try_fold(1, u32::checked_mul)?;
-        (len as usize <= rows.saturating_mul(CELLS_PER_ROW)).then_some(Self { bases, len })
+        let most = rows.saturating_mul(CELLS_PER_ROW);
+        (1..=most)
+            .contains(&(len as usize))
+            .then_some(Self { bases, len })
     }
 
     /// How many there are.
@@ -138,7 +141,8 @@ impl PackedCells {
         let Some((last, others)) = self.cells.bases[..width].split_last() else {
             return columns;
         };
-        // Cells that differ in nothing but the last columns are neighbours: a run.
+        // Cells that differ in nothing but the last column are neighbours: a run. Then those that differ
+        // in nothing but the last two, and so on.
         let runs = self.words.chunks_exact(*last as usize);
         let mut rows_of_runs: Vec<u32> = Vec::with_capacity(runs.len());
         // With a place for what is written after the last row.
@@ -179,7 +183,7 @@ struct Layout {
 }
 
 impl Layout {
-    /// As many bits as the largest ones need, if a word has them.
+    /// As many bits as the largest of each needs, if a word has them.
     fn of(all: impl Iterator<Item = Counts>) -> Option<Self> {
         let mut seen = Counts::default();
         for counts in all {

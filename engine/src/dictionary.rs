@@ -36,12 +36,13 @@ impl Dictionary {
         }
     }
 
-    /// The values in that order, which have so many bytes together; `None` if they are not UTF-8.
+    /// The values in that order, which have so many bytes together; `None` if they are not UTF-8, or
+    /// take too many.
     pub(crate) fn of_utf8<'a>(
         values: impl ExactSizeIterator<Item = &'a [u8]>,
         length: usize,
     ) -> Option<Self> {
-        if length > values.len() * LONG_VALUE {
+        if length / LONG_VALUE > values.len() {
             let mut dictionary = Self::with_capacity(length, values.len());
             for value in values {
                 dictionary.push(str::from_utf8(value).ok()?)?;

@@ -181,6 +181,7 @@ impl Index<u32> {
             let hash = hash_of(number);
             let part = (hash as usize & mask) / PART_SLOTS;
             let len = &mut lens[part];
+            // What is one too many is placed at once: a look finds numbers in whatever order they came.
             if *len == room {
                 self.place(hash, number);
                 continue;
