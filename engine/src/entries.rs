@@ -123,8 +123,7 @@ impl EntryReader {
                     next = None;
                     break;
                 };
-                // What waits for memory is known before it is needed; otherwise that would be but one
-                // more thing to keep.
+                // Kept only if it is needed before the entry is added.
                 if is_large {
                     *hash = rows.hash(entry.key);
                     if FETCHES_AHEAD {
