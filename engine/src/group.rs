@@ -400,14 +400,19 @@ mod tests {
 
     type Plain = BTreeMap<Vec<String>, [u64; 3]>;
 
-    /// Up to so many rows, of three columns of up to so many values each: few values have a cell for
-    /// each combination, many are sorted. The counts of a row fit a word if all are small.
-    fn any_rows(most: usize, values: u32) -> impl Strategy<Value = Plain> {
-        prop_oneof![Just(1_u64), Just(1 << 20), Just(1 << 40)].prop_flat_map(move |limit| {
+    /// What all counts are below. Those of a row fit a word if they are small.
+    fn any_limit() -> impl Strategy<Value = u64> {
+        prop_oneof![Just(1), Just(1 << 20), Just(1 << 40)]
+    }
+
+    /// Three columns of up to so many values each: few values have a cell for each combination, many
+    /// are sorted.
+    fn any_rows(values: u32) -> impl Strategy<Value = Plain> {
+        any_limit().prop_flat_map(move |limit| {
             let value = (0..values).prop_map(|value| format!("{value:x}"));
             let key = prop::collection::vec(value, 3);
             let counts = prop::array::uniform3(0..limit);
-            prop::collection::btree_map(key, counts, 0..most)
+            prop::collection::btree_map(key, counts, 0..400)
         })
     }
 
@@ -417,8 +422,7 @@ mod tests {
         let sizes = sizes.prop_filter("some hundreds of rows", |sizes: &Vec<u64>| {
             (400..2_000).contains(&sizes.iter().product::<u64>())
         });
-        let limit = prop_oneof![Just(1_u64), Just(1 << 20), Just(1 << 40)];
-        (sizes, any::<u64>(), limit).prop_map(|(sizes, seed, limit)| {
+        (sizes, any::<u64>(), any_limit()).prop_map(|(sizes, seed, limit)| {
             let row = |combination: u64| {
                 let mut rest = combination;
                 let values = sizes.iter().map(|size| {
@@ -501,7 +505,7 @@ mod tests {
         #![proptest_config(ProptestConfig::with_cases(64))]
         #[test]
         fn rows_are_built_as_in_a_map(
-            (given, pushed) in prop_oneof![any_rows(400, 40), most_combinations()].prop_flat_map(|given| {
+            (given, pushed) in prop_oneof![any_rows(40), most_combinations()].prop_flat_map(|given| {
                 let pushed: Vec<_> = given.clone().into_iter().collect();
                 (Just(given), Just(pushed).prop_shuffle())
             }),
@@ -521,7 +525,7 @@ mod tests {
 
         #[test]
         fn rows_are_regrouped_as_in_a_map(
-            given in prop_oneof![any_rows(400, 6), any_rows(400, 5_000)],
+            given in prop_oneof![any_rows(6), any_rows(5_000)],
             columns in prop::sample::subsequence(vec![0, 1, 2], 0..=3).prop_shuffle(),
         ) {
             let key = |values: &[String]| columns.iter().map(|column| values[*column].clone()).collect();
@@ -529,7 +533,7 @@ mod tests {
         }
 
         #[test]
-        fn rows_are_filtered_as_in_a_map(given in any_rows(400, 6), limit in "[0-6]") {
+        fn rows_are_filtered_as_in_a_map(given in any_rows(6), limit in "[0-6]") {
             let rows = rows(&given);
             let among = rows.dictionaries[1].values().map(|value| value < limit.as_str()).collect();
             let filtered = rows.filter(&[None, Some(among), None]);
@@ -540,7 +544,7 @@ mod tests {
 
         #[test]
         fn rows_are_combined_as_in_a_map(
-            parts in prop::collection::vec(prop_oneof![any_rows(400, 6), any_rows(400, 40)], 0..5),
+            parts in prop::collection::vec(prop_oneof![any_rows(6), any_rows(40)], 0..5),
         ) {
             let each: Vec<Rows> = parts.iter().map(rows).collect();
             let combined = Rows::combine(&each.iter().collect::<Vec<_>>(), 3).expect("they fit");
