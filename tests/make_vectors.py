@@ -32,7 +32,7 @@ def error(code, *, argument=None, status=None, path=None, offset=None, retry_aft
 KINDS = {
     code: kind
     for kind, codes in {
-        "config": "missing_argument invalid_argument invalid_base_address insecure_base_address"
+        "config": "missing_argument unknown_argument invalid_argument invalid_base_address insecure_base_address"
         " secret_in_browser invalid_timestamp invalid_window unknown_dimension repeated_dimension"
         " no_dimensions invalid_page overlapping_coverage unaligned_window incompatible_tables"
         " invalid_checkpoint out_of_order",
@@ -1090,6 +1090,7 @@ def table_vectors():
         operation(f"top 3 by {by}", base, {"top": {"n": 3, "by": by}}, {"rows": order})
     operation("top 0", base, {"top": {"n": 0, "by": "errors"}}, {"rows": []})
     operation("top of more than there are", base, {"top": {"n": 100, "by": "errors"}}, {"rows": [0, 1, 3, 2]})
+    operation("top by a slip", base, {"top": {"n": 1, "bye": "errors"}}, error("unknown_argument", argument="bye"))
     operation("top by no count", base, {"top": {"n": 1, "by": "total"}}, error("invalid_argument", argument="by"))
 
     def part(name, number, start=START, end=MID):
@@ -1824,11 +1825,11 @@ def collect_vectors():
         broken = {"error": error("invalid_checkpoint", path=path, offset=offset)}
         collected(name, broken, segments=list(segments), answers={}, query=query)
 
-    invalid("torn in the query", first[:150], path="$.query.end", after='"end":')
-    invalid("torn in the table", first[:429], path="$.table", offset=427)
-    invalid("torn before its last byte", first[:-1], path="$.table", offset=len(first) - 3)
-    invalid("more than a segment", first + "}", path="$.table", offset=len(first) - 1)
-    invalid("no JSON", "<html>", path="$.format", offset=0)
+    invalid("torn in the query", first[:150], path="$", offset=149)
+    invalid("torn in the table", first[:429], path="$", offset=428)
+    invalid("torn before its last byte", first[:-1], path="$", offset=len(first) - 2)
+    invalid("more than a segment", first + "}", path="$", offset=len(first))
+    invalid("no JSON", "<html>", path="$", offset=0)
     saved = json.dumps(quarters(0), separators=(",", ":"))
     invalid("a saved table", saved, path="$.format", after='{"format":')
     invalid("another format", segment(0, quarters(0), form="tallyfold-checkpoint/2"), path="$.format", after='{"format":')

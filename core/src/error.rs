@@ -1,178 +1,10 @@
-//! The one error type: a closed list of codes, each of one kind, with where it happened.
+//! The one error type: what went wrong, and where.
 
-use std::fmt;
+use std::borrow::Cow;
+use std::fmt::{self, Display};
 
-/// Who has to act on an error.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Kind {
-    /// The caller's arguments or order of calls; nothing was sent.
-    Config,
-    /// The credentials or the tokens.
-    Auth,
-    /// The service or the way to it: statuses, redirects, the network.
-    Service,
-    /// The bytes of a response that should have been good.
-    Response,
-}
-
-impl Kind {
-    /// The kind's name in every language.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Config => "config",
-            Self::Auth => "auth",
-            Self::Service => "service",
-            Self::Response => "response",
-        }
-    }
-}
-
-macro_rules! codes {
-    ($($(#[$doc:meta])* $variant:ident $name:literal $kind:ident),+ $(,)?) => {
-        /// What went wrong: a closed list, the same in every language.
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-        #[non_exhaustive]
-        pub enum Code { $($(#[$doc])* $variant),+ }
-
-        impl Code {
-            /// Every code, in the order of the documentation.
-            pub const ALL: &'static [Self] = &[$(Self::$variant),+];
-
-            /// The code's name in every language.
-            #[must_use]
-            pub const fn as_str(self) -> &'static str {
-                match self { $(Self::$variant => $name),+ }
-            }
-
-            /// The kind that the code belongs to.
-            #[must_use]
-            pub const fn kind(self) -> Kind {
-                match self { $(Self::$variant => Kind::$kind),+ }
-            }
-        }
-    };
-}
-
-codes! {
-    /// A required argument was not given.
-    MissingArgument "missing_argument" Config,
-    /// An argument has a value that can't be used.
-    InvalidArgument "invalid_argument" Config,
-    /// A base address is no absolute http(s) address, or holds user info, a query or a fragment.
-    InvalidBaseAddress "invalid_base_address" Config,
-    /// A base address is plain http and not on this machine.
-    InsecureBaseAddress "insecure_base_address" Config,
-    /// A client secret was given where every visitor could read it.
-    SecretInBrowser "secret_in_browser" Config,
-    /// A timestamp is not UTC ISO 8601 with a `Z`.
-    InvalidTimestamp "invalid_timestamp" Config,
-    /// A window does not start before it ends.
-    InvalidWindow "invalid_window" Config,
-    /// A dimension that the service does not know, or does not have here.
-    UnknownDimension "unknown_dimension" Config,
-    /// The same dimension twice.
-    RepeatedDimension "repeated_dimension" Config,
-    /// No dimension at all.
-    NoDimensions "no_dimensions" Config,
-    /// `page` or `perPage` below 1.
-    InvalidPage "invalid_page" Config,
-    /// Two tables cover the same time.
-    OverlappingCoverage "overlapping_coverage" Config,
-    /// A window reaches over the edge of a step, and its counts can't be cut.
-    UnalignedWindow "unaligned_window" Config,
-    /// Two tables do not have the same dimensions or metric.
-    IncompatibleTables "incompatible_tables" Config,
-    /// A checkpoint that is torn, was changed, or is of another query.
-    InvalidCheckpoint "invalid_checkpoint" Config,
-    /// A machine was driven in the wrong order, or after its end.
-    OutOfOrder "out_of_order" Config,
-
-    /// A token endpoint refused the credentials.
-    TokenRefused "token_refused" Auth,
-    /// A token endpoint's answer can't be used.
-    InvalidTokenResponse "invalid_token_response" Auth,
-    /// A token's lifetime is not a positive whole number of seconds.
-    InvalidTokenLifetime "invalid_token_lifetime" Auth,
-    /// The service answered 401 to a token that had just been fetched.
-    TokenRejected "token_rejected" Auth,
-    /// The host's own source of tokens failed.
-    TokenProviderFailed "token_provider_failed" Auth,
-
-    /// A redirect (3xx); tallyfold follows none.
-    Redirected "redirected" Service,
-    /// 403.
-    Forbidden "forbidden" Service,
-    /// 429.
-    RateLimited "rate_limited" Service,
-    /// The service asks for a longer wait than the caller allows.
-    RetryLater "retry_later" Service,
-    /// 5xx.
-    ServerError "server_error" Service,
-    /// Any other status than 200.
-    UnexpectedStatus "unexpected_status" Service,
-    /// The host could not complete the exchange.
-    NetworkFailed "network_failed" Service,
-    /// The exchange took longer than the host allows.
-    TimedOut "timed_out" Service,
-
-    /// The response says that it is something else than JSON.
-    WrongContentType "wrong_content_type" Response,
-    /// A page of HTML where JSON should be.
-    HtmlResponse "html_response" Response,
-    /// No bytes at all, or only white space.
-    EmptyBody "empty_body" Response,
-    /// The body ended before its JSON did.
-    TruncatedBody "truncated_body" Response,
-    /// The body is not JSON.
-    InvalidJson "invalid_json" Response,
-    /// A string is not UTF-8. (Such a byte outside of a string is `invalid_json`.)
-    InvalidUtf8 "invalid_utf8" Response,
-    /// An escape that is half of a surrogate pair.
-    LoneSurrogate "lone_surrogate" Response,
-    /// A byte order mark before the JSON.
-    ByteOrderMark "byte_order_mark" Response,
-    /// Bytes after the JSON.
-    TrailingBytes "trailing_bytes" Response,
-    /// The same key twice in one object.
-    DuplicateKey "duplicate_key" Response,
-    /// A field that must be there is not.
-    MissingField "missing_field" Response,
-    /// A value of the wrong JSON type.
-    WrongType "wrong_type" Response,
-    /// A count that is not a string of ASCII digits.
-    InvalidCount "invalid_count" Response,
-    /// A count above 2^64 - 1.
-    CountOverflow "count_overflow" Response,
-    /// A sum of counts above 2^64 - 1.
-    SumOverflow "sum_overflow" Response,
-    /// The response is about another window than the one requested.
-    WindowMismatch "window_mismatch" Response,
-    /// An entry's dimensions are not exactly the requested ones.
-    DimensionMismatch "dimension_mismatch" Response,
-    /// The same combination of dimension values twice.
-    RepeatedCombination "repeated_combination" Response,
-    /// Nested deeper than the limit.
-    DepthLimit "depth_limit" Response,
-    /// A string longer than the limit.
-    StringLimit "string_limit" Response,
-    /// More keys in one object than the limit.
-    KeyLimit "key_limit" Response,
-    /// A body longer than the limit.
-    BodyLimit "body_limit" Response,
-    /// More groups than the limit.
-    GroupLimit "group_limit" Response,
-    /// A saved table that this version did not write, or that was changed since.
-    InvalidTable "invalid_table" Response,
-    /// Counts of adjacent windows do not add up to those of the time that they cover.
-    WindowsNotAdditive "windows_not_additive" Response,
-}
-
-impl fmt::Display for Code {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.as_str())
-    }
-}
+use crate::code::{Code, Kind};
+use crate::spelling::{Name, Spelling, Words};
 
 /// What this crate returns.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -192,8 +24,8 @@ pub struct Error(Box<Inner>);
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Inner {
     code: Code,
-    message: String,
-    argument: Option<&'static str>,
+    message: Words,
+    argument: Option<Name>,
     status: Option<u16>,
     path: Option<String>,
     offset: Option<u64>,
@@ -201,7 +33,9 @@ struct Inner {
 }
 
 impl Error {
-    pub(crate) fn new(code: Code, message: impl Into<String>) -> Self {
+    /// An error of that code, for hosts and crates that find one themselves. The message says what
+    /// would be right, and holds no secret.
+    pub fn new(code: Code, message: impl Into<Words>) -> Self {
         Self(Box::new(Inner {
             code,
             message: message.into(),
@@ -213,14 +47,15 @@ impl Error {
         }))
     }
 
-    pub(crate) fn argument(name: &'static str, code: Code, message: impl Into<String>) -> Self {
+    /// An error about an argument.
+    pub fn argument(name: impl Into<Name>, code: Code, message: impl Into<Words>) -> Self {
         Self::new(code, message).with_argument(name)
     }
 
-    /// The same error about the argument of that name, where a host calls it so.
+    /// The same error, about the argument of that name.
     #[must_use]
-    pub fn with_argument(mut self, name: &'static str) -> Self {
-        self.0.argument = Some(name);
+    pub fn with_argument(mut self, name: impl Into<Name>) -> Self {
+        self.0.argument = Some(name.into());
         self
     }
 
@@ -250,9 +85,9 @@ impl Error {
         self
     }
 
-    /// The same error with something more to say of it.
-    pub(crate) fn adding(mut self, words: &str) -> Self {
-        self.0.message.push_str(words);
+    /// The same error with something more in its message.
+    pub(crate) fn adding(mut self, words: &'static str) -> Self {
+        self.0.message = std::mem::take(&mut self.0.message).and(words);
         self
     }
 
@@ -270,14 +105,28 @@ impl Error {
 
     /// What was wrong and what would be right, in a sentence, without the place.
     #[must_use]
-    pub fn message(&self) -> &str {
-        &self.0.message
+    pub fn message(&self) -> String {
+        self.0.message.to_string()
     }
 
-    /// The name of the argument at fault, in `snake_case`.
+    /// The name of the argument at fault, as Rust spells it.
     #[must_use]
-    pub fn argument_name(&self) -> Option<&'static str> {
-        self.0.argument
+    pub fn argument_name(&self) -> Option<&str> {
+        self.0.argument.as_ref().map(Name::as_str)
+    }
+
+    /// The name of the argument at fault, as callers of that host write it.
+    #[must_use]
+    pub fn argument_in(&self, spelling: Spelling) -> Option<Cow<'_, str>> {
+        self.0.argument.as_ref().map(|name| name.spelled(spelling))
+    }
+
+    /// The whole text of the error, with arguments named as callers of that host write them.
+    pub fn text_in(&self, spelling: Spelling) -> impl Display {
+        Text {
+            error: self,
+            spelling,
+        }
     }
 
     /// The HTTP status, where the error comes from one.
@@ -306,7 +155,13 @@ impl Error {
     }
 }
 
-impl fmt::Display for Error {
+/// An error's text for the callers of one host.
+struct Text<'a> {
+    error: &'a Error,
+    spelling: Spelling,
+}
+
+impl Display for Text<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Inner {
             code,
@@ -315,14 +170,14 @@ impl fmt::Display for Error {
             status,
             path,
             offset,
-            // It is in the message where it matters.
+            // The message has it where it matters.
             retry_after_s: _,
-        } = &*self.0;
+        } = &*self.error.0;
         write!(f, "{code}: ")?;
         if let Some(argument) = argument {
-            write!(f, "{argument}: ")?;
+            write!(f, "{}: ", argument.spelled(self.spelling))?;
         }
-        f.write_str(message)?;
+        message.write(f, self.spelling)?;
         let mut places = Vec::new();
         places.extend(status.map(|status| format!("status {status}")));
         places.extend(path.as_ref().map(|path| format!("at {path}")));
@@ -331,6 +186,12 @@ impl fmt::Display for Error {
             write!(f, " ({})", places.join(", "))?;
         }
         Ok(())
+    }
+}
+
+impl Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.text_in(Spelling::Rust).fmt(f)
     }
 }
 

@@ -7,7 +7,7 @@
 
 use proptest::prelude::*;
 use serde_json::{Value, json};
-use tallyfold::{Aggregator, AggregatorOptions, Code, CountTable, Limits, Result};
+use tallyfold::{Aggregator, AggregatorOptions, Code, CountTable, Frame, Limits, Result};
 
 const DIMENSIONS: [&str; 2] = ["write_key", "integration"];
 

@@ -9,15 +9,20 @@ mod support;
 
 use support::{at, client, client_of_one_try, drive, exchange, options, sandbox};
 use tallyfold::{
-    Call, Client, ClientOptions, Code, CountTable, HostFailure, Now, Output, Reconciliation,
-    Result, RetryPolicy, Sandbox, SandboxOptions, Secret, Step,
+    AuditLogsOptions, Call, Code, CountTable, Frame, HostFailure, Machine, MachineOptions, Now,
+    Output, QueryOptions, Reconciliation, Result, Secret, Step,
 };
+use tallyfold_sandbox::{Sandbox, SandboxOptions};
 
 const HOUR: [&str; 2] = ["2026-01-14T09:00:00Z", "2026-01-14T10:00:00Z"];
 
-fn delivery(client: &Client) -> Call {
+fn delivery(client: &Machine) -> Call {
     client
-        .event_delivery(HOUR[0], HOUR[1], &["integration", "reason"], None)
+        .event_delivery(&QueryOptions::new(
+            HOUR[0],
+            HOUR[1],
+            &["integration", "reason"],
+        ))
         .expect("good arguments")
 }
 
@@ -34,12 +39,14 @@ fn both_metrics_and_the_audit_logs_with_a_token_for_each_api() {
     let delivered = table(drive(delivery(&client), &mut sandbox, at(0)));
     assert_eq!(delivered.reconciliation(), Reconciliation::Balanced);
     assert!(delivered.len() > 30 && delivered.totals().errors > 0);
-    let call = client.event_ingestion(HOUR[0], HOUR[1], &["write_key"], None);
+    let call = client.event_ingestion(&QueryOptions::new(HOUR[0], HOUR[1], &["write_key"]));
     let ingested = table(drive(call.expect("good arguments"), &mut sandbox, at(0)));
     assert_eq!(ingested.totals(), delivered.totals());
-    let logs = client
-        .audit_logs(Some(2), Some(10))
-        .expect("good arguments");
+    let second = AuditLogsOptions {
+        page: Some(2),
+        per_page: Some(10),
+    };
+    let logs = client.audit_logs(&second).expect("good arguments");
     let Ok(Output::Json(json)) = drive(logs, &mut sandbox, at(0)) else {
         panic!("want a document");
     };
@@ -61,7 +68,10 @@ fn both_metrics_and_the_audit_logs_with_a_token_for_each_api() {
 fn grouping_by_the_service_while_folding_and_afterwards_agree() {
     let (client, mut sandbox) = (client(), sandbox());
     let mut ask = |dimensions: &[&str], group_by: Option<&[&str]>| {
-        let call = client.event_delivery(HOUR[0], HOUR[1], dimensions, group_by);
+        let call = client.event_delivery(&QueryOptions {
+            group_by: group_by.map(|names| names.iter().copied().map(str::to_owned).collect()),
+            ..QueryOptions::new(HOUR[0], HOUR[1], dimensions)
+        });
         table(drive(call.expect("good arguments"), &mut sandbox, at(0)))
     };
     let everything = ["event_name", "write_key", "integration", "reason"];
@@ -76,7 +86,7 @@ fn grouping_by_the_service_while_folding_and_afterwards_agree() {
 }
 
 /// Starts `count` calls at once, each as far as it gets without an answer.
-fn start(client: &Client, count: usize, now: Now) -> Vec<(Call, Step)> {
+fn start(client: &Machine, count: usize, now: Now) -> Vec<(Call, Step)> {
     let first_step = |_| {
         let mut call = delivery(client);
         let step = call.step(now).expect("a first step");
@@ -88,7 +98,7 @@ fn start(client: &Client, count: usize, now: Now) -> Vec<(Call, Step)> {
 /// Answers all steps, round by round, until every call has ended.
 fn drive_all(
     mut calls: Vec<(Call, Step)>,
-    client: &Client,
+    client: &Machine,
     sandbox: &mut Sandbox,
     now: Now,
 ) -> Vec<Result<Output>> {
@@ -269,7 +279,7 @@ fn a_token_that_is_over_when_it_comes_is_tried_once_and_never_fetched_in_a_loop(
 }
 
 /// Drives a call to the token request that renews a token in its margin, and lets that fail.
-fn fail_to_refresh(client: &Client, asked_at: Now) -> Call {
+fn fail_to_refresh(client: &Machine, asked_at: Now) -> Call {
     let mut call = delivery(client);
     let Ok(Step::Send(request)) = call.step(asked_at) else {
         panic!("a token request")
@@ -467,16 +477,13 @@ fn no_secret_is_printed_by_anything() {
             assert!(!text.contains(canary), "{what} shows {canary}: {text}");
         }
     };
-    let options = ClientOptions {
+    let options = MachineOptions {
         client_secret: Some(Secret::from(canaries[0].to_owned())),
-        retry: RetryPolicy {
-            max_retries: 0,
-            ..RetryPolicy::default()
-        },
+        max_retries: 0,
         ..options()
     };
     clean("the options", format!("{options:?}"));
-    let client = Client::new(options).expect("good options");
+    let client = Machine::new(options).expect("good options");
     let mut call = delivery(&client);
     let step = call.step(at(0));
     clean("the first step", format!("{step:?} {call:#?}"));
@@ -501,21 +508,21 @@ fn no_secret_is_printed_by_anything() {
         format!("{error:?} {error}"),
     );
     let address = Some("https://user:canary-secret@host.example".to_owned());
-    let options = ClientOptions {
+    let options = MachineOptions {
         cluster_endpoint: address,
-        ..ClientOptions::default()
+        ..MachineOptions::default()
     };
     clean(
         "an address",
-        format!("{options:?} {:?}", Client::new(options.clone())),
+        format!("{options:?} {:?}", Machine::new(options.clone())),
     );
 
-    let hosted = ClientOptions {
+    let hosted = MachineOptions {
         host_tokens: true,
         client_secret: None,
         ..support::options()
     };
-    let client = Client::new(hosted).expect("good options");
+    let client = Machine::new(hosted).expect("good options");
     let mut call = delivery(&client);
     assert!(matches!(call.step(at(0)), Ok(Step::ProvideToken { .. })));
     call.token(Secret::from(canaries[2].to_owned()), Some("60"))

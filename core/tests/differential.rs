@@ -16,7 +16,7 @@ use std::path::Path;
 use plain::checks;
 use proptest::prelude::*;
 use proptest::test_runner::Config;
-use tallyfold::{Code, CountTable};
+use tallyfold::{Code, Frame};
 use tallyfold_engine::HashKeys;
 
 /// Changed documents for each good one.
@@ -55,7 +55,7 @@ fn the_documents_are_of_every_kind() {
     let mut groups = 0;
     for seed in 0..250 {
         for outcome in checks::chosen_documents(&fixed_choices(seed), CHANGED) {
-            groups = groups.max(outcome.as_ref().map_or(0, CountTable::len));
+            groups = groups.max(outcome.as_ref().map_or(0, Frame::len));
             *said
                 .entry(outcome.err().map(|error| error.code().as_str()))
                 .or_default() += 1;

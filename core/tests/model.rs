@@ -16,7 +16,8 @@ use proptest::test_runner::Config;
 use proptest_state_machine::{ReferenceStateMachine, StateMachineTest, prop_state_machine};
 use support::{after, at, options};
 use tallyfold::{
-    Api, Call, Client, ClientOptions, Code, HostFailure, Now, Request, Result, RetryPolicy, Step,
+    Api, AuditLogsOptions, Call, Code, HostFailure, Machine, MachineOptions, Now, QueryOptions,
+    Request, Result, Step,
 };
 
 const SLOTS: usize = 6;
@@ -186,7 +187,7 @@ struct Service {
 }
 
 struct World {
-    client: Client,
+    client: Machine,
     now: Now,
     callers: [Option<Caller>; SLOTS],
     services: [Service; 2],
@@ -199,13 +200,14 @@ impl StateMachineTest for World {
     type Reference = Begun;
 
     fn init_test(_: &Begun) -> Self {
-        let retry = RetryPolicy {
+        let options = MachineOptions {
             max_retries: MAX_RETRIES,
-            longest_wait_ms: LONGEST_WAIT_S * 1000,
-            seed: 7,
+            longest_retry_wait_ms: LONGEST_WAIT_S * 1000,
+            jitter_seed: 7,
+            ..options()
         };
         Self {
-            client: Client::new(ClientOptions { retry, ..options() }).expect("good options"),
+            client: Machine::new(options).expect("good options"),
             now: at(0),
             callers: Default::default(),
             services: Default::default(),
@@ -294,9 +296,10 @@ impl World {
         let call = match api {
             Api::Control => {
                 let (start, end) = ("2026-01-01T00:00:00Z", "2026-01-01T00:05:00Z");
-                self.client.event_delivery(start, end, &["reason"], None)
+                self.client
+                    .event_delivery(&QueryOptions::new(start, end, &["reason"]))
             }
-            Api::Orchestration => self.client.audit_logs(None, None),
+            Api::Orchestration => self.client.audit_logs(&AuditLogsOptions::default()),
         };
         Caller {
             call: call.expect("good arguments"),
@@ -410,7 +413,7 @@ impl World {
         // A failure that ends the call may still be a passing one for those who wait.
         service.failed_flight = is_passing(answer).then_some((service.token_requests, asked_at));
         let tokens = service.tokens;
-        self.account(caller, outcome, attempt.wait_ms);
+        self.account(caller, outcome, attempt.wait_ms.map(u64::from));
         caller.repeats = attempt.wait_ms.map(|_| tokens);
     }
 
@@ -437,7 +440,7 @@ impl World {
         let wait_ms = attempt.wait_ms.filter(|_| !again_after_401);
         assert!(wait_ms.is_none() || is_passing(answer), "{answer:?}");
         self.retries_paid += u32::from(wait_ms.is_some());
-        self.account(caller, outcome, wait_ms);
+        self.account(caller, outcome, wait_ms.map(u64::from));
     }
 
     fn account(&mut self, caller: &mut Caller, outcome: Result<()>, wait_ms: Option<u64>) {

@@ -9,27 +9,30 @@ mod support;
 
 use support::{after, at, client, client_of_one_try, drive, exchange, options, sandbox};
 use tallyfold::{
-    Attempt, Call, Client, ClientOptions, Code, Error, HostFailure, Kind, Now, Output, Request,
-    Result, RetryPolicy, Sandbox, Secret, Step, Target,
+    Attempt, AuditLogsOptions, Call, Code, Error, HostFailure, Kind, Machine, MachineOptions, Now,
+    Output, QueryOptions, Request, Result, Secret, Step, Target,
 };
+use tallyfold_sandbox::Sandbox;
 
 const WINDOW: [&str; 2] = ["2026-01-14T09:00:00Z", "2026-01-14T09:05:00Z"];
 
 /// The random part of the first wait.
 const RANDOM_MS: u64 = 250;
 
-fn delivery(client: &Client) -> Call {
+fn delivery(client: &Machine) -> Call {
     client
-        .event_delivery(WINDOW[0], WINDOW[1], &["integration"], None)
+        .event_delivery(&QueryOptions::new(WINDOW[0], WINDOW[1], &["integration"]))
         .expect("good arguments")
 }
 
-fn audit_logs(client: &Client) -> Call {
-    client.audit_logs(None, None).expect("good arguments")
+fn audit_logs(client: &Machine) -> Call {
+    client
+        .audit_logs(&AuditLogsOptions::default())
+        .expect("good arguments")
 }
 
-fn client_with(retry: RetryPolicy) -> Client {
-    Client::new(ClientOptions { retry, ..options() }).expect("good options")
+fn client_with(options: MachineOptions) -> Machine {
+    Machine::new(options).expect("good options")
 }
 
 fn request(step: Result<Step>) -> Request {
@@ -41,7 +44,7 @@ fn request(step: Result<Step>) -> Request {
 
 fn wait(step: Result<Step>) -> u64 {
     match step {
-        Ok(Step::Wait { ms }) => ms,
+        Ok(Step::Wait { ms }) => ms.into(),
         other => panic!("want a wait, not {other:?}"),
     }
 }
@@ -51,8 +54,8 @@ fn inject(sandbox: &mut Sandbox, fault: &str) {
 }
 
 /// A client that has a token, and one call of it whose request is on its way.
-fn sent(retry: RetryPolicy) -> (Client, Sandbox, Call) {
-    let (client, mut sandbox) = (client_with(retry), sandbox());
+fn sent(options: MachineOptions) -> (Machine, Sandbox, Call) {
+    let (client, mut sandbox) = (client_with(options), sandbox());
     drive(delivery(&client), &mut sandbox, at(0)).expect("a table");
     let mut call = delivery(&client);
     request(call.step(at(0)));
@@ -95,7 +98,7 @@ fn each_passing_failure_of_either_endpoint_is_tried_again() {
 
 #[test]
 fn a_body_that_breaks_off_is_read_again_from_its_start() {
-    let (_client, mut sandbox, mut call) = sent(RetryPolicy::default());
+    let (_client, mut sandbox, mut call) = sent(options());
     let headers = [("content-type", "application/json")];
     assert_eq!(call.head(200, &headers), Ok(true));
     assert_eq!(call.chunk(br#"{"start": "2026"#), Ok(()));
@@ -111,7 +114,7 @@ fn a_body_that_breaks_off_is_read_again_from_its_start() {
 #[test]
 fn nothing_else_is_tried_again() {
     for status in [302, 400, 403, 404, 409, 410, 413, 501, 505, 507, 599] {
-        let (_, _, mut call) = sent(RetryPolicy::default());
+        let (_, _, mut call) = sent(options());
         let error = answer(&mut call, status, &[("retry-after", "1")]).expect_err("an end");
         assert_eq!(
             (error.status(), error.retry_after_s()),
@@ -131,9 +134,9 @@ fn nothing_else_is_tried_again() {
 
 #[test]
 fn a_wait_grows_and_is_half_random() {
-    let (_, _, mut call) = sent(RetryPolicy {
+    let (_, _, mut call) = sent(MachineOptions {
         max_retries: 8,
-        ..RetryPolicy::default()
+        ..options()
     });
     let mut now = at(0);
     for backoff in [500, 1_000, 2_000, 4_000, 8_000, 16_000, 30_000, 30_000] {
@@ -152,9 +155,9 @@ fn a_wait_grows_and_is_half_random() {
 #[test]
 fn seeds_make_clients_wait_differently_and_each_the_same_again() {
     let waits = |seed| {
-        let (_, _, mut call) = sent(RetryPolicy {
-            seed,
-            ..RetryPolicy::default()
+        let (_, _, mut call) = sent(MachineOptions {
+            jitter_seed: seed,
+            ..options()
         });
         answer(&mut call, 503, &[]).expect("another try");
         wait(call.step(at(0)))
@@ -182,7 +185,7 @@ fn a_client_that_may_not_retry_does_not() {
 
 #[test]
 fn a_wall_clock_that_jumps_shortens_no_wait() {
-    let (client, _, mut call) = sent(RetryPolicy::default());
+    let (client, _, mut call) = sent(options());
     answer(&mut call, 503, &[("retry-after", "30")]).expect("another try");
     let ms = wait(call.step(at(0)));
     for hours in [-72, -1, 1, 72] {
@@ -198,34 +201,31 @@ fn a_wall_clock_that_jumps_shortens_no_wait() {
 #[test]
 fn a_wait_is_never_longer_than_a_timer_holds() {
     let longest = (1 << 31) - 1;
-    let policy = RetryPolicy {
-        longest_wait_ms: longest,
-        ..RetryPolicy::default()
+    let policy = MachineOptions {
+        longest_retry_wait_ms: longest,
+        ..options()
     };
-    let (_, _, mut call) = sent(policy);
+    let (_, _, mut call) = sent(policy.clone());
     answer(&mut call, 503, &[("retry-after", "2147483")]).expect("another try");
     assert!(wait(call.step(at(0))) >= 2_147_483_000);
     // With its random part, the wait is longer than what is said at once.
     let ms = wait(call.step(at(0)));
     assert!(ms <= longest);
-    let policy = RetryPolicy {
-        longest_wait_ms: longest + 1,
+    let policy = MachineOptions {
+        longest_retry_wait_ms: longest + 1,
         ..policy
     };
-    let refused = Client::new(ClientOptions {
-        retry: policy,
-        ..options()
-    });
+    let refused = Machine::new(policy);
     let error = refused.expect_err("no timer holds it");
     assert_eq!(
         (error.code(), error.argument_name()),
-        (Code::InvalidArgument, Some("longest_retry_wait"))
+        (Code::InvalidArgument, Some("longest_retry_wait_ms"))
     );
 }
 
 #[test]
 fn beyond_the_longest_wait_the_call_fails_at_once() {
-    let (client, _, mut call) = sent(RetryPolicy::default());
+    let (client, _, mut call) = sent(options());
     let error = answer(&mut call, 429, &[("Retry-After", "3600")]).expect_err("an end");
     assert_eq!(
         (error.code(), error.kind(), error.status()),
@@ -243,7 +243,7 @@ fn beyond_the_longest_wait_the_call_fails_at_once() {
 
 #[test]
 fn what_the_service_asks_for_holds_for_all_calls_of_that_api_and_no_others() {
-    let (client, _, mut call) = sent(RetryPolicy::default());
+    let (client, _, mut call) = sent(options());
     let mut early = delivery(&client);
     answer(&mut call, 503, &[("retry-after", "5")]).expect("another try");
     assert_eq!(wait(early.step(at(0))), 5_000);
@@ -262,9 +262,9 @@ fn what_the_service_asks_for_holds_for_all_calls_of_that_api_and_no_others() {
 
 #[test]
 fn a_call_that_ends_still_tells_the_others_to_wait() {
-    let (client, _, mut call) = sent(RetryPolicy {
+    let (client, _, mut call) = sent(MachineOptions {
         max_retries: 0,
-        ..RetryPolicy::default()
+        ..options()
     });
     let error = answer(&mut call, 503, &[("retry-after", "5")]).expect_err("no retry");
     assert_eq!(
@@ -335,7 +335,7 @@ fn drive_all(mut calls: Vec<Call>, sandbox: &mut Sandbox, mut now: Now) -> Vec<R
             match call.step(now) {
                 Ok(Step::Send(request)) => sending.push((call, request)),
                 Ok(Step::Wait { ms }) => {
-                    shortest = shortest.min(ms);
+                    shortest = shortest.min(ms.into());
                     waiting.push(call);
                 }
                 Ok(Step::Blocked { .. }) => waiting.push(call),
@@ -402,7 +402,7 @@ fn a_hundred_calls_without_a_token_are_four_requests() {
 }
 
 /// How many of so many calls, which all fail, are to be tried again. They need a token.
-fn retries_of(client: &Client, calls: usize) -> usize {
+fn retries_of(client: &Machine, calls: usize) -> usize {
     let is_tried_again = |_: &usize| {
         let mut call = audit_logs(client);
         request(call.step(at(100)));
@@ -529,7 +529,7 @@ fn a_renewal_is_no_retry_and_costs_none() {
 
 #[test]
 fn a_retry_gets_itself_a_token_if_its_own_has_died_meanwhile() {
-    let client = Client::new(ClientOptions {
+    let client = Machine::new(MachineOptions {
         host_tokens: true,
         client_secret: None,
         ..options()
@@ -566,7 +566,7 @@ fn a_call_that_is_closed_while_it_waits_leaves_nothing_behind() {
 
 #[test]
 fn the_rest_of_a_refused_body_may_still_come() {
-    let (_, mut sandbox, mut call) = sent(RetryPolicy::default());
+    let (_, mut sandbox, mut call) = sent(options());
     answer(&mut call, 503, &[]).expect("another try");
     call.chunk(b"<html>").expect("nobody wants it");
     call.end().expect("nobody wants it");
@@ -599,7 +599,7 @@ fn every_request_is_told_of_once() {
                 attempts.extend(call.attempt());
                 assert_eq!(call.attempt(), None, "once only");
             }
-            Step::Wait { ms } => now = after(now, ms),
+            Step::Wait { ms } => now = after(now, ms.into()),
             _ => break,
         }
     }
@@ -635,9 +635,9 @@ fn every_request_is_told_of_once() {
 
 #[test]
 fn the_end_of_a_call_is_told_of_too() {
-    let (_, _, mut call) = sent(RetryPolicy {
+    let (_, _, mut call) = sent(MachineOptions {
         max_retries: 0,
-        ..RetryPolicy::default()
+        ..options()
     });
     let error: Error = answer(&mut call, 504, &[]).expect_err("an end");
     let attempt = call.attempt().expect("a request that has ended");
@@ -645,7 +645,7 @@ fn the_end_of_a_call_is_told_of_too() {
         (attempt.code, attempt.status, attempt.wait_ms),
         (Some(error.code()), Some(504), None)
     );
-    let (_, _, mut call) = sent(RetryPolicy::default());
+    let (_, _, mut call) = sent(options());
     call.head(200, &[]).expect("a body");
     call.chunk(b"nonsense").expect_err("no JSON");
     let attempt = call.attempt().expect("a request that has ended");

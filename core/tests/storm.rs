@@ -17,7 +17,7 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use support::{after, at, options};
-use tallyfold::{Call, Client, ClientOptions, HostFailure, Result, RetryPolicy, Step};
+use tallyfold::{AuditLogsOptions, Call, HostFailure, Machine, MachineOptions, Result, Step};
 
 const CLIENTS: usize = 1_000;
 const CALLS_OF_CLIENT: usize = 1_200;
@@ -85,7 +85,7 @@ impl Service {
 
 /// One that makes calls in the name of a client.
 struct Worker {
-    client: Client,
+    client: Machine,
     call: Option<Call>,
     begun_ms: u64,
     begun: usize,
@@ -120,11 +120,11 @@ fn run(service: &mut Service) -> Vec<Ended> {
 
 fn workers() -> Vec<Worker> {
     let of_client = |number: usize| {
-        let retry = RetryPolicy {
-            seed: number as u64,
-            ..RetryPolicy::default()
+        let options = MachineOptions {
+            jitter_seed: number as u64,
+            ..options()
         };
-        let client = Client::new(ClientOptions { retry, ..options() }).expect("good options");
+        let client = Machine::new(options).expect("good options");
         (0..WORKERS).map(move |_| Worker {
             client: client.clone(),
             call: None,
@@ -142,7 +142,11 @@ fn act(worker: &mut Worker, service: &mut Service, now_ms: u64) -> (Option<bool>
         worker.begun_ms = now_ms;
     }
     let client = &worker.client;
-    let begin = || client.audit_logs(None, None).expect("good arguments");
+    let begin = || {
+        client
+            .audit_logs(&AuditLogsOptions::default())
+            .expect("good arguments")
+    };
     let call = worker.call.get_or_insert_with(begin);
     match call.step(after(at(0), now_ms)) {
         Ok(Step::Send(request)) => {
@@ -152,7 +156,7 @@ fn act(worker: &mut Worker, service: &mut Service, now_ms: u64) -> (Option<bool>
                 Err(_) => (Some(false), PAUSE_MS),
             }
         }
-        Ok(Step::Wait { ms }) => (None, ms),
+        Ok(Step::Wait { ms }) => (None, ms.into()),
         Ok(Step::Blocked { .. }) => (None, ANSWER_MS),
         Ok(Step::Done) => (Some(true), PAUSE_MS),
         Ok(other) => panic!("unexpected {other:?}"),

@@ -12,9 +12,11 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use serde_json::Value;
+use tallyfold::arguments::{self, Arguments, Kind};
 use tallyfold::{
-    Aggregator, AggregatorOptions, Call, Client, ClientOptions, Code, CountTable, Error,
-    HostFailure, Limits, Now, Output, Reconciliation, Result, RetryPolicy, Secret, Step, Tolerate,
+    Aggregator, AggregatorOptions, AuditLogsOptions, Call, Code, CountTable, Deltas, Error, Frame,
+    HostFailure, Limits, Machine, MachineOptions, Now, Output, QueryOptions, Reconciliation,
+    Result, Secret, Spelling, Step, Tolerate, TopOptions,
 };
 
 #[test]
@@ -31,7 +33,7 @@ fn responses() {
 #[test]
 fn exchanges() {
     run("exchanges", |case| {
-        let client = Client::new(client_options(&case["options"]));
+        let client = Machine::new(client_options(&case["options"]));
         let mut clock = Clock::default();
         for call in list(&case["calls"]) {
             let steps = list(&call["steps"]);
@@ -51,12 +53,7 @@ fn tables() {
     run("tables", |case| {
         let given = load_table(&case["given"]);
         if let Some(top) = case.get("top") {
-            let by = text(&top["by"]);
-            let n = usize::try_from(number(&top["n"])).expect("a small number");
-            match given.expect("a good table").top(n, by) {
-                Ok(rows) => assert_eq!(Value::from(rows), case["rows"]),
-                Err(error) => check_error(case, &error),
-            }
+            check_top(case, top, &given.expect("a good table"));
         } else if case.get("reconciliation").is_some() {
             check_reconciliation(case, given.expect("a good table").reconciliation());
         } else if case.get("coverage").is_some() {
@@ -75,6 +72,38 @@ fn tables() {
             );
         }
     });
+}
+
+fn check_top(case: &Value, top: &Value, frame: &dyn Frame) {
+    match arguments::read::<TopOptions, _>(&Given(top), &[]) {
+        Ok(TopOptions { n, by }) => assert_eq!(Value::from(frame.top(n, by)), case["rows"]),
+        Err(error) => check_error(case, &error),
+    }
+}
+
+/// Arguments as a vector has them.
+struct Given<'a>(&'a Value);
+
+impl Arguments for Given<'_> {
+    type Error = Error;
+
+    const SPELLING: Spelling = Spelling::Rust;
+
+    fn value(&self, name: &str, kind: Kind) -> Result<Option<arguments::Value>> {
+        Ok(self.0.get(name).map(|value| match kind {
+            Kind::Whole => arguments::Value::Whole(number(value).into()),
+            _ => arguments::Value::Text(text(value).to_owned()),
+        }))
+    }
+
+    fn nested(&self, _: &str) -> Result<Option<Self>> {
+        Ok(None)
+    }
+
+    fn names(&self) -> Result<Vec<String>> {
+        let fields = self.0.as_object().expect("an object");
+        Ok(fields.keys().cloned().collect())
+    }
 }
 
 /// A code without a vector would be a code that no language is held to.
@@ -207,9 +236,10 @@ fn read(case: &Value, chunks: &[&[u8]]) -> Result<CountTable> {
     outcome
 }
 
-fn client_options(given: &Value) -> ClientOptions {
+fn client_options(given: &Value) -> MachineOptions {
     let flag = |name: &str| given[name].as_bool().unwrap_or(false);
-    ClientOptions {
+    let usual = MachineOptions::default();
+    MachineOptions {
         cluster_endpoint: string(&given["cluster_endpoint"]),
         client_id: string(&given["client_id"]),
         client_secret: string(&given["client_secret"]).map(Secret::from),
@@ -221,47 +251,37 @@ fn client_options(given: &Value) -> ClientOptions {
         in_browser: flag("in_browser"),
         dangerously_allow_browser: flag("dangerously_allow_browser"),
         dangerously_allow_http: flag("dangerously_allow_http"),
-        default_token_lifetime_s: given["default_token_lifetime"].as_u64(),
-        retry: retry_policy(given),
-        ..ClientOptions::default()
-    }
-}
-
-fn retry_policy(given: &Value) -> RetryPolicy {
-    let usual = RetryPolicy::default();
-    RetryPolicy {
+        default_token_lifetime_s: given["default_token_lifetime"]
+            .as_u64()
+            .unwrap_or(usual.default_token_lifetime_s),
         max_retries: given["max_retries"]
             .as_u64()
             .map_or(usual.max_retries, |most| {
                 u32::try_from(most).expect("a small number")
             }),
-        longest_wait_ms: given["longest_retry_wait_ms"]
+        longest_retry_wait_ms: given["longest_retry_wait_ms"]
             .as_u64()
-            .unwrap_or(usual.longest_wait_ms),
-        seed: 7,
+            .unwrap_or(usual.longest_retry_wait_ms),
+        jitter_seed: 7,
+        ..usual
     }
 }
 
-fn start(client: &Client, call: &Value) -> Result<Call> {
+fn start(client: &Machine, call: &Value) -> Result<Call> {
     let metrics = || {
         let dimensions = strings(&call["dimensions"]).expect("dimensions");
-        (
-            text(&call["start"]),
-            text(&call["end"]),
-            dimensions,
-            strings(&call["group_by"]),
-        )
+        QueryOptions {
+            group_by: strings(&call["group_by"]),
+            ..QueryOptions::new(text(&call["start"]), text(&call["end"]), &dimensions)
+        }
     };
     match text(&call["method"]) {
-        "audit_logs" => client.audit_logs(call["page"].as_i64(), call["per_page"].as_i64()),
-        "event_delivery" => {
-            let (start, end, dimensions, group_by) = metrics();
-            client.event_delivery(start, end, &dimensions, group_by.as_deref())
-        }
-        "event_ingestion" => {
-            let (start, end, dimensions, group_by) = metrics();
-            client.event_ingestion(start, end, &dimensions, group_by.as_deref())
-        }
+        "audit_logs" => client.audit_logs(&AuditLogsOptions {
+            page: call["page"].as_i64(),
+            per_page: call["per_page"].as_i64(),
+        }),
+        "event_delivery" => client.event_delivery(&metrics()),
+        "event_ingestion" => client.event_ingestion(&metrics()),
         other => panic!("unknown method {other}"),
     }
 }
@@ -330,8 +350,8 @@ fn drive(call: &mut Call, steps: &[Value], used: &mut usize, clock: &mut Clock) 
             Step::Wait { ms } => {
                 let script = script.unwrap_or_else(|| panic!("unexpected wait of {ms} ms"));
                 *used += 1;
-                check_wait(&script["wait"], ms);
-                clock.waited_ms += ms - 1;
+                check_wait(&script["wait"], ms.into());
+                clock.waited_ms += u64::from(ms) - 1;
                 let early = call.step(clock.at(Some(script)));
                 assert!(matches!(early, Ok(Step::Wait { ms: 1 })), "{early:?}");
                 clock.waited_ms += 1;
@@ -388,11 +408,11 @@ fn check_reconciliation(case: &Value, reconciliation: Reconciliation) {
     let verdict = match reconciliation {
         Reconciliation::Balanced => "balanced",
         Reconciliation::Unavailable => "unavailable",
-        Reconciliation::Unbalanced {
+        Reconciliation::Unbalanced(Deltas {
             success,
             errors,
             filtered,
-        } => {
+        }) => {
             let differences = &case["differences"];
             assert_eq!(differences["success"], success.to_string());
             assert_eq!(differences["errors"], errors.to_string());
@@ -424,7 +444,7 @@ fn check_error(case: &Value, error: &Error) {
     let found = serde_json::json!({
         "code": error.code().as_str(),
         "kind": error.kind().as_str(),
-        "argument": error.argument_name(),
+        "argument": error.argument_in(Spelling::Python),
         "status": error.status(),
         "path": error.path(),
         "offset": error.offset(),

@@ -1,7 +1,8 @@
 //! The three counts of an entry.
 
 /// How many events were delivered, failed and were filtered (service reference 2.3).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, serde::Serialize)]
+#[cfg_attr(feature = "surface", derive(schemars::JsonSchema))]
 pub struct Counts {
     /// Events delivered.
     pub success: u64,
@@ -14,6 +15,12 @@ pub struct Counts {
 impl Counts {
     /// The names of the three counts.
     pub const NAMES: [&'static str; 3] = ["success", "errors", "filtered"];
+
+    /// The three counts, in the order of their names.
+    #[must_use]
+    pub const fn each(self) -> [u64; 3] {
+        [self.success, self.errors, self.filtered]
+    }
 
     /// Each sum, unless one is above 2^64 - 1.
     #[must_use]

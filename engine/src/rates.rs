@@ -17,7 +17,8 @@ use crate::counts::Counts;
 /// assert_eq!((rates.delivery, rates.error, rates.filter), (Some(0.75), Some(0.25), Some(0.5)));
 /// assert_eq!(Counts { success: 0, errors: 0, filtered: 4 }.rates().delivery, None);
 /// ```
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, serde::Serialize)]
+#[cfg_attr(feature = "surface", derive(schemars::JsonSchema))]
 pub struct Rates {
     /// `success / (success + errors)`: of the events that were to be sent.
     pub delivery: Option<f64>,
@@ -25,6 +26,17 @@ pub struct Rates {
     pub error: Option<f64>,
     /// `filtered / (success + errors + filtered)`: of all events.
     pub filter: Option<f64>,
+}
+
+impl Rates {
+    /// The names of the three rates.
+    pub const NAMES: [&'static str; 3] = ["delivery", "error", "filter"];
+
+    /// The three rates, in the order of their names.
+    #[must_use]
+    pub const fn each(self) -> [Option<f64>; 3] {
+        [self.delivery, self.error, self.filter]
+    }
 }
 
 impl Counts {

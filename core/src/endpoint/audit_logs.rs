@@ -1,29 +1,49 @@
 //! List audit logs (service reference 4.2).
+//!
+//! `GET {base_url}/api/v1/audit-logs?page=…&perPage=…` with an Orchestration API token. The reference does not
+//! show the response: it is checked to be one JSON document, and handed over as it was sent.
 
-use super::{Body, Endpoint, Output, Target};
-use crate::error::{Code, Error, Result};
-use crate::http::{BaseAddress, Request};
-use crate::json::{Event, Lexer, Limits, Place, Rare, Visitor};
-use crate::token::{AccessToken, Orchestration};
-use crate::window::Window;
+use super::contract::{Body, Endpoint, Output};
+use super::target::Target;
+use crate::access::api::Orchestration;
+use crate::access::token::AccessToken;
+use crate::code::Code;
+use crate::error::{Error, Result};
+use crate::time::window::Window;
+use crate::wire::address::BaseAddress;
+use crate::wire::json::event::{Event, Rare, Visitor};
+use crate::wire::json::lexer::Lexer;
+use crate::wire::json::path::Place;
+use crate::wire::limits::Limits;
+use crate::wire::request::Request;
 
 const PATH: &str = "/api/v1/audit-logs";
 
 /// A page of audit logs is held whole, as its shape is not shown; so it has a limit of its own.
 const MOST_BYTES: u64 = 64 * 1024 * 1024;
 
+crate::options! {
+    /// Which page of the audit logs to list.
+    #[derive(Clone, Copy, Debug)]
+    pub struct AuditLogsOptions: Default {
+        /// The number of the page, at least 1.
+        page: Option<i64> = None,
+        /// How many records a page has, at least 1.
+        per_page: Option<i64> = None,
+    }
+}
+
 /// A checked query of the audit-log listing.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct AuditLogsQuery {
-    page: Option<i64>,
-    per_page: Option<i64>,
+    options: AuditLogsOptions,
     limits: Limits,
 }
 
 impl AuditLogsQuery {
     /// Checks what a caller asks for. That both start at 1 is an assumption.
-    pub(crate) fn new(page: Option<i64>, per_page: Option<i64>, limits: Limits) -> Result<Self> {
-        for (name, value) in [("page", page), ("per_page", per_page)] {
+    pub(crate) fn new(options: AuditLogsOptions, limits: Limits) -> Result<Self> {
+        for (name, value) in [("page", options.page), ("per_page", options.per_page)] {
             if value.is_some_and(|value| value < 1) {
                 return Err(Error::argument(name, Code::InvalidPage, "want 1 or more"));
             }
@@ -32,11 +52,7 @@ impl AuditLogsQuery {
             body_bytes: limits.body_bytes.min(MOST_BYTES),
             ..limits
         };
-        Ok(Self {
-            page,
-            per_page,
-            limits,
-        })
+        Ok(Self { options, limits })
     }
 }
 
@@ -53,10 +69,13 @@ impl Endpoint for AuditLogsQuery {
     }
 
     fn request(&self, base_url: &BaseAddress, token: &AccessToken<Orchestration>) -> Request {
-        let query: Vec<String> = [("page", self.page), ("perPage", self.per_page)]
-            .into_iter()
-            .filter_map(|(name, value)| Some(format!("{name}={}", value?)))
-            .collect();
+        let query: Vec<String> = [
+            ("page", self.options.page),
+            ("perPage", self.options.per_page),
+        ]
+        .into_iter()
+        .filter_map(|(name, value)| Some(format!("{name}={}", value?)))
+        .collect();
         let mut url = base_url.join(PATH);
         if !query.is_empty() {
             url.push('?');

@@ -1,20 +1,34 @@
-//! What event_delivery and event_ingestion have in common: request body and result.
+//! What event_delivery and event_ingestion have in common: the request's body, and the result.
 
 use serde::Serialize;
 
-use super::{Body, Endpoint, Output, Target, event_delivery, event_ingestion};
-use crate::dimension::{Dimensions, Metric};
+use super::contract::{Body, Endpoint, Output};
+use super::target::Target;
+use crate::access::api::Control;
+use crate::access::token::AccessToken;
+use crate::counts::dimension::Dimensions;
+use crate::counts::metric::Metric;
+use crate::counts::subject::Subject;
 use crate::error::Result;
-use crate::fold::{Aggregator, ReadOptions};
-use crate::http::{BaseAddress, Request};
+use crate::fold::aggregator::Aggregator;
+use crate::fold::read_options::ReadOptions;
 use crate::secret::Secret;
-use crate::token::{AccessToken, Control};
-use crate::window::Window;
+use crate::time::window::Window;
+use crate::wire::address::BaseAddress;
+use crate::wire::request::Request;
 
-/// A checked query of one of the two analytics endpoints.
+/// One of the two analytics endpoints.
+#[derive(Debug)]
+pub(crate) struct MetricsEndpoint {
+    pub(super) metric: Metric,
+    pub(super) target: Target,
+    pub(super) path: &'static str,
+}
+
+/// A checked query of an analytics endpoint.
 #[derive(Clone, Debug)]
 pub(crate) struct MetricsQuery {
-    metric: Metric,
+    endpoint: &'static MetricsEndpoint,
     window: Window,
     requested: Dimensions,
     kept: Dimensions,
@@ -32,33 +46,20 @@ struct Fields {
 impl MetricsQuery {
     /// Checks what a caller asks for.
     pub(crate) fn new<S: AsRef<str>>(
-        metric: Metric,
-        start: &str,
-        end: &str,
-        dimensions: &[S],
-        group_by: Option<&[S]>,
-        options: ReadOptions,
-    ) -> Result<Self> {
-        let window = Window::parse(start, end)?;
-        Self::of_window(metric, window, dimensions, group_by, options)
-    }
-
-    /// The same for a window that is known.
-    pub(crate) fn of_window<S: AsRef<str>>(
-        metric: Metric,
+        endpoint: &'static MetricsEndpoint,
         window: Window,
         dimensions: &[S],
         group_by: Option<&[S]>,
         options: ReadOptions,
     ) -> Result<Self> {
         let requested = Dimensions::requested(dimensions)?;
-        requested.check_available(metric)?;
+        requested.check_available(endpoint.metric)?;
         let kept = match group_by {
             Some(names) => requested.subset(names)?,
             None => requested,
         };
         Ok(Self {
-            metric,
+            endpoint,
             window,
             requested,
             kept,
@@ -72,7 +73,7 @@ impl MetricsQuery {
     }
 
     pub(crate) fn metric(&self) -> Metric {
-        self.metric
+        self.endpoint.metric
     }
 
     pub(crate) fn window(&self) -> Window {
@@ -84,9 +85,9 @@ impl MetricsQuery {
         &self.requested
     }
 
-    /// Those of them that are kept.
-    pub(crate) fn kept(&self) -> &Dimensions {
-        &self.kept
+    /// What the counts of its table are of.
+    pub(crate) fn subject(&self) -> Subject {
+        Subject::whole(self.kept, Some(self.metric()))
     }
 }
 
@@ -95,10 +96,7 @@ impl Endpoint for MetricsQuery {
     type Body = Aggregator;
 
     fn target(&self) -> Target {
-        match self.metric {
-            Metric::EventDelivery => Target::EventDelivery,
-            Metric::EventIngestion => Target::EventIngestion,
-        }
+        self.endpoint.target
     }
 
     fn window(&self) -> Option<Window> {
@@ -106,10 +104,6 @@ impl Endpoint for MetricsQuery {
     }
 
     fn request(&self, cluster_endpoint: &BaseAddress, token: &AccessToken<Control>) -> Request {
-        let path = match self.metric {
-            Metric::EventDelivery => event_delivery::PATH,
-            Metric::EventIngestion => event_ingestion::PATH,
-        };
         let fields = Fields {
             start: self.window.start().to_string(),
             end: self.window.end().to_string(),
@@ -117,15 +111,15 @@ impl Endpoint for MetricsQuery {
         };
         // Only strings are written, which can't fail.
         let body = serde_json::to_string(&fields).unwrap_or_default();
-        Request::post_json(cluster_endpoint.join(path), Secret::from(body)).bearing(token.value())
+        let url = cluster_endpoint.join(self.endpoint.path);
+        Request::post_json(url, Secret::from(body)).bearing(token.value())
     }
 
     fn body(&self) -> Aggregator {
         Aggregator::of_parts(
             self.requested,
-            self.kept,
+            self.subject(),
             Some(self.window),
-            Some(self.metric),
             self.options,
         )
     }

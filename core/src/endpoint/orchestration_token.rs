@@ -2,9 +2,10 @@
 
 use serde::Serialize;
 
-use super::token_body::request_body;
-use crate::http::{BaseAddress, Request};
+use super::token_response::request_body;
 use crate::secret::Secret;
+use crate::wire::address::BaseAddress;
+use crate::wire::request::Request;
 
 const PATH: &str = "/oauth/token";
 

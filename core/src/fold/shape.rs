@@ -1,16 +1,21 @@
 //! The shape of a metrics result (service reference 2.2 and 2.3), checked while it is folded.
 
 use tallyfold_engine::{
-    Added, EntryLimits, EntryReader, Fields, HashKeys, Key, Refused, Rows, RowsBuilder, Taken,
+    Added, Counts, EntryLimits, EntryReader, Fields, HashKeys, Key, Refused, Rows, RowsBuilder,
+    Taken,
 };
 
-use super::{ReadOptions, Tolerate};
-use crate::dimension::{Dimension, Dimensions};
-use crate::error::{Code, Error, Result};
-use crate::json::{Event, Place, Skip, Visitor};
-use crate::table::{Counts, Notes, parse_count, refusal};
-use crate::time::Timestamp;
-use crate::window::Window;
+use super::read_options::ReadOptions;
+use super::tolerate::Tolerate;
+use crate::code::Code;
+use crate::counts::dimension::{Dimension, Dimensions};
+use crate::counts::parse::{parse_count, refusal};
+use crate::counts::part::Notes;
+use crate::error::{Error, Result};
+use crate::time::timestamp::Timestamp;
+use crate::time::window::Window;
+use crate::wire::json::event::{Event, Skip, Visitor};
+use crate::wire::json::path::Place;
 
 /// Checks one response and adds its entries up.
 #[derive(Debug)]

@@ -2,8 +2,8 @@
 
 use serde_json::Value;
 use tallyfold::{
-    Call, Client, ClientOptions, Collect, CollectOptions, CollectStep, CountTable, HostFailure,
-    Metric, Now, Result, RetryPolicy, Secret, Step, TimeStep, Window, segment_name,
+    Call, Collect, CollectOptions, CollectStep, Drive, Frame, HostFailure, Machine, MachineOptions,
+    Metric, Now, Result, Secret, Step, TimeStep, Window, segment_name,
 };
 
 use super::{check, check_error, list, load_table, number, run, string, strings, text};
@@ -22,11 +22,11 @@ fn collects() {
             Ok(collect) => collect,
             Err(error) => return check_error(case, &error),
         };
-        while let CollectStep::Drive {
+        while let CollectStep::Drive(Drive {
             task,
             mut call,
             window,
-        } = collect.next(NOW)
+        }) = collect.next(NOW)
         {
             asked.push(edges(window));
             // Its error comes again when it is settled.
@@ -48,27 +48,25 @@ fn collects() {
 }
 
 fn begin(case: &Value) -> Result<Collect> {
-    let client = Client::new(ClientOptions {
+    let client = Machine::new(MachineOptions {
         cluster_endpoint: Some("https://cluster.example".to_owned()),
         host_tokens: true,
-        retry: RetryPolicy {
-            max_retries: 0,
-            ..RetryPolicy::default()
-        },
-        ..ClientOptions::default()
+        max_retries: 0,
+        ..MachineOptions::default()
     })?;
     let query = &case["query"];
     let usual = CollectOptions::new(
-        Metric::from_name(text(&query["metric"]))?,
+        Metric::from_name(text(&query["metric"])).expect("a metric"),
         text(&query["start"]),
         text(&query["end"]),
         &strings(&query["dimensions"]).expect("dimensions"),
-        TimeStep::parse(text(&query["window"]))?,
     );
+    let window = TimeStep::parse(text(&query["window"]));
     let small = |value: &Value| u32::try_from(number(value)).expect("a small number");
     let finest = string(&query["finest"]).map(|step| TimeStep::parse(&step));
     let mut collect = client.collect(CollectOptions {
         group_by: strings(&query["group_by"]),
+        window: window.map_err(|error| error.with_argument("window"))?,
         finest: finest.transpose()?.unwrap_or(usual.finest),
         part: query
             .get("part")
@@ -123,7 +121,7 @@ fn check_end(case: &Value, collect: &Collect) {
     check_error(case, &ended.error);
     let gaps: Vec<Value> = ended.gaps.into_iter().map(edges).collect();
     assert_eq!(Value::from(gaps), case["gaps"]);
-    let partial = ended.partial.as_ref().map(CountTable::to_json);
+    let partial = ended.partial.as_ref().map(Frame::to_json);
     let partial = partial.map(|json| serde_json::from_str(&json).expect("JSON"));
     assert_eq!(partial.unwrap_or(Value::Null), case["partial"]);
 }

@@ -2,11 +2,11 @@
 
 use serde_json::{Value, json};
 use tallyfold::{
-    Comparison, ComparisonRow, Counts, Deltas, Rates, Result, Series, SeriesRow, Shares, TimeStep,
+    Comparison, Counts, Deltas, Frame, Rates, Result, Row, Series, Shares, TimeStep, Values,
     compare,
 };
 
-use super::{check_error, list, load_table, number, run, strings, text, wanted_of};
+use super::{check_error, check_top, list, load_table, run, strings, wanted_of};
 
 #[test]
 fn series() {
@@ -49,11 +49,7 @@ fn comparisons() {
             Err(error) => return check_error(case, &error),
         };
         if let Some(top) = case.get("top") {
-            let n = usize::try_from(number(&top["n"])).expect("a small number");
-            return match comparison.top(n, text(&top["by"])) {
-                Ok(rows) => assert_eq!(Value::from(rows), case["rows"]),
-                Err(error) => check_error(case, &error),
-            };
+            return check_top(case, top, &comparison);
         }
         let json: Value = serde_json::from_str(&comparison.to_json()).expect("JSON");
         assert_eq!(Some(&json), case.get("comparison"));
@@ -81,18 +77,15 @@ fn series_of(case: &Value) -> Result<Series> {
 
 /// Each row through the rows and through the columns, which must agree.
 fn rows_of(series: &Series) -> Vec<Value> {
-    let row = |row: SeriesRow<'_>| {
+    let row = |row: Row<'_, Series>| {
         let (at, counts) = (row.index(), row.counts());
-        let columns = series.columns().map(|column| {
-            let mut values = column.dictionary.values();
-            values.nth(column.ids[at] as usize).expect("a value")
-        });
         let values: Vec<&str> = row.values().collect();
-        assert!(columns.eq(values.iter().copied()));
+        assert_eq!(column_values(series, at), values);
+        let counts_of = series.counts();
         let columns = [
-            series.success()[at],
-            series.errors()[at],
-            series.filtered()[at],
+            counts_of.success()[at],
+            counts_of.errors()[at],
+            counts_of.filtered()[at],
         ];
         assert_eq!(columns, [counts.success, counts.errors, counts.filtered]);
         let window_id = series.window_ids()[at];
@@ -107,6 +100,16 @@ fn rows_of(series: &Series) -> Vec<Value> {
         }])
     };
     series.rows().map(row).collect()
+}
+
+/// A row's dimension values, out of the columns.
+fn column_values(frame: &dyn Frame, at: usize) -> Vec<&str> {
+    let columns = frame.columns().into_iter();
+    let values = columns.filter_map(|column| match column.values {
+        Values::Texts { dictionary, ids } => Some(dictionary.value(ids[at])),
+        _ => None,
+    });
+    values.collect()
 }
 
 fn rows_of_windows(windows: &Value) -> Vec<Value> {
@@ -136,14 +139,10 @@ fn bits(decimal: &Value) -> Option<u64> {
 
 /// Each row through the rows and through the columns, which must agree.
 fn check_comparison(expected: &Value, comparison: &Comparison) {
-    let row = |row: ComparisonRow<'_>| {
+    let row = |row: Row<'_, Comparison>| {
         let at = row.index();
-        let columns = comparison.columns().map(|column| {
-            let mut values = column.dictionary.values();
-            values.nth(column.ids[at] as usize).expect("a value")
-        });
         let values: Vec<&str> = row.values().collect();
-        assert!(columns.eq(values.iter().copied()));
+        assert_eq!(column_values(comparison, at), values);
         assert_eq!(row.presence(), comparison.presences()[at]);
         assert!(
             comparison
@@ -151,8 +150,8 @@ fn check_comparison(expected: &Value, comparison: &Comparison) {
                 .any(|position| position == at)
         );
         let sides = [
-            (row.before(), comparison.before_columns()),
-            (row.after(), comparison.after_columns()),
+            (row.before(), comparison.before_counts()),
+            (row.after(), comparison.after_counts()),
         ];
         let [before, after] = sides.map(|(counts, columns)| {
             let columns = [columns.success(), columns.errors(), columns.filtered()];

@@ -6,14 +6,14 @@ use std::time::Duration;
 
 use serde_json::Value;
 use tallyfold::{
-    Call, Client, ClientOptions, HostFailure, Now, Output, Request, Result, RetryPolicy, Secret,
-    Step, Timestamp, Tolerate,
+    AuditLogsOptions, Call, HostFailure, Machine, MachineOptions, Now, Output, QueryOptions,
+    Request, Result, Secret, Step, Timestamp, Tolerate,
 };
 use ureq::{Agent, http};
 
 /// A client, what it is asked, and clocks on which only waits take time.
 pub(crate) struct Host {
-    client: Client,
+    client: Machine,
     agent: Agent,
     call: String,
     start: String,
@@ -35,7 +35,7 @@ impl Host {
             .max_redirects(0)
             .proxy(None);
         Self {
-            client: Client::new(options(file, run, address)).expect("good options"),
+            client: Machine::new(options(file, run, address)).expect("good options"),
             agent: config.build().into(),
             call: text(&run["call"]),
             start: text(&query["start"]),
@@ -51,11 +51,11 @@ impl Host {
 
     /// Makes the run's call and drives it to its end.
     pub(crate) fn call(&mut self) -> Result<Output> {
-        let (start, end, dimensions) = (&self.start, &self.end, &self.dimensions);
+        let query = QueryOptions::new(&self.start, &self.end, &self.dimensions);
         let mut call = match self.call.as_str() {
-            "event_delivery" => self.client.event_delivery(start, end, dimensions, None)?,
-            "event_ingestion" => self.client.event_ingestion(start, end, dimensions, None)?,
-            "audit_logs" => self.client.audit_logs(None, None)?,
+            "event_delivery" => self.client.event_delivery(&query)?,
+            "event_ingestion" => self.client.event_ingestion(&query)?,
+            "audit_logs" => self.client.audit_logs(&AuditLogsOptions::default())?,
             other => panic!("unknown {other}"),
         };
         let outcome = self.drive(&mut call);
@@ -97,7 +97,7 @@ impl Host {
                     self.see(&format!("{attempt:?} {call:?}"));
                     exchanged?;
                 }
-                Step::Wait { ms } => self.waited_ms += ms,
+                Step::Wait { ms } => self.waited_ms += u64::from(ms),
                 Step::Done => return call.output(),
                 other => panic!("one call alone is never told {other:?}"),
             }
@@ -109,12 +109,12 @@ impl Host {
     }
 }
 
-fn options(file: &Value, run: &Value, address: &str) -> ClientOptions {
+fn options(file: &Value, run: &Value, address: &str) -> MachineOptions {
     let given = |name: &str| Some(text(&file["client"][name]));
     let options = &run["options"];
     let tolerate = options["tolerate"].as_array();
     let names: Vec<String> = tolerate.into_iter().flatten().map(text).collect();
-    ClientOptions {
+    MachineOptions {
         cluster_endpoint: Some(address.to_owned()),
         base_url: Some(address.to_owned()),
         auth_url: Some(address.to_owned()),
@@ -123,12 +123,10 @@ fn options(file: &Value, run: &Value, address: &str) -> ClientOptions {
         control_audience: given("control_audience"),
         orchestration_audience: given("orchestration_audience"),
         tolerate: Tolerate::parse(&names).expect("good names"),
-        retry: RetryPolicy {
-            max_retries: u32::try_from(number(&options["max_retries"])).expect("few"),
-            longest_wait_ms: number(&options["longest_retry_wait_ms"]),
-            seed: 7,
-        },
-        ..ClientOptions::default()
+        max_retries: u32::try_from(number(&options["max_retries"])).expect("few"),
+        longest_retry_wait_ms: number(&options["longest_retry_wait_ms"]),
+        jitter_seed: 7,
+        ..MachineOptions::default()
     }
 }
 

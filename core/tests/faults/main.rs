@@ -15,7 +15,7 @@ use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use serde_json::Value;
-use tallyfold::{Output, Reconciliation, Result};
+use tallyfold::{Frame, Output, Reconciliation, Result};
 
 use host::Host;
 use server::Server;

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use chrono::{DateTime, Datelike, TimeDelta, Timelike};
 use serde_json::Value;
 use tallyfold::{
-    Aggregator, AggregatorOptions, Code, CountTable, Counts, Error, Result, TimeStep, Timestamp,
-    Window, compare,
+    Aggregator, AggregatorOptions, Code, CountTable, Counts, Error, Frame, Result, TimeStep,
+    Timestamp, Window, compare,
 };
 use tallyfold_engine::{plain_text, read_count};
 

@@ -1,9 +1,7 @@
-//! Client and sandbox joined in one process through bytes, in virtual time.
+//! Machine and sandbox joined in one process through bytes, in virtual time.
 
-use tallyfold::{
-    Call, Client, ClientOptions, Now, Output, Request, Result, RetryPolicy, Sandbox,
-    SandboxOptions, Secret, Step,
-};
+use tallyfold::{Call, Machine, MachineOptions, Now, Output, Request, Result, Step};
+use tallyfold_sandbox::{Sandbox, SandboxOptions};
 
 /// Where the sandbox would be, if there were a network.
 pub(crate) const ADDRESS: &str = "https://sandbox.example";
@@ -29,32 +27,33 @@ pub(crate) fn sandbox() -> Sandbox {
 }
 
 /// What a client of [`sandbox`] is told.
-pub(crate) fn options() -> ClientOptions {
+pub(crate) fn options() -> MachineOptions {
     let text = |text: &str| Some(text.to_owned());
-    ClientOptions {
+    let demo = SandboxOptions::default();
+    MachineOptions {
         cluster_endpoint: text(ADDRESS),
         base_url: text(ADDRESS),
         auth_url: text(ADDRESS),
-        client_id: text(SandboxOptions::DEMO_CLIENT_ID),
-        client_secret: text(SandboxOptions::DEMO_CLIENT_SECRET).map(Secret::from),
-        control_audience: text(SandboxOptions::DEMO_CONTROL_AUDIENCE),
-        orchestration_audience: text(SandboxOptions::DEMO_ORCHESTRATION_AUDIENCE),
-        ..ClientOptions::default()
+        client_id: Some(demo.client_id),
+        client_secret: Some(demo.client_secret),
+        control_audience: Some(demo.control_audience),
+        orchestration_audience: Some(demo.orchestration_audience),
+        ..MachineOptions::default()
     }
 }
 
 /// A client of [`sandbox`].
-pub(crate) fn client() -> Client {
-    Client::new(options()).expect("the demo options are good")
+pub(crate) fn client() -> Machine {
+    Machine::new(options()).expect("the demo options are good")
 }
 
 /// A client of [`sandbox`] that tries nothing again.
-pub(crate) fn client_of_one_try() -> Client {
-    let retry = RetryPolicy {
+pub(crate) fn client_of_one_try() -> Machine {
+    let options = MachineOptions {
         max_retries: 0,
-        ..RetryPolicy::default()
+        ..options()
     };
-    Client::new(ClientOptions { retry, ..options() }).expect("good options")
+    Machine::new(options).expect("good options")
 }
 
 /// Both clocks, so many milliseconds later.
@@ -85,7 +84,9 @@ pub(crate) fn exchange(
         .map(|(name, value)| (name.as_str(), value.as_str()))
         .collect();
     if call.head(response.status, &headers)? {
-        let end = response.cut_at.unwrap_or(response.body.len());
+        let end = response
+            .cut_at
+            .map_or(response.body.len(), |at| at as usize);
         for chunk in response.body[..end].chunks(1024) {
             call.chunk(chunk)?;
         }
@@ -99,7 +100,7 @@ pub(crate) fn drive(mut call: Call, sandbox: &mut Sandbox, mut now: Now) -> Resu
     loop {
         match call.step(now)? {
             Step::Send(request) => exchange(&mut call, &request, sandbox, now)?,
-            Step::Wait { ms } => now = after(now, ms),
+            Step::Wait { ms } => now = after(now, ms.into()),
             Step::Done => return call.output(),
             other => panic!("one call alone is never told {other:?}"),
         }

@@ -1,8 +1,8 @@
 //! Long ranges: whole, in parts, with failures, by many workers.
 
 use tallyfold::{
-    Client, ClientOptions, Code, Collect, CollectError, CollectOptions, CollectStep, CountTable,
-    Limits, Progress, Settled, Step, Window,
+    Code, Collect, CollectError, CollectOptions, CollectStep, CountTable, Drive, Frame, Limits,
+    Machine, MachineOptions, Progress, Settled, Step, Window,
 };
 
 use crate::support::{after, at, client, options};
@@ -21,7 +21,7 @@ fn ended(collect: &Collect) -> CollectError {
     collect.finish().expect_err("windows are missing")
 }
 
-fn progress(collect: &Collect) -> [u64; 4] {
+fn progress(collect: &Collect) -> [u32; 4] {
     let Progress {
         planned,
         done,
@@ -55,12 +55,12 @@ fn a_step_says_whether_a_worker_may_leave() {
     let mut collect = start(&world, collect_options(2 * HOUR, "1h"));
     let steps: [CollectStep; 3] = std::array::from_fn(|_| collect.next(world.now));
     let [
-        CollectStep::Drive { task, mut call, .. },
-        CollectStep::Drive {
+        CollectStep::Drive(Drive { task, mut call, .. }),
+        CollectStep::Drive(Drive {
             task: other_task,
             call: mut other_call,
             window: other_window,
-        },
+        }),
         CollectStep::Idle,
     ] = steps
     else {
@@ -97,7 +97,7 @@ fn a_cancelled_collect_gives_what_it_has_and_can_go_on() {
     );
     assert_eq!(error.gaps, [window(0, 4 * HOUR)]);
     assert!(world.run_one(&mut collect, |_| None));
-    let CollectStep::Drive { task, mut call, .. } = collect.next(world.now) else {
+    let CollectStep::Drive(Drive { task, mut call, .. }) = collect.next(world.now) else {
         panic!("a call")
     };
     assert!(call.step(world.now).is_ok());
@@ -122,7 +122,7 @@ fn a_call_of_another_window_is_not_believed() {
     let mut collect = start(&world, collect_options(2 * HOUR, "1h"));
     let mut calls: Vec<_> = (0..2)
         .map(|_| match collect.next(world.now) {
-            CollectStep::Drive { task, call, window } => (task, call, window),
+            CollectStep::Drive(Drive { task, call, window }) => (task, call, window),
             other => panic!("want a call, not {other:?}"),
         })
         .collect();
@@ -262,23 +262,26 @@ fn wrong_arguments_are_refused_before_anything_is_sent() {
         let mut options = collect_options(HOUR, "15m");
         change(&mut options);
         let error = world.client.collect(options).expect_err("a refusal");
-        (error.code(), error.argument_name().expect("an argument"))
+        (
+            error.code(),
+            error.argument_name().expect("an argument").to_owned(),
+        )
     };
     assert_eq!(
         refused(|options| options.start = "yesterday".to_owned()),
-        (Code::InvalidTimestamp, "start")
+        (Code::InvalidTimestamp, "start".to_owned())
     );
     assert_eq!(
         refused(|options| options.end = NEW_YEAR.to_owned()),
-        (Code::InvalidWindow, "start")
+        (Code::InvalidWindow, "start".to_owned())
     );
     assert_eq!(
         refused(|options| options.dimensions.clear()),
-        (Code::NoDimensions, "dimensions")
+        (Code::NoDimensions, "dimensions".to_owned())
     );
     assert_eq!(
         refused(|options| options.group_by = Some(vec!["write_key".to_owned()])),
-        (Code::UnknownDimension, "group_by")
+        (Code::UnknownDimension, "group_by".to_owned())
     );
     for part in [(0, 0), (4, 4), (4, 5)] {
         let mut options = collect_options(HOUR, "15m");
@@ -287,7 +290,7 @@ fn wrong_arguments_are_refused_before_anything_is_sent() {
         assert_eq!(error.code(), Code::InvalidArgument);
         assert_eq!(error.argument_name(), Some("part"));
     }
-    let other = Client::new(ClientOptions {
+    let other = Machine::new(MachineOptions {
         cluster_endpoint: None,
         ..options()
     });
@@ -305,7 +308,7 @@ fn windows_that_are_too_much_are_halved_until_they_fit() {
         body_bytes: 1_000,
         ..Limits::default()
     };
-    world.client = Client::new(ClientOptions {
+    world.client = Machine::new(MachineOptions {
         limits,
         ..options()
     })
@@ -317,7 +320,7 @@ fn windows_that_are_too_much_are_halved_until_they_fit() {
     let windows = table.windows();
     assert!(windows.len() > 4, "{windows:?}");
     let [planned, done, ..] = progress(&collect);
-    assert_eq!([planned, done], [windows.len() as u64; 2]);
+    assert_eq!([planned, done], [windows.len() as u32; 2]);
     // A tree: each window that was too much was asked for once, and so were its halves.
     assert!(world.asked.values().all(|times| *times == 1));
     assert_eq!(world.requests() as usize, 2 * windows.len() - 2);
@@ -376,10 +379,10 @@ fn a_slow_token_endpoint_halves_no_window() {
     for status in [504, 408] {
         let mut world = World::with_events(2 * HOUR, 100);
         let mut collect = start(&world, collect_options(2 * HOUR, "1h"));
-        while let CollectStep::Drive { task, mut call, .. } = collect.next(world.now) {
+        while let CollectStep::Drive(Drive { task, mut call, .. }) = collect.next(world.now) {
             loop {
                 match call.step(world.now) {
-                    Ok(Step::Wait { ms }) => world.now = after(world.now, ms),
+                    Ok(Step::Wait { ms }) => world.now = after(world.now, ms.into()),
                     Ok(Step::Send(request)) => {
                         assert!(request.url().ends_with("/oauth/token"));
                         // The call says its error again when it is settled.
@@ -446,11 +449,11 @@ fn eight_failures_in_a_row_end_the_collect_and_seven_do_not() {
 fn calls_that_outlive_the_end_are_kept() {
     let mut world = World::with_events(DAY, 200);
     let mut collect = start(&world, collect_options(DAY, "1h"));
-    let CollectStep::Drive {
+    let CollectStep::Drive(Drive {
         task,
         mut call,
         window: first,
-    } = collect.next(world.now)
+    }) = collect.next(world.now)
     else {
         panic!("a call")
     };
@@ -479,7 +482,7 @@ fn many_workers_bring_the_table_of_one() {
         loop {
             if under_way.len() < 8 && random.below(2) == 0 {
                 match collect.next(world.now) {
-                    CollectStep::Drive { task, call, window } => {
+                    CollectStep::Drive(Drive { task, call, window }) => {
                         under_way.push((task, call, window))
                     }
                     CollectStep::Idle => {}
@@ -562,11 +565,11 @@ fn counts_that_were_read_early_are_provisional() {
     for (asked_ms, settled_ms, provisional) in [(0, 0, false), (-1, 0, true), (0, -1, true)] {
         let mut collect = start(&world, options());
         world.now.unix_ms = edge_ms + asked_ms;
-        let CollectStep::Drive {
+        let CollectStep::Drive(Drive {
             task,
             mut call,
             window,
-        } = collect.next(world.now)
+        }) = collect.next(world.now)
         else {
             panic!("a call")
         };
@@ -628,11 +631,11 @@ fn a_month_with_faults_and_retries_is_exact() {
     world.client = client();
     let mut random = Random(31);
     let mut collect = start(&world, collect_options(MONTH, "15m"));
-    while let CollectStep::Drive {
+    while let CollectStep::Drive(Drive {
         task,
         mut call,
         window,
-    } = collect.next(world.now)
+    }) = collect.next(world.now)
     {
         world.drive_with(&mut call, window, || {
             fault(&mut random).filter(|trouble| !matches!(trouble, Trouble::Cut))

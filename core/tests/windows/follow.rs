@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use tallyfold::{
-    ClientOptions, Code, CountTable, Counts, Deltas, Follow, FollowOptions, FollowStep, Metric,
-    Revision, Window,
+    Code, CountTable, Counts, Deltas, Drive, Follow, FollowOptions, FollowStep, Frame,
+    MachineOptions, Metric, Revision, Window,
 };
 
 use crate::support::{NEW_YEAR_MS, at, options as client_options};
@@ -25,7 +25,7 @@ fn options(step_text: &str) -> FollowOptions {
 }
 
 fn follow(world: &World, options: FollowOptions) -> Follow {
-    world.client.follow(options).expect("good options")
+    world.client.follow(&options).expect("good options")
 }
 
 /// Puts both clocks forth.
@@ -43,11 +43,11 @@ fn read_due(
     let mut revisions = Vec::new();
     loop {
         match follow.next(world.now) {
-            FollowStep::Drive {
+            FollowStep::Drive(Drive {
                 task,
                 mut call,
                 window,
-            } => {
+            }) => {
                 let trouble = trouble(window);
                 world.drive(&mut call, window, trouble);
                 match follow.settle(task, &mut call, world.now) {
@@ -61,7 +61,7 @@ fn read_due(
             }
             FollowStep::Wait { ms } => {
                 assert!(ms > 0);
-                return (revisions, Some(ms));
+                return (revisions, Some(ms.into()));
             }
             FollowStep::Done => return (revisions, None),
         }
@@ -119,7 +119,7 @@ fn add(sums: &mut Sums, values: Vec<String>, counts: [i128; 3]) {
 }
 
 fn sums_of(table: &CountTable) -> Sums {
-    let row = |row: tallyfold::Row<'_>| {
+    let row = |row: tallyfold::Row<'_, CountTable>| {
         let Counts {
             success,
             errors,
@@ -404,7 +404,7 @@ fn a_reading_that_fails_is_made_again_and_nothing_is_lost() {
         );
         pass(&mut world, 60_000);
     }
-    let FollowStep::Drive { task, mut call, .. } = follow.next(world.now) else {
+    let FollowStep::Drive(Drive { task, mut call, .. }) = follow.next(world.now) else {
         panic!("a call")
     };
     world.drive(&mut call, first, Some(Trouble::Status(403)));
@@ -437,7 +437,7 @@ fn a_closed_call_gives_its_window_back() {
     world.now = at(1_800);
     let mut follow = follow(&world, options("15m"));
     let mut drive = || match follow.next(world.now) {
-        FollowStep::Drive { task, call, window } => (task, call, window),
+        FollowStep::Drive(Drive { task, call, window }) => (task, call, window),
         other => panic!("want a call, not {other:?}"),
     };
     let (task, mut call, first) = drive();
@@ -480,31 +480,40 @@ fn wrong_arguments_are_refused() {
     let refused = |change: fn(&mut FollowOptions)| {
         let mut options = options("15m");
         change(&mut options);
-        let error = world.client.follow(options).expect_err("a refusal");
-        (error.code(), error.argument_name().expect("an argument"))
+        let error = world.client.follow(&options).expect_err("a refusal");
+        (
+            error.code(),
+            error.argument_name().expect("an argument").to_owned(),
+        )
     };
     let timestamp = Code::InvalidTimestamp;
     assert_eq!(
         refused(|options| options.start = String::new()),
-        (timestamp, "start")
+        (timestamp, "start".to_owned())
     );
     assert_eq!(
         refused(|options| options.end = Some("never".to_owned())),
-        (timestamp, "end")
+        (timestamp, "end".to_owned())
     );
     let empty = |options: &mut FollowOptions| options.end = Some(NEW_YEAR.to_owned());
-    assert_eq!(refused(empty), (Code::InvalidWindow, "start"));
+    assert_eq!(refused(empty), (Code::InvalidWindow, "start".to_owned()));
     let reread = |options: &mut FollowOptions| options.reread_ms = Some(0);
-    assert_eq!(refused(reread), (Code::InvalidArgument, "reread_ms"));
+    assert_eq!(
+        refused(reread),
+        (Code::InvalidArgument, "reread_ms".to_owned())
+    );
     let unknown = |options: &mut FollowOptions| options.group_by = Some(vec!["x".to_owned()]);
-    assert_eq!(refused(unknown), (Code::UnknownDimension, "group_by"));
-    let client = tallyfold::Client::new(ClientOptions {
+    assert_eq!(
+        refused(unknown),
+        (Code::UnknownDimension, "group_by".to_owned())
+    );
+    let client = tallyfold::Machine::new(MachineOptions {
         cluster_endpoint: None,
         ..client_options()
     });
     let error = client
         .expect("one API")
-        .follow(options("15m"))
+        .follow(&options("15m"))
         .expect_err("no API");
     assert_eq!(error.code(), Code::MissingArgument);
 }

@@ -1,13 +1,14 @@
 //! Whether windows are half-open: on a service whose windows are, and on one whose are not.
 
 use tallyfold::{
-    Additivity, AdditivityVerdict, Code, CollectOptions, CollectStep, Deltas, Metric, Probe,
-    SandboxOptions,
+    Additivity, AdditivityVerdict, Code, CollectOptions, CollectStep, Deltas, Drive, Metric, Probe,
+    ProbeOptions,
 };
+use tallyfold_sandbox::{Outcome, SandboxOptions};
 
 use crate::support::at;
 use crate::world::{
-    DIMENSIONS, Random, Trouble, World, assert_same_counts, collect_options, instant, window,
+    DIMENSIONS, Random, Trouble, World, assert_same_counts, collect_options, event, instant, window,
 };
 
 const HOUR: u64 = 3_600;
@@ -20,23 +21,31 @@ fn world(closed_windows: bool) -> World {
 }
 
 fn probe(world: &World) -> Probe {
-    let edges = [instant(0), instant(HOUR), instant(2 * HOUR)];
-    let edges = edges.each_ref().map(String::as_str);
-    let probe = world
-        .client
-        .probe_additivity(Metric::EventDelivery, edges, &DIMENSIONS);
+    let options = probe_options([0, HOUR, 2 * HOUR]);
+    let probe = world.client.probe_additivity(&options);
     probe.expect("good arguments")
+}
+
+fn probe_options(edges: [u64; 3]) -> ProbeOptions {
+    let [start, middle, end] = edges.map(instant);
+    ProbeOptions {
+        metric: Metric::EventDelivery,
+        start,
+        middle,
+        end,
+        dimensions: DIMENSIONS.map(str::to_owned).to_vec(),
+    }
 }
 
 /// Runs a probe; `between` is called before each call.
 fn run(world: &mut World, mut between: impl FnMut(&mut World, u64)) -> Additivity {
     let mut probe = probe(world);
     let mut calls = 0;
-    while let CollectStep::Drive {
+    while let CollectStep::Drive(Drive {
         task,
         mut call,
         window,
-    } = probe.step()
+    }) = probe.step()
     {
         between(world, calls);
         assert!(matches!(probe.step(), CollectStep::Idle));
@@ -59,11 +68,9 @@ fn an_event_on_the_edge_shows_closed_windows() {
         for ms in [0, 10, HOUR * 1_000 - 1, HOUR * 1_000 + 1] {
             world.record(ms, random);
         }
-        let edge = instant(HOUR);
-        let recorded = world
-            .sandbox
-            .record(&edge, "success", "a", "b", "integration 1", "", 7);
-        recorded.expect("a good event");
+        let values = ["a", "b", "integration 1", ""];
+        let event = event(&instant(HOUR), Outcome::Success, values, 7);
+        world.sandbox.record(&event).expect("a good event");
         let found = run(&mut world, |_, _| {});
         assert_eq!(found.verdict, verdict);
         assert_same_counts(&found.whole, &world.truth(window(0, 2 * HOUR)));
@@ -154,16 +161,16 @@ fn a_probe_ends_with_the_error_of_its_call() {
     let mut probe = probe(&world);
     let error = probe.finish().expect_err("it has not begun");
     assert_eq!(error.code(), Code::OutOfOrder);
-    let CollectStep::Drive { task, mut call, .. } = probe.step() else {
+    let CollectStep::Drive(Drive { task, mut call, .. }) = probe.step() else {
         panic!("a call")
     };
     call.close();
     assert_eq!(probe.settle(task, &mut call), Ok(()));
-    let CollectStep::Drive {
+    let CollectStep::Drive(Drive {
         task,
         mut call,
         window,
-    } = probe.step()
+    }) = probe.step()
     else {
         panic!("the same call again")
     };
@@ -180,17 +187,14 @@ fn a_probe_ends_with_the_error_of_its_call() {
 fn a_probe_wants_three_instants_in_order() {
     let world = world(false);
     let refused = |edges: [u64; 3]| {
-        let edges = edges.map(instant);
-        let edges = edges.each_ref().map(String::as_str);
-        let probe = world
-            .client
-            .probe_additivity(Metric::EventDelivery, edges, &DIMENSIONS);
+        let probe = world.client.probe_additivity(&probe_options(edges));
         let error = probe.expect_err("a refusal");
-        (error.code(), error.argument_name())
+        assert_eq!(error.code(), Code::InvalidWindow);
+        error.argument_name().expect("an argument").to_owned()
     };
-    assert_eq!(refused([0, 0, 9]), (Code::InvalidWindow, Some("middle")));
-    assert_eq!(refused([0, 9, 9]), (Code::InvalidWindow, Some("middle")));
-    assert_eq!(refused([9, 5, 9]), (Code::InvalidWindow, Some("start")));
+    assert_eq!(refused([0, 0, 9]), "middle");
+    assert_eq!(refused([0, 9, 9]), "middle");
+    assert_eq!(refused([9, 5, 9]), "start");
 }
 
 fn probing(seconds: u64) -> CollectOptions {
@@ -259,9 +263,12 @@ fn a_collect_that_probes_reads_one_window_more() {
 #[test]
 fn a_collect_on_closed_windows_ends_before_it_counts_twice() {
     let mut world = world(true);
-    let recorded = world
-        .sandbox
-        .record(&instant(HOUR), "errors", "a", "b", "integration 1", "", 7);
+    let recorded = world.sandbox.record(&event(
+        &instant(HOUR),
+        Outcome::Errors,
+        ["a", "b", "integration 1", ""],
+        7,
+    ));
     recorded.expect("a good event");
     let mut collect = world
         .client

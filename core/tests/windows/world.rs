@@ -3,9 +3,10 @@
 use std::collections::BTreeMap;
 
 use tallyfold::{
-    Call, Client, Collect, CollectOptions, CollectStep, CountTable, HostFailure, Metric, Now,
-    Output, Sandbox, SandboxOptions, Step, TimeStep, Window,
+    Call, Collect, CollectOptions, CollectStep, CountTable, Drive, Frame, HostFailure, Machine,
+    Metric, Now, Output, QueryOptions, Step, TimeStep, Window,
 };
+use tallyfold_sandbox::{Outcome, Sandbox, SandboxEvent, SandboxOptions};
 
 use crate::support::{after, at, client, client_of_one_try, drive, exchange};
 
@@ -31,7 +32,7 @@ pub(crate) enum Trouble {
 
 /// A client that tries nothing again, unless a test gives it another one.
 pub(crate) struct World {
-    pub(crate) client: Client,
+    pub(crate) client: Machine,
     pub(crate) sandbox: Sandbox,
     pub(crate) now: Now,
     /// How often each window was asked for.
@@ -66,25 +67,21 @@ impl World {
 
     /// A random event, so many milliseconds after the new year.
     pub(crate) fn record(&mut self, ms: u64, random: &mut Random) {
-        let outcome = ["success", "errors", "filtered"][random.below(3) as usize];
+        let outcome = Outcome::ALL[random.below(3) as usize];
         let name = |kind: &str, number| format!("{kind} {number}");
-        self.sandbox
-            .record(
-                &instant_ms(ms),
-                outcome,
-                "Order Created",
-                "web",
-                &name("integration", random.below(5)),
-                &name("reason", random.below(3)),
-                1 + random.below(9),
-            )
-            .expect("a good event");
+        let (integration, reason) = (
+            name("integration", random.below(5)),
+            name("reason", random.below(3)),
+        );
+        let values = ["Order Created", "web", &integration, &reason];
+        let event = event(&instant_ms(ms), outcome, values, 1 + random.below(9));
+        self.sandbox.record(&event).expect("a good event");
     }
 
     /// What the service says of a window in one response.
     pub(crate) fn truth(&mut self, window: Window) -> CountTable {
         let (start, end) = (window.start().to_string(), window.end().to_string());
-        let call = client().event_delivery(&start, &end, &DIMENSIONS, None);
+        let call = client().event_delivery(&QueryOptions::new(&start, &end, &DIMENSIONS));
         match drive(call.expect("good arguments"), &mut self.sandbox, self.now) {
             Ok(Output::Table(table)) => table,
             other => panic!("want a table, not {other:?}"),
@@ -107,7 +104,7 @@ impl World {
             let request = match call.step(self.now) {
                 Ok(Step::Send(request)) => request,
                 Ok(Step::Wait { ms }) => {
-                    self.now = after(self.now, ms);
+                    self.now = after(self.now, ms.into());
                     continue;
                 }
                 Ok(Step::Done) | Err(_) => return,
@@ -146,11 +143,11 @@ impl World {
         mut trouble: impl FnMut(Window) -> Option<Trouble>,
     ) -> bool {
         match collect.next(self.now) {
-            CollectStep::Drive {
+            CollectStep::Drive(Drive {
                 task,
                 mut call,
                 window,
-            } => {
+            }) => {
                 self.drive(&mut call, window, trouble(window));
                 let settled = collect.settle(task, &mut call, self.now);
                 settled.expect("the task is under way");
@@ -179,6 +176,25 @@ impl Random {
     }
 }
 
+/// Events of one moment, by event name, write key, integration and reason.
+pub(crate) fn event(
+    timestamp: &str,
+    outcome: Outcome,
+    values: [&str; 4],
+    count: u64,
+) -> SandboxEvent {
+    let [event_name, write_key, integration, reason] = values.map(str::to_owned);
+    SandboxEvent {
+        timestamp: timestamp.to_owned(),
+        outcome,
+        event_name,
+        write_key,
+        integration,
+        reason,
+        count,
+    }
+}
+
 pub(crate) fn step(text: &str) -> TimeStep {
     TimeStep::parse(text).expect("a good step")
 }
@@ -204,13 +220,16 @@ pub(crate) fn window(start: u64, end: u64) -> Window {
 pub(crate) fn collect_options(seconds: u64, step_text: &str) -> CollectOptions {
     let end = instant(seconds);
     let metric = Metric::EventDelivery;
-    CollectOptions::new(metric, NEW_YEAR, &end, &DIMENSIONS, step(step_text))
+    CollectOptions {
+        window: step(step_text),
+        ..CollectOptions::new(metric, NEW_YEAR, &end, &DIMENSIONS)
+    }
 }
 
 /// Checks that a table has the rows of one response of the same time.
 pub(crate) fn assert_same_counts(table: &CountTable, truth: &CountTable) {
     let rows = |table: &CountTable| {
-        let row = |row: tallyfold::Row<'_>| {
+        let row = |row: tallyfold::Row<'_, CountTable>| {
             let values: Vec<String> = row.values().map(str::to_owned).collect();
             (values, row.counts())
         };

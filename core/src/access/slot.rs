@@ -1,0 +1,253 @@
+//! The token of one API: the current one, the fetch under way to get another, and how the latest fetch has
+//! ended.
+
+use std::sync::Arc;
+
+use super::token::{Grant, Token};
+use crate::error::{Error, Result};
+use crate::time::now::Now;
+
+/// After a failed renewal the old token serves this long before the next try.
+const RENEWAL_PAUSE_MS: u64 = 30_000;
+
+/// Those who waited for a token request share its failure for this long.
+const FAILURE_SHARED_MS: u64 = 60_000;
+
+/// A call takes part in no more fetches than these before it uses what the last one brought, even if the
+/// clock says that it is over: the service is the judge, and no call fetches for ever.
+const MOST_FETCHES: u32 = 2;
+
+/// One fetch of a token, in the order in which they began.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd)]
+pub(crate) struct FetchId(u64);
+
+/// The token fetches that a call has taken part in, since it last sent a request to the API.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct FetchHistory {
+    /// The latest one that it did itself or waited for.
+    latest: Option<FetchId>,
+    /// How many it did itself or waited for.
+    count: u32,
+    /// The failed one after which it waited a while, to try again.
+    retried: Option<FetchId>,
+}
+
+impl FetchHistory {
+    /// The history of a call that waits a while after a failed fetch, to try again.
+    pub(crate) fn retrying(failed: FetchId) -> Self {
+        Self {
+            retried: Some(failed),
+            ..Self::default()
+        }
+    }
+
+    /// Whether the failure of a fetch is this call's too: it took part in it, or would have if it had
+    /// not been waiting for its turn to try again.
+    fn shares(&self, failed: FetchId) -> bool {
+        self.latest == Some(failed) || self.retried.is_some_and(|earlier| earlier < failed)
+    }
+
+    /// Counts a fetch, unless it is still the same one.
+    pub(crate) fn take_part(&mut self, fetch: FetchId) {
+        if self.latest != Some(fetch) {
+            self.latest = Some(fetch);
+            self.count += 1;
+        }
+    }
+}
+
+/// What a call that needs a token is to do.
+#[derive(Debug)]
+pub(crate) enum Acquired<T> {
+    /// Use this token.
+    Use(T),
+    /// Use this token, or [begin a fetch](TokenSlot::begin_fetch) to replace it before its end.
+    Renew(T),
+    /// [Begin a fetch](TokenSlot::begin_fetch) to get a token.
+    Fetch,
+    /// Another call is fetching one. Ask again when that has ended.
+    Wait(FetchId),
+    /// Another call has failed to fetch one.
+    Failed {
+        /// In that fetch.
+        fetch: FetchId,
+        /// For that reason.
+        error: Error,
+    },
+}
+
+impl<T> Acquired<T> {
+    /// The same with what is made of the token.
+    pub(crate) fn map<U>(self, make: impl FnOnce(T) -> U) -> Acquired<U> {
+        match self {
+            Self::Use(token) => Acquired::Use(make(token)),
+            Self::Renew(token) => Acquired::Renew(make(token)),
+            Self::Fetch => Acquired::Fetch,
+            Self::Wait(fetch) => Acquired::Wait(fetch),
+            Self::Failed { fetch, error } => Acquired::Failed { fetch, error },
+        }
+    }
+}
+
+/// The tokens of one API in the name of one client.
+#[derive(Debug)]
+pub(crate) struct TokenSlot {
+    current: Option<Arc<Token>>,
+    fetch: Option<FetchId>,
+    fetches: u64,
+    generations: u64,
+    /// The end of the latest fetch, for those that waited for it.
+    latest: Option<(FetchId, Ending)>,
+    renewal: Renewal,
+    /// The first generation that was rejected since a token was last accepted.
+    rejected_from: Option<u64>,
+}
+
+/// How a fetch has ended.
+#[derive(Clone, Debug)]
+enum Ending {
+    Succeeded { generation: u64 },
+    Failed { asked_at: Now, error: Error },
+    Abandoned,
+}
+
+/// Whether a token that still serves may be renewed.
+#[derive(Clone, Copy, Debug)]
+enum Renewal {
+    Allowed,
+    /// The last try has failed, and no call has told the time since.
+    JustFailed,
+    PausedSince(Now),
+}
+
+impl Default for TokenSlot {
+    fn default() -> Self {
+        Self {
+            current: None,
+            fetch: None,
+            fetches: 0,
+            generations: 0,
+            latest: None,
+            renewal: Renewal::Allowed,
+            rejected_from: None,
+        }
+    }
+}
+
+impl TokenSlot {
+    /// A token, or how to get one.
+    pub(super) fn acquire(&mut self, now: Now, history: FetchHistory) -> Acquired<Arc<Token>> {
+        if matches!(self.renewal, Renewal::JustFailed) {
+            self.renewal = Renewal::PausedSince(now);
+        }
+        if let Some(token) = self.just_fetched(history) {
+            return Acquired::Use(token);
+        }
+        self.current.take_if(|current| !current.is_alive(now));
+        if let Some(current) = &self.current {
+            let current = Arc::clone(current);
+            let renew = current.is_due(now) && self.may_renew(now);
+            return if renew {
+                Acquired::Renew(current)
+            } else {
+                Acquired::Use(current)
+            };
+        }
+        match (self.fetch, &self.latest) {
+            (Some(fetch), _) => Acquired::Wait(fetch),
+            (None, Some((fetch, Ending::Failed { asked_at, error })))
+                if history.shares(*fetch) && now.since(*asked_at) < FAILURE_SHARED_MS =>
+            {
+                let (fetch, error) = (*fetch, error.clone());
+                Acquired::Failed { fetch, error }
+            }
+            (None, _) => Acquired::Fetch,
+        }
+    }
+
+    /// The token that this call's last fetch brought, if it may not take part in another one.
+    fn just_fetched(&self, history: FetchHistory) -> Option<Arc<Token>> {
+        let (latest, Ending::Succeeded { generation }) = self.latest.as_ref()? else {
+            return None;
+        };
+        let current = self.current.as_ref()?;
+        let brought = history.latest == Some(*latest) && current.generation == *generation;
+        (brought && history.count >= MOST_FETCHES).then(|| Arc::clone(current))
+    }
+
+    fn may_renew(&self, now: Now) -> bool {
+        let paused = match self.renewal {
+            Renewal::Allowed => false,
+            Renewal::JustFailed => true,
+            Renewal::PausedSince(then) => now.since(then) < RENEWAL_PAUSE_MS,
+        };
+        self.fetch.is_none() && !paused
+    }
+
+    /// Begins a fetch, for which all others wait.
+    pub(crate) fn begin_fetch(&mut self) -> FetchId {
+        self.fetches += 1;
+        let fetch = FetchId(self.fetches);
+        self.fetch = Some(fetch);
+        fetch
+    }
+
+    /// The fetch brought a token that was asked for at `asked_at`.
+    pub(crate) fn fetch_succeeded(&mut self, fetch: FetchId, grant: Grant, asked_at: Now) {
+        self.generations += 1;
+        let generation = self.generations;
+        self.current = Some(Arc::new(Token::new(grant, generation, asked_at)));
+        self.renewal = Renewal::Allowed;
+        self.end(fetch, Ending::Succeeded { generation });
+    }
+
+    /// The fetch failed. If there is an older token, it may still serve; if not, the error is the call's.
+    pub(crate) fn fetch_failed(
+        &mut self,
+        fetch: FetchId,
+        asked_at: Now,
+        error: Error,
+    ) -> Result<()> {
+        self.renewal = Renewal::JustFailed;
+        let ending = Ending::Failed {
+            asked_at,
+            error: error.clone(),
+        };
+        self.end(fetch, ending);
+        if self.current.is_some() {
+            Ok(())
+        } else {
+            Err(error)
+        }
+    }
+
+    /// The call that did the fetch was given up; the next one that asks begins a new one.
+    pub(crate) fn fetch_abandoned(&mut self, fetch: FetchId) {
+        self.end(fetch, Ending::Abandoned);
+    }
+
+    fn end(&mut self, fetch: FetchId, ending: Ending) {
+        if self.fetch == Some(fetch) {
+            self.fetch = None;
+            self.latest = Some((fetch, ending));
+        }
+    }
+
+    /// How many fetches have ended: it grows when those that wait should ask again.
+    pub(super) fn ended_fetches(&self) -> u64 {
+        self.fetches - u64::from(self.fetch.is_some())
+    }
+
+    /// The service took a token.
+    pub(crate) fn accepted(&mut self) {
+        self.rejected_from = None;
+    }
+
+    /// The service answered 401 to the token of that generation. It is dropped; a newer one stays.
+    /// Gives whether a new one is worth a try: not if this one was itself the answer to a 401.
+    pub(crate) fn rejected(&mut self, generation: u64) -> bool {
+        self.current
+            .take_if(|current| current.generation == generation);
+        generation <= *self.rejected_from.get_or_insert(generation)
+    }
+}

@@ -1,0 +1,128 @@
+//! Access tokens, and how long they live.
+
+use std::fmt;
+use std::marker::PhantomData;
+use std::sync::Arc;
+
+use crate::code::Code;
+use crate::error::{Error, Result};
+use crate::secret::Secret;
+use crate::time::now::Now;
+
+/// The longest life of a token (service reference 8): a longer `expires_in` counts as this.
+pub(crate) const LONGEST_LIFETIME_S: u64 = 86_400;
+
+/// How long a token counts as alive when nobody says: well below the documented 24 hours.
+pub(crate) const DEFAULT_LIFETIME_S: u64 = 3_600;
+
+/// A refresh is tried this long before the end, or a tenth of the life before, if that is less.
+const LONGEST_MARGIN_MS: u64 = 300_000;
+
+/// A token with the API that it is for.
+#[derive(Debug)]
+pub(crate) struct AccessToken<A> {
+    token: Arc<Token>,
+    audience: PhantomData<A>,
+}
+
+impl<A> AccessToken<A> {
+    pub(super) fn new(token: Arc<Token>) -> Self {
+        Self {
+            token,
+            audience: PhantomData,
+        }
+    }
+
+    pub(crate) fn value(&self) -> &Secret {
+        &self.token.value
+    }
+
+    pub(crate) fn generation(&self) -> u64 {
+        self.token.generation
+    }
+}
+
+/// A token and its life.
+pub(super) struct Token {
+    value: Secret,
+    /// Counts the tokens of a slot, so that a rejected one is not mistaken for its successor.
+    pub(super) generation: u64,
+    /// When it was asked for: its life counts from there, because the service's clock started at
+    /// some moment after.
+    asked_at: Now,
+    lifetime_ms: u64,
+}
+
+impl Token {
+    /// A token that was asked for at `asked_at`.
+    pub(super) fn new(grant: Grant, generation: u64, asked_at: Now) -> Self {
+        Self {
+            value: grant.value,
+            generation,
+            asked_at,
+            lifetime_ms: grant.lifetime_ms,
+        }
+    }
+
+    pub(super) fn is_alive(&self, now: Now) -> bool {
+        now.since(self.asked_at) < self.lifetime_ms
+    }
+
+    pub(super) fn is_due(&self, now: Now) -> bool {
+        let margin = LONGEST_MARGIN_MS.min(self.lifetime_ms / 10);
+        now.since(self.asked_at) >= self.lifetime_ms - margin
+    }
+}
+
+impl fmt::Debug for Token {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Token")
+            .field("generation", &self.generation)
+            .field("asked_at", &self.asked_at)
+            .field("lifetime_ms", &self.lifetime_ms)
+            .finish_non_exhaustive()
+    }
+}
+
+/// What a token endpoint, or the host, gave: a token and its lifetime.
+#[derive(Debug)]
+pub(crate) struct Grant {
+    value: Secret,
+    lifetime_ms: u64,
+}
+
+impl Grant {
+    /// Checks a token, which goes into a header, and takes its lifetime.
+    pub(crate) fn new(value: Secret, lifetime: Lifetime) -> Result<Self> {
+        let fits_header = |byte: u8| matches!(byte, 0x21..=0x7E);
+        if value.is_empty() || !value.expose().bytes().all(fits_header) {
+            let message = "the token is empty or has characters that no header can hold";
+            return Err(Error::new(Code::InvalidTokenResponse, message));
+        }
+        Ok(Self {
+            value,
+            lifetime_ms: lifetime.0,
+        })
+    }
+}
+
+/// A token's lifetime in milliseconds: at least a second, at most the documented 24 hours.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Lifetime(u64);
+
+impl Lifetime {
+    pub(crate) fn from_seconds(seconds: u64) -> Option<Self> {
+        (seconds > 0).then(|| Self(seconds.min(LONGEST_LIFETIME_S) * 1000))
+    }
+
+    /// Parses seconds as they are written, in JSON or by the host: digits of a whole number, at
+    /// least 1 and below 2^64.
+    pub(crate) fn parse(seconds: &str) -> Result<Self> {
+        let whole = !seconds.is_empty() && seconds.bytes().all(|byte| byte.is_ascii_digit());
+        let seconds = if whole { seconds.parse().ok() } else { None };
+        seconds.and_then(Self::from_seconds).ok_or_else(|| {
+            let message = "a token's lifetime is not a positive whole number of seconds";
+            Error::new(Code::InvalidTokenLifetime, message)
+        })
+    }
+}

@@ -1,0 +1,33 @@
+//! The tokens of a client, by API.
+
+use super::api::{Api, Audience};
+use super::slot::{Acquired, FetchHistory, TokenSlot};
+use super::token::AccessToken;
+use crate::time::now::Now;
+
+/// The tokens of a client, by API.
+#[derive(Debug, Default)]
+pub(crate) struct Tokens([TokenSlot; 2]);
+
+impl Tokens {
+    /// A token of that API, or how to get one: the only way to a token.
+    pub(crate) fn acquire<A: Audience>(
+        &mut self,
+        now: Now,
+        history: FetchHistory,
+    ) -> Acquired<AccessToken<A>> {
+        self.slot(A::API)
+            .acquire(now, history)
+            .map(AccessToken::new)
+    }
+
+    /// Where the tokens of that API are kept; it gives none.
+    pub(crate) fn slot(&mut self, api: Api) -> &mut TokenSlot {
+        &mut self.0[api as usize]
+    }
+
+    /// Grows whenever a call that waits for a token should ask again.
+    pub(crate) fn epoch(&self) -> u64 {
+        self.0.iter().map(TokenSlot::ended_fetches).sum()
+    }
+}

@@ -1,0 +1,95 @@
+//! One argument: its name, and what kind of value it has.
+
+use crate::spelling::{Name, Spelling};
+
+/// One argument of a function.
+#[derive(Clone, Copy, Debug)]
+pub struct Argument {
+    /// The name as Rust spells it.
+    pub name: &'static str,
+    /// What kind of value it has.
+    pub kind: Kind,
+    /// Its meaning, and its default as it is written: what type declarations and manuals are made of.
+    #[cfg(feature = "surface")]
+    pub surface: Surface,
+}
+
+/// What a manual says of an argument.
+#[cfg(feature = "surface")]
+#[derive(Clone, Copy, Debug)]
+pub struct Surface {
+    /// The doc comment, which names other arguments as Rust spells them.
+    pub doc: &'static str,
+    /// The type in Rust.
+    pub rust: &'static str,
+    /// Shows the default; `None` for an argument that is required or may be absent.
+    pub default: Option<fn() -> String>,
+}
+
+impl Argument {
+    /// The name as callers of that host write it.
+    #[must_use]
+    pub fn spelled(&self, spelling: Spelling) -> String {
+        Name::from(self.name).spelled(spelling).into_owned()
+    }
+}
+
+/// What kind of value an argument has, which tells a host how to read it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// Text.
+    Text,
+    /// Any number of texts.
+    Texts,
+    /// Text that no message may quote.
+    Secret,
+    /// An instant: ISO 8601 text, or the host's own type for it.
+    Instant,
+    /// A window `[start, end)` of two instants.
+    Window,
+    /// A step of the UTC day: text, or the host's own type for a length of time.
+    Step,
+    /// True or false.
+    Flag,
+    /// A whole number.
+    Whole,
+    /// Two whole numbers.
+    Pair,
+    /// A length of time: seconds in Python, milliseconds elsewhere.
+    Milliseconds,
+    /// A length of time, as of [`Kind::Milliseconds`], or without end: `None` in Python, `Infinity` in JavaScript.
+    Patience,
+    /// More arguments, by their names.
+    Nested,
+    /// Something that the host hands over by itself: a function, a table, a random number.
+    Host,
+}
+
+impl Kind {
+    /// What a value has to be, for callers of that host.
+    #[must_use]
+    pub fn wanted(self, spelling: Spelling) -> &'static str {
+        let (python, others) = match self {
+            Self::Text => ("want a str", "want a string"),
+            Self::Texts => ("want a sequence of str", "want an array of strings"),
+            Self::Secret => ("want a str of Unicode text", "want a string"),
+            Self::Instant => ("want a datetime or a str", "want a Date or ISO 8601 text"),
+            Self::Window => ("want a pair (start, end)", "want { start, end }"),
+            Self::Step => ("want a str or a timedelta", "want a string such as \"15m\""),
+            Self::Flag => ("want True or False", "want true or false"),
+            Self::Whole => ("want an int", "want a whole number"),
+            Self::Pair => ("want a pair of ints", "want an array of two whole numbers"),
+            Self::Milliseconds => ("want a number of seconds, 0 or more", "want a whole number"),
+            Self::Patience => (
+                "want a number of seconds, or None",
+                "want milliseconds, or Infinity",
+            ),
+            Self::Nested => ("want an object of limits", "want an object"),
+            Self::Host => ("want another value", "want another value"),
+        };
+        match spelling {
+            Spelling::Python => python,
+            Spelling::Rust | Spelling::JavaScript => others,
+        }
+    }
+}

@@ -1,0 +1,70 @@
+//! Closed lists of names, the same in every language.
+
+use crate::code::Code;
+use crate::error::Error;
+
+/// Declares an enum whose variants have names in every language, and which an argument may be.
+#[macro_export]
+#[doc(hidden)]
+macro_rules! names {
+    (
+        $(#[$meta:meta])*
+        $vis:vis enum $Enum:ident {
+            $( $(#[$variant_meta:meta])* $Variant:ident = $name:literal ),+ $(,)?
+        }
+    ) => {
+        $(#[$meta])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize)]
+        #[cfg_attr(feature = "surface", derive(schemars::JsonSchema))]
+        $vis enum $Enum { $( $(#[$variant_meta])* #[serde(rename = $name)] $Variant ),+ }
+
+        impl $Enum {
+            /// Every one of them, in order.
+            pub const ALL: &'static [Self] = &[$(Self::$Variant),+];
+
+            /// The name in every language.
+            #[must_use]
+            pub const fn as_str(self) -> &'static str {
+                match self { $(Self::$Variant => $name),+ }
+            }
+
+            /// The one of that exact name.
+            #[must_use]
+            pub fn from_name(name: &str) -> Option<Self> {
+                Self::ALL.iter().copied().find(|one| one.as_str() == name)
+            }
+        }
+
+        impl std::fmt::Display for $Enum {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str(self.as_str())
+            }
+        }
+
+        impl $crate::arguments::Parameter for $Enum {
+            const KIND: $crate::arguments::Kind = $crate::arguments::Kind::Text;
+
+            fn from_value(value: $crate::arguments::Value) -> $crate::Result<Self> {
+                let name = String::from_value(value)?;
+                let names = Self::ALL.iter().map(|one| one.as_str());
+                Self::from_name(&name).ok_or_else(|| $crate::arguments::want_one_of(names))
+            }
+        }
+    };
+}
+
+/// The error for what is none of the names.
+#[doc(hidden)]
+pub fn want_one_of<'a>(names: impl ExactSizeIterator<Item = &'a str>) -> Error {
+    let mut message = String::from("want ");
+    let last = names.len() - 1;
+    for (index, name) in names.enumerate() {
+        message.push_str(match index {
+            0 => "",
+            _ if index == last => " or ",
+            _ => ", ",
+        });
+        message.push_str(name);
+    }
+    Error::new(Code::InvalidArgument, message)
+}

@@ -1,0 +1,36 @@
+//! The known name that a caller may have meant.
+
+/// The known name that is nearest to a name, if any is near: at most a third of its letters differ, or
+/// it only differs in case and underscores.
+pub(crate) fn nearest<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+    let plain = |name: &str| name.replace('_', "").to_ascii_lowercase();
+    let name = plain(name);
+    let distance = |known: &&str| strsim::osa_distance(&name, &plain(known));
+    known
+        .map(|known| (distance(&known), known))
+        .min()
+        .filter(|(distance, known)| 3 * distance <= known.len().max(3))
+        .map(|(_, known)| known)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::nearest;
+
+    #[test]
+    fn a_slip_is_recognized_and_another_word_is_not() {
+        let known = ["window", "group_by", "settle", "part"];
+        for (name, expected) in [
+            ("windows", Some("window")),
+            ("widnow", Some("window")),
+            ("groupBy", Some("group_by")),
+            ("groupby", Some("group_by")),
+            ("settle_ms", Some("settle")),
+            ("prat", Some("part")),
+            ("concurrency", None),
+            ("", None),
+        ] {
+            assert_eq!(nearest(name, known.into_iter()), expected, "{name}");
+        }
+    }
+}

@@ -1,0 +1,151 @@
+//! From a host's value to a type that can't be wrong.
+
+use super::argument::{Argument, Kind};
+use super::source::{Arguments, Value};
+use crate::code::Code;
+use crate::error::{Error, Result};
+use crate::secret::Secret;
+
+/// The type of an argument.
+pub trait Parameter: Sized {
+    /// What kind of value it is made of.
+    const KIND: Kind;
+
+    /// What a value means.
+    ///
+    /// # Errors
+    /// For one that is of no use. The reader adds the argument's name.
+    fn from_value(value: Value) -> Result<Self>;
+
+    /// What was given for an argument, if anything was.
+    ///
+    /// # Errors
+    /// Of kind `config`, with the name of the argument.
+    fn take<A: Arguments>(from: &A, argument: &Argument) -> Result<Option<Self>, A::Error> {
+        let name = argument.spelled(A::SPELLING);
+        let Some(value) = from.value(&name, argument.kind)? else {
+            return Ok(None);
+        };
+        let parsed = Self::from_value(value);
+        Ok(Some(
+            parsed.map_err(|error| error.with_argument(argument.name))?,
+        ))
+    }
+}
+
+/// An argument that may be absent.
+impl<T: Parameter> Parameter for Option<T> {
+    const KIND: Kind = T::KIND;
+
+    fn from_value(value: Value) -> Result<Self> {
+        T::from_value(value).map(Some)
+    }
+}
+
+impl Parameter for String {
+    const KIND: Kind = Kind::Text;
+
+    fn from_value(value: Value) -> Result<Self> {
+        match value {
+            Value::Text(text) => Ok(text),
+            _ => Err(unfit()),
+        }
+    }
+}
+
+impl Parameter for Vec<String> {
+    const KIND: Kind = Kind::Texts;
+
+    fn from_value(value: Value) -> Result<Self> {
+        match value {
+            Value::Texts(texts) => Ok(texts),
+            _ => Err(unfit()),
+        }
+    }
+}
+
+impl Parameter for Secret {
+    const KIND: Kind = Kind::Secret;
+
+    fn from_value(value: Value) -> Result<Self> {
+        match value {
+            Value::Secret(secret) => Ok(secret),
+            _ => Err(unfit()),
+        }
+    }
+}
+
+impl Parameter for bool {
+    const KIND: Kind = Kind::Flag;
+
+    fn from_value(value: Value) -> Result<Self> {
+        match value {
+            Value::Flag(flag) => Ok(flag),
+            _ => Err(unfit()),
+        }
+    }
+}
+
+/// Both edges of a window, as they are written.
+impl Parameter for (String, String) {
+    const KIND: Kind = Kind::Window;
+
+    fn from_value(value: Value) -> Result<Self> {
+        match value {
+            Value::Texts(edges) => <[String; 2]>::try_from(edges)
+                .map_or_else(|_| Err(unfit()), |edges| Ok(edges.into())),
+            _ => Err(unfit()),
+        }
+    }
+}
+
+impl Parameter for (u32, u32) {
+    const KIND: Kind = Kind::Pair;
+
+    fn from_value(value: Value) -> Result<Self> {
+        match value {
+            Value::Pair([one, other]) => Ok((whole(one)?, whole(other)?)),
+            _ => Err(unfit()),
+        }
+    }
+}
+
+macro_rules! whole_numbers {
+    ($($number:ty),+) => { $(
+        impl Parameter for $number {
+            const KIND: Kind = Kind::Whole;
+
+            fn from_value(value: Value) -> Result<Self> {
+                match value {
+                    Value::Whole(number) => whole(number),
+                    _ => Err(unfit()),
+                }
+            }
+        }
+
+        impl WholeNumber for $number {
+            const RANGE: [i128; 2] = [<$number>::MIN as i128, <$number>::MAX as i128];
+        }
+    )+ };
+}
+
+whole_numbers!(u16, u32, u64, usize, i64);
+
+/// A whole number, with the least and the greatest that there are.
+trait WholeNumber: TryFrom<i128> {
+    const RANGE: [i128; 2];
+}
+
+fn whole<T: WholeNumber>(number: i128) -> Result<T> {
+    T::try_from(number).map_err(|_| {
+        let [least, greatest] = T::RANGE;
+        let message = format!("want a whole number from {least} to {greatest}");
+        Error::new(Code::InvalidArgument, message)
+    })
+}
+
+/// The error for a value of another kind than the one that was asked for, which only a host with a
+/// mistake in it hands over.
+fn unfit() -> Error {
+    Error::new(Code::InvalidArgument, "the host read another kind of value")
+}

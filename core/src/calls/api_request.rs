@@ -1,0 +1,114 @@
+//! The request to the API, and what follows its response. A 401 is answered here.
+
+use super::any_endpoint::AuthorizedRequest;
+use super::broken::broken;
+use super::course::{Course, Input, SentRequest, State};
+use super::pace::Destination;
+use super::reply::Reply;
+use super::retries::NextRequest;
+use super::step::Step;
+use crate::code::Code;
+use crate::error::{Error, Result};
+use crate::time::now::Now;
+use crate::wire::head::{Answerer, check_head};
+
+impl Course {
+    /// Sends the request.
+    pub(super) fn send(&mut self, authorized: AuthorizedRequest, now: Now) -> Step {
+        let retries = &mut self.retries;
+        self.shared
+            .with(|common| retries.send(&mut common.pace, Destination::Api));
+        let sent = SentRequest {
+            generation: authorized.generation,
+            at: now,
+        };
+        self.state = State::Sent { sent, body: None };
+        Step::Send(authorized.request)
+    }
+
+    /// What comes of the request that is on its way.
+    pub(super) fn take_from_api(&mut self, input: Input<'_>) -> Result<bool> {
+        let State::Sent { sent, body } = &mut self.state else {
+            return self.misplaced(&input);
+        };
+        let reply = Reply::of(body.is_some().then_some(200));
+        match (body, input) {
+            (None, Input::Head { status, headers }) => {
+                let sent = *sent;
+                self.take_head(sent, status, headers)
+            }
+            (Some(body), Input::Chunk(chunk)) => match body.push(chunk) {
+                Ok(()) => Ok(true),
+                Err(error) => self.request_failed(reply, error),
+            },
+            (Some(body), Input::End) => match body.finish() {
+                Ok(output) => {
+                    self.retries
+                        .note(Destination::Api, reply.status, None, None);
+                    self.state = State::Done(output);
+                    Ok(false)
+                }
+                Err(error) => self.request_failed(reply, error),
+            },
+            (_, Input::Failed { failure, detail }) => {
+                self.request_failed(reply, broken(failure, detail))
+            }
+            (_, input) => self.misplaced(&input),
+        }
+    }
+
+    /// The head of its response.
+    fn take_head(
+        &mut self,
+        sent: SentRequest,
+        status: u16,
+        headers: &[(&str, &str)],
+    ) -> Result<bool> {
+        if status == 401 {
+            return self.take_401(sent.generation);
+        }
+        if status < 500 {
+            self.shared
+                .with_slot(self.endpoint.api(), |slot| slot.accepted());
+        }
+        match check_head(Answerer::Api, status, headers) {
+            Ok(()) => {
+                let body = Some(self.endpoint.body());
+                self.state = State::Sent { sent, body };
+                Ok(true)
+            }
+            Err(error) => {
+                self.request_failed(Reply::refused_by_head(status, headers, sent.at), error)
+            }
+        }
+    }
+
+    /// A 401 counts for more than the clock: the token is dropped, and a new one tried once.
+    fn take_401(&mut self, generation: u64) -> Result<bool> {
+        let worth_a_try = self
+            .shared
+            .with_slot(self.endpoint.api(), |slot| slot.rejected(generation));
+        let tried_again = worth_a_try && !self.replayed;
+        let (code, wait_ms) = (Code::TokenRejected, tried_again.then_some(&0));
+        self.retries
+            .note(Destination::Api, Some(401), Some(code), wait_ms);
+        if !tried_again {
+            let message = "the service refused a token that had just been fetched: \
+                           is the audience that of this API?";
+            return self.fail(Error::new(code, message).with_status(401));
+        }
+        self.replayed = true;
+        self.go_on(Ok(NextRequest {
+            drains: true,
+            ..NextRequest::default()
+        }))
+    }
+
+    fn request_failed(&mut self, reply: Reply, error: Error) -> Result<bool> {
+        let retries = &mut self.retries;
+        let next = self
+            .shared
+            .with(|common| retries.after_request(&mut common.pace, reply, error));
+        self.go_on(next)
+    }
+}

@@ -1,0 +1,38 @@
+//! What a host can see of each request.
+
+use serde::Serialize;
+
+use crate::code::Code;
+use crate::endpoint::target::Target;
+use crate::time::window::Window;
+
+/// One request of a call, good or not, once it has ended. It holds no secret.
+///
+/// ```
+/// # use tallyfold::Attempt;
+/// fn log(attempt: &Attempt) -> String {
+///     let target = attempt.target.as_str();
+///     match (attempt.code, attempt.wait_ms) {
+///         (None, _) => format!("{target}: good"),
+///         (Some(code), Some(ms)) => format!("{target}: {code}, again in {ms} ms"),
+///         (Some(code), None) => format!("{target}: {code}"),
+///     }
+/// }
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+#[cfg_attr(feature = "surface", derive(schemars::JsonSchema))]
+pub struct Attempt {
+    /// What was asked: the API, or a token endpoint on its behalf.
+    pub target: Target,
+    /// The window that the call is about; `None` for audit logs.
+    pub window: Option<Window>,
+    /// Which request of the call to that target it was, from 1.
+    pub number: u32,
+    /// The status, if there was one.
+    pub status: Option<u16>,
+    /// What was wrong; `None` if it was good.
+    pub code: Option<Code>,
+    /// After how many milliseconds the call will try again, at the earliest; `None` if it won't.
+    pub wait_ms: Option<u32>,
+}

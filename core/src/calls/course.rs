@@ -1,0 +1,292 @@
+//! The order of things in a call: perhaps a token, then the request, perhaps once more after a 401, and again
+//! after what may pass.
+
+use std::sync::Arc;
+
+use super::any_endpoint::{AnyEndpoint, AuthorizedRequest};
+use super::attempt::Attempt;
+use super::pace::Destination;
+use super::retries::{NextRequest, Retries};
+use super::retry::passing::LONGEST_TIMER_MS;
+use super::shared::{Common, Shared};
+use super::step::{HostFailure, Step};
+use crate::access::slot::{Acquired, FetchHistory, FetchId};
+use crate::access::tokens::Tokens;
+use crate::code::Code;
+use crate::endpoint::contract::{Body, Output};
+use crate::endpoint::token_response::TokenResponse;
+use crate::error::{Error, Result};
+use crate::secret::Secret;
+use crate::time::now::Now;
+
+/// What the host hands in.
+pub(super) enum Input<'a> {
+    Head {
+        status: u16,
+        headers: &'a [(&'a str, &'a str)],
+    },
+    Chunk(&'a [u8]),
+    End,
+    Failed {
+        failure: HostFailure,
+        detail: &'a str,
+    },
+    Token {
+        value: Secret,
+        lifetime: Option<&'a str>,
+    },
+    NoToken,
+}
+
+/// A call in progress, whatever endpoint it is of.
+pub(super) struct Course {
+    pub(super) shared: Arc<Shared>,
+    pub(super) endpoint: Box<dyn AnyEndpoint>,
+    pub(super) state: State,
+    /// Whether a 401 has been answered with a new token already.
+    pub(super) replayed: bool,
+    pub(super) retries: Retries,
+}
+
+pub(super) enum State {
+    /// The next request is still to be sent.
+    Ready(NextRequest),
+    /// The token endpoint was asked; once its head is good, its body is read.
+    FetchesToken {
+        fetch: OwnFetch,
+        body: Option<Box<TokenResponse>>,
+    },
+    /// The host was asked for a token.
+    AwaitsToken {
+        fetch: OwnFetch,
+    },
+    /// The request is on its way; once its head is good, its body is read.
+    Sent {
+        sent: SentRequest,
+        body: Option<Box<dyn Body>>,
+    },
+    Done(Output),
+    Failed(Error),
+}
+
+/// A token fetch that this call does, for itself and for those that wait.
+#[derive(Clone, Copy)]
+pub(super) struct OwnFetch {
+    pub(super) id: FetchId,
+    pub(super) asked_at: Now,
+    pub(super) history: FetchHistory,
+}
+
+/// The request that is on its way.
+#[derive(Clone, Copy)]
+pub(super) struct SentRequest {
+    /// Of the token in it.
+    pub(super) generation: u64,
+    pub(super) at: Now,
+}
+
+impl Course {
+    pub(super) fn new(shared: Arc<Shared>, endpoint: Box<dyn AnyEndpoint>) -> Self {
+        let retries = Retries::new(endpoint.api(), endpoint.target(), endpoint.window());
+        Self {
+            shared,
+            endpoint,
+            state: State::Ready(NextRequest::default()),
+            replayed: false,
+            retries,
+        }
+    }
+
+    /// Whether the last request was one to the API itself.
+    pub(super) fn has_asked_api(&self) -> bool {
+        self.retries.last() == Destination::Api
+    }
+
+    /// Ends the call with an error.
+    pub(super) fn fail<T>(&mut self, error: Error) -> Result<T> {
+        self.state = State::Failed(error.clone());
+        Err(error)
+    }
+
+    /// Goes on with the next request, or ends the call. No body is wanted by then.
+    pub(super) fn go_on(&mut self, next: Result<NextRequest>) -> Result<bool> {
+        let next = next.or_else(|error| self.fail(error))?;
+        self.state = State::Ready(next);
+        Ok(false)
+    }
+
+    /// The final error of a call that has one, or else what the host should have done.
+    fn out_of_order<T>(&self, message: &str) -> Result<T> {
+        match &self.state {
+            State::Failed(error) => Err(error.clone()),
+            _ => Err(Error::new(Code::OutOfOrder, message)),
+        }
+    }
+
+    /// Refuses what the host should not have handed in.
+    pub(super) fn misplaced(&self, input: &Input<'_>) -> Result<bool> {
+        self.out_of_order(match input {
+            Input::Token { .. } | Input::NoToken => "no token was asked for",
+            Input::Head { .. } => "there is no request whose head is awaited",
+            Input::Chunk(_) | Input::End | Input::Failed { .. } => {
+                "there is no response whose body is awaited"
+            }
+        })
+    }
+}
+
+/// What a call that is ready does next.
+enum Next {
+    Wait(u64),
+    /// Wait until another call's fetch has ended.
+    Block {
+        fetch: FetchId,
+        epoch: u64,
+    },
+    Fetch(FetchId),
+    Send(AuthorizedRequest),
+    /// Another call has failed to fetch the token.
+    Share {
+        fetch: FetchId,
+        error: Error,
+    },
+    Fail(Error),
+}
+
+/// Decides it on what all calls of the client share. Nothing is decided before the API may
+/// be asked: by then there may be another token.
+fn next(
+    endpoint: &dyn AnyEndpoint,
+    common: &mut Common,
+    now: Now,
+    request: &mut NextRequest,
+) -> Next {
+    let Common { tokens, pace } = common;
+    let api = endpoint.api();
+    // The time of each counts from when it is first asked for, so both are, before the call's own wait is over.
+    let api_rest = pace.rest(api, Destination::Api, now);
+    let token_rest = pace.rest(api, Destination::TokenEndpoint, now);
+    let rest = request.delay.rest(now).max(api_rest);
+    if rest > 0 {
+        return Next::Wait(rest);
+    }
+    let epoch = tokens.epoch();
+    let begin = |tokens: &mut Tokens| Next::Fetch(tokens.slot(api).begin_fetch());
+    match endpoint.acquire(tokens, now, request.history) {
+        Acquired::Use(request) => Next::Send(request),
+        Acquired::Renew(request) if token_rest > 0 => Next::Send(request),
+        Acquired::Renew(_) => begin(tokens),
+        Acquired::Wait(fetch) => Next::Block { fetch, epoch },
+        Acquired::Failed { fetch, error } => Next::Share { fetch, error },
+        Acquired::Fetch if token_rest > 0 => Next::Wait(token_rest),
+        Acquired::Fetch => match request.repeats.as_ref().map_or(Ok(()), |of| pace.pay(of)) {
+            Ok(()) => begin(tokens),
+            Err(unpaid) => Next::Fail(unpaid),
+        },
+    }
+}
+
+impl Course {
+    /// What to do next.
+    pub(super) fn step(&mut self, now: Now) -> Result<Step> {
+        let request = match &mut self.state {
+            State::Ready(request) => request,
+            State::Done(_) => return Ok(Step::Done),
+            _ => return self.out_of_order("hand in what the last step asked for first"),
+        };
+        request.drains = false;
+        let endpoint = &*self.endpoint;
+        let next = self
+            .shared
+            .with(|common| next(endpoint, common, now, request));
+        match next {
+            Next::Wait(ms) => Ok(Step::Wait {
+                ms: ms.min(LONGEST_TIMER_MS) as u32,
+            }),
+            Next::Block { fetch, epoch } => {
+                request.history.take_part(fetch);
+                Ok(Step::Blocked { epoch })
+            }
+            Next::Fetch(id) => {
+                let mut history = request.history;
+                history.take_part(id);
+                Ok(self.fetch(OwnFetch {
+                    id,
+                    asked_at: now,
+                    history,
+                }))
+            }
+            Next::Send(request) => Ok(self.send(request, now)),
+            Next::Share { fetch, error } => {
+                let retries = &mut self.retries;
+                let next = self.shared.with(|common| {
+                    retries.after_fetch_of_another(&mut common.pace, fetch, error, now)
+                });
+                self.go_on(next)?;
+                self.step(now)
+            }
+            Next::Fail(error) => self.fail(error),
+        }
+    }
+
+    /// Takes what the host has, and gives whether a body is wanted next.
+    pub(super) fn take(&mut self, input: Input<'_>) -> Result<bool> {
+        match &mut self.state {
+            State::FetchesToken { .. } => self.take_from_token_endpoint(input),
+            State::AwaitsToken { .. } => self.take_from_host(input),
+            State::Sent { .. } => self.take_from_api(input),
+            State::Ready(request) if request.drains => match input {
+                Input::Chunk(_) => Ok(false),
+                Input::End | Input::Failed { .. } => {
+                    request.drains = false;
+                    Ok(false)
+                }
+                _ => self.misplaced(&input),
+            },
+            _ => self.misplaced(&input),
+        }
+    }
+
+    pub(super) fn output(&mut self) -> Result<Output> {
+        let taken = Error::new(Code::OutOfOrder, "the output has been taken");
+        match std::mem::replace(&mut self.state, State::Failed(taken)) {
+            State::Done(output) => Ok(output),
+            state => {
+                self.state = state;
+                self.out_of_order("the call has no output yet; drive it until it is done")
+            }
+        }
+    }
+
+    pub(super) fn attempt(&mut self) -> Option<Attempt> {
+        self.retries.take()
+    }
+
+    pub(super) fn close(&mut self) {
+        if let State::FetchesToken { fetch, .. } | State::AwaitsToken { fetch } = &self.state {
+            let id = fetch.id;
+            self.shared
+                .with_slot(self.endpoint.api(), |slot| slot.fetch_abandoned(id));
+        }
+        if !matches!(self.state, State::Done(_) | State::Failed(_)) {
+            self.state = State::Failed(Error::new(Code::OutOfOrder, "the call was closed"));
+        }
+    }
+
+    pub(super) fn state_name(&self) -> &'static str {
+        match &self.state {
+            State::Ready(_) => "ready to send",
+            State::FetchesToken { .. } => "fetches a token",
+            State::AwaitsToken { .. } => "awaits the host's token",
+            State::Sent { .. } => "sent",
+            State::Done(_) => "done",
+            State::Failed(_) => "failed",
+        }
+    }
+}
+
+impl Drop for Course {
+    fn drop(&mut self) {
+        self.close();
+    }
+}

@@ -1,0 +1,96 @@
+//! A client without I/O: what all its calls share, and the calls that it begins.
+
+use std::sync::Arc;
+
+use super::any_endpoint::Typed;
+use super::call::Call;
+use super::course::Course;
+use super::options::{ApiConfig, Config, MachineOptions};
+use super::shared::Shared;
+use crate::counts::metric::Metric;
+use crate::endpoint::audit_logs::{AuditLogsOptions, AuditLogsQuery};
+use crate::endpoint::contract::Endpoint;
+use crate::endpoint::query::QueryOptions;
+use crate::error::Result;
+use crate::fold::read_options::ReadOptions;
+use crate::time::patience::Patience;
+
+/// A client without I/O and without a clock: it begins calls, and keeps the tokens that they share. Cloning
+/// shares them too.
+///
+/// Each call is a [`Call`] that the host drives: see there for the loop.
+#[derive(Clone, Debug)]
+pub struct Machine(Arc<Shared>);
+
+impl Machine {
+    /// Checks the options. Nothing is sent.
+    ///
+    /// # Errors
+    /// Of kind `config`, with the name of the argument: `missing_argument`, `invalid_argument`,
+    /// `invalid_base_address`, `insecure_base_address`, `secret_in_browser`.
+    pub fn new(options: MachineOptions) -> Result<Self> {
+        Ok(Self(Shared::new(Config::new(options)?)))
+    }
+
+    /// Counts of events sent to integrations, of one window (service reference 4.4).
+    ///
+    /// # Errors
+    /// Of kind `config`, with the name of the argument; nothing is sent then.
+    pub fn event_delivery(&self, options: &QueryOptions) -> Result<Call> {
+        self.metrics(Metric::EventDelivery, options)
+    }
+
+    /// Counts of events that came in, of one window (service reference 4.5).
+    ///
+    /// # Errors
+    /// Of kind `config`, with the name of the argument; nothing is sent then.
+    pub fn event_ingestion(&self, options: &QueryOptions) -> Result<Call> {
+        self.metrics(Metric::EventIngestion, options)
+    }
+
+    /// Counts of one window, of that metric.
+    ///
+    /// # Errors
+    /// Of kind `config`, with the name of the argument; nothing is sent then.
+    pub fn metrics(&self, metric: Metric, options: &QueryOptions) -> Result<Call> {
+        let query = options.check(metric, self.reading())?;
+        Ok(self.call(self.config().control()?, query))
+    }
+
+    /// A page of audit logs (service reference 4.2).
+    ///
+    /// # Errors
+    /// Of kind `config`, with the name of the argument; nothing is sent then.
+    pub fn audit_logs(&self, options: &AuditLogsOptions) -> Result<Call> {
+        let query = AuditLogsQuery::new(*options, self.reading().limits)?;
+        Ok(self.call(self.config().orchestration()?, query))
+    }
+
+    pub(crate) fn call<E: Endpoint>(&self, api: &Arc<ApiConfig<E::Audience>>, endpoint: E) -> Call {
+        let api = Arc::clone(api);
+        let endpoint = Box::new(Typed { api, endpoint });
+        Call::new(Course::new(Arc::clone(&self.0), endpoint))
+    }
+
+    pub(crate) fn config(&self) -> &Config {
+        &self.0.config
+    }
+
+    /// How metrics responses are read.
+    pub(crate) fn reading(&self) -> ReadOptions {
+        self.0.config.metrics
+    }
+
+    /// How long the host lets one exchange take.
+    #[must_use]
+    pub fn timeout(&self) -> Patience {
+        self.0.config.timeout
+    }
+
+    /// Grows whenever the fetching of a token has ended: a call whose step was
+    /// [`Step::Blocked`](crate::Step::Blocked) is then to be asked for its next step.
+    #[must_use]
+    pub fn token_epoch(&self) -> u64 {
+        self.0.with(|common| common.tokens.epoch())
+    }
+}

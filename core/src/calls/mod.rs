@@ -1,0 +1,21 @@
+//! The caller's side as a machine: it says what to send, and is told what came back.
+//!
+//! [`Machine`](crate::Machine) holds what all calls of a client share: its tokens, and the pace of its requests.
+//! Each [`Call`](crate::Call) is driven by the host: `course` holds the order of things in it, `api_request` and
+//! `token_request` what follows each response, `retries` what is tried again.
+
+pub(crate) mod any_endpoint;
+mod api_request;
+pub(crate) mod attempt;
+mod broken;
+pub(crate) mod call;
+mod course;
+pub(crate) mod machine;
+pub(crate) mod options;
+mod pace;
+mod reply;
+mod retries;
+pub(crate) mod retry;
+mod shared;
+pub(crate) mod step;
+mod token_request;

@@ -1,0 +1,340 @@
+//! What a client is told, and what it makes of it.
+
+use std::fmt;
+use std::marker::PhantomData;
+use std::sync::Arc;
+
+use super::retry::passing::LONGEST_TIMER_MS;
+use crate::access::api::{Control, Orchestration};
+use crate::access::token::{DEFAULT_LIFETIME_S, Lifetime};
+use crate::code::Code;
+use crate::endpoint::{control_token, orchestration_token};
+use crate::error::{Error, Result};
+use crate::fold::read_options::ReadOptions;
+use crate::fold::tolerate::Tolerate;
+use crate::secret::Secret;
+use crate::spelling::{Name, Words, words};
+use crate::time::patience::Patience;
+use crate::wire::address::BaseAddress;
+use crate::wire::limits::Limits;
+use crate::wire::request::Request;
+
+/// A day: more than any exchange takes, and less than any operating system's bound.
+const LONGEST_TIMEOUT_MS: u64 = 86_400_000;
+
+crate::options! {
+    /// What a [`Machine`](crate::Machine) is told. Each of the two APIs may be left out: one that is
+    /// called without its arguments says which are missing.
+    #[derive(Clone)]
+    pub struct MachineOptions: Default {
+        /// The base address of the customer's own deployment, for the Control API and the Event Metrics API:
+        /// `{cluster_endpoint}` of the service reference. https, or http on this machine.
+        cluster_endpoint: Option<String> = None,
+        /// The Client ID that the operator of the service has issued, for both APIs (service reference 5).
+        client_id: Option<String> = None,
+        /// The Client Secret that was issued with it. It can't be read back.
+        client_secret: Option<Secret> = None,
+        /// The audience identifier of the Control API (service reference 4.3).
+        control_audience: Option<String> = None,
+        /// The base address of the Orchestration API: `{base_url}` of the service reference.
+        base_url: Option<String> = None,
+        /// The address of the authorization server: `{auth_url}` of the service reference.
+        auth_url: Option<String> = None,
+        /// The audience identifier of the Orchestration API (service reference 4.1).
+        orchestration_audience: Option<String> = None,
+        /// Whether the host has tokens from elsewhere, in place of a secret.
+        host_tokens: bool = false,
+        /// Whether the host is a page whose every visitor can read what it holds.
+        in_browser: bool = false,
+        /// Lets a page hold the client secret. Only for pages that nobody else can open.
+        dangerously_allow_browser: bool = false,
+        /// Lets secrets and tokens go over plain http to other machines.
+        dangerously_allow_http: bool = false,
+        /// The lifetime in seconds of a token that comes without one.
+        default_token_lifetime_s: u64 = DEFAULT_LIFETIME_S,
+        /// How much of a response is read before it is refused.
+        limits: Limits = Limits::default(),
+        /// What to let pass in metrics responses, as the API is Beta.
+        tolerate: Tolerate = Tolerate::default(),
+        /// How often one call is tried again at most, its token requests included: after statuses 408, 429,
+        /// 500, 502, 503 and 504, a broken exchange or one that took too long; 0 for never. All calls of a
+        /// client share a budget of retries, so that a service that is down is not asked much more than usual.
+        max_retries: u32 = 3,
+        /// The longest `Retry-After` that is waited for; a longer one ends the call with `retry_later`.
+        /// Waits that the service did not ask for are no longer than this either.
+        longest_retry_wait_ms: u64 [Milliseconds] = 60_000,
+        /// How long one exchange may take, from connecting to the last byte of the body, and the wait for a
+        /// token that another call fetches: up to a day. The host keeps the time.
+        timeout_ms: Patience = Patience::Milliseconds(30_000),
+        /// See [`AggregatorOptions::hash_seed`](crate::AggregatorOptions::hash_seed).
+        hash_seed: u64 [Host] = 0,
+        /// What the random part of every wait is drawn from. The host draws it, differently for
+        /// each client: two with one seed would come back at the same moments.
+        jitter_seed: u64 [Host] = 0,
+    }
+}
+
+impl fmt::Debug for MachineOptions {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // Nobody has looked at the addresses yet: one may hold user info, and that a password.
+        let address = |text: &Option<String>| {
+            text.clone().map(|text| {
+                if text.contains('@') {
+                    "…".to_owned()
+                } else {
+                    text
+                }
+            })
+        };
+        f.debug_struct("MachineOptions")
+            .field("cluster_endpoint", &address(&self.cluster_endpoint))
+            .field("base_url", &address(&self.base_url))
+            .field("auth_url", &address(&self.auth_url))
+            .field("client_id", &self.client_id)
+            .field("control_audience", &self.control_audience)
+            .field("orchestration_audience", &self.orchestration_audience)
+            .field("host_tokens", &self.host_tokens)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Checked options.
+#[derive(Debug)]
+pub(crate) struct Config {
+    control: Result<Arc<ApiConfig<Control>>>,
+    orchestration: Result<Arc<ApiConfig<Orchestration>>>,
+    pub(crate) metrics: ReadOptions,
+    pub(super) policy: Policy,
+    pub(super) timeout: Patience,
+}
+
+/// How often a call is tried again, and how long it may wait for that.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Policy {
+    pub(super) max_retries: u32,
+    pub(super) longest_wait_ms: u64,
+    pub(super) seed: u64,
+}
+
+/// One API: where it is, and where its tokens come from.
+#[derive(Debug)]
+pub(crate) struct ApiConfig<A> {
+    pub(crate) base: BaseAddress,
+    pub(super) tokens: TokenSource,
+    pub(super) default_lifetime: Lifetime,
+    audience: PhantomData<A>,
+}
+
+/// Where the tokens of an API come from.
+#[derive(Debug)]
+pub(crate) enum TokenSource {
+    /// The host, which is asked each time.
+    Host,
+    /// The API's token endpoint, by this request.
+    Endpoint(Request),
+}
+
+impl Config {
+    pub(super) fn new(options: MachineOptions) -> Result<Self> {
+        if options.client_secret.is_some()
+            && options.in_browser
+            && !options.dangerously_allow_browser
+        {
+            let message = words![
+                "every visitor of a page can read a client secret in it; pass ",
+                Name::from("access_token"),
+                ", which fetches a token from your server"
+            ];
+            return Err(Error::argument(
+                "client_secret",
+                Code::SecretInBrowser,
+                message,
+            ));
+        }
+        if options.client_secret.is_some() && options.host_tokens {
+            let message = words![
+                "pass either ",
+                Name::from("access_token"),
+                " or ",
+                Name::from("client_secret"),
+                ", not both"
+            ];
+            return Err(Error::argument(
+                "access_token",
+                Code::InvalidArgument,
+                message,
+            ));
+        }
+        refuse_empty(&options)?;
+        check_times(&options)?;
+        let seconds = options.default_token_lifetime_s;
+        let default_lifetime = Lifetime::from_seconds(seconds).ok_or_else(|| {
+            let message = "want 1 second or more";
+            Error::argument("default_token_lifetime_s", Code::InvalidArgument, message)
+        })?;
+        let address = |name, text: &Option<String>| {
+            let allow_http = options.dangerously_allow_http;
+            text.as_deref()
+                .map(|text| BaseAddress::parse(name, text, allow_http))
+                .transpose()
+        };
+        let cluster_endpoint = address("cluster_endpoint", &options.cluster_endpoint)?;
+        let base_url = address("base_url", &options.base_url)?;
+        let auth_url = address("auth_url", &options.auth_url)?;
+        if cluster_endpoint.is_none() && base_url.is_none() {
+            let message = words![
+                "want ",
+                Name::from("cluster_endpoint"),
+                ", ",
+                Name::from("base_url"),
+                " or both"
+            ];
+            return Err(missing("cluster_endpoint", message));
+        }
+        let control = ApiParts {
+            base: ("cluster_endpoint", &cluster_endpoint),
+            token_base: ("cluster_endpoint", &cluster_endpoint),
+            audience: ("control_audience", &options.control_audience),
+            token_request: control_token::request,
+        };
+        let orchestration = ApiParts {
+            base: ("base_url", &base_url),
+            token_base: ("auth_url", &auth_url),
+            audience: ("orchestration_audience", &options.orchestration_audience),
+            token_request: orchestration_token::request,
+        };
+        let control = control.check(&options, default_lifetime);
+        let orchestration = orchestration.check(&options, default_lifetime);
+        // An API whose address was given is meant to be used, so what it lacks is said at once.
+        if cluster_endpoint.is_some() {
+            control.as_ref().map_err(Clone::clone)?;
+        }
+        if base_url.is_some() {
+            orchestration.as_ref().map_err(Clone::clone)?;
+        }
+        let metrics = ReadOptions {
+            limits: options.limits,
+            tolerate: options.tolerate,
+            hash_seed: options.hash_seed,
+        };
+        Ok(Self {
+            control,
+            orchestration,
+            metrics,
+            policy: Policy {
+                max_retries: options.max_retries,
+                longest_wait_ms: options.longest_retry_wait_ms,
+                seed: options.jitter_seed,
+            },
+            timeout: options.timeout_ms,
+        })
+    }
+
+    /// The Control API, or what it lacks.
+    pub(crate) fn control(&self) -> Result<&Arc<ApiConfig<Control>>> {
+        self.control.as_ref().map_err(Clone::clone)
+    }
+
+    /// The Orchestration API, or what it lacks.
+    pub(crate) fn orchestration(&self) -> Result<&Arc<ApiConfig<Orchestration>>> {
+        self.orchestration.as_ref().map_err(Clone::clone)
+    }
+}
+
+/// The options of one API by the names of their arguments.
+struct ApiParts<'a> {
+    base: (&'static str, &'a Option<BaseAddress>),
+    token_base: (&'static str, &'a Option<BaseAddress>),
+    audience: (&'static str, &'a Option<String>),
+    token_request: fn(&BaseAddress, &str, &Secret, &str) -> Request,
+}
+
+impl ApiParts<'_> {
+    fn check<A>(
+        &self,
+        options: &MachineOptions,
+        default_lifetime: Lifetime,
+    ) -> Result<Arc<ApiConfig<A>>> {
+        let base = given(self.base.0, self.base.1)?.clone();
+        let tokens = if options.host_tokens {
+            TokenSource::Host
+        } else {
+            TokenSource::Endpoint((self.token_request)(
+                given(self.token_base.0, self.token_base.1)?,
+                given("client_id", &options.client_id)?,
+                given("client_secret", &options.client_secret)?,
+                given(self.audience.0, self.audience.1)?,
+            ))
+        };
+        Ok(Arc::new(ApiConfig {
+            base,
+            tokens,
+            default_lifetime,
+            audience: PhantomData,
+        }))
+    }
+}
+
+fn refuse_empty(options: &MachineOptions) -> Result<()> {
+    let texts = [
+        ("client_id", options.client_id.as_deref()),
+        (
+            "client_secret",
+            options.client_secret.as_ref().map(Secret::expose),
+        ),
+        ("control_audience", options.control_audience.as_deref()),
+        (
+            "orchestration_audience",
+            options.orchestration_audience.as_deref(),
+        ),
+    ];
+    match texts.into_iter().find(|(_, text)| *text == Some("")) {
+        None => Ok(()),
+        Some((name, _)) => {
+            let message = "this is empty; is an environment variable unset?";
+            Err(Error::argument(name, Code::InvalidArgument, message))
+        }
+    }
+}
+
+fn given<'a, T>(name: &'static str, option: &'a Option<T>) -> Result<&'a T> {
+    option.as_ref().ok_or_else(|| {
+        let message = words![
+            "this is needed for the call, or ",
+            Name::from("access_token"),
+            " in place of ",
+            Name::from("client_id"),
+            ", ",
+            Name::from("client_secret"),
+            " and the audience"
+        ];
+        missing(name, message)
+    })
+}
+
+/// Refuses waits that no timer holds.
+fn check_times(options: &MachineOptions) -> Result<()> {
+    if options.longest_retry_wait_ms > LONGEST_TIMER_MS {
+        let message = "want at most 2147483647 milliseconds: no timer of JavaScript holds more";
+        return Err(Error::argument(
+            "longest_retry_wait_ms",
+            Code::InvalidArgument,
+            message,
+        ));
+    }
+    match options.timeout_ms {
+        Patience::Milliseconds(ms) if ms == 0 || ms > LONGEST_TIMEOUT_MS => {
+            let message = "want a time above 0, of at most a day, or none for no end";
+            Err(Error::argument(
+                "timeout_ms",
+                Code::InvalidArgument,
+                message,
+            ))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn missing(name: &'static str, message: Words) -> Error {
+    Error::argument(name, Code::MissingArgument, message)
+}

@@ -1,0 +1,37 @@
+//! What came back of one request.
+
+use super::retry::passing::is_passing_status;
+use crate::time::now::Now;
+use crate::wire::retry_after::retry_after;
+
+/// What came back of one request.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Reply {
+    pub(super) status: Option<u16>,
+    /// Whether more of its body may come, which is to be dropped.
+    pub(super) drains: bool,
+    /// The wait that it asks for.
+    pub(super) asked_ms: Option<u64>,
+}
+
+impl Reply {
+    /// A reply whose body is over, or that never came.
+    pub(super) fn of(status: Option<u16>) -> Self {
+        Self {
+            status,
+            ..Self::default()
+        }
+    }
+
+    /// A reply that is refused by its head.
+    pub(super) fn refused_by_head(status: u16, headers: &[(&str, &str)], sent_at: Now) -> Self {
+        let passing = is_passing_status(status);
+        Self {
+            status: Some(status),
+            drains: true,
+            asked_ms: passing
+                .then(|| retry_after(headers, sent_at.unix_ms))
+                .flatten(),
+        }
+    }
+}

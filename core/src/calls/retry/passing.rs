@@ -1,0 +1,23 @@
+//! Which failures may pass by themselves.
+
+use crate::code::Code;
+use crate::error::Error;
+
+/// The longest wait that every host's timer holds: `setTimeout` fires at once for more.
+pub(crate) const LONGEST_TIMER_MS: u64 = (1 << 31) - 1;
+
+/// Whether the same request may fare better a little later.
+pub(crate) fn is_passing(error: &Error) -> bool {
+    match error.code() {
+        Code::NetworkFailed | Code::TimedOut => true,
+        Code::RateLimited | Code::ServerError | Code::UnexpectedStatus => {
+            error.status().is_some_and(is_passing_status)
+        }
+        _ => false,
+    }
+}
+
+/// Whether a status says so; only then `Retry-After` counts, too.
+pub(crate) fn is_passing_status(status: u16) -> bool {
+    matches!(status, 408 | 429 | 500 | 502 | 503 | 504)
+}

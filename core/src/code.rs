@@ -1,0 +1,178 @@
+//! What can go wrong: a closed list of codes, each of one kind.
+
+use std::fmt;
+
+/// Who has to act on an error.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Kind {
+    /// The caller's arguments or order of calls; nothing was sent.
+    Config,
+    /// The credentials or the tokens.
+    Auth,
+    /// The service or the way to it: statuses, redirects, the network.
+    Service,
+    /// The bytes of a response that should have been good.
+    Response,
+}
+
+impl Kind {
+    /// The kind's name in every language.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Config => "config",
+            Self::Auth => "auth",
+            Self::Service => "service",
+            Self::Response => "response",
+        }
+    }
+}
+
+macro_rules! codes {
+    ($($(#[$doc:meta])* $variant:ident $name:literal $kind:ident),+ $(,)?) => {
+        /// What went wrong: a closed list, the same in every language.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, serde::Serialize)]
+        #[cfg_attr(feature = "surface", derive(schemars::JsonSchema))]
+        #[non_exhaustive]
+        pub enum Code { $($(#[$doc])* #[serde(rename = $name)] $variant),+ }
+
+        impl Code {
+            /// Every code, in the order of the documentation.
+            pub const ALL: &'static [Self] = &[$(Self::$variant),+];
+
+            /// The code's name in every language.
+            #[must_use]
+            pub const fn as_str(self) -> &'static str {
+                match self { $(Self::$variant => $name),+ }
+            }
+
+            /// The kind that the code belongs to.
+            #[must_use]
+            pub const fn kind(self) -> Kind {
+                match self { $(Self::$variant => Kind::$kind),+ }
+            }
+        }
+    };
+}
+
+codes! {
+    /// A required argument was not given.
+    MissingArgument "missing_argument" Config,
+    /// An argument of a name that there is not.
+    UnknownArgument "unknown_argument" Config,
+    /// An argument has a value that can't be used.
+    InvalidArgument "invalid_argument" Config,
+    /// A base address is no absolute http(s) address, or holds user info, a query or a fragment.
+    InvalidBaseAddress "invalid_base_address" Config,
+    /// A base address is plain http and not on this machine.
+    InsecureBaseAddress "insecure_base_address" Config,
+    /// A client secret was given where every visitor could read it.
+    SecretInBrowser "secret_in_browser" Config,
+    /// A timestamp is not UTC ISO 8601 with a `Z`.
+    InvalidTimestamp "invalid_timestamp" Config,
+    /// A window does not start before it ends.
+    InvalidWindow "invalid_window" Config,
+    /// A dimension that the service does not know, or does not have here.
+    UnknownDimension "unknown_dimension" Config,
+    /// The same dimension twice.
+    RepeatedDimension "repeated_dimension" Config,
+    /// No dimension at all.
+    NoDimensions "no_dimensions" Config,
+    /// `page` or `perPage` below 1.
+    InvalidPage "invalid_page" Config,
+    /// Two tables cover the same time.
+    OverlappingCoverage "overlapping_coverage" Config,
+    /// A window reaches over the edge of a step, and its counts can't be cut.
+    UnalignedWindow "unaligned_window" Config,
+    /// Two tables do not have the same dimensions or metric.
+    IncompatibleTables "incompatible_tables" Config,
+    /// A checkpoint that is torn, was changed, or is of another query.
+    InvalidCheckpoint "invalid_checkpoint" Config,
+    /// A machine was driven in the wrong order, or after its end.
+    OutOfOrder "out_of_order" Config,
+
+    /// A token endpoint refused the credentials.
+    TokenRefused "token_refused" Auth,
+    /// A token endpoint's answer can't be used.
+    InvalidTokenResponse "invalid_token_response" Auth,
+    /// A token's lifetime is not a positive whole number of seconds.
+    InvalidTokenLifetime "invalid_token_lifetime" Auth,
+    /// The service answered 401 to a token that had just been fetched.
+    TokenRejected "token_rejected" Auth,
+    /// The host's own source of tokens failed.
+    TokenProviderFailed "token_provider_failed" Auth,
+
+    /// A redirect (3xx); tallyfold follows none.
+    Redirected "redirected" Service,
+    /// 403.
+    Forbidden "forbidden" Service,
+    /// 429.
+    RateLimited "rate_limited" Service,
+    /// The service asks for a longer wait than the caller allows.
+    RetryLater "retry_later" Service,
+    /// 5xx.
+    ServerError "server_error" Service,
+    /// Any other status than 200.
+    UnexpectedStatus "unexpected_status" Service,
+    /// The host could not complete the exchange.
+    NetworkFailed "network_failed" Service,
+    /// The exchange took longer than the host allows.
+    TimedOut "timed_out" Service,
+
+    /// The response says that it is something else than JSON.
+    WrongContentType "wrong_content_type" Response,
+    /// A page of HTML where JSON should be.
+    HtmlResponse "html_response" Response,
+    /// No bytes at all, or only white space.
+    EmptyBody "empty_body" Response,
+    /// The body ended before its JSON did.
+    TruncatedBody "truncated_body" Response,
+    /// The body is not JSON.
+    InvalidJson "invalid_json" Response,
+    /// A string is not UTF-8. (Such a byte outside of a string is `invalid_json`.)
+    InvalidUtf8 "invalid_utf8" Response,
+    /// An escape that is half of a surrogate pair.
+    LoneSurrogate "lone_surrogate" Response,
+    /// A byte order mark before the JSON.
+    ByteOrderMark "byte_order_mark" Response,
+    /// Bytes after the JSON.
+    TrailingBytes "trailing_bytes" Response,
+    /// The same key twice in one object.
+    DuplicateKey "duplicate_key" Response,
+    /// A field that must be there is not.
+    MissingField "missing_field" Response,
+    /// A value of the wrong JSON type.
+    WrongType "wrong_type" Response,
+    /// A count that is not a string of ASCII digits.
+    InvalidCount "invalid_count" Response,
+    /// A count above 2^64 - 1.
+    CountOverflow "count_overflow" Response,
+    /// A sum of counts above 2^64 - 1.
+    SumOverflow "sum_overflow" Response,
+    /// The response is about another window than the one requested.
+    WindowMismatch "window_mismatch" Response,
+    /// An entry's dimensions are not exactly the requested ones.
+    DimensionMismatch "dimension_mismatch" Response,
+    /// The same combination of dimension values twice.
+    RepeatedCombination "repeated_combination" Response,
+    /// Nested deeper than the limit.
+    DepthLimit "depth_limit" Response,
+    /// A string longer than the limit.
+    StringLimit "string_limit" Response,
+    /// More keys in one object than the limit.
+    KeyLimit "key_limit" Response,
+    /// A body longer than the limit.
+    BodyLimit "body_limit" Response,
+    /// More groups than the limit.
+    GroupLimit "group_limit" Response,
+    /// A saved table that this version did not write, or that was changed since.
+    InvalidTable "invalid_table" Response,
+    /// Counts of adjacent windows do not add up to those of the time that they cover.
+    WindowsNotAdditive "windows_not_additive" Response,
+}
+
+impl fmt::Display for Code {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}

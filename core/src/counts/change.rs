@@ -1,0 +1,72 @@
+//! How the counts of one group, or of all, changed from one table to another.
+
+use serde::Serialize;
+use tallyfold_engine::{Counts, quotient};
+
+crate::names! {
+    /// Which of two tables has a group. A group whose counts are 0 is there.
+    pub enum Presence {
+        /// Both have it.
+        Both = "both",
+        /// Only the table after has it.
+        New = "new",
+        /// Only the table before has it.
+        Vanished = "vanished",
+    }
+}
+
+/// The count after minus the count before, for each of the three: from -(2^64 - 1) to 2^64 - 1.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize)]
+#[cfg_attr(feature = "surface", derive(schemars::JsonSchema))]
+pub struct Deltas {
+    /// The change of events delivered.
+    pub success: i128,
+    /// The change of events not sent due to an error.
+    pub errors: i128,
+    /// The change of events filtered.
+    pub filtered: i128,
+}
+
+impl Deltas {
+    pub(crate) fn between(before: Counts, after: Counts) -> Self {
+        let delta = |before: u64, after: u64| i128::from(after) - i128::from(before);
+        Self {
+            success: delta(before.success, after.success),
+            errors: delta(before.errors, after.errors),
+            filtered: delta(before.filtered, after.filtered),
+        }
+    }
+}
+
+/// What part of the change of each total a group causes: its delta divided by the total's.
+///
+/// A share is negative for a group that moves against the total, and above 1 where other groups do.
+/// The shares of all groups, if none was rounded, add up to 1. Of a total that did not change there
+/// is no share: `None`, never 0, infinite or NaN. Each is the `f64` nearest to the exact quotient.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "surface", derive(schemars::JsonSchema))]
+pub struct Shares {
+    /// The part of the change of events delivered.
+    pub success: Option<f64>,
+    /// The part of the change of events not sent due to an error.
+    pub errors: Option<f64>,
+    /// The part of the change of events filtered.
+    pub filtered: Option<f64>,
+}
+
+impl Shares {
+    pub(crate) fn of(part: Deltas, total: Deltas) -> Self {
+        Self {
+            success: share(part.success, total.success),
+            errors: share(part.errors, total.errors),
+            filtered: share(part.filtered, total.filtered),
+        }
+    }
+}
+
+fn share(part: i128, total: i128) -> Option<f64> {
+    let size = quotient(part.unsigned_abs(), total.unsigned_abs())?;
+    // No share is -0.
+    let against = part != 0 && part.is_negative() != total.is_negative();
+    Some(if against { -size } else { size })
+}

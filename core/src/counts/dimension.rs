@@ -1,0 +1,188 @@
+//! The dimensions that counts are grouped by.
+
+use std::fmt;
+
+use crate::code::Code;
+use crate::counts::metric::Metric;
+use crate::error::{Error, Result};
+
+crate::names! {
+    /// A group-by field of the Event Metrics API (service reference 2.4).
+    pub enum Dimension {
+        /// Name of the event.
+        EventName = "event_name",
+        /// Source write key.
+        WriteKey = "write_key",
+        /// Destination integration.
+        Integration = "integration",
+        /// Filtering reason, if applicable; event delivery only.
+        Reason = "reason",
+    }
+}
+
+impl AsRef<str> for Dimension {
+    fn as_ref(&self) -> &str {
+        self.as_str()
+    }
+}
+
+impl Metric {
+    /// Whether the endpoint can group by that dimension (service reference 2.4).
+    #[must_use]
+    pub const fn has(self, dimension: Dimension) -> bool {
+        match self {
+            Self::EventDelivery => true,
+            Self::EventIngestion => !matches!(dimension, Dimension::Reason),
+        }
+    }
+}
+
+/// Up to four different dimensions in the caller's order, which is also the sorting order of rows.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Dimensions {
+    items: [Dimension; 4],
+    len: u8,
+}
+
+impl Dimensions {
+    /// The most dimensions that there can be.
+    pub(crate) const MOST: usize = Dimension::ALL.len();
+
+    /// Parses names, which may be none, into dimensions. `argument` names the argument in errors.
+    ///
+    /// # Errors
+    /// `unknown_dimension` and `repeated_dimension`.
+    pub(crate) fn parse<S: AsRef<str>>(argument: &'static str, names: &[S]) -> Result<Self> {
+        let mut dimensions = Self {
+            items: [Dimension::EventName; 4],
+            len: 0,
+        };
+        for name in names {
+            let name = name.as_ref();
+            let Some(dimension) = Dimension::from_name(name) else {
+                let message = format!(
+                    "{:?} is no dimension; want event_name, write_key, integration or reason",
+                    excerpt(name)
+                );
+                return Err(Error::argument(argument, Code::UnknownDimension, message));
+            };
+            if dimensions.position(dimension).is_some() {
+                let message = format!("{dimension} stands here twice; name each dimension once");
+                return Err(Error::argument(argument, Code::RepeatedDimension, message));
+            }
+            dimensions.push(dimension);
+        }
+        Ok(dimensions)
+    }
+
+    /// Parses the dimensions of a request: one to four different names.
+    ///
+    /// # Errors
+    /// `no_dimensions`, `unknown_dimension` and `repeated_dimension`.
+    pub fn requested<S: AsRef<str>>(names: &[S]) -> Result<Self> {
+        let dimensions = Self::parse("dimensions", names)?;
+        if dimensions.len == 0 {
+            let message = "want one to four of event_name, write_key, integration and reason";
+            return Err(Error::argument("dimensions", Code::NoDimensions, message));
+        }
+        Ok(dimensions)
+    }
+
+    /// Parses the dimensions to keep: any of `self`, in any order, or none for one grand total.
+    ///
+    /// # Errors
+    /// `unknown_dimension` (also for one that `self` lacks) and `repeated_dimension`.
+    pub fn subset<S: AsRef<str>>(&self, names: &[S]) -> Result<Self> {
+        let kept = Self::parse("group_by", names)?;
+        match kept
+            .iter()
+            .find(|dimension| self.position(*dimension).is_none())
+        {
+            None => Ok(kept),
+            Some(missing) => {
+                let message = format!("{missing} is not among the dimensions {self:?}");
+                Err(Error::argument("group_by", Code::UnknownDimension, message))
+            }
+        }
+    }
+
+    /// Refuses what the endpoint of `metric` can't group by (service reference 4.5).
+    ///
+    /// # Errors
+    /// `unknown_dimension`.
+    pub(crate) fn check_available(&self, metric: Metric) -> Result<()> {
+        match self.iter().find(|dimension| !metric.has(*dimension)) {
+            None => Ok(()),
+            Some(dimension) => {
+                let message = format!("{} does not have {dimension}", metric.as_str());
+                Err(Error::argument(
+                    "dimensions",
+                    Code::UnknownDimension,
+                    message,
+                ))
+            }
+        }
+    }
+
+    fn push(&mut self, dimension: Dimension) {
+        self.items[usize::from(self.len)] = dimension;
+        self.len += 1;
+    }
+
+    /// How many.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        usize::from(self.len)
+    }
+
+    /// Whether there is none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// The dimensions in order.
+    pub fn iter(&self) -> impl Iterator<Item = Dimension> + '_ {
+        self.as_slice().iter().copied()
+    }
+
+    /// The dimensions in order.
+    #[must_use]
+    pub fn as_slice(&self) -> &[Dimension] {
+        &self.items[..self.len()]
+    }
+
+    /// The names in order.
+    #[must_use]
+    pub fn names(&self) -> Vec<&'static str> {
+        self.iter().map(Dimension::as_str).collect()
+    }
+
+    /// Where those of other dimensions stand that are among these.
+    pub(crate) fn positions(&self, others: &Self) -> Vec<usize> {
+        others
+            .iter()
+            .filter_map(|other| self.position(other))
+            .collect()
+    }
+
+    /// Where a dimension stands.
+    #[must_use]
+    pub fn position(&self, dimension: Dimension) -> Option<usize> {
+        self.iter().position(|item| item == dimension)
+    }
+}
+
+impl fmt::Debug for Dimensions {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(self.names()).finish()
+    }
+}
+
+/// The start of a caller's text, short enough for a message.
+fn excerpt(text: &str) -> &str {
+    match text.char_indices().nth(40) {
+        Some((end, _)) => &text[..end],
+        None => text,
+    }
+}

@@ -1,0 +1,178 @@
+//! What tables, series and comparisons have in common: rows of labels and numbers, in columns.
+
+use std::cmp::Reverse;
+use std::sync::Arc;
+
+use tallyfold_engine::Dictionary;
+
+use super::change::{Deltas, Presence};
+use super::count_name::CountName;
+use super::dimension::Dimensions;
+use super::metric::Metric;
+use super::series_window::SeriesWindow;
+
+/// Rows of labels and numbers: a [`CountTable`](crate::CountTable), a [`Series`](crate::Series) or a
+/// [`Comparison`](crate::Comparison). None of them changes, and each has its rows sorted by their labels.
+pub trait Frame {
+    /// The dimensions of the rows, in sorting order.
+    fn dimensions(&self) -> &Dimensions;
+
+    /// The endpoint that the counts are from; `None` if an [`Aggregator`](crate::Aggregator) was not told.
+    fn metric(&self) -> Option<Metric>;
+
+    /// How many rows.
+    fn len(&self) -> usize;
+
+    /// Whether there is no row.
+    fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The values of each dimension: per dimension its distinct values, and per row which one it is.
+    fn keys(&self) -> Keys<'_>;
+
+    /// All columns as they are held, in the order in which they are shown.
+    fn columns(&self) -> Vec<Column<'_>>;
+
+    /// What a row is ranked by: the count of that name, or how much it changed.
+    fn rank(&self, row: usize, by: CountName) -> u64;
+
+    /// The three quotients of a row: rates, or shares of a change.
+    fn fractions(&self, row: usize) -> [Option<f64>; 3];
+
+    /// The names of those quotients.
+    fn fraction_names(&self) -> [&'static str; 3];
+
+    /// How the counts of a row changed, where it says so.
+    fn delta(&self, row: usize) -> Option<Deltas> {
+        let _ = row;
+        None
+    }
+
+    /// The frame as JSON with every count as a string of digits. The same frame gives the same bytes, in
+    /// every language.
+    fn to_json(&self) -> String;
+
+    /// What the frame is of, for people: its time.
+    fn caption(&self) -> String;
+
+    /// The three counts of a row, for people.
+    fn shown(&self, row: usize) -> [String; 3];
+
+    /// The three totals, for people.
+    fn shown_totals(&self) -> [String; 3];
+
+    /// The positions of the `n` rows that rank highest, highest first; equal ones in the order of rows.
+    fn top(&self, n: usize, by: CountName) -> Vec<usize> {
+        let mut order: Vec<usize> = (0..self.len()).collect();
+        order.sort_by_key(|row| Reverse(self.rank(*row, by)));
+        order.truncate(n);
+        order
+    }
+
+    /// The row at a position.
+    fn row(&self, index: usize) -> Option<Row<'_, Self>>
+    where
+        Self: Sized,
+    {
+        (index < self.len()).then_some(Row { frame: self, index })
+    }
+
+    /// The rows in sorted order.
+    fn rows(&self) -> impl ExactSizeIterator<Item = Row<'_, Self>>
+    where
+        Self: Sized,
+    {
+        (0..self.len()).map(|index| Row { frame: self, index })
+    }
+}
+
+/// One row: of a [`CountTable`](crate::CountTable) a combination of dimension values with its counts, of a
+/// [`Series`](crate::Series) that in one window, of a [`Comparison`](crate::Comparison) a group with its change.
+#[derive(Debug)]
+pub struct Row<'a, F> {
+    pub(crate) frame: &'a F,
+    pub(crate) index: usize,
+}
+
+impl<F> Clone for Row<'_, F> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<F> Copy for Row<'_, F> {}
+
+impl<'a, F: Frame> Row<'a, F> {
+    /// The values of the dimensions, in the order of [`Frame::dimensions`].
+    pub fn values(&self) -> impl ExactSizeIterator<Item = &'a str> + use<'a, F> {
+        self.frame.keys().values(self.index)
+    }
+
+    /// The row's position.
+    #[must_use]
+    pub fn index(&self) -> usize {
+        self.index
+    }
+}
+
+/// The values of the dimensions of all rows.
+#[derive(Clone, Copy, Debug)]
+pub struct Keys<'a> {
+    /// Per dimension, its distinct values, sorted.
+    pub dictionaries: &'a [Arc<Dictionary>],
+    /// Per dimension and row, the position of the row's value in the dictionary.
+    pub ids: &'a [Vec<u32>],
+}
+
+impl<'a> Keys<'a> {
+    /// The values of a row, in the order of the dimensions.
+    pub fn values(self, row: usize) -> impl ExactSizeIterator<Item = &'a str> {
+        let columns = self.dictionaries.iter().zip(self.ids);
+        columns.map(move |(dictionary, ids)| dictionary.value(ids[row]))
+    }
+
+    /// A column for each dimension.
+    pub(crate) fn columns(self, dimensions: &Dimensions) -> impl Iterator<Item = Column<'a>> {
+        let columns = dimensions.iter().zip(self.dictionaries).zip(self.ids);
+        columns.map(|((dimension, dictionary), ids)| Column {
+            side: None,
+            name: dimension.as_str(),
+            values: Values::Texts { dictionary, ids },
+        })
+    }
+}
+
+/// One column of a frame.
+#[derive(Clone, Copy, Debug)]
+pub struct Column<'a> {
+    /// `before` or `after` where there is one of each, as in a comparison.
+    pub side: Option<&'static str>,
+    /// The name of a dimension or of a count; `window` or `presence`.
+    pub name: &'static str,
+    /// What it holds, row by row.
+    pub values: Values<'a>,
+}
+
+/// What a column holds, row by row.
+#[derive(Clone, Copy, Debug)]
+pub enum Values<'a> {
+    /// Texts that repeat.
+    Texts {
+        /// The distinct values, sorted.
+        dictionary: &'a Dictionary,
+        /// Per row, the position of its value in the dictionary.
+        ids: &'a [u32],
+    },
+    /// Windows that repeat.
+    Windows {
+        /// The distinct windows, sorted.
+        windows: &'a [SeriesWindow],
+        /// Per row, the position of its window.
+        ids: &'a [u32],
+    },
+    /// Which of two tables has the row's group.
+    Presences(&'a [Presence]),
+    /// Numbers of events.
+    Counts(&'a [u64]),
+}

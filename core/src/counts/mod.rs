@@ -1,0 +1,22 @@
+//! Counts: tables of them, series by window, comparisons, and what they have in common, the frame.
+
+pub(crate) mod change;
+pub(crate) mod comparison;
+pub(crate) mod count_columns;
+pub(crate) mod count_name;
+pub(crate) mod dimension;
+pub(crate) mod frame;
+pub(crate) mod html;
+mod merge;
+pub(crate) mod metric;
+pub(crate) mod parse;
+pub(crate) mod part;
+pub(crate) mod reconciliation;
+mod remap;
+mod report;
+pub(crate) mod saved;
+pub(crate) mod selection;
+pub(crate) mod series;
+pub(crate) mod series_window;
+pub(crate) mod subject;
+pub(crate) mod table;

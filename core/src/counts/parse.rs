@@ -1,0 +1,54 @@
+//! Reads a count, whatever it is: the engine reads those that it is sure of. And what a refusal of
+//! the engine means.
+
+use tallyfold_engine::Refused;
+
+use crate::code::Code;
+use crate::error::{Error, Result};
+
+/// Reads a count as the service sends it: a string of ASCII digits, leading zeros allowed.
+///
+/// # Errors
+/// `invalid_count` and `count_overflow`, without a place.
+pub(crate) fn parse_count(text: &str) -> Result<u64> {
+    if text.is_empty() {
+        let message = "a count is an empty string; want ASCII digits";
+        return Err(Error::new(Code::InvalidCount, message));
+    }
+    if let Some((at, _)) = text
+        .bytes()
+        .enumerate()
+        .find(|(_, byte)| !byte.is_ascii_digit())
+    {
+        let message = format!("a count has something else than an ASCII digit at its byte {at}");
+        return Err(Error::new(Code::InvalidCount, message));
+    }
+    text.bytes()
+        .try_fold(0_u64, |count, byte| {
+            count.checked_mul(10)?.checked_add(u64::from(byte - b'0'))
+        })
+        .ok_or_else(|| Error::new(Code::CountOverflow, "a count is above 2^64 - 1"))
+}
+
+/// Says why counts were not added up.
+pub(crate) fn refusal(refused: Refused) -> Error {
+    match refused {
+        Refused::SumOverflow => {
+            let message = "a sum of counts is above 2^64 - 1; ask for a shorter window";
+            Error::new(Code::SumOverflow, message)
+        }
+        Refused::TooManyGroups { limit } => {
+            let message = format!("there are more than {limit} groups, which is the limit");
+            Error::new(Code::GroupLimit, message)
+        }
+        Refused::Repeated => {
+            let message = "this combination of dimension values stands in counts before; \
+                           tolerate repeated_combination to add both up";
+            Error::new(Code::RepeatedCombination, message)
+        }
+        Refused::DictionaryFull => {
+            let message = "the distinct values of one dimension take more than 1 GiB";
+            Error::new(Code::GroupLimit, message)
+        }
+    }
+}

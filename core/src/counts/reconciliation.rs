@@ -1,0 +1,48 @@
+//! Whether the totals that the service reports are the sums of its counts.
+
+use serde::Serialize;
+use tallyfold_engine::Counts;
+
+use super::change::Deltas;
+use super::part::Part;
+
+/// Whether the totals that the service reports are the sums of its counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(tag = "verdict", rename_all = "snake_case")]
+#[cfg_attr(feature = "surface", derive(schemars::JsonSchema))]
+pub enum Reconciliation {
+    /// Each total is the sum of its counts.
+    Balanced,
+    /// The reported total minus the sum, for each count; not all are 0.
+    Unbalanced(Deltas),
+    /// The table was filtered, so that totals of the whole say nothing.
+    Unavailable,
+}
+
+impl Reconciliation {
+    /// What the parts reported, against the sum of all rows.
+    pub(crate) fn of(parts: &[Part], totals: Counts) -> Self {
+        let Some([success, errors, filtered]) = reported_sums(parts) else {
+            return Self::Unavailable;
+        };
+        let difference = Deltas {
+            success: success - i128::from(totals.success),
+            errors: errors - i128::from(totals.errors),
+            filtered: filtered - i128::from(totals.filtered),
+        };
+        if difference == Deltas::default() {
+            Self::Balanced
+        } else {
+            Self::Unbalanced(difference)
+        }
+    }
+}
+
+/// What the parts reported, added up, if each still has its totals. No sum of as many `u64` as
+/// fit in memory overflows.
+pub(crate) fn reported_sums(parts: &[Part]) -> Option<[i128; 3]> {
+    parts.iter().try_fold([0; 3], |sums: [i128; 3], part| {
+        let [a, b, c] = part.reported?.each().map(i128::from);
+        Some([sums[0] + a, sums[1] + b, sums[2] + c])
+    })
+}

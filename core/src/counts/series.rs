@@ -1,0 +1,311 @@
+//! Counts by window and dimension values.
+
+use std::sync::Arc;
+
+use tallyfold_engine::{Counts, Dictionary, Key, Rates, Refused};
+
+use super::count_columns::CountColumns;
+use super::count_name::CountName;
+use super::dimension::Dimensions;
+use super::frame::{Column, Frame, Keys, Row, Values};
+use super::metric::Metric;
+use super::parse::refusal;
+use super::part::Part;
+use super::remap::Remap;
+use super::report::{self, RowReport, SeriesReport, WindowReport};
+use super::series_window::SeriesWindow;
+use super::subject::Subject;
+use super::table::CountTable;
+use crate::code::Code;
+use crate::error::{Error, Result};
+use crate::time::step::TimeStep;
+use crate::time::window::{Window, join_adjacent};
+
+/// A table's counts in the order of time: one row for each window and combination.
+///
+/// Its rows are sorted by window, then by their dimension values, and each dimension has one dictionary for all
+/// windows.
+///
+/// ```
+/// # use tallyfold::{CountTable, Frame, TimeStep};
+/// # fn f(table: &CountTable) -> tallyfold::Result<()> {
+/// let series = table.group_by(&["integration"])?.by_window(Some(TimeStep::parse("1h")?))?;
+/// for row in series.rows() {
+///     let integration = row.values().next();
+///     println!("{:?} {integration:?} {:?}", row.window(), row.counts().rates().delivery);
+/// }
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Series {
+    pub(crate) subject: Subject,
+    step: Option<TimeStep>,
+    windows: Vec<SeriesWindow>,
+    window_ids: Vec<u32>,
+    dictionaries: Vec<Arc<Dictionary>>,
+    ids: Vec<Vec<u32>>,
+    counts: CountColumns,
+    totals: Counts,
+}
+
+impl CountTable {
+    /// The counts by window. Without a step, each response keeps its own window. With one, each is
+    /// added to the step of the UTC day that it lies in.
+    ///
+    /// ```
+    /// # use tallyfold::{CountTable, TimeStep};
+    /// # fn f(table: &CountTable) -> tallyfold::Result<()> {
+    /// let by_response = table.by_window(None)?;
+    /// let by_quarter = table.by_window(Some(TimeStep::parse("15m")?))?;
+    /// assert_eq!(by_response.totals(), by_quarter.totals());
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// `unaligned_window` for a window that reaches over the edge of a step, because counts can't
+    /// be cut, and for one in a step that ends after the year 9999.
+    pub fn by_window(&self, step: Option<TimeStep>) -> Result<Series> {
+        let own = self.parts.iter().map(|part| part.window);
+        let steps: Vec<Window> = match step {
+            None => own.collect(),
+            Some(step) => own
+                .map(|own| step_around(step, own))
+                .collect::<Result<_>>()?,
+        };
+        let mut series = Series::of_no_window(self, step);
+        let mut rest = self.parts.as_slice();
+        // Parts are sorted, so that those of one step stand together.
+        for same in steps.chunk_by(PartialEq::eq) {
+            let (parts, after) = rest.split_at(same.len());
+            rest = after;
+            series.push_window(same[0], parts)?;
+        }
+        Ok(series)
+    }
+}
+
+/// The step that a window lies in.
+fn step_around(step: TimeStep, window: Window) -> Result<Window> {
+    let fail = |problem: &str| {
+        let message = format!("{window:?} {problem}");
+        Error::argument("step", Code::UnalignedWindow, message)
+    };
+    let end = step
+        .after(window.start())
+        .ok_or_else(|| fail("lies in a step that ends after the year 9999; want a smaller step"))?;
+    let around = Window::new(step.floor(window.start()), end)?;
+    if !around.contains(window) {
+        let problem = format!(
+            "reaches over the end of its step of {step}, {end}, and counts can't be cut; want a \
+             larger step, or windows that divide it"
+        );
+        return Err(fail(&problem));
+    }
+    Ok(around)
+}
+
+impl Series {
+    fn of_no_window(table: &CountTable, step: Option<TimeStep>) -> Self {
+        let dictionaries = table.keys().dictionaries.to_vec();
+        let rows = table.len();
+        Self {
+            subject: table.subject.clone(),
+            step,
+            windows: Vec::new(),
+            window_ids: Vec::with_capacity(rows),
+            ids: dictionaries
+                .iter()
+                .map(|_| Vec::with_capacity(rows))
+                .collect(),
+            dictionaries,
+            counts: CountColumns::with_capacity(rows),
+            totals: table.totals(),
+        }
+    }
+
+    /// Adds the rows of one window, which are those of its parts added up.
+    fn push_window(&mut self, window: Window, parts: &[Part]) -> Result<()> {
+        let window_id = self.windows.len() as u32;
+        let covered = join_adjacent(parts.iter().map(|part| part.window));
+        self.windows.push(SeriesWindow {
+            window,
+            complete: covered == [window],
+        });
+        if let [part] = parts {
+            let remap = Remap::new(&part.rows, &self.dictionaries);
+            for (column, ids) in self.ids.iter_mut().enumerate() {
+                ids.extend(remap.column(column));
+            }
+            let rows = &part.rows;
+            self.counts
+                .extend(rows.success(), rows.errors(), rows.filtered());
+        } else {
+            let mut rows: Vec<(Key, Counts)> = Vec::new();
+            for part in parts {
+                rows.extend(Remap::new(&part.rows, &self.dictionaries).rows());
+            }
+            // A stable sort merges what is sorted already: the rows of each part.
+            rows.sort_by_key(|(key, _)| *key);
+            for same in rows.chunk_by(|(one, _), (other, _)| one == other) {
+                self.push_row(same)?;
+            }
+        }
+        self.window_ids.resize(self.counts.rows(), window_id);
+        Ok(())
+    }
+
+    /// Adds one row: the sum of those of one combination.
+    fn push_row(&mut self, same: &[(Key, Counts)]) -> Result<()> {
+        let (key, _) = same[0];
+        let counts = same
+            .iter()
+            .try_fold(Counts::default(), |sum, (_, counts)| {
+                sum.checked_add(*counts)
+            })
+            .ok_or_else(|| refusal(Refused::SumOverflow))?;
+        for (ids, id) in self.ids.iter_mut().zip(key) {
+            ids.push(id);
+        }
+        self.counts.push(counts);
+        Ok(())
+    }
+
+    /// The step that the windows are of; `None` where they are those of the responses.
+    #[must_use]
+    pub fn step(&self) -> Option<TimeStep> {
+        self.step
+    }
+
+    /// The windows, sorted, also those without rows. Windows of which nothing is covered are not
+    /// among them.
+    #[must_use]
+    pub fn windows(&self) -> &[SeriesWindow] {
+        &self.windows
+    }
+
+    /// Per row, the position of its window in [`Series::windows`].
+    #[must_use]
+    pub fn window_ids(&self) -> &[u32] {
+        &self.window_ids
+    }
+
+    /// The sum of all rows.
+    #[must_use]
+    pub fn totals(&self) -> Counts {
+        self.totals
+    }
+
+    /// Per row, the three counts.
+    #[must_use]
+    pub fn counts(&self) -> &CountColumns {
+        &self.counts
+    }
+}
+
+impl Frame for Series {
+    fn dimensions(&self) -> &Dimensions {
+        &self.subject.dimensions
+    }
+
+    fn metric(&self) -> Option<Metric> {
+        self.subject.metric
+    }
+
+    fn len(&self) -> usize {
+        self.counts.rows()
+    }
+
+    fn keys(&self) -> Keys<'_> {
+        Keys {
+            dictionaries: &self.dictionaries,
+            ids: &self.ids,
+        }
+    }
+
+    fn columns(&self) -> Vec<Column<'_>> {
+        let window = Column {
+            side: None,
+            name: "window",
+            values: Values::Windows {
+                windows: &self.windows,
+                ids: &self.window_ids,
+            },
+        };
+        let keys = self.keys().columns(&self.subject.dimensions);
+        let counts = self.counts.columns(None);
+        [window].into_iter().chain(keys).chain(counts).collect()
+    }
+
+    fn rank(&self, row: usize, by: CountName) -> u64 {
+        by.of(self.counts.counts(row))
+    }
+
+    fn fractions(&self, row: usize) -> [Option<f64>; 3] {
+        self.counts.counts(row).rates().each()
+    }
+
+    fn fraction_names(&self) -> [&'static str; 3] {
+        Rates::NAMES
+    }
+
+    fn to_json(&self) -> String {
+        let mut rows = self.rows().peekable();
+        let windows = (0..).zip(&self.windows).map(|(id, of)| WindowReport {
+            start: of.window.start(),
+            end: of.window.end(),
+            complete: of.complete,
+            rows: std::iter::from_fn(|| rows.next_if(|row| self.window_ids[row.index()] == id))
+                .map(|row| RowReport::new(row.values().collect(), row.counts()))
+                .collect(),
+        });
+        report::json(&SeriesReport {
+            format: "tallyfold-series/1",
+            subject: (&self.subject).into(),
+            step: self.step.map(|step| step.to_string()),
+            totals: self.totals.into(),
+            windows: windows.collect(),
+        })
+    }
+
+    fn caption(&self) -> String {
+        self.step
+            .map_or_else(|| "by window".to_owned(), |step| format!("by {step}"))
+    }
+
+    fn shown(&self, row: usize) -> [String; 3] {
+        self.counts
+            .counts(row)
+            .each()
+            .map(|count| count.to_string())
+    }
+
+    fn shown_totals(&self) -> [String; 3] {
+        self.totals.each().map(|count| count.to_string())
+    }
+}
+
+impl Row<'_, Series> {
+    /// The window.
+    #[must_use]
+    pub fn window(&self) -> Window {
+        self.series_window().window
+    }
+
+    /// Whether the table covers all of the window.
+    #[must_use]
+    pub fn complete(&self) -> bool {
+        self.series_window().complete
+    }
+
+    /// The counts of the combination in the window.
+    #[must_use]
+    pub fn counts(&self) -> Counts {
+        self.frame.counts.counts(self.index)
+    }
+
+    fn series_window(&self) -> SeriesWindow {
+        self.frame.windows[self.frame.window_ids[self.index] as usize]
+    }
+}

@@ -1,0 +1,55 @@
+//! What counts are of.
+
+use super::dimension::Dimensions;
+use super::metric::Metric;
+use super::selection::Selection;
+use crate::code::Code;
+use crate::error::{Error, Result};
+
+/// What counts are of: the dimensions that they are grouped by, the endpoint that they are from, and what
+/// they were filtered by.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Subject {
+    pub(crate) dimensions: Dimensions,
+    pub(crate) metric: Option<Metric>,
+    pub(crate) selection: Selection,
+}
+
+impl Subject {
+    /// Of whole responses.
+    pub(crate) fn whole(dimensions: Dimensions, metric: Option<Metric>) -> Self {
+        Self {
+            dimensions,
+            metric,
+            selection: Selection::default(),
+        }
+    }
+
+    /// The same grouped by other dimensions.
+    pub(crate) fn grouped_by(&self, dimensions: Dimensions) -> Self {
+        Self {
+            dimensions,
+            ..self.clone()
+        }
+    }
+
+    /// Refuses counts of something else.
+    pub(crate) fn check_like(&self, other: &Self, argument: &'static str) -> Result<()> {
+        if self.dimensions != other.dimensions || self.metric != other.metric {
+            let message = format!(
+                "the tables differ: {:?} of {} and {:?} of {}; group both by the same dimensions",
+                self.dimensions,
+                self.metric.map_or("an unknown metric", Metric::as_str),
+                other.dimensions,
+                other.metric.map_or("an unknown metric", Metric::as_str),
+            );
+            return Err(Error::argument(argument, Code::IncompatibleTables, message));
+        }
+        if self.selection != other.selection {
+            let message = "the tables were filtered by other values, so that their counts are of \
+                           other events; filter both alike, or neither";
+            return Err(Error::argument(argument, Code::IncompatibleTables, message));
+        }
+        Ok(())
+    }
+}

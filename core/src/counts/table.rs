@@ -1,0 +1,324 @@
+//! Exact counts by combination of dimension values.
+
+use std::sync::Arc;
+
+use tallyfold_engine::{Counts, Rates, Rows};
+
+use super::count_columns::count_columns;
+use super::count_name::CountName;
+use super::dimension::Dimensions;
+use super::frame::{Column, Frame, Keys, Row};
+use super::metric::Metric;
+use super::parse::refusal;
+use super::part::{Notes, Part};
+use super::reconciliation::{Reconciliation, reported_sums};
+use super::saved::{self, SavedWindow};
+use super::subject::Subject;
+use crate::error::Result;
+use crate::time::window::{Window, join_adjacent, spans, uncovered};
+
+/// Counts by dimension values, of one response or of several that were merged.
+///
+/// A table does not change: its methods make new ones. Rows are sorted by their dimension values
+/// (by UTF-8 bytes, in the order of the dimensions), whatever order they came in.
+/// It remembers which window each count belongs to, so that a window can be replaced.
+///
+/// ```
+/// # use tallyfold::{Aggregator, AggregatorOptions, Frame};
+/// let body = br#"{"start": "2026-01-01T00:00:00Z", "end": "2026-01-01T00:15:00Z",
+///     "totalDelivered": "7", "totalErrors": "1", "totalFiltered": "0",
+///     "counts": [{"success": "7", "errors": "1", "filtered": "0",
+///                 "dimensions": {"integration": "warehouse"}}]}"#;
+/// let mut aggregator = Aggregator::new(&["integration"], AggregatorOptions::default())?;
+/// aggregator.push(body)?;
+/// let table = aggregator.finish()?;
+/// assert_eq!(table.row(0).map(|row| row.counts().success), Some(7));
+/// # Ok::<(), tallyfold::Error>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CountTable {
+    pub(crate) subject: Subject,
+    /// All parts added up.
+    pub(crate) rows: Arc<Rows>,
+    /// At least one, sorted, none overlapping another.
+    pub(crate) parts: Vec<Part>,
+}
+
+impl CountTable {
+    /// The table of one response.
+    pub(crate) fn of_response(subject: Subject, part: Part) -> Self {
+        Self {
+            subject,
+            rows: Arc::clone(&part.rows),
+            parts: vec![part],
+        }
+    }
+
+    /// The table of several parts, sorted and not overlapping.
+    pub(crate) fn of_parts(subject: Subject, parts: Vec<Part>) -> Result<Self> {
+        let rows = match parts.as_slice() {
+            [part] => Arc::clone(&part.rows),
+            _ => {
+                let all: Vec<_> = parts.iter().map(|part| &*part.rows).collect();
+                Arc::new(Rows::combine(&all, subject.dimensions.len()).map_err(refusal)?)
+            }
+        };
+        Ok(Self {
+            subject,
+            rows,
+            parts,
+        })
+    }
+
+    /// The table of a window of which nothing has been read.
+    pub(crate) fn empty(subject: Subject, window: Window) -> Self {
+        let no_values = vec![Vec::new(); subject.dimensions.len()];
+        let part = Part {
+            window,
+            reported: Some(Counts::default()),
+            notes: Notes::default(),
+            // Of no rows nothing can be refused.
+            rows: Arc::new(Rows::from_values(&no_values, &[]).unwrap_or_default()),
+        };
+        Self::of_response(subject, part)
+    }
+
+    /// A table for each window, in the order of time.
+    pub(crate) fn split(&self) -> impl Iterator<Item = (Window, Self)> {
+        self.parts.iter().map(|part| {
+            (
+                part.window,
+                Self::of_response(self.subject.clone(), part.clone()),
+            )
+        })
+    }
+
+    /// The first window as it is saved.
+    pub(crate) fn saved_window(&self) -> Option<SavedWindow<'_>> {
+        self.parts.first().map(SavedWindow::from)
+    }
+
+    /// The sum of all rows.
+    #[must_use]
+    pub fn totals(&self) -> Counts {
+        self.rows.totals()
+    }
+
+    /// `totalDelivered`, `totalErrors` and `totalFiltered` as the service reported them, added up
+    /// over all windows; `None` for a filtered table, and where a sum is above 2^64 - 1.
+    #[must_use]
+    pub fn reported(&self) -> Option<Counts> {
+        let sums = reported_sums(&self.parts)?;
+        let [success, errors, filtered] = sums.map(|sum| u64::try_from(sum).ok());
+        Some(Counts {
+            success: success?,
+            errors: errors?,
+            filtered: filtered?,
+        })
+    }
+
+    /// Whether the reported totals are the sums of the counts. A difference is no error: the API
+    /// is Beta, and the caller decides.
+    #[must_use]
+    pub fn reconciliation(&self) -> Reconciliation {
+        Reconciliation::of(&self.parts, self.totals())
+    }
+
+    /// What was let pass, added up over all windows.
+    #[must_use]
+    pub fn notes(&self) -> Notes {
+        self.parts
+            .iter()
+            .fold(Notes::default(), |sum, part| sum.and(part.notes))
+    }
+
+    /// What the counts cover: sorted windows, with those that meet joined.
+    #[must_use]
+    pub fn coverage(&self) -> Vec<Window> {
+        join_adjacent(self.parts.iter().map(|part| part.window))
+    }
+
+    /// The window of each response in the table, sorted.
+    #[must_use]
+    pub fn windows(&self) -> Vec<Window> {
+        self.parts.iter().map(|part| part.window).collect()
+    }
+
+    /// What of a range the counts do not cover, sorted; by default of the time from the first
+    /// window's start to the last one's end.
+    ///
+    /// ```
+    /// # use tallyfold::{CountTable, Result, Window};
+    /// # fn f(table: &CountTable) -> Result<()> {
+    /// let day = Window::parse("2026-01-31T00:00:00Z", "2026-02-01T00:00:00Z")?;
+    /// for gap in table.gaps(Some(day)) {
+    ///     println!("nothing is known of {} to {}", gap.start(), gap.end());
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn gaps(&self, range: Option<Window>) -> Vec<Window> {
+        let coverage = self.coverage();
+        range
+            .or_else(|| self.span())
+            .map_or_else(Vec::new, |range| uncovered(range, coverage.iter().copied()))
+    }
+
+    /// The time from the first window's start to the last one's end.
+    fn span(&self) -> Option<Window> {
+        let (first, last) = (self.parts.first()?, self.parts.last()?);
+        Window::new(first.window.start(), last.window.end()).ok()
+    }
+
+    /// Per row, the events delivered.
+    #[must_use]
+    pub fn success(&self) -> &[u64] {
+        self.rows.success()
+    }
+
+    /// Per row, the events not sent due to an error.
+    #[must_use]
+    pub fn errors(&self) -> &[u64] {
+        self.rows.errors()
+    }
+
+    /// Per row, the events filtered.
+    #[must_use]
+    pub fn filtered(&self) -> &[u64] {
+        self.rows.filtered()
+    }
+
+    /// Adds rows up by some of the dimensions, in the given order; by none, to one row (or to none,
+    /// if there is none).
+    ///
+    /// # Errors
+    /// `unknown_dimension` and `repeated_dimension`.
+    pub fn group_by<S: AsRef<str>>(&self, names: &[S]) -> Result<Self> {
+        let kept = self.subject.dimensions.subset(names)?;
+        let columns = self.subject.dimensions.positions(&kept);
+        let mut parts = self.parts.clone();
+        for part in &mut parts {
+            part.rows = Arc::new(part.rows.regroup(&columns));
+        }
+        Self::of_parts(self.subject.grouped_by(kept), parts)
+    }
+
+    /// Keeps the rows whose value is among the wanted ones, for each dimension named. What is left
+    /// has no reported totals, and is merged only with tables that were filtered alike.
+    ///
+    /// ```
+    /// # fn f(table: &tallyfold::CountTable) -> tallyfold::Result<tallyfold::CountTable> {
+    /// table.filter(&[("integration".to_owned(), vec!["warehouse".to_owned()])])
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// `unknown_dimension` for a name that the table lacks, `repeated_dimension`.
+    pub fn filter(&self, wanted: &[(String, Vec<String>)]) -> Result<Self> {
+        let names: Vec<&str> = wanted.iter().map(|(name, _)| name.as_str()).collect();
+        let dimensions = &self.subject.dimensions;
+        let named = dimensions
+            .subset(&names)
+            .map_err(|error| error.with_argument("filter"))?;
+        if named.is_empty() {
+            return Ok(self.clone());
+        }
+        let mut subject = self.subject.clone();
+        for (dimension, (_, values)) in named.iter().zip(wanted) {
+            subject.selection = subject.selection.narrowed(dimension, values);
+        }
+        let columns = dimensions.positions(&named);
+        let mut parts = self.parts.clone();
+        for part in &mut parts {
+            let rows = &part.rows;
+            let mut among: Vec<Option<Vec<bool>>> = vec![None; rows.width()];
+            for (column, (_, values)) in columns.iter().zip(wanted) {
+                let is_among = |value: &str| values.iter().any(|wanted| wanted == value);
+                let dictionary = &rows.dictionaries()[*column];
+                among[*column] = Some(dictionary.values().map(is_among).collect());
+            }
+            part.rows = Arc::new(rows.filter(&among));
+            part.reported = None;
+        }
+        Self::of_parts(subject, parts)
+    }
+
+    /// Reads what [`Frame::to_json`] wrote of a table, and checks that it still adds up.
+    ///
+    /// # Errors
+    /// `invalid_table`, with the JSON path or the byte offset.
+    pub fn from_json(json: &[u8]) -> Result<Self> {
+        let (subject, parts, totals) = saved::read(json)?;
+        let table = Self::of_parts(subject, parts)
+            .map_err(|error| saved::invalid_at("$.windows", error.message()))?;
+        if table.totals() == totals {
+            return Ok(table);
+        }
+        let message = "the totals are not the sums of the rows: the table was changed";
+        Err(saved::invalid_at("$.totals", message))
+    }
+}
+
+impl Frame for CountTable {
+    fn dimensions(&self) -> &Dimensions {
+        &self.subject.dimensions
+    }
+
+    fn metric(&self) -> Option<Metric> {
+        self.subject.metric
+    }
+
+    fn len(&self) -> usize {
+        self.rows.len()
+    }
+
+    fn keys(&self) -> Keys<'_> {
+        Keys {
+            dictionaries: self.rows.dictionaries(),
+            ids: self.rows.ids(),
+        }
+    }
+
+    fn columns(&self) -> Vec<Column<'_>> {
+        let keys = self.keys().columns(&self.subject.dimensions);
+        let counts = count_columns(None, [self.success(), self.errors(), self.filtered()]);
+        keys.chain(counts).collect()
+    }
+
+    fn rank(&self, row: usize, by: CountName) -> u64 {
+        by.of(self.rows.counts(row))
+    }
+
+    fn fractions(&self, row: usize) -> [Option<f64>; 3] {
+        self.rows.counts(row).rates().each()
+    }
+
+    fn fraction_names(&self) -> [&'static str; 3] {
+        Rates::NAMES
+    }
+
+    fn to_json(&self) -> String {
+        saved::write(&self.subject, self.totals(), &self.parts)
+    }
+
+    fn caption(&self) -> String {
+        spans(&self.coverage())
+    }
+
+    fn shown(&self, row: usize) -> [String; 3] {
+        self.rows.counts(row).each().map(|count| count.to_string())
+    }
+
+    fn shown_totals(&self) -> [String; 3] {
+        self.totals().each().map(|count| count.to_string())
+    }
+}
+
+impl Row<'_, CountTable> {
+    /// The counts of the combination.
+    #[must_use]
+    pub fn counts(&self) -> Counts {
+        self.frame.rows.counts(self.index)
+    }
+}

@@ -1,0 +1,359 @@
+//! What a collect has read, stored as it goes, and taken up again by another process.
+//!
+//! The state is stored in segments, each a small JSON document of some windows. The one that is being
+//! filled is written anew with each window, until it is large enough; so what a window costs to
+//! store does not grow with what was stored before.
+
+use std::borrow::Cow;
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+use serde_json::value::{RawValue, to_raw_value};
+use tallyfold_engine::Counts;
+
+use super::ledger::{Ledger, Origin, Reading};
+use crate::code::Code;
+use crate::counts::saved::{SavedTable, offset_of};
+use crate::counts::subject::Subject;
+use crate::counts::table::CountTable;
+use crate::error::{Error, Result};
+use crate::ranges::plan::Plan;
+use crate::ranges::window_query::WindowQuery;
+use crate::time::window::Window;
+
+/// What each segment says it is; a change that old readers can't read gets a new number.
+const FORMAT: &str = "tallyfold-checkpoint/1";
+
+/// A segment with more bytes of windows than these gets no further ones.
+const SEGMENT_BYTES: usize = 128 * 1024;
+
+/// A part of a collect's state, for the host to store under its name: as a whole or not at all, in
+/// place of what was there.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Segment {
+    /// Such as `segment-00003.json`.
+    pub name: String,
+    /// The document.
+    pub json: String,
+}
+
+/// The name of the segment of that number, counted from 0.
+///
+/// ```
+/// assert_eq!(tallyfold::segment_name(3), "segment-00003.json");
+/// ```
+#[must_use]
+pub fn segment_name(number: u64) -> String {
+    format!("segment-{number:05}.json")
+}
+
+impl fmt::Debug for Segment {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Segment")
+            .field("name", &self.name)
+            .field("bytes", &self.json.len())
+            .finish()
+    }
+}
+
+/// A segment as it is stored, with the JSON of each value: `R` is borrowed when it is read.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct SavedSegment<R> {
+    format: R,
+    query: SavedQuery<R>,
+    segment: R,
+    provisional: R,
+    table: R,
+}
+
+/// What was asked for, and a fingerprint of whom. Not who asked.
+#[derive(Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct SavedQuery<R> {
+    cluster: R,
+    metric: R,
+    start: R,
+    end: R,
+    dimensions: R,
+    group_by: R,
+    window: R,
+    part: R,
+}
+
+impl SavedQuery<Box<RawValue>> {
+    fn new(query: &WindowQuery, plan: &Plan, part: Option<(u32, u32)>) -> Self {
+        let subject = query.subject();
+        Self {
+            cluster: raw(&query.cluster()),
+            metric: raw(&query.query().metric()),
+            start: raw(&plan.range().start()),
+            end: raw(&plan.range().end()),
+            dimensions: raw(&query.query().requested().names()),
+            group_by: raw(&subject.dimensions.names()),
+            window: raw(&plan.step().to_string()),
+            part: raw(&part),
+        }
+    }
+}
+
+impl<R> SavedQuery<R> {
+    /// Each value with its JSON path.
+    fn values(&self) -> [(&'static str, &R); 8] {
+        [
+            ("$.query.cluster", &self.cluster),
+            ("$.query.metric", &self.metric),
+            ("$.query.start", &self.start),
+            ("$.query.end", &self.end),
+            ("$.query.dimensions", &self.dimensions),
+            ("$.query.group_by", &self.group_by),
+            ("$.query.window", &self.window),
+            ("$.query.part", &self.part),
+        ]
+    }
+}
+
+/// The JSON of a value.
+fn raw(value: &impl Serialize) -> Box<RawValue> {
+    // Only strings and integers are written, which can't fail.
+    to_raw_value(value).unwrap_or_default()
+}
+
+/// What has been stored, and what is to be stored next.
+pub(super) struct Journal {
+    query: SavedQuery<Box<RawValue>>,
+    subject: Subject,
+    /// The number of the segment that is being filled.
+    number: u64,
+    /// Its windows, in the order of time.
+    entries: Vec<Entry>,
+    /// How many bytes its windows take.
+    bytes: usize,
+    totals: Counts,
+    /// How many of the ledger's readings are in this segment or an earlier one.
+    stored: usize,
+}
+
+/// A window as it stands in its segment.
+struct Entry {
+    window: Window,
+    is_provisional: bool,
+    json: Box<RawValue>,
+}
+
+impl Journal {
+    pub(super) fn new(query: &WindowQuery, plan: &Plan, part: Option<(u32, u32)>) -> Self {
+        Self {
+            query: SavedQuery::new(query, plan, part),
+            subject: query.subject(),
+            number: 0,
+            entries: Vec::new(),
+            bytes: 0,
+            totals: Counts::default(),
+            stored: 0,
+        }
+    }
+
+    /// The segment with the readings that no segment has yet, as many as fit.
+    pub(super) fn next_segment(&mut self, ledger: &Ledger) -> Option<Segment> {
+        let read = ledger.read();
+        let first = read.get(self.stored)?;
+        if !self.has_room_for(&first.table) {
+            self.number += 1;
+            self.entries.clear();
+            self.bytes = 0;
+            self.totals = Counts::default();
+        }
+        for reading in &read[self.stored..] {
+            if !self.has_room_for(&reading.table) {
+                break;
+            }
+            self.add(reading);
+        }
+        Some(Segment {
+            name: segment_name(self.number),
+            json: self.to_json(),
+        })
+    }
+
+    /// A segment's table has totals, which must fit.
+    fn has_room_for(&self, table: &CountTable) -> bool {
+        let sum = self.totals.checked_add(table.totals());
+        self.bytes <= SEGMENT_BYTES && sum.is_some()
+    }
+
+    fn add(&mut self, reading: &Reading) {
+        let sum = self.totals.checked_add(reading.table.totals());
+        self.totals = sum.unwrap_or(self.totals);
+        let json = raw(&reading.table.saved_window());
+        self.bytes += json.get().len();
+        let after = self
+            .entries
+            .partition_point(|entry| entry.window < reading.window);
+        let entry = Entry {
+            window: reading.window,
+            is_provisional: reading.origin == Origin::Read { provisional: true },
+            json,
+        };
+        self.entries.insert(after, entry);
+        self.stored += 1;
+    }
+
+    fn to_json(&self) -> String {
+        let provisional = self.entries.iter().filter(|entry| entry.is_provisional);
+        let starts: Vec<_> = provisional.map(|entry| entry.window.start()).collect();
+        let windows = self.entries.iter().map(|entry| &*entry.json).collect();
+        let segment = SavedSegment {
+            format: raw(&FORMAT),
+            query: self.query.clone(),
+            segment: raw(&self.number),
+            provisional: raw(&starts),
+            table: raw(&SavedTable::new(&self.subject, self.totals, windows)),
+        };
+        serde_json::to_string(&segment).unwrap_or_default()
+    }
+
+    /// Refuses a segment of another query or number.
+    fn check(&self, Document { json, segment }: &Document<'_>) -> Result<()> {
+        let expected = self.query.values();
+        for ((path, found), (_, expected)) in segment.query.values().into_iter().zip(expected) {
+            check(json, path, found, expected)?;
+        }
+        check(json, "$.segment", segment.segment, &raw(&self.number))
+    }
+
+    /// Takes up a stored segment.
+    pub(super) fn load(&mut self, ledger: &mut Ledger, name: &str, json: &[u8]) -> Result<()> {
+        if ledger.has_started() {
+            let message = "load segments before the first step of the collect";
+            return Err(Error::new(Code::OutOfOrder, message));
+        }
+        let expected = segment_name(self.number);
+        if name != expected {
+            let message = format!("want {expected}: load the segments in their order, each once");
+            return Err(Error::argument("name", Code::InvalidArgument, message));
+        }
+        let document = Document::read(json)?;
+        self.check(&document)?;
+        for reading in self.readings_of(&document, ledger)? {
+            ledger.put_before(reading);
+        }
+        self.number += 1;
+        Ok(())
+    }
+
+    /// The windows of a segment that are not to be read again.
+    fn readings_of(&self, document: &Document<'_>, ledger: &Ledger) -> Result<Vec<Reading>> {
+        let mut provisional = document.provisional()?;
+        let table = document.table()?;
+        if table.subject != self.subject {
+            return Err(invalid("$.table", "want a table of the query's counts"));
+        }
+        let mut readings = Vec::new();
+        for (index, (window, table)) in table.split().enumerate() {
+            if let Err(message) = check_window(window, ledger) {
+                return Err(invalid(&format!("$.table.windows[{index}]"), message));
+            }
+            let start = window.start().to_string();
+            let place = provisional.iter().position(|other| *other == start);
+            if let Some(place) = place {
+                provisional.swap_remove(place);
+            } else {
+                readings.push(Reading {
+                    window,
+                    table,
+                    origin: Origin::Stored,
+                });
+            }
+        }
+        if !provisional.is_empty() {
+            let message = "want starts of the table's windows, each once";
+            return Err(invalid("$.provisional", message));
+        }
+        Ok(readings)
+    }
+}
+
+/// Says what is wrong with a stored window.
+fn check_window(window: Window, ledger: &Ledger) -> Result<(), String> {
+    let mut around = ledger.plan().overlapping(window);
+    if !around.any(|own| own.contains(window)) {
+        return Err(format!("{window:?} is in no window of the plan"));
+    }
+    let overlapping = ledger.overlapping(window).iter();
+    let mut stored = overlapping.filter(|reading| reading.origin == Origin::Stored);
+    stored.next().map_or(Ok(()), |other| {
+        let other = other.window;
+        Err(format!(
+            "{window:?} overlaps {other:?} of an earlier segment"
+        ))
+    })
+}
+
+/// What a document says it is.
+#[derive(Deserialize)]
+struct Format<'a> {
+    #[serde(borrow)]
+    format: &'a RawValue,
+}
+
+/// A segment as it is read.
+struct Document<'a> {
+    json: &'a [u8],
+    segment: SavedSegment<&'a RawValue>,
+}
+
+impl<'a> Document<'a> {
+    fn read(json: &'a [u8]) -> Result<Self> {
+        let torn = |error: serde_json::Error| {
+            let message = format!("this is no checkpoint, or a torn one: {error}");
+            invalid("$", message).with_offset(offset_of(json, &error))
+        };
+        // Another format may have other fields.
+        let Format { format } = serde_json::from_slice(json).map_err(torn)?;
+        check(json, "$.format", format, &raw(&FORMAT))?;
+        let segment = serde_json::from_slice(json).map_err(torn)?;
+        Ok(Self { json, segment })
+    }
+
+    /// The starts of the provisional windows.
+    fn provisional(&self) -> Result<Vec<Cow<'a, str>>> {
+        let found = self.segment.provisional;
+        serde_json::from_str(found.get()).map_err(|_| {
+            let error = invalid("$.provisional", "want a list of timestamps");
+            error.with_offset(offset_in(self.json, found))
+        })
+    }
+
+    fn table(&self) -> Result<CountTable> {
+        let found = self.segment.table;
+        CountTable::from_json(found.get().as_bytes()).map_err(|error| {
+            let inside = error.path().and_then(|path| path.strip_prefix('$'));
+            let path = format!("$.table{}", inside.unwrap_or_default());
+            let offset = error
+                .offset()
+                .map(|offset| offset + offset_in(self.json, found));
+            let error = invalid(&path, error.message());
+            offset.map_or(error.clone(), |offset| error.with_offset(offset))
+        })
+    }
+}
+
+/// Refuses a value that is not written as this collect would write it.
+fn check(json: &[u8], path: &str, found: &RawValue, expected: &RawValue) -> Result<()> {
+    if found.get() == expected.get() {
+        return Ok(());
+    }
+    let start: String = found.get().chars().take(120).collect();
+    let message = format!("this is no checkpoint of this query: {start}, want {expected}");
+    Err(invalid(path, message).with_offset(offset_in(json, found)))
+}
+
+/// The offset of a value in its document.
+fn offset_in(json: &[u8], value: &RawValue) -> u64 {
+    (value.get().as_ptr().addr() - json.as_ptr().addr()) as u64
+}
+
+fn invalid(path: &str, message: impl Into<String>) -> Error {
+    Error::new(Code::InvalidCheckpoint, message.into()).with_path(path.to_owned())
+}

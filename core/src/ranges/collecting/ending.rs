@@ -1,0 +1,89 @@
+//! How a window ends, and how a collect does.
+
+use std::fmt;
+
+use serde::Serialize;
+
+use crate::code::Code;
+use crate::counts::table::CountTable;
+use crate::error::Error;
+use crate::time::window::Window;
+
+/// What became of a window when its call was settled.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Settled {
+    /// Its counts are kept; if provisionally, it was read so early that they may still change.
+    Kept {
+        /// Whether that was before the end of the settle time.
+        provisional: bool,
+    },
+    /// The response was too large or too slow: the window's halves come next.
+    Halved,
+    /// The window has failed, with the call's final error.
+    Failed(Error),
+    /// The call had not ended, and the window is to be read again.
+    GivenBack,
+    /// The call was one of the probe's.
+    Probed,
+}
+
+/// How far a collect is, in windows.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+#[cfg_attr(feature = "surface", derive(schemars::JsonSchema))]
+pub struct Progress {
+    /// All of them: it grows by 1 when a window is halved.
+    pub planned: u32,
+    /// Those whose counts are there, also from before.
+    pub done: u32,
+    /// Those that have failed.
+    pub failed: u32,
+    /// Those whose calls have been given and not been settled.
+    pub under_way: u32,
+}
+
+/// Why a collect has not all of its windows, and what it has.
+///
+/// To go on, collect again with `partial` as [`CollectOptions::have`](crate::CollectOptions::have):
+/// only the gaps are read then.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CollectError {
+    /// What ended the collect early, or else the first failure in the order of windows, or else
+    /// `out_of_order`: there are windows that nobody has read yet.
+    pub error: Error,
+    /// The counts of all windows that were read; `None` if there are none.
+    pub partial: Option<CountTable>,
+    /// The time of the range, or of the part, that the partial table does not cover.
+    pub gaps: Vec<Window>,
+    /// Each window that has failed with its error, in the order of time.
+    pub failures: Vec<(Window, Error)>,
+}
+
+impl fmt::Display for CollectError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(&self.error, f)?;
+        if let Some(first) = self.gaps.first() {
+            let more = self.gaps.len() - 1;
+            write!(f, "; not covered: {first:?}")?;
+            if more > 0 {
+                write!(f, " and {more} more")?;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl std::error::Error for CollectError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        Some(&self.error)
+    }
+}
+
+/// Whether a shorter window may go better: its response was too large, or too slow.
+pub(super) fn is_too_much(error: &Error) -> bool {
+    match error.code() {
+        Code::BodyLimit | Code::GroupLimit | Code::TimedOut => true,
+        Code::ServerError | Code::UnexpectedStatus => matches!(error.status(), Some(408 | 504)),
+        _ => false,
+    }
+}

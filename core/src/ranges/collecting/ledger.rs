@@ -1,0 +1,234 @@
+//! What a collect has, and what it has left: the table of each window that was read, now or before, and
+//! the windows that are still to be started.
+
+use crate::code::Code;
+use crate::counts::table::CountTable;
+use crate::error::{Error, Result};
+use crate::ranges::plan::Plan;
+use crate::ranges::window_query::WindowQuery;
+use crate::time::window::{Window, uncovered};
+
+/// One window's counts.
+pub(super) struct Reading {
+    pub(super) window: Window,
+    pub(super) table: CountTable,
+    pub(super) origin: Origin,
+}
+
+/// Where counts are from.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Origin {
+    /// The caller had them.
+    Given,
+    /// They were stored in a checkpoint.
+    Stored,
+    /// They were read, and may still change if that was too early.
+    Read { provisional: bool },
+}
+
+/// The windows of a collect: those that were read, no two of which overlap, and those that are left.
+///
+/// Readings share nothing: each has its own dictionaries, so that keeping one costs the same whatever has
+/// been read before. They are added up once, at the end.
+pub(super) struct Ledger {
+    plan: Plan,
+    /// What was there before the first call, in the order of time.
+    before: Vec<Reading>,
+    /// What was read since, in the order of reading.
+    read: Vec<Reading>,
+    /// How many of the plan's windows have been looked at.
+    position: u64,
+    /// What comes before the plan's next window; the last one first.
+    ahead: Vec<Window>,
+    /// How many windows are left, counted when the first one is taken.
+    left: Option<u64>,
+    /// The time of two windows that a probe has taken out.
+    probed: Option<Window>,
+}
+
+impl Ledger {
+    /// The ledger of a plan, with what of a table is inside of it.
+    pub(super) fn new(plan: Plan, have: Option<&CountTable>, query: &WindowQuery) -> Result<Self> {
+        let mut ledger = Self {
+            plan,
+            before: Vec::new(),
+            read: Vec::new(),
+            position: 0,
+            ahead: Vec::new(),
+            left: None,
+            probed: None,
+        };
+        if let Some(have) = have {
+            ledger.put_given(have, query)?;
+        }
+        Ok(ledger)
+    }
+
+    fn put_given(&mut self, have: &CountTable, query: &WindowQuery) -> Result<()> {
+        if have.subject != query.subject() {
+            let message = format!(
+                "want a table of {} by {:?} that was not filtered",
+                query.query().metric(),
+                query.subject().dimensions
+            );
+            return Err(Error::argument("have", Code::IncompatibleTables, message));
+        }
+        for (window, table) in have.split() {
+            let outside = uncovered(window, self.plan.overlapping(window));
+            if outside.is_empty() {
+                self.put_before(Reading {
+                    window,
+                    table,
+                    origin: Origin::Given,
+                });
+            } else if outside != [window] {
+                let message =
+                    format!("{window:?} reaches out of what is collected, and counts can't be cut");
+                return Err(Error::argument("have", Code::UnalignedWindow, message));
+            }
+        }
+        Ok(())
+    }
+
+    /// The windows that the collect was made for.
+    pub(super) fn plan(&self) -> &Plan {
+        &self.plan
+    }
+
+    /// Whether a window has been taken.
+    pub(super) fn has_started(&self) -> bool {
+        self.left.is_some()
+    }
+
+    /// How many windows are still to be started.
+    pub(super) fn left(&self) -> u64 {
+        self.left.unwrap_or_else(|| {
+            if self.before.is_empty() {
+                return self.plan.len();
+            }
+            let gaps = |window| self.gaps_before(window).len() as u64;
+            self.plan.windows().map(gaps).sum()
+        })
+    }
+
+    /// Takes the next window that is to be started.
+    pub(super) fn take(&mut self) -> Option<Window> {
+        let left = self.left();
+        self.left = Some(left);
+        let window = loop {
+            if let Some(window) = self.ahead.pop() {
+                break window;
+            }
+            let window = self.plan.window(self.position)?;
+            self.position += 1;
+            if !self.probed.is_some_and(|probed| probed.contains(window)) {
+                self.ahead = self.gaps_before(window);
+                self.ahead.reverse();
+            }
+        };
+        self.left = Some(left.saturating_sub(1));
+        Some(window)
+    }
+
+    /// Takes out the first two windows that meet, can be probed, and of which nothing is there.
+    pub(super) fn take_pair(
+        &mut self,
+        can_be_probed: impl Fn(Window) -> bool,
+    ) -> Option<[Window; 2]> {
+        let left = self.left();
+        let is_free =
+            |window: &Window| can_be_probed(*window) && self.overlapping(*window).is_empty();
+        let mut last: Option<Window> = None;
+        for window in self.plan.windows() {
+            match last.replace(window).filter(is_free) {
+                Some(before) if before.end() == window.start() && is_free(&window) => {
+                    self.probed = Window::new(before.start(), window.end()).ok();
+                    self.left = Some(left.saturating_sub(2));
+                    return Some([before, window]);
+                }
+                _ => {}
+            }
+        }
+        None
+    }
+
+    /// Makes windows the next ones to be started, in their order.
+    pub(super) fn put_back<const N: usize>(&mut self, windows: [Window; N]) {
+        self.left = self.left.map(|left| left + N as u64);
+        self.ahead.extend(windows.into_iter().rev());
+    }
+
+    /// Keeps what was read of a window.
+    pub(super) fn keep(&mut self, window: Window, table: CountTable, provisional: bool) {
+        let origin = Origin::Read { provisional };
+        self.read.push(Reading {
+            window,
+            table,
+            origin,
+        });
+    }
+
+    /// Puts a reading to those that were there before the first call, in the place of all that it
+    /// overlaps.
+    pub(super) fn put_before(&mut self, reading: Reading) {
+        let first = self
+            .before
+            .partition_point(|other| other.window.end() <= reading.window.start());
+        let replaced = first..first + self.overlapping(reading.window).len();
+        drop(self.before.drain(replaced));
+        self.before.insert(first, reading);
+    }
+
+    /// The readings that were there before the first call and share any time with a window.
+    pub(super) fn overlapping(&self, window: Window) -> &[Reading] {
+        let first = self
+            .before
+            .partition_point(|reading| reading.window.end() <= window.start());
+        let after = self.before[first..]
+            .iter()
+            .take_while(|reading| reading.window.start() < window.end());
+        &self.before[first..first + after.count()]
+    }
+
+    /// What of a window was not there before the first call.
+    fn gaps_before(&self, window: Window) -> Vec<Window> {
+        let overlapping = self.overlapping(window).iter();
+        uncovered(window, overlapping.map(|reading| reading.window))
+    }
+
+    /// What was read since the first call, in the order of reading.
+    pub(super) fn read(&self) -> &[Reading] {
+        &self.read
+    }
+
+    /// How many windows were read, now or before.
+    pub(super) fn done(&self) -> u64 {
+        (self.before.len() + self.read.len()) as u64
+    }
+
+    /// The table of each window that was read, now or before.
+    pub(super) fn tables(&self) -> impl Iterator<Item = &CountTable> {
+        self.all().map(|reading| &reading.table)
+    }
+
+    /// The windows that were read, now or before, sorted.
+    pub(super) fn windows(&self) -> Vec<Window> {
+        sorted(self.all())
+    }
+
+    /// The windows whose counts may still change, sorted.
+    pub(super) fn provisional(&self) -> Vec<Window> {
+        let provisional = Origin::Read { provisional: true };
+        sorted(self.all().filter(|reading| reading.origin == provisional))
+    }
+
+    fn all(&self) -> impl Iterator<Item = &Reading> {
+        self.before.iter().chain(&self.read)
+    }
+}
+
+fn sorted<'a>(readings: impl Iterator<Item = &'a Reading>) -> Vec<Window> {
+    let mut windows: Vec<Window> = readings.map(|reading| reading.window).collect();
+    windows.sort_unstable();
+    windows
+}

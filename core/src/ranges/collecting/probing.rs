@@ -1,0 +1,113 @@
+//! The probe that comes before a collect's windows, if it is wanted.
+
+use super::ledger::Ledger;
+use crate::calls::call::Call;
+use crate::code::Code;
+use crate::counts::table::CountTable;
+use crate::error::{Error, Result};
+use crate::ranges::probe::{AdditivityVerdict, Probe};
+use crate::ranges::settling::is_settled;
+use crate::ranges::step::CollectStep;
+use crate::ranges::window_query::{WindowQuery, unknown_task};
+use crate::time::now::Now;
+use crate::time::window::Window;
+
+/// Where the probe is.
+pub(super) enum Probing {
+    Wanted,
+    UnderWay { probe: Box<Probe>, asked_at: Now },
+    Over,
+}
+
+/// What a probe that is over leaves to its collect.
+pub(super) enum Probed {
+    /// The counts add up: those of the two windows, first asked for at that time.
+    Read {
+        tables: Vec<(Window, CountTable)>,
+        asked_at: Now,
+    },
+    /// They don't, or one of them could not be read: the two windows are left.
+    Failed { windows: [Window; 2], error: Error },
+}
+
+impl Probing {
+    /// How many windows are read by the probe.
+    pub(super) fn under_way(&self) -> u64 {
+        if matches!(self, Self::UnderWay { .. }) {
+            2
+        } else {
+            0
+        }
+    }
+
+    /// The step of a probe that is not over, which comes before all windows.
+    pub(super) fn next(
+        &mut self,
+        ledger: &mut Ledger,
+        query: &WindowQuery,
+        settle_ms: u64,
+        now: Now,
+    ) -> Option<CollectStep> {
+        if matches!(self, Self::Wanted) {
+            *self = Self::Over;
+            // Late events between the readings would look like events that are counted twice.
+            let is_old = |window| is_settled(window, settle_ms, [now; 2]);
+            let [one, other] = ledger.take_pair(is_old)?;
+            let whole = Window::new(one.start(), other.end()).ok()?;
+            let probe = Box::new(Probe::new(query.clone(), [one, other], whole));
+            *self = Self::UnderWay {
+                probe,
+                asked_at: now,
+            };
+        }
+        match self {
+            Self::UnderWay { probe, .. } => Some(probe.step()),
+            _ => None,
+        }
+    }
+
+    /// Takes what one of the probe's calls gave; `None` while there are others.
+    pub(super) fn settle(&mut self, task: u64, call: &mut Call) -> Result<Option<Probed>> {
+        let Self::UnderWay { probe, asked_at } = self else {
+            return Err(unknown_task());
+        };
+        let outcome = match probe.settle(task, call) {
+            Err(error) if error.code() == Code::OutOfOrder => return Err(error),
+            Err(error) => Err(error),
+            Ok(()) if !probe.has_ended() => return Ok(None),
+            Ok(()) => check_additive(probe),
+        };
+        let windows = probe.half_windows();
+        let probed = match outcome {
+            // The halves are windows of the plan, which need not be read again.
+            Ok(()) => Probed::Read {
+                tables: windows.into_iter().zip(probe.halves().to_vec()).collect(),
+                asked_at: *asked_at,
+            },
+            Err(error) => Probed::Failed { windows, error },
+        };
+        *self = Self::Over;
+        Ok(Some(probed))
+    }
+}
+
+fn check_additive(probe: &Probe) -> Result<()> {
+    let found = probe.finish()?;
+    if matches!(
+        found.verdict,
+        AdditivityVerdict::Additive | AdditivityVerdict::Unknown
+    ) {
+        return Ok(());
+    }
+    let delta = found.difference.total_delta();
+    let message = format!(
+        "the counts of {:?} and of its two windows differ ({}): the windows' sum has \
+         {:+} success, {:+} errors, {:+} filtered",
+        found.whole.coverage(),
+        found.verdict,
+        delta.success,
+        delta.errors,
+        delta.filtered
+    );
+    Err(Error::new(Code::WindowsNotAdditive, message))
+}

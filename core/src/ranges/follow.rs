@@ -1,0 +1,363 @@
+//! Windows as they close, read again until their counts no longer change.
+
+use std::fmt;
+
+use super::settling::{SETTLE_MS, is_settled};
+use super::step::{Drive, FollowStep};
+use super::window_query::{Outcome, WindowQuery, unknown_task};
+use crate::calls::call::Call;
+use crate::calls::machine::Machine;
+use crate::code::Code;
+use crate::counts::comparison::{Comparison, compare};
+use crate::counts::metric::Metric;
+use crate::counts::table::CountTable;
+use crate::endpoint::metrics::MetricsQuery;
+use crate::endpoint::query::endpoint_of;
+use crate::error::{Error, Result};
+use crate::time::now::Now;
+use crate::time::step::TimeStep;
+use crate::time::timestamp::Timestamp;
+use crate::time::window::Window;
+
+crate::options! {
+    /// What to follow.
+    ///
+    /// ```
+    /// # use tallyfold::{FollowOptions, Metric, TimeStep};
+    /// # fn f() -> tallyfold::Result<FollowOptions> {
+    /// let step = TimeStep::parse("5m")?;
+    /// Ok(FollowOptions {
+    ///     delay_ms: 30_000,
+    ///     ..FollowOptions::new(Metric::EventDelivery, "2026-01-01T00:00:00Z", &["integration"], step)
+    /// })
+    /// # }
+    /// ```
+    #[derive(Clone, Debug)]
+    pub struct FollowOptions {
+        /// Which counts.
+        metric: Metric,
+        /// The start of the first window, UTC ISO 8601 (service reference 4.4). It may be long ago, or
+        /// still to come; the first window is shorter if this is not at an edge of the step.
+        start: String [Instant],
+        /// The dimensions to ask for, one to four.
+        dimensions: Vec<String>,
+        /// The step of the UTC day at whose edges windows start and end.
+        window: TimeStep,
+        /// The end of the last window. Without it, there is none.
+        end: Option<String> [Instant] = None,
+        /// Those of the dimensions to keep, in this order; none for one grand total. Without it, all.
+        group_by: Option<Vec<String>> = None,
+        /// How long after its end a window is first read.
+        delay_ms: u64 [Milliseconds] = 0,
+        /// How long after a reading, also a failed one, a window is read again. Without it, the length of
+        /// `window`.
+        reread_ms: Option<u64> [Milliseconds] = None,
+        /// For how long after a window's end its counts may still change.
+        settle_ms: u64 [Milliseconds] = SETTLE_MS,
+    }
+}
+
+impl FollowOptions {
+    /// The options with everything else as usual, and no end.
+    #[must_use]
+    pub fn new<S: AsRef<str>>(
+        metric: Metric,
+        start: &str,
+        dimensions: &[S],
+        window: TimeStep,
+    ) -> Self {
+        let dimensions = dimensions
+            .iter()
+            .map(|name| name.as_ref().to_owned())
+            .collect();
+        Self::with_defaults(metric, start.to_owned(), dimensions, window)
+    }
+}
+
+/// The newest counts of a window.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Revision {
+    /// The window.
+    pub window: Window,
+    /// Its newest counts.
+    pub table: CountTable,
+    /// How they differ from the window's last revision; the first time, from no counts at all.
+    pub changes: Comparison,
+    /// Whether the window is not read again.
+    pub settled: bool,
+}
+
+/// Reads windows as they close, and again as long as their counts may change.
+///
+/// Each reading gives a [`Revision`] with signed changes, so that a running sum of all changes is
+/// always the sum of the newest counts of every window. A window is settled, and forgotten, once
+/// two readings in a row, `reread_ms` or more apart, were equal (the totals that the service
+/// reports included), or once it was read `settle_ms` or more after its end. The last revision of
+/// a window, which says so, has no changes in the first case. An event that comes later than all
+/// that is not seen: choose both times by how late events may be.
+///
+/// When a window closes is told by the wall clock. One that is set back makes the machine wait, and
+/// one that is set forth, or a machine that slept, makes it catch up in the order of windows. A wall
+/// clock that is wrongly ahead by more than `settle_ms` settles windows too early.
+///
+/// ```
+/// # use tallyfold::{Call, FollowOptions, FollowStep, Machine, Now, Result};
+/// # fn drive(call: &mut Call) {}
+/// # fn now() -> Now { unimplemented!() }
+/// # fn sleep(ms: u64) {}
+/// fn follow(machine: &Machine, options: &FollowOptions) -> Result<()> {
+///     let mut follow = machine.follow(options)?;
+///     loop {
+///         match follow.next(now()) {
+///             FollowStep::Drive(mut next) => {
+///                 drive(&mut next.call);
+///                 match follow.settle(next.task, &mut next.call, now()) {
+///                     Ok(Some(revision)) => println!("{:+}", revision.changes.total_delta().success),
+///                     Ok(None) => {}
+///                     Err(error) => println!("{error}; the window is read again"),
+///                 }
+///             }
+///             FollowStep::Wait { ms } => sleep(ms.into()),
+///             FollowStep::Done => return Ok(()),
+///         }
+///     }
+/// }
+/// ```
+#[must_use = "a follow does nothing until it is driven"]
+pub struct Follow {
+    query: WindowQuery,
+    step: TimeStep,
+    /// Where the next window starts; `None` when the last one has been opened.
+    next_start: Option<Timestamp>,
+    end: Option<Timestamp>,
+    delay_ms: u64,
+    reread_ms: u64,
+    settle_ms: u64,
+    /// The windows that are not settled, in the order of time.
+    open: Vec<Open>,
+    next_task: u64,
+}
+
+/// A window that is not settled.
+struct Open {
+    window: Window,
+    /// What was last read.
+    table: Option<CountTable>,
+    state: State,
+}
+
+#[derive(Clone, Copy)]
+enum State {
+    /// To be read at once.
+    Due,
+    UnderWay {
+        task: u64,
+        asked_at: Now,
+    },
+    /// Read, or tried in vain, at that time.
+    Rests {
+        since: Now,
+    },
+}
+
+impl State {
+    fn task(self) -> Option<u64> {
+        match self {
+            Self::UnderWay { task, .. } => Some(task),
+            _ => None,
+        }
+    }
+}
+
+impl Machine {
+    /// Counts of windows as they close, and their corrections.
+    ///
+    /// # Errors
+    /// Of kind `config`, with the name of the argument; nothing is sent then.
+    pub fn follow(&self, options: &FollowOptions) -> Result<Follow> {
+        let instant =
+            |name, text: &str| Timestamp::parse(text).map_err(|error| error.with_argument(name));
+        let start = instant("start", &options.start)?;
+        let end = options.end.as_deref().map(|end| instant("end", end));
+        let end = end.transpose()?;
+        let query = MetricsQuery::new(
+            endpoint_of(options.metric),
+            first_window(start, end, options.window)?,
+            &options.dimensions,
+            options.group_by.as_deref(),
+            self.reading(),
+        )?;
+        let reread_ms = options.reread_ms.unwrap_or(options.window.ms());
+        if reread_ms == 0 {
+            let message = "want 1 millisecond or more";
+            return Err(Error::argument("reread_ms", Code::InvalidArgument, message));
+        }
+        Ok(Follow {
+            query: WindowQuery::new(self, query)?,
+            step: options.window,
+            next_start: Some(start),
+            end,
+            delay_ms: options.delay_ms,
+            reread_ms,
+            settle_ms: options.settle_ms,
+            open: Vec::new(),
+            next_task: 0,
+        })
+    }
+}
+
+/// The window from an instant to the next edge, or to the end.
+fn first_window(start: Timestamp, end: Option<Timestamp>, step: TimeStep) -> Result<Window> {
+    let edge = step.after(start);
+    match (edge, end) {
+        (Some(edge), Some(end)) => {
+            Window::new(start, end)?;
+            Window::new(start, edge.min(end))
+        }
+        (Some(edge), None) => Window::new(start, edge),
+        // Only in the last hours of the year 9999.
+        (None, end) => Window::new(start, end.unwrap_or(start)),
+    }
+}
+
+impl Follow {
+    /// What to do next.
+    pub fn next(&mut self, now: Now) -> FollowStep {
+        let due = self
+            .open
+            .iter()
+            .position(|open| self.rest_ms(open, now) == Some(0));
+        if let Some(position) = due {
+            return self.read(position, now);
+        }
+        let Some(window) = self
+            .opening()
+            .filter(|window| self.unripe_ms(*window, now) == 0)
+        else {
+            return self.wait(now);
+        };
+        self.next_start = Some(window.end()).filter(|end| Some(*end) != self.end);
+        self.open.push(Open {
+            window,
+            table: None,
+            state: State::Due,
+        });
+        self.read(self.open.len() - 1, now)
+    }
+
+    /// The window that is opened next.
+    fn opening(&self) -> Option<Window> {
+        first_window(self.next_start?, self.end, self.step).ok()
+    }
+
+    /// Milliseconds until a window has been closed for `delay_ms`.
+    fn unripe_ms(&self, window: Window, now: Now) -> u64 {
+        let ripe_ms = window
+            .end()
+            .unix_ms()
+            .saturating_add_unsigned(self.delay_ms);
+        u64::try_from(ripe_ms.saturating_sub(now.unix_ms)).unwrap_or(0)
+    }
+
+    /// Milliseconds until an open window is to be read; `None` while it is.
+    fn rest_ms(&self, open: &Open, now: Now) -> Option<u64> {
+        let rest_ms = match open.state {
+            State::UnderWay { .. } => return None,
+            State::Due => 0,
+            State::Rests { since } => self.reread_ms.saturating_sub(now.since(since)),
+        };
+        // It was ripe once, but the clock may have been set back.
+        Some(rest_ms.max(self.unripe_ms(open.window, now)))
+    }
+
+    fn read(&mut self, position: usize, now: Now) -> FollowStep {
+        let (task, open) = (self.next_task, &mut self.open[position]);
+        self.next_task += 1;
+        open.state = State::UnderWay {
+            task,
+            asked_at: now,
+        };
+        FollowStep::Drive(Drive {
+            task,
+            window: open.window,
+            call: self.query.call(open.window),
+        })
+    }
+
+    fn wait(&self, now: Now) -> FollowStep {
+        let opening = self.opening();
+        if self.open.is_empty() && opening.is_none() {
+            return FollowStep::Done;
+        }
+        let rests = self.open.iter().filter_map(|open| self.rest_ms(open, now));
+        let opens = opening.map(|window| self.unripe_ms(window, now));
+        let ms = rests.chain(opens).min().unwrap_or(self.reread_ms);
+        FollowStep::Wait {
+            ms: ms.clamp(1, self.step.ms()) as u32,
+        }
+    }
+
+    /// Takes what a call that has ended gave: a revision of its window; `None` for a call that was
+    /// closed, or was not driven to its end, whose window is to be read at once.
+    ///
+    /// # Errors
+    /// The call's final error: its window is read again after `reread_ms`, and the others go on.
+    /// `out_of_order` for a task that is not under way.
+    pub fn settle(&mut self, task: u64, call: &mut Call, now: Now) -> Result<Option<Revision>> {
+        let is_it = |open: &Open| open.state.task() == Some(task);
+        let position = self.open.iter().position(is_it).ok_or_else(unknown_task)?;
+        let open = &mut self.open[position];
+        match self.query.outcome(call, open.window) {
+            Outcome::Table(table) => self.revise(position, table, now).map(Some),
+            Outcome::None => {
+                open.state = State::Due;
+                Ok(None)
+            }
+            Outcome::Failed(error) => {
+                open.state = State::Rests { since: now };
+                Err(error)
+            }
+        }
+    }
+
+    fn revise(&mut self, position: usize, table: CountTable, now: Now) -> Result<Revision> {
+        let open = &mut self.open[position];
+        let window = open.window;
+        let asked_at = match open.state {
+            State::UnderWay { asked_at, .. } => asked_at,
+            _ => now,
+        };
+        open.state = State::Rests { since: now };
+        let nothing = CountTable::empty(self.query.subject(), window);
+        let changes = compare(open.table.as_ref().unwrap_or(&nothing), &table)?;
+        let is_same = open.table.as_ref() == Some(&table);
+        let settled = is_same || is_settled(window, self.settle_ms, [asked_at, now]);
+        if settled {
+            self.open.remove(position);
+        } else {
+            open.table = Some(table.clone());
+        }
+        Ok(Revision {
+            window,
+            table,
+            changes,
+            settled,
+        })
+    }
+
+    /// The windows that have been opened and are not settled.
+    #[must_use]
+    pub fn provisional(&self) -> Vec<Window> {
+        self.open.iter().map(|open| open.window).collect()
+    }
+}
+
+impl fmt::Debug for Follow {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Follow")
+            .field("next_start", &self.next_start)
+            .field("end", &self.end)
+            .field("provisional", &self.provisional())
+            .finish_non_exhaustive()
+    }
+}

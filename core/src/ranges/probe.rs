@@ -1,0 +1,234 @@
+//! Whether counts of adjacent windows add up: one query of `[a, c)` against `[a, b)` and `[b, c)`.
+
+use super::step::{CollectStep, Drive};
+use super::window_query::{Outcome, WindowQuery, unknown_task};
+use crate::calls::call::Call;
+use crate::calls::machine::Machine;
+use crate::code::Code;
+use crate::counts::change::Deltas;
+use crate::counts::comparison::{Comparison, compare};
+use crate::counts::frame::Frame;
+use crate::counts::metric::Metric;
+use crate::counts::table::CountTable;
+use crate::endpoint::query::QueryOptions;
+use crate::error::{Error, Result};
+use crate::time::timestamp::Timestamp;
+use crate::time::window::Window;
+
+crate::options! {
+    /// What to probe: the counts between three instants.
+    #[derive(Clone, Debug)]
+    pub struct ProbeOptions {
+        /// Which counts.
+        metric: Metric,
+        /// The first instant, UTC ISO 8601.
+        start: String [Instant],
+        /// The instant at which the second half starts.
+        middle: String [Instant],
+        /// The first instant after both halves.
+        end: String [Instant],
+        /// The dimensions to ask for, one to four.
+        dimensions: Vec<String>,
+    }
+}
+
+/// What a [`Probe`] has found.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Additivity {
+    /// What it means.
+    pub verdict: AdditivityVerdict,
+    /// The counts of the whole `[a, c)`.
+    pub whole: CountTable,
+    /// The whole (before) against the sum of its halves (after): a positive delta is of events that
+    /// both halves counted.
+    pub difference: Comparison,
+}
+
+crate::names! {
+    /// Whether the halves of a window have the counts of the whole.
+    pub enum AdditivityVerdict {
+        /// They do. Windows that share their edges would show only where an event is at the middle,
+        /// to the precision of the service's clock.
+        Additive = "additive",
+        /// Events were counted in both halves: the service's windows seem to be closed at both ends.
+        DoubleCounted = "double_counted",
+        /// Events were counted in neither half.
+        Missing = "missing",
+        /// Some groups have more events in the halves and some fewer, as when late events came between
+        /// the readings.
+        Mixed = "mixed",
+        /// There were no events, which says nothing.
+        Unknown = "unknown",
+    }
+}
+
+/// Finds out whether the service's windows are half-open, which its reference does not say.
+///
+/// Three calls, one after the other, driven as those of a [`Collect`](crate::Collect) are. The window should be
+/// old enough that no late events come while it is read.
+///
+/// ```
+/// # use tallyfold::{Additivity, Call, CollectStep, Machine, ProbeOptions, Result};
+/// # fn drive(call: &mut Call) {}
+/// fn probe(machine: &Machine, options: &ProbeOptions) -> Result<Additivity> {
+///     let mut probe = machine.probe_additivity(options)?;
+///     while let CollectStep::Drive(mut drive_this) = probe.step() {
+///         drive(&mut drive_this.call);
+///         probe.settle(drive_this.task, &mut drive_this.call)?;
+///     }
+///     probe.finish()
+/// }
+/// ```
+#[must_use = "a probe does nothing until it is driven"]
+pub struct Probe {
+    query: WindowQuery,
+    /// The whole and its halves: what is read, in this order.
+    windows: [Window; 3],
+    tables: Vec<CountTable>,
+    is_under_way: bool,
+    failure: Option<Error>,
+}
+
+impl Machine {
+    /// A probe of the counts between three instants, by one to four dimensions.
+    ///
+    /// # Errors
+    /// Of kind `config`, with the name of the argument; nothing is sent then.
+    pub fn probe_additivity(&self, options: &ProbeOptions) -> Result<Probe> {
+        let query = QueryOptions {
+            start: options.start.clone(),
+            end: options.end.clone(),
+            dimensions: options.dimensions.clone(),
+            group_by: None,
+        };
+        let query = query.check(options.metric, self.reading())?;
+        let whole = query.window();
+        let middle =
+            Timestamp::parse(&options.middle).map_err(|error| error.with_argument("middle"))?;
+        let half = |start, end| Window::new(start, end).map_err(|_| outside(whole));
+        let halves = [half(whole.start(), middle)?, half(middle, whole.end())?];
+        Ok(Probe::new(WindowQuery::new(self, query)?, halves, whole))
+    }
+}
+
+impl Probe {
+    /// How many calls there are: their tasks are the numbers below.
+    pub(super) const CALLS: u64 = 3;
+
+    pub(super) fn new(query: WindowQuery, [one, other]: [Window; 2], whole: Window) -> Self {
+        Self {
+            query,
+            windows: [whole, one, other],
+            tables: Vec::new(),
+            is_under_way: false,
+            failure: None,
+        }
+    }
+
+    /// The next call, or what to do in its place.
+    pub fn step(&mut self) -> CollectStep {
+        if self.is_under_way {
+            return CollectStep::Idle;
+        }
+        match self.windows.get(self.tables.len()) {
+            Some(window) if self.failure.is_none() => {
+                self.is_under_way = true;
+                CollectStep::Drive(Drive {
+                    task: self.tables.len() as u64,
+                    window: *window,
+                    call: self.query.call(*window),
+                })
+            }
+            _ => CollectStep::Done,
+        }
+    }
+
+    /// Takes what a call that has ended gave. One that was closed before is given again.
+    ///
+    /// # Errors
+    /// The call's final error, which is the probe's too; `out_of_order` for a task that is not
+    /// under way.
+    pub fn settle(&mut self, task: u64, call: &mut Call) -> Result<()> {
+        if !self.is_under_way || task != self.tables.len() as u64 {
+            return Err(unknown_task());
+        }
+        self.is_under_way = false;
+        match self.query.outcome(call, self.windows[self.tables.len()]) {
+            Outcome::Table(table) => self.tables.push(table),
+            Outcome::None => {}
+            Outcome::Failed(error) => {
+                self.failure = Some(error.clone());
+                return Err(error);
+            }
+        }
+        Ok(())
+    }
+
+    /// What the three readings say.
+    ///
+    /// # Errors
+    /// The probe's final error, `sum_overflow`, and `out_of_order` before the last call has been
+    /// settled.
+    pub fn finish(&self) -> Result<Additivity> {
+        if let Some(error) = &self.failure {
+            return Err(error.clone());
+        }
+        let [whole, one, other] = self.tables.as_slice() else {
+            let message = "the probe has calls left; drive it until it is done";
+            return Err(Error::new(Code::OutOfOrder, message));
+        };
+        let difference = compare(whole, &one.merge(other, false)?)?;
+        Ok(Additivity {
+            verdict: verdict(&difference),
+            whole: whole.clone(),
+            difference,
+        })
+    }
+
+    /// The halves' tables, once they have been read.
+    pub(super) fn halves(&self) -> &[CountTable] {
+        self.tables.get(1..).unwrap_or_default()
+    }
+
+    /// The windows of the halves.
+    pub(super) fn half_windows(&self) -> [Window; 2] {
+        let [_, one, other] = self.windows;
+        [one, other]
+    }
+
+    /// Whether the last call has been settled.
+    pub(super) fn has_ended(&self) -> bool {
+        self.tables.len() == self.windows.len()
+    }
+}
+
+impl std::fmt::Debug for Probe {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Probe")
+            .field("windows", &self.windows)
+            .field("read", &self.tables.len())
+            .finish_non_exhaustive()
+    }
+}
+
+fn verdict(difference: &Comparison) -> AdditivityVerdict {
+    let each = |deltas: Deltas| [deltas.success, deltas.errors, deltas.filtered];
+    let deltas = || difference.rows().flat_map(|row| each(row.delta()));
+    let (more, fewer) = (
+        deltas().any(|delta| delta > 0),
+        deltas().any(|delta| delta < 0),
+    );
+    let nothing = Default::default();
+    match (more, fewer) {
+        (true, true) => AdditivityVerdict::Mixed,
+        (true, false) => AdditivityVerdict::DoubleCounted,
+        (false, true) => AdditivityVerdict::Missing,
+        _ if difference.before_totals() == nothing => AdditivityVerdict::Unknown,
+        _ => AdditivityVerdict::Additive,
+    }
+}
+
+fn outside(whole: Window) -> Error {
+    let message = format!("want an instant inside {whole:?}");
+    Error::argument("middle", Code::InvalidWindow, message)
+}

@@ -1,0 +1,187 @@
+//! Names of arguments as each host spells them, and sentences that mention such names.
+
+use std::borrow::Cow;
+use std::fmt::{self, Display};
+
+/// How a host spells the names of arguments.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Spelling {
+    /// `settle_ms`, `default_token_lifetime_s`: the unit is at the end.
+    Rust,
+    /// `settle`, `default_token_lifetime`: times are seconds.
+    Python,
+    /// `settleMs`, `defaultTokenLifetime`: times are milliseconds where the name says so, else seconds.
+    JavaScript,
+}
+
+/// The name of an argument.
+///
+/// ```
+/// # use tallyfold::{Name, Spelling};
+/// let name = Name::from("settle_ms");
+/// assert_eq!(name.spelled(Spelling::Python), "settle");
+/// assert_eq!(name.spelled(Spelling::JavaScript), "settleMs");
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Name(Source);
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Source {
+    /// An argument of this library, as Rust spells it.
+    Ours(&'static str),
+    /// What a caller wrote, which is repeated as it is.
+    Caller(String),
+}
+
+impl Name {
+    /// A name that a caller made up, such as that of an unknown option.
+    #[must_use]
+    pub fn of_caller(name: &str) -> Self {
+        Self(Source::Caller(name.to_owned()))
+    }
+
+    /// The name as Rust spells it.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        match &self.0 {
+            Source::Ours(name) => name,
+            Source::Caller(name) => name,
+        }
+    }
+
+    /// The name as that host's callers write it.
+    #[must_use]
+    pub fn spelled(&self, spelling: Spelling) -> Cow<'_, str> {
+        let name = match &self.0 {
+            Source::Caller(name) => return Cow::Borrowed(name),
+            Source::Ours(name) => *name,
+        };
+        let without_seconds = name.strip_suffix("_s").unwrap_or(name);
+        match spelling {
+            Spelling::Rust => Cow::Borrowed(name),
+            Spelling::Python => Cow::Borrowed(name.strip_suffix("_ms").unwrap_or(without_seconds)),
+            Spelling::JavaScript => Cow::Owned(camel_case(without_seconds)),
+        }
+    }
+}
+
+impl From<&'static str> for Name {
+    fn from(name: &'static str) -> Self {
+        Self(Source::Ours(name))
+    }
+}
+
+fn camel_case(snake_case: &str) -> String {
+    let mut words = snake_case.split('_');
+    let mut name = words.next().unwrap_or_default().to_owned();
+    for word in words {
+        let (first, rest) = word.split_at(word.len().min(1));
+        name.push_str(&first.to_ascii_uppercase());
+        name.push_str(rest);
+    }
+    name
+}
+
+/// A sentence that may mention names of arguments, which are spelled when it is shown.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Words(Vec<Word>);
+
+/// A piece of a sentence.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Word {
+    /// Text as it is.
+    Text(Cow<'static, str>),
+    /// The name of an argument.
+    Name(Name),
+}
+
+impl Words {
+    /// The same sentence with another piece at its end.
+    #[must_use]
+    pub fn and(mut self, word: impl Into<Word>) -> Self {
+        self.0.push(word.into());
+        self
+    }
+
+    /// The sentence for the callers of a host.
+    pub(crate) fn write(&self, f: &mut fmt::Formatter<'_>, spelling: Spelling) -> fmt::Result {
+        self.0.iter().try_for_each(|word| match word {
+            Word::Text(text) => f.write_str(text),
+            Word::Name(name) => f.write_str(&name.spelled(spelling)),
+        })
+    }
+}
+
+impl Display for Words {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.write(f, Spelling::Rust)
+    }
+}
+
+impl From<&str> for Words {
+    fn from(text: &str) -> Self {
+        Self::from(text.to_owned())
+    }
+}
+
+impl From<String> for Words {
+    fn from(text: String) -> Self {
+        Self(vec![Word::Text(Cow::Owned(text))])
+    }
+}
+
+impl From<&'static str> for Word {
+    fn from(text: &'static str) -> Self {
+        Self::Text(Cow::Borrowed(text))
+    }
+}
+
+impl From<String> for Word {
+    fn from(text: String) -> Self {
+        Self::Text(Cow::Owned(text))
+    }
+}
+
+impl From<Name> for Word {
+    fn from(name: Name) -> Self {
+        Self::Name(name)
+    }
+}
+
+/// A sentence in pieces: `words!["pass ", name!("access_token"), " instead"]`.
+macro_rules! words {
+    ($($piece:expr),+ $(,)?) => { $crate::spelling::Words::default()$(.and($piece))+ };
+}
+pub(crate) use words;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_have_the_units_of_their_host() {
+        for (rust, python, javascript) in [
+            ("window", "window", "window"),
+            ("group_by", "group_by", "groupBy"),
+            ("settle_ms", "settle", "settleMs"),
+            (
+                "default_token_lifetime_s",
+                "default_token_lifetime",
+                "defaultTokenLifetime",
+            ),
+        ] {
+            let name = Name::from(rust);
+            assert_eq!(name.spelled(Spelling::Rust), rust);
+            assert_eq!(name.spelled(Spelling::Python), python);
+            assert_eq!(name.spelled(Spelling::JavaScript), javascript);
+        }
+    }
+
+    #[test]
+    fn what_a_caller_wrote_is_repeated_as_it_is() {
+        let name = Name::of_caller("settle_ms");
+        for spelling in [Spelling::Rust, Spelling::Python, Spelling::JavaScript] {
+            assert_eq!(name.spelled(spelling), "settle_ms");
+        }
+    }
+}

@@ -1,0 +1,7 @@
+//! Time: clocks as arguments, instants, windows, and the steps of a day.
+
+pub(crate) mod now;
+pub(crate) mod patience;
+pub(crate) mod step;
+pub(crate) mod timestamp;
+pub(crate) mod window;

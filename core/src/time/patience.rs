@@ -1,0 +1,39 @@
+//! How long something may take.
+
+use crate::arguments::{Kind, Parameter, Value};
+use crate::code::Code;
+use crate::error::{Error, Result};
+
+/// How long something may take: a length of time, or without end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Patience {
+    /// So many milliseconds.
+    Milliseconds(u64),
+    /// Without end.
+    Endless,
+}
+
+impl Patience {
+    /// The milliseconds; `None` without end.
+    #[must_use]
+    pub const fn ms(self) -> Option<u64> {
+        match self {
+            Self::Milliseconds(ms) => Some(ms),
+            Self::Endless => None,
+        }
+    }
+}
+
+impl Parameter for Patience {
+    const KIND: Kind = Kind::Patience;
+
+    fn from_value(value: Value) -> Result<Self> {
+        match value {
+            Value::Endless => Ok(Self::Endless),
+            Value::Whole(ms) => u64::try_from(ms)
+                .map(Self::Milliseconds)
+                .map_err(|_| Error::new(Code::InvalidArgument, "want a length of time, 0 or more")),
+            _ => Err(Error::new(Code::InvalidArgument, "want a length of time")),
+        }
+    }
+}

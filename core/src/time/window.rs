@@ -1,0 +1,110 @@
+//! Half-open time windows, and what a set of them covers.
+
+use std::fmt;
+
+use serde::Serialize;
+
+use crate::code::Code;
+use crate::error::{Error, Result};
+use crate::time::timestamp::Timestamp;
+
+/// A half-open time window `[start, end)` in UTC.
+///
+/// That the service reads `start` and `end` so is an assumption: its reference does not say
+/// whether the edges belong to the window.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[cfg_attr(feature = "surface", derive(schemars::JsonSchema))]
+pub struct Window {
+    /// The first instant inside, as ISO 8601 that ends in `Z`.
+    #[cfg_attr(feature = "surface", schemars(with = "String"))]
+    start: Timestamp,
+    /// The first instant after, as ISO 8601 that ends in `Z`.
+    #[cfg_attr(feature = "surface", schemars(with = "String"))]
+    end: Timestamp,
+}
+
+impl Window {
+    /// The window between two instants.
+    ///
+    /// # Errors
+    /// `invalid_window` unless `start` is before `end`.
+    pub fn new(start: Timestamp, end: Timestamp) -> Result<Self> {
+        if start < end {
+            return Ok(Self { start, end });
+        }
+        let message = format!("start must be before end, and {start} is not before {end}");
+        Err(Error::argument("start", Code::InvalidWindow, message))
+    }
+
+    /// Parses both edges from UTC ISO 8601 (service reference 4.4).
+    ///
+    /// # Errors
+    /// `invalid_timestamp` with the argument's name, and `invalid_window`.
+    pub fn parse(start: &str, end: &str) -> Result<Self> {
+        let start = Timestamp::parse(start).map_err(|error| error.with_argument("start"))?;
+        let end = Timestamp::parse(end).map_err(|error| error.with_argument("end"))?;
+        Self::new(start, end)
+    }
+
+    /// The first instant inside.
+    #[must_use]
+    pub fn start(self) -> Timestamp {
+        self.start
+    }
+
+    /// The first instant after.
+    #[must_use]
+    pub fn end(self) -> Timestamp {
+        self.end
+    }
+
+    /// Whether the two share any instant.
+    #[must_use]
+    pub fn overlaps(self, other: Self) -> bool {
+        self.start < other.end && other.start < self.end
+    }
+
+    /// Whether all of `other` lies inside.
+    #[must_use]
+    pub fn contains(self, other: Self) -> bool {
+        self.start <= other.start && other.end <= self.end
+    }
+}
+
+impl fmt::Debug for Window {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "[{}, {})", self.start, self.end)
+    }
+}
+
+/// Joins windows that meet: what sorted windows cover, in as few windows as possible.
+pub(crate) fn join_adjacent(sorted: impl IntoIterator<Item = Window>) -> Vec<Window> {
+    let mut joined: Vec<Window> = Vec::new();
+    for window in sorted {
+        match joined.last_mut() {
+            Some(last) if window.start <= last.end => last.end = last.end.max(window.end),
+            _ => joined.push(window),
+        }
+    }
+    joined
+}
+
+/// What of a window is not covered by sorted windows that don't overlap one another.
+pub(crate) fn uncovered(window: Window, covered: impl IntoIterator<Item = Window>) -> Vec<Window> {
+    let mut gaps = Vec::new();
+    let mut start = window.start;
+    for covered in covered {
+        let end = covered.start.min(window.end);
+        gaps.extend((start < end).then_some(Window { start, end }));
+        start = start.max(covered.end);
+    }
+    let end = window.end;
+    gaps.extend((start < end).then_some(Window { start, end }));
+    gaps
+}
+
+/// Windows as text, one after the other.
+pub(crate) fn spans(windows: &[Window]) -> String {
+    let spans: Vec<String> = windows.iter().map(|span| format!("{span:?}")).collect();
+    spans.join(", ")
+}

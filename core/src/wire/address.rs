@@ -1,0 +1,136 @@
+//! The base addresses that requests are sent to, checked once.
+
+use std::net::{Ipv4Addr, Ipv6Addr};
+
+use http::Uri;
+
+use crate::code::Code;
+use crate::error::{Error, Result};
+
+/// A checked base address: `{base_url}`, `{auth_url}` or `{cluster_endpoint}` of the reference.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct BaseAddress(String);
+
+impl BaseAddress {
+    /// Checks an address and cuts its trailing slashes. Plain http is for this machine only,
+    /// unless `allow_http`. `argument` names the argument in errors.
+    ///
+    /// It accepts what every host reads alike, so that what was checked is what is sent: names of
+    /// letters, digits, hyphens and underscores, literal IP addresses, and unreserved paths.
+    pub(crate) fn parse(argument: &'static str, text: &str, allow_http: bool) -> Result<Self> {
+        let invalid = |message: &str| Error::argument(argument, Code::InvalidBaseAddress, message);
+        // `Uri` drops a fragment without a word, so it is looked for first.
+        if text.contains(['?', '#']) {
+            return Err(invalid("a base address has no query and no fragment"));
+        }
+        let uri: Uri = text.parse().map_err(|_| invalid(WANT_ADDRESS))?;
+        let (Some(scheme), Some(authority)) = (uri.scheme_str(), uri.authority()) else {
+            return Err(invalid(WANT_ADDRESS));
+        };
+        if authority.as_str().contains('@') {
+            return Err(invalid(
+                "a base address holds no user info; pass credentials on their own",
+            ));
+        }
+        let authority = authority.as_str().to_ascii_lowercase();
+        let (host, port) = split_port(&authority);
+        if !is_host(host) {
+            return Err(invalid(
+                "want a host name (punycode, if it is not ASCII) or an IP address",
+            ));
+        }
+        if !port.is_none_or(is_port) {
+            return Err(invalid("want a port from 1 to 65535"));
+        }
+        match scheme {
+            "https" => {}
+            "http" if allow_http || is_this_machine(host) => {}
+            "http" => {
+                let message = "plain http would show tokens to the network; use https \
+                               (http is for localhost, 127.0.0.1 and [::1])";
+                return Err(Error::argument(
+                    argument,
+                    Code::InsecureBaseAddress,
+                    message,
+                ));
+            }
+            _ => return Err(invalid("want https")),
+        }
+        if !is_path(uri.path()) {
+            return Err(invalid(
+                "want a path without . and .., of characters that need no escape",
+            ));
+        }
+        let path = uri.path().trim_end_matches('/');
+        Ok(Self(format!("{scheme}://{authority}{path}")))
+    }
+
+    /// What tells this address from others without showing it: 64 bits of FNV-1a in hexadecimal.
+    pub(crate) fn fingerprint(&self) -> String {
+        let hash = self
+            .0
+            .bytes()
+            .fold(0xCBF2_9CE4_8422_2325_u64, |hash, byte| {
+                (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01B3)
+            });
+        format!("{hash:016x}")
+    }
+
+    /// The address of an endpoint, whose path starts with a slash.
+    pub(crate) fn join(&self, path: &str) -> String {
+        format!("{}{path}", self.0)
+    }
+}
+
+const WANT_ADDRESS: &str = "want an absolute address such as https://host.example/prefix";
+
+/// Host and port of an authority without user info.
+fn split_port(authority: &str) -> (&str, Option<&str>) {
+    match authority.rsplit_once(':') {
+        // The colons of an IPv6 address are inside of its brackets.
+        Some((host, port)) if !port.contains(']') => (host, Some(port)),
+        _ => (authority, None),
+    }
+}
+
+/// Digits without a sign or leading zeros, which `u16::from_str` would take.
+fn is_port(port: &str) -> bool {
+    let plain = port.bytes().all(|byte| byte.is_ascii_digit()) && !port.starts_with('0');
+    plain && port.parse::<u16>().is_ok()
+}
+
+fn is_host(host: &str) -> bool {
+    if let Some(address) = host.strip_prefix('[') {
+        return address
+            .strip_suffix(']')
+            .is_some_and(|address| address.parse::<Ipv6Addr>().is_ok());
+    }
+    let is_label = |label: &str| {
+        let plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_');
+        !label.is_empty() && !label.starts_with('-') && label.bytes().all(plain)
+    };
+    // What ends in a number is an IPv4 address to a browser, in spellings that others do not know.
+    let is_number = |label: &str| label.starts_with(|first: char| first.is_ascii_digit());
+    let last = host.rsplit('.').next().unwrap_or_default();
+    host.split('.').all(is_label) && (!is_number(last) || host.parse::<Ipv4Addr>().is_ok())
+}
+
+/// Segments of characters that are sent as they are, with whole percent escapes; no `.` and `..`,
+/// also percent-encoded ones, which a host would resolve before sending.
+fn is_path(path: &str) -> bool {
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~!$&'()*+,;=:@/%".contains(&byte);
+    let escaped = path.split('%').skip(1).all(|after| {
+        let hex = after.get(..2).unwrap_or_default();
+        hex.len() == 2 && hex.bytes().all(|byte| byte.is_ascii_hexdigit())
+    });
+    let resolved = path.to_ascii_lowercase().replace("%2e", ".");
+    let dots = resolved
+        .split('/')
+        .any(|segment| matches!(segment, "." | ".."));
+    path.bytes().all(plain) && escaped && !dots
+}
+
+/// The exact hosts that a request can reach without leaving the machine.
+fn is_this_machine(host: &str) -> bool {
+    matches!(host, "localhost" | "127.0.0.1" | "[::1]")
+}

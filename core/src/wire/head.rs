@@ -1,0 +1,60 @@
+//! Status and headers: what may be read as an answer, and what each refusal is.
+
+use crate::code::Code;
+use crate::error::{Error, Result};
+
+/// Who answers, which decides what a refusal means and what may be quoted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Answerer {
+    TokenEndpoint,
+    Api,
+}
+
+/// Accepts status 200 with a JSON content type, or with none: that nothing else is an answer is
+/// an assumption, as the reference shows neither.
+pub(crate) fn check_head(answerer: Answerer, status: u16, headers: &[(&str, &str)]) -> Result<()> {
+    let (code, message) = match status {
+        200 => return check_content_type(headers).map_err(|error| error.with_status(status)),
+        400 | 401 | 403 if answerer == Answerer::TokenEndpoint => (
+            Code::TokenRefused,
+            "the token endpoint refused the client id, secret or audience",
+        ),
+        300..=399 => (
+            Code::Redirected,
+            "the service redirects, and tallyfold follows no redirect: it would carry a secret \
+             elsewhere; pass the final address",
+        ),
+        403 => (
+            Code::Forbidden,
+            "the token is valid but has no access; the operator grants it",
+        ),
+        429 => (Code::RateLimited, "the service asks for fewer requests"),
+        500..=599 => (Code::ServerError, "the service failed"),
+        _ => (Code::UnexpectedStatus, "want status 200"),
+    };
+    Err(Error::new(code, message).with_status(status))
+}
+
+fn check_content_type(headers: &[(&str, &str)]) -> Result<()> {
+    headers
+        .iter()
+        .filter(|(name, _)| name.eq_ignore_ascii_case("content-type"))
+        .try_for_each(|(_, value)| check_media_type(value))
+}
+
+fn check_media_type(value: &str) -> Result<()> {
+    let essence = value.split(';').next().unwrap_or_default();
+    match essence.trim().to_ascii_lowercase().as_str() {
+        "application/json" => Ok(()),
+        json if json.starts_with("application/") && json.ends_with("+json") => Ok(()),
+        "text/html" | "application/xhtml+xml" => {
+            let message = "the response is a page of HTML; want JSON \
+                           (is the address that of the service, or of a proxy?)";
+            Err(Error::new(Code::HtmlResponse, message))
+        }
+        _ => {
+            let message = "the response's content type is not application/json";
+            Err(Error::new(Code::WrongContentType, message))
+        }
+    }
+}

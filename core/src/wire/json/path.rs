@@ -1,0 +1,193 @@
+//! Where in a document the lexer is: the open containers and their keys.
+
+use crate::code::Code;
+use crate::error::{Error, Result};
+
+/// The longest key that a path repeats.
+const SHOWN_KEY_CHARS: usize = 64;
+
+/// The open containers, and the keys of the open objects so far.
+#[derive(Debug)]
+pub(crate) struct Frames {
+    open: Vec<Frame>,
+    /// The keys of all open objects, end to end.
+    text: Vec<u8>,
+    /// Where each key ends in `text`.
+    ends: Vec<usize>,
+    /// The only keys that paths may show; `None` for all. A token endpoint's body is not to be
+    /// quoted, and an unknown key is a part of it.
+    shown: Option<&'static [&'static str]>,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Frame {
+    /// The number of keys that the objects around it hold, and whether a value of the last key is
+    /// at hand: after a comma it is over.
+    Object { outer_keys: usize, in_value: bool },
+    /// The index of the element at hand.
+    Array { index: u64 },
+}
+
+impl Frames {
+    pub(crate) fn showing(shown: Option<&'static [&'static str]>) -> Self {
+        // Room for what most documents need.
+        Self {
+            open: Vec::with_capacity(8),
+            text: Vec::with_capacity(128),
+            ends: Vec::with_capacity(16),
+            shown,
+        }
+    }
+
+    /// Whether errors may not quote the document.
+    pub(crate) fn hides_text(&self) -> bool {
+        self.shown.is_some()
+    }
+
+    pub(crate) fn depth(&self) -> usize {
+        self.open.len()
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.open.is_empty()
+    }
+
+    pub(crate) fn in_object(&self) -> bool {
+        matches!(self.open.last(), Some(Frame::Object { .. }))
+    }
+
+    pub(crate) fn open_object(&mut self) {
+        self.open.push(Frame::Object {
+            outer_keys: self.ends.len(),
+            in_value: false,
+        });
+    }
+
+    pub(crate) fn open_array(&mut self) {
+        self.open.push(Frame::Array { index: 0 });
+    }
+
+    pub(crate) fn close(&mut self) {
+        if let Some(Frame::Object { outer_keys, .. }) = self.open.pop() {
+            self.ends.truncate(outer_keys);
+            self.text.truncate(self.ends.last().copied().unwrap_or(0));
+        }
+    }
+
+    /// A comma: the next element, or the next key.
+    pub(crate) fn next(&mut self) {
+        match self.open.last_mut() {
+            Some(Frame::Array { index }) => *index += 1,
+            Some(Frame::Object { in_value, .. }) => *in_value = false,
+            None => {}
+        }
+    }
+
+    /// Elements of the innermost array that are over.
+    pub(crate) fn skip_elements(&mut self, count: u64) {
+        if let Some(Frame::Array { index }) = self.open.last_mut() {
+            *index += count;
+        }
+    }
+
+    /// Adds a key to the innermost object.
+    pub(crate) fn add_key(&mut self, key: &str, limit: usize, offset: u64) -> Result<()> {
+        let outer_keys = match self.open.last_mut() {
+            Some(Frame::Object {
+                outer_keys,
+                in_value,
+            }) => {
+                *in_value = true;
+                *outer_keys
+            }
+            _ => self.ends.len(),
+        };
+        let repeated = (outer_keys..self.ends.len()).any(|index| self.key(index) == key.as_bytes());
+        let over = self.ends.len() - outer_keys >= limit;
+        self.text.extend_from_slice(key.as_bytes());
+        self.ends.push(self.text.len());
+        if repeated {
+            let message = "the same key stands twice in one object";
+            return Err(self.error(offset, Code::DuplicateKey, message));
+        }
+        if over {
+            let message = format!("an object has more than {limit} keys, which is the limit");
+            return Err(self.error(offset, Code::KeyLimit, message));
+        }
+        Ok(())
+    }
+
+    fn key(&self, index: usize) -> &[u8] {
+        let start = index.checked_sub(1).map_or(0, |before| self.ends[before]);
+        &self.text[start..self.ends[index]]
+    }
+
+    pub(crate) fn error(&self, offset: u64, code: Code, message: impl Into<String>) -> Error {
+        Error::new(code, message.into()).with_place(self.path(), offset)
+    }
+
+    /// The JSON path of the value at hand: `$.counts[3].dimensions.write_key`.
+    fn path(&self) -> String {
+        let mut path = String::from("$");
+        for (depth, frame) in self.open.iter().enumerate() {
+            match frame {
+                Frame::Array { index } => path.push_str(&format!("[{index}]")),
+                Frame::Object {
+                    in_value: false, ..
+                } => {}
+                Frame::Object { .. } => {
+                    let inner = self.open[depth + 1..].iter().find_map(|frame| match frame {
+                        Frame::Object { outer_keys, .. } => Some(*outer_keys),
+                        Frame::Array { .. } => None,
+                    });
+                    let end = inner.unwrap_or(self.ends.len());
+                    self.push_key(&mut path, &String::from_utf8_lossy(self.key(end - 1)));
+                }
+            }
+        }
+        path
+    }
+
+    fn push_key(&self, path: &mut String, key: &str) {
+        if self.shown.is_some_and(|shown| !shown.contains(&key)) {
+            path.push_str(".*");
+            return;
+        }
+        let plain = |c: char| c.is_ascii_alphanumeric() || c == '_';
+        let cut = key.char_indices().nth(SHOWN_KEY_CHARS);
+        match cut {
+            None if !key.is_empty() && key.chars().all(plain) => {
+                path.push('.');
+                path.push_str(key);
+            }
+            None => push_quoted(path, key),
+            Some((end, _)) => push_quoted(path, &format!("{}…", &key[..end])),
+        }
+    }
+}
+
+/// Adds a key that is no plain name, as JSON has it.
+fn push_quoted(path: &mut String, key: &str) {
+    // A string can always be written.
+    let quoted = serde_json::to_string(key).unwrap_or_default();
+    path.push_str(&format!("[{quoted}]"));
+}
+
+/// Where an event stands, for the visitor's own errors.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Place<'a> {
+    pub(super) frames: &'a Frames,
+    pub(super) offset: u64,
+}
+
+impl Place<'_> {
+    /// An error at this place.
+    pub(crate) fn error(&self, code: Code, message: impl Into<String>) -> Error {
+        self.frames.error(self.offset, code, message)
+    }
+
+    /// The same error, at this place.
+    pub(crate) fn locate(&self, error: Error) -> Error {
+        error.with_place(self.frames.path(), self.offset)
+    }
+}

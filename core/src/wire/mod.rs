@@ -1,0 +1,8 @@
+//! What goes over the wire: requests, addresses, heads of responses, and JSON as it arrives.
+
+pub(crate) mod address;
+pub(crate) mod head;
+pub(crate) mod json;
+pub(crate) mod limits;
+pub(crate) mod request;
+pub(crate) mod retry_after;

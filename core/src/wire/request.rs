@@ -1,0 +1,92 @@
+//! Requests as values.
+
+use std::fmt;
+
+use crate::secret::Secret;
+
+/// One HTTP request, complete and byte-exact; the host adds nothing but what its stack must.
+///
+/// Its `Debug` shows the method, the address and the names of the headers, and no value: a header
+/// may hold a token and the body a client secret.
+#[derive(Clone)]
+pub struct Request {
+    method: Method,
+    url: String,
+    headers: Vec<(&'static str, Secret)>,
+    body: Option<Secret>,
+}
+
+#[derive(Clone, Copy)]
+enum Method {
+    Get,
+    Post,
+}
+
+impl Request {
+    /// A request without a body.
+    pub(crate) fn get(url: String) -> Self {
+        Self {
+            method: Method::Get,
+            url,
+            headers: Vec::new(),
+            body: None,
+        }
+    }
+
+    /// A request with a JSON body.
+    pub(crate) fn post_json(url: String, body: Secret) -> Self {
+        let headers = vec![("content-type", Secret::from("application/json".to_owned()))];
+        Self {
+            method: Method::Post,
+            url,
+            headers,
+            body: Some(body),
+        }
+    }
+
+    /// The same request in the name of a bearer token (service reference 5).
+    pub(crate) fn bearing(mut self, token: &Secret) -> Self {
+        let value = Secret::from(format!("Bearer {}", token.expose()));
+        self.headers.insert(0, ("authorization", value));
+        self
+    }
+
+    /// `GET` or `POST`.
+    #[must_use]
+    pub fn method(&self) -> &'static str {
+        match self.method {
+            Method::Get => "GET",
+            Method::Post => "POST",
+        }
+    }
+
+    /// The absolute address. It never holds a secret.
+    #[must_use]
+    pub fn url(&self) -> &str {
+        &self.url
+    }
+
+    /// The headers, with names in lower case, in the order to send them.
+    pub fn headers(&self) -> impl Iterator<Item = (&'static str, &str)> {
+        self.headers
+            .iter()
+            .map(|(name, value)| (*name, value.expose()))
+    }
+
+    /// The body's bytes; `None` for a request that has no body.
+    #[must_use]
+    pub fn body(&self) -> Option<&[u8]> {
+        self.body.as_ref().map(|body| body.expose().as_bytes())
+    }
+}
+
+impl fmt::Debug for Request {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let names: Vec<_> = self.headers.iter().map(|(name, _)| *name).collect();
+        f.debug_struct("Request")
+            .field("method", &self.method())
+            .field("url", &self.url)
+            .field("headers", &names)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,215 @@
+//! What can be made to go wrong.
+
+use tallyfold::{Code, Error, Result};
+
+use crate::endpoint::{SandboxEndpoint, Task};
+
+tallyfold::names! {
+    /// What goes wrong.
+    pub enum FaultKind {
+        /// Nothing is done, and a status is answered.
+        Status = "status",
+        /// The response waits.
+        Delay = "delay",
+        /// The connection closes before the end of the body.
+        Truncate = "truncate",
+        /// The response says that it is something else.
+        ContentType = "content_type",
+        /// Every token is revoked before the request is looked at; not for token endpoints.
+        RevokeToken = "revoke_token",
+        /// `totalDelivered` is wrong; for the analytics endpoints only.
+        WrongTotal = "wrong_total",
+        /// The response has another body.
+        Body = "body",
+    }
+}
+
+tallyfold::options! {
+    /// A fault as it is written: its kind, when it happens, and what its kind needs.
+    #[derive(Clone, Debug)]
+    pub struct FaultOptions {
+        /// What goes wrong.
+        kind: FaultKind,
+        /// At which endpoint; without it, at all that the kind makes sense for.
+        endpoint: Option<SandboxEndpoint> = None,
+        /// For every how many matching requests; without it, for the next one only.
+        every: Option<u64> = None,
+        /// The status to answer with, for `status`: from 200 to 599.
+        status: Option<u16> = None,
+        /// The `Retry-After` header to answer with, for `status`; without it, none.
+        retry_after: Option<String> = None,
+        /// How long to wait, for `delay`: at most an hour.
+        milliseconds: Option<u32> = None,
+        /// After how many bytes of the body to break off, for `truncate`.
+        bytes: Option<u64> = None,
+        /// What the body claims to be, for `content_type`.
+        content_type: Option<String> = None,
+        /// What to answer with, for `body`.
+        body: Option<String> = None,
+        /// What to add to the total, for `wrong_total`: from 1.
+        amount: Option<u64> = None,
+    }
+}
+
+/// One thing to go wrong: for the next matching request, or for every k-th one.
+///
+/// Faults of different kinds meet in one response. Of two faults of the same kind for the next
+/// request, the later one waits for the request after it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Fault {
+    /// What goes wrong.
+    pub effect: FaultEffect,
+    /// Which requests match; `None` for all that the effect makes sense for.
+    pub endpoint: Option<SandboxEndpoint>,
+    /// `None` for the next matching request only, `Some(k)` for every k-th one from now on.
+    pub every: Option<u64>,
+}
+
+/// What goes wrong.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum FaultEffect {
+    /// See [`FaultKind::Status`].
+    Status {
+        /// From 200 to 599.
+        status: u16,
+        /// The value of a `Retry-After` header.
+        retry_after: Option<String>,
+    },
+    /// See [`FaultKind::Delay`].
+    Delay {
+        /// For how long; at most an hour.
+        milliseconds: u32,
+    },
+    /// See [`FaultKind::Truncate`].
+    Truncate {
+        /// How many bytes of the body are sent.
+        bytes: u64,
+    },
+    /// See [`FaultKind::ContentType`].
+    ContentType {
+        /// The value of the header.
+        content_type: String,
+    },
+    /// See [`FaultKind::Body`].
+    Body {
+        /// The body.
+        body: String,
+    },
+    /// See [`FaultKind::RevokeToken`].
+    RevokeToken,
+    /// See [`FaultKind::WrongTotal`].
+    WrongTotal {
+        /// By how much, from 1.
+        amount: u64,
+    },
+}
+
+impl FaultOptions {
+    /// The fault that is meant.
+    ///
+    /// # Errors
+    /// `invalid_argument` for what a kind lacks, or has of another kind.
+    pub fn fault(mut self) -> Result<Fault> {
+        let kind = self.kind;
+        let Some(effect) = self.take_effect() else {
+            return Err(refused(format!(
+                "a {kind} fault lacks the field that says how"
+            )));
+        };
+        let is_empty = self.status.is_none()
+            && self.retry_after.is_none()
+            && self.milliseconds.is_none()
+            && self.bytes.is_none()
+            && self.content_type.is_none()
+            && self.body.is_none()
+            && self.amount.is_none();
+        if !is_empty {
+            return Err(refused(format!(
+                "a {kind} fault has a field of another kind"
+            )));
+        }
+        Ok(Fault {
+            effect,
+            endpoint: self.endpoint,
+            every: self.every,
+        })
+    }
+
+    /// What the kind does, if its field is there.
+    fn take_effect(&mut self) -> Option<FaultEffect> {
+        Some(match self.kind {
+            FaultKind::Status => FaultEffect::Status {
+                status: self.status.take()?,
+                retry_after: self.retry_after.take(),
+            },
+            FaultKind::Delay => FaultEffect::Delay {
+                milliseconds: self.milliseconds.take()?,
+            },
+            FaultKind::Truncate => FaultEffect::Truncate {
+                bytes: self.bytes.take()?,
+            },
+            FaultKind::ContentType => FaultEffect::ContentType {
+                content_type: self.content_type.take()?,
+            },
+            FaultKind::Body => FaultEffect::Body {
+                body: self.body.take()?,
+            },
+            FaultKind::RevokeToken => FaultEffect::RevokeToken,
+            FaultKind::WrongTotal => FaultEffect::WrongTotal {
+                amount: self.amount.take()?,
+            },
+        })
+    }
+}
+
+impl Fault {
+    pub(crate) fn check(&self) -> Result<()> {
+        let problem = match (&self.effect, self.endpoint) {
+            (FaultEffect::Status { status, .. }, _) if !(200..600).contains(status) => {
+                "want a status from 200 to 599"
+            }
+            (
+                FaultEffect::Status {
+                    retry_after: Some(text),
+                    ..
+                },
+                _,
+            ) if !fits_header(text) => "want a retry_after of printable ASCII characters",
+            (FaultEffect::Delay { milliseconds }, _) if *milliseconds > LONGEST_DELAY_MS => {
+                "want a delay of at most an hour"
+            }
+            (FaultEffect::ContentType { content_type }, _) if !fits_header(content_type) => {
+                "want a content type of printable ASCII characters"
+            }
+            (FaultEffect::WrongTotal { amount: 0 }, _) => "want an amount from 1: 0 off is right",
+            (effect, Some(endpoint)) if !effect.fits(endpoint) => {
+                "this fault never happens at that endpoint"
+            }
+            _ if self.every == Some(0) => "want every from 1, or none for once",
+            _ => return Ok(()),
+        };
+        Err(refused(problem.to_owned()))
+    }
+}
+
+impl FaultEffect {
+    pub(crate) fn fits(&self, endpoint: SandboxEndpoint) -> bool {
+        let (_, _, task) = endpoint.route();
+        match self {
+            Self::RevokeToken => !matches!(task, Task::Mint(_)),
+            Self::WrongTotal { .. } => matches!(task, Task::Count(_)),
+            _ => true,
+        }
+    }
+}
+
+/// Longer waits are not what a test of patience needs, and not every host's timer holds them.
+const LONGEST_DELAY_MS: u32 = 3_600_000;
+
+fn fits_header(text: &str) -> bool {
+    text.bytes().all(|byte| matches!(byte, b' '..=b'~'))
+}
+
+fn refused(message: String) -> Error {
+    Error::argument("fault", Code::InvalidArgument, message)
+}

@@ -1,0 +1,33 @@
+//! Instants as the service writes them: UTC ISO 8601 that ends in `Z` (service reference 4.4 and 8).
+
+use chrono::{DateTime, NaiveDateTime, SecondsFormat, Timelike, Utc};
+
+pub(crate) type Instant = DateTime<Utc>;
+
+/// The instant that a text names.
+pub(crate) fn parse(text: &str) -> Option<Instant> {
+    let text = text.strip_suffix('Z')?;
+    let (whole, fraction) = text.split_at_checked("2026-01-31T09:15:00".len())?;
+    let fits = whole.bytes().enumerate().all(|(at, byte)| match at {
+        4 | 7 => byte == b'-',
+        10 => byte == b'T',
+        13 | 16 => byte == b':',
+        _ => byte.is_ascii_digit(),
+    });
+    let digits = fraction.strip_prefix('.').map(str::as_bytes);
+    let fraction_fits = fraction.is_empty()
+        || digits.is_some_and(|digits| {
+            (1..=9).contains(&digits.len()) && digits.iter().all(u8::is_ascii_digit)
+        });
+    if !fits || !fraction_fits {
+        return None;
+    }
+    let instant = NaiveDateTime::parse_from_str(text, "%Y-%m-%dT%H:%M:%S%.f").ok()?;
+    // A leap second is told by more nanoseconds than a second has.
+    (instant.nanosecond() < 1_000_000_000).then(|| instant.and_utc())
+}
+
+/// The text of an instant.
+pub(crate) fn text(instant: Instant) -> String {
+    instant.to_rfc3339_opts(SecondsFormat::AutoSi, true)
+}

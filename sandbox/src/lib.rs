@@ -1,0 +1,54 @@
+//! The service itself, replicated as a value: what examples, tests and demos run on when there is
+//! no cluster.
+//!
+//! It writes its responses with serde_json from structs of its own and takes nothing from the client's side
+//! but errors, arguments, clocks and secrets, so that the two can't share one misreading of the service.
+//!
+//! What the service reference does not show, the sandbox has to assume. Each assumption has a name:
+//!
+//! - `error_body`: errors are JSON, `{"error": word, "message": sentence}`.
+//! - `metrics_401`: the analytics endpoints answer 401 under the same conditions as the
+//!   Orchestration API (reference 7 speaks of the latter only).
+//! - `token_refusal_status`: 401 for a client id, secret or audience that is not the one issued,
+//!   400 for a malformed token request.
+//! - `invalid_query_status`: 400 for a wrong `start`, `end` or `dimensions`, 415 for a body that
+//!   does not say it is JSON, 404 for an unknown path, 405 for a wrong method.
+//! - `strict_requests`: a field or parameter that the reference does not list is refused with 400.
+//! - `half_open_window`: an event at `start` counts, an event at `end` does not; it does with
+//!   `closed_windows`.
+//! - `ingestion_counts`: event_ingestion answers as event_delivery does, from the same events.
+//! - `reason_of_delivered`: only filtered events have a reason, the others have `""`.
+//! - `reason_values`: what a reason's text looks like.
+//! - `entries`: combinations without events are left out; entries come in no promised order.
+//! - `echoed_window`: `start` and `end` name the instants of the request, not its text.
+//! - `longest_window`: seeded traffic is given for at most 400 days at once.
+//! - `audit_log_shape`, `audit_log_paging`: everything about the audit-log listing.
+#![forbid(unsafe_code)]
+
+mod analytics;
+mod audit_logs;
+mod dimensions;
+mod endpoint;
+mod event;
+mod events;
+mod fault;
+mod fault_json;
+mod faults;
+mod instant;
+mod mix;
+mod numbered;
+mod options;
+mod response;
+mod sandbox;
+mod stats;
+mod tokens;
+mod traffic;
+mod vocabulary;
+
+pub use endpoint::SandboxEndpoint;
+pub use event::{Outcome, SandboxEvent};
+pub use fault::{Fault, FaultEffect, FaultKind, FaultOptions};
+pub use options::SandboxOptions;
+pub use response::SandboxResponse;
+pub use sandbox::Sandbox;
+pub use stats::SandboxStats;

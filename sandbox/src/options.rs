@@ -1,0 +1,57 @@
+//! How a sandbox is made.
+
+use tallyfold::{Code, Error, Result, Secret};
+
+use crate::endpoint::Api;
+
+tallyfold::options! {
+    /// How a sandbox is made. The default has the demo credentials and no seeded traffic.
+    #[derive(Clone, Debug)]
+    pub struct SandboxOptions: Default {
+        /// Makes believable traffic at any time: the same seed gives the same counts. Without it, there is none.
+        seed: Option<u64> = None,
+        /// The client id that both token endpoints know.
+        client_id: String = "sandbox-client".to_owned(),
+        /// Its secret. That of the demo is public, and opens nothing but a sandbox.
+        client_secret: Secret = Secret::from("sandbox-secret".to_owned()),
+        /// The audience identifier of the Control API.
+        control_audience: String = "sandbox-control".to_owned(),
+        /// The audience identifier of the Orchestration API; another one, as tokens have one audience.
+        orchestration_audience: String = "sandbox-orchestration".to_owned(),
+        /// How long a token is valid, in seconds: 24 hours (service reference 8).
+        token_lifetime_s: u64 = 86_400,
+        /// Whether an event at the `end` of a window counts in it too: the service that `half_open_window`
+        /// does not hold for, on which adjacent windows count some events twice.
+        closed_windows: bool = false,
+    }
+}
+
+impl SandboxOptions {
+    pub(crate) fn check(&self) -> Result<()> {
+        let texts = [
+            ("client_id", self.client_id.as_str()),
+            ("client_secret", self.client_secret.expose()),
+            ("control_audience", &self.control_audience),
+            ("orchestration_audience", &self.orchestration_audience),
+        ];
+        let refused = |name, message| Err(Error::argument(name, Code::InvalidArgument, message));
+        if let Some((name, _)) = texts.into_iter().find(|(_, text)| text.is_empty()) {
+            return refused(name, "want a text that is not empty");
+        }
+        if self.control_audience == self.orchestration_audience {
+            let message = "want another one than that of the Control API: a token has one audience";
+            return refused("orchestration_audience", message);
+        }
+        if self.token_lifetime_s == 0 {
+            return refused("token_lifetime_s", "want a number of seconds from 1");
+        }
+        Ok(())
+    }
+
+    pub(crate) fn audience(&self, api: Api) -> &str {
+        match api {
+            Api::Control => &self.control_audience,
+            Api::Orchestration => &self.orchestration_audience,
+        }
+    }
+}

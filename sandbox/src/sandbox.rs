@@ -1,0 +1,190 @@
+//! The service, without a network.
+
+use std::fmt;
+
+use tallyfold::{Code, Error, Now, Result};
+
+use crate::endpoint::{Api, SandboxEndpoint, Task};
+use crate::event::SandboxEvent;
+use crate::events::Events;
+use crate::fault::Fault;
+use crate::faults::Faults;
+use crate::options::SandboxOptions;
+use crate::response::SandboxResponse;
+use crate::stats::SandboxStats;
+use crate::tokens::Tokens;
+use crate::{analytics, audit_logs, fault_json, instant};
+
+/// The service, without a network: requests in, responses out, time as an argument.
+///
+/// ```
+/// use tallyfold::Now;
+/// use tallyfold_sandbox::{Sandbox, SandboxOptions};
+///
+/// let mut sandbox = Sandbox::new(SandboxOptions::default())?;
+///
+/// let now = Now { monotonic_ms: 0, unix_ms: 1_767_225_600_000 };
+/// let target = "/v1.1/analytics/event_delivery";
+/// let response = sandbox.handle("POST", target, &[], b"{}", now);
+/// assert_eq!(response.status, 401);
+/// # Ok::<(), tallyfold::Error>(())
+/// ```
+pub struct Sandbox {
+    options: SandboxOptions,
+    tokens: Tokens,
+    events: Events,
+    faults: Faults,
+    stats: SandboxStats,
+}
+
+impl Sandbox {
+    /// Makes a sandbox.
+    ///
+    /// # Errors
+    /// `invalid_argument` for an empty text, for two audiences that are the same, and for a token
+    /// lifetime of 0.
+    pub fn new(options: SandboxOptions) -> Result<Self> {
+        options.check()?;
+        Ok(Self {
+            events: Events::new(options.seed, options.closed_windows),
+            options,
+            tokens: Tokens::default(),
+            faults: Faults::default(),
+            stats: SandboxStats::default(),
+        })
+    }
+
+    /// Stores events.
+    ///
+    /// # Errors
+    /// `invalid_timestamp`.
+    pub fn record(&mut self, event: &SandboxEvent) -> Result<()> {
+        let timestamp = instant::parse(&event.timestamp).ok_or_else(|| {
+            let message = "want UTC ISO 8601 that ends in Z, such as 2026-01-31T09:15:00Z \
+                           (a datetime must be aware of its time zone)";
+            Error::argument("timestamp", Code::InvalidTimestamp, message)
+        })?;
+        let SandboxEvent {
+            event_name,
+            write_key,
+            integration,
+            reason,
+            ..
+        } = event;
+        let values = [event_name.as_str(), write_key, integration, reason];
+        self.events
+            .record(timestamp, event.outcome, values, event.count);
+        Ok(())
+    }
+
+    /// Answers a request; `target` is the path, with the query after a `?`.
+    pub fn handle(
+        &mut self,
+        method: &str,
+        target: &str,
+        headers: &[(&str, &str)],
+        body: &[u8],
+        now: Now,
+    ) -> SandboxResponse {
+        let (path, query) = target.split_once('?').unwrap_or((target, ""));
+        let Some(endpoint) = SandboxEndpoint::at(path) else {
+            return SandboxResponse::refusal(404, "not_found", "there is no such path");
+        };
+        let (expected, _, task) = endpoint.route();
+        if method != expected {
+            let message = "this path has another method";
+            return SandboxResponse::refusal(405, "method_not_allowed", message)
+                .with_header("allow", expected);
+        }
+        self.stats.add(endpoint);
+        let due = self.faults.due(endpoint);
+        if due.revokes_tokens() {
+            self.revoke_tokens();
+        }
+        let refusal = due.answer().or_else(|| self.refuse(task, headers, now));
+        let response = refusal.unwrap_or_else(|| match task {
+            Task::Mint(api) => self.tokens.mint(api, body, &self.options, now),
+            Task::Count(metric) => analytics::answer(metric, body, &mut self.events, due.excess()),
+            Task::ListAuditLogs => audit_logs::answer(query),
+        });
+        due.apply(response)
+    }
+
+    /// The answer to a request that has not the right headers.
+    fn refuse(&self, task: Task, headers: &[(&str, &str)], now: Now) -> Option<SandboxResponse> {
+        let (needed, has_body) = match task {
+            Task::Mint(_) => (None, true),
+            Task::Count(_) => (Some(Api::Control), true),
+            Task::ListAuditLogs => (Some(Api::Orchestration), false),
+        };
+        let lifetime_s = self.options.token_lifetime_s;
+        let authorization = header(headers, "authorization");
+        if needed.is_some_and(|api| !self.tokens.admit(api, authorization, now, lifetime_s)) {
+            let message = "the access token is missing, expired, or of another audience";
+            return Some(SandboxResponse::refusal(401, "unauthorized", message));
+        }
+        if has_body && !says_json(headers) {
+            let message = "want content-type: application/json";
+            return Some(SandboxResponse::refusal(
+                415,
+                "unsupported_media_type",
+                message,
+            ));
+        }
+        None
+    }
+
+    /// Makes something go wrong.
+    ///
+    /// # Errors
+    /// `invalid_argument` for a fault that can't happen.
+    pub fn inject(&mut self, fault: Fault) -> Result<()> {
+        fault.check()?;
+        self.faults.add(fault);
+        Ok(())
+    }
+
+    /// The same, from JSON with the names of [`FaultOptions`](crate::FaultOptions), such as
+    /// `{"kind": "status", "status": 503, "endpoint": "event_delivery"}`; what is `null` counts as absent.
+    ///
+    /// # Errors
+    /// `invalid_argument` for what is no fault, or one that can't happen.
+    pub fn inject_json(&mut self, fault: &str) -> Result<()> {
+        self.inject(fault_json::parse(fault)?)
+    }
+
+    /// Makes every token invalid that is out.
+    pub fn revoke_tokens(&mut self) {
+        self.tokens.revoke();
+    }
+
+    /// How many requests each endpoint has had.
+    #[must_use]
+    pub fn stats(&self) -> SandboxStats {
+        self.stats
+    }
+}
+
+/// Neither the client secret nor a token is printed.
+impl fmt::Debug for Sandbox {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Sandbox")
+            .field("options", &self.options)
+            .field("recorded", &self.events.recorded())
+            .field("faults", &self.faults.len())
+            .field("stats", &self.stats)
+            .finish_non_exhaustive()
+    }
+}
+
+fn header<'a>(headers: &[(&str, &'a str)], name: &str) -> Option<&'a str> {
+    headers
+        .iter()
+        .find(|(known, _)| known.eq_ignore_ascii_case(name))
+        .map(|(_, value)| *value)
+}
+
+fn says_json(headers: &[(&str, &str)]) -> bool {
+    let media_type = header(headers, "content-type").and_then(|value| value.split(';').next());
+    media_type.is_some_and(|text| text.trim().eq_ignore_ascii_case("application/json"))
+}
