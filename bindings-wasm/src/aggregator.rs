@@ -1,10 +1,12 @@
 //! [`tallyfold::Aggregator`].
 
+use tallyfold::AggregatorOptions;
 use wasm_bindgen::JsValue;
 use wasm_bindgen::prelude::wasm_bindgen;
 
-use crate::convert::{self, Fields};
+use crate::arguments::{Fields, options, required};
 use crate::error::Thrown;
+use crate::host::random_seed;
 use crate::staging::staged;
 use crate::table::CountTable;
 
@@ -16,16 +18,16 @@ pub struct AggregatorPlan(tallyfold::AggregatorPlan);
 impl AggregatorPlan {
     /// For responses that are asked for with these dimensions.
     #[wasm_bindgen(constructor)]
-    pub fn new(options: &JsValue) -> Result<Self, Thrown> {
-        let options = Fields::of("options", options)?;
-        let dimensions = options.required_texts("dimensions")?;
-        let options = convert::aggregator_options(&options)?;
+    pub fn new(given: &JsValue) -> Result<Self, Thrown> {
+        let dimensions = Fields::of("options", given)?.get("dimensions")?;
+        let dimensions: Vec<String> = required("dimensions", &dimensions)?;
+        let options: AggregatorOptions = options("options", given, &["dimensions"])?;
         Ok(Self(tallyfold::AggregatorPlan::new(&dimensions, options)?))
     }
 
     /// For one response.
     pub fn aggregator(&self) -> Aggregator {
-        Aggregator(self.0.aggregator(convert::random_seed()))
+        Aggregator(self.0.aggregator(random_seed()))
     }
 }
 
@@ -42,7 +44,7 @@ impl Aggregator {
 
     /// No more bytes. Nothing where there is an error.
     pub fn finish(&mut self) -> Option<CountTable> {
-        self.0.finish().ok().map(CountTable::from)
+        self.0.finish().ok().map(CountTable)
     }
 
     /// Throws the error that the last call met, which the core repeats.

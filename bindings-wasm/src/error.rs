@@ -1,13 +1,15 @@
 //! The one place where an error crosses into JavaScript.
 
+use std::borrow::Cow;
 use std::cell::RefCell;
 
 use js_sys::Function;
-use tallyfold::{Code, Error, Kind};
+use serde::Serialize;
+use tallyfold::{Code, Error, Name, Spelling};
 use wasm_bindgen::JsValue;
 use wasm_bindgen::prelude::wasm_bindgen;
 
-use crate::convert::object;
+use crate::plain::plain;
 
 thread_local! {
     static FACTORY: RefCell<Option<Function>> = const { RefCell::new(None) };
@@ -26,48 +28,61 @@ pub(crate) type Result<T> = std::result::Result<T, Thrown>;
 pub struct Thrown(JsValue);
 
 impl Thrown {
-    /// An argument of a type that the core can't be handed.
+    /// An argument, by its name in JavaScript, of a type that the core can't be handed.
     pub(crate) fn refused(argument: &str, want: &str) -> Self {
-        Self::argument(Code::InvalidArgument, argument, want)
+        Error::argument(Name::of_caller(argument), Code::InvalidArgument, want.to_owned()).into()
     }
 
     /// An argument without which there is nothing to hand to the core.
     pub(crate) fn missing(argument: &str) -> Self {
-        Self::argument(Code::MissingArgument, argument, "required")
+        Error::argument(Name::of_caller(argument), Code::MissingArgument, "required").into()
     }
 
     /// Whatever the caller's own code threw while it was asked for an argument.
     pub(crate) fn foreign(thrown: JsValue) -> Self {
         Self(thrown)
     }
+}
 
-    fn argument(code: Code, argument: &str, message: &str) -> Self {
-        Self(made([
-            ("code", code.as_str().into()),
-            ("kind", code.kind().as_str().into()),
-            ("message", format!("{code}: {argument}: {message}").into()),
-            ("argument", argument.into()),
-        ]))
-    }
+/// What an error is made of in JavaScript.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Fields<'a> {
+    code: &'static str,
+    kind: &'static str,
+    message: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    argument: Option<Cow<'a, str>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    status: Option<u16>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    path: Option<&'a str>,
+    /// Below 2^53: a body of more bytes would take a century to arrive.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    offset: Option<f64>,
+    /// Below 2^53 too.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    retry_after: Option<f64>,
 }
 
 impl From<Error> for Thrown {
     fn from(error: Error) -> Self {
-        let argument = error.argument_name();
-        Self(made([
-            ("code", error.code().as_str().into()),
-            ("kind", error.kind().as_str().into()),
-            ("message", message(&error).into()),
-            ("argument", argument.map(name).into()),
-            ("status", error.status().into()),
-            ("path", error.path().into()),
-            // Below 2^53: a body of more bytes would take a century to arrive.
-            ("offset", error.offset().map(|offset| offset as f64).into()),
-            (
-                "retryAfter",
-                error.retry_after_s().map(|seconds| seconds as f64).into(),
-            ),
-        ]))
+        let fields = plain(&Fields {
+            code: error.code().as_str(),
+            kind: error.kind().as_str(),
+            message: error.text_in(Spelling::JavaScript).to_string(),
+            argument: error.argument_in(Spelling::JavaScript),
+            status: error.status(),
+            path: error.path(),
+            offset: error.offset().map(|offset| offset as f64),
+            retry_after: error.retry_after_s().map(|seconds| seconds as f64),
+        });
+        Self(FACTORY.with_borrow(|factory| match factory {
+            Some(factory) => factory
+                .call1(&JsValue::UNDEFINED, &fields)
+                .unwrap_or_else(|thrown| thrown),
+            None => fields,
+        }))
     }
 }
 
@@ -75,66 +90,4 @@ impl From<Thrown> for JsValue {
     fn from(thrown: Thrown) -> Self {
         thrown.0
     }
-}
-
-fn made<const N: usize>(fields: [(&str, JsValue); N]) -> JsValue {
-    let fields = object(fields);
-    FACTORY.with_borrow(|factory| match factory {
-        Some(factory) => factory
-            .call1(&JsValue::UNDEFINED, &fields)
-            .unwrap_or_else(|thrown| thrown),
-        None => fields,
-    })
-}
-
-/// Arguments that the core's sentences mention, which must not be mistaken for dimensions.
-const MENTIONED: [&str; 9] = [
-    "access_token",
-    "auth_url",
-    "base_url",
-    "client_id",
-    "client_secret",
-    "cluster_endpoint",
-    "control_audience",
-    "group_by",
-    "orchestration_audience",
-];
-
-/// The error's text with the names of arguments as JavaScript spells them.
-fn message(error: &Error) -> String {
-    let mut text = error.to_string();
-    if let Some(argument) = error.argument_name() {
-        text = text.replacen(
-            &format!(": {argument}: "),
-            &format!(": {}: ", name(argument)),
-            1,
-        );
-    }
-    // Elsewhere such a name can be a field of a response.
-    if error.kind() == Kind::Config || error.code() == Code::TokenProviderFailed {
-        text = MENTIONED
-            .iter()
-            .fold(text, |text, name| text.replace(name, &camel_case(name)));
-    }
-    text
-}
-
-/// An argument as JavaScript names it.
-fn name(argument: &str) -> String {
-    match argument {
-        // Milliseconds here, as of every timer.
-        "longest_retry_wait" => "longestRetryWaitMs".to_owned(),
-        _ => camel_case(argument),
-    }
-}
-
-fn camel_case(snake_case: &str) -> String {
-    let mut words = snake_case.split('_');
-    let mut name = words.next().unwrap_or_default().to_owned();
-    for word in words {
-        let (first, rest) = word.split_at(word.len().min(1));
-        name.push_str(&first.to_ascii_uppercase());
-        name.push_str(rest);
-    }
-    name
 }

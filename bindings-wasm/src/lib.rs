@@ -1,7 +1,7 @@
 //! The WebAssembly binding: newtypes that delegate to the core crate, one module per concept.
 //!
-//! Only the TypeScript facade in `../js/src` calls it, so what it returns are plain values;
-//! documentation for users stands there.
+//! Only the TypeScript facade in `../js/src` calls it; documentation for users stands there. Arguments are
+//! read by [`arguments`], plain values cross by [`plain`], errors by [`error`].
 //!
 //! Two modules are made of it, by feature: the library, and the sandbox, which most pages do without.
 #![cfg_attr(
@@ -11,18 +11,22 @@
 
 #[cfg(feature = "library")]
 pub mod aggregator;
+mod arguments;
 #[cfg(feature = "library")]
-pub mod client;
-#[cfg(feature = "library")]
-pub mod collect;
+pub mod call;
 #[cfg(feature = "library")]
 pub mod comparison;
-mod convert;
 pub mod error;
 #[cfg(feature = "library")]
-pub mod follow;
+mod frame;
+mod host;
+#[cfg(feature = "library")]
+pub mod machine;
+mod plain;
 #[cfg(feature = "library")]
 pub mod plan;
+#[cfg(feature = "library")]
+pub mod ranges;
 #[cfg(feature = "sandbox")]
 pub mod sandbox;
 #[cfg(feature = "library")]
@@ -50,18 +54,7 @@ pub fn version() -> String {
     env!("CARGO_PKG_VERSION").to_owned()
 }
 
-/// Every error code, in the order of the core's documentation.
-#[cfg(feature = "library")]
-#[wasm_bindgen(js_name = errorCodes)]
-#[must_use]
-pub fn error_codes() -> Vec<String> {
-    tallyfold::Code::ALL
-        .iter()
-        .map(ToString::to_string)
-        .collect()
-}
-
-/// The rates of counts: delivery, error and filter.
+/// The rates of counts: delivery, error and filter; NaN where there is none.
 #[cfg(feature = "library")]
 #[wasm_bindgen]
 #[must_use]
@@ -71,5 +64,6 @@ pub fn rates(success: u64, errors: u64, filtered: u64) -> Float64Array {
         errors,
         filtered,
     };
-    Float64Array::from(convert::rates(counts).as_slice())
+    let rates = counts.rates().each().map(|rate| rate.unwrap_or(f64::NAN));
+    Float64Array::from(rates.as_slice())
 }

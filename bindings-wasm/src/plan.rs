@@ -1,10 +1,12 @@
 //! [`tallyfold::Plan`].
 
+use tallyfold::{PartOptions, PlanOptions};
 use wasm_bindgen::JsValue;
 use wasm_bindgen::prelude::wasm_bindgen;
 
-use crate::convert::{self, Fields};
+use crate::arguments::options;
 use crate::error::Thrown;
+use crate::plain::plain;
 
 /// A range cut into windows.
 #[wasm_bindgen(js_name = CorePlan)]
@@ -14,11 +16,9 @@ pub struct Plan(tallyfold::Plan);
 impl Plan {
     /// Of a range and a step.
     #[wasm_bindgen(constructor)]
-    pub fn new(range: &JsValue) -> Result<Self, Thrown> {
-        let fields = Fields::of("plan", range)?;
-        let step = convert::step_field(&fields, "window")?;
-        let step = step.ok_or_else(|| Thrown::missing("window"))?;
-        Ok(Self(tallyfold::Plan::new(convert::range(&fields)?, step)))
+    pub fn new(plan: &JsValue) -> Result<Self, Thrown> {
+        let options: PlanOptions = options("plan", plan, &[])?;
+        Ok(Self(tallyfold::Plan::of(&options)?))
     }
 
     /// How many windows: below 2^53, as there are 2^39 seconds in all years.
@@ -28,13 +28,12 @@ impl Plan {
 
     /// The window at a position.
     pub fn at(&self, index: f64) -> JsValue {
-        let window = self.0.window(index as u64);
-        window.map_or(JsValue::UNDEFINED, convert::window)
+        plain(&self.0.window(index as u64))
     }
 
     /// One of several disjoint parts.
     pub fn part(&self, part: &JsValue) -> Result<Self, Thrown> {
-        let (index, of) = convert::part(part)?;
+        let PartOptions { index, of } = options("part", part, &[])?;
         Ok(Self(self.0.part(index, of)?))
     }
 }

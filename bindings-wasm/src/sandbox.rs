@@ -1,48 +1,94 @@
-//! [`tallyfold::Sandbox`].
+//! [`tallyfold_sandbox::Sandbox`].
 
-use tallyfold::SandboxOptions;
+use serde::Serialize;
+use tallyfold_sandbox::{FaultOptions, SandboxOptions, SandboxResponse};
 use wasm_bindgen::JsValue;
 use wasm_bindgen::prelude::wasm_bindgen;
 
-use crate::convert::{self, Fields};
+use crate::arguments::options;
 use crate::error::Thrown;
+use crate::host;
+use crate::plain::plain;
 
 /// The service's side of both APIs.
 #[wasm_bindgen(js_name = CoreSandbox)]
 pub struct Sandbox {
-    core: tallyfold::Sandbox,
+    core: tallyfold_sandbox::Sandbox,
     options: SandboxOptions,
+}
+
+/// What a client needs to be let in.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Credentials<'a> {
+    client_id: &'a str,
+    client_secret: &'a str,
+    control_audience: &'a str,
+    orchestration_audience: &'a str,
+}
+
+tallyfold::options! {
+    /// A request as a server receives it.
+    struct RequestOptions {
+        /// The method.
+        method: String,
+        /// Path and query.
+        target: String,
+        /// Names and values in turn.
+        headers: Vec<String> = Vec::new(),
+    }
+}
+
+/// [`SandboxResponse`].
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Response<'a> {
+    status: u16,
+    headers: &'a [(String, String)],
+    #[serde(with = "serde_wasm_bindgen::preserve")]
+    body: JsValue,
+    delay_ms: u32,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cut_at: Option<u32>,
+}
+
+impl<'a> From<&'a SandboxResponse> for Response<'a> {
+    fn from(response: &'a SandboxResponse) -> Self {
+        Self {
+            status: response.status,
+            headers: &response.headers,
+            body: js_sys::Uint8Array::from(response.body.as_slice()).into(),
+            delay_ms: response.delay_ms,
+            cut_at: response.cut_at,
+        }
+    }
 }
 
 #[wasm_bindgen(js_class = CoreSandbox)]
 impl Sandbox {
     /// With the facade's options.
     #[wasm_bindgen(constructor)]
-    pub fn new(options: &JsValue) -> Result<Self, Thrown> {
-        let options = convert::sandbox_options(options)?;
+    pub fn new(given: &JsValue) -> Result<Self, Thrown> {
+        let options: SandboxOptions = options("options", given, &["now"])?;
         Ok(Self {
-            core: tallyfold::Sandbox::new(options.clone())?,
+            core: tallyfold_sandbox::Sandbox::new(options.clone())?,
             options,
         })
     }
 
     /// What a client needs to be let in.
     pub fn credentials(&self) -> JsValue {
-        convert::credentials(&self.options)
+        plain(&Credentials {
+            client_id: &self.options.client_id,
+            client_secret: self.options.client_secret.expose(),
+            control_audience: &self.options.control_audience,
+            orchestration_audience: &self.options.orchestration_audience,
+        })
     }
 
     /// Stores events.
     pub fn record(&mut self, event: &JsValue) -> Result<(), Thrown> {
-        let event = Fields::of("event", event)?;
-        Ok(self.core.record(
-            &event.required_instant("timestamp")?,
-            &event.required_text("outcome")?,
-            &event.required_text("eventName")?,
-            &event.required_text("writeKey")?,
-            &event.required_text("integration")?,
-            &event.text("reason")?.unwrap_or_default(),
-            event.integer("count")?.unwrap_or(1),
-        )?)
+        Ok(self.core.record(&options("event", event, &[])?)?)
     }
 
     /// Answers a request.
@@ -52,22 +98,17 @@ impl Sandbox {
         body: &[u8],
         now: &JsValue,
     ) -> Result<JsValue, Thrown> {
-        let request = Fields::of("request", request)?;
-        let (method, target) = (
-            request.required_text("method")?,
-            request.required_text("target")?,
-        );
-        let headers = request.texts("headers")?.unwrap_or_default();
-        let headers = convert::headers(&headers);
-        let now = convert::now(now)?;
-        Ok(convert::response(
-            &self.core.handle(&method, &target, &headers, body, now),
-        ))
+        let request: RequestOptions = options("request", request, &[])?;
+        let headers = host::headers(&request.headers);
+        let (method, target, now) = (&request.method, &request.target, host::now(now)?);
+        let response = self.core.handle(method, target, &headers, body, now);
+        Ok(plain(&Response::from(&response)))
     }
 
-    /// Makes something go wrong, said in JSON.
+    /// Makes something go wrong.
     pub fn inject(&mut self, fault: &JsValue) -> Result<(), Thrown> {
-        Ok(self.core.inject_json(&convert::string("fault", fault)?)?)
+        let fault: FaultOptions = options("fault", fault, &[])?;
+        Ok(self.core.inject(fault.fault()?)?)
     }
 
     /// Makes all tokens invalid.
@@ -78,6 +119,6 @@ impl Sandbox {
 
     /// Requests so far, by endpoint.
     pub fn stats(&self) -> JsValue {
-        convert::stats(self.core.stats())
+        plain(&self.core.stats())
     }
 }

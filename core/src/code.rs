@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use serde::{Serialize, Serializer};
+
 /// Who has to act on an error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Kind {
@@ -31,10 +33,14 @@ impl Kind {
 macro_rules! codes {
     ($($(#[$doc:meta])* $variant:ident $name:literal $kind:ident),+ $(,)?) => {
         /// What went wrong: a closed list, the same in every language.
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, serde::Serialize)]
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
         #[cfg_attr(feature = "surface", derive(schemars::JsonSchema))]
         #[non_exhaustive]
-        pub enum Code { $($(#[$doc])* #[serde(rename = $name)] $variant),+ }
+        pub enum Code { $(
+            $(#[$doc])*
+            #[cfg_attr(feature = "surface", schemars(rename = $name))]
+            $variant
+        ),+ }
 
         impl Code {
             /// Every code, in the order of the documentation.
@@ -169,6 +175,12 @@ codes! {
     InvalidTable "invalid_table" Response,
     /// Counts of adjacent windows do not add up to those of the time that they cover.
     WindowsNotAdditive "windows_not_additive" Response,
+}
+
+impl Serialize for Code {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.as_str())
+    }
 }
 
 impl fmt::Display for Code {

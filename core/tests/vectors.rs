@@ -14,7 +14,7 @@ use std::path::Path;
 use serde_json::Value;
 use tallyfold::arguments::{self, Arguments, Kind};
 use tallyfold::{
-    Aggregator, AggregatorOptions, AuditLogsOptions, Call, Code, CountTable, Deltas, Error, Frame,
+    Aggregator, AggregatorOptions, AuditLogsOptions, Call, Code, CountTable, Error, Frame,
     HostFailure, Limits, Machine, MachineOptions, Now, Output, QueryOptions, Reconciliation,
     Result, Secret, Spelling, Step, Tolerate, TopOptions,
 };
@@ -408,11 +408,11 @@ fn check_reconciliation(case: &Value, reconciliation: Reconciliation) {
     let verdict = match reconciliation {
         Reconciliation::Balanced => "balanced",
         Reconciliation::Unavailable => "unavailable",
-        Reconciliation::Unbalanced(Deltas {
+        Reconciliation::Unbalanced {
             success,
             errors,
             filtered,
-        }) => {
+        } => {
             let differences = &case["differences"];
             assert_eq!(differences["success"], success.to_string());
             assert_eq!(differences["errors"], errors.to_string());

@@ -9,13 +9,11 @@ pub struct Argument {
     pub name: &'static str,
     /// What kind of value it has.
     pub kind: Kind,
-    /// Its meaning, and its default as it is written: what type declarations and manuals are made of.
-    #[cfg(feature = "surface")]
-    pub surface: Surface,
+    /// What type declarations and manuals are made of; only with the feature `surface`.
+    pub surface: Option<&'static Surface>,
 }
 
 /// What a manual says of an argument.
-#[cfg(feature = "surface")]
 #[derive(Clone, Copy, Debug)]
 pub struct Surface {
     /// The doc comment, which names other arguments as Rust spells them.
@@ -35,7 +33,7 @@ impl Argument {
 }
 
 /// What kind of value an argument has, which tells a host how to read it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug)]
 pub enum Kind {
     /// Text.
     Text,
@@ -60,7 +58,7 @@ pub enum Kind {
     /// A length of time, as of [`Kind::Milliseconds`], or without end: `None` in Python, `Infinity` in JavaScript.
     Patience,
     /// More arguments, by their names.
-    Nested,
+    Nested(&'static [Argument]),
     /// Something that the host hands over by itself: a function, a table, a random number.
     Host,
 }
@@ -84,7 +82,7 @@ impl Kind {
                 "want a number of seconds, or None",
                 "want milliseconds, or Infinity",
             ),
-            Self::Nested => ("want an object of limits", "want an object"),
+            Self::Nested(_) => ("want an object of limits", "want an object"),
             Self::Host => ("want another value", "want another value"),
         };
         match spelling {

@@ -8,16 +8,13 @@ pub(crate) mod argument;
 pub(crate) mod names;
 pub(crate) mod nearest;
 pub(crate) mod options;
-pub(crate) mod parameter;
+mod parameter;
 pub(crate) mod source;
+pub(crate) mod value;
 
-#[cfg(feature = "surface")]
-pub use argument::Surface;
-pub use argument::{Argument, Kind};
+pub use argument::{Argument, Kind, Surface};
 #[doc(hidden)]
 pub use names::want_one_of;
-#[doc(hidden)]
-pub use options::read_one;
 pub use options::{Options, read};
-pub use parameter::Parameter;
-pub use source::{Arguments, Value};
+pub use source::Arguments;
+pub use value::{Parameter, Value, Values};

@@ -14,9 +14,13 @@ macro_rules! names {
         }
     ) => {
         $(#[$meta])*
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize)]
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
         #[cfg_attr(feature = "surface", derive(schemars::JsonSchema))]
-        $vis enum $Enum { $( $(#[$variant_meta])* #[serde(rename = $name)] $Variant ),+ }
+        $vis enum $Enum { $(
+            $(#[$variant_meta])*
+            #[cfg_attr(feature = "surface", schemars(rename = $name))]
+            $Variant
+        ),+ }
 
         impl $Enum {
             /// Every one of them, in order.
@@ -38,6 +42,12 @@ macro_rules! names {
         impl std::fmt::Display for $Enum {
             fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
                 f.write_str(self.as_str())
+            }
+        }
+
+        impl serde::Serialize for $Enum {
+            fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                serializer.serialize_str(self.as_str())
             }
         }
 

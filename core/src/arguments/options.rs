@@ -1,9 +1,9 @@
 //! All arguments of a function together.
 
-use super::argument::Argument;
+use super::argument::{Argument, Kind};
 use super::nearest::nearest;
-use super::parameter::Parameter;
 use super::source::Arguments;
+use super::value::{Value, Values};
 use crate::code::Code;
 use crate::error::{Error, Result};
 use crate::spelling::Name;
@@ -13,11 +13,11 @@ pub trait Options: Sized {
     /// Every argument, in the order of the declaration.
     const ARGUMENTS: &'static [Argument];
 
-    /// The options that a host's caller gave.
+    /// The options that these values mean.
     ///
     /// # Errors
     /// Of kind `config`, with the name of the argument.
-    fn read<A: Arguments>(from: &A) -> Result<Self, A::Error>;
+    fn from_values(values: Values) -> Result<Self>;
 }
 
 /// Reads the options of a function, and refuses names that are neither among its arguments nor among
@@ -26,15 +26,37 @@ pub trait Options: Sized {
 /// # Errors
 /// `unknown_argument` with the nearest known name, `missing_argument`, and what the values are refused with.
 pub fn read<T: Options, A: Arguments>(from: &A, others: &[&str]) -> Result<T, A::Error> {
-    let own = T::ARGUMENTS.iter();
+    Ok(T::from_values(read_values(from, T::ARGUMENTS, others)?)?)
+}
+
+/// The values of all arguments. It is compiled once for each host, whatever the options.
+fn read_values<A: Arguments>(
+    from: &A,
+    arguments: &'static [Argument],
+    others: &[&str],
+) -> Result<Values, A::Error> {
+    let own = arguments.iter();
+    let own = own.filter(|argument| !matches!(argument.kind, Kind::Host));
     let own: Vec<String> = own.map(|argument| argument.spelled(A::SPELLING)).collect();
-    let known = || own.iter().map(String::as_str).chain(others.iter().copied());
     for name in from.names()? {
-        if !known().any(|known| known == name) {
-            return Err(unknown(&name, nearest(&name, known())).into());
+        if !own.contains(&name) && !others.contains(&name.as_str()) {
+            let known = own.iter().map(String::as_str).chain(others.iter().copied());
+            return Err(unknown(&name, nearest(&name, known)).into());
         }
     }
-    T::read(from)
+    let mut values = Vec::with_capacity(arguments.len());
+    for argument in arguments {
+        let name = argument.spelled(A::SPELLING);
+        values.push(match argument.kind {
+            Kind::Host => None,
+            Kind::Nested(arguments) => match from.nested(&name)? {
+                Some(nested) => Some(Value::Nested(read_values(&nested, arguments, &[])?)),
+                None => None,
+            },
+            kind => from.value(&name, kind)?,
+        });
+    }
+    Ok(Values::new(arguments, values))
 }
 
 fn unknown(name: &str, near: Option<&str>) -> Error {
@@ -45,23 +67,10 @@ fn unknown(name: &str, near: Option<&str>) -> Error {
     Error::argument(Name::of_caller(name), Code::UnknownArgument, message)
 }
 
-/// The value of one argument, or its default.
-#[doc(hidden)]
-pub fn read_one<T: Parameter, A: Arguments>(
-    from: &A,
-    argument: &Argument,
-    default: Option<fn() -> T>,
-) -> Result<T, A::Error> {
-    match T::take(from, argument)?.or_else(|| default.map(|default| default())) {
-        Some(value) => Ok(value),
-        None => Err(Error::argument(argument.name, Code::MissingArgument, "required").into()),
-    }
-}
-
 /// Declares the options of a function: a struct, and beside it what every host reads of it.
 ///
 /// Each field is an argument. Its type says how a value is read, or else a [`Kind`](crate::arguments::Kind)
-/// in brackets; `[Host]` is for what the host sets by itself after reading. An argument without a default is
+/// in brackets; `[Host]` is for what the host sets by itself after reading, and is not read under its name. An argument without a default is
 /// required. Times end in `_ms` or `_s`, which each host spells in its own way.
 ///
 /// The struct has a function `with_defaults`, which takes the required arguments; `struct X: Default` says
@@ -103,12 +112,10 @@ macro_rules! options {
                 $( $crate::options!(@argument $field, $type, [$($kind)?], [$($default)?], [$($doc)*]) ),+
             ];
 
-            fn read<A: $crate::arguments::Arguments>(from: &A) -> Result<Self, A::Error> {
-                Ok(Self { $(
-                    $field: $crate::options!(
-                        @read from, $field, $type, [$($kind)?], [$($default)?], [$($doc)*]
-                    ),
-                )+ })
+            fn from_values(mut values: $crate::arguments::Values) -> $crate::Result<Self> {
+                Ok(Self {
+                    $( $field: $crate::options!(@take values, [$($kind)?], [$($default)?]), )+
+                })
             }
         }
 
@@ -126,26 +133,22 @@ macro_rules! options {
         $crate::arguments::Argument {
             name: stringify!($field),
             kind: $crate::options!(@kind $type, $($kind)?),
-            #[cfg(feature = "surface")]
-            surface: $crate::arguments::Surface {
-                doc: concat!($($doc, "\n"),*),
-                rust: stringify!($type),
-                default: $crate::options!(@shown $($default)?),
-            },
+            surface: $crate::surface_of!($type, [$($default)?], [$($doc)*]),
         }
     };
     (@kind $type:ty,) => { <$type as $crate::arguments::Parameter>::KIND };
     (@kind $type:ty, $kind:ident) => { $crate::arguments::Kind::$kind };
-    (@shown) => { None };
-    (@shown $default:expr) => { Some(|| format!("{:?}", $default)) };
-    (@read $from:ident, $field:ident, $type:ty, [Host], [$default:expr], [$($doc:expr)*]) => { $default };
-    (@read $from:ident, $field:ident, $type:ty, [$($kind:ident)?], [$($default:expr)?], [$($doc:expr)*]) => {{
-        const ARGUMENT: $crate::arguments::Argument =
-            $crate::options!(@argument $field, $type, [$($kind)?], [$($default)?], [$($doc)*]);
-        $crate::arguments::read_one::<$type, A>($from, &ARGUMENT, $crate::options!(@default $($default)?))?
+    (@take $values:ident, [Host], [$default:expr]) => {{
+        $values.skip();
+        $default
     }};
-    (@default) => { None };
-    (@default $default:expr) => { Some(|| $default) };
+    (@take $values:ident, [$($kind:ident)?], []) => { $values.required()? };
+    (@take $values:ident, [$($kind:ident)?], [$default:expr]) => {
+        match $values.optional()? {
+            Some(value) => value,
+            None => $default,
+        }
+    };
     // Sorts the fields into those that are required and those that have a default.
     (@with_defaults $Options:ident [$($required:tt)*] [$($usual:tt)*] $field:ident: $type:ty = [] $($rest:tt)*) => {
         $crate::options!(@with_defaults $Options [$($required)* $field: $type,] [$($usual)*] $($rest)*);
@@ -164,5 +167,35 @@ macro_rules! options {
                 Self { $($field,)* $($usual)* }
             }
         }
+    };
+}
+
+/// The [`Surface`](crate::arguments::Surface) of an argument, which only makers of manuals pay for.
+#[cfg(feature = "surface")]
+#[macro_export]
+#[doc(hidden)]
+macro_rules! surface_of {
+    ($type:ty, [$($default:expr)?], [$($doc:expr)*]) => {{
+        const SHOWN: &[fn() -> String] = &[$(
+            || {
+                let usual: $type = $default;
+                format!("{usual:?}")
+            }
+        )?];
+        Some(&$crate::arguments::Surface {
+            doc: concat!($($doc, "\n"),*),
+            rust: stringify!($type),
+            default: SHOWN.first().copied(),
+        })
+    }};
+}
+
+/// The [`Surface`](crate::arguments::Surface) of an argument, which only makers of manuals pay for.
+#[cfg(not(feature = "surface"))]
+#[macro_export]
+#[doc(hidden)]
+macro_rules! surface_of {
+    ($($of:tt)*) => {
+        None
     };
 }

@@ -1,37 +1,10 @@
 //! From a host's value to a type that can't be wrong.
 
-use super::argument::{Argument, Kind};
-use super::source::{Arguments, Value};
+use super::argument::Kind;
+use super::value::{Parameter, Value};
 use crate::code::Code;
 use crate::error::{Error, Result};
 use crate::secret::Secret;
-
-/// The type of an argument.
-pub trait Parameter: Sized {
-    /// What kind of value it is made of.
-    const KIND: Kind;
-
-    /// What a value means.
-    ///
-    /// # Errors
-    /// For one that is of no use. The reader adds the argument's name.
-    fn from_value(value: Value) -> Result<Self>;
-
-    /// What was given for an argument, if anything was.
-    ///
-    /// # Errors
-    /// Of kind `config`, with the name of the argument.
-    fn take<A: Arguments>(from: &A, argument: &Argument) -> Result<Option<Self>, A::Error> {
-        let name = argument.spelled(A::SPELLING);
-        let Some(value) = from.value(&name, argument.kind)? else {
-            return Ok(None);
-        };
-        let parsed = Self::from_value(value);
-        Ok(Some(
-            parsed.map_err(|error| error.with_argument(argument.name))?,
-        ))
-    }
-}
 
 /// An argument that may be absent.
 impl<T: Parameter> Parameter for Option<T> {

@@ -1,8 +1,8 @@
 //! What a host's caller wrote, as the core reads it.
 
 use super::argument::Kind;
+use super::value::Value;
 use crate::error::Error;
-use crate::secret::Secret;
 use crate::spelling::Spelling;
 
 /// Arguments by name, as a host's caller wrote them: a Python mapping, a JavaScript object.
@@ -30,23 +30,4 @@ pub trait Arguments: Sized {
     /// # Errors
     /// The host's own.
     fn names(&self) -> Result<Vec<String>, Self::Error>;
-}
-
-/// A value, read as a [`Kind`].
-#[derive(Clone, Debug)]
-pub enum Value {
-    /// Of [`Kind::Text`], [`Kind::Instant`] and [`Kind::Step`].
-    Text(String),
-    /// Of [`Kind::Texts`], and both edges of a [`Kind::Window`].
-    Texts(Vec<String>),
-    /// Of [`Kind::Secret`].
-    Secret(Secret),
-    /// Of [`Kind::Flag`].
-    Flag(bool),
-    /// Of [`Kind::Whole`], [`Kind::Milliseconds`] and [`Kind::Patience`]. What no `i128` holds counts as its nearest end.
-    Whole(i128),
-    /// Of [`Kind::Patience`], if it is without end.
-    Endless,
-    /// Of [`Kind::Pair`].
-    Pair([i128; 2]),
 }

@@ -26,13 +26,17 @@ pub struct Attempt {
     /// What was asked: the API, or a token endpoint on its behalf.
     pub target: Target,
     /// The window that the call is about; `None` for audit logs.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub window: Option<Window>,
     /// Which request of the call to that target it was, from 1.
     pub number: u32,
     /// The status, if there was one.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub status: Option<u16>,
     /// What was wrong; `None` if it was good.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub code: Option<Code>,
     /// After how many milliseconds the call will try again, at the earliest; `None` if it won't.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub wait_ms: Option<u32>,
 }

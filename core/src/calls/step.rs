@@ -7,17 +7,18 @@ use crate::wire::request::Request;
 #[derive(Clone, Debug)]
 #[must_use = "a step is for the host to take"]
 pub enum Step {
-    /// Send this request, following no redirect. Hand the response in with [`Call::head`],
-    /// [`Call::chunk`] and [`Call::end`], or say [`Call::failed`].
+    /// Send this request, following no redirect. Hand the response in with [`Call::head`](crate::Call::head),
+    /// [`Call::chunk`](crate::Call::chunk) and [`Call::end`](crate::Call::end), or say
+    /// [`Call::failed`](crate::Call::failed).
     Send(Request),
     /// Get a token for that API from where the host has its tokens. Hand it in with
-    /// [`Call::token`], or say [`Call::token_failed`].
+    /// [`Call::token`](crate::Call::token), or say [`Call::token_failed`](crate::Call::token_failed).
     ProvideToken {
         /// The API that the token must be for.
         api: Api,
     },
     /// Another call of this client is getting the token. Ask again once
-    /// [`Client::token_epoch`](crate::Client::token_epoch) is no longer `epoch`.
+    /// [`Machine::token_epoch`](crate::Machine::token_epoch) is no longer `epoch`.
     Blocked {
         /// The epoch to wait past.
         epoch: u64,
@@ -32,11 +33,12 @@ pub enum Step {
     Done,
 }
 
-/// How an exchange broke in the host's hands.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum HostFailure {
-    /// No connection, or a broken one.
-    Network,
-    /// The host's time limit passed.
-    Timeout,
+crate::names! {
+    /// How an exchange broke in the host's hands.
+    pub enum HostFailure {
+        /// No connection, or a broken one.
+        Network = "network",
+        /// The host's time limit passed.
+        Timeout = "timeout",
+    }
 }

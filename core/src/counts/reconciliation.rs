@@ -3,7 +3,6 @@
 use serde::Serialize;
 use tallyfold_engine::Counts;
 
-use super::change::Deltas;
 use super::part::Part;
 
 /// Whether the totals that the service reports are the sums of its counts.
@@ -14,7 +13,14 @@ pub enum Reconciliation {
     /// Each total is the sum of its counts.
     Balanced,
     /// The reported total minus the sum, for each count; not all are 0.
-    Unbalanced(Deltas),
+    Unbalanced {
+        /// Of events delivered.
+        success: i128,
+        /// Of events not sent due to an error.
+        errors: i128,
+        /// Of events filtered.
+        filtered: i128,
+    },
     /// The table was filtered, so that totals of the whole say nothing.
     Unavailable,
 }
@@ -25,15 +31,18 @@ impl Reconciliation {
         let Some([success, errors, filtered]) = reported_sums(parts) else {
             return Self::Unavailable;
         };
-        let difference = Deltas {
-            success: success - i128::from(totals.success),
-            errors: errors - i128::from(totals.errors),
-            filtered: filtered - i128::from(totals.filtered),
-        };
-        if difference == Deltas::default() {
-            Self::Balanced
-        } else {
-            Self::Unbalanced(difference)
+        let [success, errors, filtered] = [
+            success - i128::from(totals.success),
+            errors - i128::from(totals.errors),
+            filtered - i128::from(totals.filtered),
+        ];
+        if [success, errors, filtered] == [0; 3] {
+            return Self::Balanced;
+        }
+        Self::Unbalanced {
+            success,
+            errors,
+            filtered,
         }
     }
 }

@@ -8,6 +8,7 @@ use super::count_columns::count_columns;
 use super::count_name::CountName;
 use super::dimension::Dimensions;
 use super::frame::{Column, Frame, Keys, Row};
+use super::loaded;
 use super::metric::Metric;
 use super::parse::refusal;
 use super::part::{Notes, Part};
@@ -249,14 +250,14 @@ impl CountTable {
     /// # Errors
     /// `invalid_table`, with the JSON path or the byte offset.
     pub fn from_json(json: &[u8]) -> Result<Self> {
-        let (subject, parts, totals) = saved::read(json)?;
+        let (subject, parts, totals) = loaded::read(json)?;
         let table = Self::of_parts(subject, parts)
-            .map_err(|error| saved::invalid_at("$.windows", error.message()))?;
+            .map_err(|error| loaded::invalid_at("$.windows", error.message()))?;
         if table.totals() == totals {
             return Ok(table);
         }
         let message = "the totals are not the sums of the rows: the table was changed";
-        Err(saved::invalid_at("$.totals", message))
+        Err(loaded::invalid_at("$.totals", message))
     }
 }
 

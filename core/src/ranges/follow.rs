@@ -135,7 +135,7 @@ pub struct Follow {
     settle_ms: u64,
     /// The windows that are not settled, in the order of time.
     open: Vec<Open>,
-    next_task: u64,
+    next_task: u32,
 }
 
 /// A window that is not settled.
@@ -151,7 +151,7 @@ enum State {
     /// To be read at once.
     Due,
     UnderWay {
-        task: u64,
+        task: u32,
         asked_at: Now,
     },
     /// Read, or tried in vain, at that time.
@@ -161,7 +161,7 @@ enum State {
 }
 
 impl State {
-    fn task(self) -> Option<u64> {
+    fn task(self) -> Option<u32> {
         match self {
             Self::UnderWay { task, .. } => Some(task),
             _ => None,
@@ -272,7 +272,7 @@ impl Follow {
 
     fn read(&mut self, position: usize, now: Now) -> FollowStep {
         let (task, open) = (self.next_task, &mut self.open[position]);
-        self.next_task += 1;
+        self.next_task = self.next_task.wrapping_add(1);
         open.state = State::UnderWay {
             task,
             asked_at: now,
@@ -303,7 +303,7 @@ impl Follow {
     /// # Errors
     /// The call's final error: its window is read again after `reread_ms`, and the others go on.
     /// `out_of_order` for a task that is not under way.
-    pub fn settle(&mut self, task: u64, call: &mut Call, now: Now) -> Result<Option<Revision>> {
+    pub fn settle(&mut self, task: u32, call: &mut Call, now: Now) -> Result<Option<Revision>> {
         let is_it = |open: &Open| open.state.task() == Some(task);
         let position = self.open.iter().position(is_it).ok_or_else(unknown_task)?;
         let open = &mut self.open[position];

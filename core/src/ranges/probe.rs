@@ -113,7 +113,7 @@ impl Machine {
 
 impl Probe {
     /// How many calls there are: their tasks are the numbers below.
-    pub(super) const CALLS: u64 = 3;
+    pub(super) const CALLS: u32 = 3;
 
     pub(super) fn new(query: WindowQuery, [one, other]: [Window; 2], whole: Window) -> Self {
         Self {
@@ -134,7 +134,7 @@ impl Probe {
             Some(window) if self.failure.is_none() => {
                 self.is_under_way = true;
                 CollectStep::Drive(Drive {
-                    task: self.tables.len() as u64,
+                    task: self.tables.len() as u32,
                     window: *window,
                     call: self.query.call(*window),
                 })
@@ -148,8 +148,8 @@ impl Probe {
     /// # Errors
     /// The call's final error, which is the probe's too; `out_of_order` for a task that is not
     /// under way.
-    pub fn settle(&mut self, task: u64, call: &mut Call) -> Result<()> {
-        if !self.is_under_way || task != self.tables.len() as u64 {
+    pub fn settle(&mut self, task: u32, call: &mut Call) -> Result<()> {
+        if !self.is_under_way || task != self.tables.len() as u32 {
             return Err(unknown_task());
         }
         self.is_under_way = false;

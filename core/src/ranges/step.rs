@@ -36,7 +36,7 @@ pub enum FollowStep {
 #[derive(Debug)]
 pub struct Drive {
     /// The number to settle the call with.
-    pub task: u64,
+    pub task: u32,
     /// The window that the call is of.
     pub window: Window,
     /// The call.

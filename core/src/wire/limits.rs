@@ -1,6 +1,6 @@
 //! How much of a response is read before it is refused.
 
-use crate::arguments::{self, Argument, Arguments, Kind, Parameter, Value};
+use crate::arguments::{Kind, Options, Parameter, Value};
 use crate::code::Code;
 use crate::error::{Error, Result};
 
@@ -23,19 +23,15 @@ crate::options! {
 
 /// The limits of an argument, each under its own name.
 impl Parameter for Limits {
-    const KIND: Kind = Kind::Nested;
+    const KIND: Kind = Kind::Nested(Self::ARGUMENTS);
 
-    fn from_value(_: Value) -> Result<Self> {
-        Err(Error::new(
-            Code::InvalidArgument,
-            "want limits by their names",
-        ))
-    }
-
-    fn take<A: Arguments>(from: &A, argument: &Argument) -> Result<Option<Self>, A::Error> {
-        let nested = from.nested(&argument.spelled(A::SPELLING))?;
-        nested
-            .map(|nested| arguments::read(&nested, &[]))
-            .transpose()
+    fn from_value(value: Value) -> Result<Self> {
+        match value {
+            Value::Nested(values) => Self::from_values(values),
+            _ => Err(Error::new(
+                Code::InvalidArgument,
+                "want limits by their names",
+            )),
+        }
     }
 }

@@ -13,7 +13,8 @@ use tallyfold_engine::Counts;
 
 use super::ledger::{Ledger, Origin, Reading};
 use crate::code::Code;
-use crate::counts::saved::{SavedTable, offset_of};
+use crate::counts::loaded::offset_of;
+use crate::counts::saved::SavedTable;
 use crate::counts::subject::Subject;
 use crate::counts::table::CountTable;
 use crate::error::{Error, Result};
@@ -319,7 +320,7 @@ impl<'a> Document<'a> {
     /// The starts of the provisional windows.
     fn provisional(&self) -> Result<Vec<Cow<'a, str>>> {
         let found = self.segment.provisional;
-        serde_json::from_str(found.get()).map_err(|_| {
+        serde_json::from_slice(found.get().as_bytes()).map_err(|_| {
             let error = invalid("$.provisional", "want a list of timestamps");
             error.with_offset(offset_in(self.json, found))
         })

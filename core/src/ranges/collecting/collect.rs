@@ -57,13 +57,14 @@ const FAILURES_IN_A_ROW: u32 = 8;
 #[must_use = "a collect does nothing until it is driven"]
 pub struct Collect {
     query: WindowQuery,
+    concurrency: u32,
     finest: TimeStep,
     settle_ms: u64,
     probing: Probing,
     ledger: Ledger,
     under_way: Vec<UnderWay>,
     /// The number of the next task; the first ones are the probe's.
-    next_task: u64,
+    next_task: u32,
     /// In the order of windows.
     failures: Vec<(Window, Error)>,
     failed_in_a_row: u32,
@@ -74,7 +75,7 @@ pub struct Collect {
 
 /// A window whose call has been given.
 struct UnderWay {
-    task: u64,
+    task: u32,
     window: Window,
     asked_at: Now,
 }
@@ -115,6 +116,7 @@ impl Machine {
             journal: Journal::new(&query, &plan, options.part),
             ledger: Ledger::new(plan, options.have.as_ref(), &query)?,
             query,
+            concurrency: options.concurrency,
             finest: options.finest,
             settle_ms: options.settle_ms,
             probing: if options.probe {
@@ -138,6 +140,12 @@ impl Collect {
         self.ledger.plan()
     }
 
+    /// How many workers the caller wants.
+    #[must_use]
+    pub fn concurrency(&self) -> u32 {
+        self.concurrency
+    }
+
     /// What to do next. `now` is the time at which the window is asked for.
     pub fn next(&mut self, now: Now) -> CollectStep {
         if self.has_ended() {
@@ -156,7 +164,7 @@ impl Collect {
             return self.wait();
         };
         let task = self.next_task;
-        self.next_task += 1;
+        self.next_task = self.next_task.wrapping_add(1);
         self.under_way.push(UnderWay {
             task,
             window,
@@ -190,7 +198,7 @@ impl Collect {
     ///
     /// # Errors
     /// `out_of_order` for a task that is not under way. The errors of calls are [`Settled::Failed`].
-    pub fn settle(&mut self, task: u64, call: &mut Call, now: Now) -> Result<Settled> {
+    pub fn settle(&mut self, task: u32, call: &mut Call, now: Now) -> Result<Settled> {
         if task < Probe::CALLS {
             return self.settle_probe(task, call, now);
         }
@@ -214,7 +222,7 @@ impl Collect {
         })
     }
 
-    fn settle_probe(&mut self, task: u64, call: &mut Call, now: Now) -> Result<Settled> {
+    fn settle_probe(&mut self, task: u32, call: &mut Call, now: Now) -> Result<Settled> {
         match self.probing.settle(task, call)? {
             None => {}
             Some(Probed::Read { tables, asked_at }) => {

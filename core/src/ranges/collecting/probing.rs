@@ -67,7 +67,7 @@ impl Probing {
     }
 
     /// Takes what one of the probe's calls gave; `None` while there are others.
-    pub(super) fn settle(&mut self, task: u64, call: &mut Call) -> Result<Option<Probed>> {
+    pub(super) fn settle(&mut self, task: u32, call: &mut Call) -> Result<Option<Probed>> {
         let Self::UnderWay { probe, asked_at } = self else {
             return Err(unknown_task());
         };

@@ -1,0 +1,123 @@
+//! [`tallyfold::Call`].
+
+use serde::Serialize;
+use tallyfold::{Api, Output, Secret};
+use wasm_bindgen::JsValue;
+use wasm_bindgen::prelude::wasm_bindgen;
+
+use crate::arguments::required;
+use crate::error::Thrown;
+use crate::host;
+use crate::plain::plain;
+use crate::staging::staged;
+use crate::table::CountTable;
+
+/// One call in progress.
+#[wasm_bindgen(js_name = CoreCall)]
+pub struct Call(pub(crate) tallyfold::Call);
+
+/// [`tallyfold::Step`].
+#[derive(Serialize)]
+#[serde(tag = "type", rename_all = "camelCase")]
+enum Step {
+    Send { request: Request },
+    ProvideToken { api: Api },
+    Blocked { epoch: u64 },
+    Wait { ms: u32 },
+    Done,
+}
+
+#[derive(Serialize)]
+struct Request {
+    method: String,
+    url: String,
+    /// Names and values in turn.
+    headers: Vec<String>,
+    #[serde(with = "serde_wasm_bindgen::preserve")]
+    body: JsValue,
+}
+
+impl From<tallyfold::Step> for Step {
+    fn from(step: tallyfold::Step) -> Self {
+        match step {
+            tallyfold::Step::Send(request) => Self::Send {
+                request: Request {
+                    method: request.method().to_owned(),
+                    url: request.url().to_owned(),
+                    headers: request
+                        .headers()
+                        .flat_map(|(name, value)| [name.to_owned(), value.to_owned()])
+                        .collect(),
+                    body: request.body().map(js_sys::Uint8Array::from).into(),
+                },
+            },
+            tallyfold::Step::ProvideToken { api } => Self::ProvideToken { api },
+            tallyfold::Step::Blocked { epoch } => Self::Blocked { epoch },
+            tallyfold::Step::Wait { ms } => Self::Wait { ms },
+            tallyfold::Step::Done => Self::Done,
+        }
+    }
+}
+
+#[wasm_bindgen(js_class = CoreCall)]
+impl Call {
+    /// What to do next.
+    pub fn step(&mut self, now: &JsValue) -> Result<JsValue, Thrown> {
+        Ok(plain(&Step::from(self.0.step(host::now(now)?)?)))
+    }
+
+    /// A response began.
+    pub fn head(&mut self, status: &JsValue, headers: &JsValue) -> Result<bool, Thrown> {
+        let status = required::<u16>("status", status).ok();
+        let status = status.filter(|status| (100..1000).contains(status));
+        let want = "want a whole number from 100 to 999";
+        let status = status.ok_or_else(|| Thrown::refused("status", want))?;
+        let headers: Vec<String> = required("headers", headers)?;
+        Ok(self.0.head(status, &host::headers(&headers))?)
+    }
+
+    /// Some of its body came, as staged.
+    pub fn chunk(&mut self, length: usize) -> Result<(), Thrown> {
+        Ok(staged(length, |chunk| self.0.chunk(chunk))?)
+    }
+
+    /// Its body is complete.
+    pub fn end(&mut self) -> Result<(), Thrown> {
+        Ok(self.0.end()?)
+    }
+
+    /// The exchange broke.
+    pub fn failed(&mut self, failure: &JsValue, detail: &JsValue) -> Result<(), Thrown> {
+        let detail: String = required("detail", detail)?;
+        Ok(self.0.failed(required("failure", failure)?, &detail)?)
+    }
+
+    /// The host's token, with its lifetime as text, whose form the core judges.
+    pub fn token(&mut self, value: String, lifetime: Option<String>) -> Result<(), Thrown> {
+        Ok(self.0.token(Secret::from(value), lifetime.as_deref())?)
+    }
+
+    /// The host has no token.
+    #[wasm_bindgen(js_name = tokenFailed)]
+    pub fn token_failed(&mut self) -> Result<(), Thrown> {
+        Ok(self.0.token_failed()?)
+    }
+
+    /// A table, or the text of a JSON document.
+    pub fn output(&mut self) -> Result<JsValue, Thrown> {
+        Ok(match self.0.output()? {
+            Output::Table(table) => CountTable(table).into(),
+            Output::Json(bytes) => String::from_utf8_lossy(&bytes).as_ref().into(),
+        })
+    }
+
+    /// The request that has ended last, once.
+    pub fn attempt(&mut self) -> JsValue {
+        plain(&self.0.attempt())
+    }
+
+    /// Gives up whatever it leads.
+    pub fn close(&mut self) {
+        self.0.close();
+    }
+}

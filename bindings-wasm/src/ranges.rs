@@ -1,0 +1,276 @@
+//! [`tallyfold::Collect`], [`tallyfold::Probe`] and [`tallyfold::Follow`], which hosts drive alike.
+
+use serde::Serialize;
+use tallyfold::{AdditivityVerdict, CollectStep, Drive, FollowStep, Window};
+use wasm_bindgen::JsValue;
+use wasm_bindgen::prelude::wasm_bindgen;
+
+use crate::arguments::required;
+use crate::call::Call;
+use crate::comparison::Comparison;
+use crate::error::Thrown;
+use crate::host;
+use crate::plain::plain;
+use crate::table::CountTable;
+
+/// [`tallyfold::CollectStep`] and [`tallyfold::FollowStep`].
+#[derive(Serialize)]
+#[serde(tag = "type", rename_all = "camelCase")]
+enum Step {
+    Drive {
+        task: u32,
+        window: Window,
+        #[serde(with = "serde_wasm_bindgen::preserve")]
+        call: JsValue,
+    },
+    Idle,
+    Wait {
+        ms: u32,
+    },
+    Done,
+}
+
+impl From<Drive> for Step {
+    fn from(Drive { task, window, call }: Drive) -> Self {
+        let call = Call(call).into();
+        Self::Drive { task, window, call }
+    }
+}
+
+impl From<CollectStep> for Step {
+    fn from(step: CollectStep) -> Self {
+        match step {
+            CollectStep::Drive(drive) => drive.into(),
+            CollectStep::Idle => Self::Idle,
+            CollectStep::Done => Self::Done,
+        }
+    }
+}
+
+impl From<FollowStep> for Step {
+    fn from(step: FollowStep) -> Self {
+        match step {
+            FollowStep::Drive(drive) => drive.into(),
+            FollowStep::Wait { ms } => Self::Wait { ms },
+            FollowStep::Done => Self::Done,
+        }
+    }
+}
+
+/// [`tallyfold::Settled`].
+#[derive(Serialize)]
+#[serde(tag = "type", rename_all = "camelCase")]
+enum Settled {
+    Kept {
+        provisional: bool,
+    },
+    Halved,
+    Failed {
+        #[serde(with = "serde_wasm_bindgen::preserve")]
+        error: JsValue,
+    },
+    GivenBack,
+    Probed,
+}
+
+impl From<tallyfold::Settled> for Settled {
+    fn from(settled: tallyfold::Settled) -> Self {
+        match settled {
+            tallyfold::Settled::Kept { provisional } => Self::Kept { provisional },
+            tallyfold::Settled::Halved => Self::Halved,
+            tallyfold::Settled::Failed(error) => Self::Failed {
+                error: Thrown::from(error).into(),
+            },
+            tallyfold::Settled::GivenBack => Self::GivenBack,
+            tallyfold::Settled::Probed => Self::Probed,
+        }
+    }
+}
+
+/// How a collect has ended: with a table, or with an error and all that there is.
+#[derive(Serialize)]
+#[serde(untagged)]
+enum Ended {
+    Whole {
+        #[serde(with = "serde_wasm_bindgen::preserve")]
+        table: JsValue,
+    },
+    Failed {
+        #[serde(with = "serde_wasm_bindgen::preserve")]
+        error: JsValue,
+        #[serde(with = "serde_wasm_bindgen::preserve")]
+        partial: JsValue,
+        gaps: Vec<Window>,
+        failures: Vec<Failure>,
+    },
+}
+
+#[derive(Serialize)]
+struct Failure {
+    window: Window,
+    #[serde(with = "serde_wasm_bindgen::preserve")]
+    error: JsValue,
+}
+
+/// A long range, window by window.
+#[wasm_bindgen(js_name = CoreCollect)]
+pub struct Collect(pub(crate) tallyfold::Collect);
+
+#[wasm_bindgen(js_class = CoreCollect)]
+impl Collect {
+    /// How many windows are to be read at the same time.
+    pub fn concurrency(&self) -> u32 {
+        self.0.concurrency()
+    }
+
+    /// What to do next.
+    pub fn next(&mut self, now: &JsValue) -> Result<JsValue, Thrown> {
+        Ok(plain(&Step::from(self.0.next(host::now(now)?))))
+    }
+
+    /// Takes what a call that has ended gave.
+    pub fn settle(
+        &mut self,
+        task: &JsValue,
+        call: &mut Call,
+        now: &JsValue,
+    ) -> Result<JsValue, Thrown> {
+        let (task, now) = (required("task", task)?, host::now(now)?);
+        let settled = self.0.settle(task, &mut call.0, now)?;
+        Ok(plain(&Settled::from(settled)))
+    }
+
+    /// How far it is, in windows.
+    pub fn progress(&self) -> JsValue {
+        plain(&self.0.progress())
+    }
+
+    /// The windows that were read so early that their counts may still change.
+    pub fn provisional(&self) -> JsValue {
+        plain(&self.0.provisional())
+    }
+
+    /// The table, or the error with all that there is.
+    pub fn finish(&self) -> JsValue {
+        let table = |table| CountTable(table).into();
+        plain(&match self.0.finish() {
+            Ok(whole) => Ended::Whole {
+                table: table(whole),
+            },
+            Err(ended) => Ended::Failed {
+                error: Thrown::from(ended.error).into(),
+                partial: ended.partial.map_or(JsValue::UNDEFINED, table),
+                gaps: ended.gaps,
+                failures: ended
+                    .failures
+                    .into_iter()
+                    .map(|(window, error)| Failure {
+                        window,
+                        error: Thrown::from(error).into(),
+                    })
+                    .collect(),
+            },
+        })
+    }
+
+    /// The next segment to store, as its name and its text.
+    pub fn unsaved(&mut self) -> Option<Vec<String>> {
+        let segment = self.0.unsaved()?;
+        Some(vec![segment.name, segment.json])
+    }
+
+    /// Takes up a stored segment.
+    pub fn load(&mut self, name: &JsValue, json: &[u8]) -> Result<(), Thrown> {
+        let name: String = required("name", name)?;
+        Ok(self.0.load(&name, json)?)
+    }
+}
+
+/// The name of the segment of that number.
+#[wasm_bindgen(js_name = segmentName)]
+#[must_use]
+pub fn segment_name(number: f64) -> String {
+    tallyfold::segment_name(number as u64)
+}
+
+/// Whether counts of adjacent windows add up.
+#[wasm_bindgen(js_name = CoreProbe)]
+pub struct Probe(pub(crate) tallyfold::Probe);
+
+/// [`tallyfold::Additivity`].
+#[derive(Serialize)]
+struct Additivity {
+    verdict: AdditivityVerdict,
+    #[serde(with = "serde_wasm_bindgen::preserve")]
+    whole: JsValue,
+    #[serde(with = "serde_wasm_bindgen::preserve")]
+    difference: JsValue,
+}
+
+#[wasm_bindgen(js_class = CoreProbe)]
+impl Probe {
+    /// What to do next.
+    pub fn step(&mut self) -> JsValue {
+        plain(&Step::from(self.0.step()))
+    }
+
+    /// Takes what a call that has ended gave.
+    pub fn settle(&mut self, task: &JsValue, call: &mut Call) -> Result<(), Thrown> {
+        Ok(self.0.settle(required("task", task)?, &mut call.0)?)
+    }
+
+    /// What was found.
+    pub fn finish(&self) -> Result<JsValue, Thrown> {
+        let found = self.0.finish()?;
+        Ok(plain(&Additivity {
+            verdict: found.verdict,
+            whole: CountTable(found.whole).into(),
+            difference: Comparison(found.difference).into(),
+        }))
+    }
+}
+
+/// Windows as they close, and their corrections.
+#[wasm_bindgen(js_name = CoreFollow)]
+pub struct Follow(pub(crate) tallyfold::Follow);
+
+/// [`tallyfold::Revision`].
+#[derive(Serialize)]
+struct Revision {
+    window: Window,
+    #[serde(with = "serde_wasm_bindgen::preserve")]
+    table: JsValue,
+    #[serde(with = "serde_wasm_bindgen::preserve")]
+    changes: JsValue,
+    settled: bool,
+}
+
+#[wasm_bindgen(js_class = CoreFollow)]
+impl Follow {
+    /// What to do next.
+    pub fn next(&mut self, now: &JsValue) -> Result<JsValue, Thrown> {
+        Ok(plain(&Step::from(self.0.next(host::now(now)?))))
+    }
+
+    /// Takes what a call that has ended gave: a revision, if it had ended.
+    pub fn settle(
+        &mut self,
+        task: &JsValue,
+        call: &mut Call,
+        now: &JsValue,
+    ) -> Result<JsValue, Thrown> {
+        let (task, now) = (required("task", task)?, host::now(now)?);
+        let revision = self.0.settle(task, &mut call.0, now)?;
+        Ok(plain(&revision.map(|revision| Revision {
+            window: revision.window,
+            table: CountTable(revision.table).into(),
+            changes: Comparison(revision.changes).into(),
+            settled: revision.settled,
+        })))
+    }
+
+    /// The windows that are not settled.
+    pub fn provisional(&self) -> JsValue {
+        plain(&self.0.provisional())
+    }
+}

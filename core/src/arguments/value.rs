@@ -1,0 +1,93 @@
+//! What was given for arguments, and the types that are made of it.
+
+use std::slice;
+use std::vec;
+
+use super::argument::{Argument, Kind};
+use crate::code::Code;
+use crate::error::{Error, Result};
+use crate::secret::Secret;
+
+/// The type of an argument.
+pub trait Parameter: Sized {
+    /// What kind of value it is made of.
+    const KIND: Kind;
+
+    /// What a value means.
+    ///
+    /// # Errors
+    /// For one that is of no use. The reader adds the argument's name.
+    fn from_value(value: Value) -> Result<Self>;
+}
+
+/// A value, read as a [`Kind`].
+#[derive(Clone, Debug)]
+pub enum Value {
+    /// Of [`Kind::Text`], [`Kind::Instant`] and [`Kind::Step`].
+    Text(String),
+    /// Of [`Kind::Texts`], and both edges of a [`Kind::Window`].
+    Texts(Vec<String>),
+    /// Of [`Kind::Secret`].
+    Secret(Secret),
+    /// Of [`Kind::Flag`].
+    Flag(bool),
+    /// Of [`Kind::Whole`], [`Kind::Milliseconds`] and [`Kind::Patience`]. What no `i128` holds counts as its nearest end.
+    Whole(i128),
+    /// Of [`Kind::Patience`], if it is without end.
+    Endless,
+    /// Of [`Kind::Pair`].
+    Pair([i128; 2]),
+    /// Of [`Kind::Nested`].
+    Nested(Values),
+}
+
+/// Values of arguments in the order of their declaration, as options are made of them.
+#[derive(Clone, Debug)]
+pub struct Values {
+    arguments: slice::Iter<'static, Argument>,
+    values: vec::IntoIter<Option<Value>>,
+}
+
+impl Values {
+    pub(super) fn new(arguments: &'static [Argument], values: Vec<Option<Value>>) -> Self {
+        Self {
+            arguments: arguments.iter(),
+            values: values.into_iter(),
+        }
+    }
+
+    fn next(&mut self) -> (&'static str, Option<Value>) {
+        let name = self.arguments.next().map_or("", |argument| argument.name);
+        (name, self.values.next().flatten())
+    }
+
+    /// Leaves the next argument out.
+    pub fn skip(&mut self) {
+        self.next();
+    }
+
+    /// The next argument, if it was given.
+    ///
+    /// # Errors
+    /// With the name of the argument.
+    pub fn optional<T: Parameter>(&mut self) -> Result<Option<T>> {
+        match self.next() {
+            (_, None) => Ok(None),
+            (name, Some(value)) => match T::from_value(value) {
+                Ok(value) => Ok(Some(value)),
+                Err(error) => Err(error.with_argument(name)),
+            },
+        }
+    }
+
+    /// The next argument, which must have been given.
+    ///
+    /// # Errors
+    /// With the name of the argument.
+    pub fn required<T: Parameter>(&mut self) -> Result<T> {
+        match self.next() {
+            (name, None) => Err(Error::argument(name, Code::MissingArgument, "required")),
+            (name, Some(value)) => T::from_value(value).map_err(|error| error.with_argument(name)),
+        }
+    }
+}

@@ -1,0 +1,239 @@
+//! A table out of its JSON, which [`saved`](super::saved) has written.
+//!
+//! Whatever document it is, it is read as a [`Tree`] first: to derive a reader for each part of a saved table
+//! would add a tenth to the size of the WebAssembly.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use tallyfold_engine::{Counts, Refused, Rows};
+
+use super::dimension::{Dimension, Dimensions};
+use super::metric::Metric;
+use super::parse::{parse_count, refusal};
+use super::part::{Notes, Part};
+use super::saved::FORMAT;
+use super::selection::Selection;
+use super::subject::Subject;
+use super::tree::Tree;
+use crate::code::Code;
+use crate::error::{Error, Result};
+use crate::time::window::Window;
+
+/// What stands in the JSON of a table: what it counts, its parts, and the totals of all of them.
+pub(crate) fn read(json: &[u8]) -> Result<(Subject, Vec<Part>, Counts)> {
+    let saved: Tree<'_> = serde_json::from_slice(json).map_err(|error| {
+        let problem: String = error.to_string().chars().take(120).collect();
+        invalid(format!("this is no saved table: {problem}")).with_offset(offset_of(json, &error))
+    })?;
+    let names = [
+        "format",
+        "metric",
+        "dimensions",
+        "filter",
+        "totals",
+        "windows",
+    ];
+    let fields = saved.into_fields(names);
+    let [format, metric, dimensions, filter, totals, windows] = fields.ok_or_else(|| {
+        let names = names.join(", ");
+        invalid_at(
+            "$",
+            format!("this is no saved table: want an object of {names}"),
+        )
+    })?;
+    if format.into_text().as_deref() != Some(FORMAT) {
+        return Err(invalid_at("$.format", format!("want {FORMAT}")));
+    }
+    let metric = load_metric(metric)?;
+    let dimensions = load_dimensions(dimensions, metric)?;
+    let subject = Subject {
+        dimensions,
+        metric,
+        selection: load_filter(filter)?,
+    };
+    let parts = load_parts(windows, dimensions.len())?;
+    Ok((subject, parts, load_counts(totals, "$.totals")?))
+}
+
+fn load_metric(saved: Tree<'_>) -> Result<Option<Metric>> {
+    let known = |saved: Tree<'_>| {
+        let metric = Metric::from_name(&text(saved, "$.metric")?);
+        metric.ok_or_else(|| want("$.metric", "event_delivery or event_ingestion"))
+    };
+    saved.given().map(known).transpose()
+}
+
+fn load_dimensions(saved: Tree<'_>, metric: Option<Metric>) -> Result<Dimensions> {
+    let path = "$.dimensions";
+    let names = saved.into_texts().ok_or_else(|| want(path, "strings"))?;
+    let dimensions = Dimensions::parse("dimensions", &names).and_then(|dimensions| {
+        let available = metric.map_or(Ok(()), |metric| dimensions.check_available(metric));
+        available.map(|()| dimensions)
+    });
+    dimensions.map_err(|error| invalid_at(path, error.message()))
+}
+
+/// Takes a filter as it is written: dimensions in their order, values sorted, none twice.
+fn load_filter(saved: Tree<'_>) -> Result<Selection> {
+    let mut selection = Selection::default();
+    let filters = saved
+        .into_list()
+        .ok_or_else(|| want("$.filter", "a list"))?;
+    for (index, filter) in filters.into_iter().enumerate() {
+        let path = format!("$.filter[{index}]");
+        let [dimension, values] = object(filter, ["dimension", "values"], &path)?;
+        let name = dimension.into_text().unwrap_or_default();
+        let dimension = Dimension::from_name(&name)
+            .ok_or_else(|| want(&format!("{path}.dimension"), "a dimension"))?;
+        let values = values.into_texts();
+        let values = values.ok_or_else(|| want(&format!("{path}.values"), "strings"))?;
+        let before = selection.0.last().map(|(dimension, _)| *dimension);
+        if before >= Some(dimension) || !values.is_sorted_by(|a, b| a < b) {
+            let message = "want dimensions in order and values sorted, none twice";
+            return Err(invalid_at(&path, message));
+        }
+        let values = values.into_iter().map(Cow::into_owned).collect();
+        selection.0.push((dimension, values));
+    }
+    Ok(selection)
+}
+
+fn load_parts(saved: Tree<'_>, width: usize) -> Result<Vec<Part>> {
+    let windows = saved.into_list();
+    let windows = windows.ok_or_else(|| want("$.windows", "a list"))?;
+    if windows.is_empty() {
+        let message = "a table covers at least one window";
+        return Err(invalid_at("$.windows", message));
+    }
+    let mut parts: Vec<Part> = Vec::with_capacity(windows.len());
+    for (index, window) in windows.into_iter().enumerate() {
+        let path = format!("$.windows[{index}]");
+        let part = load_part(window, width, &path)?;
+        let before = parts.last().map(|part| part.window);
+        if before.is_some_and(|before| before.end() > part.window.start()) {
+            let message = "a window starts before the one above it has ended";
+            return Err(invalid_at(&format!("{path}.start"), message));
+        }
+        parts.push(part);
+    }
+    Ok(parts)
+}
+
+fn load_part(saved: Tree<'_>, width: usize, path: &str) -> Result<Part> {
+    let names = ["start", "end", "reported", "notes", "rows"];
+    let [start, end, reported, notes, rows] = object(saved, names, path)?;
+    let (start, end) = (
+        text(start, &format!("{path}.start"))?,
+        text(end, &format!("{path}.end"))?,
+    );
+    let window = Window::parse(&start, &end).map_err(|error| invalid_at(path, error.message()))?;
+    let reported = reported.given();
+    let reported = reported.map(|counts| load_counts(counts, &format!("{path}.reported")));
+    Ok(Part {
+        window,
+        notes: load_notes(notes, &format!("{path}.notes"))?,
+        rows: Arc::new(load_rows(rows, width, &format!("{path}.rows"))?),
+        reported: reported.transpose()?,
+    })
+}
+
+fn load_notes(saved: Tree<'_>, path: &str) -> Result<Notes> {
+    let names = ["repeated_combinations", "null_dimensions"];
+    let numbers = object(saved, names, path)?.map(Tree::into_whole);
+    match numbers {
+        [Some(repeated_combinations), Some(null_dimensions)] => Ok(Notes {
+            repeated_combinations,
+            null_dimensions,
+        }),
+        _ => Err(want(path, "two numbers")),
+    }
+}
+
+fn load_rows(saved: Tree<'_>, width: usize, path: &str) -> Result<Rows> {
+    let saved = saved.into_list().ok_or_else(|| want(path, "a list"))?;
+    let mut rows = Vec::with_capacity(saved.len());
+    let mut counts = Vec::with_capacity(saved.len());
+    for (index, row) in saved.into_iter().enumerate() {
+        let path = || format!("{path}[{index}]");
+        let names = ["values", "success", "errors", "filtered"];
+        let Some([values, success, errors, filtered]) = row.into_fields(names) else {
+            return Err(want_fields(&path(), &names));
+        };
+        let values = values.into_texts().filter(|values| values.len() == width);
+        let Some(values) = values else {
+            let message = format!("want {width} values, one per dimension");
+            return Err(invalid_at(&path(), message));
+        };
+        rows.push(values);
+        counts.push(load_each([success, errors, filtered], &path)?);
+    }
+    let column = |column: usize| rows.iter().map(|values| &*values[column]).collect();
+    let columns: Vec<Vec<&str>> = (0..width).map(column).collect();
+    Rows::from_values(&columns, &counts).map_err(|(index, refused)| {
+        let message = match refused {
+            Refused::Repeated => "the same combination stands twice".to_owned(),
+            _ => refusal(refused).message(),
+        };
+        invalid_at(&format!("{path}[{index}]"), message)
+    })
+}
+
+fn load_counts(saved: Tree<'_>, path: &str) -> Result<Counts> {
+    let digits = object(saved, Counts::NAMES, path)?;
+    load_each(digits, &|| path.to_owned())
+}
+
+fn load_each(digits: [Tree<'_>; 3], path: &dyn Fn() -> String) -> Result<Counts> {
+    let mut counts = [0; 3];
+    for ((count, digits), name) in counts.iter_mut().zip(digits).zip(Counts::NAMES) {
+        let digits = digits.into_text().unwrap_or_default();
+        *count = parse_count(&digits)
+            .map_err(|error| invalid_at(&format!("{}.{name}", path()), error.message()))?;
+    }
+    let [success, errors, filtered] = counts;
+    Ok(Counts {
+        success,
+        errors,
+        filtered,
+    })
+}
+
+fn object<'a, const N: usize>(
+    saved: Tree<'a>,
+    names: [&str; N],
+    path: &str,
+) -> Result<[Tree<'a>; N]> {
+    let fields = saved.into_fields(names);
+    fields.ok_or_else(|| want_fields(path, &names))
+}
+
+fn text<'a>(saved: Tree<'a>, path: &str) -> Result<Cow<'a, str>> {
+    saved.into_text().ok_or_else(|| want(path, "a string"))
+}
+
+fn invalid(message: impl Into<String>) -> Error {
+    Error::new(Code::InvalidTable, message.into())
+}
+
+pub(crate) fn invalid_at(path: &str, message: impl Into<String>) -> Error {
+    invalid(message).with_path(path.to_owned())
+}
+
+fn want(path: &str, what: &str) -> Error {
+    invalid_at(path, format!("want {what}"))
+}
+
+fn want_fields(path: &str, names: &[&str]) -> Error {
+    want(path, &format!("an object of {}", names.join(", ")))
+}
+
+/// Where in a document serde_json has found an error: it counts lines and columns from 1.
+pub(crate) fn offset_of(json: &[u8], error: &serde_json::Error) -> u64 {
+    let before: usize = json
+        .split_inclusive(|byte| *byte == b'\n')
+        .take(error.line().saturating_sub(1))
+        .map(<[u8]>::len)
+        .sum();
+    (before + error.column().saturating_sub(1)) as u64
+}
