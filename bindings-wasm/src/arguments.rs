@@ -37,7 +37,10 @@ impl Fields {
         if value.is_object() {
             Ok(Self(value.clone()))
         } else {
-            Err(Thrown::refused(argument, Kind::Nested(&[]).wanted(Spelling::JavaScript)))
+            Err(Thrown::refused(
+                argument,
+                Kind::Nested(&[]).wanted(Spelling::JavaScript),
+            ))
         }
     }
 
@@ -85,7 +88,9 @@ fn read(name: &str, value: &JsValue, kind: Kind) -> Result<Option<Value>> {
     let read = match kind {
         Kind::Text | Kind::Step => value.as_string().map(Value::Text),
         Kind::Texts => texts(value).map(Value::Texts),
-        Kind::Secret => value.as_string().map(|text| Value::Secret(Secret::from(text))),
+        Kind::Secret => value
+            .as_string()
+            .map(|text| Value::Secret(Secret::from(text))),
         Kind::Instant => instant(value).map(Value::Text),
         Kind::Window => Some(Value::Texts(edges(name, value)?)),
         Kind::Flag => value.as_bool().map(Value::Flag),

@@ -49,7 +49,9 @@ impl Comparison {
     /// How the counts of those rows changed, or of all.
     pub fn deltas(&self, rows: Option<Vec<u32>>) -> JsValue {
         let rows = rows.unwrap_or_else(|| (0..self.0.len() as u32).collect());
-        let deltas = rows.into_iter().filter_map(|row| self.0.delta(row as usize));
+        let deltas = rows
+            .into_iter()
+            .filter_map(|row| self.0.delta(row as usize));
         plain(&deltas.collect::<Vec<Deltas>>())
     }
 }

@@ -30,7 +30,12 @@ pub struct Thrown(JsValue);
 impl Thrown {
     /// An argument, by its name in JavaScript, of a type that the core can't be handed.
     pub(crate) fn refused(argument: &str, want: &str) -> Self {
-        Error::argument(Name::of_caller(argument), Code::InvalidArgument, want.to_owned()).into()
+        Error::argument(
+            Name::of_caller(argument),
+            Code::InvalidArgument,
+            want.to_owned(),
+        )
+        .into()
     }
 
     /// An argument without which there is nothing to hand to the core.
@@ -77,11 +82,13 @@ impl From<Error> for Thrown {
             offset: error.offset().map(|offset| offset as f64),
             retry_after: error.retry_after_s().map(|seconds| seconds as f64),
         });
-        Self(FACTORY.with_borrow(|factory| match factory {
-            Some(factory) => factory
-                .call1(&JsValue::UNDEFINED, &fields)
-                .unwrap_or_else(|thrown| thrown),
-            None => fields,
+        Self(FACTORY.with_borrow(|factory| {
+            match factory {
+                Some(factory) => factory
+                    .call1(&JsValue::UNDEFINED, &fields)
+                    .unwrap_or_else(|thrown| thrown),
+                None => fields,
+            }
         }))
     }
 }

@@ -13,6 +13,7 @@ use super::frame::{Column, Frame, Keys, Row, Values};
 use super::metric::Metric;
 use super::remap::union;
 use super::report::{self, ChangeReport, ComparisonReport, SideReport};
+use super::saved::SavedFilter;
 use super::subject::Subject;
 use super::table::CountTable;
 use crate::error::Result;
@@ -243,7 +244,9 @@ impl Frame for Comparison {
         };
         report::json(&ComparisonReport {
             format: "tallyfold-comparison/1",
-            subject: (&self.subject).into(),
+            metric: self.subject.metric,
+            dimensions: self.subject.dimensions.names(),
+            filter: SavedFilter::all(&self.subject),
             before: side(&self.before),
             after: side(&self.after),
             delta: self.total_delta().into(),

@@ -2,9 +2,9 @@
 
 use serde::Serialize;
 
-use super::change::{Deltas, Presence};
-use super::saved::{SavedCounts, SavedFilter};
+use super::change::Presence;
 use super::metric::Metric;
+use super::saved::{SavedCounts, SavedFilter, SavedRow};
 use crate::time::timestamp::Timestamp;
 use crate::time::window::Window;
 
@@ -15,7 +15,7 @@ pub(crate) struct SeriesReport<'a> {
     pub(crate) dimensions: Vec<&'static str>,
     pub(crate) filter: Vec<SavedFilter<'a>>,
     pub(crate) step: Option<String>,
-    pub(crate) totals: SavedCounts<'a>,
+    pub(crate) totals: SavedCounts,
     pub(crate) windows: Vec<WindowReport<'a>>,
 }
 
@@ -24,15 +24,7 @@ pub(crate) struct WindowReport<'a> {
     pub(crate) start: Timestamp,
     pub(crate) end: Timestamp,
     pub(crate) complete: bool,
-    pub(crate) rows: Vec<RowReport<'a>>,
-}
-
-#[derive(Serialize)]
-pub(crate) struct RowReport<'a> {
-    pub(crate) values: Vec<&'a str>,
-    pub(crate) success: String,
-    pub(crate) errors: String,
-    pub(crate) filtered: String,
+    pub(crate) rows: Vec<SavedRow<'a>>,
 }
 
 #[derive(Serialize)]
@@ -41,35 +33,29 @@ pub(crate) struct ComparisonReport<'a> {
     pub(crate) metric: Option<Metric>,
     pub(crate) dimensions: Vec<&'static str>,
     pub(crate) filter: Vec<SavedFilter<'a>>,
-    pub(crate) before: SideReport<'a>,
-    pub(crate) after: SideReport<'a>,
-    pub(crate) delta: SavedCounts<'a>,
+    pub(crate) before: SideReport,
+    pub(crate) after: SideReport,
+    pub(crate) delta: SavedCounts,
     pub(crate) rows: Vec<ChangeReport<'a>>,
 }
 
 #[derive(Serialize)]
-pub(crate) struct SideReport<'a> {
+pub(crate) struct SideReport {
     pub(crate) coverage: Vec<Window>,
-    pub(crate) totals: SavedCounts<'a>,
+    pub(crate) totals: SavedCounts,
 }
 
 #[derive(Serialize)]
 pub(crate) struct ChangeReport<'a> {
     pub(crate) values: Vec<&'a str>,
     pub(crate) presence: Presence,
-    pub(crate) before: Option<SavedCounts<'a>>,
-    pub(crate) after: Option<SavedCounts<'a>>,
-    pub(crate) delta: SavedCounts<'a>,
+    pub(crate) before: Option<SavedCounts>,
+    pub(crate) after: Option<SavedCounts>,
+    pub(crate) delta: SavedCounts,
 }
 
 /// The report as text.
 pub(crate) fn json(report: &impl Serialize) -> String {
     // Only strings and booleans are written, which can't fail.
     serde_json::to_string(report).unwrap_or_default()
-}
-
-impl From<Deltas> for SavedCounts<'_> {
-    fn from(deltas: Deltas) -> Self {
-        Self::new([deltas.success, deltas.errors, deltas.filtered])
-    }
 }

@@ -1,13 +1,14 @@
 //! A table as JSON; [`loaded`](super::loaded) reads it back.
 
-use std::borrow::Cow;
-
 use serde::Serialize;
 use tallyfold_engine::Counts;
 
+use super::change::Deltas;
 use super::dimension::Dimension;
+use super::metric::Metric;
 use super::part::Part;
 use super::subject::Subject;
+use crate::time::timestamp::Timestamp;
 
 /// What the JSON says it is; a change that old readers can't read gets a new number.
 pub(crate) const FORMAT: &str = "tallyfold-table/1";
@@ -15,27 +16,27 @@ pub(crate) const FORMAT: &str = "tallyfold-table/1";
 /// A table as it is saved, with its windows as they are or as JSON.
 #[derive(Serialize)]
 pub(crate) struct SavedTable<'a, W> {
-    format: Cow<'a, str>,
-    metric: Option<Cow<'a, str>>,
-    dimensions: Vec<Cow<'a, str>>,
+    format: &'static str,
+    metric: Option<Metric>,
+    dimensions: Vec<&'static str>,
     filter: Vec<SavedFilter<'a>>,
-    totals: SavedCounts<'a>,
+    totals: SavedCounts,
     windows: Vec<W>,
 }
 
 /// The values that one dimension was filtered by.
 #[derive(Serialize)]
 pub(crate) struct SavedFilter<'a> {
-    dimension: Cow<'a, str>,
-    values: Vec<Cow<'a, str>>,
+    dimension: Dimension,
+    values: &'a [String],
 }
 
 /// What one response said.
 #[derive(Serialize)]
 pub(crate) struct SavedWindow<'a> {
-    start: Cow<'a, str>,
-    end: Cow<'a, str>,
-    reported: Option<SavedCounts<'a>>,
+    start: Timestamp,
+    end: Timestamp,
+    reported: Option<SavedCounts>,
     notes: SavedNotes,
     rows: Vec<SavedRow<'a>>,
 }
@@ -48,19 +49,19 @@ struct SavedNotes {
 
 /// Counts as strings of digits, as no JSON number holds them exactly.
 #[derive(Serialize)]
-pub(crate) struct SavedCounts<'a> {
-    success: Cow<'a, str>,
-    errors: Cow<'a, str>,
-    filtered: Cow<'a, str>,
+pub(crate) struct SavedCounts {
+    success: String,
+    errors: String,
+    filtered: String,
 }
 
 /// One row: its dimension values in the table's order, and its counts.
 #[derive(Serialize)]
-struct SavedRow<'a> {
-    values: Vec<Cow<'a, str>>,
-    success: Cow<'a, str>,
-    errors: Cow<'a, str>,
-    filtered: Cow<'a, str>,
+pub(crate) struct SavedRow<'a> {
+    values: Vec<&'a str>,
+    success: String,
+    errors: String,
+    filtered: String,
 }
 
 /// The JSON of a table.
@@ -73,26 +74,49 @@ pub(crate) fn write(subject: &Subject, totals: Counts, parts: &[Part]) -> String
 impl<'a, W> SavedTable<'a, W> {
     pub(crate) fn new(subject: &'a Subject, totals: Counts, windows: Vec<W>) -> Self {
         Self {
-            format: FORMAT.into(),
-            metric: subject.metric.map(|metric| metric.as_str().into()),
-            dimensions: subject
-                .dimensions
-                .names()
-                .into_iter()
-                .map(Cow::from)
-                .collect(),
-            filter: subject.selection.0.iter().map(SavedFilter::from).collect(),
+            format: FORMAT,
+            metric: subject.metric,
+            dimensions: subject.dimensions.names(),
+            filter: SavedFilter::all(subject),
             totals: totals.into(),
             windows,
         }
     }
 }
 
-impl SavedCounts<'_> {
+impl<'a> SavedFilter<'a> {
+    /// What a subject was filtered by.
+    pub(crate) fn all(subject: &'a Subject) -> Vec<Self> {
+        let filters = subject.selection.0.iter();
+        let filter = |(dimension, values): &'a (Dimension, Vec<String>)| Self {
+            dimension: *dimension,
+            values,
+        };
+        filters.map(filter).collect()
+    }
+}
+
+impl SavedCounts {
     /// Numbers as digits, with a `-` before those below 0.
-    pub(crate) fn new<N: ToString>(counts: [N; 3]) -> Self {
-        let [success, errors, filtered] = counts.map(|count| Cow::Owned(count.to_string()));
+    fn new<N: ToString>(counts: [N; 3]) -> Self {
+        let [success, errors, filtered] = counts.map(|count| count.to_string());
         Self {
+            success,
+            errors,
+            filtered,
+        }
+    }
+}
+
+impl<'a> SavedRow<'a> {
+    pub(crate) fn new(values: impl Iterator<Item = &'a str>, counts: Counts) -> Self {
+        let SavedCounts {
+            success,
+            errors,
+            filtered,
+        } = counts.into();
+        Self {
+            values: values.collect(),
             success,
             errors,
             filtered,
@@ -104,22 +128,12 @@ impl<'a> From<&'a Part> for SavedWindow<'a> {
     fn from(part: &'a Part) -> Self {
         let rows = &*part.rows;
         let row = |row: usize| {
-            let SavedCounts {
-                success,
-                errors,
-                filtered,
-            } = rows.counts(row).into();
-            let value = |column: usize| rows.value(row, column).into();
-            SavedRow {
-                values: (0..rows.width()).map(value).collect(),
-                success,
-                errors,
-                filtered,
-            }
+            let values = (0..rows.width()).map(|column| rows.value(row, column));
+            SavedRow::new(values, rows.counts(row))
         };
         Self {
-            start: Cow::Owned(part.window.start().to_string()),
-            end: Cow::Owned(part.window.end().to_string()),
+            start: part.window.start(),
+            end: part.window.end(),
             reported: part.reported.map(SavedCounts::from),
             notes: SavedNotes {
                 repeated_combinations: part.notes.repeated_combinations,
@@ -130,17 +144,14 @@ impl<'a> From<&'a Part> for SavedWindow<'a> {
     }
 }
 
-impl<'a> From<&'a (Dimension, Vec<String>)> for SavedFilter<'a> {
-    fn from((dimension, values): &'a (Dimension, Vec<String>)) -> Self {
-        Self {
-            dimension: dimension.as_str().into(),
-            values: values.iter().map(|value| value.as_str().into()).collect(),
-        }
+impl From<Counts> for SavedCounts {
+    fn from(counts: Counts) -> Self {
+        Self::new(counts.each())
     }
 }
 
-impl From<Counts> for SavedCounts<'_> {
-    fn from(counts: Counts) -> Self {
-        Self::new(counts.each())
+impl From<Deltas> for SavedCounts {
+    fn from(deltas: Deltas) -> Self {
+        Self::new([deltas.success, deltas.errors, deltas.filtered])
     }
 }

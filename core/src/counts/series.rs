@@ -12,7 +12,8 @@ use super::metric::Metric;
 use super::parse::refusal;
 use super::part::Part;
 use super::remap::Remap;
-use super::report::{self, RowReport, SeriesReport, WindowReport};
+use super::report::{self, SeriesReport, WindowReport};
+use super::saved::{SavedFilter, SavedRow};
 use super::series_window::SeriesWindow;
 use super::subject::Subject;
 use super::table::CountTable;
@@ -257,12 +258,14 @@ impl Frame for Series {
             end: of.window.end(),
             complete: of.complete,
             rows: std::iter::from_fn(|| rows.next_if(|row| self.window_ids[row.index()] == id))
-                .map(|row| RowReport::new(row.values().collect(), row.counts()))
+                .map(|row| SavedRow::new(row.values(), row.counts()))
                 .collect(),
         });
         report::json(&SeriesReport {
             format: "tallyfold-series/1",
-            subject: (&self.subject).into(),
+            metric: self.subject.metric,
+            dimensions: self.subject.dimensions.names(),
+            filter: SavedFilter::all(&self.subject),
             step: self.step.map(|step| step.to_string()),
             totals: self.totals.into(),
             windows: windows.collect(),
