@@ -123,5 +123,5 @@ fn the_engine_knows_nothing_of_the_service_and_is_unsafe_in_one_place() {
         assert!(blocks == 0 || module == "simd", "{}", path.display());
         unsafe_blocks += blocks;
     }
-    assert_eq!(unsafe_blocks, 3);
+    assert_eq!(unsafe_blocks, 2);
 }

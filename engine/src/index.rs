@@ -2,8 +2,6 @@
 
 use std::hint::black_box;
 
-use crate::simd::fetch;
-
 /// How many slots there are at first.
 const LEAST_SLOTS: usize = 64;
 
@@ -133,16 +131,9 @@ impl Index<u64> {
 }
 
 impl Index<u32> {
-    /// Whether a look is likely to wait for memory.
-    pub(crate) fn is_large(&self) -> bool {
+    /// Whether the nearest caches don't hold all slots.
+    fn is_large(&self) -> bool {
         self.slots.len() >= MANY_SLOTS
-    }
-
-    /// Has the memory fetched that a look for this hash will start at, as [`fetch`] does.
-    #[inline(always)]
-    pub(crate) fn fetch(&self, hash: u32) -> u32 {
-        let mask = self.slots.len().wrapping_sub(1);
-        fetch(&self.slots, hash as usize & mask)
     }
 
     /// Adds the next number, below 2^32 - 1. The hash of each that is there may be asked for again.

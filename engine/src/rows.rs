@@ -175,43 +175,14 @@ impl RowsBuilder {
         self.interners[column].intern_in(bytes, length)
     }
 
-    /// The hash of a combination, whose ids past the last column are to be 0.
-    #[inline(always)]
-    pub(crate) fn hash(&self, key: Key) -> u32 {
-        self.keys.hash_ids(Ids::of(key))
-    }
-
-    /// Has the memory fetched that adding to a combination of that hash will look at first, as
-    /// [`fetch`](crate::simd::fetch) does.
-    #[inline(always)]
-    pub(crate) fn fetch(&self, hash: u32) -> u32 {
-        self.index.fetch(hash)
-    }
-
-    /// Whether adding is likely to wait for memory.
-    #[inline(always)]
-    pub(crate) fn is_large(&self) -> bool {
-        self.index.is_large()
-    }
-
     /// Adds counts to a combination. Ids past the last column are to be 0.
     ///
     /// # Errors
     /// What was refused; then nothing has changed.
-    pub fn add(&mut self, key: Key, counts: Counts, may_repeat: bool) -> Result<Added, Refused> {
-        self.add_hashed(key, self.hash(key), counts, may_repeat)
-    }
-
-    /// The same for a combination whose hash is at hand.
     #[inline(always)]
-    pub(crate) fn add_hashed(
-        &mut self,
-        key: Key,
-        hash: u32,
-        counts: Counts,
-        may_repeat: bool,
-    ) -> Result<Added, Refused> {
+    pub fn add(&mut self, key: Key, counts: Counts, may_repeat: bool) -> Result<Added, Refused> {
         let ids = Ids::of(key);
+        let hash = self.keys.hash_ids(ids);
         let totals = self
             .totals
             .checked_add(counts)
