@@ -68,10 +68,6 @@ const MOST_EXPECTED: usize = 128;
 /// An entry of more bytes is not predicted where the bytes end with it.
 const LONGEST_LAST: usize = 512;
 
-/// How many entries are read before they are added up: the adding of one waits for memory, and
-/// meanwhile the next can be added.
-const BATCH: usize = 4;
-
 /// The most fields of an entry that nobody knows.
 const MOST_UNKNOWN: usize = 4;
 
@@ -105,39 +101,25 @@ impl EntryReader {
     #[inline(always)]
     fn take_all(&mut self, rest: &[u8], rows: &mut RowsBuilder) -> Taken {
         let mut taken = Taken::default();
-        let mut batch = [(Entry::default(), 0); BATCH];
-        let mut next = Some(0);
-        while let Some(mut at) = next {
-            let mut len = 0;
-            for place in &mut batch {
-                let (entry, end) = place;
-                let Some(length) = self.read(&rest[at..], rows, entry) else {
-                    next = None;
-                    break;
-                };
-                *end = at + length;
-                len += 1;
-                next = next_entry(rest, at + length);
-                match next {
-                    Some(start) => at = start,
-                    None => break,
-                }
+        let mut entry = Entry::default();
+        let mut start = 0;
+        while let Some(length) = self.read(&rest[start..], rows, &mut entry) {
+            let [success, errors, filtered] = entry.counts;
+            let counts = Counts {
+                success,
+                errors,
+                filtered,
+            };
+            match rows.add(entry.key, counts, self.fields.may_repeat) {
+                Err(_) => break,
+                Ok(Added::Again) => taken.repeated += 1,
+                Ok(Added::New) => {}
             }
-            let batch = &batch[..len];
-            for (entry, end) in batch {
-                let [success, errors, filtered] = entry.counts;
-                let counts = Counts {
-                    success,
-                    errors,
-                    filtered,
-                };
-                match rows.add(entry.key, counts, self.fields.may_repeat) {
-                    Err(_) => return taken,
-                    Ok(Added::Again) => taken.repeated += 1,
-                    Ok(Added::New) => {}
-                }
-                taken.bytes = *end;
-                taken.elements += 1;
+            taken.bytes = start + length;
+            taken.elements += 1;
+            match next_entry(rest, taken.bytes) {
+                Some(next) => start = next,
+                None => break,
             }
         }
         taken
