@@ -8,14 +8,8 @@ const LEAST_SLOTS: usize = 64;
 /// Up to so many slots, which caches hold, most stay free: then one look nearly always decides.
 const FEW_SLOTS: usize = 1 << 12;
 
-/// From so many slots on, the nearest caches don't hold all of them.
-const MANY_SLOTS: usize = 1 << 18;
-
 /// From so many slots on, they grow by less, as they take much memory.
 const MOST_SLOTS: usize = 1 << 20;
-
-/// How many of them are filled together.
-const PART_SLOTS: usize = 1 << 15;
 
 /// A hash table of the numbers from 0 on: the caller keeps what they stand for.
 ///
@@ -131,11 +125,6 @@ impl Index<u64> {
 }
 
 impl Index<u32> {
-    /// Whether the nearest caches don't hold all slots.
-    fn is_large(&self) -> bool {
-        self.slots.len() >= MANY_SLOTS
-    }
-
     /// Adds the next number, below 2^32 - 1. The hash of each that is there may be asked for again.
     #[inline]
     pub(crate) fn insert(&mut self, hash: u32, hash_of: impl Fn(u32) -> u32) {
@@ -151,39 +140,8 @@ impl Index<u32> {
         // The old ones go first: their memory may be asked for again.
         let slots = std::mem::take(&mut self.slots).len();
         self.slots = Self::more_than(slots);
-        if self.is_large() {
-            self.place_all_by_part(hash_of);
-            return;
-        }
         for number in 0..self.len {
             self.place(hash_of(number), number);
-        }
-    }
-
-    /// Places all numbers, those together that go to slots which the nearest caches can hold.
-    fn place_all_by_part(&mut self, hash_of: impl Fn(u32) -> u32) {
-        let mask = self.slots.len() - 1;
-        let parts = self.slots.len() / PART_SLOTS;
-        // Some more than come to each part, as hashes spread evenly.
-        let room = self.len as usize / parts * 9 / 8 + 64;
-        let mut waiting = vec![0; parts * room];
-        let mut lens = vec![0; parts];
-        for number in 0..self.len {
-            let hash = hash_of(number);
-            let part = (hash as usize & mask) / PART_SLOTS;
-            let len = &mut lens[part];
-            // What is one too many is placed at once: a look finds numbers in whatever order they came.
-            if *len == room {
-                self.place(hash, number);
-                continue;
-            }
-            waiting[part * room + *len] = u64::from(hash) << 32 | u64::from(number);
-            *len += 1;
-        }
-        for (part, len) in waiting.chunks(room).zip(lens) {
-            for both in &part[..len] {
-                self.place((both >> 32) as u32, *both as u32);
-            }
         }
     }
 }
@@ -192,14 +150,14 @@ impl Index<u32> {
 mod tests {
     use super::*;
 
-    /// Many more hashes than there is room for go to one part of the slots.
+    /// One in eight hashes is among a few.
     #[test]
     fn numbers_are_found_however_their_hashes_spread() {
-        const NUMBERS: u32 = 150_000;
+        const NUMBERS: u32 = 20_000;
         let hash_of = |number: u32| {
             let hash = number.wrapping_mul(0x9E37_79B1);
             if number.is_multiple_of(8) {
-                hash % PART_SLOTS as u32
+                hash % 64
             } else {
                 hash
             }
@@ -208,7 +166,6 @@ mod tests {
         for number in 0..NUMBERS {
             index.insert(hash_of(number), hash_of);
         }
-        assert!(index.is_large());
         for number in 0..NUMBERS {
             let found = index.find(hash_of(number), |other| other == number);
             assert_eq!(found, Some(number));
