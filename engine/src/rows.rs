@@ -15,9 +15,6 @@ pub(crate) const MOST_COLUMNS: usize = 4;
 /// The ids of one combination, as many as there are columns; the others are 0.
 pub type Key = [u32; MOST_COLUMNS];
 
-/// Per column, the new id of each old one; nothing past the last column.
-pub(crate) type NewIds = [Vec<u32>; MOST_COLUMNS];
-
 /// Rows in columns, in canonical form: dictionaries sorted and without unused values, rows
 /// sorted and distinct. Equal contents are therefore equal columns.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -228,11 +225,11 @@ impl RowsBuilder {
         drop(index);
         let width = interners.len();
         let mut dictionaries = Vec::with_capacity(width);
-        let mut new_ids = NewIds::default();
-        for (interner, new_ids) in interners.into_iter().zip(&mut new_ids) {
-            let dictionary;
-            (dictionary, *new_ids) = interner.into_sorted();
+        let mut new_ids = Vec::with_capacity(width);
+        for interner in interners {
+            let (dictionary, ids) = interner.into_sorted();
             dictionaries.push(dictionary);
+            new_ids.push(ids);
         }
         Rows::from_distinct(dictionaries, sums, new_ids, totals)
     }
