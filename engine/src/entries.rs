@@ -68,6 +68,10 @@ const MOST_EXPECTED: usize = 128;
 /// An entry of more bytes is not predicted where the bytes end with it.
 const LONGEST_LAST: usize = 512;
 
+/// How many entries are read before they are added up. Adding an entry waits for memory where there are
+/// many groups, and a processor that adds several in a row waits for all of them at once.
+const BATCH: usize = 4;
+
 /// The most fields of an entry that nobody knows.
 const MOST_UNKNOWN: usize = 4;
 
@@ -101,25 +105,37 @@ impl EntryReader {
     #[inline(always)]
     fn take_all(&mut self, rest: &[u8], rows: &mut RowsBuilder) -> Taken {
         let mut taken = Taken::default();
-        let mut entry = Entry::default();
-        let mut start = 0;
-        while let Some(length) = self.read(&rest[start..], rows, &mut entry) {
-            let [success, errors, filtered] = entry.counts;
-            let counts = Counts {
-                success,
-                errors,
-                filtered,
-            };
-            match rows.add(entry.key, counts, self.fields.may_repeat) {
-                Err(_) => break,
-                Ok(Added::Again) => taken.repeated += 1,
-                Ok(Added::New) => {}
+        let mut batch = [(Entry::default(), 0); BATCH];
+        let mut next = Some(0);
+        while let Some(mut start) = next {
+            let mut len = 0;
+            for (entry, end) in &mut batch {
+                let Some(length) = self.read(&rest[start..], rows, entry) else {
+                    next = None;
+                    break;
+                };
+                *end = start + length;
+                len += 1;
+                next = next_entry(rest, *end);
+                match next {
+                    Some(next) => start = next,
+                    None => break,
+                }
             }
-            taken.bytes = start + length;
-            taken.elements += 1;
-            match next_entry(rest, taken.bytes) {
-                Some(next) => start = next,
-                None => break,
+            for (entry, end) in &batch[..len] {
+                let [success, errors, filtered] = entry.counts;
+                let counts = Counts {
+                    success,
+                    errors,
+                    filtered,
+                };
+                match rows.add(entry.key, counts, self.fields.may_repeat) {
+                    Err(_) => return taken,
+                    Ok(Added::Again) => taken.repeated += 1,
+                    Ok(Added::New) => {}
+                }
+                taken.bytes = *end;
+                taken.elements += 1;
             }
         }
         taken
