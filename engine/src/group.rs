@@ -8,8 +8,7 @@ use crate::cells::Cells;
 use crate::counts::Counts;
 use crate::dictionary::Dictionary;
 use crate::order::{Packing, Sorted};
-use crate::rows::{Key, Refused, Rows};
-use crate::sums::Sums;
+use crate::rows::{Key, Refused, Rows, Sum};
 
 /// What was added up for one combination, and from how many rows.
 #[derive(Clone, Copy, Debug, Default)]
@@ -19,23 +18,24 @@ struct Cell {
 }
 
 impl Rows {
-    /// Rows of distinct combinations in any order, whose ids become new ones. The totals must be known
-    /// to fit, and each dictionary must be sorted and used as a whole.
-    pub(crate) fn from_distinct(
+    /// Rows of sums in any order, whose ids become new ones. The totals must be known to fit, and each
+    /// dictionary must be sorted and used as a whole.
+    pub(crate) fn from_sums(
         dictionaries: Vec<Arc<Dictionary>>,
-        sums: Sums,
-        new_ids: Vec<Vec<u32>>,
+        sums: &[Sum],
+        new_ids: &[Vec<u32>],
         totals: Counts,
     ) -> Self {
-        let key = |row| {
-            let mut key = sums.ids(row).key();
-            for (id, new_ids) in key.iter_mut().zip(&new_ids) {
-                *id = new_ids[*id as usize];
-            }
-            key
+        let key = |sum: &Sum| {
+            key_of(
+                sum.key
+                    .iter()
+                    .zip(new_ids)
+                    .map(|(id, new)| new[*id as usize]),
+            )
         };
-        let keys = (0..sums.len()).map(key);
-        Self::from_unsorted(dictionaries, keys, |row| sums.counts(row), totals)
+        let keys = sums.iter().map(key);
+        Self::from_unsorted(dictionaries, keys, |row| sums[row].counts, totals)
     }
 
     /// Rows of ids and counts in any order; those of equal ids are added up. The totals must be

@@ -7,7 +7,6 @@ use crate::dictionary::Dictionary;
 use crate::hash::HashKeys;
 use crate::index::Index;
 use crate::interner::Interner;
-use crate::sums::{Ids, Sums};
 
 /// The most columns that rows can have.
 pub(crate) const MOST_COLUMNS: usize = 4;
@@ -134,11 +133,18 @@ pub enum Refused {
     DictionaryFull,
 }
 
+/// What was added up for one combination.
+#[derive(Debug)]
+pub(crate) struct Sum {
+    pub(crate) key: Key,
+    pub(crate) counts: Counts,
+}
+
 /// Adds counts up by combination.
 #[derive(Debug)]
 pub struct RowsBuilder {
     interners: Vec<Interner>,
-    sums: Sums,
+    sums: Vec<Sum>,
     index: Index<u32>,
     keys: HashKeys,
     totals: Counts,
@@ -152,7 +158,7 @@ impl RowsBuilder {
         debug_assert!(width <= MOST_COLUMNS, "a key has room for four ids");
         Self {
             interners: (0..width).map(|_| Interner::new(keys)).collect(),
-            sums: Sums::with_capacity(16),
+            sums: Vec::with_capacity(16),
             index: Index::default(),
             keys,
             totals: Counts::default(),
@@ -178,20 +184,17 @@ impl RowsBuilder {
     /// What was refused; then nothing has changed.
     #[inline(always)]
     pub fn add(&mut self, key: Key, counts: Counts, may_repeat: bool) -> Result<Added, Refused> {
-        let ids = Ids::of(key);
-        let hash = self.keys.hash_ids(ids);
         let totals = self
             .totals
             .checked_add(counts)
             .ok_or(Refused::SumOverflow)?;
-        let added = match self
-            .index
-            .find(hash, |row| self.sums.is_of(row as usize, ids))
-        {
+        let hash = self.keys.hash_ids(key);
+        let is_key = |row: u32| self.sums[row as usize].key == key;
+        let added = match self.index.find(hash, is_key) {
             Some(_) if !may_repeat => return Err(Refused::Repeated),
             Some(row) => {
                 // No row can overflow where the total did not.
-                self.sums.add(row as usize, counts);
+                self.sums[row as usize].counts.add(counts);
                 Added::Again
             }
             None if self.sums.len() >= self.group_limit => {
@@ -202,8 +205,8 @@ impl RowsBuilder {
                 let Self {
                     sums, keys, index, ..
                 } = self;
-                index.insert(hash, |row| keys.hash_ids(sums.ids(row as usize)));
-                sums.push(ids, counts);
+                index.insert(hash, |row| keys.hash_ids(sums[row as usize].key));
+                sums.push(Sum { key, counts });
                 Added::New
             }
         };
@@ -231,7 +234,7 @@ impl RowsBuilder {
             dictionaries.push(dictionary);
             new_ids.push(ids);
         }
-        Rows::from_distinct(dictionaries, sums, new_ids, totals)
+        Rows::from_sums(dictionaries, &sums, &new_ids, totals)
     }
 }
 
