@@ -6,10 +6,6 @@ use std::sync::Arc;
 /// can hold.
 pub(crate) const MOST_BYTES: usize = 1 << 30;
 
-/// If values are longer than this on average, each is checked to be UTF-8 while a cache holds it, and
-/// not all of them at the end.
-const LONG_VALUE: usize = 128;
-
 /// The distinct values of one dimension, sorted by their UTF-8 bytes; ids count from 0.
 ///
 /// The layout is Arrow's: one text, and where each value ends in it.
@@ -27,37 +23,13 @@ impl Default for Dictionary {
 
 impl Dictionary {
     /// No values, and room for so many of so many bytes together.
-    fn with_capacity(bytes: usize, values: usize) -> Self {
+    pub(crate) fn with_capacity(bytes: usize, values: usize) -> Self {
         let mut offsets = Vec::with_capacity(values + 1);
         offsets.push(0);
         Self {
             bytes: String::with_capacity(bytes),
             offsets,
         }
-    }
-
-    /// The values in that order, which have so many bytes together; `None` if they are not UTF-8, or
-    /// take too many.
-    pub(crate) fn of_utf8<'a>(
-        values: impl ExactSizeIterator<Item = &'a [u8]>,
-        length: usize,
-    ) -> Option<Self> {
-        if length / LONG_VALUE > values.len() {
-            let mut dictionary = Self::with_capacity(length, values.len());
-            for value in values {
-                dictionary.push(str::from_utf8(value).ok()?)?;
-            }
-            return Some(dictionary);
-        }
-        let mut bytes = Vec::with_capacity(length);
-        let mut offsets = Vec::with_capacity(values.len() + 1);
-        offsets.push(0);
-        for value in values {
-            bytes.extend_from_slice(value);
-            offsets.push(bytes.len() as u32);
-        }
-        let bytes = String::from_utf8(bytes).ok()?;
-        Some(Self { bytes, offsets })
     }
 
     /// How many values.
@@ -133,8 +105,7 @@ impl Dictionary {
         let mut ids = vec![0; values.len()];
         let mut last = None;
         let mut sorted = Self::with_capacity(room.0, room.1);
-        let bytes = |place: u32| values[place as usize].as_bytes();
-        for place in sorted_places(values.len(), &bytes) {
+        for place in sorted_places(&values) {
             let value = values[place as usize];
             if last.replace(value) != Some(value) {
                 sorted.push(value)?;
@@ -181,8 +152,8 @@ impl Dictionary {
 }
 
 /// The places of some values in the order of their bytes.
-pub(crate) fn sorted_places<'a>(len: usize, value: &dyn Fn(u32) -> &'a [u8]) -> Vec<u32> {
-    let mut places: Vec<u32> = (0..).take(len).collect();
-    places.sort_unstable_by_key(|place| value(*place));
+pub(crate) fn sorted_places(values: &[&str]) -> Vec<u32> {
+    let mut places: Vec<u32> = (0..).take(values.len()).collect();
+    places.sort_unstable_by_key(|place| values[*place as usize]);
     places
 }
