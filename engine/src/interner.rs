@@ -16,27 +16,21 @@ pub(crate) struct Interner {
     values: Vec<Value>,
     /// The values end to end.
     text: String,
-    index: Index<u64>,
+    index: Index,
     keys: HashKeys,
 }
 
-/// A value by its first bytes, which are enough to compare most values with, and where it starts.
+/// A value: its length and first bytes, which are enough to compare most values with, and where it starts.
 #[derive(Debug)]
 struct Value {
-    words: [u64; 4],
-    length: u32,
+    head: Head,
     start: u32,
 }
 
 impl Value {
-    #[inline(always)]
-    fn starts_with(&self, head: &Head) -> bool {
-        self.words == head.words && self.length == head.length
-    }
-
     fn of<'a>(&self, text: &'a str) -> &'a str {
         let start = self.start as usize;
-        &text[start..start + self.length as usize]
+        &text[start..start + self.head.length as usize]
     }
 }
 
@@ -67,7 +61,7 @@ impl Interner {
     fn intern_with(&mut self, head: Head, value: &[u8]) -> Option<u32> {
         let hash = self.keys.hash_from(&head, value);
         let equals = |id: u32| {
-            let same = self.values[id as usize].starts_with(&head);
+            let same = self.values[id as usize].head == head;
             same && (value.len() <= Head::BYTES || self.is_value(id, value))
         };
         match self.index.find(hash, equals) {
@@ -91,11 +85,19 @@ impl Interner {
         let id = u32::try_from(self.values.len()).ok()?;
         self.text.push_str(value);
         self.values.push(Value {
-            words: head.words,
-            length: head.length,
+            head,
             start: start as u32,
         });
-        self.index.insert(hash);
+        let Self {
+            values,
+            text,
+            index,
+            keys,
+        } = self;
+        index.insert(hash, |id| {
+            let value = &values[id as usize];
+            keys.hash_from(&value.head, value.of(text).as_bytes())
+        });
         Some(id)
     }
 

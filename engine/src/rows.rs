@@ -145,7 +145,7 @@ pub(crate) struct Sum {
 pub struct RowsBuilder {
     interners: Vec<Interner>,
     sums: Vec<Sum>,
-    index: Index<u32>,
+    index: Index,
     keys: HashKeys,
     totals: Counts,
     group_limit: usize,
