@@ -34,7 +34,12 @@ pub(crate) fn body(kind: Kind, entries: u64) -> Vec<u8> {
     body_of_combinations(kind, entries, EVENT_NAMES)
 }
 
-/// The same with seven times the event names: few combinations have an entry.
+/// A response of 10,000 entries with 2 MB, in which 150 event names and 40 write keys make 6,000 groups.
+pub(crate) fn body_of_6_000_groups() -> Vec<u8> {
+    body_of_combinations(Kind::Plain, 10_000, 150)
+}
+
+/// The same as [`body`] with seven times the event names: few combinations have an entry.
 pub(crate) fn sparse_body(entries: u64) -> Vec<u8> {
     body_of_combinations(Kind::Plain, entries, 7 * EVENT_NAMES)
 }

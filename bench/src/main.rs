@@ -18,7 +18,7 @@ mod speed;
 
 use std::process::ExitCode;
 
-use body::{Kind, body};
+use body::{Kind, body, body_of_6_000_groups};
 
 const USAGE: &str = "usage: tallyfold-bench COMMAND
   bodies DIRECTORY  writes the bodies that the other commands and languages read
@@ -48,14 +48,15 @@ fn main() -> ExitCode {
 
 fn write_bodies(directory: &str) {
     let bodies = [
-        ("plain-5", Kind::Plain, 5),
-        ("plain-1000", Kind::Plain, 1_000),
-        ("plain-100000", Kind::Plain, 100_000),
-        ("plain-1000000", Kind::Plain, 1_000_000),
-        ("shuffled-100000", Kind::Shuffled, 100_000),
+        ("plain-5", body(Kind::Plain, 5)),
+        ("plain-1000", body(Kind::Plain, 1_000)),
+        ("plain-100000", body(Kind::Plain, 100_000)),
+        ("plain-1000000", body(Kind::Plain, 1_000_000)),
+        ("shuffled-100000", body(Kind::Shuffled, 100_000)),
+        ("groups-6000", body_of_6_000_groups()),
     ];
-    for (name, kind, entries) in bodies {
+    for (name, body) in bodies {
         let path = format!("{directory}/{name}.json");
-        std::fs::write(path, body(kind, entries)).expect("a directory");
+        std::fs::write(path, body).expect("a directory");
     }
 }

@@ -36,8 +36,10 @@ pub(crate) trait Key<'a>: Eq + Hash {
     fn to_values(&self) -> Vec<&'a str>;
 }
 
-/// Two dimensions, 1,200 groups.
-impl<'a> Key<'a> for (&'a str, &'a str) {
+/// The write key and the integration.
+pub(crate) type ByWriteKey<'a> = (&'a str, &'a str);
+
+impl<'a> Key<'a> for ByWriteKey<'a> {
     const NAMES: &'static [&'static str] = &["write_key", "integration"];
 
     fn of(values: &Values<'a>) -> Self {
@@ -49,8 +51,26 @@ impl<'a> Key<'a> for (&'a str, &'a str) {
     }
 }
 
-/// All four dimensions, as many groups as entries.
-impl<'a> Key<'a> for (&'a str, &'a str, &'a str, &'a str) {
+/// The event name and the write key.
+#[derive(PartialEq, Eq, Hash)]
+pub(crate) struct ByEventName<'a>(&'a str, &'a str);
+
+impl<'a> Key<'a> for ByEventName<'a> {
+    const NAMES: &'static [&'static str] = &["event_name", "write_key"];
+
+    fn of(values: &Values<'a>) -> Self {
+        Self(values.event_name, values.write_key)
+    }
+
+    fn to_values(&self) -> Vec<&'a str> {
+        vec![self.0, self.1]
+    }
+}
+
+/// All four dimensions.
+pub(crate) type ByAll<'a> = (&'a str, &'a str, &'a str, &'a str);
+
+impl<'a> Key<'a> for ByAll<'a> {
     const NAMES: &'static [&'static str] = &crate::body::DIMENSIONS;
 
     fn of(values: &Values<'a>) -> Self {

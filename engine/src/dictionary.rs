@@ -6,10 +6,6 @@ use std::sync::Arc;
 /// can hold.
 pub(crate) const MOST_BYTES: usize = 1 << 30;
 
-/// If values are longer than this on average, each is checked to be UTF-8 while a cache holds it, and
-/// not all of them at the end.
-const LONG_VALUE: usize = 128;
-
 /// The distinct values of one dimension, sorted by their UTF-8 bytes; ids count from 0.
 ///
 /// The layout is Arrow's: one text, and where each value ends in it.
@@ -27,37 +23,13 @@ impl Default for Dictionary {
 
 impl Dictionary {
     /// No values, and room for so many of so many bytes together.
-    fn with_capacity(bytes: usize, values: usize) -> Self {
+    pub(crate) fn with_capacity(bytes: usize, values: usize) -> Self {
         let mut offsets = Vec::with_capacity(values + 1);
         offsets.push(0);
         Self {
             bytes: String::with_capacity(bytes),
             offsets,
         }
-    }
-
-    /// The values in that order, which have so many bytes together; `None` if they are not UTF-8, or
-    /// take too many.
-    pub(crate) fn of_utf8<'a>(
-        values: impl ExactSizeIterator<Item = &'a [u8]>,
-        length: usize,
-    ) -> Option<Self> {
-        if length / LONG_VALUE > values.len() {
-            let mut dictionary = Self::with_capacity(length, values.len());
-            for value in values {
-                dictionary.push(str::from_utf8(value).ok()?)?;
-            }
-            return Some(dictionary);
-        }
-        let mut bytes = Vec::with_capacity(length);
-        let mut offsets = Vec::with_capacity(values.len() + 1);
-        offsets.push(0);
-        for value in values {
-            bytes.extend_from_slice(value);
-            offsets.push(bytes.len() as u32);
-        }
-        let bytes = String::from_utf8(bytes).ok()?;
-        Some(Self { bytes, offsets })
     }
 
     /// How many values.
@@ -133,8 +105,7 @@ impl Dictionary {
         let mut ids = vec![0; values.len()];
         let mut last = None;
         let mut sorted = Self::with_capacity(room.0, room.1);
-        let bytes = |place: u32| values[place as usize].as_bytes();
-        for place in sorted_places(values.len(), &bytes) {
+        for place in sorted_places(&values) {
             let value = values[place as usize];
             if last.replace(value) != Some(value) {
                 sorted.push(value)?;
@@ -180,102 +151,9 @@ impl Dictionary {
     }
 }
 
-/// So few values are compared as a whole.
-const FEW_VALUES: usize = 16;
-
 /// The places of some values in the order of their bytes.
-///
-/// Eight bytes of each are compared at a time, after what all have in common: long common prefixes
-/// are read once.
-pub(crate) fn sorted_places<'a>(len: usize, value: &dyn Fn(u32) -> &'a [u8]) -> Vec<u32> {
-    let mut places: Vec<u32> = (0..).take(len).collect();
-    if len <= FEW_VALUES {
-        places.sort_unstable_by_key(|place| value(*place));
-        return places;
-    }
-    let mut words: Vec<(u64, u8, u32)> = Vec::new();
-    // Ranges of places whose values are equal up to a depth.
-    let mut equal = vec![(0..places.len(), 0)];
-    while let Some((range, depth)) = equal.pop() {
-        let part = &mut places[range.clone()];
-        let depth = common_prefix(part.iter().map(|place| value(*place)), depth);
-        words.clear();
-        words.extend(part.iter().map(|place| {
-            let (word, length) = word_at(value(*place), depth);
-            (word, length, *place)
-        }));
-        if !words.is_sorted() {
-            words.sort_unstable();
-        }
-        let mut from = range.start;
-        for run in words.chunk_by(|a, b| (a.0, a.1) == (b.0, b.1)) {
-            if run.len() > 1 && run[0].1 == 8 {
-                equal.push((from..from + run.len(), depth + 8));
-            }
-            from += run.len();
-        }
-        for (place, (_, _, sorted)) in part.iter_mut().zip(&words) {
-            *place = *sorted;
-        }
-    }
+pub(crate) fn sorted_places(values: &[&str]) -> Vec<u32> {
+    let mut places: Vec<u32> = (0..).take(values.len()).collect();
+    places.sort_unstable_by_key(|place| values[*place as usize]);
     places
-}
-
-/// How many bytes all values start with, of which so many are known.
-fn common_prefix<'a>(mut values: impl Iterator<Item = &'a [u8]>, known: usize) -> usize {
-    let first = values.next().unwrap_or_default();
-    let mut common = first.len();
-    for value in values {
-        if common == known {
-            break;
-        }
-        // Whole blocks at once, and what is left byte by byte.
-        let (ours, theirs) = (
-            &first[known..common],
-            &value[known..value.len().min(common)],
-        );
-        let blocks = ours.chunks(64).zip(theirs.chunks(64));
-        let same = 64 * blocks.take_while(|(ours, theirs)| ours == theirs).count();
-        let same = same.min(theirs.len());
-        let bytes = ours[same..].iter().zip(&theirs[same..]);
-        common = known + same + bytes.take_while(|(ours, theirs)| ours == theirs).count();
-    }
-    common
-}
-
-/// The eight bytes from there on as a number that sorts as they do, and how many there are: what is
-/// missing counts as zeros, and a shorter value of the same bytes comes first.
-fn word_at(value: &[u8], depth: usize) -> (u64, u8) {
-    let rest = &value[depth..];
-    match rest.first_chunk() {
-        Some(word) => (u64::from_be_bytes(*word), 8),
-        None => {
-            let mut word = [0; 8];
-            word[..rest.len()].copy_from_slice(rest);
-            (u64::from_be_bytes(word), rest.len() as u8)
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use proptest::prelude::*;
-
-    /// Values with common prefixes, some of which end where others go on with a zero.
-    fn any_value() -> impl Strategy<Value = String> {
-        prop_oneof!["[a\\x00é]{0,4}", "prefix of sixteen[ab\\x00]{0,20}"]
-    }
-
-    proptest! {
-        #[test]
-        fn values_are_sorted_by_their_bytes(values in prop::collection::vec(any_value(), 0..60)) {
-            let values: Vec<&str> = values.iter().map(String::as_str).collect();
-            let places = sorted_places(values.len(), &|place| values[place as usize].as_bytes());
-            let sorted: Vec<&str> = places.iter().map(|place| values[*place as usize]).collect();
-            let mut expected = values;
-            expected.sort_unstable();
-            prop_assert_eq!(sorted, expected);
-        }
-    }
 }

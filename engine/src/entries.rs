@@ -5,12 +5,9 @@
 //! is expected to look like it. What is odd in any way (an escape, a number of 20 digits, a value
 //! of another type, an entry that the chunk cuts, a mistake) is left to the caller.
 
-use std::hint::black_box;
-use std::ops::BitXor;
-
 use crate::counts::Counts;
 use crate::rows::{Added, MOST_COLUMNS, RowsBuilder};
-use crate::simd::{FETCHES_AHEAD, Work, at_best};
+use crate::simd::{Work, at_best};
 use crate::template::{Entry, PADDING, Slot, Template};
 use crate::text::{BLOCK, is_space, string_length};
 
@@ -71,12 +68,9 @@ const MOST_EXPECTED: usize = 128;
 /// An entry of more bytes is not predicted where the bytes end with it.
 const LONGEST_LAST: usize = 512;
 
-/// How many entries are read before they are added up: the adding of one waits for memory, and
-/// meanwhile the next can be added.
+/// How many entries are read before they are added up. Adding an entry waits for memory where there are
+/// many groups, and a processor that adds several in a row waits for all of them at once.
 const BATCH: usize = 4;
-
-/// How many of them where adding is likely to wait for memory.
-const LARGE_BATCH: usize = 32;
 
 /// The most fields of an entry that nobody knows.
 const MOST_UNKNOWN: usize = 4;
@@ -111,51 +105,31 @@ impl EntryReader {
     #[inline(always)]
     fn take_all(&mut self, rest: &[u8], rows: &mut RowsBuilder) -> Taken {
         let mut taken = Taken::default();
-        let mut batch = [(Entry::default(), 0, 0); LARGE_BATCH];
+        let mut batch = [(Entry::default(), 0); BATCH];
         let mut next = Some(0);
-        while let Some(mut at) = next {
-            let is_large = rows.is_large();
-            let most = if is_large { LARGE_BATCH } else { BATCH };
+        while let Some(mut start) = next {
             let mut len = 0;
-            for place in &mut batch[..most] {
-                let (entry, hash, end) = place;
-                let Some(length) = self.read(&rest[at..], rows, entry) else {
+            for (entry, end) in &mut batch {
+                let Some(length) = self.read(&rest[start..], rows, entry) else {
                     next = None;
                     break;
                 };
-                // Kept only if it is needed before the entry is added.
-                if is_large {
-                    *hash = rows.hash(entry.key);
-                    if FETCHES_AHEAD {
-                        rows.fetch(*hash);
-                    }
-                }
-                *end = at + length;
+                *end = start + length;
                 len += 1;
-                next = next_entry(rest, at + length);
+                next = next_entry(rest, *end);
                 match next {
-                    Some(start) => at = start,
+                    Some(next) => start = next,
                     None => break,
                 }
             }
-            let batch = &batch[..len];
-            if is_large && !FETCHES_AHEAD {
-                let seen = batch.iter().map(|(_, hash, _)| rows.fetch(*hash));
-                black_box(seen.fold(0, BitXor::bitxor));
-            }
-            for (entry, hash, end) in batch {
+            for (entry, end) in &batch[..len] {
                 let [success, errors, filtered] = entry.counts;
                 let counts = Counts {
                     success,
                     errors,
                     filtered,
                 };
-                let hash = if is_large {
-                    *hash
-                } else {
-                    rows.hash(entry.key)
-                };
-                match rows.add_hashed(entry.key, hash, counts, self.fields.may_repeat) {
+                match rows.add(entry.key, counts, self.fields.may_repeat) {
                     Err(_) => return taken,
                     Ok(Added::Again) => taken.repeated += 1,
                     Ok(Added::New) => {}
@@ -531,27 +505,6 @@ mod tests {
             all.push(taken);
         }
         (all, rows.finish())
-    }
-
-    /// So many combinations that their memory is fetched ahead.
-    #[test]
-    fn many_combinations_are_found_again() {
-        const MANY: usize = 140_000;
-        let entry = |number: usize| {
-            format!(
-                "{{\"success\":\"{number}\",\"errors\":\"0\",\"filtered\":\"0\",\"dimensions\":\
-                 {{\"event_name\":\"\",\"reason\":\"{}\"}}}}",
-                number % MANY,
-            )
-        };
-        // Some come again before there are many.
-        let numbers = (0..100).chain(0..MANY + 1_000);
-        let entries: Vec<String> = numbers.map(entry).collect();
-        let (all, rows) = taken(entries.join(",").as_bytes(), EntryReader::take);
-        let repeated: u64 = all.iter().map(|taken| taken.repeated).sum();
-        assert_eq!((rows.len(), repeated), (MANY, 1_100));
-        let sum = (0..100).sum::<usize>() + (0..MANY + 1_000).sum::<usize>();
-        assert_eq!(rows.success().iter().sum::<u64>(), sum as u64);
     }
 
     proptest! {

@@ -3,7 +3,7 @@
 //! Values come from whoever sends events, so they may be made to collide. Both factors of every
 //! product are mixed with a key: without the keys no such values can be found.
 
-use crate::sums::Ids;
+use crate::rows::Key;
 use crate::text::{BLOCK, first_bytes};
 
 /// An odd number with its bits well mixed: 2^64 divided by the golden ratio.
@@ -51,8 +51,10 @@ impl HashKeys {
 
     /// The hash of the ids of a key.
     #[inline]
-    pub(crate) fn hash_ids(&self, ids: Ids) -> u32 {
-        (self.mix_first(ids.low, ids.high) >> 32) as u32
+    pub(crate) fn hash_ids(&self, key: Key) -> u32 {
+        let word = |low: u32, high: u32| u64::from(low) | u64::from(high) << 32;
+        let hash = self.mix_first(word(key[0], key[1]), word(key[2], key[3]));
+        (hash >> 32) as u32
     }
 
     #[inline]

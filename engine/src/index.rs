@@ -1,154 +1,50 @@
 //! Numbers by hash.
 
-use std::hint::black_box;
-
-use crate::simd::fetch;
-
 /// How many slots there are at first.
 const LEAST_SLOTS: usize = 64;
 
-/// Up to so many slots, which caches hold, most stay free: then one look nearly always decides.
-const FEW_SLOTS: usize = 1 << 12;
+/// How many slots there are for each number, at least. With so many of them free, the first one
+/// nearly always decides.
+const SLOTS_PER_NUMBER: usize = 4;
 
-/// From so many slots on, the nearest caches don't hold all of them.
-const MANY_SLOTS: usize = 1 << 18;
-
-/// From so many slots on, they grow by less, as they take much memory.
-const MOST_SLOTS: usize = 1 << 20;
-
-/// How many of them are filled together.
-const PART_SLOTS: usize = 1 << 15;
+/// A slot without a number. No other looks like it, as its number would be the largest of all slots.
+const FREE: u32 = u32::MAX;
 
 /// A hash table of the numbers from 0 on: the caller keeps what they stand for.
 ///
-/// Open addressing with linear probing, at most half full.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Index<S> {
-    slots: Vec<S>,
+/// Open addressing with linear probing. A search starts at the slot that the low bits of the hash name. A
+/// slot has the number in these bits, and in the others those of the number's hash.
+#[derive(Debug, Default)]
+pub(crate) struct Index {
+    slots: Vec<u32>,
     len: u32,
 }
 
-/// A number plus one, and as much of its hash as there is room for. Free slots are all zeros.
-pub(crate) trait Slot: Copy + Default + PartialEq {
-    /// The mask has the bits of the hash that say where a look for it starts.
-    fn new(hash: u32, number: u32, mask: usize) -> Self;
-
-    /// The number, if its hash may be this one.
-    fn number(self, hash: u32, mask: usize) -> Option<u32>;
-}
-
-/// All of the hash, so that the table grows without asking for hashes again.
-impl Slot for u64 {
+impl Index {
+    /// The number with that hash for which `is_it` is true.
     #[inline(always)]
-    fn new(hash: u32, number: u32, _: usize) -> Self {
-        Self::from(hash) << 32 | Self::from(number + 1)
-    }
-
-    #[inline(always)]
-    fn number(self, hash: u32, _: usize) -> Option<u32> {
-        ((self >> 32) as u32 == hash).then_some(self as u32 - 1)
-    }
-}
-
-/// Those bits of the hash that the mask lacks: half the memory.
-impl Slot for u32 {
-    #[inline(always)]
-    fn new(hash: u32, number: u32, mask: usize) -> Self {
-        hash & !(mask as Self) | (number + 1)
-    }
-
-    #[inline(always)]
-    fn number(self, hash: u32, mask: usize) -> Option<u32> {
-        // Equal bits of the hash leave only those below them.
-        (self ^ hash <= mask as Self).then_some((self & mask as Self).wrapping_sub(1))
-    }
-}
-
-impl<S: Slot> Index<S> {
-    /// The number under that hash which `equals` knows.
-    #[inline(always)]
-    pub(crate) fn find(&self, hash: u32, equals: impl Fn(u32) -> bool) -> Option<u32> {
+    pub(crate) fn find(&self, hash: u32, is_it: impl Fn(u32) -> bool) -> Option<u32> {
         let mask = self.slots.len().checked_sub(1)?;
         let mut at = hash as usize & mask;
         loop {
             let slot = self.slots[at];
-            if slot == S::default() {
+            if slot == FREE {
                 return None;
             }
-            if let Some(number) = slot.number(hash, mask)
-                && equals(number)
-            {
+            let has_hash = slot ^ hash <= mask as u32;
+            let number = slot & mask as u32;
+            if has_hash && is_it(number) {
                 return Some(number);
             }
             at = (at + 1) & mask;
         }
     }
 
-    fn is_full(&self) -> bool {
-        let spare = if self.slots.len() < FEW_SLOTS { 8 } else { 2 };
-        self.len as usize * spare >= self.slots.len()
-    }
-
-    /// More slots than so many, all of them free.
-    fn more_than(slots: usize) -> Vec<S> {
-        let times = if slots >= MOST_SLOTS { 2 } else { 4 };
-        match slots * times {
-            // Most allocators are slower at few zeros than at few bytes to fill.
-            0 => [black_box(S::default()); LEAST_SLOTS].to_vec(),
-            slots => vec![S::default(); slots],
-        }
-    }
-
-    #[inline(always)]
-    fn place(&mut self, hash: u32, number: u32) {
-        let mask = self.slots.len() - 1;
-        let mut at = hash as usize & mask;
-        while self.slots[at] != S::default() {
-            at = (at + 1) & mask;
-        }
-        self.slots[at] = S::new(hash, number, mask);
-    }
-}
-
-impl Index<u64> {
-    /// Adds the next number, below 2^32 - 1.
-    #[inline]
-    pub(crate) fn insert(&mut self, hash: u32) {
-        if self.is_full() {
-            self.grow();
-        }
-        self.place(hash, self.len);
-        self.len += 1;
-    }
-
-    #[cold]
-    fn grow(&mut self) {
-        let larger = Self::more_than(self.slots.len());
-        for slot in std::mem::replace(&mut self.slots, larger) {
-            if slot != 0 {
-                self.place((slot >> 32) as u32, slot as u32 - 1);
-            }
-        }
-    }
-}
-
-impl Index<u32> {
-    /// Whether a look is likely to wait for memory.
-    pub(crate) fn is_large(&self) -> bool {
-        self.slots.len() >= MANY_SLOTS
-    }
-
-    /// Has the memory fetched that a look for this hash will start at, as [`fetch`] does.
-    #[inline(always)]
-    pub(crate) fn fetch(&self, hash: u32) -> u32 {
-        let mask = self.slots.len().wrapping_sub(1);
-        fetch(&self.slots, hash as usize & mask)
-    }
-
-    /// Adds the next number, below 2^32 - 1. The hash of each that is there may be asked for again.
+    /// Adds the next number, below 2^31. When the table grows, `hash_of` gives the hash of each number
+    /// in it.
     #[inline]
     pub(crate) fn insert(&mut self, hash: u32, hash_of: impl Fn(u32) -> u32) {
-        if self.is_full() {
+        if self.len as usize * SLOTS_PER_NUMBER >= self.slots.len() {
             self.grow(hash_of);
         }
         self.place(hash, self.len);
@@ -157,43 +53,22 @@ impl Index<u32> {
 
     #[cold]
     fn grow(&mut self, hash_of: impl Fn(u32) -> u32) {
-        // The old ones go first: their memory may be asked for again.
+        // The old slots are freed first: their memory may be used again.
         let slots = std::mem::take(&mut self.slots).len();
-        self.slots = Self::more_than(slots);
-        if self.is_large() {
-            self.place_all_by_part(hash_of);
-            return;
-        }
+        self.slots = vec![FREE; (slots * 4).max(LEAST_SLOTS)];
         for number in 0..self.len {
             self.place(hash_of(number), number);
         }
     }
 
-    /// Places all numbers, those together that go to slots which the nearest caches can hold.
-    fn place_all_by_part(&mut self, hash_of: impl Fn(u32) -> u32) {
+    #[inline(always)]
+    fn place(&mut self, hash: u32, number: u32) {
         let mask = self.slots.len() - 1;
-        let parts = self.slots.len() / PART_SLOTS;
-        // Some more than come to each part, as hashes spread evenly.
-        let room = self.len as usize / parts * 9 / 8 + 64;
-        let mut waiting = vec![0; parts * room];
-        let mut lens = vec![0; parts];
-        for number in 0..self.len {
-            let hash = hash_of(number);
-            let part = (hash as usize & mask) / PART_SLOTS;
-            let len = &mut lens[part];
-            // What is one too many is placed at once: a look finds numbers in whatever order they came.
-            if *len == room {
-                self.place(hash, number);
-                continue;
-            }
-            waiting[part * room + *len] = u64::from(hash) << 32 | u64::from(number);
-            *len += 1;
+        let mut at = hash as usize & mask;
+        while self.slots[at] != FREE {
+            at = (at + 1) & mask;
         }
-        for (part, len) in waiting.chunks(room).zip(lens) {
-            for both in &part[..len] {
-                self.place((both >> 32) as u32, *both as u32);
-            }
-        }
+        self.slots[at] = hash & !(mask as u32) | number;
     }
 }
 
@@ -201,23 +76,22 @@ impl Index<u32> {
 mod tests {
     use super::*;
 
-    /// Many more hashes than there is room for go to one part of the slots.
+    /// One in eight hashes is among a few.
     #[test]
     fn numbers_are_found_however_their_hashes_spread() {
-        const NUMBERS: u32 = 150_000;
+        const NUMBERS: u32 = 20_000;
         let hash_of = |number: u32| {
             let hash = number.wrapping_mul(0x9E37_79B1);
             if number.is_multiple_of(8) {
-                hash % PART_SLOTS as u32
+                hash % 64
             } else {
                 hash
             }
         };
-        let mut index = Index::<u32>::default();
+        let mut index = Index::default();
         for number in 0..NUMBERS {
             index.insert(hash_of(number), hash_of);
         }
-        assert!(index.is_large());
         for number in 0..NUMBERS {
             let found = index.find(hash_of(number), |other| other == number);
             assert_eq!(found, Some(number));

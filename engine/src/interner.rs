@@ -15,28 +15,22 @@ const SOME_BYTES: usize = 256;
 pub(crate) struct Interner {
     values: Vec<Value>,
     /// The values end to end.
-    bytes: Vec<u8>,
-    index: Index<u64>,
+    text: String,
+    index: Index,
     keys: HashKeys,
 }
 
-/// A value by its first bytes, which are enough to compare most values with, and where it starts.
+/// A value: its length and first bytes, which are enough to compare most values with, and where it starts.
 #[derive(Debug)]
 struct Value {
-    words: [u64; 4],
-    length: u32,
+    head: Head,
     start: u32,
 }
 
 impl Value {
-    #[inline(always)]
-    fn starts_with(&self, head: &Head) -> bool {
-        self.words == head.words && self.length == head.length
-    }
-
-    #[inline]
-    fn of<'a>(&self, bytes: &'a [u8]) -> &'a [u8] {
-        &bytes[self.start as usize..][..self.length as usize]
+    fn of<'a>(&self, text: &'a str) -> &'a str {
+        let start = self.start as usize;
+        &text[start..start + self.head.length as usize]
     }
 }
 
@@ -45,7 +39,7 @@ impl Interner {
     pub(crate) fn new(keys: HashKeys) -> Self {
         Self {
             values: Vec::with_capacity(SOME_VALUES),
-            bytes: Vec::with_capacity(SOME_BYTES),
+            text: String::with_capacity(SOME_BYTES),
             index: Index::default(),
             keys,
         }
@@ -67,7 +61,7 @@ impl Interner {
     fn intern_with(&mut self, head: Head, value: &[u8]) -> Option<u32> {
         let hash = self.keys.hash_from(&head, value);
         let equals = |id: u32| {
-            let same = self.values[id as usize].starts_with(&head);
+            let same = self.values[id as usize].head == head;
             same && (value.len() <= Head::BYTES || self.is_value(id, value))
         };
         match self.index.find(hash, equals) {
@@ -78,37 +72,48 @@ impl Interner {
 
     #[cold]
     fn is_value(&self, id: u32, value: &[u8]) -> bool {
-        self.values[id as usize].of(&self.bytes) == value
+        self.values[id as usize].of(&self.text).as_bytes() == value
     }
 
     #[cold]
     fn add(&mut self, head: Head, hash: u32, value: &[u8]) -> Option<u32> {
-        debug_assert!(str::from_utf8(value).is_ok(), "whoever scanned it checked");
-        let start = self.bytes.len();
+        let value = str::from_utf8(value).ok()?;
+        let start = self.text.len();
         if start + value.len() > MOST_BYTES {
             return None;
         }
         let id = u32::try_from(self.values.len()).ok()?;
-        self.bytes.extend_from_slice(value);
+        self.text.push_str(value);
         self.values.push(Value {
-            words: head.words,
-            length: head.length,
+            head,
             start: start as u32,
         });
-        self.index.insert(hash);
+        let Self {
+            values,
+            text,
+            index,
+            keys,
+        } = self;
+        index.insert(hash, |id| {
+            let value = &values[id as usize];
+            keys.hash_from(&value.head, value.of(text).as_bytes())
+        });
         Some(id)
     }
 
     /// The sorted dictionary, and the new id of each old one.
     pub(crate) fn into_sorted(self) -> (Arc<Dictionary>, Vec<u32>) {
-        let value = |id: u32| self.values[id as usize].of(&self.bytes);
-        let places = sorted_places(self.values.len(), &value);
-        let mut new_ids = places.clone();
-        for (new_id, place) in (0..).zip(&places) {
-            new_ids[*place as usize] = new_id;
+        let values: Vec<&str> = self
+            .values
+            .iter()
+            .map(|value| value.of(&self.text))
+            .collect();
+        let mut new_ids = vec![0; values.len()];
+        let mut sorted = Dictionary::with_capacity(self.text.len(), values.len());
+        for (new_id, place) in (0..).zip(sorted_places(&values)) {
+            new_ids[place as usize] = new_id;
+            sorted.push(values[place as usize]);
         }
-        let values = places.into_iter().map(value);
-        let sorted = Dictionary::of_utf8(values, self.bytes.len()).unwrap_or_default();
         (Arc::new(sorted), new_ids)
     }
 }

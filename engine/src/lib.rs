@@ -20,7 +20,6 @@ mod order;
 mod rates;
 mod rows;
 mod simd;
-mod sums;
 mod template;
 mod text;
 

@@ -86,15 +86,6 @@ impl Sorted {
         }
     }
 
-    /// The number of the row in a place.
-    #[inline(always)]
-    pub(crate) fn row(&self, place: usize) -> usize {
-        match &self.keys {
-            Keys::Words(words, row_bits) => (words[place] & ((1 << row_bits) - 1)) as usize,
-            Keys::Pairs(pairs) => pairs[place].1,
-        }
-    }
-
     /// Gives each row's number, and whether its key is another than that of the row before.
     #[inline]
     pub(crate) fn visit(&self, mut visit: impl FnMut(usize, bool)) {

@@ -7,16 +7,12 @@ use crate::dictionary::Dictionary;
 use crate::hash::HashKeys;
 use crate::index::Index;
 use crate::interner::Interner;
-use crate::sums::{Ids, Sums};
 
 /// The most columns that rows can have.
 pub(crate) const MOST_COLUMNS: usize = 4;
 
 /// The ids of one combination, as many as there are columns; the others are 0.
 pub type Key = [u32; MOST_COLUMNS];
-
-/// Per column, the new id of each old one; nothing past the last column.
-pub(crate) type NewIds = [Vec<u32>; MOST_COLUMNS];
 
 /// Rows in columns, in canonical form: dictionaries sorted and without unused values, rows
 /// sorted and distinct. Equal contents are therefore equal columns.
@@ -137,12 +133,19 @@ pub enum Refused {
     DictionaryFull,
 }
 
+/// What was added up for one combination.
+#[derive(Debug)]
+pub(crate) struct Sum {
+    pub(crate) key: Key,
+    pub(crate) counts: Counts,
+}
+
 /// Adds counts up by combination.
 #[derive(Debug)]
 pub struct RowsBuilder {
     interners: Vec<Interner>,
-    sums: Sums,
-    index: Index<u32>,
+    sums: Vec<Sum>,
+    index: Index,
     keys: HashKeys,
     totals: Counts,
     group_limit: usize,
@@ -155,7 +158,7 @@ impl RowsBuilder {
         debug_assert!(width <= MOST_COLUMNS, "a key has room for four ids");
         Self {
             interners: (0..width).map(|_| Interner::new(keys)).collect(),
-            sums: Sums::with_capacity(16),
+            sums: Vec::with_capacity(16),
             index: Index::default(),
             keys,
             totals: Counts::default(),
@@ -175,55 +178,23 @@ impl RowsBuilder {
         self.interners[column].intern_in(bytes, length)
     }
 
-    /// The hash of a combination, whose ids past the last column are to be 0.
-    #[inline(always)]
-    pub(crate) fn hash(&self, key: Key) -> u32 {
-        self.keys.hash_ids(Ids::of(key))
-    }
-
-    /// Has the memory fetched that adding to a combination of that hash will look at first, as
-    /// [`fetch`](crate::simd::fetch) does.
-    #[inline(always)]
-    pub(crate) fn fetch(&self, hash: u32) -> u32 {
-        self.index.fetch(hash)
-    }
-
-    /// Whether adding is likely to wait for memory.
-    #[inline(always)]
-    pub(crate) fn is_large(&self) -> bool {
-        self.index.is_large()
-    }
-
     /// Adds counts to a combination. Ids past the last column are to be 0.
     ///
     /// # Errors
     /// What was refused; then nothing has changed.
-    pub fn add(&mut self, key: Key, counts: Counts, may_repeat: bool) -> Result<Added, Refused> {
-        self.add_hashed(key, self.hash(key), counts, may_repeat)
-    }
-
-    /// The same for a combination whose hash is at hand.
     #[inline(always)]
-    pub(crate) fn add_hashed(
-        &mut self,
-        key: Key,
-        hash: u32,
-        counts: Counts,
-        may_repeat: bool,
-    ) -> Result<Added, Refused> {
-        let ids = Ids::of(key);
+    pub fn add(&mut self, key: Key, counts: Counts, may_repeat: bool) -> Result<Added, Refused> {
         let totals = self
             .totals
             .checked_add(counts)
             .ok_or(Refused::SumOverflow)?;
-        let added = match self
-            .index
-            .find(hash, |row| self.sums.is_of(row as usize, ids))
-        {
+        let hash = self.keys.hash_ids(key);
+        let is_key = |row: u32| self.sums[row as usize].key == key;
+        let added = match self.index.find(hash, is_key) {
             Some(_) if !may_repeat => return Err(Refused::Repeated),
             Some(row) => {
                 // No row can overflow where the total did not.
-                self.sums.add(row as usize, counts);
+                self.sums[row as usize].counts.add(counts);
                 Added::Again
             }
             None if self.sums.len() >= self.group_limit => {
@@ -234,8 +205,8 @@ impl RowsBuilder {
                 let Self {
                     sums, keys, index, ..
                 } = self;
-                index.insert(hash, |row| keys.hash_ids(sums.ids(row as usize)));
-                sums.push(ids, counts);
+                index.insert(hash, |row| keys.hash_ids(sums[row as usize].key));
+                sums.push(Sum { key, counts });
                 Added::New
             }
         };
@@ -257,13 +228,13 @@ impl RowsBuilder {
         drop(index);
         let width = interners.len();
         let mut dictionaries = Vec::with_capacity(width);
-        let mut new_ids = NewIds::default();
-        for (interner, new_ids) in interners.into_iter().zip(&mut new_ids) {
-            let dictionary;
-            (dictionary, *new_ids) = interner.into_sorted();
+        let mut new_ids = Vec::with_capacity(width);
+        for interner in interners {
+            let (dictionary, ids) = interner.into_sorted();
             dictionaries.push(dictionary);
+            new_ids.push(ids);
         }
-        Rows::from_distinct(dictionaries, sums, new_ids, totals)
+        Rows::from_sums(dictionaries, &sums, &new_ids, totals)
     }
 }
 

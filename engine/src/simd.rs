@@ -2,8 +2,7 @@
 //!
 //! All unsafe code of the project is here. The compiler wants to be promised that the processor has
 //! what a function is compiled for: SSE2 is in every x86-64 processor, by the definition of the
-//! architecture, and whether there is AVX2 is looked up right before. No pointer is read from: one is
-//! named to the processor, which may fetch what is there, and ignores it where nothing is.
+//! architecture, and whether there is AVX2 is looked up right before.
 #![cfg_attr(
     target_arch = "x86_64",
     expect(
@@ -47,25 +46,6 @@ fn has_avx2() -> bool {
 #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
 fn with_avx2<W: Work>(work: W) -> W::Output {
     work.run()
-}
-
-/// Whether [`fetch`] waits for nothing, so that there can be other work before the next one.
-pub(crate) const FETCHES_AHEAD: bool = cfg!(target_arch = "x86_64");
-
-/// Has the memory of an element fetched, which will be looked at soon. Where that takes a look now, what
-/// is seen is the result: to be given to a `black_box` after some more, which wait together.
-#[inline(always)]
-pub(crate) fn fetch<T: Copy + Default>(elements: &[T], index: usize) -> T {
-    #[cfg(target_arch = "x86_64")]
-    {
-        use core::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-        let element = elements.as_ptr().wrapping_add(index);
-        // SAFETY: SSE is in every x86-64 processor. Nothing is read, so that no address is wrong.
-        unsafe { _mm_prefetch::<_MM_HINT_T0>(element.cast()) };
-        T::default()
-    }
-    #[cfg(not(target_arch = "x86_64"))]
-    elements.get(index).copied().unwrap_or_default()
 }
 
 #[cfg(target_arch = "x86_64")]
