@@ -6,7 +6,7 @@
 use std::io::Write;
 use std::process::Command;
 
-use tallyfold::{Aggregator, AggregatorOptions};
+use tallyfold::{Aggregator, AggregatorOptions, Frame};
 
 use crate::body::{DIMENSIONS, Kind, body};
 use crate::report::{Measurement, Target, Unit};

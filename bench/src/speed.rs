@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::hint::black_box;
 
-use tallyfold::{Aggregator, AggregatorOptions, CountTable};
+use tallyfold::{Aggregator, AggregatorOptions, CountTable, Frame};
 
 use crate::body::{DIMENSIONS, Kind, body, body_of_6_000_groups};
 use crate::peers::{self, ByAll, ByEventName, ByWriteKey, Groups, Key};

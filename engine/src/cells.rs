@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::dictionary::Dictionary;
-use crate::rows::{Key, MOST_COLUMNS};
+use crate::key::{Key, MOST_COLUMNS};
 
 /// There may be so many cells per row: a cell costs less than to sort a row does.
 const CELLS_PER_ROW: usize = 4;

@@ -6,7 +6,8 @@
 //! of another type, an entry that the chunk cuts, a mistake) is left to the caller.
 
 use crate::counts::Counts;
-use crate::rows::{Added, MOST_COLUMNS, RowsBuilder};
+use crate::key::MOST_COLUMNS;
+use crate::rows::{Added, RowsBuilder};
 use crate::simd::{Work, at_best};
 use crate::template::{Entry, PADDING, Slot, Template};
 use crate::text::{BLOCK, is_space, string_length};

@@ -7,8 +7,9 @@ use std::sync::Arc;
 use crate::cells::Cells;
 use crate::counts::Counts;
 use crate::dictionary::Dictionary;
+use crate::key::Key;
 use crate::order::{Packing, Sorted};
-use crate::rows::{Key, Refused, Rows, Sum};
+use crate::rows::{Refused, Rows, Sum};
 
 /// What was added up for one combination, and from how many rows.
 #[derive(Clone, Copy, Debug, Default)]

@@ -3,7 +3,7 @@
 //! Values come from whoever sends events, so they may be made to collide. Both factors of every
 //! product are mixed with a key: without the keys no such values can be found.
 
-use crate::rows::Key;
+use crate::key::Key;
 use crate::text::{BLOCK, first_bytes};
 
 /// An odd number with its bits well mixed: 2^64 divided by the golden ratio.

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::dictionary::Dictionary;
-use crate::rows::{Key, MOST_COLUMNS};
+use crate::key::{Key, MOST_COLUMNS};
 
 /// How many bits of a packed key each column takes: what its dictionary needs. The first column
 /// has the highest ones, so that packed keys sort as rows do.

@@ -7,12 +7,7 @@ use crate::dictionary::Dictionary;
 use crate::hash::HashKeys;
 use crate::index::Index;
 use crate::interner::Interner;
-
-/// The most columns that rows can have.
-pub(crate) const MOST_COLUMNS: usize = 4;
-
-/// The ids of one combination, as many as there are columns; the others are 0.
-pub type Key = [u32; MOST_COLUMNS];
+use crate::key::Key;
 
 /// Rows in columns, in canonical form: dictionaries sorted and without unused values, rows
 /// sorted and distinct. Equal contents are therefore equal columns.

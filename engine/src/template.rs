@@ -2,7 +2,8 @@
 //! structure is known.
 
 use crate::digits::read_count;
-use crate::rows::{Key, RowsBuilder};
+use crate::key::Key;
+use crate::rows::RowsBuilder;
 use crate::text::{BLOCK, first_bytes, long_string_length, short_string_length, string_length};
 
 /// What was read of one entry.
