@@ -7,7 +7,7 @@ use crate::dictionary::Dictionary;
 use crate::hash::HashKeys;
 use crate::index::Index;
 use crate::interner::Interner;
-use crate::key::Key;
+use crate::key::{Key, MOST_COLUMNS};
 
 /// Rows in columns, in canonical form: dictionaries sorted and without unused values, rows
 /// sorted and distinct. Equal contents are therefore equal columns.
