@@ -21,4 +21,4 @@ pub(crate) mod series;
 pub(crate) mod series_window;
 pub(crate) mod subject;
 pub(crate) mod table;
-mod tree;
+pub(crate) mod tree;

@@ -377,7 +377,7 @@ fn what_is_torn_or_was_changed_is_refused_and_changes_nothing() {
         )
     );
     assert_eq!(place("\"segment\":1", "\"segment\":2"), "$.segment");
-    assert_eq!(place("\"query\":{", "\"query\":{\"more\":1,"), "$");
+    assert_eq!(place("\"query\":{", "\"query\":{\"more\":1,"), "$.query");
     assert_eq!(
         place("\"totals\":{\"success\":\"", "\"totals\":{\"success\":\"1"),
         "$.table.totals"

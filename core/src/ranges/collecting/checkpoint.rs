@@ -7,19 +7,23 @@
 use std::borrow::Cow;
 use std::fmt;
 
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
+use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 use serde_json::value::{RawValue, to_raw_value};
 use tallyfold_engine::Counts;
 
 use super::ledger::{Ledger, Origin, Reading};
 use crate::code::Code;
 use crate::counts::loaded::offset_of;
+use crate::counts::metric::Metric;
 use crate::counts::saved::SavedTable;
 use crate::counts::subject::Subject;
 use crate::counts::table::CountTable;
+use crate::counts::tree::Tree;
 use crate::error::{Error, Result};
 use crate::ranges::plan::Plan;
 use crate::ranges::window_query::WindowQuery;
+use crate::time::timestamp::Timestamp;
 use crate::time::window::Window;
 
 /// What each segment says it is; a change that old readers can't read gets a new number.
@@ -57,72 +61,66 @@ impl fmt::Debug for Segment {
     }
 }
 
-/// A segment as it is stored, with the JSON of each value: `R` is borrowed when it is read.
-#[derive(Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct SavedSegment<R> {
-    format: R,
-    query: SavedQuery<R>,
-    segment: R,
-    provisional: R,
-    table: R,
+/// The fields of a segment, and those of its query.
+const SEGMENT: [&str; 5] = ["format", "query", "segment", "provisional", "table"];
+const QUERY: [&str; 8] = [
+    "cluster",
+    "metric",
+    "start",
+    "end",
+    "dimensions",
+    "group_by",
+    "window",
+    "part",
+];
+
+/// A segment as it is stored.
+#[derive(Serialize)]
+struct SavedSegment<'a> {
+    format: &'static str,
+    query: &'a SavedQuery,
+    segment: u64,
+    provisional: Vec<Timestamp>,
+    table: SavedTable<'a, &'a RawValue>,
 }
 
 /// What was asked for, and a fingerprint of whom. Not who asked.
-#[derive(Clone, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct SavedQuery<R> {
-    cluster: R,
-    metric: R,
-    start: R,
-    end: R,
-    dimensions: R,
-    group_by: R,
-    window: R,
-    part: R,
+#[derive(Serialize)]
+struct SavedQuery {
+    cluster: String,
+    metric: Metric,
+    start: Timestamp,
+    end: Timestamp,
+    dimensions: Vec<&'static str>,
+    group_by: Vec<&'static str>,
+    window: String,
+    part: Option<(u32, u32)>,
 }
 
-impl SavedQuery<Box<RawValue>> {
+impl SavedQuery {
     fn new(query: &WindowQuery, plan: &Plan, part: Option<(u32, u32)>) -> Self {
-        let subject = query.subject();
         Self {
-            cluster: raw(&query.cluster()),
-            metric: raw(&query.query().metric()),
-            start: raw(&plan.range().start()),
-            end: raw(&plan.range().end()),
-            dimensions: raw(&query.query().requested().names()),
-            group_by: raw(&subject.dimensions.names()),
-            window: raw(&plan.step().to_string()),
-            part: raw(&part),
+            cluster: query.cluster(),
+            metric: query.query().metric(),
+            start: plan.range().start(),
+            end: plan.range().end(),
+            dimensions: query.query().requested().names(),
+            group_by: query.subject().dimensions.names(),
+            window: plan.step().to_string(),
+            part,
         }
     }
 }
 
-impl<R> SavedQuery<R> {
-    /// Each value with its JSON path.
-    fn values(&self) -> [(&'static str, &R); 8] {
-        [
-            ("$.query.cluster", &self.cluster),
-            ("$.query.metric", &self.metric),
-            ("$.query.start", &self.start),
-            ("$.query.end", &self.end),
-            ("$.query.dimensions", &self.dimensions),
-            ("$.query.group_by", &self.group_by),
-            ("$.query.window", &self.window),
-            ("$.query.part", &self.part),
-        ]
-    }
-}
-
 /// The JSON of a value.
-fn raw(value: &impl Serialize) -> Box<RawValue> {
+fn json_of(value: &impl Serialize) -> String {
     // Only strings and integers are written, which can't fail.
-    to_raw_value(value).unwrap_or_default()
+    serde_json::to_string(value).unwrap_or_default()
 }
 
 /// What has been stored, and what is to be stored next.
 pub(super) struct Journal {
-    query: SavedQuery<Box<RawValue>>,
+    query: SavedQuery,
     subject: Subject,
     /// The number of the segment that is being filled.
     number: u64,
@@ -186,7 +184,8 @@ impl Journal {
     fn add(&mut self, reading: &Reading) {
         let sum = self.totals.checked_add(reading.table.totals());
         self.totals = sum.unwrap_or(self.totals);
-        let json = raw(&reading.table.saved_window());
+        // Only strings and integers are written, which can't fail.
+        let json = to_raw_value(&reading.table.saved_window()).unwrap_or_default();
         self.bytes += json.get().len();
         let after = self
             .entries
@@ -202,25 +201,26 @@ impl Journal {
 
     fn to_json(&self) -> String {
         let provisional = self.entries.iter().filter(|entry| entry.is_provisional);
-        let starts: Vec<_> = provisional.map(|entry| entry.window.start()).collect();
         let windows = self.entries.iter().map(|entry| &*entry.json).collect();
-        let segment = SavedSegment {
-            format: raw(&FORMAT),
-            query: self.query.clone(),
-            segment: raw(&self.number),
-            provisional: raw(&starts),
-            table: raw(&SavedTable::new(&self.subject, self.totals, windows)),
-        };
-        serde_json::to_string(&segment).unwrap_or_default()
+        json_of(&SavedSegment {
+            format: FORMAT,
+            query: &self.query,
+            segment: self.number,
+            provisional: provisional.map(|entry| entry.window.start()).collect(),
+            table: SavedTable::new(&self.subject, self.totals, windows),
+        })
     }
 
     /// Refuses a segment of another query or number.
-    fn check(&self, Document { json, segment }: &Document<'_>) -> Result<()> {
-        let expected = self.query.values();
-        for ((path, found), (_, expected)) in segment.query.values().into_iter().zip(expected) {
-            check(json, path, found, expected)?;
+    fn check(&self, document: &Document<'_>) -> Result<()> {
+        let expected = json_of(&self.query);
+        let expected = Fields::read(expected.as_bytes()).ok();
+        let expected = expected.and_then(|fields| fields.into_values(QUERY));
+        let pairs = document.query.iter().zip(expected.iter().flatten());
+        for (name, (found, expected)) in QUERY.iter().zip(pairs) {
+            document.check(&format!("$.query.{name}"), found, expected.get())?;
         }
-        check(json, "$.segment", segment.segment, &raw(&self.number))
+        document.check("$.segment", document.segment, &self.number.to_string())
     }
 
     /// Takes up a stored segment.
@@ -291,35 +291,99 @@ fn check_window(window: Window, ledger: &Ledger) -> Result<(), String> {
     })
 }
 
-/// What a document says it is.
-#[derive(Deserialize)]
-struct Format<'a> {
-    #[serde(borrow)]
-    format: &'a RawValue,
+/// The fields of an object, with their values as they are written.
+#[derive(Default)]
+struct Fields<'a>(Vec<(Tree<'a>, &'a RawValue)>);
+
+impl<'de> Deserialize<'de> for Fields<'de> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> std::result::Result<Self, D::Error> {
+        deserializer.deserialize_map(FieldsVisitor)
+    }
+}
+
+struct FieldsVisitor;
+
+impl<'de> Visitor<'de> for FieldsVisitor {
+    type Value = Fields<'de>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an object")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(
+        self,
+        mut map: A,
+    ) -> std::result::Result<Self::Value, A::Error> {
+        let mut fields = Fields::default();
+        while let Some(field) = map.next_entry()? {
+            fields.0.push(field);
+        }
+        Ok(fields)
+    }
+}
+
+impl<'a> Fields<'a> {
+    fn read(json: &'a [u8]) -> serde_json::Result<Self> {
+        serde_json::from_slice(json)
+    }
+
+    fn get(&self, name: &str) -> Option<&'a RawValue> {
+        let field = self
+            .0
+            .iter()
+            .find(|(key, _)| *key == Tree::Text(name.into()));
+        field.map(|(_, value)| *value)
+    }
+
+    /// The values in the order of the names; `None` unless these are the names of all fields.
+    fn into_values<const N: usize>(self, names: [&str; N]) -> Option<[&'a RawValue; N]> {
+        let values: Option<Vec<_>> = names.iter().map(|name| self.get(name)).collect();
+        let values = values.filter(|_| self.0.len() == N)?;
+        values.try_into().ok()
+    }
 }
 
 /// A segment as it is read.
 struct Document<'a> {
     json: &'a [u8],
-    segment: SavedSegment<&'a RawValue>,
+    query: [&'a RawValue; QUERY.len()],
+    segment: &'a RawValue,
+    provisional: &'a RawValue,
+    table: &'a RawValue,
 }
 
 impl<'a> Document<'a> {
     fn read(json: &'a [u8]) -> Result<Self> {
-        let torn = |error: serde_json::Error| {
+        let fields = Fields::read(json).map_err(|error| {
             let message = format!("this is no checkpoint, or a torn one: {error}");
             invalid("$", message).with_offset(offset_of(json, &error))
-        };
+        })?;
+        let format = fields.get("format");
         // Another format may have other fields.
-        let Format { format } = serde_json::from_slice(json).map_err(torn)?;
-        check(json, "$.format", format, &raw(&FORMAT))?;
-        let segment = serde_json::from_slice(json).map_err(torn)?;
-        Ok(Self { json, segment })
+        if let Some(format) = format {
+            check(json, "$.format", format, &format!("\"{FORMAT}\""))?;
+        }
+        let [_, query, segment, provisional, table] = fields
+            .into_values(SEGMENT)
+            .ok_or_else(|| unlike("$", &SEGMENT))?;
+        let fields = Fields::read(query.get().as_bytes()).ok();
+        let query = fields.and_then(|fields| fields.into_values(QUERY));
+        Ok(Self {
+            json,
+            query: query.ok_or_else(|| unlike("$.query", &QUERY))?,
+            segment,
+            provisional,
+            table,
+        })
+    }
+
+    fn check(&self, path: &str, found: &RawValue, expected: &str) -> Result<()> {
+        check(self.json, path, found, expected)
     }
 
     /// The starts of the provisional windows.
     fn provisional(&self) -> Result<Vec<Cow<'a, str>>> {
-        let found = self.segment.provisional;
+        let found = self.provisional;
         serde_json::from_slice(found.get().as_bytes()).map_err(|_| {
             let error = invalid("$.provisional", "want a list of timestamps");
             error.with_offset(offset_in(self.json, found))
@@ -327,7 +391,7 @@ impl<'a> Document<'a> {
     }
 
     fn table(&self) -> Result<CountTable> {
-        let found = self.segment.table;
+        let found = self.table;
         CountTable::from_json(found.get().as_bytes()).map_err(|error| {
             let inside = error.path().and_then(|path| path.strip_prefix('$'));
             let path = format!("$.table{}", inside.unwrap_or_default());
@@ -341,8 +405,8 @@ impl<'a> Document<'a> {
 }
 
 /// Refuses a value that is not written as this collect would write it.
-fn check(json: &[u8], path: &str, found: &RawValue, expected: &RawValue) -> Result<()> {
-    if found.get() == expected.get() {
+fn check(json: &[u8], path: &str, found: &RawValue, expected: &str) -> Result<()> {
+    if found.get() == expected {
         return Ok(());
     }
     let start: String = found.get().chars().take(120).collect();
@@ -353,6 +417,14 @@ fn check(json: &[u8], path: &str, found: &RawValue, expected: &RawValue) -> Resu
 /// The offset of a value in its document.
 fn offset_in(json: &[u8], value: &RawValue) -> u64 {
     (value.get().as_ptr().addr() - json.as_ptr().addr()) as u64
+}
+
+fn unlike(path: &str, names: &[&str]) -> Error {
+    let names = names.join(", ");
+    invalid(
+        path,
+        format!("this is no checkpoint: want an object of {names}"),
+    )
 }
 
 fn invalid(path: &str, message: impl Into<String>) -> Error {
