@@ -18,6 +18,9 @@ import type {
   MetricsQuery,
 } from "./types.js";
 
+/** What a client reads of a query by itself. */
+const NAMES = { call: ["signal"], collect: ["onProgress", "checkpoint", "progress"] };
+
 /** What a {@link Client} has to know. Name what you use: either API works without the other's. */
 export interface ClientOptions extends MachineOptions, DriverOptions {}
 
@@ -53,9 +56,10 @@ export class Client {
    * `secret_in_browser` for a client secret.
    */
   constructor(options: ClientOptions) {
-    const { accessToken, fetch, timeoutMs, onAttempt, now, ...rest } = options ?? {};
-    this.#driver = new Driver({ accessToken, fetch, timeoutMs, onAttempt, now });
-    this.#machine = new Machine({ ...rest, hostTokens: this.#driver.accessToken !== undefined });
+    const { accessToken, fetch, onAttempt, now, ...rest } = options ?? {};
+    const hostTokens = (accessToken ?? undefined) !== undefined;
+    this.#machine = new Machine({ ...rest, hostTokens }, NAMES);
+    this.#driver = new Driver({ accessToken, fetch, onAttempt, now }, this.#machine.timeoutMs);
   }
 
   /**

@@ -169,6 +169,11 @@ export class Collect<D extends Dimension | undefined = Dimension | undefined> {
     return this.#core.object.settle(task, Call.coreOf(call), at);
   }
 
+  /** @internal How many windows are to be read at the same time. */
+  get concurrency(): number {
+    return this.#core.object.concurrency();
+  }
+
   /** How far it is. */
   get progress(): WindowCounts {
     return this.#core.object.progress();

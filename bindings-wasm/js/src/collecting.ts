@@ -76,7 +76,7 @@ export class Collecting<D extends Dimension | undefined> {
   constructor(collect: Collect<D>, driver: Driver, options: CollectOptions) {
     this.#collect = collect;
     this.#driver = driver;
-    this.#concurrency = concurrencyOf(options.concurrency);
+    this.#concurrency = collect.concurrency;
     this.#checkpoint = checkpointOf(options.checkpoint);
     this.#onProgress = optionalFunction("onProgress", options.onProgress, "want a function");
     this.#counter = options.progress === false ? undefined : counter();
@@ -204,12 +204,6 @@ export class Collecting<D extends Dimension | undefined> {
     this.#counter?.show(progress);
     this.#onProgress?.(progress);
   }
-}
-
-function concurrencyOf(value: number | undefined): number {
-  const concurrency = value ?? 8;
-  if (Number.isSafeInteger(concurrency) && concurrency >= 1) return concurrency;
-  throw invalidArgument("concurrency", "want a whole number, 1 or more");
 }
 
 function checkpointOf(value: CollectOptions["checkpoint"]): Checkpoint | undefined {

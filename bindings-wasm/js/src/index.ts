@@ -58,7 +58,8 @@ export {
   type SeriesRow,
   type SeriesWindow,
 } from "./series.js";
-export { type Columns, CountTable, type Row, type SavedCounts, type SavedTable } from "./table.js";
+export type { Row, SavedCounts } from "./row.js";
+export { type Columns, CountTable, type SavedTable } from "./table.js";
 export type * from "./types.js";
 export { Plan, type PlanOptions } from "./windows.js";
 

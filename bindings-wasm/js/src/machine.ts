@@ -1,12 +1,11 @@
-import type { CoreClient } from "../wasm/tallyfold_wasm.js";
+import type { CoreMachine } from "../wasm/tallyfold_wasm.js";
 import { Call } from "./call.js";
 import { Collect, type CollectQuery, type DimensionOf } from "./collect.js";
 import { Follow, type FollowQuery } from "./follow.js";
 import { Handle } from "./handle.js";
 import { isBrowser } from "./host.js";
-import { timed } from "./input.js";
 import { Probe, type ProbeQuery } from "./probe.js";
-import { CountTable } from "./table.js";
+import { type CountTable, coreOf } from "./table.js";
 import type {
   AuditLogsQuery,
   Dimension,
@@ -63,13 +62,28 @@ export interface MachineOptions {
    * header of another origin only if the service lets it (`Access-Control-Expose-Headers`).
    */
   readonly longestRetryWaitMs?: number | undefined;
+  /**
+   * How many milliseconds one exchange may take, its body included; a call may need up to four, and
+   * one more for each retry. 30,000 unless told otherwise; `Infinity` for no limit.
+   */
+  readonly timeoutMs?: number | undefined;
 }
 
-const QUERY = ["start", "end", "dimensions", "groupBy"] as const;
-const RANGE = [...QUERY, "metric", "window", "settleMs"] as const;
-const COLLECT = [...RANGE, "finest", "part", "probe"] as const;
-const FOLLOW = [...RANGE, "delayMs", "rereadMs"] as const;
-const PROBE = ["metric", "start", "middle", "end", "dimensions"] as const;
+/** What a {@link Machine} has to know of its host. */
+interface HostOptions {
+  /** Whether the host will answer `provideToken`, in place of a client secret. */
+  readonly hostTokens?: boolean | undefined;
+  /** Whether visitors can read what it holds, also where that does not show. */
+  readonly inBrowser?: boolean | undefined;
+}
+
+/** @internal Names of what is read by whoever drives a machine, so that the core knows them. */
+export interface HostNames {
+  /** In the query of every call. */
+  readonly call: readonly string[];
+  /** In that of a collect. */
+  readonly collect: readonly string[];
+}
 
 /**
  * A client without I/O and without a clock, which {@link Client} drives and any other HTTP stack
@@ -89,41 +103,40 @@ const PROBE = ["metric", "start", "middle", "end", "dimensions"] as const;
  * const table = call.output();
  */
 export class Machine {
-  readonly #core: Handle<CoreClient>;
+  readonly #core: Handle<CoreMachine>;
+  readonly #names: HostNames;
 
   /**
-   * @param options Addresses, credentials and audiences of the APIs in use; or `hostTokens`, that
-   * the host will answer `provideToken` in place of a client secret; and `inBrowser`, that
-   * visitors can read what it holds, also where that does not show.
+   * @param options Addresses, credentials and audiences of the APIs in use; or `hostTokens` in place of a client
+   * secret; and `inBrowser`.
    * @throws {@link TallyfoldError} of kind `config`, with the name of the argument.
    */
-  constructor(
-    options: MachineOptions & {
-      readonly hostTokens?: boolean | undefined;
-      readonly inBrowser?: boolean | undefined;
-    },
-  ) {
+  constructor(options: MachineOptions & HostOptions);
+  /** @internal */
+  constructor(options: MachineOptions & HostOptions, names: HostNames);
+  constructor(options: MachineOptions & HostOptions, names: HostNames = { call: [], collect: [] }) {
     const inBrowser = isBrowser() || options?.inBrowser;
-    this.#core = new Handle(new (core().CoreClient)({ ...options, inBrowser }));
+    this.#core = new Handle(new (core().CoreMachine)({ ...options, inBrowser }));
+    this.#names = names;
   }
 
   /** Begins a call of event_delivery (service reference 4.4). */
   eventDelivery<const D extends Dimension, const G extends D = D>(
     query: MetricsQuery<D, G>,
   ): Call<CountTable<G>> {
-    return Call.of(this.#core.object.eventDelivery(timed(query, QUERY)));
+    return Call.of(this.#core.object.eventDelivery(query, this.#others()));
   }
 
   /** Begins a call of event_ingestion (service reference 4.5). */
   eventIngestion<const D extends IngestionDimension, const G extends D = D>(
     query: MetricsQuery<D, G>,
   ): Call<CountTable<G>> {
-    return Call.of(this.#core.object.eventIngestion(timed(query, QUERY)));
+    return Call.of(this.#core.object.eventIngestion(query, this.#others()));
   }
 
   /** Begins a listing of audit logs (service reference 4.2). */
   auditLogs(query: AuditLogsQuery = {}): Call<Json> {
-    return Call.of(this.#core.object.auditLogs(query));
+    return Call.of(this.#core.object.auditLogs(query, this.#others()));
   }
 
   /** Begins to collect a long range: see {@link Client.collect}. */
@@ -131,27 +144,36 @@ export class Machine {
     query: CollectQuery<M, D, G>,
   ): Collect<G> {
     const { have } = query ?? {};
-    const held = have && CountTable.coreOf("have", have).copy();
-    return Collect.of(this.#core.object.collect(timed(query, COLLECT), held));
+    const held = have && coreOf("have", have).copy();
+    return Collect.of(this.#core.object.collect(query, held, this.#others("have", ...this.#names.collect)));
   }
 
   /** Begins to follow windows as they close: see {@link Client.follow}. */
   follow<const M extends Metric, const D extends DimensionOf<M>, const G extends D = D>(
     query: FollowQuery<M, D, G>,
   ): Follow<G> {
-    return Follow.of(this.#core.object.follow(timed(query, FOLLOW)));
+    return Follow.of(this.#core.object.follow(query, this.#others()));
   }
 
   /** Begins to probe the service's windows: see {@link Client.probeAdditivity}. */
   probeAdditivity<const M extends Metric, const D extends DimensionOf<M>>(
     query: ProbeQuery<M, D>,
   ): Probe<D> {
-    return Probe.of(this.#core.object.probeAdditivity(timed(query, PROBE)));
+    return Probe.of(this.#core.object.probeAdditivity(query, this.#others()));
+  }
+
+  /** @internal How many milliseconds an exchange may take; infinite if there is no limit. */
+  get timeoutMs(): number {
+    return this.#core.object.timeoutMs();
   }
 
   /** Another number whenever a token was gained or lost, or its fetching ended. */
   get tokenEpoch(): bigint {
     return this.#core.object.tokenEpoch();
+  }
+
+  #others(...own: string[]): string[] {
+    return [...this.#names.call, ...own];
   }
 
   /** Frees the memory now. Calls that it began can still be driven. */

@@ -1,7 +1,7 @@
 import type { CoreSandbox } from "../wasm/tallyfold_sandbox.js";
 import { clocks } from "./clock.js";
 import { Handle } from "./handle.js";
-import { bytes, flat, timed } from "./input.js";
+import { bytes, flat } from "./input.js";
 import { type Inspect, inspectSymbol } from "./inspect.js";
 import { replica } from "./replica.js";
 import type { CountName, Now } from "./types.js";
@@ -46,16 +46,6 @@ export interface SandboxEvent {
   /** How many; 1 unless given. */
   readonly count?: number | bigint | undefined;
 }
-
-const EVENT = [
-  "timestamp",
-  "outcome",
-  "eventName",
-  "writeKey",
-  "integration",
-  "reason",
-  "count",
-] as const;
 
 /** The endpoints that it counts requests of, and where faults can be injected. */
 export type SandboxEndpoint =
@@ -161,7 +151,7 @@ export class Sandbox {
    * });
    */
   record(event: SandboxEvent): void {
-    this.#core.object.record(timed(event, EVENT));
+    this.#core.object.record(event);
   }
 
   /**
@@ -205,12 +195,7 @@ export class Sandbox {
    * sandbox.inject({ kind: "status", status: 503, endpoint: "event_delivery", every: 3 });
    */
   inject(fault: SandboxFault): void {
-    const { contentType, retryAfter, ...rest } = (fault ?? {}) as SandboxFault & {
-      contentType?: string;
-      retryAfter?: string;
-    };
-    const named = { ...rest, content_type: contentType, retry_after: retryAfter };
-    this.#core.object.inject(JSON.stringify(named));
+    this.#core.object.inject(fault);
   }
 
   /** Makes all tokens so far invalid. */

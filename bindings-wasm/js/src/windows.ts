@@ -1,6 +1,5 @@
 import type { CorePlan } from "../wasm/tallyfold_wasm.js";
 import { Handle } from "./handle.js";
-import { timed } from "./input.js";
 import { type Inspect, inspectSymbol } from "./inspect.js";
 import type { TimeStep, Window } from "./types.js";
 import { core } from "./wasm.js";
@@ -34,7 +33,7 @@ export class Plan implements Iterable<Window> {
     const plan =
       options instanceof PlanPart
         ? options.core
-        : new (core().CorePlan)(timed(options, ["start", "end", "window"]));
+        : new (core().CorePlan)(options);
     this.#core = new Handle(plan);
   }
 
@@ -62,7 +61,7 @@ export class Plan implements Iterable<Window> {
    * @throws {@link TallyfoldError} with code `invalid_argument`, unless `index` is below `of`.
    */
   part(index: number, of: number): Plan {
-    return planOf(this.#core.object.part([index, of]));
+    return planOf(this.#core.object.part({ index, of }));
   }
 
   /** Frees the memory now. */
