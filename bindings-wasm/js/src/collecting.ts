@@ -1,7 +1,8 @@
 import { onAbort } from "./abort.js";
 import type { DriveStep } from "./call.js";
-import { type Collect, segmentName, type WindowCounts } from "./collect.js";
+import { type Collect, segmentName } from "./collect.js";
 import { type Counter, counter } from "./counter.js";
+import type { CollectArguments, WindowCounts } from "./declared.js";
 import { directoryHere } from "./directory.js";
 import type { Driver } from "./driver.js";
 import { because, invalidArgument, TallyfoldError } from "./error.js";
@@ -39,9 +40,7 @@ export interface Checkpoint {
 export type StoredSegment = string | Uint8Array | null | undefined;
 
 /** How to go about a collect. */
-export interface CollectOptions extends Abortable {
-  /** How many windows are read at the same time: 8 unless told otherwise. */
-  readonly concurrency?: number | undefined;
+export interface CollectOptions extends Abortable, Pick<CollectArguments, "concurrency"> {
   /** Called for each window that has been settled. What it throws ends the collect, which rejects with it. */
   readonly onProgress?: ((progress: Progress) => void) | undefined;
   /**

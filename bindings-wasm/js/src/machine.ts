@@ -1,6 +1,7 @@
 import type { CoreMachine } from "../wasm/tallyfold_wasm.js";
 import { Call } from "./call.js";
 import { Collect, type CollectQuery, type DimensionOf } from "./collect.js";
+import type { MachineArguments } from "./declared.js";
 import { Follow, type FollowQuery } from "./follow.js";
 import { Handle } from "./handle.js";
 import { isBrowser } from "./host.js";
@@ -11,71 +12,16 @@ import type {
   Dimension,
   IngestionDimension,
   Json,
-  Limits,
   Metric,
   MetricsQuery,
-  Tolerance,
 } from "./types.js";
 import { core } from "./wasm.js";
 
-/** What a {@link Machine} has to know; {@link ClientOptions} says what each means. */
-export interface MachineOptions {
-  /**
-   * The base address of the customer's own deployment, for the Control API and the Event Metrics
-   * API: `{cluster_endpoint}` of the service reference. https, or http on this machine.
-   */
-  readonly clusterEndpoint?: string | undefined;
-  /** The client id issued to the organization. */
-  readonly clientId?: string | undefined;
-  /**
-   * The client secret issued to the organization. In a browser, where every visitor could read
-   * it, it is refused (`secret_in_browser`): give `accessToken`.
-   */
-  readonly clientSecret?: string | undefined;
-  /** The audience identifier of the Control API (service reference 4.3). */
-  readonly controlAudience?: string | undefined;
-  /** The base address of the Orchestration API: `{base_url}` of the service reference. */
-  readonly baseUrl?: string | undefined;
-  /** The address of the authorization server: `{auth_url}` of the service reference. */
-  readonly authUrl?: string | undefined;
-  /** The audience identifier of the Orchestration API (service reference 4.1). */
-  readonly orchestrationAudience?: string | undefined;
-  /** Lets a browser hold the client secret. Only for pages that nobody else can open. */
-  readonly dangerouslyAllowBrowser?: boolean | undefined;
-  /** Lets tokens and secrets travel as plain text, also to other machines. */
-  readonly dangerouslyAllowHttp?: boolean | undefined;
-  /** The lifetime in seconds of a token that comes without one. */
-  readonly defaultTokenLifetime?: number | undefined;
-  /** The most that a response may hold. */
-  readonly limits?: Limits | undefined;
-  /** What of a response to let pass, as the API is Beta. */
-  readonly tolerate?: readonly Tolerance[] | undefined;
-  /**
-   * How often one call is tried again at most, after statuses 408, 429, 500, 502, 503 and 504, a
-   * broken exchange or one that took too long: 3 unless told otherwise, 0 for never. All calls of a
-   * client share a budget of retries, so that a service that is down is not asked much more than usual.
-   */
-  readonly maxRetries?: number | undefined;
-  /**
-   * The most milliseconds to wait for what the service asks for with `Retry-After`: 60,000 unless told
-   * otherwise, below 2^31. Where it asks for more, the call ends with `retry_later`. A browser shows that
-   * header of another origin only if the service lets it (`Access-Control-Expose-Headers`).
-   */
-  readonly longestRetryWaitMs?: number | undefined;
-  /**
-   * How many milliseconds one exchange may take, its body included; a call may need up to four, and
-   * one more for each retry. 30,000 unless told otherwise; `Infinity` for no limit.
-   */
-  readonly timeoutMs?: number | undefined;
-}
+/** What a {@link Machine} has to know. */
+export type MachineOptions = Omit<MachineArguments, keyof HostOptions>;
 
 /** What a {@link Machine} has to know of its host. */
-interface HostOptions {
-  /** Whether the host will answer `provideToken`, in place of a client secret. */
-  readonly hostTokens?: boolean | undefined;
-  /** Whether visitors can read what it holds, also where that does not show. */
-  readonly inBrowser?: boolean | undefined;
-}
+type HostOptions = Pick<MachineArguments, "hostTokens" | "inBrowser">;
 
 /** @internal Names of what is read by whoever drives a machine, so that the core knows them. */
 export interface HostNames {
@@ -145,7 +91,9 @@ export class Machine {
   ): Collect<G> {
     const { have } = query ?? {};
     const held = have && coreOf("have", have).copy();
-    return Collect.of(this.#core.object.collect(query, held, this.#others("have", ...this.#names.collect)));
+    return Collect.of(
+      this.#core.object.collect(query, held, this.#others("have", ...this.#names.collect)),
+    );
   }
 
   /** Begins to follow windows as they close: see {@link Client.follow}. */

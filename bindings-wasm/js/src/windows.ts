@@ -1,18 +1,12 @@
 import type { CorePlan } from "../wasm/tallyfold_wasm.js";
+import type { PlanArguments } from "./declared.js";
 import { Handle } from "./handle.js";
 import { type Inspect, inspectSymbol } from "./inspect.js";
-import type { TimeStep, Window } from "./types.js";
+import type { Window } from "./types.js";
 import { core } from "./wasm.js";
 
 /** A range, and the step that it is cut by. */
-export interface PlanOptions {
-  /** The first instant of the range: a `Date`, or ISO 8601 that ends in `Z`. */
-  readonly start: Date | string;
-  /** The first instant after the range. */
-  readonly end: Date | string;
-  /** The step of the UTC day at whose edges it is cut. */
-  readonly window: TimeStep;
-}
+export type PlanOptions = PlanArguments;
 
 /**
  * A long range as windows, in the order of time: cut at the edges of a step, so that the first and the last
@@ -30,10 +24,7 @@ export class Plan implements Iterable<Window> {
   /** @internal */
   constructor(part: PlanPart);
   constructor(options: PlanOptions | PlanPart) {
-    const plan =
-      options instanceof PlanPart
-        ? options.core
-        : new (core().CorePlan)(options);
+    const plan = options instanceof PlanPart ? options.core : new (core().CorePlan)(options);
     this.#core = new Handle(plan);
   }
 
