@@ -326,10 +326,10 @@ impl<'a> Document<'a> {
 
     /// The starts of the provisional windows.
     fn provisional(&self) -> Result<Vec<Cow<'a, str>>> {
-        let found = self.provisional;
-        serde_json::from_slice(found.as_bytes()).map_err(|_| {
+        let found: Option<Tree<'_>> = serde_json::from_str(self.provisional).ok();
+        found.and_then(Tree::into_texts).ok_or_else(|| {
             let error = invalid("$.provisional", "want a list of timestamps");
-            error.with_offset(offset_in(self.json, found))
+            error.with_offset(offset_in(self.json, self.provisional))
         })
     }
 
