@@ -326,7 +326,7 @@ impl<'a> Document<'a> {
 
     /// The starts of the provisional windows.
     fn provisional(&self) -> Result<Vec<Cow<'a, str>>> {
-        let found: Option<Tree<'_>> = serde_json::from_str(self.provisional).ok();
+        let found: Option<Tree<'_>> = serde_json::from_slice(self.provisional.as_bytes()).ok();
         found.and_then(Tree::into_texts).ok_or_else(|| {
             let error = invalid("$.provisional", "want a list of timestamps");
             error.with_offset(offset_in(self.json, self.provisional))
