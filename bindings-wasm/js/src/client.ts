@@ -18,8 +18,9 @@ import type {
   MetricsQuery,
 } from "./types.js";
 
-/** What a client reads of a query by itself. */
-const NAMES = { call: ["signal"], collect: ["onProgress", "checkpoint", "progress"] };
+/** What a client reads by itself: of every query, and of that of a collect. */
+const OF_CALL = ["signal"];
+const OF_COLLECT = ["onProgress", "checkpoint", "progress"];
 
 /** What a {@link Client} has to know. Name what you use: either API works without the other's. */
 export interface ClientOptions extends MachineOptions, DriverOptions {}
@@ -58,7 +59,7 @@ export class Client {
   constructor(options: ClientOptions) {
     const { accessToken, fetch, onAttempt, now, ...rest } = options ?? {};
     const hostTokens = (accessToken ?? undefined) !== undefined;
-    this.#machine = new Machine({ ...rest, hostTokens }, NAMES);
+    this.#machine = new Machine({ ...rest, hostTokens }, OF_CALL, OF_COLLECT);
     this.#driver = new Driver({ accessToken, fetch, onAttempt, now }, this.#machine.timeoutMs);
   }
 

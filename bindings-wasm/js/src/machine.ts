@@ -23,14 +23,6 @@ export type MachineOptions = Omit<MachineArguments, keyof HostOptions>;
 /** What a {@link Machine} has to know of its host. */
 type HostOptions = Pick<MachineArguments, "hostTokens" | "inBrowser">;
 
-/** @internal Names of what is read by whoever drives a machine, so that the core knows them. */
-export interface HostNames {
-  /** In the query of every call. */
-  readonly call: readonly string[];
-  /** In that of a collect. */
-  readonly collect: readonly string[];
-}
-
 /**
  * A client without I/O and without a clock, which {@link Client} drives and any other HTTP stack
  * can: it says what to send and when, reads the bytes that come back, and keeps the tokens.
@@ -50,7 +42,6 @@ export interface HostNames {
  */
 export class Machine {
   readonly #core: Handle<CoreMachine>;
-  readonly #names: HostNames;
 
   /**
    * @param options Addresses, credentials and audiences of the APIs in use; or `hostTokens` in place of a client
@@ -58,31 +49,35 @@ export class Machine {
    * @throws {@link TallyfoldError} of kind `config`, with the name of the argument.
    */
   constructor(options: MachineOptions & HostOptions);
-  /** @internal */
-  constructor(options: MachineOptions & HostOptions, names: HostNames);
-  constructor(options: MachineOptions & HostOptions, names: HostNames = { call: [], collect: [] }) {
+  /** @internal @param ofCall What the driver reads of every query. @param ofCollect And of a collect's. */
+  constructor(options: MachineOptions & HostOptions, ofCall: string[], ofCollect: string[]);
+  constructor(
+    options: MachineOptions & HostOptions,
+    ofCall: string[] = [],
+    ofCollect: string[] = [],
+  ) {
     const inBrowser = isBrowser() || options?.inBrowser;
-    this.#core = new Handle(new (core().CoreMachine)({ ...options, inBrowser }));
-    this.#names = names;
+    const collect = [...ofCall, ...ofCollect, "have"];
+    this.#core = new Handle(new (core().CoreMachine)({ ...options, inBrowser }, ofCall, collect));
   }
 
   /** Begins a call of event_delivery (service reference 4.4). */
   eventDelivery<const D extends Dimension, const G extends D = D>(
     query: MetricsQuery<D, G>,
   ): Call<CountTable<G>> {
-    return Call.of(this.#core.object.eventDelivery(query, this.#others()));
+    return Call.of(this.#core.object.eventDelivery(query));
   }
 
   /** Begins a call of event_ingestion (service reference 4.5). */
   eventIngestion<const D extends IngestionDimension, const G extends D = D>(
     query: MetricsQuery<D, G>,
   ): Call<CountTable<G>> {
-    return Call.of(this.#core.object.eventIngestion(query, this.#others()));
+    return Call.of(this.#core.object.eventIngestion(query));
   }
 
   /** Begins a listing of audit logs (service reference 4.2). */
   auditLogs(query: AuditLogsQuery = {}): Call<Json> {
-    return Call.of(this.#core.object.auditLogs(query, this.#others()));
+    return Call.of(this.#core.object.auditLogs(query));
   }
 
   /** Begins to collect a long range: see {@link Client.collect}. */
@@ -91,23 +86,21 @@ export class Machine {
   ): Collect<G> {
     const { have } = query ?? {};
     const held = have && coreOf("have", have).copy();
-    return Collect.of(
-      this.#core.object.collect(query, held, this.#others("have", ...this.#names.collect)),
-    );
+    return Collect.of(this.#core.object.collect(query, held));
   }
 
   /** Begins to follow windows as they close: see {@link Client.follow}. */
   follow<const M extends Metric, const D extends DimensionOf<M>, const G extends D = D>(
     query: FollowQuery<M, D, G>,
   ): Follow<G> {
-    return Follow.of(this.#core.object.follow(query, this.#others()));
+    return Follow.of(this.#core.object.follow(query));
   }
 
   /** Begins to probe the service's windows: see {@link Client.probeAdditivity}. */
   probeAdditivity<const M extends Metric, const D extends DimensionOf<M>>(
     query: ProbeQuery<M, D>,
   ): Probe<D> {
-    return Probe.of(this.#core.object.probeAdditivity(query, this.#others()));
+    return Probe.of(this.#core.object.probeAdditivity(query));
   }
 
   /** @internal How many milliseconds an exchange may take; infinite if there is no limit. */
@@ -118,10 +111,6 @@ export class Machine {
   /** Another number whenever a token was gained or lost, or its fetching ended. */
   get tokenEpoch(): bigint {
     return this.#core.object.tokenEpoch();
-  }
-
-  #others(...own: string[]): string[] {
-    return [...this.#names.call, ...own];
   }
 
   /** Frees the memory now. Calls that it began can still be driven. */
