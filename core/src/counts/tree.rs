@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::fmt;
 
-use serde::de::{Deserialize, Deserializer, Error, MapAccess, SeqAccess, Visitor};
+use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_json::value::RawValue;
 
 /// A JSON value. One type for all documents, so that reading is compiled once; what a document's
@@ -18,9 +18,8 @@ pub(crate) enum Tree<'a> {
     Whole(u64),
     Text(Cow<'a, str>),
     List(Vec<Tree<'a>>),
-    /// No name stands twice.
     Object(Vec<(Cow<'a, str>, Tree<'a>)>),
-    /// Any other value.
+    /// Any other value, also an object in which a name stands twice.
     Other,
     /// A value as it is written, in a document that was read by [`Tree::read_fields`].
     Written(&'a str),
@@ -166,6 +165,7 @@ impl<'de> Visitor<'de> for AnyValue {
 
     fn visit_map<A: MapAccess<'de>>(self, mut fields: A) -> Result<Self::Value, A::Error> {
         let mut object: Vec<(Cow<'de, str>, Tree<'de>)> = Vec::new();
+        let mut is_repeated = false;
         while let Some(key) = fields.next_key()? {
             let value = if self.written {
                 Tree::Written(fields.next_value::<&RawValue>()?.get())
@@ -174,12 +174,14 @@ impl<'de> Visitor<'de> for AnyValue {
             };
             // A key is always a text.
             let Tree::Text(key) = key else { continue };
-            if object.iter().any(|(other, _)| *other == key) {
-                return Err(A::Error::custom("the same key twice in one object"));
-            }
+            is_repeated |= object.iter().any(|(other, _)| *other == key);
             object.push((key, value));
         }
-        Ok(Tree::Object(object))
+        Ok(if is_repeated {
+            Tree::Other
+        } else {
+            Tree::Object(object)
+        })
     }
 }
 
@@ -216,7 +218,8 @@ mod tests {
         assert_eq!(fields(r#"{"b": 1}"#), Some(expected));
         assert_eq!(fields(r#"{"b": 1, "c": null}"#), None);
         assert_eq!(fields("[]"), None);
-        assert!(read(r#"{"b": 1, "b": 1}"#).is_err());
-        assert!(read(r#"[{"b": {"c": 1, "c": 2}}]"#).is_err());
+        assert_eq!(fields(r#"{"b": 1, "b": 1}"#), None);
+        let inner = fields(r#"{"b": {"c": 1, "c": 2}}"#);
+        assert_eq!(inner, Some([Tree::Null, Tree::Other]));
     }
 }

@@ -13,7 +13,7 @@ use tallyfold_engine::Counts;
 
 use super::ledger::{Ledger, Origin, Reading};
 use crate::code::Code;
-use crate::counts::loaded::offset_of;
+use crate::counts::loaded::{offset_of, problem};
 use crate::counts::metric::Metric;
 use crate::counts::saved::SavedTable;
 use crate::counts::subject::Subject;
@@ -301,7 +301,7 @@ struct Document<'a> {
 impl<'a> Document<'a> {
     fn read(json: &'a [u8]) -> Result<Self> {
         let torn = |error: serde_json::Error| {
-            let message = format!("this is no checkpoint, or a torn one: {error}");
+            let message = format!("this is no checkpoint, or a torn one: {}", problem(&error));
             invalid("$", message).with_offset(offset_of(json, &error))
         };
         let document = Tree::read_fields(json).map_err(torn)?;
