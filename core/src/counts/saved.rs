@@ -13,15 +13,15 @@ use crate::time::timestamp::Timestamp;
 /// What the JSON says it is; a change that old readers can't read gets a new number.
 pub(crate) const FORMAT: &str = "tallyfold-table/1";
 
-/// A table as it is saved, with its windows as they are or as JSON.
+/// A table as it is saved.
 #[derive(Serialize)]
-pub(crate) struct SavedTable<'a, W> {
+pub(crate) struct SavedTable<'a> {
     format: &'static str,
     metric: Option<Metric>,
     dimensions: Vec<&'static str>,
     filter: Vec<SavedFilter<'a>>,
     totals: SavedCounts,
-    windows: Vec<W>,
+    windows: Vec<SavedWindow<'a>>,
 }
 
 /// The values that one dimension was filtered by.
@@ -71,8 +71,8 @@ pub(crate) fn write(subject: &Subject, totals: Counts, parts: &[Part]) -> String
     serde_json::to_string(&SavedTable::new(subject, totals, windows)).unwrap_or_default()
 }
 
-impl<'a, W> SavedTable<'a, W> {
-    pub(crate) fn new(subject: &'a Subject, totals: Counts, windows: Vec<W>) -> Self {
+impl<'a> SavedTable<'a> {
+    pub(crate) fn new(subject: &'a Subject, totals: Counts, windows: Vec<SavedWindow<'a>>) -> Self {
         Self {
             format: FORMAT,
             metric: subject.metric,

@@ -8,7 +8,6 @@ use std::borrow::Cow;
 use std::fmt;
 
 use serde::Serialize;
-use serde_json::value::{RawValue, to_raw_value};
 use tallyfold_engine::Counts;
 
 use super::ledger::{Ledger, Origin, Reading};
@@ -80,7 +79,7 @@ struct SavedSegment<'a> {
     query: &'a SavedQuery,
     segment: u64,
     provisional: Vec<Timestamp>,
-    table: SavedTable<'a, &'a RawValue>,
+    table: SavedTable<'a>,
 }
 
 /// What was asked for, and a fingerprint of whom. Not who asked.
@@ -136,7 +135,7 @@ pub(super) struct Journal {
 struct Entry {
     window: Window,
     is_provisional: bool,
-    json: Box<RawValue>,
+    table: CountTable,
 }
 
 impl Journal {
@@ -183,16 +182,14 @@ impl Journal {
     fn add(&mut self, reading: &Reading) {
         let sum = self.totals.checked_add(reading.table.totals());
         self.totals = sum.unwrap_or(self.totals);
-        // Only strings and integers are written, which can't fail.
-        let json = to_raw_value(&reading.table.saved_window()).unwrap_or_default();
-        self.bytes += json.get().len();
+        self.bytes += json_of(&reading.table.saved_window()).len();
         let after = self
             .entries
             .partition_point(|entry| entry.window < reading.window);
         let entry = Entry {
             window: reading.window,
             is_provisional: reading.origin == Origin::Read { provisional: true },
-            json,
+            table: reading.table.clone(),
         };
         self.entries.insert(after, entry);
         self.stored += 1;
@@ -200,13 +197,14 @@ impl Journal {
 
     fn to_json(&self) -> String {
         let provisional = self.entries.iter().filter(|entry| entry.is_provisional);
-        let windows = self.entries.iter().map(|entry| &*entry.json).collect();
+        let windows = self.entries.iter();
+        let windows = windows.filter_map(|entry| entry.table.saved_window());
         json_of(&SavedSegment {
             format: FORMAT,
             query: &self.query,
             segment: self.number,
             provisional: provisional.map(|entry| entry.window.start()).collect(),
-            table: SavedTable::new(&self.subject, self.totals, windows),
+            table: SavedTable::new(&self.subject, self.totals, windows.collect()),
         })
     }
 
