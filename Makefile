@@ -22,7 +22,7 @@ chromium := .cache/chromium
 examples := examples/node_modules/.package-lock.json
 bench_peers := bench/node_modules/.package-lock.json
 
-core_files := Cargo.toml Cargo.lock $(shell find {core,engine}/Cargo.toml {core,engine}/src -type f)
+core_files := Cargo.toml Cargo.lock $(shell find {core,engine,sandbox}/Cargo.toml {core,engine,sandbox}/src -type f)
 python_files := $(shell find LICENSE* $(PY)/README.md $(PY)/Cargo.toml $(PY)/pyproject.toml $(PY)/src $(PY)/python -type f)
 wasm_files := $(shell find bindings-wasm/Cargo.toml bindings-wasm/src xtask -type f)
 js_files := $(addprefix $(JS)/,README.md package.json tsconfig.json build.mjs) \
