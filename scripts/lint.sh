@@ -12,9 +12,10 @@ cargo fmt --manifest-path fuzz/Cargo.toml --check
 cargo clippy --quiet --manifest-path fuzz/Cargo.toml --no-default-features --locked -- -D warnings
 
 bin=$PWD/.venv/bin
+"$bin/python" scripts/unasync.py --check
 cd bindings-python
-"$bin/ruff" check . ../tests ../examples ../bench
-"$bin/ruff" format --check . ../tests ../examples ../bench
+"$bin/ruff" check . ../scripts ../tests ../examples ../bench
+"$bin/ruff" format --check . ../scripts ../tests ../examples ../bench
 "$bin/mypy"
 "$bin/mypy" --strict ../bench/python
 "$bin/stubtest" tallyfold --allowlist stubtest-allowlist.txt
