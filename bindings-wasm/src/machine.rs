@@ -1,5 +1,6 @@
 //! [`tallyfold::Machine`].
 
+use tallyfold::arguments::Options;
 use tallyfold::{MachineOptions, Patience};
 use wasm_bindgen::JsValue;
 use wasm_bindgen::prelude::wasm_bindgen;
@@ -13,30 +14,41 @@ use crate::table::CountTable;
 
 /// The caller's side of both APIs.
 #[wasm_bindgen(js_name = CoreMachine)]
-pub struct Machine(tallyfold::Machine);
-
-/// Names that the facade handles by itself.
-fn names(others: &[String]) -> Vec<&str> {
-    others.iter().map(String::as_str).collect()
+pub struct Machine {
+    core: tallyfold::Machine,
+    /// Names in every query that are the driver's.
+    others: Vec<String>,
+    /// Those in the query of a collect.
+    others_of_collect: Vec<String>,
 }
 
 #[wasm_bindgen(js_class = CoreMachine)]
 impl Machine {
-    /// With the facade's options.
+    /// With the facade's options, and the names that the facade reads by itself: in every query, and in that of a
+    /// collect.
     #[wasm_bindgen(constructor)]
-    pub fn new(given: &JsValue) -> Result<Self, Thrown> {
+    pub fn new(
+        given: &JsValue,
+        others: Vec<String>,
+        others_of_collect: Vec<String>,
+    ) -> Result<Self, Thrown> {
         let options = MachineOptions {
             hash_seed: random_seed(),
             jitter_seed: random_seed(),
             ..options("options", given, &[])?
         };
-        Ok(Self(tallyfold::Machine::new(options)?))
+        let core = tallyfold::Machine::new(options)?;
+        Ok(Self {
+            core,
+            others,
+            others_of_collect,
+        })
     }
 
     /// How many milliseconds an exchange may take; infinite if there is no end.
     #[wasm_bindgen(js_name = timeoutMs)]
     pub fn timeout_ms(&self) -> f64 {
-        match self.0.timeout() {
+        match self.core.timeout() {
             Patience::Milliseconds(ms) => ms as f64,
             Patience::Endless => f64::INFINITY,
         }
@@ -44,55 +56,55 @@ impl Machine {
 
     /// Service reference 4.4.
     #[wasm_bindgen(js_name = eventDelivery)]
-    pub fn event_delivery(&self, query: &JsValue, others: Vec<String>) -> Result<Call, Thrown> {
-        let options = options("query", query, &names(&others))?;
-        Ok(Call(self.0.event_delivery(&options)?))
+    pub fn event_delivery(&self, query: &JsValue) -> Result<Call, Thrown> {
+        let options = read(query, &self.others)?;
+        Ok(Call(self.core.event_delivery(&options)?))
     }
 
     /// Service reference 4.5.
     #[wasm_bindgen(js_name = eventIngestion)]
-    pub fn event_ingestion(&self, query: &JsValue, others: Vec<String>) -> Result<Call, Thrown> {
-        let options = options("query", query, &names(&others))?;
-        Ok(Call(self.0.event_ingestion(&options)?))
+    pub fn event_ingestion(&self, query: &JsValue) -> Result<Call, Thrown> {
+        let options = read(query, &self.others)?;
+        Ok(Call(self.core.event_ingestion(&options)?))
     }
 
     /// Service reference 4.2.
     #[wasm_bindgen(js_name = auditLogs)]
-    pub fn audit_logs(&self, query: &JsValue, others: Vec<String>) -> Result<Call, Thrown> {
-        let options = options("query", query, &names(&others))?;
-        Ok(Call(self.0.audit_logs(&options)?))
+    pub fn audit_logs(&self, query: &JsValue) -> Result<Call, Thrown> {
+        let options = read(query, &self.others)?;
+        Ok(Call(self.core.audit_logs(&options)?))
     }
 
     /// A long range, of which a table may hold some already.
-    pub fn collect(
-        &self,
-        query: &JsValue,
-        have: Option<CountTable>,
-        others: Vec<String>,
-    ) -> Result<Collect, Thrown> {
+    pub fn collect(&self, query: &JsValue, have: Option<CountTable>) -> Result<Collect, Thrown> {
         let options = tallyfold::CollectOptions {
             have: have.map(|table| table.0),
-            ..options("query", query, &names(&others))?
+            ..read(query, &self.others_of_collect)?
         };
-        Ok(Collect(self.0.collect(options)?))
+        Ok(Collect(self.core.collect(options)?))
     }
 
     /// Windows as they close.
-    pub fn follow(&self, query: &JsValue, others: Vec<String>) -> Result<Follow, Thrown> {
-        let options = options("query", query, &names(&others))?;
-        Ok(Follow(self.0.follow(&options)?))
+    pub fn follow(&self, query: &JsValue) -> Result<Follow, Thrown> {
+        let options = read(query, &self.others)?;
+        Ok(Follow(self.core.follow(&options)?))
     }
 
     /// Whether the windows between three instants add up.
     #[wasm_bindgen(js_name = probeAdditivity)]
-    pub fn probe_additivity(&self, query: &JsValue, others: Vec<String>) -> Result<Probe, Thrown> {
-        let options = options("query", query, &names(&others))?;
-        Ok(Probe(self.0.probe_additivity(&options)?))
+    pub fn probe_additivity(&self, query: &JsValue) -> Result<Probe, Thrown> {
+        let options = read(query, &self.others)?;
+        Ok(Probe(self.core.probe_additivity(&options)?))
     }
 
     /// Grows with every change of a token.
     #[wasm_bindgen(js_name = tokenEpoch)]
     pub fn token_epoch(&self) -> u64 {
-        self.0.token_epoch()
+        self.core.token_epoch()
     }
+}
+
+fn read<T: Options>(query: &JsValue, others: &[String]) -> Result<T, Thrown> {
+    let others: Vec<&str> = others.iter().map(String::as_str).collect();
+    options("query", query, &others)
 }

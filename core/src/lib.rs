@@ -39,7 +39,7 @@ pub use counts::count_columns::CountColumns;
 pub use counts::count_name::{CountName, TopOptions};
 pub use counts::dimension::{Dimension, Dimensions};
 pub use counts::frame::{Column, Frame, Keys, Row, Values};
-pub use counts::html::to_html;
+pub use counts::html::{HtmlFrame, to_html};
 pub use counts::metric::Metric;
 pub use counts::part::Notes;
 pub use counts::reconciliation::Reconciliation;

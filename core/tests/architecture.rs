@@ -343,5 +343,5 @@ fn the_engine_knows_nothing_of_the_service_and_is_unsafe_in_one_place() {
         );
         unsafe_blocks += blocks;
     }
-    assert_eq!(unsafe_blocks, 2);
+    assert_eq!(unsafe_blocks, 1);
 }

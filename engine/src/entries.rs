@@ -8,7 +8,6 @@
 use crate::counts::Counts;
 use crate::key::MOST_COLUMNS;
 use crate::rows::{Added, RowsBuilder};
-use crate::simd::{Work, at_best};
 use crate::template::{Entry, PADDING, Slot, Template};
 use crate::text::{BLOCK, is_space, string_length};
 
@@ -96,15 +95,6 @@ impl EntryReader {
     /// the dictionaries: whoever reads it next finds the same ones, or an error.
     #[inline(never)]
     pub fn take(&mut self, rest: &[u8], rows: &mut RowsBuilder) -> Taken {
-        at_best(Taking {
-            reader: self,
-            rest,
-            rows,
-        })
-    }
-
-    #[inline(always)]
-    fn take_all(&mut self, rest: &[u8], rows: &mut RowsBuilder) -> Taken {
         let mut taken = Taken::default();
         let mut batch = [(Entry::default(), 0); BATCH];
         let mut next = Some(0);
@@ -194,22 +184,6 @@ impl EntryReader {
             self.template = Template::of(bytes, at, places.all());
         }
         Some((entry, at))
-    }
-}
-
-/// The taking of entries, as work that gains from more of the processor.
-struct Taking<'a> {
-    reader: &'a mut EntryReader,
-    rest: &'a [u8],
-    rows: &'a mut RowsBuilder,
-}
-
-impl Work for Taking<'_> {
-    type Output = Taken;
-
-    #[inline(always)]
-    fn run(self) -> Taken {
-        self.reader.take_all(self.rest, self.rows)
     }
 }
 
@@ -435,87 +409,4 @@ fn skip_space(bytes: &[u8], mut at: usize) -> usize {
         at += 1;
     }
     at
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::hash::HashKeys;
-    use crate::rows::Rows;
-    use proptest::prelude::*;
-
-    fn any_value() -> impl Strategy<Value = String> {
-        prop_oneof![
-            4 => "[a-c ]{0,70}",
-            1 => "[a-cé\\\\n\"\\\\\\\\]{0,40}",
-        ]
-    }
-
-    fn any_count() -> impl Strategy<Value = u64> {
-        any::<(u64, u32)>().prop_map(|(count, bits)| count >> (bits % 64))
-    }
-
-    prop_compose! {
-        /// Entries as the service writes them, most of them; what some have in a place of their own.
-        fn any_entries()(
-            entries in prop::collection::vec(
-                (any::<[u64; 3]>(), any_count(), any_value(), any_value(), 0..40_u8), 1..40,
-            ),
-            cut in any::<prop::sample::Index>(),
-        ) -> Vec<u8> {
-            let entries: Vec<String> = entries
-                .into_iter()
-                .map(|([_, errors, filtered], success, name, reason, oddity)| {
-                    let (errors, filtered) = (errors % 1_000, filtered % 10_000_000);
-                    let space = if oddity == 0 { " " } else { "" };
-                    let extra = if oddity == 1 { "\"extra\":\"1\"," } else { "" };
-                    format!(
-                        "{{{extra}\"success\":\"{success}\",\"errors\":\"{errors}\",{space}\
-                         \"filtered\":\"{filtered}\",\"dimensions\":{{\"event_name\":\"{name}\",\
-                         \"reason\":\"{reason}\"}}}}"
-                    )
-                })
-                .collect();
-            let mut bytes = entries.join(",").into_bytes();
-            bytes.truncate(cut.index(bytes.len()) + 1);
-            bytes
-        }
-    }
-
-    /// What is taken of the bytes, again and again until nothing is, and the rows that it makes.
-    fn taken(
-        bytes: &[u8],
-        take: fn(&mut EntryReader, &[u8], &mut RowsBuilder) -> Taken,
-    ) -> (Vec<Taken>, Rows) {
-        let fields = Fields {
-            dimensions: vec![("event_name", None), ("reason", Some(0))],
-            may_repeat: true,
-        };
-        let limits = EntryLimits {
-            string_bytes: 60,
-            keys: 16,
-            depth: 8,
-        };
-        let mut reader = EntryReader::new(fields, limits).expect("there is room");
-        let mut rows = RowsBuilder::new(1, usize::MAX, HashKeys::from_seed(1));
-        let mut all = Vec::new();
-        let mut at = 0;
-        while let Some(start) = bytes[at..].iter().position(|byte| *byte == b'{') {
-            let taken = take(&mut reader, &bytes[at + start..], &mut rows);
-            at += start + taken.bytes.max(1);
-            all.push(taken);
-        }
-        (all, rows.finish())
-    }
-
-    proptest! {
-        /// Where the processor has no AVX2, both are the same.
-        #[test]
-        fn more_of_the_processor_takes_the_same(bytes in any_entries()) {
-            prop_assert_eq!(
-                taken(&bytes, EntryReader::take),
-                taken(&bytes, EntryReader::take_all)
-            );
-        }
-    }
 }

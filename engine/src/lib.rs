@@ -20,6 +20,7 @@ mod key;
 mod order;
 mod rates;
 mod rows;
+#[cfg(target_arch = "x86_64")]
 mod simd;
 mod template;
 mod text;

@@ -122,7 +122,7 @@ use words as block;
 #[cfg(target_arch = "x86_64")]
 mod registers {
     use super::{BLOCK, TWO_BLOCKS};
-    use crate::simd::sse2::ends_of_text;
+    use crate::simd::ends_of_text;
 
     #[inline]
     pub(super) fn ascii_text(block: &[u8; BLOCK]) -> usize {

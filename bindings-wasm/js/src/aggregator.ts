@@ -1,25 +1,16 @@
 import type { CoreAggregator, CoreCountTable } from "../wasm/tallyfold_wasm.js";
 
+import type { AggregatorArguments } from "./declared.js";
 import { Handle } from "./handle.js";
 import { bytes } from "./input.js";
 import { planned } from "./plan.js";
-import { kept } from "./shapes.js";
 import { CountTable } from "./table.js";
-import type { Dimension, Limits, Metric, MetricsQuery, Tolerance } from "./types.js";
+import type { Dimension, Grouped } from "./types.js";
 import { stage } from "./wasm.js";
 
 /** What an {@link Aggregator} has to know about the response that it is to read. */
 export interface AggregatorOptions<D extends Dimension, G extends D = D>
-  extends Pick<MetricsQuery<D, G>, "dimensions" | "groupBy"> {
-  /** The window that the response has to be about; any unless given. */
-  readonly window?: Pick<MetricsQuery<D>, "start" | "end"> | undefined;
-  /** The endpoint it comes from, which {@link CountTable.metric} will tell. */
-  readonly metric?: Metric | undefined;
-  /** The most that it may hold. */
-  readonly limits?: Limits | undefined;
-  /** What of it to let pass. */
-  readonly tolerate?: readonly Tolerance[] | undefined;
-}
+  extends Grouped<AggregatorArguments, D, G> {}
 
 /**
  * Folds the bytes of a metrics response (service reference 2.2) into a table, as they arrive, in
@@ -69,6 +60,5 @@ export class Aggregator<D extends Dimension, G extends D = D> {
   /** Frees the memory now. Its table lives on. */
   [Symbol.dispose](): void {
     this.#core.release();
-    kept.aggregator ??= this;
   }
 }

@@ -118,7 +118,7 @@ export class Call<T> {
   token(token: AccessToken): void {
     const { accessToken, expiresIn } = checkedToken(token);
     const lifetime = expiresIn === undefined ? undefined : String(expiresIn);
-    this.#core.object.token({ accessToken, expiresIn: lifetime });
+    this.#core.object.token(accessToken, lifetime);
   }
 
   /** There is no token to provide: throws, unless the call can do without. */

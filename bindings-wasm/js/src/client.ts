@@ -18,6 +18,10 @@ import type {
   MetricsQuery,
 } from "./types.js";
 
+/** What a client reads by itself: of every query, and of that of a collect. */
+const OF_CALL = ["signal"];
+const OF_COLLECT = ["onProgress", "checkpoint", "progress"];
+
 /** What a {@link Client} has to know. Name what you use: either API works without the other's. */
 export interface ClientOptions extends MachineOptions, DriverOptions {}
 
@@ -53,9 +57,10 @@ export class Client {
    * `secret_in_browser` for a client secret.
    */
   constructor(options: ClientOptions) {
-    const { accessToken, fetch, timeoutMs, onAttempt, now, ...rest } = options ?? {};
-    this.#driver = new Driver({ accessToken, fetch, timeoutMs, onAttempt, now });
-    this.#machine = new Machine({ ...rest, hostTokens: this.#driver.accessToken !== undefined });
+    const { accessToken, fetch, onAttempt, now, ...rest } = options ?? {};
+    const hostTokens = (accessToken ?? undefined) !== undefined;
+    this.#machine = new Machine({ ...rest, hostTokens }, OF_CALL, OF_COLLECT);
+    this.#driver = new Driver({ accessToken, fetch, onAttempt, now }, this.#machine.timeoutMs);
   }
 
   /**

@@ -1,11 +1,12 @@
 import type { CoreCollect } from "../wasm/tallyfold_wasm.js";
 import { Call, type DriveStep } from "./call.js";
 import { now } from "./clock.js";
+import type { CollectArguments, WindowCounts } from "./declared.js";
 import { ended, type TallyfoldError } from "./error.js";
 import { Handle } from "./handle.js";
 import { bytes } from "./input.js";
 import { CountTable } from "./table.js";
-import type { Dimension, IngestionDimension, Metric, Now, TimeStep, Window } from "./types.js";
+import type { Dimension, Grouped, IngestionDimension, Metric, Now, Window } from "./types.js";
 import { core } from "./wasm.js";
 
 /** The dimensions that a metric has (service reference 2.4). */
@@ -14,61 +15,21 @@ export type DimensionOf<M extends Metric> = M extends "event_ingestion"
   : Dimension;
 
 /** What a long range is asked for with, whether all at once or as it comes. */
-export interface RangeQuery<M extends Metric, D extends DimensionOf<M>, G extends D = D> {
-  /** Which counts. */
-  readonly metric: M;
-  /** The first instant of the range: a `Date`, or ISO 8601 that ends in `Z`. */
-  readonly start: Date | string;
-  /** One to four different dimensions to ask the service for. */
-  readonly dimensions: readonly D[];
-  /** Those of the dimensions to keep, in this order; `[]` for one grand total. Without it, all. */
-  readonly groupBy?: readonly G[] | undefined;
-  /**
-   * For how many milliseconds after a window's end its counts may still change: an hour unless
-   * told otherwise. A window that is read earlier counts as provisional.
-   */
-  readonly settleMs?: number | undefined;
-}
+export type RangeQuery<M extends Metric, D extends DimensionOf<M>, G extends D = D> = Pick<
+  CollectQuery<M, D, G>,
+  "metric" | "start" | "dimensions" | "groupBy" | "settleMs"
+>;
 
 /** What to collect. */
 export interface CollectQuery<M extends Metric, D extends DimensionOf<M>, G extends D = D>
-  extends RangeQuery<M, D, G> {
-  /** The first instant after the range: a `Date`, or ISO 8601 that ends in `Z`. */
-  readonly end: Date | string;
-  /**
-   * The step of the UTC day at whose edges the range is cut: `15m` unless told otherwise. The service
-   * advises windows of 5 to 15 minutes (service reference 8).
-   */
-  readonly window?: TimeStep | undefined;
-  /**
-   * The step at whose edges a window is halved if its response is too large or too slow; no window is cut
-   * inside of such a step. `1m` unless told otherwise.
-   */
-  readonly finest?: TimeStep | undefined;
-  /** Which part of the plan to collect, from 0, and how many parts there are: see {@link Plan.part}. */
-  readonly part?: readonly [index: number, of: number] | undefined;
+  extends Grouped<Omit<CollectArguments, "metric" | "concurrency">, D, G> {
+  /** Which counts. */
+  readonly metric: M;
   /**
    * A table that holds some of the range already, such as the `partial` of an error: only its gaps are
    * read. Windows of it that are outside of what is collected are left out.
    */
   readonly have?: CountTable | undefined;
-  /**
-   * Whether to find out first if the counts of two windows add up, with one more call. If not, the collect
-   * ends with `windows_not_additive`.
-   */
-  readonly probe?: boolean | undefined;
-}
-
-/** How far a collect is, in windows. */
-export interface WindowCounts {
-  /** All of them: it grows by 1 when a window is halved. */
-  readonly planned: number;
-  /** Those whose counts are there, also from before. */
-  readonly done: number;
-  /** Those that have failed. */
-  readonly failed: number;
-  /** Those that are being read. */
-  readonly underWay: number;
 }
 
 /** What a worker of a {@link Collect} is to do next. */
@@ -167,6 +128,11 @@ export class Collect<D extends Dimension | undefined = Dimension | undefined> {
    */
   settle(task: number, call: Call<CountTable<D>>, at: Now = now()): Settled {
     return this.#core.object.settle(task, Call.coreOf(call), at);
+  }
+
+  /** @internal How many windows are to be read at the same time. */
+  get concurrency(): number {
+    return this.#core.object.concurrency();
   }
 
   /** How far it is. */

@@ -1,7 +1,8 @@
 import { onAbort } from "./abort.js";
 import type { DriveStep } from "./call.js";
-import { type Collect, segmentName, type WindowCounts } from "./collect.js";
+import { type Collect, segmentName } from "./collect.js";
 import { type Counter, counter } from "./counter.js";
+import type { CollectArguments, WindowCounts } from "./declared.js";
 import { directoryHere } from "./directory.js";
 import type { Driver } from "./driver.js";
 import { because, invalidArgument, TallyfoldError } from "./error.js";
@@ -39,9 +40,7 @@ export interface Checkpoint {
 export type StoredSegment = string | Uint8Array | null | undefined;
 
 /** How to go about a collect. */
-export interface CollectOptions extends Abortable {
-  /** How many windows are read at the same time: 8 unless told otherwise. */
-  readonly concurrency?: number | undefined;
+export interface CollectOptions extends Abortable, Pick<CollectArguments, "concurrency"> {
   /** Called for each window that has been settled. What it throws ends the collect, which rejects with it. */
   readonly onProgress?: ((progress: Progress) => void) | undefined;
   /**
@@ -76,7 +75,7 @@ export class Collecting<D extends Dimension | undefined> {
   constructor(collect: Collect<D>, driver: Driver, options: CollectOptions) {
     this.#collect = collect;
     this.#driver = driver;
-    this.#concurrency = concurrencyOf(options.concurrency);
+    this.#concurrency = collect.concurrency;
     this.#checkpoint = checkpointOf(options.checkpoint);
     this.#onProgress = optionalFunction("onProgress", options.onProgress, "want a function");
     this.#counter = options.progress === false ? undefined : counter();
@@ -204,12 +203,6 @@ export class Collecting<D extends Dimension | undefined> {
     this.#counter?.show(progress);
     this.#onProgress?.(progress);
   }
-}
-
-function concurrencyOf(value: number | undefined): number {
-  const concurrency = value ?? 8;
-  if (Number.isSafeInteger(concurrency) && concurrency >= 1) return concurrency;
-  throw invalidArgument("concurrency", "want a whole number, 1 or more");
 }
 
 function checkpointOf(value: CollectOptions["checkpoint"]): Checkpoint | undefined {

@@ -1,3 +1,4 @@
+import { Counts } from "./counts.js";
 import type { Dimension } from "./types.js";
 
 /**
@@ -46,44 +47,15 @@ export interface ShareColumns {
   readonly filtered: Float64Array<ArrayBuffer>;
 }
 
-type Three<T> = [T, T, T];
-
-/** @internal */
-export function dimensionColumns<D extends Dimension | undefined>(
-  names: readonly Dimension[],
-  columns: readonly DictionaryColumn[],
-): PerDimension<D, DictionaryColumn> {
-  return named(names, (at) => columns[at]) as PerDimension<D, DictionaryColumn>;
-}
-
-/** @internal */
-export function countColumns(columns: unknown[]): CountColumns {
-  const [success, errors, filtered] = columns as Three<BigUint64Array<ArrayBuffer>>;
-  return { success, errors, filtered };
-}
-
-/** @internal */
-export function rateColumns(columns: unknown[]): RateColumns {
-  const [delivery, error, filter] = columns as Three<Float64Array<ArrayBuffer>>;
-  return { delivery, error, filter };
-}
-
-/** @internal */
-export function shareColumns(columns: unknown[]): ShareColumns {
-  const [success, errors, filtered] = columns as Three<Float64Array<ArrayBuffer>>;
-  return { success, errors, filtered };
-}
-
-/** @internal The values of each dimension at one row. */
+/** @internal The value of each dimension at one row. */
 export function valuesAt<D extends Dimension | undefined>(
   names: readonly Dimension[],
-  columns: readonly DictionaryColumn[],
+  columns: { readonly [N in Dimension]?: DictionaryColumn },
   row: number,
 ): PerDimension<D, string> {
-  return named(names, (at) => valueAt(columns[at] as DictionaryColumn, row)) as PerDimension<
-    D,
-    string
-  >;
+  const values: { [N in Dimension]?: string } = {};
+  for (const name of names) values[name] = valueAt(columns[name] as DictionaryColumn, row);
+  return values as PerDimension<D, string>;
 }
 
 /** @internal */
@@ -91,9 +63,7 @@ export function valueAt<T>({ dictionary, ids }: DictionaryColumn<T>, row: number
   return dictionary[ids[row] as number] as T;
 }
 
-/** @internal An object with something for each name. */
-export function named<T>(names: readonly Dimension[], value: (at: number) => T): object {
-  const object: { [name in Dimension]?: T } = {};
-  for (let at = 0; at < names.length; at++) object[names[at] as Dimension] = value(at);
-  return object;
+/** @internal */
+export function countsAt({ success, errors, filtered }: CountColumns, row: number): Counts {
+  return new Counts(success[row] as bigint, errors[row] as bigint, filtered[row] as bigint);
 }

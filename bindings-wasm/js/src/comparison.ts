@@ -1,21 +1,19 @@
 import type { CoreComparison } from "../wasm/tallyfold_wasm.js";
 import {
   type CountColumns,
-  countColumns,
+  countsAt,
   type DictionaryColumn,
-  dimensionColumns,
-  named,
   type PerDimension,
   type ShareColumns,
-  shareColumns,
   valueAt,
   valuesAt,
 } from "./columns.js";
 import { type Counts, countsOf, orNull } from "./counts.js";
-import { Handle } from "./handle.js";
+import { Frame } from "./frame.js";
 import { type Inspect, inspectSymbol } from "./inspect.js";
-import { type CountTable, compareTables, type SavedCounts } from "./table.js";
-import type { CountName, Deltas, Dimension, Metric, Presence, Shares, Window } from "./types.js";
+import type { SavedCounts } from "./row.js";
+import { type CountTable, coreOf } from "./table.js";
+import type { Deltas, Dimension, Metric, Presence, Shares, Window } from "./types.js";
 
 /** One group of either table, and how its counts changed. */
 export interface ComparisonRow<D extends Dimension | undefined = Dimension | undefined> {
@@ -81,7 +79,7 @@ export function compare<D extends Dimension | undefined>(
   before: CountTable<D>,
   after: CountTable<NoInfer<D>>,
 ): Comparison<D> {
-  return Comparison.of(compareTables(before, after));
+  return Comparison.of(coreOf("before", before).compare(coreOf("after", after)));
 }
 
 /**
@@ -93,13 +91,13 @@ export function compare<D extends Dimension | undefined>(
  *
  * Its memory is freed as that of a {@link CountTable}.
  */
-export class Comparison<D extends Dimension | undefined = Dimension | undefined>
-  implements Iterable<ComparisonRow<D>>
-{
-  readonly #core: Handle<CoreComparison>;
-
+export class Comparison<D extends Dimension | undefined = Dimension | undefined> extends Frame<
+  D,
+  ComparisonRow<D>,
+  ComparisonReport
+> {
   private constructor(comparison: CoreComparison) {
-    this.#core = new Handle(comparison);
+    super(comparison, rowsOf<D>);
   }
 
   /** @internal */
@@ -108,64 +106,29 @@ export class Comparison<D extends Dimension | undefined = Dimension | undefined>
     return new this(comparison);
   }
 
-  /** The names of the dimensions, in sorting order. */
-  get dimensions(): (D & Dimension)[] {
-    return this.#core.object.dimensions();
-  }
-
-  /** The endpoint that both tables are from, if they knew it. */
-  get metric(): Metric | undefined {
-    return this.#core.object.metric() as Metric | undefined;
-  }
-
   /** What the table before covers: sorted windows, with those that meet joined. */
   get beforeCoverage(): Window[] {
-    return this.#core.object.beforeCoverage();
+    return own(this).beforeCoverage();
   }
 
   /** What the table after covers: sorted windows, with those that meet joined. */
   get afterCoverage(): Window[] {
-    return this.#core.object.afterCoverage();
+    return own(this).afterCoverage();
   }
 
   /** The totals of the table before. */
   get beforeTotals(): Counts {
-    return countsOf(this.#core.object.beforeTotals());
+    return countsOf(own(this).beforeTotals());
   }
 
   /** The totals of the table after. */
   get afterTotals(): Counts {
-    return countsOf(this.#core.object.afterTotals());
+    return countsOf(own(this).afterTotals());
   }
 
   /** How the totals changed: the sum of the deltas of all rows. */
   get totalDelta(): Deltas {
-    return this.#core.object.totalDelta();
-  }
-
-  /** How many rows. */
-  get length(): number {
-    return this.#core.object.length();
-  }
-
-  /** The rows in sorted order. */
-  *[Symbol.iterator](): IterableIterator<ComparisonRow<D>> {
-    const core = this.#core.object;
-    const [names, columns] = [this.dimensions, core.dimensionColumns()];
-    const presence: DictionaryColumn<Presence> = core.presences();
-    const [before, after] = [countColumns(core.before()), countColumns(core.after())];
-    const shares = shareColumns(core.shares());
-    const countsAt = ({ success, errors, filtered }: CountColumns, row: number) =>
-      countsOf([success[row], errors[row], filtered[row]] as bigint[]);
-    for (let row = 0; row < presence.ids.length; row++) {
-      yield changed(
-        valuesAt<D>(names, columns, row),
-        valueAt(presence, row),
-        countsAt(before, row),
-        countsAt(after, row),
-        [shares.success[row], shares.errors[row], shares.filtered[row]],
-      );
-    }
+    return own(this).totalDelta();
   }
 
   /** The groups that only the table after has, in sorted order. */
@@ -179,29 +142,6 @@ export class Comparison<D extends Dimension | undefined = Dimension | undefined>
   }
 
   /**
-   * The `n` rows with the largest change, up or down, largest first; equal changes in sorted order.
-   *
-   * @param n At most how many rows.
-   * @param options By which count to rank: `errors` unless told otherwise.
-   * @throws {@link TallyfoldError} with code `invalid_argument` for any other name or number.
-   */
-  top(n: number, options: { readonly by?: CountName | undefined } = {}): ComparisonRow<D>[] {
-    const names = this.dimensions;
-    const rows: Cell[][] = this.#core.object.top(n, options.by ?? "errors");
-    return rows.map((cells) => {
-      const [before, after] = [cells.slice(names.length), cells.slice(names.length + 3)];
-      const [presence, ...shares] = cells.slice(names.length + 6);
-      return changed(
-        named(names, (at) => cells[at]) as PerDimension<D, string>,
-        presence as Presence,
-        countsOf(before as bigint[]),
-        countsOf(after as bigint[]),
-        shares as number[],
-      );
-    });
-  }
-
-  /**
    * The comparison as columns: copies, which the caller may keep, change or transfer.
    *
    * @example
@@ -209,61 +149,54 @@ export class Comparison<D extends Dimension | undefined = Dimension | undefined>
    * chart(integration?.dictionary, before.errors, after.errors);
    */
   columns(): ComparisonColumns<D> {
-    const core = this.#core.object;
-    return {
-      ...dimensionColumns<D>(this.dimensions, core.dimensionColumns()),
-      presence: core.presences(),
-      before: countColumns(core.before()),
-      after: countColumns(core.after()),
-    };
+    return own(this).columns() as ComparisonColumns<D>;
   }
 
   /** The shares of each row as columns. Where a row has no share there is NaN, and `null` in rows. */
   shares(): ShareColumns {
-    return shareColumns(this.#core.object.shares());
-  }
-
-  /**
-   * The comparison as a JSON value with every count as a string of digits, and every delta as one
-   * with a `-` where it is negative. Nothing reads it back: save the tables.
-   */
-  toJSON(): ComparisonReport {
-    return JSON.parse(this.#core.object.toJson()) as ComparisonReport;
-  }
-
-  /** Frees the memory now. */
-  [Symbol.dispose](): void {
-    this.#core.release();
+    return own(this).fractions() as ShareColumns;
   }
 
   /** @internal */
   [inspectSymbol](_depth: number, options: object, inspect: Inspect): string {
-    if (this.#core.released) return "Comparison (disposed of)";
-    const { dimensions, metric, length, beforeCoverage, afterCoverage, totalDelta } = this;
-    const summary = { dimensions, metric, length, beforeCoverage, afterCoverage, totalDelta };
-    return `Comparison ${inspect(summary, options)}`;
+    return Frame.inspected("Comparison", this, INSPECTED, [options, inspect]);
   }
 }
 
-type Cell = string | bigint | number;
+const INSPECTED = [
+  "dimensions",
+  "metric",
+  "length",
+  "beforeCoverage",
+  "afterCoverage",
+  "totalDelta",
+] as const;
 
-function changed<D extends Dimension | undefined>(
-  dimensions: PerDimension<D, string>,
-  presence: Presence,
-  before: Counts,
-  after: Counts,
-  [success, errors, filtered]: (number | undefined)[],
-): ComparisonRow<D> {
-  return {
-    dimensions,
-    presence,
-    before: presence === "new" ? null : before,
-    after: presence === "vanished" ? null : after,
-    delta: {
-      success: after.success - before.success,
-      errors: after.errors - before.errors,
-      filtered: after.filtered - before.filtered,
-    },
-    share: { success: orNull(success), errors: orNull(errors), filtered: orNull(filtered) },
-  };
+function own(comparison: Comparison): CoreComparison {
+  return Frame.coreOf(comparison) as CoreComparison;
+}
+
+function* rowsOf<D extends Dimension | undefined>(
+  core: CoreComparison,
+  positions?: Uint32Array,
+): IterableIterator<ComparisonRow<D>> {
+  const names = core.dimensions();
+  const columns = core.columns(positions);
+  const shares = core.fractions(positions);
+  const deltas: Deltas[] = core.deltas(positions);
+  for (const [row, delta] of deltas.entries()) {
+    const presence: Presence = valueAt(columns.presence, row);
+    yield {
+      dimensions: valuesAt<D>(names, columns, row),
+      presence,
+      before: presence === "new" ? null : countsAt(columns.before, row),
+      after: presence === "vanished" ? null : countsAt(columns.after, row),
+      delta,
+      share: {
+        success: orNull(shares.success[row]),
+        errors: orNull(shares.errors[row]),
+        filtered: orNull(shares.filtered[row]),
+      },
+    };
+  }
 }

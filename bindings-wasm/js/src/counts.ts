@@ -23,10 +23,9 @@ export class Counts {
   }
 }
 
-/** @internal The three counts in their order. */
-export function countsOf([success, errors, filtered]: ArrayLike<bigint> &
-  Iterable<bigint>): Counts {
-  return new Counts(success as bigint, errors as bigint, filtered as bigint);
+/** @internal */
+export function countsOf({ success, errors, filtered }: Omit<Counts, "rates">): Counts {
+  return new Counts(success, errors, filtered);
 }
 
 /** @internal Only the core divides. */

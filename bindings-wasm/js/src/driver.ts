@@ -2,7 +2,7 @@ import { pause } from "./abort.js";
 import type { Call, MachineRequest } from "./call.js";
 import { clocks } from "./clock.js";
 import { Broken, Deadline } from "./deadline.js";
-import { because, invalidArgument } from "./error.js";
+import { because } from "./error.js";
 import { exchange } from "./exchange.js";
 import { checkedToken, optionalFunction } from "./input.js";
 import type { AccessToken, Api, Attempt, Fetch, Now } from "./types.js";
@@ -17,11 +17,6 @@ export interface DriverOptions {
   /** A `fetch` to use in place of the host's own. */
   readonly fetch?: Fetch | undefined;
   /**
-   * How many milliseconds one exchange may take, its body included; a call may need up to four, and
-   * one more for each retry. 30,000 unless told otherwise; `Infinity` for no limit.
-   */
-  readonly timeoutMs?: number | undefined;
-  /**
    * Called for each request that has ended, with what came of it. What it throws ends the call,
    * which rejects with it.
    */
@@ -31,9 +26,6 @@ export interface DriverOptions {
 }
 
 const WANT_SOURCE = "want a function that returns { accessToken, expiresIn }";
-
-/** The longest time that a timer can wait; a longer one would fire at once. */
-const LONGEST_TIMEOUT_MS = 2 ** 31 - 1;
 
 /** Carries bytes, waits and gets tokens for the calls of one client, until each has ended. */
 export class Driver {
@@ -48,15 +40,13 @@ export class Driver {
   /** Calls that wait for another one's token. */
   #waiting: (() => void)[] = [];
 
-  constructor({ accessToken, fetch, timeoutMs, onAttempt, now }: DriverOptions) {
+  /** @param timeoutMs How long one exchange may take; infinite for no limit. */
+  constructor({ accessToken, fetch, onAttempt, now }: DriverOptions, timeoutMs: number) {
     this.accessToken = optionalFunction("accessToken", accessToken, WANT_SOURCE);
     this.#fetch = optionalFunction("fetch", fetch, "want a function like the standard fetch");
     this.onAttempt = optionalFunction("onAttempt", onAttempt, "want a function") ?? (() => {});
-    this.#timeoutMs = timeoutMs ?? 30_000;
+    this.#timeoutMs = timeoutMs;
     this.now = clocks(now);
-    if (!isTimeout(this.#timeoutMs)) {
-      throw invalidArgument("timeoutMs", "want milliseconds above 0 and below 2^31, or Infinity");
-    }
   }
 
   /** Drives a call to its end. What it throws is the call's final error, or the host's own. */
@@ -150,11 +140,6 @@ export class Driver {
     this.#waiting = [];
     for (const resume of waiting) resume();
   }
-}
-
-function isTimeout(value: unknown): boolean {
-  if (typeof value !== "number" || !(value > 0)) return false;
-  return value <= LONGEST_TIMEOUT_MS || value === Number.POSITIVE_INFINITY;
 }
 
 /** Tells the call that the host's own source failed, and shows the user with what. */

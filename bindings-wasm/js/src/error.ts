@@ -1,74 +1,9 @@
+import type { ErrorCode } from "./declared.js";
 import type { CountTable } from "./table.js";
 import type { Window } from "./types.js";
 
 /** Who has to act on an error: see {@link TallyfoldError.kind}. */
 export type ErrorKind = "config" | "auth" | "service" | "response";
-
-/**
- * Every code that {@link TallyfoldError.code} can have: a closed list, the same in every language.
- *
- * @example
- * const known = errorCodes.includes("rate_limited"); // true
- */
-export const errorCodes = [
-  "missing_argument",
-  "invalid_argument",
-  "invalid_base_address",
-  "insecure_base_address",
-  "secret_in_browser",
-  "invalid_timestamp",
-  "invalid_window",
-  "unknown_dimension",
-  "repeated_dimension",
-  "no_dimensions",
-  "invalid_page",
-  "overlapping_coverage",
-  "unaligned_window",
-  "incompatible_tables",
-  "invalid_checkpoint",
-  "out_of_order",
-  "token_refused",
-  "invalid_token_response",
-  "invalid_token_lifetime",
-  "token_rejected",
-  "token_provider_failed",
-  "redirected",
-  "forbidden",
-  "rate_limited",
-  "retry_later",
-  "server_error",
-  "unexpected_status",
-  "network_failed",
-  "timed_out",
-  "wrong_content_type",
-  "html_response",
-  "empty_body",
-  "truncated_body",
-  "invalid_json",
-  "invalid_utf8",
-  "lone_surrogate",
-  "byte_order_mark",
-  "trailing_bytes",
-  "duplicate_key",
-  "missing_field",
-  "wrong_type",
-  "invalid_count",
-  "count_overflow",
-  "sum_overflow",
-  "window_mismatch",
-  "dimension_mismatch",
-  "repeated_combination",
-  "depth_limit",
-  "string_limit",
-  "key_limit",
-  "body_limit",
-  "group_limit",
-  "invalid_table",
-  "windows_not_additive",
-] as const;
-
-/** What went wrong: one of {@link errorCodes}. */
-export type ErrorCode = (typeof errorCodes)[number];
 
 /** What an error is made of. */
 export interface ErrorFields {

@@ -1,26 +1,18 @@
 import type { CoreFollow } from "../wasm/tallyfold_wasm.js";
 import { Call, type DriveStep } from "./call.js";
 import { now } from "./clock.js";
-import type { DimensionOf, RangeQuery } from "./collect.js";
+import type { DimensionOf } from "./collect.js";
 import { Comparison } from "./comparison.js";
+import type { FollowArguments } from "./declared.js";
 import { Handle } from "./handle.js";
 import { CountTable } from "./table.js";
-import type { Dimension, Metric, Now, TimeStep, Window } from "./types.js";
+import type { Dimension, Grouped, Metric, Now, Window } from "./types.js";
 
 /** What to follow. */
 export interface FollowQuery<M extends Metric, D extends DimensionOf<M>, G extends D = D>
-  extends RangeQuery<M, D, G> {
-  /** The step of the UTC day at whose edges windows start and end. */
-  readonly window: TimeStep;
-  /** The end of the last window: a `Date`, or ISO 8601 that ends in `Z`. Without it, there is none. */
-  readonly end?: Date | string | undefined;
-  /** How many milliseconds after its end a window is first read: 0 unless told otherwise. */
-  readonly delayMs?: number | undefined;
-  /**
-   * How many milliseconds after a reading a window is read again, also after a failed one; the length of
-   * `window` unless told otherwise.
-   */
-  readonly rereadMs?: number | undefined;
+  extends Grouped<Omit<FollowArguments, "metric">, D, G> {
+  /** Which counts. */
+  readonly metric: M;
 }
 
 /** The newest counts of a window. */

@@ -13,7 +13,6 @@ export {
   type Segment,
   type Settled,
   segmentName,
-  type WindowCounts,
 } from "./collect.js";
 export type { Checkpoint, CollectOptions, Progress, StoredSegment } from "./collecting.js";
 export type {
@@ -30,22 +29,22 @@ export {
   compare,
 } from "./comparison.js";
 export type { Counts } from "./counts.js";
-export type { DriverOptions } from "./driver.js";
 export {
   type ErrorCode,
-  type ErrorKind,
   errorCodes,
-  type Failure,
-  TallyfoldError,
-} from "./error.js";
+  type SandboxEndpoint,
+  type SandboxEvent,
+  type WindowCounts,
+} from "./declared.js";
+export type { DriverOptions } from "./driver.js";
+export { type ErrorKind, type Failure, TallyfoldError } from "./error.js";
 export type { Follow, FollowQuery, FollowStep, Revision } from "./follow.js";
 export type { Following } from "./following.js";
 export { Machine, type MachineOptions } from "./machine.js";
 export type { Additivity, Probe, ProbeQuery } from "./probe.js";
+export type { Row, SavedCounts } from "./row.js";
 export {
   Sandbox,
-  type SandboxEndpoint,
-  type SandboxEvent,
   type SandboxFault,
   type SandboxOptions,
   type SandboxRequest,
@@ -58,7 +57,7 @@ export {
   type SeriesRow,
   type SeriesWindow,
 } from "./series.js";
-export { type Columns, CountTable, type Row, type SavedCounts, type SavedTable } from "./table.js";
+export { type Columns, CountTable, type SavedTable } from "./table.js";
 export type * from "./types.js";
 export { Plan, type PlanOptions } from "./windows.js";
 

@@ -9,12 +9,6 @@ export function bytes(argument: string, value: Uint8Array): Uint8Array {
   throw invalidArgument(argument, "want a Uint8Array");
 }
 
-/** Those fields, inherited ones too, each `Date` as text. What is neither is for the core to judge. */
-export function timed<T>(fields: T, names: readonly (keyof NonNullable<T>)[]): T {
-  if (typeof fields !== "object" || fields === null) return fields;
-  return Object.fromEntries(names.map((name) => [name, text(Reflect.get(fields, name))])) as T;
-}
-
 /** Names and values in turn, as the core takes headers. */
 export function flat(headers: Iterable<readonly [string, string]>): string[] {
   if (typeof headers?.[Symbol.iterator] !== "function") {
@@ -55,19 +49,4 @@ const typedArrays = Object.getPrototypeOf(Uint8Array.prototype);
 /** The kind of a typed array. Unlike `Symbol.toStringTag` on the object, it can't be made up. */
 function typedArray(value: unknown): unknown {
   return Reflect.get(typedArrays, Symbol.toStringTag, value);
-}
-
-function text(value: unknown): unknown {
-  const time = milliseconds(value);
-  if (time === undefined) return value;
-  return Number.isNaN(time) ? "Invalid Date" : new Date(time).toISOString();
-}
-
-/** What a `Date` of any realm holds; nothing else has it. */
-function milliseconds(value: unknown): number | undefined {
-  try {
-    return Date.prototype.getTime.call(value);
-  } catch {
-    return undefined;
-  }
 }

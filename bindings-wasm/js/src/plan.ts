@@ -1,6 +1,5 @@
 import type { CoreAggregator, CoreAggregatorPlan } from "../wasm/tallyfold_wasm.js";
 import type { AggregatorOptions } from "./aggregator.js";
-import { timed } from "./input.js";
 import type { Dimension } from "./types.js";
 import { core } from "./wasm.js";
 
@@ -29,7 +28,7 @@ export function planned(options: AggregatorOptions<Dimension>): CoreAggregator {
   if (known) return known.aggregator();
   // Copies: what is kept is what was checked.
   const names = { dimensions: copy(dimensions), groupBy: copy(groupBy) };
-  const rest = { metric, window: timed(window, ["start", "end"]), limits, tolerate };
+  const rest = { metric, window, limits, tolerate };
   const plan = new (core().CoreAggregatorPlan)({ ...names, ...rest });
   const aggregator = plan.aggregator();
   if (isUsual)

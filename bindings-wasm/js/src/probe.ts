@@ -2,33 +2,24 @@ import type { CoreProbe } from "../wasm/tallyfold_wasm.js";
 import { Call } from "./call.js";
 import type { CollectStep, DimensionOf } from "./collect.js";
 import { Comparison } from "./comparison.js";
+import type { AdditivityVerdict, ProbeArguments } from "./declared.js";
 import { Handle } from "./handle.js";
 import { CountTable } from "./table.js";
 import type { Dimension, Metric } from "./types.js";
 
 /** What to probe: the counts between three instants. */
-export interface ProbeQuery<M extends Metric, D extends DimensionOf<M>> {
+export interface ProbeQuery<M extends Metric, D extends DimensionOf<M>>
+  extends Omit<ProbeArguments, "metric" | "dimensions"> {
   /** Which counts. */
   readonly metric: M;
-  /** The first instant: a `Date`, or ISO 8601 that ends in `Z`. */
-  readonly start: Date | string;
-  /** The instant at which the second half starts. */
-  readonly middle: Date | string;
-  /** The first instant after both. */
-  readonly end: Date | string;
   /** One to four different dimensions to ask the service for. */
   readonly dimensions: readonly D[];
 }
 
 /** What a probe has found. */
 export interface Additivity<D extends Dimension | undefined = Dimension | undefined> {
-  /**
-   * `additive`: the halves add up to the whole. `double_counted`: events were counted in both, so that the
-   * service's windows seem to be closed at both ends. `missing`: events were counted in neither. `mixed`:
-   * some groups have more in the halves and some fewer, as when late events come between the readings.
-   * `unknown`: there were no events, which says nothing.
-   */
-  readonly verdict: "additive" | "double_counted" | "missing" | "mixed" | "unknown";
+  /** Whether the halves have the counts of the whole. */
+  readonly verdict: AdditivityVerdict;
   /** The counts of the whole. */
   readonly whole: CountTable<D>;
   /** The whole (before) against the sum of its halves (after). */

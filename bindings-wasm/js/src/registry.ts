@@ -14,8 +14,6 @@ export class Registry<T> {
   readonly #registry: FinalizationRegistry<T> | undefined;
   #latest: Forgotten<T> | undefined;
   #willEnter = false;
-  /** As in shapes.ts. */
-  #kept: WeakKey | undefined;
 
   constructor(forgotten: (held: T) => void) {
     // Under its own name it would be this class.
@@ -36,7 +34,6 @@ export class Registry<T> {
   }
 
   unregister(target: WeakKey): void {
-    this.#kept ??= target;
     if (this.#latest?.target === target) this.#latest = undefined;
     else this.#registry?.unregister(target);
   }

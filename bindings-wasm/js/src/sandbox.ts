@@ -1,69 +1,17 @@
 import type { CoreSandbox } from "../wasm/tallyfold_sandbox.js";
 import { clocks } from "./clock.js";
+import type { SandboxArguments, SandboxEndpoint, SandboxEvent } from "./declared.js";
 import { Handle } from "./handle.js";
-import { bytes, flat, timed } from "./input.js";
+import { bytes, flat } from "./input.js";
 import { type Inspect, inspectSymbol } from "./inspect.js";
 import { replica } from "./replica.js";
-import type { CountName, Now } from "./types.js";
+import type { Now } from "./types.js";
 
 /** What a {@link Sandbox} is made of. All of it has defaults. */
-export interface SandboxOptions {
-  /**
-   * Makes a year of believable traffic: the same seed gives the same counts, in every language.
-   * Without it there are only the events that are recorded.
-   */
-  readonly seed?: number | bigint | undefined;
-  /** The client id that it knows. */
-  readonly clientId?: string | undefined;
-  /** The client secret that it knows. */
-  readonly clientSecret?: string | undefined;
-  /** The audience of the Control API and the Event Metrics API. */
-  readonly controlAudience?: string | undefined;
-  /** The audience of the Orchestration API. */
-  readonly orchestrationAudience?: string | undefined;
-  /** How many seconds its tokens live; 86400, as in the service, unless told otherwise. */
-  readonly tokenLifetime?: number | undefined;
-  /** Whether an event at the `end` of a window counts in it; it does not unless told so. */
-  readonly closedWindows?: boolean | undefined;
+export interface SandboxOptions extends SandboxArguments {
   /** The clocks to use in place of the host's own. */
   readonly now?: (() => Now) | undefined;
 }
-
-/** Events to store: `count` of them, alike. */
-export interface SandboxEvent {
-  /** When they happened. */
-  readonly timestamp: Date | string;
-  /** What became of them. */
-  readonly outcome: CountName;
-  /** Name of the event. */
-  readonly eventName: string;
-  /** Source write key. */
-  readonly writeKey: string;
-  /** Destination integration. */
-  readonly integration: string;
-  /** Filtering reason; empty unless given. */
-  readonly reason?: string | undefined;
-  /** How many; 1 unless given. */
-  readonly count?: number | bigint | undefined;
-}
-
-const EVENT = [
-  "timestamp",
-  "outcome",
-  "eventName",
-  "writeKey",
-  "integration",
-  "reason",
-  "count",
-] as const;
-
-/** The endpoints that it counts requests of, and where faults can be injected. */
-export type SandboxEndpoint =
-  | "control_token"
-  | "orchestration_token"
-  | "event_delivery"
-  | "event_ingestion"
-  | "audit_logs";
 
 /** A fault for the next request, or for every k-th one. */
 export type SandboxFault = (
@@ -161,7 +109,7 @@ export class Sandbox {
    * });
    */
   record(event: SandboxEvent): void {
-    this.#core.object.record(timed(event, EVENT));
+    this.#core.object.record(event);
   }
 
   /**
@@ -205,12 +153,7 @@ export class Sandbox {
    * sandbox.inject({ kind: "status", status: 503, endpoint: "event_delivery", every: 3 });
    */
   inject(fault: SandboxFault): void {
-    const { contentType, retryAfter, ...rest } = (fault ?? {}) as SandboxFault & {
-      contentType?: string;
-      retryAfter?: string;
-    };
-    const named = { ...rest, content_type: contentType, retry_after: retryAfter };
-    this.#core.object.inject(JSON.stringify(named));
+    this.#core.object.inject(fault);
   }
 
   /** Makes all tokens so far invalid. */

@@ -1,20 +1,17 @@
 import type { CoreSeries } from "../wasm/tallyfold_wasm.js";
 import {
   type CountColumns,
-  countColumns,
   type DictionaryColumn,
-  dimensionColumns,
   type PerDimension,
   type RateColumns,
-  rateColumns,
   valueAt,
   valuesAt,
 } from "./columns.js";
-import { type Counts, countsOf, ratesOf } from "./counts.js";
-import { Handle } from "./handle.js";
+import { type Counts, countsOf } from "./counts.js";
+import { Frame } from "./frame.js";
 import { type Inspect, inspectSymbol } from "./inspect.js";
-import type { SavedCounts } from "./table.js";
-import type { Dimension, Metric, Rates, TimeStep, Window } from "./types.js";
+import { Row, type SavedCounts } from "./row.js";
+import type { Dimension, Metric, TimeStep, Window } from "./types.js";
 
 /** A window of a {@link Series}: a step, or without one what a response covers. */
 export interface SeriesWindow extends Window {
@@ -23,35 +20,19 @@ export interface SeriesWindow extends Window {
 }
 
 /** One combination of dimension values in one window, and its counts. */
-export class SeriesRow<D extends Dimension | undefined = Dimension | undefined> {
+export class SeriesRow<D extends Dimension | undefined = Dimension | undefined> extends Row<D> {
   /** When. */
   readonly window: SeriesWindow;
-  /** The value of each dimension of the series. */
-  readonly dimensions: PerDimension<D, string>;
-  /** Events delivered. */
-  readonly success: bigint;
-  /** Events not sent due to an error. */
-  readonly errors: bigint;
-  /** Events filtered from the stream due to playbook, pipeline or compliance filters. */
-  readonly filtered: bigint;
 
   /** @internal */
   constructor(
     window: SeriesWindow,
     dimensions: PerDimension<D, string>,
-    { success, errors, filtered }: CountColumns,
+    columns: CountColumns,
     row: number,
   ) {
+    super(dimensions, columns, row);
     this.window = window;
-    this.dimensions = dimensions;
-    this.success = success[row] as bigint;
-    this.errors = errors[row] as bigint;
-    this.filtered = filtered[row] as bigint;
-  }
-
-  /** The rates of these counts. A getter: a copy of the properties has none. */
-  get rates(): Rates {
-    return ratesOf(this);
   }
 }
 
@@ -95,13 +76,13 @@ export interface SeriesReport {
  *   console.log(window.start, dimensions.integration, rates.delivery);
  * }
  */
-export class Series<D extends Dimension | undefined = Dimension | undefined>
-  implements Iterable<SeriesRow<D>>
-{
-  readonly #core: Handle<CoreSeries>;
-
+export class Series<D extends Dimension | undefined = Dimension | undefined> extends Frame<
+  D,
+  SeriesRow<D>,
+  SeriesReport
+> {
   private constructor(series: CoreSeries) {
-    this.#core = new Handle(series);
+    super(series, rowsOf<D>);
   }
 
   /** @internal */
@@ -110,22 +91,12 @@ export class Series<D extends Dimension | undefined = Dimension | undefined>
     return new this(series);
   }
 
-  /** The names of the dimensions, in sorting order after the window. */
-  get dimensions(): (D & Dimension)[] {
-    return this.#core.object.dimensions();
-  }
-
-  /** The endpoint that the counts are from, if the table knew it. */
-  get metric(): Metric | undefined {
-    return this.#core.object.metric() as Metric | undefined;
-  }
-
   /**
    * The length of the windows, in the largest unit that it is a whole number of: `60m` is `1h`.
    * `undefined` where the windows are those of the responses.
    */
   get step(): TimeStep | undefined {
-    return this.#core.object.step() as TimeStep | undefined;
+    return own(this).step() as TimeStep | undefined;
   }
 
   /**
@@ -133,28 +104,12 @@ export class Series<D extends Dimension | undefined = Dimension | undefined>
    * among them.
    */
   get windows(): SeriesWindow[] {
-    return this.#core.object.windows();
+    return own(this).windows();
   }
 
   /** The sum of all rows. */
   get totals(): Counts {
-    return countsOf(this.#core.object.totals());
-  }
-
-  /** How many rows. */
-  get length(): number {
-    return this.#core.object.length();
-  }
-
-  /** The rows in sorted order. */
-  *[Symbol.iterator](): IterableIterator<SeriesRow<D>> {
-    const core = this.#core.object;
-    const [names, columns] = [this.dimensions, core.dimensionColumns()];
-    const [window, counts] = [this.#window(), countColumns(core.countColumns())];
-    for (let row = 0; row < counts.success.length; row++) {
-      const dimensions = valuesAt<D>(names, columns, row);
-      yield new SeriesRow(valueAt(window, row), dimensions, counts, row);
-    }
+    return countsOf(own(this).totals());
   }
 
   /**
@@ -166,41 +121,33 @@ export class Series<D extends Dimension | undefined = Dimension | undefined>
    * chart(window.dictionary.map(({ start }) => new Date(start)), errors);
    */
   columns(): SeriesColumns<D> {
-    const core = this.#core.object;
-    return {
-      window: this.#window(),
-      ...dimensionColumns<D>(this.dimensions, core.dimensionColumns()),
-      ...countColumns(core.countColumns()),
-    };
-  }
-
-  #window(): DictionaryColumn<SeriesWindow> {
-    const ids = this.#core.object.windowIds() as Uint32Array<ArrayBuffer>;
-    return { dictionary: this.windows, ids };
+    return own(this).columns() as SeriesColumns<D>;
   }
 
   /** The rates of each row as columns. Where a row has no rate there is NaN, and `null` in rows. */
   rates(): RateColumns {
-    return rateColumns(this.#core.object.rates());
-  }
-
-  /**
-   * The series as a JSON value with every count as a string of digits, window by window. Nothing
-   * reads it back: save the table.
-   */
-  toJSON(): SeriesReport {
-    return JSON.parse(this.#core.object.toJson()) as SeriesReport;
-  }
-
-  /** Frees the memory now. */
-  [Symbol.dispose](): void {
-    this.#core.release();
+    return own(this).fractions() as RateColumns;
   }
 
   /** @internal */
   [inspectSymbol](_depth: number, options: object, inspect: Inspect): string {
-    if (this.#core.released) return "Series (disposed of)";
-    const { dimensions, metric, step, length, windows, totals } = this;
-    return `Series ${inspect({ dimensions, metric, step, length, windows, totals }, options)}`;
+    const properties = ["dimensions", "metric", "step", "length", "windows", "totals"] as const;
+    return Frame.inspected("Series", this, properties, [options, inspect]);
+  }
+}
+
+function own(series: Series): CoreSeries {
+  return Frame.coreOf(series) as CoreSeries;
+}
+
+function* rowsOf<D extends Dimension | undefined>(
+  core: CoreSeries,
+  positions?: Uint32Array,
+): IterableIterator<SeriesRow<D>> {
+  const names = core.dimensions();
+  const columns = core.columns(positions);
+  for (let row = 0; row < columns.success.length; row++) {
+    const dimensions = valuesAt<D>(names, columns, row);
+    yield new SeriesRow(valueAt(columns.window, row), dimensions, columns, row);
   }
 }

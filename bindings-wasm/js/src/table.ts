@@ -1,63 +1,19 @@
-import type { CoreComparison, CoreCountTable } from "../wasm/tallyfold_wasm.js";
+import type { CoreCountTable } from "../wasm/tallyfold_wasm.js";
 import {
   type CountColumns,
-  countColumns,
   type DictionaryColumn,
-  dimensionColumns,
-  named,
   type PerDimension,
   type RateColumns,
-  rateColumns,
   valuesAt,
 } from "./columns.js";
-import { type Counts, countsOf, ratesOf } from "./counts.js";
+import { type Counts, countsOf } from "./counts.js";
 import { invalidArgument } from "./error.js";
-import { Handle } from "./handle.js";
-import { timed } from "./input.js";
+import { Frame } from "./frame.js";
 import { type Inspect, inspectSymbol } from "./inspect.js";
+import { Row, type SavedCounts } from "./row.js";
 import { Series } from "./series.js";
-import { kept } from "./shapes.js";
-import type {
-  CountName,
-  Dimension,
-  Metric,
-  Notes,
-  Rates,
-  Reconciliation,
-  TimeStep,
-  Window,
-} from "./types.js";
+import type { Dimension, Metric, Notes, Reconciliation, TimeStep, Window } from "./types.js";
 import { core } from "./wasm.js";
-
-/** One combination of dimension values and its counts. */
-export class Row<D extends Dimension | undefined = Dimension | undefined> {
-  /** The value of each dimension of the table. */
-  readonly dimensions: PerDimension<D, string>;
-  /** Events delivered. */
-  readonly success: bigint;
-  /** Events not sent due to an error. */
-  readonly errors: bigint;
-  /** Events filtered from the stream due to playbook, pipeline or compliance filters. */
-  readonly filtered: bigint;
-
-  /** @internal */
-  constructor(
-    dimensions: PerDimension<D, string>,
-    success: bigint,
-    errors: bigint,
-    filtered: bigint,
-  ) {
-    this.dimensions = dimensions;
-    this.success = success;
-    this.errors = errors;
-    this.filtered = filtered;
-  }
-
-  /** The rates of these counts. A getter: a copy of the properties has none. */
-  get rates(): Rates {
-    return ratesOf(this);
-  }
-}
 
 /** A table as columns of equal length: one per dimension, by its name, and one per count. */
 export type Columns<D extends Dimension | undefined = Dimension | undefined> = PerDimension<
@@ -65,9 +21,6 @@ export type Columns<D extends Dimension | undefined = Dimension | undefined> = P
   DictionaryColumn
 > &
   CountColumns;
-
-/** Counts in JSON: strings of digits, as no JSON number holds them exactly. */
-export type SavedCounts = { [N in CountName]: string };
 
 /** A table as JSON: what {@link CountTable.toJSON} gives, and Python's `to_json` too. */
 export interface SavedTable {
@@ -105,13 +58,13 @@ export interface SavedTable {
  *   console.log(dimensions.integration, errors);
  * }
  */
-export class CountTable<D extends Dimension | undefined = Dimension | undefined>
-  implements Iterable<Row<D>>
-{
-  readonly #core: Handle<CoreCountTable>;
-
+export class CountTable<D extends Dimension | undefined = Dimension | undefined> extends Frame<
+  D,
+  Row<D>,
+  SavedTable
+> {
   private constructor(table: CoreCountTable) {
-    this.#core = new Handle(table);
+    super(table, rowsOf<D>);
   }
 
   /** @internal */
@@ -153,25 +106,9 @@ export class CountTable<D extends Dimension | undefined = Dimension | undefined>
     return made(core().CoreCountTable.mergeAll(all.map((table) => table.copy())));
   }
 
-  /** @internal The core's table; untyped callers may hand over anything. */
-  static coreOf(argument: string, value: unknown): CoreCountTable {
-    if (typeof value === "object" && value !== null && #core in value) return value.#core.object;
-    throw invalidArgument(argument, "want a CountTable");
-  }
-
-  /** The names of the dimensions, in sorting order. */
-  get dimensions(): (D & Dimension)[] {
-    return this.#core.object.dimensions();
-  }
-
-  /** The endpoint that the counts are from; `undefined` if an {@link Aggregator} was not told. */
-  get metric(): Metric | undefined {
-    return this.#core.object.metric() as Metric | undefined;
-  }
-
   /** The sum of all rows. */
   get totals(): Counts {
-    return countsOf(this.#core.object.totals());
+    return countsOf(own(this).totals());
   }
 
   /**
@@ -180,18 +117,18 @@ export class CountTable<D extends Dimension | undefined = Dimension | undefined>
    * is above 2^64 - 1.
    */
   get reported(): Counts | undefined {
-    const reported = this.#core.object.reported();
+    const reported = own(this).reported();
     return reported && countsOf(reported);
   }
 
   /** Whether the reported totals are the sums of the counts. A difference is not an error. */
   get reconciliation(): Reconciliation {
-    return this.#core.object.reconciliation();
+    return own(this).reconciliation();
   }
 
   /** What the counts cover: sorted windows, with those that meet joined. */
   get coverage(): Window[] {
-    return this.#core.object.coverage();
+    return own(this).coverage();
   }
 
   /**
@@ -205,37 +142,17 @@ export class CountTable<D extends Dimension | undefined = Dimension | undefined>
   gaps(
     range?: { readonly start: Date | string; readonly end: Date | string } | undefined,
   ): Window[] {
-    return this.#core.object.gaps(timed(range, ["start", "end"]));
+    return own(this).gaps(range);
   }
 
   /** The window of each response in the table, sorted. */
   get windows(): Window[] {
-    return this.#core.object.windows();
+    return own(this).windows();
   }
 
   /** What was let pass because the caller asked for tolerance. */
   get notes(): Notes {
-    return this.#core.object.notes();
-  }
-
-  /** How many rows. */
-  get length(): number {
-    return this.#core.object.length();
-  }
-
-  /** The rows in sorted order. */
-  *[Symbol.iterator](): IterableIterator<Row<D>> {
-    const core = this.#core.object;
-    const [names, columns] = [this.dimensions, core.dimensionColumns()];
-    const { success, errors, filtered } = countColumns(core.countColumns());
-    for (let row = 0; row < success.length; row++) {
-      yield new Row(
-        valuesAt<D>(names, columns, row),
-        success[row] as bigint,
-        errors[row] as bigint,
-        filtered[row] as bigint,
-      );
-    }
+    return own(this).notes();
   }
 
   /** Adds all rows up to one. */
@@ -250,7 +167,7 @@ export class CountTable<D extends Dimension | undefined = Dimension | undefined>
   groupBy<const G>(...names: (G & D & Dimension)[]): CountTable<G & Dimension>;
   // `G` stands alone, since with `G extends D` no table would be a `CountTable` of whatever dimensions.
   groupBy(...names: string[]): unknown {
-    return made(this.#core.object.groupBy(names));
+    return made(own(this).groupBy(names));
   }
 
   /**
@@ -264,26 +181,7 @@ export class CountTable<D extends Dimension | undefined = Dimension | undefined>
   filter(
     wanted: { readonly [N in D & Dimension]?: string | readonly string[] | undefined },
   ): CountTable<D> {
-    return made(this.#core.object.filter(wanted));
-  }
-
-  /**
-   * The `n` rows with the highest counts, highest first; equal counts in sorted order.
-   *
-   * @param n At most how many rows.
-   * @param options By which count to rank: `errors` unless told otherwise.
-   * @throws {@link TallyfoldError} with code `invalid_argument` for any other name or number.
-   * @example
-   * const [worst] = table.groupBy("integration").top(1);
-   */
-  top(n: number, options: { readonly by?: CountName | undefined } = {}): Row<D>[] {
-    const names = this.dimensions;
-    const rows: (string | bigint)[][] = this.#core.object.top(n, options.by ?? "errors");
-    return rows.map((cells) => {
-      const [success, errors, filtered] = cells.slice(names.length) as [bigint, bigint, bigint];
-      const dimensions = named(names, (at) => cells[at]) as PerDimension<D, string>;
-      return new Row(dimensions, success, errors, filtered);
-    });
+    return made(own(this).filter(wanted));
   }
 
   /**
@@ -302,7 +200,7 @@ export class CountTable<D extends Dimension | undefined = Dimension | undefined>
     options: { readonly replace?: boolean | undefined } = {},
   ): CountTable<D> {
     const table = coreOf("other", other);
-    return made(this.#core.object.merge(table, options.replace ?? false));
+    return made(own(this).merge(table, options.replace));
   }
 
   /**
@@ -318,7 +216,7 @@ export class CountTable<D extends Dimension | undefined = Dimension | undefined>
    * const { delivery } = perHour.rates();
    */
   byWindow(step?: TimeStep | undefined): Series<D> {
-    return Series.of(this.#core.object.byWindow(step));
+    return Series.of(own(this).byWindow(step));
   }
 
   /**
@@ -329,54 +227,52 @@ export class CountTable<D extends Dimension | undefined = Dimension | undefined>
    * chart(integration.dictionary, errors);
    */
   columns(): Columns<D> {
-    const core = this.#core.object;
-    return {
-      ...dimensionColumns<D>(this.dimensions, core.dimensionColumns()),
-      ...countColumns(core.countColumns()),
-    };
+    return own(this).columns() as Columns<D>;
   }
 
   /** The rates of each row as columns. Where a row has no rate there is NaN, and `null` in rows. */
   rates(): RateColumns {
-    return rateColumns(this.#core.object.rates());
-  }
-
-  /**
-   * The table as a JSON value with every count as a string of digits; exact to read back.
-   *
-   * @example
-   * localStorage.setItem("yesterday", JSON.stringify(table));
-   */
-  toJSON(): SavedTable {
-    return JSON.parse(this.#core.object.toJson()) as SavedTable;
-  }
-
-  /** Frees the table's memory now. Tables made from it live on. */
-  [Symbol.dispose](): void {
-    this.#core.release();
-    kept.table ??= this;
+    return own(this).fractions() as RateColumns;
   }
 
   /** @internal */
   [inspectSymbol](_depth: number, options: object, inspect: Inspect): string {
-    if (this.#core.released) return "CountTable (disposed of)";
-    const { dimensions, metric, length, coverage, totals, reconciliation } = this;
-    const summary = { dimensions, metric, length, coverage, totals, reconciliation };
-    return `CountTable ${inspect(summary, options)}`;
+    return Frame.inspected("CountTable", this, INSPECTED, [options, inspect]);
   }
 }
 
-/** @internal What changed from one table to another. */
-export function compareTables(before: unknown, after: unknown): CoreComparison {
-  return coreOf("before", before).compare(coreOf("after", after));
+const INSPECTED = [
+  "dimensions",
+  "metric",
+  "length",
+  "coverage",
+  "totals",
+  "reconciliation",
+] as const;
+
+/** @internal The core's table; untyped callers may hand over anything. */
+export function coreOf(argument: string, value: unknown): CoreCountTable {
+  const core = value instanceof CountTable ? own(value) : undefined;
+  if (core !== undefined) return core;
+  throw invalidArgument(argument, "want a CountTable");
 }
 
-/** Outside of the class, as is {@link made}. */
-function coreOf(argument: string, value: unknown): CoreCountTable {
-  return CountTable.coreOf(argument, value);
+function own(table: CountTable): CoreCountTable {
+  return Frame.coreOf(table) as CoreCountTable;
 }
 
-/** Outside of the class, which keeps its name in bundles as long as it does not name itself. */
+// The class keeps its name in bundles as long as it does not name itself: this does so for it.
 function made<D extends Dimension | undefined>(table: CoreCountTable): CountTable<D> {
   return CountTable.of(table);
+}
+
+function* rowsOf<D extends Dimension | undefined>(
+  core: CoreCountTable,
+  positions?: Uint32Array,
+): IterableIterator<Row<D>> {
+  const names = core.dimensions();
+  const columns = core.columns(positions);
+  for (let row = 0; row < columns.success.length; row++) {
+    yield new Row(valuesAt<D>(names, columns, row), columns, row);
+  }
 }

@@ -1,19 +1,12 @@
 import type { CorePlan } from "../wasm/tallyfold_wasm.js";
+import type { PlanArguments } from "./declared.js";
 import { Handle } from "./handle.js";
-import { timed } from "./input.js";
 import { type Inspect, inspectSymbol } from "./inspect.js";
-import type { TimeStep, Window } from "./types.js";
+import type { Window } from "./types.js";
 import { core } from "./wasm.js";
 
 /** A range, and the step that it is cut by. */
-export interface PlanOptions {
-  /** The first instant of the range: a `Date`, or ISO 8601 that ends in `Z`. */
-  readonly start: Date | string;
-  /** The first instant after the range. */
-  readonly end: Date | string;
-  /** The step of the UTC day at whose edges it is cut. */
-  readonly window: TimeStep;
-}
+export type PlanOptions = PlanArguments;
 
 /**
  * A long range as windows, in the order of time: cut at the edges of a step, so that the first and the last
@@ -31,10 +24,7 @@ export class Plan implements Iterable<Window> {
   /** @internal */
   constructor(part: PlanPart);
   constructor(options: PlanOptions | PlanPart) {
-    const plan =
-      options instanceof PlanPart
-        ? options.core
-        : new (core().CorePlan)(timed(options, ["start", "end", "window"]));
+    const plan = options instanceof PlanPart ? options.core : new (core().CorePlan)(options);
     this.#core = new Handle(plan);
   }
 
@@ -62,7 +52,7 @@ export class Plan implements Iterable<Window> {
    * @throws {@link TallyfoldError} with code `invalid_argument`, unless `index` is below `of`.
    */
   part(index: number, of: number): Plan {
-    return planOf(this.#core.object.part([index, of]));
+    return planOf(this.#core.object.part({ index, of }));
   }
 
   /** Frees the memory now. */

@@ -145,12 +145,12 @@ function respond(call, { fail, detail, respond }) {
 function checkTable(it) {
   const given = () => CountTable.fromJSON(JSON.stringify(it.given));
   if (it.top) {
-    const { n, by } = it.top;
-    if (it.error) return check(it, () => given().top(n, { by }));
+    const { n, ...options } = it.top;
+    if (it.error) return check(it, () => given().top(n, options));
     const rows = [...given()].map((row) => digits(row));
     return assert.deepEqual(
       given()
-        .top(n, { by })
+        .top(n, options)
         .map((row) => rows.indexOf(digits(row))),
       it.rows,
     );
@@ -225,11 +225,11 @@ function checkRates(it) {
 function checkComparison(it) {
   const act = () => compare(CountTable.fromJSON(it.before), CountTable.fromJSON(it.after));
   if (it.top) {
-    const { n, by } = it.top;
-    if (it.error) return check(it, () => act().top(n, { by }));
+    const { n, ...options } = it.top;
+    if (it.error) return check(it, () => act().top(n, options));
     const rows = [...act()];
     const wanted = it.rows.map((row) => rows[row]);
-    return assert.deepEqual(act().top(n, { by }), wanted);
+    return assert.deepEqual(act().top(n, options), wanted);
   }
   if (it.error) return check(it, act);
   const comparison = act();

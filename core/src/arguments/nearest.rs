@@ -2,12 +2,13 @@
 
 /// The known name that is nearest to a name, if any is near: at most a third of its letters differ, or
 /// it only differs in case and underscores.
-pub(crate) fn nearest<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+pub(crate) fn nearest<'a>(name: &str, known: &[&'a str]) -> Option<&'a str> {
     let plain = |name: &str| name.replace('_', "").to_ascii_lowercase();
     let name = plain(name);
     let distance = |known: &&str| strsim::osa_distance(&name, &plain(known));
     known
-        .map(|known| (distance(&known), known))
+        .iter()
+        .map(|known| (distance(known), *known))
         .min()
         .filter(|(distance, known)| 3 * distance <= known.len().max(3))
         .map(|(_, known)| known)
@@ -30,7 +31,7 @@ mod tests {
             ("concurrency", None),
             ("", None),
         ] {
-            assert_eq!(nearest(name, known.into_iter()), expected, "{name}");
+            assert_eq!(nearest(name, &known), expected, "{name}");
         }
     }
 }

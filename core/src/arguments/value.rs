@@ -16,7 +16,8 @@ pub trait Parameter: Sized {
     /// What a value means.
     ///
     /// # Errors
-    /// For one that is of no use. The reader adds the argument's name.
+    /// For one that is of no use. The reader adds the argument's name, but to errors of a [`Kind::Nested`],
+    /// which have the name of the argument inside.
     fn from_value(value: Value) -> Result<Self>;
 }
 
@@ -73,10 +74,7 @@ impl Values {
     pub fn optional<T: Parameter>(&mut self) -> Result<Option<T>> {
         match self.next() {
             (_, None) => Ok(None),
-            (name, Some(value)) => match T::from_value(value) {
-                Ok(value) => Ok(Some(value)),
-                Err(error) => Err(error.with_argument(name)),
-            },
+            (name, Some(value)) => made(name, value).map(Some),
         }
     }
 
@@ -87,7 +85,15 @@ impl Values {
     pub fn required<T: Parameter>(&mut self) -> Result<T> {
         match self.next() {
             (name, None) => Err(Error::argument(name, Code::MissingArgument, "required")),
-            (name, Some(value)) => T::from_value(value).map_err(|error| error.with_argument(name)),
+            (name, Some(value)) => made(name, value),
         }
     }
+}
+
+/// What a value means for the argument of that name.
+fn made<T: Parameter>(name: &'static str, value: Value) -> Result<T> {
+    T::from_value(value).map_err(|error| match T::KIND {
+        Kind::Nested(_) => error,
+        _ => error.with_argument(name),
+    })
 }

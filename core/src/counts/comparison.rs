@@ -10,6 +10,7 @@ use super::count_columns::CountColumns;
 use super::count_name::CountName;
 use super::dimension::Dimensions;
 use super::frame::{Column, Frame, Keys, Row, Values};
+use super::html::HtmlFrame;
 use super::metric::Metric;
 use super::remap::union;
 use super::report::{self, ChangeReport, ComparisonReport, SideReport};
@@ -253,7 +254,9 @@ impl Frame for Comparison {
             rows: self.rows().map(ChangeReport::from).collect(),
         })
     }
+}
 
+impl HtmlFrame for Comparison {
     fn caption(&self) -> String {
         format!(
             "{} → {}",

@@ -53,19 +53,10 @@ pub trait Frame {
     /// every language.
     fn to_json(&self) -> String;
 
-    /// What the frame is of, for people: its time.
-    fn caption(&self) -> String;
-
-    /// The three counts of a row, for people.
-    fn shown(&self, row: usize) -> [String; 3];
-
-    /// The three totals, for people.
-    fn shown_totals(&self) -> [String; 3];
-
     /// The positions of the `n` rows that rank highest, highest first; equal ones in the order of rows.
     fn top(&self, n: usize, by: CountName) -> Vec<usize> {
         let mut order: Vec<usize> = (0..self.len()).collect();
-        order.sort_by_key(|row| Reverse(self.rank(*row, by)));
+        order.sort_unstable_by_key(|row| (Reverse(self.rank(*row, by)), *row));
         order.truncate(n);
         order
     }

@@ -12,9 +12,21 @@ const SHOWN: usize = 50;
 /// The names of the three counts, which are the last columns.
 const COUNTS: [&str; 3] = ["success", "errors", "filtered"];
 
+/// A frame that can be shown to people.
+pub trait HtmlFrame: Frame {
+    /// What the frame is of: its time.
+    fn caption(&self) -> String;
+
+    /// The three counts of a row.
+    fn shown(&self, row: usize) -> [String; 3];
+
+    /// The three totals.
+    fn shown_totals(&self) -> [String; 3];
+}
+
 /// The first rows of a frame and its totals, as an HTML table. Values come from the service's data: every
 /// cell is escaped.
-pub fn to_html(frame: &dyn Frame) -> String {
+pub fn to_html(frame: &dyn HtmlFrame) -> String {
     let metric = frame.metric().map_or("counts", Metric::as_str);
     let columns = frame.columns();
     let labels: Vec<&Column<'_>> = columns

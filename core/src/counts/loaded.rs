@@ -23,8 +23,8 @@ use crate::time::window::Window;
 /// What stands in the JSON of a table: what it counts, its parts, and the totals of all of them.
 pub(crate) fn read(json: &[u8]) -> Result<(Subject, Vec<Part>, Counts)> {
     let saved: Tree<'_> = serde_json::from_slice(json).map_err(|error| {
-        let problem: String = error.to_string().chars().take(120).collect();
-        invalid(format!("this is no saved table: {problem}")).with_offset(offset_of(json, &error))
+        let message = format!("this is no saved table: {}", problem(&error));
+        invalid(message).with_offset(offset_of(json, &error))
     })?;
     let names = [
         "format",
@@ -226,6 +226,15 @@ fn want(path: &str, what: &str) -> Error {
 
 fn want_fields(path: &str, names: &[&str]) -> Error {
     want(path, &format!("an object of {}", names.join(", ")))
+}
+
+/// What serde_json has found wrong with a document.
+pub(crate) fn problem(error: &serde_json::Error) -> &'static str {
+    if error.is_eof() {
+        "the JSON is not complete"
+    } else {
+        "there is no JSON here"
+    }
 }
 
 /// Where in a document serde_json has found an error: it counts lines and columns from 1.

@@ -8,6 +8,7 @@ use super::count_columns::CountColumns;
 use super::count_name::CountName;
 use super::dimension::Dimensions;
 use super::frame::{Column, Frame, Keys, Row, Values};
+use super::html::HtmlFrame;
 use super::metric::Metric;
 use super::parse::refusal;
 use super::part::Part;
@@ -271,7 +272,9 @@ impl Frame for Series {
             windows: windows.collect(),
         })
     }
+}
 
+impl HtmlFrame for Series {
     fn caption(&self) -> String {
         self.step
             .map_or_else(|| "by window".to_owned(), |step| format!("by {step}"))

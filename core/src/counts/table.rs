@@ -8,6 +8,7 @@ use super::count_columns::count_columns;
 use super::count_name::CountName;
 use super::dimension::Dimensions;
 use super::frame::{Column, Frame, Keys, Row};
+use super::html::HtmlFrame;
 use super::loaded;
 use super::metric::Metric;
 use super::parse::refusal;
@@ -302,7 +303,9 @@ impl Frame for CountTable {
     fn to_json(&self) -> String {
         saved::write(&self.subject, self.totals(), &self.parts)
     }
+}
 
+impl HtmlFrame for CountTable {
     fn caption(&self) -> String {
         spans(&self.coverage())
     }

@@ -8,13 +8,12 @@ use std::borrow::Cow;
 use std::fmt;
 
 use serde::Serialize;
-use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 use serde_json::value::{RawValue, to_raw_value};
 use tallyfold_engine::Counts;
 
 use super::ledger::{Ledger, Origin, Reading};
 use crate::code::Code;
-use crate::counts::loaded::offset_of;
+use crate::counts::loaded::{offset_of, problem};
 use crate::counts::metric::Metric;
 use crate::counts::saved::SavedTable;
 use crate::counts::subject::Subject;
@@ -214,11 +213,10 @@ impl Journal {
     /// Refuses a segment of another query or number.
     fn check(&self, document: &Document<'_>) -> Result<()> {
         let expected = json_of(&self.query);
-        let expected = Fields::read(expected.as_bytes()).ok();
-        let expected = expected.and_then(|fields| fields.into_values(QUERY));
-        let pairs = document.query.iter().zip(expected.iter().flatten());
-        for (name, (found, expected)) in QUERY.iter().zip(pairs) {
-            document.check(&format!("$.query.{name}"), found, expected.get())?;
+        let expected = Tree::read_fields(expected.as_bytes()).unwrap_or_default();
+        let expected = fields_of(expected, QUERY, "$.query")?;
+        for ((name, found), expected) in QUERY.iter().zip(document.query).zip(expected) {
+            document.check(&format!("$.query.{name}"), found, expected)?;
         }
         document.check("$.segment", document.segment, &self.number.to_string())
     }
@@ -291,108 +289,53 @@ fn check_window(window: Window, ledger: &Ledger) -> Result<(), String> {
     })
 }
 
-/// The fields of an object, with their values as they are written.
-#[derive(Default)]
-struct Fields<'a>(Vec<(Tree<'a>, &'a RawValue)>);
-
-impl<'de> Deserialize<'de> for Fields<'de> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> std::result::Result<Self, D::Error> {
-        deserializer.deserialize_map(FieldsVisitor)
-    }
-}
-
-struct FieldsVisitor;
-
-impl<'de> Visitor<'de> for FieldsVisitor {
-    type Value = Fields<'de>;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("an object")
-    }
-
-    fn visit_map<A: MapAccess<'de>>(
-        self,
-        mut map: A,
-    ) -> std::result::Result<Self::Value, A::Error> {
-        let mut fields = Fields::default();
-        while let Some(field) = map.next_entry()? {
-            fields.0.push(field);
-        }
-        Ok(fields)
-    }
-}
-
-impl<'a> Fields<'a> {
-    fn read(json: &'a [u8]) -> serde_json::Result<Self> {
-        serde_json::from_slice(json)
-    }
-
-    fn get(&self, name: &str) -> Option<&'a RawValue> {
-        let field = self
-            .0
-            .iter()
-            .find(|(key, _)| *key == Tree::Text(name.into()));
-        field.map(|(_, value)| *value)
-    }
-
-    /// The values in the order of the names; `None` unless these are the names of all fields.
-    fn into_values<const N: usize>(self, names: [&str; N]) -> Option<[&'a RawValue; N]> {
-        let values: Option<Vec<_>> = names.iter().map(|name| self.get(name)).collect();
-        let values = values.filter(|_| self.0.len() == N)?;
-        values.try_into().ok()
-    }
-}
-
 /// A segment as it is read.
 struct Document<'a> {
     json: &'a [u8],
-    query: [&'a RawValue; QUERY.len()],
-    segment: &'a RawValue,
-    provisional: &'a RawValue,
-    table: &'a RawValue,
+    query: [&'a str; QUERY.len()],
+    segment: &'a str,
+    provisional: &'a str,
+    table: &'a str,
 }
 
 impl<'a> Document<'a> {
     fn read(json: &'a [u8]) -> Result<Self> {
-        let fields = Fields::read(json).map_err(|error| {
-            let message = format!("this is no checkpoint, or a torn one: {error}");
+        let torn = |error: serde_json::Error| {
+            let message = format!("this is no checkpoint, or a torn one: {}", problem(&error));
             invalid("$", message).with_offset(offset_of(json, &error))
-        })?;
-        let format = fields.get("format");
+        };
+        let document = Tree::read_fields(json).map_err(torn)?;
         // Another format may have other fields.
-        if let Some(format) = format {
+        if let Some(format) = document.written("format") {
             check(json, "$.format", format, &format!("\"{FORMAT}\""))?;
         }
-        let [_, query, segment, provisional, table] = fields
-            .into_values(SEGMENT)
-            .ok_or_else(|| unlike("$", &SEGMENT))?;
-        let fields = Fields::read(query.get().as_bytes()).ok();
-        let query = fields.and_then(|fields| fields.into_values(QUERY));
+        let [_, query, segment, provisional, table] = fields_of(document, SEGMENT, "$")?;
+        let query = Tree::read_fields(query.as_bytes()).map_err(torn)?;
         Ok(Self {
             json,
-            query: query.ok_or_else(|| unlike("$.query", &QUERY))?,
+            query: fields_of(query, QUERY, "$.query")?,
             segment,
             provisional,
             table,
         })
     }
 
-    fn check(&self, path: &str, found: &RawValue, expected: &str) -> Result<()> {
+    fn check(&self, path: &str, found: &str, expected: &str) -> Result<()> {
         check(self.json, path, found, expected)
     }
 
     /// The starts of the provisional windows.
     fn provisional(&self) -> Result<Vec<Cow<'a, str>>> {
-        let found = self.provisional;
-        serde_json::from_slice(found.get().as_bytes()).map_err(|_| {
+        let found: Option<Tree<'_>> = serde_json::from_slice(self.provisional.as_bytes()).ok();
+        found.and_then(Tree::into_texts).ok_or_else(|| {
             let error = invalid("$.provisional", "want a list of timestamps");
-            error.with_offset(offset_in(self.json, found))
+            error.with_offset(offset_in(self.json, self.provisional))
         })
     }
 
     fn table(&self) -> Result<CountTable> {
         let found = self.table;
-        CountTable::from_json(found.get().as_bytes()).map_err(|error| {
+        CountTable::from_json(found.as_bytes()).map_err(|error| {
             let inside = error.path().and_then(|path| path.strip_prefix('$'));
             let path = format!("$.table{}", inside.unwrap_or_default());
             let offset = error
@@ -405,26 +348,35 @@ impl<'a> Document<'a> {
 }
 
 /// Refuses a value that is not written as this collect would write it.
-fn check(json: &[u8], path: &str, found: &RawValue, expected: &str) -> Result<()> {
-    if found.get() == expected {
+fn check(json: &[u8], path: &str, found: &str, expected: &str) -> Result<()> {
+    if found == expected {
         return Ok(());
     }
-    let start: String = found.get().chars().take(120).collect();
+    let start: String = found.chars().take(120).collect();
     let message = format!("this is no checkpoint of this query: {start}, want {expected}");
     Err(invalid(path, message).with_offset(offset_in(json, found)))
 }
 
 /// The offset of a value in its document.
-fn offset_in(json: &[u8], value: &RawValue) -> u64 {
-    (value.get().as_ptr().addr() - json.as_ptr().addr()) as u64
+fn offset_in(json: &[u8], value: &str) -> u64 {
+    (value.as_ptr().addr() - json.as_ptr().addr()) as u64
 }
 
-fn unlike(path: &str, names: &[&str]) -> Error {
-    let names = names.join(", ");
-    invalid(
-        path,
-        format!("this is no checkpoint: want an object of {names}"),
-    )
+/// The fields of those names, which must be all that there are.
+fn fields_of<'a, const N: usize>(
+    object: Tree<'a>,
+    names: [&str; N],
+    path: &str,
+) -> Result<[&'a str; N]> {
+    let fields = object.into_fields(names);
+    let written = fields.map(|fields| fields.map(|field| field.into_written().unwrap_or_default()));
+    written.ok_or_else(|| {
+        let names = names.join(", ");
+        invalid(
+            path,
+            format!("this is no checkpoint: want an object of {names}"),
+        )
+    })
 }
 
 fn invalid(path: &str, message: impl Into<String>) -> Error {

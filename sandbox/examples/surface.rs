@@ -1,0 +1,80 @@
+//! Prints what both crates' arguments, values and error codes are, as JSON: `scripts/declare.py` makes the type
+//! declarations of every language of it.
+
+use schemars::generate::SchemaSettings;
+use schemars::{JsonSchema, SchemaGenerator};
+use serde_json::{Map, Value, json};
+use tallyfold::arguments::{Argument, Kind, Options};
+use tallyfold::{
+    AggregatorOptions, AuditLogsOptions, CollectOptions, FollowOptions, Limits, MachineOptions,
+    PlanOptions, ProbeOptions, QueryOptions,
+};
+use tallyfold_sandbox::{FaultOptions, SandboxEvent, SandboxOptions};
+
+fn main() {
+    let mut options = Map::new();
+    let mut add = |name: &str, arguments: &[Argument]| {
+        let arguments: Vec<Value> = arguments.iter().filter_map(argument).collect();
+        options.insert(name.to_owned(), arguments.into());
+    };
+    add("AggregatorOptions", AggregatorOptions::ARGUMENTS);
+    add("AuditLogsOptions", AuditLogsOptions::ARGUMENTS);
+    add("CollectOptions", CollectOptions::ARGUMENTS);
+    add("FaultOptions", FaultOptions::ARGUMENTS);
+    add("FollowOptions", FollowOptions::ARGUMENTS);
+    add("Limits", Limits::ARGUMENTS);
+    add("MachineOptions", MachineOptions::ARGUMENTS);
+    add("PlanOptions", PlanOptions::ARGUMENTS);
+    add("ProbeOptions", ProbeOptions::ARGUMENTS);
+    add("QueryOptions", QueryOptions::ARGUMENTS);
+    add("SandboxEvent", SandboxEvent::ARGUMENTS);
+    add("SandboxOptions", SandboxOptions::ARGUMENTS);
+    let surface = json!({ "options": options, "values": values() });
+    println!("{surface:#}");
+}
+
+/// One argument; nothing for one that is not read under its name.
+fn argument(argument: &Argument) -> Option<Value> {
+    let surface = argument.surface?;
+    let kind = match argument.kind {
+        Kind::Host => return None,
+        Kind::Nested(_) => "Nested".to_owned(),
+        kind => format!("{kind:?}"),
+    };
+    Some(json!({
+        "name": argument.name,
+        "kind": kind,
+        "rust": surface.rust,
+        "doc": surface.doc,
+        "default": surface.default.map(|default| default()),
+    }))
+}
+
+/// The JSON schemas of all values that cross into other languages.
+fn values() -> Map<String, Value> {
+    let mut schemas = SchemaSettings::default().for_serialize().into_generator();
+    fn add<T: JsonSchema>(schemas: &mut SchemaGenerator) {
+        schemas.subschema_for::<T>();
+    }
+    add::<tallyfold::AdditivityVerdict>(&mut schemas);
+    add::<tallyfold::Api>(&mut schemas);
+    add::<tallyfold::Attempt>(&mut schemas);
+    add::<tallyfold::Code>(&mut schemas);
+    add::<tallyfold::CountName>(&mut schemas);
+    add::<tallyfold::Counts>(&mut schemas);
+    add::<tallyfold::Deltas>(&mut schemas);
+    add::<tallyfold::Dimension>(&mut schemas);
+    add::<tallyfold::HostFailure>(&mut schemas);
+    add::<tallyfold::Metric>(&mut schemas);
+    add::<tallyfold::Notes>(&mut schemas);
+    add::<tallyfold::Presence>(&mut schemas);
+    add::<tallyfold::Rates>(&mut schemas);
+    add::<tallyfold::Reconciliation>(&mut schemas);
+    add::<tallyfold::Shares>(&mut schemas);
+    add::<tallyfold::Tolerance>(&mut schemas);
+    add::<tallyfold::Window>(&mut schemas);
+    add::<tallyfold::Progress>(&mut schemas);
+    add::<tallyfold_sandbox::SandboxEndpoint>(&mut schemas);
+    add::<tallyfold_sandbox::Outcome>(&mut schemas);
+    schemas.take_definitions(true)
+}

@@ -1,0 +1,274 @@
+#!/usr/bin/env python3
+"""Writes the type declarations of the packages from what the Rust crates say of themselves.
+
+Arguments, plain values, names and error codes are declared once, in Rust, with their meaning, unit and default.
+`scripts/declare.py` writes what each package declares of them; with `--check` it writes nothing and fails if a
+file is not what it would write.
+"""
+
+import json
+import re
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+TYPESCRIPT = ROOT / "bindings-wasm/js/src/declared.ts"
+NOTICE = "Written by scripts/declare.py from what the Rust crates declare. Change it there."
+SURFACE = "cargo run --quiet --package tallyfold-sandbox --example surface --features surface"
+
+#: Values whose name in the packages is another one.
+RENAMED = {"Progress": "WindowCounts"}
+#: Values that the packages have as classes, written by hand.
+CLASSES = {"Counts"}
+#: What the arguments of each kind are for.
+ABOUT = {
+    "AggregatorOptions": "What an {@link Aggregator} has to know, but for the dimensions of the response.",
+    "AuditLogsOptions": "Which page of the audit logs to list (service reference 4.2).",
+    "CollectOptions": "What to collect, and how.",
+    "FollowOptions": "What to follow, and how.",
+    "Limits": "The most that a response may hold; more is an error.",
+    "MachineOptions": "What a {@link Machine} has to know.",
+    "PlanOptions": "A range, and the step that it is cut by.",
+    "ProbeOptions": "What to probe: the counts between three instants.",
+    "QueryOptions": "What both metrics calls ask for (service reference 4.4 and 4.5).",
+    "SandboxEvent": "Events to store: `count` of them, alike.",
+    "SandboxOptions": "What a {@link Sandbox} is made of. All of it has defaults.",
+}
+#: Options whose fields exclude each other, which the packages declare by hand.
+BY_HAND = {"FaultOptions"}
+#: Not a type of its own in the packages.
+INLINED = {"Outcome": "CountName", "Target": None, "HostFailure": None}
+
+
+def main() -> None:
+    surface = json.loads(subprocess.check_output(SURFACE.split(), cwd=ROOT))
+    files = {TYPESCRIPT: TypeScript(surface).text()}
+    stale = [path for path, text in files.items() if not path.exists() or path.read_text() != text]
+    if "--check" in sys.argv[1:]:
+        for path in stale:
+            print(f"{path.relative_to(ROOT)} is stale: run scripts/declare.py")
+        sys.exit(1 if stale else 0)
+    for path in stale:
+        path.write_text(files[path])
+
+
+class Language:
+    """What the writers of all languages share."""
+
+    def __init__(self, surface: dict) -> None:
+        self.options = {name: of for name, of in surface["options"].items() if name not in BY_HAND}
+        self.values = surface["values"]
+        #: Names that doc comments mention, and that the language spells in its own way.
+        self.arguments = {of["name"] for of in self.options["MachineOptions"]}
+
+    def names(self) -> list[tuple[str, dict]]:
+        """The closed lists of names, but for error codes."""
+        lists = [(name, of) for name, of in self.values.items() if is_list(of)]
+        return [(name, of) for name, of in lists if name not in INLINED and name != "Code"]
+
+    def doc(self, text: str) -> str:
+        """A doc comment without its Rust examples, with names as the language spells them."""
+        text = re.sub(r"```.*?```", "", text, flags=re.DOTALL)
+        text = re.sub(r"\[`([^`]+)`\]\([^)]*\)", lambda link: self.link(link[1]), text)
+        text = re.sub(r"`([a-z_]+)`", lambda name: f"`{self.name_in_text(name[1])}`", text)
+        return text.strip()
+
+    def name_in_text(self, name: str) -> str:
+        return self.spelled(name) if name in self.arguments else name
+
+    def link(self, to: str) -> str:
+        raise NotImplementedError
+
+    def spelled(self, name: str) -> str:
+        raise NotImplementedError
+
+
+class TypeScript(Language):
+    """The declarations of the npm package."""
+
+    WHOLE = {"uint16": "number", "uint32": "number", "uint64": "bigint", "int128": "bigint"}
+
+    def text(self) -> str:
+        parts = [f"// {NOTICE}", 'import type { TimeStep } from "./step.js";', self.codes()]
+        parts += [self.union(name, of) for name, of in self.names()]
+        parts += [self.value(name, of) for name, of in self.values.items() if not is_list(of)]
+        parts += [self.interface(name, of) for name, of in self.options.items()]
+        return "\n\n".join(part for part in parts if part) + "\n"
+
+    def codes(self) -> str:
+        codes = "".join(f'  "{name}",\n' for name in names_of(self.values["Code"]))
+        doc = (
+            "Every code that {@link TallyfoldError.code} can have: a closed list, the same in every language.\n\n"
+            '@example\nconst known = errorCodes.includes("rate_limited"); // true'
+        )
+        return (
+            f"{comment(doc)}\nexport const errorCodes = [\n{codes}] as const;\n\n"
+            "/** What went wrong: one of {@link errorCodes}. */\n"
+            "export type ErrorCode = (typeof errorCodes)[number];"
+        )
+
+    def union(self, name: str, schema: dict) -> str:
+        head = comment(self.doc(schema["description"]) + "\n\n" + self.meanings(schema))
+        return f"{head}\n{statement(f'export type {name} =', quoted(schema))}"
+
+    def meanings(self, schema: dict) -> str:
+        return "\n".join(f"`{of['const']}`: {self.doc(of['description'])}" for of in schema["oneOf"])
+
+    def value(self, name: str, schema: dict) -> str:
+        if name in CLASSES:
+            return ""
+        name = RENAMED.get(name, name)
+        head = comment(self.doc(schema["description"]).replace("`None`", "`null`"))
+        if "oneOf" in schema:
+            options = "\n  | ".join(self.variant(of) for of in schema["oneOf"])
+            return f"{head}\nexport type {name} =\n  | {options};"
+        return f"{head}\nexport interface {name} {self.fields(schema)}"
+
+    def variant(self, schema: dict) -> str:
+        fields = [f"readonly {key}: {self.type(of)}" for key, of in schema["properties"].items()]
+        line = "{ " + "; ".join(fields) + " }"
+        return line if len(line) <= 90 else "{\n      " + ";\n      ".join(fields) + ";\n    }"
+
+    def fields(self, schema: dict) -> str:
+        required = schema.get("required", [])
+        lines = ["{"]
+        for key, of in schema["properties"].items():
+            text = self.doc(of.get("description", "")).replace("`None`", "absent")
+            lines.append(comment(text, "  "))
+            optional = "" if key in required else "?"
+            lines.append(f"  readonly {key}{optional}: {self.type(of, key in required)};")
+        return "\n".join([*lines, "}"])
+
+    def type(self, schema: dict, nullable: bool = True) -> str:
+        if "const" in schema:
+            return f'"{schema["const"]}"'
+        if "$ref" in schema:
+            return self.referred(schema["$ref"].rsplit("/", 1)[1])
+        if "anyOf" in schema:
+            inner = next(of for of in schema["anyOf"] if of.get("type") != "null")
+            return self.type(inner)
+        kinds = [schema["type"]] if isinstance(schema["type"], str) else schema["type"]
+        kind = {"string": "string", "number": "number", "boolean": "boolean"}.get(kinds[0])
+        kind = kind or self.WHOLE[schema["format"]]
+        return f"{kind} | null" if "null" in kinds and nullable else kind
+
+    def referred(self, name: str) -> str:
+        if name == "Code":
+            return "ErrorCode"
+        if name in INLINED:
+            return INLINED[name] or quoted(self.values[name])
+        return RENAMED.get(name, name)
+
+    def interface(self, name: str, arguments: list[dict]) -> str:
+        declared = name.replace("Options", "Arguments")
+        lines = [f"export interface {declared} {{"]
+        own = {of["name"] for of in arguments} - self.arguments
+        self.arguments |= own
+        for of in arguments:
+            lines.append(comment(self.argument_doc(of), "  "))
+            optional, undefined = ("", "") if is_required(of) else ("?", " | undefined")
+            lines.append(f"  readonly {self.spelled(of['name'])}{optional}: {self.given(of)}{undefined};")
+        self.arguments -= own
+        head = comment(ABOUT[name])
+        return "\n".join([head, *lines, "}"])
+
+    def argument_doc(self, of: dict) -> str:
+        text = self.doc(of["doc"])
+        if of["kind"] in ("Milliseconds", "Patience"):
+            text += " In milliseconds."
+        if of["kind"] == "Patience":
+            text += " `Infinity` for no limit."
+        default = usual(of)
+        return f"{text} `{default}` unless told otherwise." if default else text
+
+    def given(self, of: dict) -> str:
+        rust = re.sub(r"^Option<(.*)>$", r"\1", of["rust"])
+        match of["kind"]:
+            case "Text" if rust in self.values:
+                return self.referred(rust)
+            case "Text" | "Secret":
+                return "string"
+            case "Texts":
+                return "readonly Tolerance[]" if rust == "Tolerate" else "readonly string[]"
+            case "Instant":
+                return "Date | string"
+            case "Window":
+                return "{ readonly start: Date | string; readonly end: Date | string }"
+            case "Step":
+                return "TimeStep"
+            case "Flag":
+                return "boolean"
+            case "Whole":
+                # Counts and seeds may be above 2^53.
+                return "number | bigint" if of["name"] in ("seed", "count") else "number"
+            case "Milliseconds" | "Patience":
+                return "number"
+            case "Pair":
+                return "readonly [index: number, of: number]"
+            case "Nested":
+                return rust
+        raise ValueError(f"no type for {of}")
+
+    def link(self, to: str) -> str:
+        return f"{{@link {to.replace('::', '.')}}}"
+
+    def spelled(self, name: str) -> str:
+        first, *rest = name.removesuffix("_s").split("_")
+        return first + "".join(part.capitalize() for part in rest)
+
+
+def is_list(schema: dict) -> bool:
+    return all("const" in of for of in schema.get("oneOf", [{}]))
+
+
+def names_of(schema: dict) -> list[str]:
+    return [of["const"] for of in schema["oneOf"]]
+
+
+def quoted(schema: dict) -> str:
+    return " | ".join(f'"{name}"' for name in names_of(schema))
+
+
+def is_required(of: dict) -> bool:
+    """Whether a call without the argument is refused."""
+    return of["default"] is None
+
+
+def usual(of: dict) -> str | None:
+    """The default, where it says something that the meaning does not."""
+    if of["kind"] in ("Flag", "Nested", "Secret", "Texts") or of["default"] in ("None", '""'):
+        return None
+    number = re.fullmatch(r"(?:Milliseconds\()?(\d+)\)?", of["default"] or "")
+    return f"{int(number[1]):,}" if number else (of["default"] or "").strip('"') or None
+
+
+def statement(head: str, rest: str) -> str:
+    """On one line, or as the formatter breaks it."""
+    line = f"{head} {rest};"
+    if len(line) <= 100:
+        return line
+    return f"{head}\n  | " + rest.replace(" | ", "\n  | ") + ";"
+
+
+def comment(text: str, indent: str = "") -> str:
+    """A doc comment of paragraphs; lines after an `@example` stay as they are."""
+    prose, example, code = text.partition("@example\n")
+    lines: list[str] = []
+    for paragraph in prose.strip().split("\n\n"):
+        if lines:
+            lines.append("")
+        listed = paragraph.startswith("`") and "`: " in paragraph
+        for part in re.split(r"\n(?=`\w+`: )", paragraph) if listed else [paragraph]:
+            lines += textwrap.wrap(" ".join(part.split()), 96 - len(indent), break_long_words=False)
+    if example:
+        lines += ["", "@example", *code.split("\n")]
+    if len(lines) == 1:
+        return f"{indent}/** {lines[0]} */"
+    body = "\n".join(f"{indent} * {line}".rstrip() for line in lines)
+    return f"{indent}/**\n{body}\n{indent} */"
+
+
+if __name__ == "__main__":
+    main()
