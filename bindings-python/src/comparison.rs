@@ -5,7 +5,7 @@ use std::sync::Arc;
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
-use tallyfold::{Frame as _, Presence};
+use tallyfold::{Frame as _, HtmlFrame, Presence};
 
 use crate::detach::detached;
 use crate::error::Result;
@@ -156,7 +156,7 @@ impl Comparison {
 }
 
 impl Content for tallyfold::Comparison {
-    fn core(&self) -> &(dyn tallyfold::Frame + Send + Sync) {
+    fn core(&self) -> &(dyn HtmlFrame + Send + Sync) {
         self
     }
 }

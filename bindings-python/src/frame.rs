@@ -6,7 +6,7 @@ use std::sync::Arc;
 use pyo3::prelude::*;
 use pyo3::pyclass::PyClass;
 use pyo3::types::{PyCapsule, PyTuple};
-use tallyfold::{Metric, TopOptions};
+use tallyfold::{HtmlFrame, Metric, TopOptions};
 
 use crate::arguments::{Named, Positional, options};
 use crate::arrow;
@@ -32,7 +32,7 @@ impl Frame {
         Bound::new(py, base.add_subclass(class))
     }
 
-    fn core(&self) -> &(dyn tallyfold::Frame + Send + Sync) {
+    fn core(&self) -> &(dyn HtmlFrame + Send + Sync) {
         self.0.core()
     }
 }

@@ -3,6 +3,7 @@
 use pyo3::IntoPyObjectExt;
 use pyo3::prelude::*;
 use pyo3::types::{PyRange, PySlice};
+use tallyfold::HtmlFrame;
 
 /// Something with rows.
 pub(crate) trait Rows: Send + Sync + 'static {
@@ -19,7 +20,7 @@ pub(crate) const ROW: usize = 32;
 /// What a frame shows: rows of the core's frame.
 pub(crate) trait Content: Rows {
     /// The core's frame.
-    fn core(&self) -> &(dyn tallyfold::Frame + Send + Sync);
+    fn core(&self) -> &(dyn HtmlFrame + Send + Sync);
 
     /// About how many bytes all rows are.
     fn bytes(&self) -> usize {

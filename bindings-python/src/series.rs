@@ -5,7 +5,7 @@ use std::sync::Arc;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyList, PyTuple};
-use tallyfold::Frame as _;
+use tallyfold::{Frame as _, HtmlFrame};
 
 use crate::frame::{self, Frame, Reduced};
 use crate::plain::{object, plain};
@@ -109,7 +109,7 @@ impl SeriesRows {
 }
 
 impl Content for SeriesRows {
-    fn core(&self) -> &(dyn tallyfold::Frame + Send + Sync) {
+    fn core(&self) -> &(dyn HtmlFrame + Send + Sync) {
         &self.series
     }
 }

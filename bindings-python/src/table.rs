@@ -5,7 +5,7 @@ use std::sync::Arc;
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString, PyTuple, PyType};
-use tallyfold::{Frame as _, Window};
+use tallyfold::{Frame as _, HtmlFrame, Window};
 
 use crate::arguments::{instant, one_or_more, required};
 use crate::detach::detached;
@@ -287,7 +287,7 @@ impl CountTable {
 }
 
 impl Content for tallyfold::CountTable {
-    fn core(&self) -> &(dyn tallyfold::Frame + Send + Sync) {
+    fn core(&self) -> &(dyn HtmlFrame + Send + Sync) {
         self
     }
 
