@@ -6,6 +6,7 @@ set -x
 
 python3 tests/make_vectors.py --check
 python3 tests/make_faults.py --check
+python3 scripts/declare.py --check
 cargo fmt --all --check
 cargo clippy --quiet --workspace --all-targets -- -D warnings
 cargo fmt --manifest-path fuzz/Cargo.toml --check
@@ -14,8 +15,8 @@ cargo clippy --quiet --manifest-path fuzz/Cargo.toml --no-default-features --loc
 bin=$PWD/.venv/bin
 "$bin/python" scripts/unasync.py --check
 cd bindings-python
-"$bin/ruff" check . ../scripts ../tests ../examples ../bench
-"$bin/ruff" format --check . ../scripts ../tests ../examples ../bench
+"$bin/ruff" check . ../scripts/unasync.py ../tests ../examples ../bench
+"$bin/ruff" format --check . ../scripts/unasync.py ../tests ../examples ../bench
 "$bin/mypy"
 "$bin/mypy" --strict ../bench/python
 "$bin/stubtest" tallyfold --allowlist stubtest-allowlist.txt

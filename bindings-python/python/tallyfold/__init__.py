@@ -42,6 +42,7 @@ from tallyfold._driver import AccessToken
 from tallyfold._errors import (
     AuthError,
     ConfigError,
+    ErrorKind,
     ResponseError,
     ServiceError,
     TallyfoldError,
@@ -54,7 +55,6 @@ from tallyfold._names import (
     DimensionName,
     EndpointName,
     ErrorCode,
-    ErrorKind,
     FaultKind,
     MetricName,
     Presence,

@@ -2,9 +2,9 @@
 
 import functools
 from collections.abc import Callable, Sequence
-from typing import ClassVar
+from typing import ClassVar, Literal
 
-from tallyfold._names import ErrorCode, ErrorKind
+from tallyfold._names import ErrorCode
 from tallyfold._tallyfold import CountTable
 from tallyfold._window import Window
 
@@ -12,10 +12,14 @@ __all__ = [
     "ArgumentTypeError",
     "AuthError",
     "ConfigError",
+    "ErrorKind",
     "ResponseError",
     "ServiceError",
     "TallyfoldError",
 ]
+
+ErrorKind = Literal["config", "auth", "service", "response"]
+"""Who has to act on an error."""
 
 
 class TallyfoldError(Exception):

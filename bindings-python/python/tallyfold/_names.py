@@ -1,4 +1,7 @@
-"""Closed lists of names, the same in every language."""
+"""Closed lists of names.
+
+Written by scripts/declare.py from what the Rust crates declare. Change it there.
+"""
 
 from typing import Literal
 
@@ -9,7 +12,6 @@ __all__ = [
     "DimensionName",
     "EndpointName",
     "ErrorCode",
-    "ErrorKind",
     "FaultKind",
     "MetricName",
     "Presence",
@@ -18,45 +20,24 @@ __all__ = [
     "Verdict",
 ]
 
-DimensionName = Literal["event_name", "write_key", "integration", "reason"]
-"""A group-by field (service reference 2.4)."""
-
-CountName = Literal["success", "errors", "filtered"]
-"""One of the three counts of an entry (service reference 2.3)."""
-
-MetricName = Literal["event_delivery", "event_ingestion"]
-"""Which counts they are (service reference 4.4 and 4.5)."""
-
-Tolerance = Literal["repeated_combination", "null_dimension"]
-"""A deviation from the service reference that a caller lets pass."""
-
-TargetName = Literal["token", "event_delivery", "event_ingestion", "audit_logs"]
-"""What a request is sent to: an API's token endpoint, or an endpoint of the API."""
-
-Verdict = Literal["balanced", "unbalanced", "unavailable"]
-"""How the reported totals compare with the sums of the counts."""
-
-Presence = Literal["both", "new", "vanished"]
-"""Which of two compared tables has a group."""
-
 AdditivityVerdict = Literal["additive", "double_counted", "missing", "mixed", "unknown"]
 """Whether the halves of a window have the counts of the whole."""
 
 ApiName = Literal["control", "orchestration"]
-"""The two APIs; a token of the one is not valid for the other (service reference 5.1)."""
+"""One of the two APIs, each with its own audience and tokens (service reference 5.1, point 5)."""
+
+CountName = Literal["success", "errors", "filtered"]
+"""The name of one of the three counts (service reference 2.3)."""
+
+DimensionName = Literal["event_name", "write_key", "integration", "reason"]
+"""A group-by field of the Event Metrics API (service reference 2.4)."""
 
 EndpointName = Literal[
     "control_token", "orchestration_token", "event_delivery", "event_ingestion", "audit_logs"
 ]
-"""One of the sandbox's endpoints (service reference 4)."""
-
-FaultKind = Literal[
-    "status", "delay", "truncate", "content_type", "revoke_token", "wrong_total", "body"
-]
-"""What can be made to go wrong."""
-
-ErrorKind = Literal["config", "auth", "service", "response"]
-"""Who has to act on an error."""
+"""An endpoint of the sandbox. All of them share one origin, so the sandbox's address serves as
+`cluster_endpoint`, `base_url` and `auth_url` alike.
+"""
 
 ErrorCode = Literal[
     "missing_argument",
@@ -116,3 +97,25 @@ ErrorCode = Literal[
     "windows_not_additive",
 ]
 """What went wrong: a closed list, the same in every language."""
+
+FaultKind = Literal[
+    "status", "delay", "truncate", "content_type", "revoke_token", "wrong_total", "body"
+]
+"""What goes wrong."""
+
+MetricName = Literal["event_delivery", "event_ingestion"]
+"""Which counts are asked for: the two analytics endpoints (service reference 4.4 and 4.5)."""
+
+Presence = Literal["both", "new", "vanished"]
+"""Which of two tables has a group. A group whose counts are 0 is there."""
+
+TargetName = Literal["token", "event_delivery", "event_ingestion", "audit_logs"]
+"""What a request is sent to: an API's token endpoint, or an endpoint of the API."""
+
+Tolerance = Literal["repeated_combination", "null_dimension"]
+"""A deviation from the service reference that a Beta might send, and that a caller lets pass. Each
+pass is counted in `Notes`.
+"""
+
+Verdict = Literal["balanced", "unbalanced", "unavailable"]
+"""Whether the totals that the service reports are the sums of its counts."""

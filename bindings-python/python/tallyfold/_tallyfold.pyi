@@ -29,12 +29,12 @@ from tallyfold._arguments import (
     SandboxArguments,
     Step,
 )
+from tallyfold._errors import ErrorKind
 from tallyfold._names import (
     CountName,
     DimensionName,
     EndpointName,
     ErrorCode,
-    ErrorKind,
     FaultKind,
     MetricName,
 )
