@@ -76,9 +76,7 @@ def twin(source: Path) -> str:
 def ruff(*arguments: str, text: str) -> str:
     """Gives the text as ruff leaves it."""
     command = [sys.executable, "-m", "ruff", *arguments, "--stdin-filename", "twin.py", "-"]
-    run = subprocess.run(
-        command, cwd=PROJECT, input=text, stdout=subprocess.PIPE, text=True, check=True
-    )
+    run = subprocess.run(command, cwd=PROJECT, input=text, stdout=subprocess.PIPE, text=True, check=True)
     return run.stdout
 
 

@@ -37,7 +37,7 @@ pub(crate) fn keywords<T: Options>(
     options(0, &PyTuple::empty(py), named, others)
 }
 
-/// The value of one argument, where `None` is as good as absent.
+/// The value of one argument; `None` means that it was not given.
 pub(crate) fn optional<T: Parameter>(name: &str, value: &Bound<'_, PyAny>) -> Result<Option<T>> {
     let Some(value) = read_if(name, value, T::KIND)? else {
         return Ok(None);
@@ -67,7 +67,7 @@ pub(crate) fn one_or_more(name: &str, value: &Bound<'_, PyAny>) -> Result<Vec<St
     required(name, &value.py().get_type::<PyList>().call1((value,))?)
 }
 
-/// The limits with these names, each of the others as usual, as a `dict`.
+/// All limits by their names, with the usual values of those that are not given.
 #[pyfunction]
 #[pyo3(signature = (**limits))]
 pub(crate) fn limits_of<'py>(
@@ -131,7 +131,7 @@ impl Arguments for Given<'_> {
         let Some(value) = self.get(name)?.filter(|value| !value.is_none()) else {
             return Ok(None);
         };
-        // The one object of arguments that there is.
+        // The only arguments inside of others are limits.
         let class = package(value.py())?.getattr("Limits")?;
         if value.is_instance(&class)? {
             return Ok(Some(Self::Attributes(value)));
@@ -148,8 +148,8 @@ impl Arguments for Given<'_> {
     }
 }
 
-/// A value as that kind. `None` is as good as absent, except for a length of time that may be without
-/// end, which it then is.
+/// A value as that kind. `None` means that it was not given; for a length of time that may be
+/// endless, it means endless.
 fn read_if(name: &str, value: &Bound<'_, PyAny>, kind: Kind) -> Result<Option<Value>> {
     match kind {
         Kind::Patience if value.is_none() => Ok(Some(Value::Endless)),
@@ -210,7 +210,7 @@ fn text(name: &str, value: &Bound<'_, PyAny>) -> Result<Option<String>> {
 
 const LONE_SURROGATE: &str = "the text has a lone surrogate";
 
-/// The texts of any sequence but a text.
+/// The texts of any sequence; a `str` is not taken for a sequence of its letters.
 fn texts(name: &str, value: &Bound<'_, PyAny>) -> Result<Option<Vec<String>>> {
     let Ok(items) = value.extract::<Vec<Bound<'_, PyAny>>>() else {
         return Ok(None);
@@ -255,8 +255,8 @@ fn seconds(value: &Bound<'_, PyAny>) -> PyResult<Option<f64>> {
     }
 }
 
-/// An instant as text: a `str` as it is, an aware `datetime` in UTC with a `Z`. A naive one names no
-/// instant. It gets no `Z`, so that the core refuses it.
+/// An instant as text: a `str` as it is, an aware `datetime` in UTC with a `Z`. A naive one names
+/// no instant. It gets no `Z`, so that the core refuses it.
 fn instant_if(name: &str, value: &Bound<'_, PyAny>) -> Result<Option<String>> {
     let refused = |message| Err(Failure::refused(name, Code::InvalidTimestamp, message));
     if let Ok(text) = value.cast::<PyString>() {

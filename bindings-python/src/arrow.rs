@@ -1,7 +1,7 @@
 //! Columns as an Arrow C stream, which every data frame library reads.
 //!
-//! Columns of ids and counts are handed over as they are: the stream's buffers are those of the
-//! table, series or comparison, which lives on as long as one of them does.
+//! Columns of ids and counts are not copied: the stream's buffers are those of the table, series or
+//! comparison, which is kept in memory as long as a buffer of it is.
 
 use std::sync::Arc;
 
@@ -27,7 +27,7 @@ use crate::rows::Content;
 const STREAM: &std::ffi::CStr = c"arrow_array_stream";
 const SCHEMA: &std::ffi::CStr = c"arrow_schema";
 
-/// A capsule that holds a stream of one batch, made of about so many bytes.
+/// A capsule that holds a stream of one batch.
 pub(crate) fn stream<'py>(
     py: Python<'py>,
     own: &Arc<dyn Content>,
@@ -75,7 +75,7 @@ fn batch_of(own: &Arc<dyn Content>) -> Result<RecordBatch> {
     columns.batch()
 }
 
-/// The columns of a batch in the making.
+/// The columns of a batch that is being built.
 #[derive(Default)]
 struct Columns {
     fields: Vec<Field>,
@@ -181,7 +181,7 @@ impl Columns {
     }
 }
 
-/// The numbers that `of` finds in a column, as they lie there. The buffer keeps the frame.
+/// The numbers that `of` finds in a column, without a copy. The buffer keeps the frame alive.
 fn shared<T>(own: &Arc<dyn Content>, index: usize, of: fn(Values<'_>) -> &[T]) -> Buffer
 where
     [T]: ToByteSlice,

@@ -108,9 +108,10 @@ impl Call {
         value: &Bound<'_, PyAny>,
         lifetime: Option<Bound<'_, PyAny>>,
     ) -> Result<()> {
-        // The core refuses an empty token. Python's own error for what is no text would quote it.
+        // What is no text becomes an empty token, which the core refuses. Python's own error would
+        // quote the value.
         let value = Secret::from(value.extract::<String>().unwrap_or_default());
-        // What has no text becomes an empty one, which the core refuses as no number of seconds.
+        // A lifetime that can't be shown becomes an empty text, which the core refuses.
         let text = |lifetime: Bound<'_, PyAny>| lifetime.str()?.extract::<String>();
         let lifetime = lifetime.map(|lifetime| text(lifetime).unwrap_or_default());
         Ok(locked(py, &self.core, BRIEF, |call| {

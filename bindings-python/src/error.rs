@@ -19,7 +19,7 @@ pub(crate) type Result<T, E = Failure> = std::result::Result<T, E>;
 pub(crate) struct Failure(PyErr);
 
 impl Failure {
-    /// An argument with a value of no use; the words quote nothing of it.
+    /// An argument with a value that can't be used. The message never quotes the value.
     pub(crate) fn refused(argument: &str, code: Code, message: &'static str) -> Self {
         Error::argument(Name::of_caller(argument), code, message).into()
     }

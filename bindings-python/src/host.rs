@@ -85,7 +85,7 @@ impl<'py> FromPyObject<'_, 'py> for Document {
         if let Ok(text) = text.extract() {
             return Ok(Self::Text(text));
         }
-        // The core refuses a lone surrogate as bytes, and says at which offset.
+        // As bytes, so that the core refuses the lone surrogate and says at which offset it is.
         let bytes = text.call_method1("encode", ("utf-8", "surrogatepass"))?;
         bytes.extract().map(Self::Bytes)
     }

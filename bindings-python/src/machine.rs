@@ -1,7 +1,6 @@
 //! The sans-IO client: `Machine`, and what it makes.
 
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyTuple};
 use tallyfold::{CollectOptions, FollowOptions, MachineOptions, ProbeOptions};
 
 use crate::arguments::{Named, Positional, keywords, options};
@@ -44,8 +43,9 @@ impl Machine {
 
     /// The machine of a client, which handles the options `others` by itself.
     #[staticmethod]
-    fn _of_client(named: &Bound<'_, PyDict>, others: Vec<String>) -> Result<Self> {
-        Self::of(named.py(), Some(named), &names(&others))
+    #[pyo3(signature = (others, **named))]
+    fn _of_client(py: Python<'_>, others: Vec<String>, named: Option<Named<'_>>) -> Result<Self> {
+        Self::of(py, named, &names(&others))
     }
 
     /// A call for event delivery metrics (service reference 4.4), whose output is a `CountTable`.
@@ -100,13 +100,14 @@ impl Machine {
     }
 
     /// The collect of a client, which handles the options `others` by itself.
+    #[pyo3(signature = (others, *positional, **named))]
     fn _collect_of_client(
         &self,
-        positional: &Bound<'_, PyTuple>,
-        named: &Bound<'_, PyDict>,
         others: Vec<String>,
+        positional: Positional<'_>,
+        named: Option<Named<'_>>,
     ) -> Result<Collect> {
-        self.collect_of(positional, Some(named), &names(&others))
+        self.collect_of(positional, named, &names(&others))
     }
 
     /// Windows as they close, and their corrections: the `Follow` that a host drives.

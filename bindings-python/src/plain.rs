@@ -1,9 +1,9 @@
 //! How plain values cross into Python: by serde, for all of them alike.
 //!
-//! A struct becomes an object of the class that has its name in the package `tallyfold`, made of its
-//! fields in their order; where there is no such class, a `dict`. (The crate `pythonize` makes dicts
-//! only.) A field that is left out is `None`. One whose name ends in `Ms` is a time, which is a
-//! `float` of seconds in Python.
+//! A struct becomes an object of the class that has its name in the package `tallyfold`, made of
+//! its fields in their order; where there is no such class, a `dict`. (The crate `pythonize` makes
+//! dicts only.) A field that is left out is `None`. One whose name ends in `Ms` is a time, which is
+//! a `float` of seconds in Python.
 
 use std::fmt::{self, Display};
 
@@ -286,7 +286,7 @@ impl<'py> Serializer for Plain<'py> {
     }
 }
 
-/// Results of the core are structs, lists, tuples, names and numbers.
+/// The error for what no result of the core is made of.
 fn no_form(class: &str) -> Failed {
     ser::Error::custom(format!("a {class} has no form in Python"))
 }

@@ -127,8 +127,7 @@ impl Plan {
 }
 
 impl Rows for Plan {
-    /// Python's own bound, above which it knows no lengths: 2^63 - 1 is never reached, because a
-    /// plan of all seconds of ten thousand years has fewer.
+    /// Below Python's bound for lengths, 2^63 - 1: ten thousand years have fewer seconds.
     fn length(&self) -> usize {
         usize::try_from(self.plan.len()).unwrap_or(usize::MAX)
     }

@@ -36,7 +36,7 @@ use crate::table::CountTable;
 #[pyclass(frozen, module = "tallyfold")]
 pub(crate) struct Collect {
     core: Mutex<tallyfold::Collect>,
-    /// About how many bytes have been read and not been stored.
+    /// About how many bytes were read since the last segment was taken.
     unsaved: AtomicUsize,
 }
 

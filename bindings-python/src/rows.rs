@@ -40,8 +40,8 @@ pub(crate) fn picked<'py>(
         .collect()
 }
 
-/// What `rows[key]` is: a row by its index, which counts from the end if it is negative, or a list of
-/// those of a slice. Python's own `range` says which positions are meant.
+/// What `rows[key]` is: a row by its index, which counts from the end if it is negative, or a list
+/// of those of a slice. Python's own `range` says which positions are meant.
 pub(crate) fn item<'py>(rows: &dyn Rows, key: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
     let py = key.py();
     if let Ok(index) = key.extract()

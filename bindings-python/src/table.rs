@@ -153,8 +153,8 @@ impl CountTable {
         Ok(Self::made(py, table)?)
     }
 
-    /// Adds the counts of any number of tables of different times up, all at once; their order makes
-    /// no difference. One after the other, `merge` would pay for the growing sum each time.
+    /// Adds up the counts of any number of tables of different times, in any order. This is faster
+    /// than `merge` for one after the other, which copies the growing sum each time.
     ///
     /// Raises:
     ///     ConfigError: `missing_argument` for no table at all, `overlapping_coverage`, or

@@ -204,6 +204,11 @@ def test_arguments_by_position_are_those_that_come_first(table: tallyfold.CountT
     assert (caught.value.code, caught.value.argument) == ("missing_argument", "n")
 
 
+def test_a_client_knows_by_itself_where_its_tokens_come_from() -> None:
+    with pytest.raises(TypeError, match="host_tokens"):
+        make(tallyfold.Client, base_url=ADDRESS, host_tokens=True)
+
+
 def test_a_machine_tells_its_timeout() -> None:
     assert tallyfold.Machine(base_url=ADDRESS, host_tokens=True).timeout == 30
     assert tallyfold.Machine(base_url=ADDRESS, host_tokens=True, timeout=0.5).timeout == 0.5

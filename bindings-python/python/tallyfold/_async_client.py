@@ -188,8 +188,9 @@ class AsyncClient(AsyncDriver):
         """
         self._check_usable()
         others = ["on_progress", "checkpoint", "progress"]
-        query = (metric, start, end, dimensions)
-        machine = self._machine._collect_of_client(query, {**options}, others)  # noqa: SLF001
+        machine = self._machine._collect_of_client(  # noqa: SLF001
+            others, metric, start, end, dimensions, **options
+        )
         return await self._collect(machine, checkpoint, on_progress, progress=progress)
 
     def follow(

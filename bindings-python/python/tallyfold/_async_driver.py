@@ -47,7 +47,7 @@ class AsyncDriver(Facade[AsyncAccessToken, httpx2.AsyncBaseTransport]):
     def _open(self, transport: httpx2.AsyncBaseTransport | None) -> None:
         self._transport = LoopTransport() if transport is None else transport
         self._token_moved: asyncio.Event | None = None
-        # The collector may end a forgotten call, and so come here again, while this is held.
+        # Reentrant: the garbage collector may end a forgotten call while this thread holds it.
         self._lock = threading.RLock()
         self._use: _Use | None = None
 
@@ -87,7 +87,7 @@ class AsyncDriver(Facade[AsyncAccessToken, httpx2.AsyncBaseTransport]):
 
     @contextlib.contextmanager
     def _in_this_loop(self) -> Iterator[None]:
-        """Keeps other event loops out: what wakes a waiter belongs to the waiter's own loop."""
+        """Keeps other event loops out, because a task can only be woken in its own loop."""
         loop = asyncio.get_running_loop()
         with self._lock:
             if self._use is None or self._use.is_over():
@@ -106,13 +106,13 @@ class AsyncDriver(Facade[AsyncAccessToken, httpx2.AsyncBaseTransport]):
         """Drives the call to its end; it is closed then, whatever has ended it."""
         try:
             while not await self._advance(call):
-                # The caller's own function: what it raises is raised as it is.
+                # Outside of `_advance`: what the caller's function raises keeps its traceback.
                 self._report(call)
         except TallyfoldError:
             self._report(call)
             raise
         finally:
-            # Also when cancelled, and without another await: the waiters must not be left.
+            # Also when cancelled, and without an await: calls that wait for this one must be woken.
             call.close()
             self._wake()
 
@@ -188,7 +188,7 @@ class AsyncDriver(Facade[AsyncAccessToken, httpx2.AsyncBaseTransport]):
         try:
             async with asyncio.timeout(self._timeout):
                 while self._machine.token_epoch() == epoch:
-                    # Each event is for one move: whoever waits for that one, sees it set.
+                    # There is a new event after each wake-up, so that no task misses its own.
                     self._token_moved = self._token_moved or asyncio.Event()
                     await self._token_moved.wait()
         except TimeoutError:

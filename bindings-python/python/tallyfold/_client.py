@@ -192,8 +192,9 @@ class Client(Driver):
         """
         self._check_usable()
         others = ["on_progress", "checkpoint", "progress"]
-        query = (metric, start, end, dimensions)
-        machine = self._machine._collect_of_client(query, {**options}, others)  # noqa: SLF001
+        machine = self._machine._collect_of_client(  # noqa: SLF001
+            others, metric, start, end, dimensions, **options
+        )
         return self._collect(machine, checkpoint, on_progress, progress=progress)
 
     def follow(

@@ -92,7 +92,7 @@ class Driver(Facade[AccessToken, httpx2.BaseTransport]):
         """Drives the call to its end, or until it is stopped; it is closed then."""
         try:
             while not self._advance(call, stop):
-                # The caller's own function: what it raises is raised as it is.
+                # Outside of `_advance`: what the caller's function raises keeps its traceback.
                 self._report(call)
                 if stop.is_set():
                     self._check_open()

@@ -56,9 +56,11 @@ class Facade(Generic[TokenT, TransportT]):
     ) -> None:
         """Checks the arguments; sends nothing."""
         try:
-            has_token = {"host_tokens": access_token is not None}
-            others = ["access_token", "transport", "on_attempt"]
-            self._machine = Machine._of_client({**options, **has_token}, others)  # noqa: SLF001
+            self._machine = Machine._of_client(  # noqa: SLF001
+                ["access_token", "transport", "on_attempt"],
+                host_tokens=access_token is not None,
+                **options,
+            )
             self._timeout = self._machine.timeout
             self._access_token = access_token
             self._on_attempt = on_attempt
@@ -128,7 +130,7 @@ class _Provision:
 
     def __init__(self, client: object) -> None:
         self._client = client
-        # A task that was started inside keeps the context, and may outlive the run.
+        # A task that was started inside has this in its context, and may run on after the end.
         self.over = False
 
     def serves(self, client: object) -> bool:
@@ -144,10 +146,10 @@ def broken(error: BaseException) -> tuple[str, bool]:
     What is no failure of a transport is raised again: interrupts, and the call's own errors.
     """
     if isinstance(error, TallyfoldError) or not isinstance(error, Exception):
-        # What it was raised from may hold the request.
+        # The exception that it was raised from may hold the request.
         error.__cause__ = error.__context__ = None
         raise error
-    # Only its name: the text may quote a header, and the exception holds the request.
+    # Only its name is told: the text may quote a header, and the exception holds the request.
     return type(error).__name__, timed_out(error)
 
 

@@ -22,7 +22,7 @@ __all__ = ["Gathering", "noted"]
 
 
 class Gathering:
-    """The part of a collect that waits for nothing, for any number of workers."""
+    """The state of a collect that its workers and its caller share. Nothing in it waits."""
 
     def __init__(
         self,
@@ -81,7 +81,7 @@ class Gathering:
     def _due(self) -> list[Drive]:
         due: list[Drive] = []
         most = self._machine.concurrency
-        # So many may be read and not stored: more would be lost when the process is killed.
+        # At most so many windows wait to be stored: a killed process loses what is not stored.
         while not self.is_over and self.under_way < most and len(self._reports) < most:
             step = self._machine.next(Now.read())
             if not isinstance(step, Drive):
@@ -98,7 +98,7 @@ class Gathering:
                 elapsed = time.monotonic() - self._began
                 self._reports.append(Progress(*self._machine.progress(), drive.window, elapsed))
             if isinstance(failure, TallyfoldError):
-                # The machine has the error, but not what the host's own function raised.
+                # The machine keeps the error, but not what the host's function raised before it.
                 self._cause = self._cause or failure.__cause__
                 return
         if failure is not None:
@@ -109,7 +109,7 @@ class Gathering:
         self.is_over = True
 
     def fail(self, failure: BaseException) -> None:
-        """Ends the collect by something that the caller is to raise."""
+        """Ends the collect with an exception that the caller is to raise."""
         with self._lock:
             self._fail(failure)
             self.wake()
@@ -147,7 +147,7 @@ class Gathering:
             partial, gaps, failures = self._machine.finish(), [], []
         except TallyfoldError as unfinished:
             partial, gaps, failures = unfinished.partial, unfinished.gaps, unfinished.failures
-        # An exception may have fixed attributes, in which case a checkpoint is the way.
+        # Some exceptions take no attributes. What was read is then in the checkpoint only.
         with contextlib.suppress(AttributeError, TypeError):
             vars(error).update(partial=partial, gaps=gaps, failures=failures)
 
@@ -163,7 +163,7 @@ class Gathering:
 
 @contextlib.contextmanager
 def noted(error: BaseException) -> Iterator[None]:
-    """Lets the first error be the one that is raised."""
+    """Adds what is raised inside to `error` as a note, so that `error` is the one to be raised."""
     try:
         yield
     except Exception as second:  # noqa: BLE001 - a checkpoint may raise anything

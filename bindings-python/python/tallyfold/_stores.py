@@ -26,7 +26,7 @@ CheckpointT = TypeVar("CheckpointT", bound=Checkpoint | AsyncCheckpoint)
 
 
 class _Opened(Generic[CheckpointT]):
-    """A checkpoint in use. A directory is made if it is not there, and is ours alone."""
+    """A checkpoint in use. A directory is made if it is not there, and locked."""
 
     def __init__(self, checkpoint: CheckpointT | Path | None) -> None:
         self._opened = contextlib.ExitStack()
@@ -84,12 +84,12 @@ class Directory:
     def __init__(self, path: Path) -> None:
         self._path = pathlib.Path(path)
         self._path.mkdir(parents=True, exist_ok=True)
-        # A save whose task was cancelled still runs when the last one comes.
+        # When a task is cancelled, its save goes on in a thread, and the next one has to wait.
         self._saving = threading.Lock()
 
     def __enter__(self) -> Self:
         """Keeps other processes out until this one ends, however it ends."""
-        # Also where locks are not known: a directory that can't be written to is found out now.
+        # Also where there are no locks: this fails for a directory that can't be written to.
         self._lock = (self._path / "lock").open("ab")
         try:
             _lock(self._lock.fileno(), self._path)
@@ -119,7 +119,7 @@ class Directory:
 
     def save(self, name: str, data: bytes, /) -> None:
         """Writes a segment: whatever happens meanwhile, the old one or the new one is there."""
-        # Not another process's, where there are no locks.
+        # With the number of the process, as there may be others where there are no locks.
         new = self._path / f"{name}.{os.getpid()}.tmp"
         with self._saving:
             try:
@@ -134,7 +134,7 @@ class Directory:
             self._sync_names()
 
     def _sync_names(self) -> None:
-        # Where a directory can't be opened or synced, as on Windows, its names are on their own.
+        # A directory can't be opened on Windows; there, nothing more can be done for its names.
         with contextlib.suppress(OSError):
             directory = os.open(self._path, os.O_RDONLY)
             try:

@@ -1,7 +1,6 @@
 from collections.abc import Iterable, Iterator, Sequence
 from types import GenericAlias
 from typing import (
-    Any,
     ClassVar,
     Final,
     Generic,
@@ -213,7 +212,7 @@ class Aggregator:
 class Machine:
     def __new__(cls, **options: Unpack[MachineArguments]) -> Self: ...
     @staticmethod
-    def _of_client(named: dict[str, Any], others: Sequence[str]) -> Machine: ...
+    def _of_client(others: Sequence[str], **named: Unpack[MachineArguments]) -> Machine: ...
     def event_delivery(
         self,
         start: Instant,
@@ -238,7 +237,13 @@ class Machine:
         **options: Unpack[CollectArguments],
     ) -> Collect: ...
     def _collect_of_client(
-        self, positional: tuple[Any, ...], named: dict[str, Any], others: Sequence[str]
+        self,
+        others: Sequence[str],
+        metric: MetricName,
+        start: Instant,
+        end: Instant,
+        dimensions: Sequence[DimensionName],
+        **named: Unpack[CollectArguments],
     ) -> Collect: ...
     def follow(
         self,

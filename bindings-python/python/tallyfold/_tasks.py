@@ -47,13 +47,13 @@ class Tasks:
                 return
             drive, *others = due
             self.start(others)
-            # A transport that has the answer at once never waits, and nobody else would come on.
+            # A transport that answers at once never waits, so that other tasks would never run.
             if self._gathering.is_watched or turns % TURNS_IN_A_ROW == 0:
                 await asyncio.sleep(0)
 
     def _ended(self, drive: Drive, task: asyncio.Task[None]) -> None:
         self._tasks.discard(task)
-        # Before it began, or it would have ended by itself.
+        # A task that is cancelled before it has begun never settles its call.
         if task.cancelled():
             self._gathering.turn(drive, asyncio.CancelledError())
 

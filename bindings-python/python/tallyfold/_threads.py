@@ -44,12 +44,12 @@ class Threads:
 
     def _hire(self) -> None:
         number = len(self._threads) + 1
-        # What the caller's context holds, such as a logger's fields, holds for its workers.
+        # The workers see the caller's context variables, such as a logger's fields.
         context = contextvars.copy_context()
         thread = threading.Thread(
             target=context.run, args=(self._work,), name=f"tallyfold-collect-{number}"
         )
-        # In this order: an interrupt may come in between.
+        # Kept before it is started: after an interrupt in between, it is still waited for.
         self._threads.append(thread)
         thread.start()
 
@@ -58,7 +58,7 @@ class Threads:
         while (drive := self._waiting.get()) is not None:
             while drive is not None:
                 drive = self._next(drive)
-        # For the next one.
+        # Tells the next thread to end, too.
         self._waiting.put(None)
 
     def _next(self, drive: Drive) -> Drive | None:
@@ -108,7 +108,7 @@ class Threads:
 
 
 def _join(thread: threading.Thread) -> None:
-    # An interrupt may have come while it was starting. If it runs at all, it soon can be joined.
+    # An interrupt may have come while the thread was starting. Until it runs, it can't be joined.
     for _ in range(1000):
         try:
             thread.join()
