@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use crate::dictionary::{Dictionary, MOST_BYTES, sorted_places};
-use crate::hash::{HashKeys, Head};
+use crate::hash::HashKeys;
+use crate::head::Head;
 use crate::index::Index;
 
 /// What there is room for at first: the few values that most dimensions have.
@@ -59,7 +60,7 @@ impl Interner {
 
     #[inline(always)]
     fn intern_with(&mut self, head: Head, value: &[u8]) -> Option<u32> {
-        let hash = self.keys.hash_from(&head, value);
+        let hash = self.keys.hash(value);
         let equals = |id: u32| {
             let same = self.values[id as usize].head == head;
             same && (value.len() <= Head::BYTES || self.is_value(id, value))
@@ -96,7 +97,7 @@ impl Interner {
         } = self;
         index.insert(hash, |id| {
             let value = &values[id as usize];
-            keys.hash_from(&value.head, value.of(text).as_bytes())
+            keys.hash(value.of(text).as_bytes())
         });
         Some(id)
     }

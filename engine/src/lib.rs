@@ -14,6 +14,7 @@ mod digits;
 mod entries;
 mod group;
 mod hash;
+mod head;
 mod index;
 mod interner;
 mod key;

@@ -152,7 +152,7 @@ impl RowsBuilder {
     pub fn new(width: usize, group_limit: usize, keys: HashKeys) -> Self {
         debug_assert!(width <= MOST_COLUMNS, "a key has room for four ids");
         Self {
-            interners: (0..width).map(|_| Interner::new(keys)).collect(),
+            interners: (0..width).map(|_| Interner::new(keys.clone())).collect(),
             sums: Vec::with_capacity(16),
             index: Index::default(),
             keys,

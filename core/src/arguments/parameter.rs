@@ -97,7 +97,8 @@ macro_rules! whole_numbers {
         }
 
         impl WholeNumber for $number {
-            const RANGE: [i128; 2] = [<$number>::MIN as i128, <$number>::MAX as i128];
+            const LEAST: i64 = <$number>::MIN as i64;
+            const GREATEST: u64 = <$number>::MAX as u64;
         }
     )+ };
 }
@@ -106,12 +107,13 @@ whole_numbers!(u16, u32, u64, usize, i64);
 
 /// A whole number, with the least and the greatest that there are.
 trait WholeNumber: TryFrom<i128> {
-    const RANGE: [i128; 2];
+    const LEAST: i64;
+    const GREATEST: u64;
 }
 
 fn whole<T: WholeNumber>(number: i128) -> Result<T> {
     T::try_from(number).map_err(|_| {
-        let [least, greatest] = T::RANGE;
+        let (least, greatest) = (T::LEAST, T::GREATEST);
         let message = format!("want a whole number from {least} to {greatest}");
         Error::new(Code::InvalidArgument, message)
     })

@@ -97,9 +97,7 @@ impl<'a> SavedFilter<'a> {
 }
 
 impl SavedCounts {
-    /// Numbers as digits, with a `-` before those below 0.
-    fn new<N: ToString>(counts: [N; 3]) -> Self {
-        let [success, errors, filtered] = counts.map(|count| count.to_string());
+    fn new([success, errors, filtered]: [String; 3]) -> Self {
         Self {
             success,
             errors,
@@ -146,12 +144,18 @@ impl<'a> From<&'a Part> for SavedWindow<'a> {
 
 impl From<Counts> for SavedCounts {
     fn from(counts: Counts) -> Self {
-        Self::new(counts.each())
+        Self::new(counts.each().map(|count| count.to_string()))
     }
 }
 
 impl From<Deltas> for SavedCounts {
+    /// With a `-` before those below 0.
     fn from(deltas: Deltas) -> Self {
-        Self::new([deltas.success, deltas.errors, deltas.filtered])
+        let digits = |delta: i128| {
+            // As the difference of two counts, it has no more digits than they.
+            let size = delta.unsigned_abs() as u64;
+            format!("{}{size}", if delta < 0 { "-" } else { "" })
+        };
+        Self::new([deltas.success, deltas.errors, deltas.filtered].map(digits))
     }
 }
