@@ -15,6 +15,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 TYPESCRIPT = ROOT / "bindings-wasm/js/src/declared.ts"
+PYTHON = ROOT / "bindings-python/python/tallyfold"
 NOTICE = "Written by scripts/declare.py from what the Rust crates declare. Change it there."
 SURFACE = "cargo run --quiet --package tallyfold-sandbox --example surface --features surface"
 
@@ -39,12 +40,17 @@ ABOUT = {
 #: Options whose fields exclude each other, which the packages declare by hand.
 BY_HAND = {"FaultOptions"}
 #: Not a type of its own in the packages.
-INLINED = {"Outcome": "CountName", "Target": None, "HostFailure": None}
+INLINED = {"FaultKind": None, "Outcome": "CountName", "Target": None, "HostFailure": None}
 
 
 def main() -> None:
     surface = json.loads(subprocess.check_output(SURFACE.split(), cwd=ROOT))
-    files = {TYPESCRIPT: TypeScript(surface).text()}
+    python = Python(surface)
+    files = {
+        TYPESCRIPT: TypeScript(surface).text(),
+        PYTHON / "_names.py": python.names_module(),
+        PYTHON / "_arguments.py": python.arguments_module(),
+    }
     stale = [path for path, text in files.items() if not path.exists() or path.read_text() != text]
     if "--check" in sys.argv[1:]:
         for path in stale:
@@ -217,6 +223,184 @@ class TypeScript(Language):
     def spelled(self, name: str) -> str:
         first, *rest = name.removesuffix("_s").split("_")
         return first + "".join(part.capitalize() for part in rest)
+
+
+class Python(Language):
+    """The declarations of the PyPI package."""
+
+    #: The lists of names that the package declares, by their names there.
+    LISTS = {
+        "AdditivityVerdict": "AdditivityVerdict",
+        "Api": "ApiName",
+        "CountName": "CountName",
+        "Dimension": "DimensionName",
+        "SandboxEndpoint": "EndpointName",
+        "Code": "ErrorCode",
+        "FaultKind": "FaultKind",
+        "Metric": "MetricName",
+        "Presence": "Presence",
+        "Target": "TargetName",
+        "Tolerance": "Tolerance",
+    }
+    #: What takes the arguments, and which of them stand in the signature of that or are not for it.
+    TAKERS = {
+        "Limits": ("LimitsArguments", "Limits", []),
+        "AggregatorOptions": ("AggregatorArguments", "Aggregator", ["group_by"]),
+        "MachineOptions": ("MachineArguments", "Machine", []),
+        "CollectOptions": (
+            "CollectArguments",
+            "Client.collect",
+            ["metric", "start", "end", "dimensions"],
+        ),
+        "FollowOptions": ("FollowArguments", "Client.follow", ["metric", "start", "dimensions"]),
+        "SandboxOptions": ("SandboxArguments", "Sandbox", []),
+        "SandboxEvent": ("EventArguments", "Sandbox.record", ["timestamp", "outcome"]),
+        "FaultOptions": ("FaultArguments", "Sandbox.inject", ["kind"]),
+    }
+    #: The arguments of a machine that a client sets by itself.
+    NOT_OF_CLIENTS = ["host_tokens", "in_browser", "dangerously_allow_browser"]
+    #: What a client of Python hands to the core as an object of its own.
+    HAVE = (
+        '    have: "CountTable | None"\n'
+        '    """A table that holds some of the range already: only its gaps are read."""'
+    )
+
+    def __init__(self, surface: dict) -> None:
+        super().__init__(surface)
+        self.options = surface["options"]
+        self.arguments = {of["name"] for options in self.options.values() for of in options}
+
+    def names_module(self) -> str:
+        verdicts = [of["properties"]["verdict"] for of in self.values["Reconciliation"]["oneOf"]]
+        unions = [
+            self.literal(name, names_of(self.values[rust]), self.values[rust]["description"])
+            for rust, name in self.LISTS.items()
+        ]
+        about = self.values["Reconciliation"]["description"]
+        unions.append(self.literal("Verdict", [of["const"] for of in verdicts], about))
+        return "\n\n".join(
+            [
+                f'"""Closed lists of names.\n\n{NOTICE}\n"""',
+                "from typing import Literal",
+                exported([*self.LISTS.values(), "Verdict"]),
+                *unions,
+            ]
+        ) + "\n"
+
+    def literal(self, name: str, names: list[str], about: str) -> str:
+        inner = ", ".join(f'"{one}"' for one in names)
+        line = f"{name} = Literal[{inner}]"
+        if len(line) > 100:
+            line = f"{name} = Literal[\n    {inner}\n]"
+        if len(inner) > 96:
+            line = f"{name} = Literal[\n" + "".join(f'    "{one}",\n' for one in names) + "]"
+        return f"{line}\n{docstring(self.doc(about))}"
+
+    def arguments_module(self) -> str:
+        declared = sorted({"ClientArguments", *(name for name, _, _ in self.TAKERS.values())})
+        classes = []
+        for rust, (name, taker, others) in self.TAKERS.items():
+            arguments = [of for of in self.options[rust] if of["name"] not in others]
+            base = "TypedDict"
+            if rust == "MachineOptions":
+                of_client = [of for of in arguments if of["name"] not in self.NOT_OF_CLIENTS]
+                base = "ClientArguments"
+                classes.append(self.typed_dict(base, "TypedDict", "Client", of_client))
+                arguments = [of for of in arguments if of not in of_client]
+            classes.append(self.typed_dict(name, base, taker, arguments))
+        return "\n\n".join(
+            [
+                f'"""Arguments by their names, as types.\n\n{NOTICE}\n"""',
+                "from collections.abc import Sequence\nfrom datetime import datetime, timedelta\n"
+                "from typing import TYPE_CHECKING, Required, TypedDict",
+                "from tallyfold._names import DimensionName, EndpointName, MetricName, Tolerance",
+                "if TYPE_CHECKING:\n    from tallyfold._tallyfold import CountTable\n"
+                "    from tallyfold._values import Limits",
+                exported([*declared, "Instant", "Step"]),
+                'Instant = datetime | str\n"""An aware `datetime`, or UTC ISO 8601 that ends in `Z`."""',
+                "Step = str | timedelta\n"
+                '"""What divides a day: digits and one of `s`, `m`, `h` and `d`, or whole seconds."""',
+            ]
+        ) + "".join(f"\n\n\n{of}" for of in classes) + "\n"
+
+    def typed_dict(self, name: str, base: str, taker: str, arguments: list[dict]) -> str:
+        lines = [f"class {name}({base}, total=False):"]
+        lines.append(f'    """Arguments of `{taker}`, by name."""\n')
+        for of in arguments:
+            kind = self.given(of)
+            kind = f"Required[{kind}]" if is_required(of) else kind
+            lines.append(f"    {self.spelled(of['name'])}: {kind}")
+            lines.append(docstring(self.argument_doc(of), "    "))
+        if taker == "Client.collect":
+            lines.append(self.HAVE)
+        return "\n".join(lines)
+
+    def argument_doc(self, of: dict) -> str:
+        text = self.doc(of["doc"])
+        if of["kind"] in ("Milliseconds", "Patience"):
+            text += " In seconds."
+        if of["kind"] == "Patience":
+            text += " `None` for no limit."
+        default = usual(of)
+        if default and of["kind"] in ("Milliseconds", "Patience"):
+            default = f"{int(default.replace(',', '')) / 1000:,g}"
+        return f"{text} `{default}` unless told otherwise." if default else text
+
+    def given(self, of: dict) -> str:
+        rust = re.sub(r"^Option<(.*)>$", r"\1", of["rust"])
+        kind = self.kind(of, rust)
+        if of["kind"] == "Nested":
+            return f'"{kind} | None"'
+        return kind if rust == of["rust"] else f"{kind} | None"
+
+    def kind(self, of: dict, rust: str) -> str:
+        match of["kind"]:
+            case "Text" | "Secret":
+                return self.LISTS.get(rust, "str")
+            case "Texts":
+                return "Sequence[Tolerance]" if rust == "Tolerate" else "Sequence[DimensionName]"
+            case "Instant":
+                return "Instant"
+            case "Window":
+                return "tuple[Instant, Instant]"
+            case "Step":
+                return "Step"
+            case "Flag":
+                return "bool"
+            case "Whole":
+                return "int"
+            case "Milliseconds":
+                return "float"
+            case "Patience":
+                return "float | None"
+            case "Pair":
+                return "tuple[int, int]"
+            case "Nested":
+                return rust
+        raise ValueError(f"no type for {of}")
+
+    def link(self, to: str) -> str:
+        return f"`{to.replace('::', '.')}`"
+
+    def spelled(self, name: str) -> str:
+        return name.removesuffix("_ms").removesuffix("_s")
+
+
+def exported(names: list[str]) -> str:
+    """What a Python module exports."""
+    return "__all__ = [\n" + "".join(f'    "{name}",\n' for name in sorted(names)) + "]"
+
+
+def docstring(text: str, indent: str = "") -> str:
+    """A docstring of paragraphs."""
+    if "\n\n" not in text and len(line := " ".join(text.split())) + len(indent) <= 94:
+        return f'{indent}"""{line}"""'
+    first, *others = text.split("\n\n")
+    lines = textwrap.wrap('"""' + " ".join(first.split()), 100 - len(indent))
+    for paragraph in others:
+        lines += ["", *textwrap.wrap(" ".join(paragraph.split()), 100 - len(indent))]
+    lines.append('"""')
+    return "\n".join(f"{indent}{line}".rstrip() for line in lines)
 
 
 def is_list(schema: dict) -> bool:

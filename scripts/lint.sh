@@ -6,15 +6,17 @@ set -x
 
 python3 tests/make_vectors.py --check
 python3 tests/make_faults.py --check
+python3 scripts/declare.py --check
 cargo fmt --all --check
 cargo clippy --quiet --workspace --all-targets -- -D warnings
 cargo fmt --manifest-path fuzz/Cargo.toml --check
 cargo clippy --quiet --manifest-path fuzz/Cargo.toml --no-default-features --locked -- -D warnings
 
 bin=$PWD/.venv/bin
+"$bin/python" scripts/unasync.py --check
 cd bindings-python
-"$bin/ruff" check . ../tests ../examples ../bench
-"$bin/ruff" format --check . ../tests ../examples ../bench
+"$bin/ruff" check . ../scripts/unasync.py ../tests ../examples ../bench
+"$bin/ruff" format --check . ../scripts/unasync.py ../tests ../examples ../bench
 "$bin/mypy"
 "$bin/mypy" --strict ../bench/python
 "$bin/stubtest" tallyfold --allowlist stubtest-allowlist.txt

@@ -1,7 +1,7 @@
 //! Columns as an Arrow C stream, which every data frame library reads.
 //!
-//! Columns of ids and counts are handed over as they are: the stream's buffers are those of the
-//! table, series or comparison, which lives on as long as one of them does.
+//! Columns of ids and counts are not copied: the stream's buffers are those of the table, series or
+//! comparison, which is kept in memory as long as a buffer of it is.
 
 use std::sync::Arc;
 
@@ -16,23 +16,23 @@ use arrow_schema::{Field, Schema};
 use bytes::Bytes;
 use pyo3::prelude::*;
 use pyo3::types::PyCapsule;
-use tallyfold::{Code, Column, Comparison, CountColumns, CountTable, Deltas, Presence, Series};
-use tallyfold::{SeriesWindow, Shares, Timestamp, Window};
+use tallyfold::Window;
+use tallyfold::{Code, Column, Counts, Error, Frame, Presence, SeriesWindow, Timestamp, Values};
 
-use crate::convert::detached;
-use crate::error::{Failure, Result};
+use crate::detach::detached;
+use crate::error::Result;
+use crate::rows::Content;
 
 /// The names that the Arrow PyCapsule protocol prescribes.
 const STREAM: &std::ffi::CStr = c"arrow_array_stream";
 const SCHEMA: &std::ffi::CStr = c"arrow_schema";
 
-/// A capsule that holds a stream of one batch, made of about so many bytes.
+/// A capsule that holds a stream of one batch.
 pub(crate) fn stream<'py>(
     py: Python<'py>,
-    bytes: usize,
-    columns: impl FnOnce() -> Result<Columns> + Send,
+    own: &Arc<dyn Content>,
 ) -> Result<Bound<'py, PyCapsule>> {
-    let batch = detached(py, bytes, || columns()?.batch())?;
+    let batch = detached(py, own.bytes(), || batch_of(own))?;
     let schema = batch.schema();
     let reader = RecordBatchIterator::new([Ok(batch)], schema);
     let stream = FFI_ArrowArrayStream::new(Box::new(reader));
@@ -42,87 +42,42 @@ pub(crate) fn stream<'py>(
 /// A capsule that holds the schema of that stream.
 pub(crate) fn schema<'py>(
     py: Python<'py>,
-    bytes: usize,
-    columns: impl FnOnce() -> Result<Columns> + Send,
+    own: &Arc<dyn Content>,
 ) -> Result<Bound<'py, PyCapsule>> {
-    let batch = detached(py, bytes, || columns()?.batch())?;
+    let batch = detached(py, own.bytes(), || batch_of(own))?;
     let schema = FFI_ArrowSchema::try_from(&*batch.schema())?;
     Ok(PyCapsule::new_with_value(py, schema, SCHEMA)?)
 }
 
-/// The dimensions and counts of a table.
-pub(crate) fn table(table: &CountTable) -> Result<Columns> {
-    let own = Arc::new(table.clone());
+/// All columns of a frame; of one with two sides, the changes and shares of each row too.
+fn batch_of(own: &Arc<dyn Content>) -> Result<RecordBatch> {
     let mut columns = Columns::default();
-    columns.dimensions(&own, |table, index| table.columns().nth(index))?;
-    columns.counts("success", &own, CountTable::success)?;
-    columns.counts("errors", &own, CountTable::errors)?;
-    columns.counts("filtered", &own, CountTable::filtered)?;
-    Ok(columns)
+    let frame = own.core();
+    let shown = frame.columns();
+    for (index, column) in shown.iter().enumerate() {
+        let Column { side, name, values } = *column;
+        let name = side.map_or_else(|| name.to_owned(), |side| format!("{side}_{name}"));
+        match values {
+            Values::Texts { .. } => columns.texts(&name, own, index)?,
+            Values::Windows { windows, ids } => {
+                columns.instants(&format!("{name}_start"), windows, ids, Window::start)?;
+                columns.instants(&format!("{name}_end"), windows, ids, Window::end)?;
+            }
+            Values::Presences(presences) => columns.presences(&name, presences)?,
+            // A group that is not there counts 0, and its presence says so. A null would make
+            // pandas use floats.
+            Values::Counts(_) => columns.counts(&name, own, index)?,
+        }
+    }
+    if shown.iter().any(|column| column.side.is_some()) {
+        columns.changes(frame)?;
+    }
+    columns.batch()
 }
 
-/// The windows, dimensions and counts of a series.
-pub(crate) fn series(own: &Arc<Series>) -> Result<Columns> {
-    let mut columns = Columns::default();
-    columns.instants("window_start", own, |window| window.start())?;
-    columns.instants("window_end", own, |window| window.end())?;
-    columns.dimensions(own, |series, index| series.columns().nth(index))?;
-    columns.counts("success", own, Series::success)?;
-    columns.counts("errors", own, Series::errors)?;
-    columns.counts("filtered", own, Series::filtered)?;
-    Ok(columns)
-}
-
-/// Something for each of the three counts.
-type ByName<T> = [(&'static str, T); 3];
-
-/// The dimensions of a comparison, and the counts, changes and shares of each group.
-pub(crate) fn comparison(own: &Arc<Comparison>) -> Result<Columns> {
-    let counts: ByName<fn(&CountColumns) -> &[u64]> = [
-        ("success", CountColumns::success),
-        ("errors", CountColumns::errors),
-        ("filtered", CountColumns::filtered),
-    ];
-    let deltas: ByName<fn(&Deltas) -> i128> = [
-        ("delta_success", |delta| delta.success),
-        ("delta_errors", |delta| delta.errors),
-        ("delta_filtered", |delta| delta.filtered),
-    ];
-    let shares: ByName<fn(&Shares) -> Option<f64>> = [
-        ("share_success", |share| share.success),
-        ("share_errors", |share| share.errors),
-        ("share_filtered", |share| share.filtered),
-    ];
-    let mut columns = Columns::default();
-    columns.dimensions(own, |comparison, index| comparison.columns().nth(index))?;
-    columns.presences(own.presences())?;
-    // A group that is not there counts 0, and its presence says so: of integers with a null among
-    // them pandas would make floats.
-    for (name, of) in counts {
-        columns.counts(&format!("before_{name}"), own, move |own| {
-            of(own.before_columns())
-        })?;
-    }
-    for (name, of) in counts {
-        columns.counts(&format!("after_{name}"), own, move |own| {
-            of(own.after_columns())
-        })?;
-    }
-    let all: Vec<Deltas> = own.rows().map(|row| row.delta()).collect();
-    for (name, of) in deltas {
-        let exact = Decimal128Array::from_iter_values(all.iter().map(of));
-        columns.push(name, exact.with_precision_and_scale(38, 0)?, false);
-    }
-    let all: Vec<Shares> = own.rows().map(|row| row.share()).collect();
-    for (name, of) in shares {
-        columns.push(name, Float64Array::from_iter(all.iter().map(of)), true);
-    }
-    Ok(columns)
-}
-
-/// The columns of a batch in the making.
+/// The columns of a batch that is being built.
 #[derive(Default)]
-pub(crate) struct Columns {
+struct Columns {
     fields: Vec<Field>,
     arrays: Vec<ArrayRef>,
 }
@@ -134,43 +89,42 @@ impl Columns {
         self.arrays.push(Arc::new(array));
     }
 
-    /// The columns of dimensions, which `at` gives by their positions.
-    fn dimensions<O: Send + Sync + 'static>(
-        &mut self,
-        own: &Arc<O>,
-        at: fn(&O, usize) -> Option<Column<'_>>,
-    ) -> Result<()> {
-        for (index, column) in (0..).map_while(|index| Some((index, at(own, index)?))) {
-            // Positions in a dictionary of at most 2^30 bytes, and in those bytes: both are below
-            // 2^31, and are the same bytes with a sign. Arrow allows unsigned keys, but pyarrow
-            // can't hand them to pandas.
-            let ids = shared(own, move |own| {
-                at(own, index).map_or(&[][..], |column| column.ids)
-            });
-            let offsets = shared(own, move |own| {
-                at(own, index).map_or(&[][..], |column| column.dictionary.offsets())
-            });
-            let text = shared(own, move |own| {
-                at(own, index).map_or(&[][..], |column| column.dictionary.bytes().as_bytes())
-            });
-            let offsets = OffsetBuffer::new(ScalarBuffer::<i32>::from(offsets));
-            let values = StringArray::try_new(offsets, text, None)?;
-            let keys = Int32Array::try_new(ScalarBuffer::from(ids), None)?;
-            let array = DictionaryArray::<Int32Type>::try_new(keys, Arc::new(values))?;
-            self.push(column.dimension.as_str(), array, false);
-        }
+    /// The values of a dimension, which is the column at that index.
+    fn texts(&mut self, name: &str, own: &Arc<dyn Content>, index: usize) -> Result<()> {
+        // Positions in a dictionary of at most 2^30 bytes, and in those bytes: both are below 2^31,
+        // and are the same bytes with a sign. Arrow allows unsigned keys, but pyarrow can't hand
+        // them to pandas.
+        let ids = shared(own, index, |values| match values {
+            Values::Texts { ids, .. } => ids,
+            _ => &[],
+        });
+        let offsets = shared(own, index, |values| match values {
+            Values::Texts { dictionary, .. } => dictionary.offsets(),
+            _ => &[],
+        });
+        let text = shared(own, index, |values| match values {
+            Values::Texts { dictionary, .. } => dictionary.bytes().as_bytes(),
+            _ => &[],
+        });
+        let offsets = OffsetBuffer::new(ScalarBuffer::<i32>::from(offsets));
+        let values = StringArray::try_new(offsets, text, None)?;
+        let keys = Int32Array::try_new(ScalarBuffer::from(ids), None)?;
+        let array = DictionaryArray::<Int32Type>::try_new(keys, Arc::new(values))?;
+        self.push(name, array, false);
         Ok(())
     }
 
-    /// A column of counts.
-    fn counts<O: Send + Sync + 'static>(
-        &mut self,
-        name: &str,
-        own: &Arc<O>,
-        of: impl Fn(&O) -> &[u64] + Send + 'static,
-    ) -> Result<()> {
-        let counts = ScalarBuffer::from(shared(own, of));
-        self.push(name, UInt64Array::try_new(counts, None)?, false);
+    /// Counts, which are the column at that index.
+    fn counts(&mut self, name: &str, own: &Arc<dyn Content>, index: usize) -> Result<()> {
+        let counts = shared(own, index, |values| match values {
+            Values::Counts(counts) => counts,
+            _ => &[],
+        });
+        self.push(
+            name,
+            UInt64Array::try_new(ScalarBuffer::from(counts), None)?,
+            false,
+        );
         Ok(())
     }
 
@@ -178,33 +132,46 @@ impl Columns {
     fn instants(
         &mut self,
         name: &str,
-        series: &Series,
+        windows: &[SeriesWindow],
+        ids: &[u32],
         edge: fn(Window) -> Timestamp,
     ) -> Result<()> {
-        let too_far = || Failure::Unfit {
-            code: Code::InvalidArgument,
-            argument: "windows".to_owned(),
-            reason: "Arrow's nanoseconds hold 1677-09-21 to 2262-04-11 only",
-        };
+        let message = "Arrow's nanoseconds hold 1677-09-21 to 2262-04-11 only";
+        let too_far = || Error::argument("windows", Code::InvalidArgument, message);
         let exact = |of: &SeriesWindow| edge(of.window).unix_ns().ok_or_else(too_far);
-        let windows: Vec<i64> = series.windows().iter().map(exact).collect::<Result<_>>()?;
-        let ids = series.window_ids().iter();
-        let array = TimestampNanosecondArray::from_iter_values(ids.map(|id| windows[*id as usize]));
+        let instants: Vec<i64> = windows.iter().map(exact).collect::<Result<_, _>>()?;
+        let of_rows = ids.iter().map(|id| instants[*id as usize]);
+        let array = TimestampNanosecondArray::from_iter_values(of_rows);
         self.push(name, array.with_timezone("UTC"), false);
         Ok(())
     }
 
-    fn presences(&mut self, presences: &[Presence]) -> Result<()> {
-        let all = [Presence::Both, Presence::New, Presence::Vanished];
-        let key = |presence: &Presence| match presence {
-            Presence::Both => 0,
-            Presence::New => 1,
-            Presence::Vanished => 2,
-        };
-        let keys = Int8Array::from_iter_values(presences.iter().map(key));
-        let names = StringArray::from_iter_values(all.map(Presence::as_str));
+    fn presences(&mut self, name: &str, presences: &[Presence]) -> Result<()> {
+        let keys = Int8Array::from_iter_values(presences.iter().map(|presence| *presence as i8));
+        let names = StringArray::from_iter_values(Presence::ALL.iter().map(|one| one.as_str()));
         let array = DictionaryArray::<Int8Type>::try_new(keys, Arc::new(names))?;
-        self.push("presence", array, false);
+        self.push(name, array, false);
+        Ok(())
+    }
+
+    /// How each count changed, and what share of the whole change that is.
+    fn changes(&mut self, frame: &dyn Frame) -> Result<()> {
+        let rows = 0..frame.len();
+        let deltas: Vec<[i128; 3]> = rows
+            .clone()
+            .filter_map(|row| frame.delta(row))
+            .map(|delta| [delta.success, delta.errors, delta.filtered])
+            .collect();
+        for (index, name) in Counts::NAMES.into_iter().enumerate() {
+            let exact = Decimal128Array::from_iter_values(deltas.iter().map(|delta| delta[index]));
+            let exact = exact.with_precision_and_scale(38, 0)?;
+            self.push(&format!("delta_{name}"), exact, false);
+        }
+        let shares: Vec<[Option<f64>; 3]> = rows.map(|row| frame.fractions(row)).collect();
+        for (index, name) in frame.fraction_names().into_iter().enumerate() {
+            let shares = Float64Array::from_iter(shares.iter().map(|share| share[index]));
+            self.push(&format!("share_{name}"), shares, true);
+        }
         Ok(())
     }
 
@@ -214,29 +181,28 @@ impl Columns {
     }
 }
 
-/// The numbers that `of` finds in an owner, as they lie there. The buffer keeps the owner.
-fn shared<O, T>(own: &Arc<O>, of: impl Fn(&O) -> &[T] + Send + 'static) -> Buffer
+/// The numbers that `of` finds in a column, without a copy. The buffer keeps the frame alive.
+fn shared<T>(own: &Arc<dyn Content>, index: usize, of: fn(Values<'_>) -> &[T]) -> Buffer
 where
-    O: Send + Sync + 'static,
     [T]: ToByteSlice,
     T: 'static,
 {
     let owner = Arc::clone(own);
-    Buffer::from(Bytes::from_owner(Shared { owner, of }))
+    Buffer::from(Bytes::from_owner(Shared { owner, index, of }))
 }
 
-struct Shared<O, F> {
-    owner: Arc<O>,
-    of: F,
+struct Shared<T: 'static> {
+    owner: Arc<dyn Content>,
+    index: usize,
+    of: fn(Values<'_>) -> &[T],
 }
 
-impl<O, F, T> AsRef<[u8]> for Shared<O, F>
+impl<T> AsRef<[u8]> for Shared<T>
 where
-    F: Fn(&O) -> &[T],
     [T]: ToByteSlice,
-    T: 'static,
 {
     fn as_ref(&self) -> &[u8] {
-        (self.of)(&self.owner).to_byte_slice()
+        let column = self.owner.core().columns()[self.index];
+        (self.of)(column.values).to_byte_slice()
     }
 }

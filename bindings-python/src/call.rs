@@ -5,10 +5,12 @@ use std::sync::{Mutex, PoisonError};
 
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyString};
-use tallyfold::{HostFailure, Output};
+use tallyfold::{HostFailure, Output, Secret, Step};
 
-use crate::convert::{BRIEF, Chunk, Clocks, SecretText, attempt, locked};
+use crate::detach::{BRIEF, locked};
 use crate::error::Result;
+use crate::host::{self, Chunk, Clocks};
+use crate::plain::{object, plain};
 use crate::table::CountTable;
 
 /// One call of a `Machine`: ask for the next `step`, do it, say what came of it; and `close` it at
@@ -35,8 +37,8 @@ impl Call {
         self.received.load(Ordering::Relaxed)
     }
 
-    /// Runs a brief action on the core's call. Whoever holds its lock lets go of it without the
-    /// interpreter, so it may be waited for with it.
+    /// Runs a brief action on the core's call. No thread waits for the interpreter while it holds
+    /// the lock, so this thread may keep the interpreter while it waits for the lock.
     pub(crate) fn with<R>(&self, action: impl FnOnce(&mut tallyfold::Call) -> R) -> R {
         action(&mut self.core.lock().unwrap_or_else(PoisonError::into_inner))
     }
@@ -46,21 +48,22 @@ impl Call {
 impl Call {
     /// What to do next: `Send`, `ProvideToken`, wait while `Blocked`, `Wait`, or take the output:
     /// `Done`.
-    fn step(&self, py: Python<'_>, now: Clocks) -> Result<Step> {
-        Ok(Step::new(locked(py, &self.core, BRIEF, |call| {
-            call.step(now.0)
-        })?))
+    fn step<'py>(&self, py: Python<'py>, now: Clocks) -> Result<Bound<'py, PyAny>> {
+        let step = locked(py, &self.core, BRIEF, |call| call.step(now.0))?;
+        Ok(match step {
+            Step::Send(request) => object(py, "Send", (Request(request),)),
+            Step::ProvideToken { api } => object(py, "ProvideToken", (api.as_str(),)),
+            Step::Blocked { epoch } => object(py, "Blocked", (epoch,)),
+            Step::Wait { ms } => object(py, "Wait", (ms,)),
+            Step::Done => object(py, "Done", ()),
+        }?)
     }
 
     /// Tells the response's status and headers. True: feed the body to `chunk`, then call `end`.
     /// False: drop the response and ask for the next step.
     fn head(&self, py: Python<'_>, status: u16, headers: Vec<(String, String)>) -> Result<bool> {
-        let headers: Vec<(&str, &str)> = headers
-            .iter()
-            .map(|(name, value)| (name.as_str(), value.as_str()))
-            .collect();
         Ok(locked(py, &self.core, BRIEF, |call| {
-            call.head(status, &headers)
+            call.head(status, &host::headers(&headers))
         })?)
     }
 
@@ -102,11 +105,13 @@ impl Call {
     fn token(
         &self,
         py: Python<'_>,
-        value: SecretText,
+        value: &Bound<'_, PyAny>,
         lifetime: Option<Bound<'_, PyAny>>,
     ) -> Result<()> {
-        let value = value.token();
-        // What has no text gets none, which the core refuses as no number of seconds.
+        // What is no text becomes an empty token, which the core refuses. Python's own error would
+        // quote the value.
+        let value = Secret::from(value.extract::<String>().unwrap_or_default());
+        // A lifetime that can't be shown becomes an empty text, which the core refuses.
         let text = |lifetime: Bound<'_, PyAny>| lifetime.str()?.extract::<String>();
         let lifetime = lifetime.map(|lifetime| text(lifetime).unwrap_or_default());
         Ok(locked(py, &self.core, BRIEF, |call| {
@@ -128,7 +133,7 @@ impl Call {
     fn output<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyAny>> {
         Ok(
             match locked(py, &self.core, BRIEF, tallyfold::Call::output)? {
-                Output::Table(table) => Bound::new(py, CountTable(table))?.into_any(),
+                Output::Table(table) => CountTable::made(py, table)?.into_any(),
                 Output::Json(json) => PyBytes::new(py, &json).into_any(),
             },
         )
@@ -136,9 +141,8 @@ impl Call {
 
     /// The request that has ended since this was last asked; once each. To be asked for after each
     /// `Send`, also where that has ended the call.
-    fn attempt<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
-        let ended = locked(py, &self.core, BRIEF, tallyfold::Call::attempt);
-        ended.map(|ended| attempt(py, ended)).transpose()
+    fn attempt<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        plain(py, &locked(py, &self.core, BRIEF, tallyfold::Call::attempt))
     }
 
     /// Gives the call up, and the fetching of a token that others may be waiting for. Harmless
@@ -153,126 +157,6 @@ impl Call {
     )]
     fn __repr__(&self) -> &'static str {
         "<Call>"
-    }
-}
-
-/// What a call asks its host to do.
-#[derive(IntoPyObject)]
-pub(crate) enum Step {
-    Send(Send),
-    ProvideToken(ProvideToken),
-    Blocked(Blocked),
-    Wait(Wait),
-    Done(Done),
-}
-
-impl Step {
-    fn new(step: tallyfold::Step) -> Self {
-        match step {
-            tallyfold::Step::Send(request) => Self::Send(Send(request)),
-            tallyfold::Step::ProvideToken { api } => {
-                Self::ProvideToken(ProvideToken { api: api.as_str() })
-            }
-            tallyfold::Step::Blocked { epoch } => Self::Blocked(Blocked { epoch }),
-            tallyfold::Step::Wait { ms } => Self::Wait(Wait::new(ms)),
-            tallyfold::Step::Done => Self::Done(Done),
-        }
-    }
-}
-
-/// Send `request`, then tell `head`, `chunk` and `end`, or `failed`.
-#[pyclass(frozen, module = "tallyfold")]
-pub(crate) struct Send(tallyfold::Request);
-
-#[pymethods]
-impl Send {
-    #[classattr]
-    #[allow(non_upper_case_globals, reason = "Python's name for it")]
-    const __match_args__: (&'static str,) = ("request",);
-
-    /// The request to send.
-    #[getter]
-    fn request(&self) -> Request {
-        Request(self.0.clone())
-    }
-
-    fn __repr__(&self) -> String {
-        format!("Send(request={})", self.request().__repr__())
-    }
-}
-
-/// Tell `token` (or `token_failed`): a token for `api`, `"control"` or `"orchestration"`. A token
-/// of the one is not valid for the other (service reference 5.1).
-#[pyclass(frozen, get_all, module = "tallyfold")]
-pub(crate) struct ProvideToken {
-    /// Which of the two APIs the token is for.
-    api: &'static str,
-}
-
-#[pymethods]
-impl ProvideToken {
-    #[classattr]
-    #[allow(non_upper_case_globals, reason = "Python's name for it")]
-    const __match_args__: (&'static str,) = ("api",);
-
-    fn __repr__(&self) -> String {
-        format!("ProvideToken(api='{}')", self.api)
-    }
-}
-
-/// Another call is fetching the token. Wait until `Machine.token_epoch()` differs from `epoch`,
-/// then ask for the next step.
-#[pyclass(frozen, get_all, module = "tallyfold")]
-pub(crate) struct Blocked {
-    /// The epoch to wait for the end of.
-    epoch: u64,
-}
-
-#[pymethods]
-impl Blocked {
-    #[classattr]
-    #[allow(non_upper_case_globals, reason = "Python's name for it")]
-    const __match_args__: (&'static str,) = ("epoch",);
-
-    fn __repr__(&self) -> String {
-        format!("Blocked(epoch={})", self.epoch)
-    }
-}
-
-/// Wait for `ms` milliseconds of the monotonic clock, or less, and ask for the next step: something
-/// is to be tried again, the service has asked to be left alone for a while, or no window closes.
-#[pyclass(frozen, get_all, module = "tallyfold")]
-pub(crate) struct Wait {
-    /// For how long; at most 2^31 - 1.
-    ms: u64,
-}
-
-impl Wait {
-    pub(crate) fn new(ms: u64) -> Self {
-        Self { ms }
-    }
-}
-
-#[pymethods]
-impl Wait {
-    #[classattr]
-    #[allow(non_upper_case_globals, reason = "Python's name for it")]
-    const __match_args__: (&'static str,) = ("ms",);
-
-    fn __repr__(&self) -> String {
-        format!("Wait(ms={})", self.ms)
-    }
-}
-
-/// The call is complete: take its `output`. Of a machine with many calls: there is no further one.
-#[pyclass(frozen, module = "tallyfold")]
-pub(crate) struct Done;
-
-#[pymethods]
-impl Done {
-    #[allow(clippy::unused_self, reason = "Python's protocol")]
-    fn __repr__(&self) -> &'static str {
-        "Done()"
     }
 }
 

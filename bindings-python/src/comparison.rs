@@ -4,14 +4,15 @@ use std::sync::Arc;
 
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
-use pyo3::types::{PyCapsule, PyTuple};
-use tallyfold::{Deltas, Presence};
+use pyo3::types::PyTuple;
+use tallyfold::{Frame as _, HtmlFrame, Presence};
 
-use crate::convert::{self, Given, Reduced, fitting};
+use crate::detach::detached;
 use crate::error::Result;
-use crate::rows::{self, ROW, RowIterator, Rows};
+use crate::frame::{self, Frame, Reduced};
+use crate::plain::{object, plain};
+use crate::rows::{self, Content, Rows};
 use crate::table::CountTable;
-use crate::{arrow, html};
 
 /// Compares two tables, group by group.
 ///
@@ -34,19 +35,16 @@ use crate::{arrow, html};
 /// >>> [row.dimensions["integration"] for row in comparison.vanished]
 /// ['email']
 #[pyfunction]
-pub(crate) fn compare(
-    before: &Bound<'_, CountTable>,
-    after: &Bound<'_, CountTable>,
-) -> Result<Comparison> {
-    let tables = (before.get(), after.get());
-    let bytes = tables.0.bytes().saturating_add(tables.1.bytes());
-    let comparison = convert::detached(before.py(), bytes, || {
-        tallyfold::compare(&tables.0.0, &tables.1.0)
-    })?;
-    Ok(Comparison {
-        comparison: Arc::new(comparison),
-        tables: Some((before.clone().unbind(), after.clone().unbind())),
-    })
+pub(crate) fn compare<'py>(
+    before: &Bound<'py, CountTable>,
+    after: &Bound<'py, CountTable>,
+) -> Result<Bound<'py, Comparison>> {
+    let py = before.py();
+    let [one, other] = [before, after].map(|table| table.get().core());
+    let bytes = one.bytes().saturating_add(other.bytes());
+    let comparison = detached(py, bytes, || tallyfold::compare(one, other))?;
+    let tables = (before.clone().unbind(), after.clone().unbind());
+    Ok(Comparison::made(py, comparison, Some(tables))?)
 }
 
 /// What changed from one table to another: one row for each group of either, from `compare`.
@@ -66,161 +64,68 @@ pub(crate) fn compare(
 /// >>> import polars
 /// >>> polars.DataFrame(comparison).columns[:4]
 /// ['integration', 'reason', 'presence', 'before_success']
-#[pyclass(frozen, eq, module = "tallyfold")]
+#[pyclass(frozen, eq, extends = Frame, module = "tallyfold")]
 pub(crate) struct Comparison {
-    comparison: Arc<tallyfold::Comparison>,
+    core: Arc<tallyfold::Comparison>,
     /// What it was made of, which is what a pickle holds; `None` if the core made it by itself.
     tables: Option<(Py<CountTable>, Py<CountTable>)>,
 }
 
 impl PartialEq for Comparison {
     fn eq(&self, other: &Self) -> bool {
-        self.comparison == other.comparison
+        self.core == other.core
     }
 }
 
 #[pymethods]
 impl Comparison {
-    /// The names of the dimensions, in the order that rows are sorted by.
-    #[getter]
-    fn dimensions<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
-        convert::names(py, self.comparison.dimensions())
-    }
-
-    /// `"event_delivery"` or `"event_ingestion"`, if the tables knew it.
-    #[getter]
-    fn metric(&self) -> Option<&'static str> {
-        self.comparison.metric().map(tallyfold::Metric::as_str)
-    }
-
     /// What the table before covers: sorted `Window` objects, with those that meet joined.
     #[getter]
-    fn before_coverage<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyAny>>> {
-        convert::windows(py, self.comparison.before_coverage())
+    fn before_coverage<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        plain(py, self.core.before_coverage())
     }
 
     /// What the table after covers, likewise.
     #[getter]
-    fn after_coverage<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyAny>>> {
-        convert::windows(py, self.comparison.after_coverage())
+    fn after_coverage<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        plain(py, self.core.after_coverage())
     }
 
     /// The totals of the table before, as `Counts`.
     #[getter]
     fn before_totals<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        convert::counts(py, self.comparison.before_totals())
+        plain(py, &self.core.before_totals())
     }
 
     /// The totals of the table after, as `Counts`.
     #[getter]
     fn after_totals<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        convert::counts(py, self.comparison.after_totals())
+        plain(py, &self.core.after_totals())
     }
 
     /// How the totals changed, as `Deltas`: the sum of the deltas of all rows.
     #[getter]
     fn total_delta<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        convert::deltas(py, self.comparison.total_delta())
+        plain(py, &self.core.total_delta())
     }
 
     /// The rows of the groups that only the table after has.
     #[getter(new)]
     fn added<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyAny>>> {
-        rows::picked(self, py, self.comparison.positions(Presence::New))
+        rows::picked(&*self.core, py, self.core.positions(Presence::New))
     }
 
     /// The rows of the groups that only the table before has.
     #[getter]
     fn vanished<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyAny>>> {
-        rows::picked(self, py, self.comparison.positions(Presence::Vanished))
-    }
-
-    /// The `n` rows with the largest change of `by`, up or down, largest first; equal changes in
-    /// the order of the comparison.
-    ///
-    /// Raises:
-    ///     ConfigError: `invalid_argument` unless `by` is `success`, `errors` or `filtered`.
-    ///
-    /// >>> nothing = table.filter(integration="none")
-    /// >>> everything = table.filter(integration=["none"])
-    /// >>> tallyfold.compare(nothing, everything).top(5, by="success")
-    /// []
-    #[pyo3(signature = (n, by = "errors"))]
-    fn top<'py>(
-        &self,
-        py: Python<'py>,
-        n: Given<usize>,
-        by: &str,
-    ) -> Result<Vec<Bound<'py, PyAny>>> {
-        let n = fitting("n", n)?;
-        let positions = convert::detached(py, self.bytes(), || self.comparison.top(n, by))?;
-        Ok(rows::picked(self, py, positions)?)
-    }
-
-    /// The comparison as JSON text, with counts as strings of digits, and deltas with a `-` where
-    /// they are negative; the same comparison gives the same text in every language. Nothing reads
-    /// it back: save the tables.
-    ///
-    /// >>> tallyfold.compare(table, table).to_json()[:35]
-    /// '{"format":"tallyfold-comparison/1",'
-    fn to_json(&self, py: Python<'_>) -> String {
-        convert::detached(py, self.bytes(), || self.comparison.to_json())
-    }
-
-    /// The comparison as an Arrow C stream of one batch, in a capsule; `requested_schema` is not
-    /// used.
-    #[pyo3(signature = (requested_schema = None))]
-    fn __arrow_c_stream__<'py>(
-        &self,
-        py: Python<'py>,
-        requested_schema: Option<Bound<'py, PyAny>>,
-    ) -> Result<Bound<'py, PyCapsule>> {
-        // The protocol lets a producer answer with its own schema.
-        drop(requested_schema);
-        arrow::stream(py, self.bytes(), || arrow::comparison(&self.comparison))
-    }
-
-    /// The stream's schema, in a capsule.
-    fn __arrow_c_schema__<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyCapsule>> {
-        arrow::schema(py, self.bytes(), || arrow::comparison(&self.comparison))
-    }
-
-    fn __len__(&self) -> usize {
-        self.comparison.len()
-    }
-
-    fn __getitem__<'py>(&self, key: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
-        rows::item(self, key)
-    }
-
-    fn __iter__(slf: &Bound<'_, Self>) -> RowIterator {
-        RowIterator::forward(slf)
-    }
-
-    fn __reversed__(slf: &Bound<'_, Self>) -> RowIterator {
-        RowIterator::backward(slf)
+        rows::picked(&*self.core, py, self.core.positions(Presence::Vanished))
     }
 
     fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
-        let comparison = &self.comparison;
-        let metric = comparison
-            .metric()
-            .map_or("counts", tallyfold::Metric::as_str);
-        let dimensions = self.dimensions(py)?.repr()?.to_string();
-        let Deltas {
-            success,
-            errors,
-            filtered,
-        } = comparison.total_delta();
-        Ok(format!(
-            "<Comparison: {metric} by {dimensions}, {} rows, \
-             success={success:+}, errors={errors:+}, filtered={filtered:+}>",
-            comparison.len()
-        ))
-    }
-
-    fn _repr_html_(&self) -> String {
-        html::comparison(&self.comparison)
+        let delta = self.core.total_delta();
+        let signed =
+            [delta.success, delta.errors, delta.filtered].map(|delta| format!("{delta:+}"));
+        frame::repr(py, "Comparison", &*self.core, "", signed)
     }
 
     fn __reduce__<'py>(
@@ -238,26 +143,42 @@ impl Comparison {
 }
 
 impl Comparison {
-    /// A comparison that the core has made, of tables that nobody keeps.
-    pub(crate) fn of(comparison: tallyfold::Comparison) -> Self {
-        Self {
-            comparison: Arc::new(comparison),
-            tables: None,
-        }
-    }
-
-    /// About how many bytes its rows are.
-    fn bytes(&self) -> usize {
-        self.comparison.len().saturating_mul(2 * ROW)
+    /// A comparison of the core, and what it was made of.
+    pub(crate) fn made(
+        py: Python<'_>,
+        core: tallyfold::Comparison,
+        tables: Option<(Py<CountTable>, Py<CountTable>)>,
+    ) -> PyResult<Bound<'_, Self>> {
+        let core = Arc::new(core);
+        let content = Arc::clone(&core);
+        Frame::made(py, Self { core, tables }, content)
     }
 }
 
-impl Rows for Comparison {
-    fn rows(&self) -> usize {
-        self.comparison.len()
+impl Content for tallyfold::Comparison {
+    fn core(&self) -> &(dyn HtmlFrame + Send + Sync) {
+        self
+    }
+}
+
+impl Rows for tallyfold::Comparison {
+    fn length(&self) -> usize {
+        self.len()
     }
 
     fn row<'py>(&self, py: Python<'py>, index: usize) -> PyResult<Option<Bound<'py, PyAny>>> {
-        convert::comparison_row(py, &self.comparison, index)
+        let Some(row) = tallyfold::Frame::row(self, index) else {
+            return Ok(None);
+        };
+        let fields = (
+            PyTuple::new(py, self.dimensions().names())?,
+            PyTuple::new(py, row.values())?,
+            row.presence().as_str(),
+            plain(py, &row.before())?,
+            plain(py, &row.after())?,
+            plain(py, &row.delta())?,
+            plain(py, &row.share())?,
+        );
+        object(py, "ComparisonRow", fields).map(Some)
     }
 }

@@ -1,67 +1,125 @@
-//! The one place where a core error becomes a Python exception.
+//! The one place where an error becomes a Python exception.
+
+use std::borrow::Cow;
 
 use arrow_schema::ArrowError;
 use pyo3::exceptions::PyOverflowError;
 use pyo3::prelude::*;
 use pyo3::types::{IntoPyDict, PyDict};
-use tallyfold::{Code, CollectError, Error, Kind};
+use serde::Serialize;
+use tallyfold::{Code, Error, Kind, Name, Spelling};
 
-use crate::convert;
-use crate::table::CountTable;
+use crate::plain;
 
-/// What the methods of this crate return.
-pub(crate) type Result<T> = std::result::Result<T, Failure>;
+/// What the functions of this crate return.
+pub(crate) type Result<T, E = Failure> = std::result::Result<T, E>;
 
-/// An error of the core, or of Python itself.
-pub(crate) enum Failure {
-    Core(Error),
-    /// A collect with windows missing.
-    Collect(Box<CollectError>),
-    Python(PyErr),
-    /// An argument that can't be handed to the core.
-    Unfit {
-        code: Code,
-        argument: String,
-        reason: &'static str,
-    },
+/// An exception to raise.
+#[derive(Debug)]
+pub(crate) struct Failure(PyErr);
+
+impl Failure {
+    /// An argument with a value that can't be used. The message never quotes the value.
+    pub(crate) fn refused(argument: &str, code: Code, message: &'static str) -> Self {
+        Error::argument(Name::of_caller(argument), code, message).into()
+    }
+
+    /// An argument with a value of the wrong type.
+    pub(crate) fn wrong_type(argument: &str, wanted: &str, value: &Bound<'_, PyAny>) -> Self {
+        let class = value.get_type().name().map(|class| class.to_string());
+        let message = format!("{wanted}, not {}", class.unwrap_or_default());
+        let error = Error::argument(Name::of_caller(argument), Code::InvalidArgument, message);
+        Self::of(value.py(), &error, "ArgumentTypeError", None)
+    }
+
+    /// The exception of an error that has more to it than its own fields.
+    pub(crate) fn with(
+        py: Python<'_>,
+        error: &Error,
+        message: String,
+        more: &Bound<'_, PyDict>,
+    ) -> Self {
+        Self::of(py, error, class_of(error), Some((message, more)))
+    }
+
+    fn of(
+        py: Python<'_>,
+        error: &Error,
+        class: &str,
+        more: Option<(String, &Bound<'_, PyDict>)>,
+    ) -> Self {
+        let make = || {
+            let fields = plain::dict(py, &Fields::from(error))?.cast_into::<PyDict>()?;
+            let message = match more {
+                Some((message, more)) => {
+                    fields.update(more.as_mapping())?;
+                    message
+                }
+                None => error.text_in(Spelling::Python).to_string(),
+            };
+            let class = py.import("tallyfold._errors")?.getattr(class)?;
+            class.call((message,), Some(&fields))
+        };
+        Self(make().map_or_else(|failed| failed, PyErr::from_value))
+    }
 }
 
 impl From<Error> for Failure {
     fn from(error: Error) -> Self {
-        Self::Core(error)
-    }
-}
-
-impl From<CollectError> for Failure {
-    fn from(ended: CollectError) -> Self {
-        Self::Collect(Box::new(ended))
+        Python::attach(|py| Self::of(py, &error, class_of(&error), None))
     }
 }
 
 impl From<PyErr> for Failure {
     fn from(error: PyErr) -> Self {
-        Self::Python(error)
+        Self(error)
     }
 }
 
 /// What Arrow can't hold, such as an array of too many bytes.
 impl From<ArrowError> for Failure {
     fn from(error: ArrowError) -> Self {
-        Self::Python(PyOverflowError::new_err(error.to_string()))
+        Self(PyOverflowError::new_err(error.to_string()))
     }
 }
 
 impl From<Failure> for PyErr {
     fn from(failure: Failure) -> Self {
-        match failure {
-            Failure::Python(error) => error,
-            Failure::Core(error) => Python::attach(|py| exception(py, &error)),
-            Failure::Collect(ended) => Python::attach(|py| incomplete(py, *ended)),
-            Failure::Unfit {
-                code,
-                argument,
-                reason,
-            } => Python::attach(|py| unfit(py, code, &argument, reason)),
+        failure.0
+    }
+}
+
+/// The name of the exception's class, which is written in Python.
+fn class_of(error: &Error) -> &'static str {
+    match (error.code(), error.kind()) {
+        (Code::UnknownArgument | Code::MissingArgument, _) => "ArgumentTypeError",
+        (_, Kind::Config) => "ConfigError",
+        (_, Kind::Auth) => "AuthError",
+        (_, Kind::Service) => "ServiceError",
+        (_, Kind::Response) => "ResponseError",
+    }
+}
+
+/// The attributes of an exception.
+#[derive(Serialize)]
+struct Fields<'a> {
+    code: Code,
+    status: Option<u16>,
+    path: Option<&'a str>,
+    offset: Option<u64>,
+    retry_after: Option<u64>,
+    argument: Option<Cow<'a, str>>,
+}
+
+impl<'a> From<&'a Error> for Fields<'a> {
+    fn from(error: &'a Error) -> Self {
+        Self {
+            code: error.code(),
+            status: error.status(),
+            path: error.path(),
+            offset: error.offset(),
+            retry_after: error.retry_after_s(),
+            argument: error.argument_in(Spelling::Python),
         }
     }
 }
@@ -73,77 +131,4 @@ pub(crate) fn error_codes(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
         .iter()
         .map(|code| (code.as_str(), code.kind().as_str()))
         .into_py_dict(py)
-}
-
-/// The exception of the error's kind, whose class is written in Python.
-fn exception(py: Python<'_>, error: &Error) -> PyErr {
-    let build = || {
-        raised(
-            py,
-            error.code(),
-            &error.to_string(),
-            &context_of(py, error)?,
-        )
-    };
-    build().unwrap_or_else(|failure| failure)
-}
-
-/// The exception of a collect's error, with what was read and what is missing.
-fn incomplete(py: Python<'_>, ended: CollectError) -> PyErr {
-    let message = ended.to_string();
-    let CollectError {
-        error,
-        partial,
-        gaps,
-        failures,
-    } = ended;
-    let build = || {
-        let context = context_of(py, &error)?;
-        context.set_item("partial", partial.map(CountTable))?;
-        context.set_item("gaps", convert::windows(py, &gaps)?)?;
-        let failures = failures.iter().map(|(window, error)| {
-            let error = exception(py, error).into_value(py);
-            Ok((convert::window(py, *window)?, error))
-        });
-        context.set_item("failures", failures.collect::<PyResult<Vec<_>>>()?)?;
-        raised(py, error.code(), &message, &context)
-    };
-    build().unwrap_or_else(|failure| failure)
-}
-
-fn context_of<'py>(py: Python<'py>, error: &Error) -> PyResult<Bound<'py, PyDict>> {
-    let context = PyDict::new(py);
-    context.set_item("status", error.status())?;
-    context.set_item("path", error.path())?;
-    context.set_item("offset", error.offset())?;
-    context.set_item("retry_after", error.retry_after_s())?;
-    context.set_item("argument", error.argument_name())?;
-    Ok(context)
-}
-
-fn unfit(py: Python<'_>, code: Code, argument: &str, reason: &str) -> PyErr {
-    let message = format!("{code}: {argument}: {reason}");
-    let build = || {
-        let context = PyDict::new(py);
-        context.set_item("argument", argument)?;
-        raised(py, code, &message, &context)
-    };
-    build().unwrap_or_else(|failure| failure)
-}
-
-fn raised(
-    py: Python<'_>,
-    code: Code,
-    message: &str,
-    context: &Bound<'_, PyDict>,
-) -> PyResult<PyErr> {
-    let class = match code.kind() {
-        Kind::Config => "ConfigError",
-        Kind::Auth => "AuthError",
-        Kind::Service => "ServiceError",
-        Kind::Response => "ResponseError",
-    };
-    context.set_item("code", code.as_str())?;
-    let class = py.import("tallyfold._errors")?.getattr(class)?;
-    class.call((message,), Some(context)).map(PyErr::from_value)
 }

@@ -1,19 +1,22 @@
 //! The native module `tallyfold._tallyfold`: newtypes that delegate to the core crate.
 //!
-//! Conversions live in `convert`, the mapping of errors in `error`; no rule of the service is
-//! decided here.
+//! Arguments are read by `arguments`, plain values cross by `plain`, errors by `error`. No rule of
+//! the service is decided here.
 
 mod aggregator;
+mod arguments;
 mod arrow;
 mod call;
-mod client;
-mod collect;
 mod comparison;
-mod convert;
+mod detach;
 mod error;
-mod follow;
-mod html;
+mod frame;
+mod host;
+mod machine;
+mod plain;
 mod plan;
+mod ranges;
+mod rates;
 mod rows;
 mod sandbox;
 mod series;
@@ -25,32 +28,31 @@ use pyo3::prelude::*;
 #[pymodule(gil_used = false)]
 mod _tallyfold {
     #[pymodule_export]
-    use crate::aggregator::{Aggregator, Limits};
+    use crate::aggregator::Aggregator;
     #[pymodule_export]
-    use crate::call::{Blocked, Call, Done, ProvideToken, Request, Send, Wait};
+    use crate::arguments::limits_of;
     #[pymodule_export]
-    use crate::client::Machine;
-    #[pymodule_export]
-    use crate::collect::{Collect, Drive, Idle, Probe, segment_name};
+    use crate::call::{Call, Request};
     #[pymodule_export]
     use crate::comparison::{Comparison, compare};
     #[pymodule_export]
-    use crate::convert::count_rates;
-    #[pymodule_export]
     use crate::error::error_codes;
     #[pymodule_export]
-    use crate::follow::Follow;
+    use crate::frame::Frame;
+    #[pymodule_export]
+    use crate::machine::Machine;
     #[pymodule_export]
     use crate::plan::Plan;
     #[pymodule_export]
-    use crate::rows::RowIterator;
+    use crate::ranges::{Collect, Follow, Probe, segment_name};
     #[pymodule_export]
-    use crate::sandbox::{Sandbox, SandboxResponse};
+    use crate::rates::count_rates;
+    #[pymodule_export]
+    use crate::sandbox::Sandbox;
     #[pymodule_export]
     use crate::series::Series;
     #[pymodule_export]
     use crate::table::CountTable;
-
     #[pymodule_export]
     #[allow(non_upper_case_globals, reason = "Python's name for it")]
     const __version__: &str = env!("CARGO_PKG_VERSION");

@@ -1,11 +1,12 @@
 //! `Plan`: a long range as many windows.
 
 use pyo3::prelude::*;
-use tallyfold::Window;
+use tallyfold::PartOptions;
 
-use crate::convert::{self, Given, Instant, Reduced, Step, fitting};
+use crate::arguments::{Named, Positional, options};
 use crate::error::Result;
-use crate::rows::{self, RowIterator, Rows};
+use crate::plain::plain;
+use crate::rows::{self, Rows};
 
 /// A range of time `[start, end)` cut at the edges of a step of the UTC day, all of it or one part.
 ///
@@ -42,10 +43,10 @@ impl PartialEq for Plan {
 #[pymethods]
 impl Plan {
     #[new]
-    fn new(start: Instant, end: Instant, window: Step) -> Result<Self> {
-        let range = Window::parse(&start.of("start")?, &end.of("end")?)?;
+    #[pyo3(signature = (*positional, **named))]
+    fn new(positional: Positional<'_>, named: Option<Named<'_>>) -> Result<Self> {
         Ok(Self {
-            plan: tallyfold::Plan::new(range, window.of("window")?),
+            plan: tallyfold::Plan::of(&options(3, positional, named, &[])?)?,
             whole: None,
         })
     }
@@ -59,8 +60,13 @@ impl Plan {
     /// >>> plan = tallyfold.Plan("2026-01-31T00:00:00Z", "2026-02-01T00:00:00Z", "15m")
     /// >>> [len(plan.part(index, 5)) for index in range(5)]
     /// [20, 19, 19, 19, 19]
-    fn part(slf: &Bound<'_, Self>, index: Given<u32>, of: Given<u32>) -> Result<Self> {
-        let (index, of) = (fitting("index", index)?, fitting("of", of)?);
+    #[pyo3(signature = (*positional, **named))]
+    fn part(
+        slf: &Bound<'_, Self>,
+        positional: Positional<'_>,
+        named: Option<Named<'_>>,
+    ) -> Result<Self> {
+        let PartOptions { index, of } = options(2, positional, named, &[])?;
         Ok(Self {
             plan: slf.get().plan.part(index, of)?,
             whole: Some((slf.clone().unbind(), index, of)),
@@ -70,7 +76,7 @@ impl Plan {
     /// The `Window` that the plan, or what it is a part of, was made from.
     #[getter]
     fn range<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        convert::window(py, self.plan.range())
+        plain(py, &self.plan.range())
     }
 
     /// The step in its largest unit, such as `"15m"`, `"90m"` and `"1h"`.
@@ -80,19 +86,19 @@ impl Plan {
     }
 
     fn __len__(&self) -> usize {
-        self.rows()
+        self.length()
     }
 
     fn __getitem__<'py>(&self, key: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
         rows::item(self, key)
     }
 
-    fn __iter__(slf: &Bound<'_, Self>) -> RowIterator {
-        RowIterator::forward(slf)
+    fn __iter__<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        rows::forward(slf)
     }
 
-    fn __reversed__(slf: &Bound<'_, Self>) -> RowIterator {
-        RowIterator::backward(slf)
+    fn __reversed__<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        rows::backward(slf)
     }
 
     fn __repr__(&self) -> String {
@@ -106,7 +112,7 @@ impl Plan {
         format!("<Plan: {windows} windows of {step}, {whole}{range:?}>")
     }
 
-    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<Reduced<'py, Bound<'py, PyAny>>> {
+    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyAny>)> {
         let py = slf.py();
         let own = slf.get();
         if let Some((whole, index, of)) = &own.whole {
@@ -121,14 +127,13 @@ impl Plan {
 }
 
 impl Rows for Plan {
-    /// Python's own bound, above which it knows no lengths: 2^63 - 1 is never reached, because a
-    /// plan of all seconds of ten thousand years has fewer.
-    fn rows(&self) -> usize {
+    /// Below Python's bound for lengths, 2^63 - 1: ten thousand years have fewer seconds.
+    fn length(&self) -> usize {
         usize::try_from(self.plan.len()).unwrap_or(usize::MAX)
     }
 
     fn row<'py>(&self, py: Python<'py>, index: usize) -> PyResult<Option<Bound<'py, PyAny>>> {
         let window = self.plan.window(index as u64);
-        window.map(|window| convert::window(py, window)).transpose()
+        window.map(|window| plain(py, &window)).transpose()
     }
 }

@@ -1,44 +1,36 @@
-//! What tables, series and comparisons are to Python: sequences of rows.
+//! Sequences of rows, such as those of tables, series and comparisons.
 
-use std::sync::atomic::{AtomicUsize, Ordering};
-
-use pyo3::PyClass;
-use pyo3::exceptions::PyIndexError;
+use pyo3::IntoPyObjectExt;
 use pyo3::prelude::*;
-use pyo3::pyclass::boolean_struct::True;
-use pyo3::types::{PyList, PySlice};
-
-use crate::convert::Given;
-
-/// About how many bytes a row has: an id and three counts.
-pub(crate) const ROW: usize = 32;
+use pyo3::types::{PyRange, PySlice};
+use tallyfold::HtmlFrame;
 
 /// Something with rows.
-pub(crate) trait Rows {
+pub(crate) trait Rows: Send + Sync + 'static {
     /// How many rows.
-    fn rows(&self) -> usize;
+    fn length(&self) -> usize;
 
     /// The row at a position, if there is one.
     fn row<'py>(&self, py: Python<'py>, index: usize) -> PyResult<Option<Bound<'py, PyAny>>>;
 }
 
-/// What `rows[key]` is: a row by its index, which counts from the end if it is negative, or a list
-/// of those of a slice.
-pub(crate) fn item<'py>(rows: &impl Rows, key: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
-    let py = key.py();
-    if let Ok(slice) = key.cast::<PySlice>() {
-        return Ok(several(rows, slice)?.into_any());
+/// About how many bytes a row has: an id and three counts.
+pub(crate) const ROW: usize = 32;
+
+/// What a frame shows: rows of the core's frame.
+pub(crate) trait Content: Rows {
+    /// The core's frame.
+    fn core(&self) -> &(dyn HtmlFrame + Send + Sync);
+
+    /// About how many bytes all rows are.
+    fn bytes(&self) -> usize {
+        self.core().len().saturating_mul(ROW)
     }
-    let row = match key.extract()? {
-        Given::Fits(index) => at(rows, py, index)?,
-        Given::Unfit(..) => None,
-    };
-    row.ok_or_else(|| PyIndexError::new_err("there is no such row"))
 }
 
 /// The rows at some positions.
 pub(crate) fn picked<'py>(
-    rows: &impl Rows,
+    rows: &dyn Rows,
     py: Python<'py>,
     positions: impl IntoIterator<Item = usize>,
 ) -> PyResult<Vec<Bound<'py, PyAny>>> {
@@ -48,92 +40,42 @@ pub(crate) fn picked<'py>(
         .collect()
 }
 
-fn at<'py>(rows: &impl Rows, py: Python<'py>, index: isize) -> PyResult<Option<Bound<'py, PyAny>>> {
-    let from_start = if index < 0 {
-        index.wrapping_add_unsigned(rows.rows())
-    } else {
-        index
-    };
-    usize::try_from(from_start).map_or(Ok(None), |index| rows.row(py, index))
-}
-
-fn several<'py>(rows: &impl Rows, slice: &Bound<'py, PySlice>) -> PyResult<Bound<'py, PyList>> {
-    let indices = slice.indices(isize::try_from(rows.rows())?)?;
-    let list = PyList::empty(slice.py());
-    let mut index = indices.start;
-    for _ in 0..indices.slicelength {
-        list.append(at(rows, slice.py(), index)?)?;
-        index = index.saturating_add(indices.step);
-    }
-    Ok(list)
-}
-
-/// Gives rows one after the other.
-#[pyclass(frozen, module = "tallyfold._tallyfold")]
-pub(crate) struct RowIterator {
-    source: Box<dyn Source>,
-    order: Order,
-    position: AtomicUsize,
-}
-
-/// Which row comes at a position of so many.
-type Order = fn(usize, usize) -> Option<usize>;
-
-/// A Python object with rows.
-trait Source: Rows + Send + Sync {}
-
-impl<T: Rows + Send + Sync> Source for T {}
-
-impl<T: Rows + PyClass<Frozen = True> + Sync> Rows for Py<T> {
-    fn rows(&self) -> usize {
-        self.get().rows()
-    }
-
-    fn row<'py>(&self, py: Python<'py>, index: usize) -> PyResult<Option<Bound<'py, PyAny>>> {
-        self.get().row(py, index)
-    }
-}
-
-impl RowIterator {
-    /// From the first row to the last.
-    pub(crate) fn forward<T>(source: &Bound<'_, T>) -> Self
-    where
-        T: Rows + PyClass<Frozen = True> + Sync,
+/// What `rows[key]` is: a row by its index, which counts from the end if it is negative, or a list
+/// of those of a slice. Python's own `range` says which positions are meant.
+pub(crate) fn item<'py>(rows: &dyn Rows, key: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+    let py = key.py();
+    if let Ok(index) = key.extract()
+        && let Some(row) = rows.row(py, index)?
     {
-        Self::new(source, |_, position| Some(position))
+        return Ok(row);
     }
-
-    /// From the last row to the first.
-    pub(crate) fn backward<T>(source: &Bound<'_, T>) -> Self
-    where
-        T: Rows + PyClass<Frozen = True> + Sync,
-    {
-        Self::new(source, |rows, position| rows.checked_sub(position + 1))
+    let positions = all(py, rows.length())?.get_item(key)?;
+    if key.is_instance_of::<PySlice>() {
+        let positions: Vec<usize> = positions.extract()?;
+        return picked(rows, py, positions)?.into_bound_py_any(py);
     }
-
-    fn new<T>(source: &Bound<'_, T>, order: Order) -> Self
-    where
-        T: Rows + PyClass<Frozen = True> + Sync,
-    {
-        Self {
-            source: Box::new(source.clone().unbind()),
-            order,
-            position: AtomicUsize::new(0),
-        }
-    }
+    rows.row(py, positions.extract()?)?.into_bound_py_any(py)
 }
 
-#[pymethods]
-impl RowIterator {
-    fn __iter__(slf: PyRef<'_, Self>) -> PyRef<'_, Self> {
-        slf
-    }
+/// An iterator over all rows.
+pub(crate) fn forward<'py>(rows: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+    each(rows, all(rows.py(), rows.len()?)?)
+}
 
-    fn __next__<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
-        let position = self.position.fetch_add(1, Ordering::Relaxed);
-        match (self.order)(self.source.rows(), position) {
-            Some(index) => self.source.row(py, index),
-            None => Ok(None),
-        }
-    }
+/// An iterator over all rows from the last one to the first.
+pub(crate) fn backward<'py>(rows: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+    let positions = all(rows.py(), rows.len()?)?;
+    each(rows, positions.call_method0("__reversed__")?)
+}
+
+fn all(py: Python<'_>, length: usize) -> PyResult<Bound<'_, PyAny>> {
+    Ok(PyRange::new(py, 0, isize::try_from(length)?)?.into_any())
+}
+
+fn each<'py>(
+    rows: &Bound<'py, PyAny>,
+    positions: Bound<'py, PyAny>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let map = rows.py().import("builtins")?.getattr("map")?;
+    map.call1((rows.getattr("__getitem__")?, positions))
 }

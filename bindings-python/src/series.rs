@@ -4,14 +4,12 @@ use std::sync::Arc;
 
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
-use pyo3::types::{PyCapsule, PyTuple};
-use tallyfold::TimeStep;
+use pyo3::types::{PyList, PyTuple};
+use tallyfold::{Frame as _, HtmlFrame};
 
-use crate::convert::{self, Reduced};
-use crate::error::Result;
-use crate::rows::{self, ROW, RowIterator, Rows};
-use crate::table::CountTable;
-use crate::{arrow, html};
+use crate::frame::{self, Frame, Reduced};
+use crate::plain::{object, plain};
+use crate::rows::{Content, Rows};
 
 /// A table's counts in the order of time: one row for each window and combination of dimension
 /// values, from `CountTable.by_window`.
@@ -31,164 +29,107 @@ use crate::{arrow, html};
 /// >>> import polars
 /// >>> polars.DataFrame(series).columns
 /// ['window_start', 'window_end', 'integration', 'success', 'errors', 'filtered']
-#[pyclass(frozen, eq, module = "tallyfold")]
-pub(crate) struct Series {
-    series: Arc<tallyfold::Series>,
-    /// What it was made of, which is what a pickle holds.
-    table: Py<CountTable>,
-    windows: PyOnceLock<Py<PyTuple>>,
-}
+#[pyclass(frozen, eq, extends = Frame, module = "tallyfold")]
+pub(crate) struct Series(Arc<SeriesRows>);
 
 impl PartialEq for Series {
     fn eq(&self, other: &Self) -> bool {
-        self.series == other.series
+        self.0.series == other.0.series
     }
+}
+
+/// The core's series, and what its rows share.
+struct SeriesRows {
+    series: tallyfold::Series,
+    /// What it was made of, which is what a pickle holds.
+    table: Py<PyAny>,
+    windows: PyOnceLock<Py<PyList>>,
 }
 
 #[pymethods]
 impl Series {
-    /// The names of the dimensions, in the order that rows are sorted by after the window.
-    #[getter]
-    fn dimensions<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
-        convert::names(py, self.series.dimensions())
-    }
-
-    /// `"event_delivery"` or `"event_ingestion"`, if the table knew it.
-    #[getter]
-    fn metric(&self) -> Option<&'static str> {
-        self.series.metric().map(tallyfold::Metric::as_str)
-    }
-
     /// The step in its largest unit, such as `"15m"`, `"90m"` and `"1h"`; `None` where the windows
     /// are those of the responses.
     #[getter]
     fn step(&self) -> Option<String> {
-        self.series.step().map(|step| step.to_string())
+        self.0.series.step().map(|step| step.to_string())
     }
 
     /// The windows as `SeriesWindow` objects, sorted, also those without rows. Windows of which the
     /// table covers nothing are not among them.
     #[getter]
-    fn windows<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyAny>>> {
-        Ok(self.shared_windows(py)?.iter().collect())
+    fn windows<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        self.0.windows(py)?.call_method0("copy")
     }
 
     /// The sum of all rows, as `Counts`.
     #[getter]
     fn totals<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        convert::counts(py, self.series.totals())
-    }
-
-    /// The series as JSON text, window by window, with counts as strings of digits; the same series
-    /// gives the same text in every language. Nothing reads it back: save the table.
-    ///
-    /// >>> table.by_window("1h").to_json()[:31]
-    /// '{"format":"tallyfold-series/1",'
-    fn to_json(&self, py: Python<'_>) -> String {
-        convert::detached(py, self.bytes(), || self.series.to_json())
-    }
-
-    /// The series as an Arrow C stream of one batch, in a capsule; `requested_schema` is not used.
-    ///
-    /// Raises:
-    ///     ConfigError: `invalid_argument` for a window before 1677-09-21 or after 2262-04-11, which
-    ///         Arrow's nanoseconds can't hold.
-    #[pyo3(signature = (requested_schema = None))]
-    fn __arrow_c_stream__<'py>(
-        &self,
-        py: Python<'py>,
-        requested_schema: Option<Bound<'py, PyAny>>,
-    ) -> Result<Bound<'py, PyCapsule>> {
-        // The protocol lets a producer answer with its own schema.
-        drop(requested_schema);
-        arrow::stream(py, self.bytes(), || arrow::series(&self.series))
-    }
-
-    /// The stream's schema, in a capsule.
-    fn __arrow_c_schema__<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyCapsule>> {
-        arrow::schema(py, self.bytes(), || arrow::series(&self.series))
-    }
-
-    fn __len__(&self) -> usize {
-        self.series.len()
-    }
-
-    fn __getitem__<'py>(&self, key: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
-        rows::item(self, key)
-    }
-
-    fn __iter__(slf: &Bound<'_, Self>) -> RowIterator {
-        RowIterator::forward(slf)
-    }
-
-    fn __reversed__(slf: &Bound<'_, Self>) -> RowIterator {
-        RowIterator::backward(slf)
+        plain(py, &self.0.series.totals())
     }
 
     fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
-        let series = &self.series;
-        let metric = series.metric().map_or("counts", tallyfold::Metric::as_str);
-        let dimensions = self.dimensions(py)?.repr()?.to_string();
+        let series = &self.0.series;
         let step = series.step().map(|step| format!(" of {step}"));
-        let tallyfold::Counts {
-            success,
-            errors,
-            filtered,
-        } = series.totals();
-        Ok(format!(
-            "<Series: {metric} by {dimensions}, {} windows{}, {} rows, \
-             success={success}, errors={errors}, filtered={filtered}>",
-            series.windows().len(),
-            step.unwrap_or_default(),
-            series.len()
-        ))
+        let windows = series.windows().len();
+        let middle = format!("{windows} windows{}, ", step.unwrap_or_default());
+        frame::repr(py, "Series", series, &middle, series.totals().each())
     }
 
-    fn _repr_html_(&self) -> String {
-        html::series(&self.series)
-    }
-
-    fn __reduce__<'py>(
-        &self,
-        py: Python<'py>,
-    ) -> PyResult<Reduced<'py, (Py<CountTable>, Option<String>)>> {
-        let by_window = py.get_type::<CountTable>().getattr("by_window")?;
-        Ok((by_window, (self.table.clone_ref(py), self.step())))
+    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<Reduced<'py, (Option<String>,)>> {
+        let by_window = self.0.table.bind(py).getattr("by_window")?;
+        Ok((by_window, (self.step(),)))
     }
 }
 
 impl Series {
-    /// The counts of a table by window.
-    pub(crate) fn of(table: &Bound<'_, CountTable>, step: Option<TimeStep>) -> Result<Self> {
-        let own = table.get();
-        let series = convert::detached(table.py(), own.bytes(), || own.0.by_window(step))?;
-        Ok(Self {
-            series: Arc::new(series),
+    /// A series of the core, of the counts of a table.
+    pub(crate) fn made<'py>(
+        table: &Bound<'py, PyAny>,
+        series: tallyfold::Series,
+    ) -> PyResult<Bound<'py, Self>> {
+        let own = Arc::new(SeriesRows {
+            series,
             table: table.clone().unbind(),
             windows: PyOnceLock::new(),
-        })
+        });
+        Frame::made(table.py(), Self(Arc::clone(&own)), own)
     }
+}
 
-    /// About how many bytes its rows are.
-    fn bytes(&self) -> usize {
-        self.series.len().saturating_mul(ROW)
-    }
-
+impl SeriesRows {
     /// The windows, one object each, which all rows share.
-    fn shared_windows<'py>(&self, py: Python<'py>) -> PyResult<&Bound<'py, PyTuple>> {
+    fn windows<'py>(&self, py: Python<'py>) -> PyResult<&Bound<'py, PyList>> {
         let windows = self.windows.get_or_try_init(py, || {
-            convert::series_windows(py, self.series.windows()).map(Bound::unbind)
+            let windows = plain(py, self.series.windows())?;
+            PyResult::Ok(windows.cast_into()?.unbind())
         })?;
         Ok(windows.bind(py))
     }
 }
 
-impl Rows for Series {
-    fn rows(&self) -> usize {
+impl Content for SeriesRows {
+    fn core(&self) -> &(dyn HtmlFrame + Send + Sync) {
+        &self.series
+    }
+}
+
+impl Rows for SeriesRows {
+    fn length(&self) -> usize {
         self.series.len()
     }
 
     fn row<'py>(&self, py: Python<'py>, index: usize) -> PyResult<Option<Bound<'py, PyAny>>> {
-        convert::series_row(py, &self.series, self.shared_windows(py)?, index)
+        let Some(row) = self.series.row(index) else {
+            return Ok(None);
+        };
+        let window = self
+            .windows(py)?
+            .get_item(self.series.window_ids()[index] as usize)?;
+        let names = PyTuple::new(py, self.series.dimensions().names())?;
+        let values = PyTuple::new(py, row.values())?;
+        let [success, errors, filtered] = row.counts().each();
+        let fields = (window, names, values, success, errors, filtered);
+        object(py, "SeriesRow", fields).map(Some)
     }
 }

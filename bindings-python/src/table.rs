@@ -1,15 +1,20 @@
 //! `CountTable`: exact counts by dimension values.
 
+use std::sync::Arc;
+
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
-use pyo3::types::{PyCapsule, PyDict, PyTuple, PyType};
-use tallyfold::Window;
+use pyo3::types::{PyDict, PyString, PyTuple, PyType};
+use tallyfold::{Frame as _, HtmlFrame, Window};
 
-use crate::convert::{self, Document, Given, Instant, Reduced, Step, Texts, fitting};
+use crate::arguments::{instant, one_or_more, required};
+use crate::detach::detached;
 use crate::error::Result;
-use crate::rows::{self, ROW, RowIterator, Rows};
+use crate::frame::{self, Frame, Reduced};
+use crate::host::Document;
+use crate::plain::{object, plain};
+use crate::rows::{Content, ROW, Rows};
 use crate::series::Series;
-use crate::{arrow, html};
 
 /// Exact counts, grouped by dimension values, of one response or of several merged ones.
 ///
@@ -31,64 +36,49 @@ use crate::{arrow, html};
 /// >>> import polars
 /// >>> frame = polars.DataFrame(table)
 /// >>> frame = frame.with_columns(polars.col(*table.dimensions).cast(polars.String))
-#[pyclass(frozen, eq, module = "tallyfold")]
+#[pyclass(frozen, eq, extends = Frame, module = "tallyfold")]
 #[derive(PartialEq)]
-pub(crate) struct CountTable(pub(crate) tallyfold::CountTable);
+pub(crate) struct CountTable(Arc<tallyfold::CountTable>);
 
 #[pymethods]
 impl CountTable {
-    /// The names of the dimensions, in the order that rows are sorted by.
-    #[getter]
-    fn dimensions<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
-        convert::names(py, self.0.dimensions())
-    }
-
-    /// `"event_delivery"` or `"event_ingestion"`; `None` where an `Aggregator` was not told.
-    #[getter]
-    fn metric(&self) -> Option<&'static str> {
-        self.0.metric().map(tallyfold::Metric::as_str)
-    }
-
     /// The sum of all rows, as `Counts`.
     #[getter]
     fn totals<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        convert::counts(py, self.0.totals())
+        plain(py, &self.0.totals())
     }
 
     /// `totalDelivered`, `totalErrors` and `totalFiltered` as the service reported them, added up
     /// over all windows, as `Counts`; `None` for a filtered table, and where a sum is above
     /// 2**64 - 1 (service reference 2.2).
     #[getter]
-    fn reported<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
-        self.0
-            .reported()
-            .map(|reported| convert::counts(py, reported))
-            .transpose()
+    fn reported<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        plain(py, &self.0.reported())
     }
 
     /// Whether the reported totals are the sums of the counts, as `Reconciliation`. A difference
     /// raises nothing: the API is Beta, and the caller decides.
     #[getter]
     fn reconciliation<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        convert::reconciliation(py, self.0.reconciliation())
+        plain(py, &self.0.reconciliation())
     }
 
     /// What the counts cover: sorted `Window` objects, with those that meet joined.
     #[getter]
-    fn coverage<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyAny>>> {
-        convert::windows(py, &self.0.coverage())
+    fn coverage<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        plain(py, &self.0.coverage())
     }
 
     /// The `Window` of each response in the table, sorted.
     #[getter]
-    fn windows<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyAny>>> {
-        convert::windows(py, &self.0.windows())
+    fn windows<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        plain(py, &self.0.windows())
     }
 
     /// What was let pass because `tolerate` asked for it, as `Notes`.
     #[getter]
     fn notes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        convert::notes(py, self.0.notes())
+        plain(py, &self.0.notes())
     }
 
     /// Adds rows up by some of the dimensions, in the given order; by none, to one row (or to
@@ -100,15 +90,15 @@ impl CountTable {
     /// >>> [(row.dimensions, row.success) for row in table.group_by("integration")]
     /// [({'integration': 'email'}, 0), ({'integration': 'warehouse'}, 7)]
     #[pyo3(signature = (*names))]
-    fn group_by(&self, py: Python<'_>, names: &Bound<'_, PyTuple>) -> Result<Self> {
-        let message = "want names one by one: group_by(\"integration\", \"reason\") or \
-                       group_by(*names)";
-        let names = names.extract();
-        let names = names.map_err(|_| PyTypeError::new_err(message))?;
-        let names: Vec<String> = fitting("names", names)?;
-        Ok(Self(convert::detached(py, self.bytes(), || {
-            self.0.group_by(&names)
-        })?))
+    fn group_by<'py>(&self, names: &Bound<'py, PyTuple>) -> Result<Bound<'py, Self>> {
+        if names.iter().any(|name| !name.is_instance_of::<PyString>()) {
+            let message = "want names one by one: group_by(\"integration\", \"reason\") or \
+                           group_by(*names)";
+            return Err(PyTypeError::new_err(message).into());
+        }
+        let (py, names) = (names.py(), required::<Vec<String>>("names", names)?);
+        let table = detached(py, self.bytes(), || self.0.group_by(&names))?;
+        Ok(Self::made(py, table)?)
     }
 
     /// Keeps the rows whose value is the wanted one, or among the wanted ones, for each dimension
@@ -120,35 +110,19 @@ impl CountTable {
     /// >>> table.filter(integration=["email", "push"]).totals
     /// Counts(success=0, errors=0, filtered=2)
     #[pyo3(signature = (**wanted))]
-    fn filter(&self, py: Python<'_>, wanted: Option<&Bound<'_, PyDict>>) -> Result<Self> {
+    fn filter<'py>(
+        &self,
+        py: Python<'py>,
+        wanted: Option<&Bound<'py, PyDict>>,
+    ) -> Result<Bound<'py, Self>> {
         let mut pairs = Vec::new();
         for (name, values) in wanted.into_iter().flatten() {
             let name: String = name.extract()?;
-            let values: Texts = fitting(&name, values.extract()?)?;
-            pairs.push((name, values.0));
+            let values = one_or_more(&name, &values)?;
+            pairs.push((name, values));
         }
-        Ok(Self(convert::detached(py, self.bytes(), || {
-            self.0.filter(&pairs)
-        })?))
-    }
-
-    /// The `n` rows with the most `by`, most first; equal counts in the order of the table.
-    ///
-    /// Raises:
-    ///     ConfigError: `invalid_argument` unless `by` is `success`, `errors` or `filtered`.
-    ///
-    /// >>> table.top(1, by="errors")[0].dimensions["integration"]
-    /// 'warehouse'
-    #[pyo3(signature = (n, by = "errors"))]
-    fn top<'py>(
-        &self,
-        py: Python<'py>,
-        n: Given<usize>,
-        by: &str,
-    ) -> Result<Vec<Bound<'py, PyAny>>> {
-        let n = fitting("n", n)?;
-        let positions = convert::detached(py, self.bytes(), || self.0.top(n, by))?;
-        Ok(rows::picked(self, py, positions)?)
+        let table = detached(py, self.bytes(), || self.0.filter(&pairs))?;
+        Ok(Self::made(py, table)?)
     }
 
     /// Adds the counts of another time up with these; the order of merging makes no difference.
@@ -167,15 +141,20 @@ impl CountTable {
     /// >>> table.merge(later).coverage
     /// [Window('2026-01-01T00:00:00Z', '2026-01-01T00:30:00Z')]
     #[pyo3(signature = (other, *, replace = false))]
-    fn merge(&self, py: Python<'_>, other: &Self, replace: bool) -> Result<Self> {
+    fn merge<'py>(
+        &self,
+        py: Python<'py>,
+        other: &Bound<'py, Self>,
+        replace: bool,
+    ) -> Result<Bound<'py, Self>> {
+        let other = &other.get().0;
         let bytes = self.bytes().saturating_add(other.bytes());
-        Ok(Self(convert::detached(py, bytes, || {
-            self.0.merge(&other.0, replace)
-        })?))
+        let table = detached(py, bytes, || self.0.merge(other, replace))?;
+        Ok(Self::made(py, table)?)
     }
 
-    /// Adds the counts of any number of tables of different times up, all at once; their order makes
-    /// no difference. One after the other, `merge` would pay for the growing sum each time.
+    /// Adds up the counts of any number of tables of different times, in any order. This is faster
+    /// than `merge` for one after the other, which copies the growing sum each time.
     ///
     /// Raises:
     ///     ConfigError: `missing_argument` for no table at all, `overlapping_coverage`, or
@@ -188,16 +167,16 @@ impl CountTable {
     /// >>> tallyfold.CountTable.merge_all([later, table]) == table.merge(later)
     /// True
     #[staticmethod]
-    fn merge_all(py: Python<'_>, tables: &Bound<'_, PyAny>) -> Result<Self> {
-        let tables: Vec<Py<Self>> = tables
+    fn merge_all<'py>(tables: &Bound<'py, PyAny>) -> Result<Bound<'py, Self>> {
+        let py = tables.py();
+        let tables: Vec<Arc<tallyfold::CountTable>> = tables
             .try_iter()?
-            .map(|table| Ok(table?.cast_into::<Self>()?.unbind()))
+            .map(|table| Ok(Arc::clone(&table?.cast_into::<Self>()?.get().0)))
             .collect::<PyResult<_>>()?;
-        let bytes = tables.iter().map(|table| table.get().bytes()).sum();
-        let tables = tables.iter().map(|table| &table.get().0);
-        Ok(Self(convert::detached(py, bytes, || {
-            tallyfold::CountTable::merge_all(tables)
-        })?))
+        let bytes = tables.iter().map(|table| table.bytes()).sum();
+        let all = tables.iter().map(|table| &**table);
+        let table = detached(py, bytes, || tallyfold::CountTable::merge_all(all))?;
+        Ok(Self::made(py, table)?)
     }
 
     /// What the counts do not cover, as sorted `Window` objects: of `[start, end)`, or of the time
@@ -212,12 +191,12 @@ impl CountTable {
     fn gaps<'py>(
         &self,
         py: Python<'py>,
-        start: Option<Instant>,
-        end: Option<Instant>,
-    ) -> Result<Vec<Bound<'py, PyAny>>> {
-        let text = |at: Option<Instant>, name| at.map(|at| at.of(name)).transpose();
-        let range = self.range(text(start, "start")?, text(end, "end")?)?;
-        Ok(convert::windows(py, &self.0.gaps(range))?)
+        start: Option<&Bound<'py, PyAny>>,
+        end: Option<&Bound<'py, PyAny>>,
+    ) -> Result<Bound<'py, PyAny>> {
+        let edge = |name, given: Option<_>| given.map(|given| instant(name, given)).transpose();
+        let range = self.range(edge("start", start)?, edge("end", end)?)?;
+        Ok(plain(py, &self.0.gaps(range))?)
     }
 
     /// The counts by window. Without a step, each response keeps its own window. With one, each is
@@ -235,18 +214,14 @@ impl CountTable {
     /// >>> hour.start_text, hour.end_text, hour.complete
     /// ('2026-01-01T00:00:00Z', '2026-01-01T01:00:00Z', False)
     #[pyo3(signature = (step = None))]
-    fn by_window(slf: &Bound<'_, Self>, step: Option<Step>) -> Result<Series> {
-        let step = step.map(|step| step.of("step")).transpose()?;
-        Series::of(slf, step)
-    }
-
-    /// The table as JSON text, with counts as strings of digits; the same table gives the same
-    /// text in every language.
-    ///
-    /// >>> tallyfold.CountTable.from_json(table.to_json()) == table
-    /// True
-    fn to_json(&self, py: Python<'_>) -> String {
-        convert::detached(py, self.bytes(), || self.0.to_json())
+    fn by_window<'py>(
+        slf: &Bound<'py, Self>,
+        step: Option<&Bound<'py, PyAny>>,
+    ) -> Result<Bound<'py, PyAny>> {
+        let step = step.map(|step| required("step", step)).transpose()?;
+        let own = &slf.get().0;
+        let series = detached(slf.py(), own.bytes(), || own.by_window(step))?;
+        Ok(Series::made(slf.as_any(), series)?.into_any())
     }
 
     /// The table that `to_json` wrote, from `str` or bytes.
@@ -259,67 +234,24 @@ impl CountTable {
     ///     ...
     /// tallyfold.ResponseError: ...
     #[classmethod]
-    fn from_json(_class: &Bound<'_, PyType>, py: Python<'_>, data: Document) -> Result<Self> {
-        Ok(Self(convert::detached(py, data.len(), || {
-            tallyfold::CountTable::from_json(&data)
-        })?))
-    }
-
-    /// The table as an Arrow C stream of one batch, in a capsule; `requested_schema` is not used.
-    #[pyo3(signature = (requested_schema = None))]
-    fn __arrow_c_stream__<'py>(
-        &self,
+    fn from_json<'py>(
+        _class: &Bound<'py, PyType>,
         py: Python<'py>,
-        requested_schema: Option<Bound<'py, PyAny>>,
-    ) -> Result<Bound<'py, PyCapsule>> {
-        // The protocol lets a producer answer with its own schema.
-        drop(requested_schema);
-        arrow::stream(py, self.bytes(), || arrow::table(&self.0))
-    }
-
-    /// The stream's schema, in a capsule.
-    fn __arrow_c_schema__<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyCapsule>> {
-        arrow::schema(py, self.bytes(), || arrow::table(&self.0))
-    }
-
-    fn __len__(&self) -> usize {
-        self.0.len()
-    }
-
-    fn __getitem__<'py>(&self, key: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
-        rows::item(self, key)
-    }
-
-    fn __iter__(slf: &Bound<'_, Self>) -> RowIterator {
-        RowIterator::forward(slf)
-    }
-
-    fn __reversed__(slf: &Bound<'_, Self>) -> RowIterator {
-        RowIterator::backward(slf)
+        data: Document,
+    ) -> Result<Bound<'py, Self>> {
+        let read = || tallyfold::CountTable::from_json(&data);
+        Ok(Self::made(py, detached(py, data.len(), read)?)?)
     }
 
     fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
-        let dimensions = self.dimensions(py)?.repr()?.to_string();
-        let metric = self.0.metric().map_or("counts", tallyfold::Metric::as_str);
-        let tallyfold::Counts {
-            success,
-            errors,
-            filtered,
-        } = self.0.totals();
-        Ok(format!(
-            "<CountTable: {metric} by {dimensions}, {} rows, \
-             success={success}, errors={errors}, filtered={filtered}>",
-            self.0.len()
-        ))
-    }
-
-    fn _repr_html_(&self) -> String {
-        html::table(&self.0)
+        frame::repr(py, "CountTable", &*self.0, "", self.0.totals().each())
     }
 
     fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<Reduced<'py, (String,)>> {
         let from_json = slf.get_type().getattr("from_json")?;
-        Ok((from_json, (slf.get().to_json(slf.py()),)))
+        let own = &slf.get().0;
+        let json = detached(slf.py(), own.bytes(), || own.to_json());
+        Ok((from_json, (json,)))
     }
 }
 
@@ -338,19 +270,46 @@ impl CountTable {
         })
     }
 
-    /// About how many bytes its rows are, those of each response included.
-    pub(crate) fn bytes(&self) -> usize {
-        let rows = self.0.windows().len().saturating_mul(self.0.len() + 1);
+    /// A table of the core.
+    pub(crate) fn made(py: Python<'_>, table: tallyfold::CountTable) -> PyResult<Bound<'_, Self>> {
+        let own = Arc::new(table);
+        Frame::made(py, Self(Arc::clone(&own)), own)
+    }
+
+    /// The core's table.
+    pub(crate) fn core(&self) -> &tallyfold::CountTable {
+        &self.0
+    }
+
+    fn bytes(&self) -> usize {
+        self.0.bytes()
+    }
+}
+
+impl Content for tallyfold::CountTable {
+    fn core(&self) -> &(dyn HtmlFrame + Send + Sync) {
+        self
+    }
+
+    /// Those of the rows of each response included.
+    fn bytes(&self) -> usize {
+        let rows = self.windows().len().saturating_mul(self.len() + 1);
         rows.saturating_mul(ROW)
     }
 }
 
-impl Rows for CountTable {
-    fn rows(&self) -> usize {
-        self.0.len()
+impl Rows for tallyfold::CountTable {
+    fn length(&self) -> usize {
+        self.len()
     }
 
     fn row<'py>(&self, py: Python<'py>, index: usize) -> PyResult<Option<Bound<'py, PyAny>>> {
-        convert::row(py, &self.0, index)
+        let Some(row) = tallyfold::Frame::row(self, index) else {
+            return Ok(None);
+        };
+        let names = PyTuple::new(py, self.dimensions().names())?;
+        let values = PyTuple::new(py, row.values())?;
+        let [success, errors, filtered] = row.counts().each();
+        object(py, "Row", (names, values, success, errors, filtered)).map(Some)
     }
 }

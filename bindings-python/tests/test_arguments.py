@@ -92,6 +92,129 @@ def test_texts_with_lone_surrogates(client: tallyfold.Client, table: tallyfold.C
     check("client_secret", lambda: tallyfold.Sandbox(client_secret=LONE))
 
 
+def make(what: Callable[..., object], **options: object) -> object:
+    """Calls with options that no type checker would let pass."""
+    return what(**options)
+
+
+@pytest.mark.parametrize(
+    ("act", "argument", "meant"),
+    [
+        (
+            lambda client, _: client.collect("event_delivery", START, END, [], windov="5m"),
+            "windov",
+            "window",
+        ),
+        (
+            lambda client, _: client.collect("event_delivery", START, END, [], check="a"),
+            "check",
+            None,
+        ),
+        (
+            lambda client, _: client.collect("event_delivery", START, END, [], checkpont="a"),
+            "checkpont",
+            "checkpoint",
+        ),
+        (
+            lambda client, _: client.follow("event_delivery", START, [], settle_ms=5),
+            "settle_ms",
+            "settle",
+        ),
+        (lambda *_: make(tallyfold.Client, clientId="a"), "clientId", "client_id"),
+        (lambda *_: make(tallyfold.AsyncClient, transports=1), "transports", "transport"),
+        (lambda _, table: table.top(1, bye="errors"), "bye", "by"),
+        (lambda *_: make(tallyfold.Limits, group=1), "group", "groups"),
+        (lambda *_: make(tallyfold.Sandbox, sead=1), "sead", "seed"),
+    ],
+)
+def test_a_slip_is_told_what_was_meant(
+    client: tallyfold.Client,
+    table: tallyfold.CountTable,
+    act: Callable[..., object],
+    argument: str,
+    meant: str | None,
+) -> None:
+    with pytest.raises(tallyfold.ConfigError) as caught:
+        act(client, table)
+    assert (caught.value.code, caught.value.argument) == ("unknown_argument", argument)
+    assert isinstance(caught.value, TypeError)
+    told = str(caught.value).startswith(f"unknown_argument: {argument}: there is no such argument")
+    assert told
+    assert str(caught.value).endswith(f"; did you mean {meant}?" if meant else "argument")
+    other = pickle.loads(pickle.dumps(caught.value))
+    assert (type(other), str(other)) == (type(caught.value), str(caught.value))
+
+
+@pytest.mark.parametrize(
+    ("act", "argument", "message"),
+    [
+        (lambda client: client.audit_logs(page=1.5), "page", "want an int, not float"),
+        (lambda client: client.audit_logs(page=True), "page", "want an int, not bool"),
+        (
+            lambda client: client.event_delivery(START, END, "reason"),
+            "dimensions",
+            "want a sequence of str, not str",
+        ),
+        (
+            lambda client: client.collect("event_delivery", START, END, ["reason"], probe=1),
+            "probe",
+            "want True or False, not int",
+        ),
+        (
+            lambda client: client.collect("event_delivery", START, END, ["reason"], part=[1, "2"]),
+            "part",
+            "want a pair of ints, not list",
+        ),
+        (
+            lambda client: client.collect("event_delivery", START, END, ["reason"], have=5),
+            "have",
+            "want a CountTable, not int",
+        ),
+        (
+            lambda _: make(tallyfold.Machine, limits={"depth": 1}),
+            "limits",
+            "want an object of limits, not dict",
+        ),
+        (
+            lambda _: make(tallyfold.Machine, longest_retry_wait="a"),
+            "longest_retry_wait",
+            "not str",
+        ),
+    ],
+)
+def test_a_value_of_another_type_is_named(
+    client: tallyfold.Client, act: Callable[..., object], argument: str, message: str
+) -> None:
+    with pytest.raises(tallyfold.ConfigError) as caught:
+        act(client)
+    assert (caught.value.code, caught.value.argument) == ("invalid_argument", argument)
+    assert isinstance(caught.value, TypeError)
+    assert str(caught.value).endswith(message)
+
+
+def test_arguments_by_position_are_those_that_come_first(table: tallyfold.CountTable) -> None:
+    assert tallyfold.Plan(START, end=END, window="5m") == tallyfold.Plan(START, END, "5m")
+    with pytest.raises(TypeError, match="at most 2 arguments go by position, not 3"):
+        table.top(1, "errors", 3)  # type: ignore[call-arg]
+    with pytest.raises(TypeError, match="n is given by position and by name"):
+        table.top(1, n=1)  # type: ignore[misc]
+    with pytest.raises(TypeError) as caught:
+        table.top()  # type: ignore[call-arg]
+    assert isinstance(caught.value, tallyfold.ConfigError)
+    assert (caught.value.code, caught.value.argument) == ("missing_argument", "n")
+
+
+def test_a_client_knows_by_itself_where_its_tokens_come_from() -> None:
+    with pytest.raises(TypeError, match="host_tokens"):
+        make(tallyfold.Client, base_url=ADDRESS, host_tokens=True)
+
+
+def test_a_machine_tells_its_timeout() -> None:
+    assert tallyfold.Machine(base_url=ADDRESS, host_tokens=True).timeout == 30
+    assert tallyfold.Machine(base_url=ADDRESS, host_tokens=True, timeout=0.5).timeout == 0.5
+    assert tallyfold.Machine(base_url=ADDRESS, host_tokens=True, timeout=None).timeout is None
+
+
 def test_documents_that_are_no_text() -> None:
     with pytest.raises(TypeError, match="want str or bytes, not int"):
         tallyfold.CountTable.from_json(5)  # type: ignore[arg-type]
@@ -133,7 +256,7 @@ def test_limits_are_values() -> None:
     own = tallyfold.Limits(groups=7)
     assert own == tallyfold.Limits(groups=7)
     assert own != tallyfold.Limits()
-    assert own != 7
+    assert own != 7  # type: ignore[comparison-overlap]
     assert {own: 1}[tallyfold.Limits(groups=7)] == 1
     for protocol in range(pickle.HIGHEST_PROTOCOL + 1):
         assert pickle.loads(pickle.dumps(own, protocol)) == own

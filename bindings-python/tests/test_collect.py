@@ -278,8 +278,8 @@ def test_a_concurrency_that_can_not_be(
 @pytest.mark.parametrize(
     ("options", "argument"),
     [
-        ({"window": "7m"}, "step"),
-        ({"finest": "0s"}, "step"),
+        ({"window": "7m"}, "window"),
+        ({"finest": "0s"}, "finest"),
         ({"part": (2, 2)}, "part"),
         ({"part": (-1, 2)}, "part"),
         ({"settle": -1}, "settle"),

@@ -1,11 +1,14 @@
 """Every public name is documented, and every example in the docs runs as it says."""
 
+import ast
 import asyncio
 import datetime
 import doctest
 import inspect
 from collections.abc import Iterator
+from types import CodeType
 from typing import Any
+from unittest import mock
 
 import httpx2
 import pytest
@@ -40,30 +43,44 @@ NAMES = dict(documented())
 
 
 @pytest.fixture
-def examples() -> dict[str, Any]:
-    """Gives what the package's own example leaves, from where all others go on."""
-    names: dict[str, Any] = {"asyncio": asyncio, "datetime": datetime, "httpx2": httpx2}
-    assert tallyfold.__doc__ is not None
-    run(tallyfold.__doc__, "tallyfold", names)
-    return names
+def prompt() -> Iterator["Prompt"]:
+    """Gives a prompt where the package's own example was typed in, from where all others go on."""
+    with asyncio.Runner() as loop:
+        prompt = Prompt(loop)
+        assert tallyfold.__doc__ is not None
+        prompt.run(tallyfold.__doc__, "tallyfold")
+        yield prompt
 
 
-def run(text: str, name: str, names: dict[str, Any]) -> int:
-    """Runs the examples in a docstring, which may define names, and gives how many there were."""
-    test = doctest.DocTestParser().get_doctest(text, names, name, None, None)
-    report: list[str] = []
-    runner = doctest.DocTestRunner(optionflags=OPTIONS)
-    failed, attempted = runner.run(test, out=report.append, clear_globs=False)
-    names.update(test.globs)
-    assert failed == 0, "".join(report)
-    return attempted
+class Prompt:
+    """Runs examples that may await, as the prompt of `python -m asyncio` does."""
+
+    def __init__(self, loop: asyncio.Runner) -> None:
+        self._loop = loop
+        self._names: dict[str, Any] = {"datetime": datetime, "httpx2": httpx2}
+
+    def run(self, text: str, name: str) -> None:
+        """Runs the examples in a docstring, which may define names."""
+        test = doctest.DocTestParser().get_doctest(text, self._names, name, None, None)
+        report: list[str] = []
+        runner = doctest.DocTestRunner(optionflags=OPTIONS)
+        flags = ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
+        with mock.patch.object(doctest, "exec", self._execute, create=True):
+            failed, _ = runner.run(test, flags, out=report.append, clear_globs=False)
+        self._names.update(test.globs)
+        assert failed == 0, "".join(report)
+
+    def _execute(self, code: CodeType, names: dict[str, Any]) -> None:
+        result = eval(code, names)
+        if inspect.iscoroutine(result):
+            self._loop.run(result)
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_its_examples_run(name: str, examples: dict[str, Any]) -> None:
+def test_its_examples_run(name: str, prompt: Prompt) -> None:
     text = inspect.getdoc(NAMES[name])
     assert text, "every public name is documented"
-    run(text, name, examples)
+    prompt.run(text, name)
 
 
 def test_there_are_examples() -> None:

@@ -12,7 +12,7 @@ from service import Service, answer, other_tasks
 from support import record
 
 import tallyfold
-from tallyfold import _follow
+from tallyfold import _async_driver
 from tallyfold._stop import Stop
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
 
     monkeypatch.setattr(tallyfold.Now, "read", clock.now)
     monkeypatch.setattr(Stop, "wait", lambda _, seconds: clock.wait(seconds))
-    monkeypatch.setattr(_follow.AsyncRevisions, "_pause", pause)
+    monkeypatch.setattr(_async_driver.AsyncReader, "pause", pause)
     return clock
 
 
@@ -187,8 +187,8 @@ def test_delay_and_settle(clock: Clock) -> None:
 @pytest.mark.parametrize(
     ("options", "argument"),
     [
-        ({"window": "7m"}, "step"),
-        ({"window": "15m", "reread": 0}, "reread_ms"),
+        ({"window": "7m"}, "window"),
+        ({"window": "15m", "reread": 0}, "reread"),
         ({"window": "15m", "delay": -1}, "delay"),
         ({"window": "15m", "end": "soon"}, "end"),
         ({"window": "15m", "group_by": ["reason"]}, "group_by"),

@@ -136,6 +136,14 @@ def test_counts_are_not_cut(merged: tallyfold.CountTable) -> None:
     assert (caught.value.code, caught.value.argument) == ("unaligned_window", "step")
 
 
+def test_the_top_rows_of_any_window(merged: tallyfold.CountTable) -> None:
+    series = merged.by_window()
+    assert [(row.window.start_text, row.values, row.errors) for row in series.top(2)] == [
+        (START, ("push",), 4),
+        (LATER, ("sms",), 3),
+    ]
+
+
 def test_it_is_a_value(merged: tallyfold.CountTable) -> None:
     for step in (None, "15m", timedelta(hours=1)):
         series = merged.by_window(step)

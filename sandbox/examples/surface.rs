@@ -74,6 +74,7 @@ fn values() -> Map<String, Value> {
     add::<tallyfold::Tolerance>(&mut schemas);
     add::<tallyfold::Window>(&mut schemas);
     add::<tallyfold::Progress>(&mut schemas);
+    add::<tallyfold_sandbox::FaultKind>(&mut schemas);
     add::<tallyfold_sandbox::SandboxEndpoint>(&mut schemas);
     add::<tallyfold_sandbox::Outcome>(&mut schemas);
     schemas.take_definitions(true)

@@ -9,13 +9,11 @@ The examples in the docs of this package go on from here, where a sandbox stands
 >>> sandbox.record(at, "success", integration="warehouse", count=7, **event)
 >>> sandbox.record(at, "errors", integration="warehouse", **event)
 >>> sandbox.record(at, "filtered", integration="email", reason="playbook", count=2, **event)
->>> client = tallyfold.Client(
-...     cluster_endpoint="https://sandbox.example",
-...     base_url="https://sandbox.example",
-...     auth_url="https://sandbox.example",
-...     transport=sandbox.transport(),
+>>> service = {
+...     **dict.fromkeys(["cluster_endpoint", "base_url", "auth_url"], "https://sandbox.example"),
 ...     **sandbox.credentials,
-... )
+... }
+>>> client = tallyfold.Client(transport=sandbox.transport(), **service)
 >>> table = client.event_delivery(
 ...     "2026-01-01T00:00:00Z", "2026-01-01T00:15:00Z", ["integration", "reason"]
 ... )
@@ -23,47 +21,63 @@ The examples in the docs of this package go on from here, where a sandbox stands
 ...     print(row.dimensions, row.success, row.errors, row.filtered)
 {'integration': 'email', 'reason': 'playbook'} 0 0 2
 {'integration': 'warehouse', 'reason': ''} 7 1 0
+
+With asyncio, `AsyncClient` does the same. Its examples are for a prompt that knows `await`, such as
+that of `python -m asyncio`:
+
+>>> async_client = tallyfold.AsyncClient(transport=sandbox.async_transport(), **service)
+>>> table = await async_client.event_delivery(
+...     "2026-01-01T00:00:00Z", "2026-01-01T00:15:00Z", ["integration", "reason"]
+... )
 """
 
-from tallyfold._async_client import AsyncAccessToken, AsyncClient
-from tallyfold._checkpoint import AsyncCheckpoint, Checkpoint
-from tallyfold._client import AccessToken, Client
+from tallyfold._async_checkpoint import AsyncCheckpoint
+from tallyfold._async_client import AsyncClient
+from tallyfold._async_driver import AsyncAccessToken
+from tallyfold._async_follow import AsyncRevisions
+from tallyfold._checkpoint import Checkpoint
+from tallyfold._client import Client
 from tallyfold._clock import Now
+from tallyfold._driver import AccessToken
 from tallyfold._errors import (
     AuthError,
     ConfigError,
-    ErrorCode,
     ErrorKind,
     ResponseError,
     ServiceError,
     TallyfoldError,
 )
-from tallyfold._facade import ApiName
-from tallyfold._follow import AsyncRevisions, Revisions
-from tallyfold._ranges import Additivity, AdditivityVerdict, Progress, Revision
-from tallyfold._sandbox import EndpointName, FaultKind, Sandbox
+from tallyfold._follow import Revisions
+from tallyfold._names import (
+    AdditivityVerdict,
+    ApiName,
+    CountName,
+    DimensionName,
+    EndpointName,
+    ErrorCode,
+    FaultKind,
+    MetricName,
+    Presence,
+    TargetName,
+    Tolerance,
+    Verdict,
+)
+from tallyfold._ranges import Additivity, Progress, Revision
+from tallyfold._sandbox import Sandbox, SandboxResponse
 from tallyfold._serve import SandboxServer, serve
+from tallyfold._steps import Blocked, Done, Drive, Idle, ProvideToken, Send, Wait
 from tallyfold._tallyfold import (
     Aggregator,
-    Blocked,
     Call,
     Collect,
     Comparison,
     CountTable,
-    Done,
-    Drive,
     Follow,
-    Idle,
-    Limits,
     Machine,
     Plan,
     Probe,
-    ProvideToken,
     Request,
-    SandboxResponse,
-    Send,
     Series,
-    Wait,
     __version__,
     compare,
     segment_name,
@@ -71,21 +85,15 @@ from tallyfold._tallyfold import (
 from tallyfold._values import (
     Attempt,
     ComparisonRow,
-    CountName,
     Counts,
     Deltas,
-    DimensionName,
-    MetricName,
+    Limits,
     Notes,
-    Presence,
     Rates,
     Reconciliation,
     Row,
     SeriesRow,
     Shares,
-    TargetName,
-    Tolerance,
-    Verdict,
 )
 from tallyfold._window import SeriesWindow, Window
 

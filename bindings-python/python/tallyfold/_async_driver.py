@@ -4,15 +4,17 @@ import asyncio
 import contextlib
 import inspect
 import threading
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Coroutine, Iterator
 from typing import TypeVar
 
 import httpx2
 
+from tallyfold._async_checkpoint import AsyncCheckpoint
+from tallyfold._async_collect import collect
+from tallyfold._async_keeper import AsyncKeeper
 from tallyfold._clock import Now
 from tallyfold._errors import TallyfoldError
 from tallyfold._facade import (
-    ApiName,
     Facade,
     broken,
     hand_in,
@@ -20,10 +22,16 @@ from tallyfold._facade import (
     waited_too_long,
     without_own_frame,
 )
-from tallyfold._tallyfold import Blocked, Call, Done, ProvideToken, Request, Send, Wait
+from tallyfold._gathering import Gathering
+from tallyfold._names import ApiName
+from tallyfold._ranges import Progress
+from tallyfold._steps import Blocked, Done, ProvideToken, Send, Wait
+from tallyfold._stores import Path
+from tallyfold._tallyfold import Call, Collect, CountTable, Request
+from tallyfold._tasks import Tasks
 from tallyfold._transport import LoopTransport, http_request
 
-__all__ = ["AsyncAccessToken", "AsyncDriver"]
+__all__ = ["AsyncAccessToken", "AsyncDriver", "AsyncReader"]
 
 T = TypeVar("T")
 
@@ -39,19 +47,47 @@ class AsyncDriver(Facade[AsyncAccessToken, httpx2.AsyncBaseTransport]):
     def _open(self, transport: httpx2.AsyncBaseTransport | None) -> None:
         self._transport = LoopTransport() if transport is None else transport
         self._token_moved: asyncio.Event | None = None
-        # The collector may end a forgotten call, and so come here again, while this is held.
+        # Reentrant: the garbage collector may end a forgotten call while this thread holds it.
         self._lock = threading.RLock()
         self._use: _Use | None = None
 
     async def _run(self, call: Call[T]) -> T:
         self._check_usable()
+        await self._drive_alone(call)
+        return call.output()
+
+    async def _drive_alone(self, call: Call[T]) -> None:
         with self._in_this_loop():
             await self._drive(call)
-        return call.output()
+
+    async def _collect(
+        self,
+        machine: Collect,
+        checkpoint: AsyncCheckpoint | Path | None,
+        on_progress: Callable[[Progress], object] | None,
+        *,
+        progress: bool | None,
+    ) -> CountTable:
+        has_checkpoint = checkpoint is not None
+        gathering = Gathering(
+            machine, on_progress, progress=progress, has_checkpoint=has_checkpoint
+        )
+        with self._in_this_loop():
+            keeper = AsyncKeeper(machine, checkpoint)
+            return await collect(gathering, keeper, Tasks(gathering, self._drive))
+
+    def _reader(self) -> "AsyncReader":
+        return AsyncReader(self._drive_alone, self._check_usable)
+
+    async def _shut(self) -> None:
+        self._closed = True
+        # A fork's copies of the connections are the parent's to close.
+        if not self._in_other_process():
+            await self._transport.aclose()
 
     @contextlib.contextmanager
     def _in_this_loop(self) -> Iterator[None]:
-        """Keeps other event loops out: what wakes a waiter belongs to the waiter's own loop."""
+        """Keeps other event loops out, because a task can only be woken in its own loop."""
         loop = asyncio.get_running_loop()
         with self._lock:
             if self._use is None or self._use.is_over():
@@ -70,13 +106,13 @@ class AsyncDriver(Facade[AsyncAccessToken, httpx2.AsyncBaseTransport]):
         """Drives the call to its end; it is closed then, whatever has ended it."""
         try:
             while not await self._advance(call):
-                # The caller's own function: what it raises is raised as it is.
+                # Outside of `_advance`: what the caller's function raises keeps its traceback.
                 self._report(call)
         except TallyfoldError:
             self._report(call)
             raise
         finally:
-            # Also when cancelled, and without another await: the waiters must not be left.
+            # Also when cancelled, and without an await: calls that wait for this one must be woken.
             call.close()
             self._wake()
 
@@ -152,7 +188,7 @@ class AsyncDriver(Facade[AsyncAccessToken, httpx2.AsyncBaseTransport]):
         try:
             async with asyncio.timeout(self._timeout):
                 while self._machine.token_epoch() == epoch:
-                    # Each event is for one move: whoever waits for that one, sees it set.
+                    # There is a new event after each wake-up, so that no task misses its own.
                     self._token_moved = self._token_moved or asyncio.Event()
                     await self._token_moved.wait()
         except TimeoutError:
@@ -162,6 +198,49 @@ class AsyncDriver(Facade[AsyncAccessToken, httpx2.AsyncBaseTransport]):
         moved, self._token_moved = self._token_moved, None
         if moved is not None:
             moved.set()
+
+
+class AsyncReader:
+    """Drives the calls of a follow one after the other, until it is closed."""
+
+    def __init__(
+        self,
+        drive: Callable[[Call[CountTable]], Coroutine[None, None, None]],
+        check: Callable[[], None],
+    ) -> None:
+        """Drives nothing yet."""
+        self._drive = drive
+        self.check = check
+        self._closed = asyncio.Event()
+        self._reading: asyncio.Task[None] | None = None
+
+    def is_closed(self) -> bool:
+        """Whether it was closed."""
+        return self._closed.is_set()
+
+    async def drive(self, call: Call[CountTable]) -> None:
+        """Drives the call to its end, or until this is closed."""
+        self._reading = asyncio.create_task(self._drive(call))
+        try:
+            await self._reading
+        except asyncio.CancelledError:
+            # Whoever closes this cancels the reading, but not the task that waits for it.
+            task = asyncio.current_task()
+            if not self._closed.is_set() or (task is not None and task.cancelling()):
+                raise
+
+    async def pause(self, seconds: float) -> None:
+        """Waits for so long, or until this is closed."""
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                await self._closed.wait()
+
+    async def close(self) -> None:
+        """Ends what is being waited for."""
+        self._closed.set()
+        if self._reading is not None and not self._reading.done():
+            self._reading.cancel()
+            await asyncio.wait([self._reading])
 
 
 class _Use:

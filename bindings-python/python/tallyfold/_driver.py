@@ -7,10 +7,11 @@ from typing import TypeVar
 
 import httpx2
 
+from tallyfold._checkpoint import Checkpoint
 from tallyfold._clock import Now
+from tallyfold._collect import collect
 from tallyfold._errors import TallyfoldError
 from tallyfold._facade import (
-    ApiName,
     Facade,
     broken,
     hand_in,
@@ -18,11 +19,18 @@ from tallyfold._facade import (
     waited_too_long,
     without_own_frame,
 )
+from tallyfold._gathering import Gathering
+from tallyfold._keeper import Keeper
+from tallyfold._names import ApiName
+from tallyfold._ranges import Progress
+from tallyfold._steps import Blocked, Done, ProvideToken, Send, Wait
 from tallyfold._stop import Stop
-from tallyfold._tallyfold import Blocked, Call, Done, ProvideToken, Request, Send, Wait
+from tallyfold._stores import Path
+from tallyfold._tallyfold import Call, Collect, CountTable, Request
+from tallyfold._threads import Threads
 from tallyfold._transport import DeadlineTransport, deadline, http_request, within_deadline
 
-__all__ = ["AccessToken", "Driver"]
+__all__ = ["AccessToken", "Driver", "Reader"]
 
 T = TypeVar("T")
 
@@ -47,14 +55,44 @@ class Driver(Facade[AccessToken, httpx2.BaseTransport]):
 
     def _run(self, call: Call[T]) -> T:
         self._check_usable()
-        self._drive(call, self._closing)
+        self._drive_alone(call)
         return call.output()
+
+    def _drive_alone(self, call: Call[T]) -> None:
+        self._drive(call, self._closing)
+
+    def _collect(
+        self,
+        machine: Collect,
+        checkpoint: Checkpoint | Path | None,
+        on_progress: Callable[[Progress], object] | None,
+        *,
+        progress: bool | None,
+    ) -> CountTable:
+        has_checkpoint = checkpoint is not None
+        gathering = Gathering(
+            machine, on_progress, progress=progress, has_checkpoint=has_checkpoint
+        )
+        stop = Stop(self._closing)
+        threads = Threads(gathering, lambda call: self._drive(call, stop), lambda: self._stop(stop))
+        return collect(gathering, Keeper(machine, checkpoint), threads)
+
+    def _reader(self) -> "Reader":
+        stop = Stop(self._closing)
+        return Reader(lambda call: self._drive(call, stop), self._check_usable, stop)
+
+    def _shut(self) -> None:
+        self._closed = True
+        self._stop(self._closing)
+        # A fork's copies of the connections are the parent's to close.
+        if not self._in_other_process():
+            self._transport.close()
 
     def _drive(self, call: Call[T], stop: Stop) -> None:
         """Drives the call to its end, or until it is stopped; it is closed then."""
         try:
             while not self._advance(call, stop):
-                # The caller's own function: what it raises is raised as it is.
+                # Outside of `_advance`: what the caller's function raises keeps its traceback.
                 self._report(call)
                 if stop.is_set():
                     self._check_open()
@@ -140,3 +178,29 @@ class Driver(Facade[AccessToken, httpx2.BaseTransport]):
     def _wake(self) -> None:
         with self._token_moved:
             self._token_moved.notify_all()
+
+
+class Reader:
+    """Drives the calls of a follow one after the other, until it is closed."""
+
+    def __init__(
+        self, drive: Callable[[Call[CountTable]], None], check: Callable[[], None], stop: Stop
+    ) -> None:
+        """Drives nothing yet."""
+        self.drive = drive
+        self.check = check
+        self._stop = stop
+        self._closed = False
+
+    def is_closed(self) -> bool:
+        """Whether it was closed."""
+        return self._closed
+
+    def pause(self, seconds: float) -> None:
+        """Waits for so long, or until this is closed."""
+        self._stop.wait(seconds)
+
+    def close(self) -> None:
+        """Ends what is being waited for."""
+        self._closed = True
+        self._stop.set()

@@ -4,13 +4,14 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import ClassVar, Literal
 
+from tallyfold._names import ErrorCode
 from tallyfold._tallyfold import CountTable
 from tallyfold._window import Window
 
 __all__ = [
+    "ArgumentTypeError",
     "AuthError",
     "ConfigError",
-    "ErrorCode",
     "ErrorKind",
     "ResponseError",
     "ServiceError",
@@ -19,64 +20,6 @@ __all__ = [
 
 ErrorKind = Literal["config", "auth", "service", "response"]
 """Who has to act on an error."""
-
-ErrorCode = Literal[
-    "missing_argument",
-    "invalid_argument",
-    "invalid_base_address",
-    "insecure_base_address",
-    "secret_in_browser",
-    "invalid_timestamp",
-    "invalid_window",
-    "unknown_dimension",
-    "repeated_dimension",
-    "no_dimensions",
-    "invalid_page",
-    "overlapping_coverage",
-    "unaligned_window",
-    "incompatible_tables",
-    "invalid_checkpoint",
-    "out_of_order",
-    "token_refused",
-    "invalid_token_response",
-    "invalid_token_lifetime",
-    "token_rejected",
-    "token_provider_failed",
-    "redirected",
-    "forbidden",
-    "rate_limited",
-    "retry_later",
-    "server_error",
-    "unexpected_status",
-    "network_failed",
-    "timed_out",
-    "wrong_content_type",
-    "html_response",
-    "empty_body",
-    "truncated_body",
-    "invalid_json",
-    "invalid_utf8",
-    "lone_surrogate",
-    "byte_order_mark",
-    "trailing_bytes",
-    "duplicate_key",
-    "missing_field",
-    "wrong_type",
-    "invalid_count",
-    "count_overflow",
-    "sum_overflow",
-    "window_mismatch",
-    "dimension_mismatch",
-    "repeated_combination",
-    "depth_limit",
-    "string_limit",
-    "key_limit",
-    "body_limit",
-    "group_limit",
-    "invalid_table",
-    "windows_not_additive",
-]
-"""What went wrong: a closed list, the same in every language."""
 
 
 class TallyfoldError(Exception):
@@ -169,6 +112,13 @@ class ConfigError(TallyfoldError):
     """
 
     kind = "config"
+
+
+class ArgumentTypeError(ConfigError, TypeError):
+    """An argument that is missing, has an unknown name, or has a value of the wrong type.
+
+    It is no name of the package: catch it as `ConfigError`, or as the `TypeError` that it is, too.
+    """
 
 
 class AuthError(TallyfoldError):

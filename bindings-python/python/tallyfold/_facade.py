@@ -3,18 +3,18 @@
 import json
 import math
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import Any, Generic, Literal, NoReturn, TypeVar
+from typing import Any, Generic, NoReturn, TypeVar, Unpack
 
+from tallyfold._arguments import ClientArguments
 from tallyfold._errors import AuthError, ConfigError, ResponseError, ServiceError, TallyfoldError
-from tallyfold._tallyfold import Call, Limits, Machine
+from tallyfold._tallyfold import Call, Machine
 from tallyfold._transport import timed_out
-from tallyfold._values import Attempt, Tolerance
+from tallyfold._values import Attempt
 
 __all__ = [
-    "ApiName",
     "Facade",
     "broken",
     "hand_in",
@@ -27,12 +27,6 @@ __all__ = [
 T = TypeVar("T")
 TokenT = TypeVar("TokenT")
 TransportT = TypeVar("TransportT")
-
-ApiName = Literal["control", "orchestration"]
-"""The two APIs; a token of the one is not valid for the other (service reference 5.1)."""
-
-LONGEST_TIMEOUT = 86_400
-"""A day: more than any exchange takes, and less than any operating system's bound."""
 
 
 class Facade(Generic[TokenT, TransportT]):
@@ -55,53 +49,30 @@ class Facade(Generic[TokenT, TransportT]):
     def __init__(
         self,
         *,
-        cluster_endpoint: str | None = None,
-        client_id: str | None = None,
-        client_secret: str | None = None,
-        control_audience: str | None = None,
-        base_url: str | None = None,
-        auth_url: str | None = None,
-        orchestration_audience: str | None = None,
         access_token: TokenT | None = None,
         transport: TransportT | None = None,
-        timeout: float | None = 30.0,
-        dangerously_allow_http: bool = False,
-        default_token_lifetime: int | None = None,
-        limits: Limits | None = None,
-        tolerate: Sequence[Tolerance] = (),
-        max_retries: int = 3,
-        longest_retry_wait: float = 60.0,
         on_attempt: Callable[[Attempt], object] | None = None,
+        **options: Unpack[ClientArguments],
     ) -> None:
         """Checks the arguments; sends nothing."""
         try:
-            self._machine = Machine(
-                cluster_endpoint=cluster_endpoint,
-                client_id=client_id,
-                client_secret=client_secret,
-                control_audience=control_audience,
-                base_url=base_url,
-                auth_url=auth_url,
-                orchestration_audience=orchestration_audience,
+            self._machine = Machine._of_client(  # noqa: SLF001
+                ["access_token", "transport", "on_attempt"],
                 host_tokens=access_token is not None,
-                dangerously_allow_http=dangerously_allow_http,
-                default_token_lifetime=default_token_lifetime,
-                limits=limits,
-                tolerate=tolerate,
-                max_retries=max_retries,
-                longest_retry_wait=longest_retry_wait,
+                **options,
             )
-            self._timeout = _checked(timeout)
+            self._timeout = self._machine.timeout
             self._access_token = access_token
             self._on_attempt = on_attempt
-            self._addresses = [text for text in (cluster_endpoint, base_url, auth_url) if text]
+            addresses = map(options.get, ("cluster_endpoint", "base_url", "auth_url"))
+            self._addresses = [text for text in addresses if isinstance(text, str)]
             self._closed = False
             self._process = os.getpid()
             self._open(transport)
         except BaseException:
             # A traceback that shows the locals of this frame would show the secret, an address
             # with a password in it, or a token that was given in place of a function.
-            del client_secret, cluster_endpoint, base_url, auth_url, access_token
+            del options, access_token
             raise
 
     def _open(self, transport: TransportT | None) -> None:
@@ -159,7 +130,7 @@ class _Provision:
 
     def __init__(self, client: object) -> None:
         self._client = client
-        # A task that was started inside keeps the context, and may outlive the run.
+        # A task that was started inside has this in its context, and may run on after the end.
         self.over = False
 
     def serves(self, client: object) -> bool:
@@ -169,26 +140,16 @@ class _Provision:
 _provisions: ContextVar[tuple[_Provision, ...]] = ContextVar("tallyfold_provisions", default=())
 
 
-def _checked(timeout: float | None) -> float | None:
-    if timeout is None:
-        return None
-    is_number = isinstance(timeout, int | float) and not isinstance(timeout, bool)
-    if is_number and 0 < timeout <= LONGEST_TIMEOUT:
-        return timeout
-    message = f"invalid_argument: timeout: want seconds above 0, up to {LONGEST_TIMEOUT}, or None"
-    raise ConfigError(message, code="invalid_argument", argument="timeout")
-
-
 def broken(error: BaseException) -> tuple[str, bool]:
     """What a call is told of a broken exchange: the error's name, and whether time ran out.
 
     What is no failure of a transport is raised again: interrupts, and the call's own errors.
     """
     if isinstance(error, TallyfoldError) or not isinstance(error, Exception):
-        # What it was raised from may hold the request.
+        # The exception that it was raised from may hold the request.
         error.__cause__ = error.__context__ = None
         raise error
-    # Only its name: the text may quote a header, and the exception holds the request.
+    # Only its name is told: the text may quote a header, and the exception holds the request.
     return type(error).__name__, timed_out(error)
 
 

@@ -43,7 +43,7 @@ def _drawn(planned: int, done: int) -> Iterator[Show]:
         progress.TimeElapsedColumn(),
         progress.TimeRemainingColumn(),
     )
-    # Drawn by whoever reports, so that there is no thread to end.
+    # Drawn when there is something to report, by no thread of its own.
     screen = console.Console(stderr=True)
     with progress.Progress(*columns, console=screen, auto_refresh=False) as drawn:
         task = drawn.add_task("collecting", total=planned, completed=done, failed="")

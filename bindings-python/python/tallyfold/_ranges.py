@@ -1,15 +1,12 @@
 """The small values of long ranges."""
 
 from dataclasses import dataclass
-from typing import Literal
 
+from tallyfold._names import AdditivityVerdict
 from tallyfold._tallyfold import Comparison, CountTable
 from tallyfold._window import Window
 
-__all__ = ["Additivity", "AdditivityVerdict", "Progress", "Revision"]
-
-AdditivityVerdict = Literal["additive", "double_counted", "missing", "mixed", "unknown"]
-"""Whether the halves of a window have the counts of the whole."""
+__all__ = ["Additivity", "Progress", "Revision"]
 
 
 @dataclass(frozen=True, slots=True)

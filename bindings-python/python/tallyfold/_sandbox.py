@@ -1,28 +1,39 @@
 """The service itself as a value, and transports that reach it without a network."""
 
 import asyncio
-import json
 import time
 from collections.abc import AsyncIterator, Iterator, Sequence
-from typing import Literal
+from dataclasses import dataclass
 
 import httpx2
 
 from tallyfold import _tallyfold
 from tallyfold._clock import Now
-from tallyfold._tallyfold import SandboxResponse
 
-__all__ = ["EndpointName", "FaultKind", "Sandbox"]
+__all__ = ["Sandbox", "SandboxResponse"]
 
-EndpointName = Literal[
-    "control_token", "orchestration_token", "event_delivery", "event_ingestion", "audit_logs"
-]
-"""One of the sandbox's endpoints (service reference 4)."""
 
-FaultKind = Literal[
-    "status", "delay", "truncate", "content_type", "revoke_token", "wrong_total", "body"
-]
-"""What can be made to go wrong."""
+@dataclass(frozen=True, slots=True, repr=False)
+class SandboxResponse:
+    """The sandbox's answer, and what its transport is to do with it."""
+
+    status: int
+    """The HTTP status."""
+    headers: list[tuple[str, str]]
+    """Pairs of name and value."""
+    body: bytes
+    """The whole body."""
+    delay_ms: int
+    """Milliseconds to wait before answering."""
+    cut_at: int | None
+    """After how many bytes of the body to break the connection; `None` to send it whole."""
+
+    def __repr__(self) -> str:
+        """Shows no byte of the body, which may hold a token."""
+        return f"<SandboxResponse {self.status}, {len(self.body)} bytes>"
+
+
+SandboxResponse.__module__ = "tallyfold"
 
 
 class Sandbox(_tallyfold.Sandbox):
@@ -55,53 +66,6 @@ class Sandbox(_tallyfold.Sandbox):
     """
 
     __slots__ = ()
-
-    def inject(
-        self,
-        kind: FaultKind,
-        *,
-        endpoint: EndpointName | None = None,
-        every: int | None = None,
-        status: int | None = None,
-        retry_after: str | None = None,
-        milliseconds: int | None = None,
-        bytes: int | None = None,  # noqa: A002 - the fault's own word, as in every language
-        content_type: str | None = None,
-        body: str | None = None,
-        amount: int | None = None,
-    ) -> None:
-        """Scripts a fault.
-
-        Args:
-            kind: what goes wrong.
-            endpoint: where; anywhere when `None`.
-            every: for each so-manieth matching request; once, for the next one, when `None`.
-            status: the status to answer with, for `"status"`.
-            retry_after: the `Retry-After` header to answer with, for `"status"`.
-            milliseconds: how long to wait, for `"delay"`.
-            bytes: after how many bytes of the body to break off, for `"truncate"`.
-            content_type: what the body claims to be, for `"content_type"`.
-            body: what to answer with, for `"body"`.
-            amount: what to add to a total, for `"wrong_total"`.
-
-        Raises:
-            ConfigError: for a fault that can't be used.
-
-        >>> sandbox.inject("delay", endpoint="audit_logs", milliseconds=1)
-        """
-        fault = {
-            "kind": kind,
-            "endpoint": endpoint,
-            "every": every,
-            "status": status,
-            "retry_after": retry_after,
-            "milliseconds": milliseconds,
-            "bytes": bytes,
-            "content_type": content_type,
-            "body": body,
-            "amount": amount,
-        }
-        self.inject_json(json.dumps(fault))
 
     def handle(
         self,

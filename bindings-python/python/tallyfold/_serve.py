@@ -60,7 +60,7 @@ class SandboxServer:
         return f"http://127.0.0.1:{self._server.server_port}"
 
     def close(self) -> None:
-        """Stops listening and closes every connection; what is being answered is given up."""
+        """Stops listening and closes every connection, also where an answer is being written."""
         self._server.shutdown()
         self._server.server_close()
         self._thread.join()
@@ -88,7 +88,7 @@ class _Server(ThreadingHTTPServer):
         super().__init__(address, handler)
 
     def get_request(self) -> tuple[socket.socket, object]:
-        """Accepts a connection, and keeps it in mind."""
+        """Accepts a connection, and remembers it, so that it can be closed."""
         connection, address = super().get_request()
         self._connections.add(connection)
         return connection, address
@@ -110,7 +110,7 @@ class _Server(ThreadingHTTPServer):
     def handle_error(
         self, request: socket.socket | tuple[bytes, socket.socket], client_address: object
     ) -> None:
-        """Reports what went wrong; that a client has gone away is no news."""
+        """Reports what went wrong, unless the client has just closed its connection."""
         if not isinstance(sys.exception(), ConnectionError):
             super().handle_error(request, client_address)
 
@@ -152,7 +152,7 @@ class _Handler(BaseHTTPRequestHandler):
             self._let_the_sandbox_answer(self.rfile.read(int(length)))
 
     def _refuse(self, status: int) -> None:
-        """Answers and closes, because the body's bytes are no next request."""
+        """Answers and closes, so that the body is not read as the next request."""
         self.close_connection = True
         self.send_response_only(status)
         self.send_header("Content-Length", "0")
@@ -180,4 +180,4 @@ class _Handler(BaseHTTPRequestHandler):
         self.send_header("Access-Control-Expose-Headers", "date, retry-after")
 
     def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the base's name
-        """Writes nothing: a request line is no news."""
+        """Writes no log of requests."""

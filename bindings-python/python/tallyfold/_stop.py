@@ -10,7 +10,7 @@ __all__ = ["Stop"]
 
 
 class Stop:
-    """A flag that is set once and for all, and cuts what goes on under it.
+    """A flag that is set once and for all, and cuts the waits and transfers that go by it.
 
     It is set with the one that it was made under, too: a client's, when the client is closed.
     """
@@ -18,7 +18,7 @@ class Stop:
     def __init__(self, above: "Stop | None" = None) -> None:
         """Goes on until it is set."""
         self._event = threading.Event()
-        # The collector may end a forgotten transfer, and so come here again, while this is held.
+        # Reentrant: the garbage collector may end a forgotten transfer while this thread holds it.
         self._lock = threading.RLock()
         self._sockets: set[socket.socket] = set()
         self._below: weakref.WeakSet[Stop] = weakref.WeakSet()
@@ -67,7 +67,7 @@ class Stop:
 
 
 def _cut(connection: socket.socket) -> None:
-    # It may have been closed by now. Of TLS nothing is said: that would change what its own thread
-    # is reading from.
+    # It may have been closed by now. This is the socket's own `shutdown`, not that of TLS, which
+    # would change the object that another thread is reading from.
     with contextlib.suppress(OSError):
         socket.socket.shutdown(connection, socket.SHUT_RDWR)

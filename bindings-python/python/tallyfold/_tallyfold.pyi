@@ -1,5 +1,4 @@
 from collections.abc import Iterable, Iterator, Sequence
-from datetime import datetime, timedelta
 from types import GenericAlias
 from typing import (
     ClassVar,
@@ -17,64 +16,74 @@ from typing import (
 
 from typing_extensions import Buffer, CapsuleType, Unpack, disjoint_base
 
-from tallyfold._errors import ErrorCode, ErrorKind
-from tallyfold._facade import ApiName
+from tallyfold._arguments import (
+    AggregatorArguments,
+    CollectArguments,
+    EventArguments,
+    FaultArguments,
+    FollowArguments,
+    Instant,
+    LimitsArguments,
+    MachineArguments,
+    SandboxArguments,
+    Step,
+)
+from tallyfold._errors import ErrorKind
+from tallyfold._names import (
+    CountName,
+    DimensionName,
+    EndpointName,
+    ErrorCode,
+    FaultKind,
+    MetricName,
+)
 from tallyfold._ranges import Additivity, Revision
-from tallyfold._sandbox import EndpointName
+from tallyfold._sandbox import SandboxResponse
+from tallyfold._steps import Blocked, Done, Drive, Idle, ProvideToken, Send, Wait
 from tallyfold._values import (
     Attempt,
     ComparisonRow,
-    CountName,
     Counts,
     Deltas,
-    DimensionName,
-    MetricName,
     Notes,
     Rates,
     Reconciliation,
     Row,
     SeriesRow,
-    Tolerance,
 )
 from tallyfold._window import SeriesWindow, Window
 
 __all__ = [
     "Aggregator",
-    "Blocked",
     "Call",
     "Collect",
     "Comparison",
     "CountTable",
-    "Done",
-    "Drive",
     "Follow",
-    "Idle",
-    "Limits",
+    "Frame",
     "Machine",
     "Plan",
     "Probe",
-    "ProvideToken",
     "Request",
-    "RowIterator",
     "Sandbox",
-    "SandboxResponse",
-    "Send",
     "Series",
-    "Wait",
     "__version__",
     "compare",
     "count_rates",
     "error_codes",
+    "limits_of",
     "segment_name",
 ]
 
 __version__: Final[str]
 
 _T_co = TypeVar("_T_co", covariant=True)
+_Row_co = TypeVar("_Row_co", covariant=True)
 
 def compare(before: CountTable, after: CountTable) -> Comparison: ...
 def count_rates(success: int, errors: int, filtered: int) -> Rates: ...
 def error_codes() -> dict[ErrorCode, ErrorKind]: ...
+def limits_of(**limits: Unpack[LimitsArguments]) -> dict[str, int]: ...
 def segment_name(number: int) -> str: ...
 
 _Settled: TypeAlias = Literal["kept", "provisional", "halved", "failed", "given_back", "probed"]
@@ -91,12 +100,27 @@ class _Credentials(TypedDict):
     control_audience: str
     orchestration_audience: str
 
-@final
-class CountTable:
+@disjoint_base
+class Frame(Generic[_Row_co]):
     @property
     def dimensions(self) -> tuple[DimensionName, ...]: ...
     @property
     def metric(self) -> MetricName | None: ...
+    def top(self, n: int, by: CountName = ...) -> list[_Row_co]: ...
+    def to_json(self) -> str: ...
+    def _repr_html_(self) -> str: ...
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> CapsuleType: ...
+    def __arrow_c_schema__(self) -> CapsuleType: ...
+    def __len__(self) -> int: ...
+    @overload
+    def __getitem__(self, key: SupportsIndex, /) -> _Row_co: ...
+    @overload
+    def __getitem__(self, key: slice, /) -> list[_Row_co]: ...
+    def __iter__(self) -> Iterator[_Row_co]: ...
+    def __reversed__(self) -> Iterator[_Row_co]: ...
+
+@final
+class CountTable(Frame[Row]):
     @property
     def totals(self) -> Counts: ...
     @property
@@ -111,64 +135,31 @@ class CountTable:
     def notes(self) -> Notes: ...
     def group_by(self, *names: DimensionName) -> CountTable: ...
     def filter(self, **wanted: Unpack[_Wanted]) -> CountTable: ...
-    def top(self, n: int, by: CountName = "errors") -> list[Row]: ...
     def merge(self, other: CountTable, *, replace: bool = False) -> CountTable: ...
     @staticmethod
     def merge_all(tables: Iterable[CountTable]) -> CountTable: ...
-    def gaps(
-        self, start: datetime | str | None = None, end: datetime | str | None = None
-    ) -> list[Window]: ...
-    def by_window(self, step: str | timedelta | None = None) -> Series: ...
-    def to_json(self) -> str: ...
+    def gaps(self, start: Instant | None = None, end: Instant | None = None) -> list[Window]: ...
+    def by_window(self, step: Step | None = None) -> Series: ...
     @classmethod
     def from_json(cls, data: str | Buffer) -> CountTable: ...
-    def _repr_html_(self) -> str: ...
-    def __arrow_c_stream__(self, requested_schema: object | None = None) -> CapsuleType: ...
-    def __arrow_c_schema__(self) -> CapsuleType: ...
-    def __len__(self) -> int: ...
-    @overload
-    def __getitem__(self, key: SupportsIndex, /) -> Row: ...
-    @overload
-    def __getitem__(self, key: slice, /) -> list[Row]: ...
-    def __iter__(self) -> Iterator[Row]: ...
-    def __reversed__(self) -> Iterator[Row]: ...
     def __eq__(self, value: object, /) -> bool: ...
     def __ne__(self, value: object, /) -> bool: ...
     __hash__: ClassVar[None]  # type: ignore[assignment]
 
 @final
-class Series:
-    @property
-    def dimensions(self) -> tuple[DimensionName, ...]: ...
-    @property
-    def metric(self) -> MetricName | None: ...
+class Series(Frame[SeriesRow]):
     @property
     def step(self) -> str | None: ...
     @property
     def windows(self) -> list[SeriesWindow]: ...
     @property
     def totals(self) -> Counts: ...
-    def to_json(self) -> str: ...
-    def _repr_html_(self) -> str: ...
-    def __arrow_c_stream__(self, requested_schema: object | None = None) -> CapsuleType: ...
-    def __arrow_c_schema__(self) -> CapsuleType: ...
-    def __len__(self) -> int: ...
-    @overload
-    def __getitem__(self, key: SupportsIndex, /) -> SeriesRow: ...
-    @overload
-    def __getitem__(self, key: slice, /) -> list[SeriesRow]: ...
-    def __iter__(self) -> Iterator[SeriesRow]: ...
-    def __reversed__(self) -> Iterator[SeriesRow]: ...
     def __eq__(self, value: object, /) -> bool: ...
     def __ne__(self, value: object, /) -> bool: ...
     __hash__: ClassVar[None]  # type: ignore[assignment]
 
 @final
-class Comparison:
-    @property
-    def dimensions(self) -> tuple[DimensionName, ...]: ...
-    @property
-    def metric(self) -> MetricName | None: ...
+class Comparison(Frame[ComparisonRow]):
     @property
     def before_coverage(self) -> list[Window]: ...
     @property
@@ -183,32 +174,13 @@ class Comparison:
     def new(self) -> list[ComparisonRow]: ...
     @property
     def vanished(self) -> list[ComparisonRow]: ...
-    def top(self, n: int, by: CountName = "errors") -> list[ComparisonRow]: ...
-    def to_json(self) -> str: ...
-    def _repr_html_(self) -> str: ...
-    def __arrow_c_stream__(self, requested_schema: object | None = None) -> CapsuleType: ...
-    def __arrow_c_schema__(self) -> CapsuleType: ...
-    def __len__(self) -> int: ...
-    @overload
-    def __getitem__(self, key: SupportsIndex, /) -> ComparisonRow: ...
-    @overload
-    def __getitem__(self, key: slice, /) -> list[ComparisonRow]: ...
-    def __iter__(self) -> Iterator[ComparisonRow]: ...
-    def __reversed__(self) -> Iterator[ComparisonRow]: ...
     def __eq__(self, value: object, /) -> bool: ...
     def __ne__(self, value: object, /) -> bool: ...
     __hash__: ClassVar[None]  # type: ignore[assignment]
 
 @final
-class RowIterator(Iterator[Row | ComparisonRow | Window]):
-    def __iter__(self) -> Self: ...
-    def __next__(self) -> Row | ComparisonRow | Window: ...
-
-@final
 class Plan:
-    def __new__(
-        cls, start: datetime | str, end: datetime | str, window: str | timedelta
-    ) -> Self: ...
+    def __new__(cls, start: Instant, end: Instant, window: Step) -> Self: ...
     @property
     def range(self) -> Window: ...
     @property
@@ -231,73 +203,27 @@ class Aggregator:
         cls,
         dimensions: Sequence[DimensionName],
         group_by: Sequence[DimensionName] | None = None,
-        *,
-        metric: MetricName | None = None,
-        window: tuple[datetime | str, datetime | str] | None = None,
-        limits: Limits | None = None,
-        tolerate: Sequence[Tolerance] = ...,
+        **options: Unpack[AggregatorArguments],
     ) -> Self: ...
     def push(self, chunk: Buffer) -> None: ...
     def finish(self) -> CountTable: ...
 
 @final
-class Limits:
-    def __new__(
-        cls,
-        *,
-        depth: int | None = None,
-        string_bytes: int | None = None,
-        keys: int | None = None,
-        body_bytes: int | None = None,
-        groups: int | None = None,
-    ) -> Self: ...
-    @property
-    def depth(self) -> int: ...
-    @property
-    def string_bytes(self) -> int: ...
-    @property
-    def keys(self) -> int: ...
-    @property
-    def body_bytes(self) -> int: ...
-    @property
-    def groups(self) -> int: ...
-    def __eq__(self, value: object, /) -> bool: ...
-    def __ne__(self, value: object, /) -> bool: ...
-    def __hash__(self) -> int: ...
-
-@final
 class Machine:
-    def __new__(
-        cls,
-        *,
-        cluster_endpoint: str | None = None,
-        client_id: str | None = None,
-        client_secret: str | None = None,
-        control_audience: str | None = None,
-        base_url: str | None = None,
-        auth_url: str | None = None,
-        orchestration_audience: str | None = None,
-        host_tokens: bool = False,
-        in_browser: bool = False,
-        dangerously_allow_browser: bool = False,
-        dangerously_allow_http: bool = False,
-        default_token_lifetime: int | None = None,
-        limits: Limits | None = None,
-        tolerate: Sequence[Tolerance] = ...,
-        max_retries: int | None = None,
-        longest_retry_wait: float | None = None,
-    ) -> Self: ...
+    def __new__(cls, **options: Unpack[MachineArguments]) -> Self: ...
+    @staticmethod
+    def _of_client(others: Sequence[str], **named: Unpack[MachineArguments]) -> Machine: ...
     def event_delivery(
         self,
-        start: datetime | str,
-        end: datetime | str,
+        start: Instant,
+        end: Instant,
         dimensions: Sequence[DimensionName],
         group_by: Sequence[DimensionName] | None = None,
     ) -> Call[CountTable]: ...
     def event_ingestion(
         self,
-        start: datetime | str,
-        end: datetime | str,
+        start: Instant,
+        end: Instant,
         dimensions: Sequence[DimensionName],
         group_by: Sequence[DimensionName] | None = None,
     ) -> Call[CountTable]: ...
@@ -305,45 +231,45 @@ class Machine:
     def collect(
         self,
         metric: MetricName,
-        start: datetime | str,
-        end: datetime | str,
+        start: Instant,
+        end: Instant,
         dimensions: Sequence[DimensionName],
-        *,
-        window: str | timedelta,
-        group_by: Sequence[DimensionName] | None = None,
-        part: tuple[int, int] | None = None,
-        have: CountTable | None = None,
-        settle: float | None = None,
-        finest: str | timedelta | None = None,
-        probe: bool = False,
+        **options: Unpack[CollectArguments],
+    ) -> Collect: ...
+    def _collect_of_client(
+        self,
+        others: Sequence[str],
+        metric: MetricName,
+        start: Instant,
+        end: Instant,
+        dimensions: Sequence[DimensionName],
+        **named: Unpack[CollectArguments],
     ) -> Collect: ...
     def follow(
         self,
         metric: MetricName,
-        start: datetime | str,
+        start: Instant,
         dimensions: Sequence[DimensionName],
-        *,
-        window: str | timedelta,
-        end: datetime | str | None = None,
-        group_by: Sequence[DimensionName] | None = None,
-        delay: float | None = None,
-        reread: float | None = None,
-        settle: float | None = None,
+        **options: Unpack[FollowArguments],
     ) -> Follow: ...
     def probe_additivity(
         self,
         metric: MetricName,
-        start: datetime | str,
-        middle: datetime | str,
-        end: datetime | str,
+        start: Instant,
+        middle: Instant,
+        end: Instant,
         dimensions: Sequence[DimensionName],
     ) -> Probe: ...
+    @property
+    def timeout(self) -> float | None: ...
     def token_epoch(self) -> int: ...
 
 @final
 class Collect:
     def next(self, now: tuple[int, int]) -> Drive | Idle | Done: ...
     def settle(self, task: int, call: Call[CountTable], now: tuple[int, int]) -> _Settled: ...
+    @property
+    def concurrency(self) -> int: ...
     def progress(self) -> tuple[int, int, int, int]: ...
     def provisional(self) -> list[Window]: ...
     def unsaved(self) -> tuple[str, bytes] | None: ...
@@ -365,19 +291,6 @@ class Probe:
     def finish(self) -> Additivity: ...
 
 @final
-class Drive:
-    __match_args__: Final = ("task", "window", "call")
-    @property
-    def task(self) -> int: ...
-    @property
-    def window(self) -> Window: ...
-    @property
-    def call(self) -> Call[CountTable]: ...
-
-@final
-class Idle: ...
-
-@final
 class Call(Generic[_T_co]):
     @classmethod
     def __class_getitem__(cls, key: object) -> GenericAlias: ...
@@ -393,33 +306,6 @@ class Call(Generic[_T_co]):
     def close(self) -> None: ...
 
 @final
-class Send:
-    __match_args__: Final = ("request",)
-    @property
-    def request(self) -> Request: ...
-
-@final
-class ProvideToken:
-    __match_args__: Final = ("api",)
-    @property
-    def api(self) -> ApiName: ...
-
-@final
-class Blocked:
-    __match_args__: Final = ("epoch",)
-    @property
-    def epoch(self) -> int: ...
-
-@final
-class Wait:
-    __match_args__: Final = ("ms",)
-    @property
-    def ms(self) -> int: ...
-
-@final
-class Done: ...
-
-@final
 class Request:
     @property
     def method(self) -> str: ...
@@ -432,32 +318,15 @@ class Request:
 
 @disjoint_base
 class Sandbox:
-    def __new__(
-        cls,
-        *,
-        seed: int | None = None,
-        client_id: str | None = None,
-        client_secret: str | None = None,
-        control_audience: str | None = None,
-        orchestration_audience: str | None = None,
-        token_lifetime: int | None = None,
-        closed_windows: bool = False,
-    ) -> Self: ...
+    def __new__(cls, **options: Unpack[SandboxArguments]) -> Self: ...
     @property
     def credentials(self) -> _Credentials: ...
     @property
     def stats(self) -> dict[EndpointName, int]: ...
     def record(
-        self,
-        timestamp: datetime | str,
-        outcome: CountName,
-        *,
-        event_name: str,
-        write_key: str,
-        integration: str,
-        reason: str = "",
-        count: int = 1,
+        self, timestamp: Instant, outcome: CountName, **options: Unpack[EventArguments]
     ) -> None: ...
+    def inject(self, kind: FaultKind, **options: Unpack[FaultArguments]) -> None: ...
     def handle(
         self,
         method: str,
@@ -466,18 +335,4 @@ class Sandbox:
         body: bytes | bytearray | memoryview,
         now: tuple[int, int],
     ) -> SandboxResponse: ...
-    def inject_json(self, fault: str) -> None: ...
     def revoke_tokens(self) -> None: ...
-
-@final
-class SandboxResponse:
-    @property
-    def status(self) -> int: ...
-    @property
-    def headers(self) -> list[tuple[str, str]]: ...
-    @property
-    def body(self) -> bytes: ...
-    @property
-    def delay_ms(self) -> int: ...
-    @property
-    def cut_at(self) -> int | None: ...

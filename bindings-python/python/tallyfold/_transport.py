@@ -75,7 +75,7 @@ class _DeadlineBody(httpx2.SyncByteStream):
         self._inner = inner
 
     def __iter__(self) -> Iterator[bytes]:
-        # Before decoding: a few compressed bytes at a time may never make a chunk.
+        # Checked before decoding: compressed bytes that trickle in may never make a chunk.
         for chunk in self._inner:
             _time_left(None)
             yield chunk
@@ -161,12 +161,12 @@ class _DeadlineBackend(httpcore2.NetworkBackend):
         local_address: str | None = None,
         socket_options: Iterable[httpcore2.SOCKET_OPTION] | None = None,
     ) -> httpcore2.NetworkStream:
-        # One at a time: given a name, the standard library would let each of its addresses take
-        # the whole time.
+        # The addresses are tried here, one after the other. Given a name, the standard library
+        # would let each of its addresses take the whole time.
         addresses = _addresses_of(host, port)
         for tried, address in enumerate(addresses, 1):
             left = _time_left(timeout)
-            # A fair part, so that one address where nobody answers doesn't cost the others theirs.
+            # Each address gets an equal part of the time, also when an earlier one does not answer.
             part = None if left is None else left / (len(addresses) - tried + 1)
             try:
                 stream = self._inner.connect_tcp(address, port, part, local_address, socket_options)

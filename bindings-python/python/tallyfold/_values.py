@@ -1,52 +1,26 @@
 """The small values that a table is made of."""
 
 from dataclasses import dataclass
-from typing import Literal, NoReturn
+from typing import NoReturn, Unpack
 
-from tallyfold._errors import ErrorCode
-from tallyfold._tallyfold import count_rates
+from tallyfold._arguments import LimitsArguments
+from tallyfold._names import DimensionName, ErrorCode, Presence, TargetName, Verdict
+from tallyfold._tallyfold import count_rates, limits_of
 from tallyfold._window import SeriesWindow, Window
 
 __all__ = [
     "Attempt",
     "ComparisonRow",
-    "CountName",
     "Counts",
     "Deltas",
-    "DimensionName",
-    "MetricName",
+    "Limits",
     "Notes",
-    "Presence",
     "Rates",
     "Reconciliation",
     "Row",
     "SeriesRow",
     "Shares",
-    "TargetName",
-    "Tolerance",
-    "Verdict",
 ]
-
-DimensionName = Literal["event_name", "write_key", "integration", "reason"]
-"""A group-by field (service reference 2.4)."""
-
-CountName = Literal["success", "errors", "filtered"]
-"""One of the three counts of an entry (service reference 2.3)."""
-
-MetricName = Literal["event_delivery", "event_ingestion"]
-"""Which counts they are (service reference 4.4 and 4.5)."""
-
-Tolerance = Literal["repeated_combination", "null_dimension"]
-"""A deviation from the service reference that a caller lets pass."""
-
-TargetName = Literal["token", "event_delivery", "event_ingestion", "audit_logs"]
-"""What a request is sent to: an API's token endpoint, or an endpoint of the API."""
-
-Verdict = Literal["balanced", "unbalanced", "unavailable"]
-"""How the reported totals compare with the sums of the counts."""
-
-Presence = Literal["both", "new", "vanished"]
-"""Which of two compared tables has a group."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -372,6 +346,12 @@ class Reconciliation:
     filtered: int | None = None
     """`totalFiltered` minus the sum of `filtered`."""
 
+    def __post_init__(self) -> None:
+        """Sets the differences of a balanced table, which are all 0."""
+        if self.verdict == "balanced":
+            for name in ("success", "errors", "filtered"):
+                object.__setattr__(self, name, 0)
+
     def __bool__(self) -> bool:
         """Whether the verdict is `"balanced"`."""
         return self.verdict == "balanced"
@@ -391,9 +371,39 @@ class Notes:
     """Dimension values that were `null`; they were read as empty strings."""
 
 
+@dataclass(frozen=True, slots=True, init=False)
+class Limits:
+    """How much of a response is read before it is refused. Each limit has an error code of its own.
+
+    What is not given has its usual value.
+
+    Raises:
+        ConfigError: for a limit that is no number, or too large for this machine.
+
+    >>> tallyfold.Limits(groups=1000).groups
+    1000
+    """
+
+    depth: int
+    """How deeply objects and arrays may be nested (`depth_limit`)."""
+    string_bytes: int
+    """The bytes of one string once its escapes are resolved (`string_limit`)."""
+    keys: int
+    """The keys of one object (`key_limit`)."""
+    body_bytes: int
+    """The bytes of one body (`body_limit`)."""
+    groups: int
+    """The groups of one table (`group_limit`)."""
+
+    def __init__(self, **limits: Unpack[LimitsArguments]) -> None:
+        """Checks the limits, and takes the usual value of each other one."""
+        for name, value in limits_of(**limits).items():
+            object.__setattr__(self, name, value)
+
+
 # People import the classes from the package, and pickles and docs say so.
 for _class in (
     *(Counts, Rates, Deltas, Shares, Row, SeriesRow, ComparisonRow),
-    *(Reconciliation, Notes),
+    *(Attempt, Limits, Reconciliation, Notes),
 ):
     _class.__module__ = "tallyfold"

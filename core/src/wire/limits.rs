@@ -1,12 +1,14 @@
 //! How much of a response is read before it is refused.
 
+use serde::Serialize;
+
 use crate::arguments::{Kind, Options, Parameter, Value};
 use crate::code::Code;
 use crate::error::{Error, Result};
 
 crate::options! {
     /// How much of a response is read before it is refused. Each limit has an error code of its own.
-    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
     pub struct Limits: Default {
         /// How deeply objects and arrays may be nested (`depth_limit`).
         depth: usize = 32,

@@ -7,6 +7,7 @@ use serde::Serialize;
 use crate::code::Code;
 use crate::counts::table::CountTable;
 use crate::error::Error;
+use crate::spelling::Spelling;
 use crate::time::window::Window;
 
 /// What became of a window when its call was settled.
@@ -59,9 +60,16 @@ pub struct CollectError {
     pub failures: Vec<(Window, Error)>,
 }
 
-impl fmt::Display for CollectError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Display::fmt(&self.error, f)?;
+impl CollectError {
+    /// The whole text, with arguments named as callers of that host write them.
+    pub fn text_in(&self, spelling: Spelling) -> impl fmt::Display {
+        fmt::from_fn(move |f| {
+            write!(f, "{}", self.error.text_in(spelling))?;
+            self.write_gaps(f)
+        })
+    }
+
+    fn write_gaps(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if let Some(first) = self.gaps.first() {
             let more = self.gaps.len() - 1;
             write!(f, "; not covered: {first:?}")?;
@@ -70,6 +78,12 @@ impl fmt::Display for CollectError {
             }
         }
         Ok(())
+    }
+}
+
+impl fmt::Display for CollectError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.text_in(Spelling::Rust).fmt(f)
     }
 }
 

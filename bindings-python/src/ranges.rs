@@ -1,15 +1,19 @@
-//! The sans-IO machines of long ranges: `Collect` and `Probe`, and the steps they ask for.
+//! The sans-IO machines of many calls: `Collect`, `Probe` and `Follow`.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use pyo3::prelude::*;
-use pyo3::types::PyBytes;
-use tallyfold::Settled;
+use pyo3::types::{PyBytes, PyDict};
+use tallyfold::{CollectError, CollectStep, Drive, FollowStep, Progress, Settled, Spelling};
 
-use crate::call::{Call, Done};
-use crate::convert::{self, BRIEF, Clocks, Document, Given, fitting, locked};
-use crate::error::Result;
+use crate::arguments::required;
+use crate::call::Call;
+use crate::comparison::Comparison;
+use crate::detach::{BRIEF, locked};
+use crate::error::{Failure, Result};
+use crate::host::{Clocks, Document};
+use crate::plain::{object, plain};
 use crate::table::CountTable;
 
 /// A long range, window by window, without its HTTP: what `Client.collect` drives.
@@ -32,7 +36,7 @@ use crate::table::CountTable;
 #[pyclass(frozen, module = "tallyfold")]
 pub(crate) struct Collect {
     core: Mutex<tallyfold::Collect>,
-    /// About how many bytes have been read and not been stored.
+    /// About how many bytes were read since the last segment was taken.
     unsaved: AtomicUsize,
 }
 
@@ -49,9 +53,9 @@ impl Collect {
 impl Collect {
     /// What to do next: a `Drive`; `Idle` while there is nothing to start and calls are under way;
     /// `Done`. `now` is the time at which the window is asked for.
-    fn next(&self, py: Python<'_>, now: Clocks) -> PyResult<CollectStep> {
+    fn next<'py>(&self, py: Python<'py>, now: Clocks) -> PyResult<Bound<'py, PyAny>> {
         let step = locked(py, &self.core, BRIEF, |collect| collect.next(now.0));
-        CollectStep::new(py, step)
+        shown(py, step)
     }
 
     /// Takes what a call that has ended gave; one that has not gives its window back, to be read
@@ -63,11 +67,11 @@ impl Collect {
     fn settle(
         &self,
         py: Python<'_>,
-        task: Given<u64>,
+        task: &Bound<'_, PyAny>,
         call: &Call,
         now: Clocks,
     ) -> Result<&'static str> {
-        let task = fitting("task", task)?;
+        let task = required("task", task)?;
         let received = call.received();
         let settled = locked(py, &self.core, BRIEF, |collect| {
             call.with(|call| collect.settle(task, call, now.0))
@@ -83,9 +87,15 @@ impl Collect {
         })
     }
 
+    /// How many windows are to be read at the same time.
+    #[getter]
+    fn concurrency(&self, py: Python<'_>) -> u32 {
+        locked(py, &self.core, BRIEF, |collect| collect.concurrency())
+    }
+
     /// How far it is: numbers of windows, as `(planned, done, failed, under_way)`.
-    fn progress(&self, py: Python<'_>) -> (u64, u64, u64, u64) {
-        let tallyfold::Progress {
+    fn progress(&self, py: Python<'_>) -> (u32, u32, u32, u32) {
+        let Progress {
             planned,
             done,
             failed,
@@ -96,9 +106,11 @@ impl Collect {
 
     /// The windows whose counts may still change, because they were read early. They count all the
     /// same.
-    fn provisional<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyAny>>> {
-        let windows = locked(py, &self.core, BRIEF, |collect| collect.provisional());
-        convert::windows(py, &windows)
+    fn provisional<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        plain(
+            py,
+            &locked(py, &self.core, BRIEF, |collect| collect.provisional()),
+        )
     }
 
     /// The next segment of the checkpoint to store under its name, in place of what was there: a
@@ -127,9 +139,11 @@ impl Collect {
     ///     TallyfoldError: where windows are missing: what ended the collect, or the first failure,
     ///         or `out_of_order`; with `partial`, `gaps` and `failures`. It can be asked for at any
     ///         time.
-    fn finish(&self, py: Python<'_>) -> Result<CountTable> {
-        let table = locked(py, &self.core, usize::MAX, |collect| collect.finish())?;
-        Ok(CountTable(table))
+    fn finish<'py>(&self, py: Python<'py>) -> Result<Bound<'py, CountTable>> {
+        match locked(py, &self.core, usize::MAX, |collect| collect.finish()) {
+            Ok(table) => Ok(CountTable::made(py, table)?),
+            Err(ended) => Err(incomplete(py, ended)?),
+        }
     }
 
     fn __repr__(&self, py: Python<'_>) -> String {
@@ -143,8 +157,8 @@ impl Collect {
 /// >>> tallyfold.segment_name(3)
 /// 'segment-00003.json'
 #[pyfunction]
-pub(crate) fn segment_name(number: Given<u64>) -> Result<String> {
-    Ok(tallyfold::segment_name(fitting("number", number)?))
+pub(crate) fn segment_name(number: &Bound<'_, PyAny>) -> Result<String> {
+    Ok(tallyfold::segment_name(required("number", number)?))
 }
 
 /// Finds out whether the service's windows are half-open, without its HTTP: what
@@ -167,17 +181,16 @@ impl Probe {
 #[pymethods]
 impl Probe {
     /// The next of three calls as a `Drive`, `Idle` while one is under way, or `Done`.
-    fn step(&self, py: Python<'_>) -> PyResult<CollectStep> {
-        let step = locked(py, &self.0, BRIEF, tallyfold::Probe::step);
-        CollectStep::new(py, step)
+    fn step<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        shown(py, locked(py, &self.0, BRIEF, tallyfold::Probe::step))
     }
 
     /// Takes what a call that has ended gave; one that has not comes again.
     ///
     /// Raises:
     ///     TallyfoldError: the call's final error; `out_of_order` for a task that is not under way.
-    fn settle(&self, py: Python<'_>, task: Given<u64>, call: &Call) -> Result<()> {
-        let task = fitting("task", task)?;
+    fn settle(&self, py: Python<'_>, task: &Bound<'_, PyAny>, call: &Call) -> Result<()> {
+        let task = required("task", task)?;
         Ok(locked(py, &self.0, BRIEF, |probe| {
             call.with(|call| probe.settle(task, call))
         })?)
@@ -190,7 +203,10 @@ impl Probe {
     ///         settled.
     fn finish<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyAny>> {
         let found = locked(py, &self.0, usize::MAX, |probe| probe.finish())?;
-        Ok(convert::additivity(py, found)?)
+        let whole = CountTable::made(py, found.whole)?;
+        let difference = Comparison::made(py, found.difference, None)?;
+        let fields = (found.verdict.as_str(), whole, difference);
+        Ok(object(py, "Additivity", fields)?)
     }
 
     #[allow(clippy::unused_self, reason = "Python's protocol")]
@@ -199,76 +215,100 @@ impl Probe {
     }
 }
 
-/// What a `Collect` or a `Probe` asks its host to do.
-#[derive(IntoPyObject)]
-pub(crate) enum CollectStep {
-    Drive(Drive),
-    Idle(Idle),
-    Done(Done),
-}
-
-impl CollectStep {
-    fn new(py: Python<'_>, step: tallyfold::CollectStep) -> PyResult<Self> {
-        Ok(match step {
-            tallyfold::CollectStep::Drive { task, window, call } => {
-                Self::Drive(Drive::new(py, task, window, call)?)
-            }
-            tallyfold::CollectStep::Idle => Self::Idle(Idle),
-            tallyfold::CollectStep::Done => Self::Done(Done),
-        })
-    }
-}
-
-/// Drive `call` to its end, or close it, then settle `task`.
-#[pyclass(frozen, get_all, module = "tallyfold")]
-pub(crate) struct Drive {
-    /// The number to settle the call with.
-    task: u64,
-    /// The window that the call is of.
-    window: Py<PyAny>,
-    /// The call.
-    call: Py<Call>,
-}
-
-impl Drive {
-    pub(crate) fn new(
-        py: Python<'_>,
-        task: u64,
-        window: tallyfold::Window,
-        call: tallyfold::Call,
-    ) -> PyResult<Self> {
-        Ok(Self {
-            task,
-            window: convert::window(py, window)?.unbind(),
-            call: Py::new(py, Call::new(call))?,
-        })
-    }
-}
-
-#[pymethods]
-impl Drive {
-    #[classattr]
-    #[allow(non_upper_case_globals, reason = "Python's name for it")]
-    const __match_args__: (&'static str, &'static str, &'static str) = ("task", "window", "call");
-
-    fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
-        let window = self.window.bind(py).repr()?;
-        Ok(format!(
-            "Drive(task={}, window={window}, call=<Call>)",
-            self.task
-        ))
-    }
-}
-
-/// There is nothing to start while other calls are under way. Ask again once one of them has been
-/// settled.
+/// Windows as they close, and again while their counts may change: what `Client.follow` drives.
+///
+/// >>> machine = tallyfold.Machine(cluster_endpoint="https://cluster.example", host_tokens=True)
+/// >>> follow = machine.follow(
+/// ...     "event_delivery", "2026-01-01T00:00:00Z", ["integration"], window="5m"
+/// ... )
+/// >>> follow.next(tallyfold.Now(monotonic_ms=0, unix_ms=1767225600000))
+/// Wait(ms=300000)
+/// >>> follow.next(tallyfold.Now(monotonic_ms=300000, unix_ms=1767225900000)).window
+/// Window('2026-01-01T00:00:00Z', '2026-01-01T00:05:00Z')
 #[pyclass(frozen, module = "tallyfold")]
-pub(crate) struct Idle;
+pub(crate) struct Follow(Mutex<tallyfold::Follow>);
+
+impl Follow {
+    pub(crate) fn new(core: tallyfold::Follow) -> Self {
+        Self(Mutex::new(core))
+    }
+}
 
 #[pymethods]
-impl Idle {
+impl Follow {
+    /// What to do next: a `Drive`; a `Wait`, a window's length at most; or `Done`.
+    fn next<'py>(&self, py: Python<'py>, now: Clocks) -> PyResult<Bound<'py, PyAny>> {
+        match locked(py, &self.0, BRIEF, |follow| follow.next(now.0)) {
+            FollowStep::Drive(drive) => driven(py, drive),
+            FollowStep::Wait { ms } => object(py, "Wait", (ms,)),
+            FollowStep::Done => object(py, "Done", ()),
+        }
+    }
+
+    /// Takes what a call that has ended gave: a `Revision` of its window; `None` for one that has
+    /// not ended, whose window is to be read at once.
+    ///
+    /// Raises:
+    ///     TallyfoldError: the call's final error; its window is read again later. `out_of_order`
+    ///         for a task that is not under way.
+    fn settle<'py>(
+        &self,
+        py: Python<'py>,
+        task: &Bound<'_, PyAny>,
+        call: &Call,
+        now: Clocks,
+    ) -> Result<Option<Bound<'py, PyAny>>> {
+        let task = required("task", task)?;
+        let revision = locked(py, &self.0, call.received(), |follow| {
+            call.with(|call| follow.settle(task, call, now.0))
+        })?;
+        let Some(revision) = revision else {
+            return Ok(None);
+        };
+        let window = plain(py, &revision.window)?;
+        let table = CountTable::made(py, revision.table)?;
+        let changes = Comparison::made(py, revision.changes, None)?;
+        let fields = (window, table, changes, revision.settled);
+        Ok(Some(object(py, "Revision", fields)?))
+    }
+
+    /// The windows that have been opened and are not settled.
+    fn provisional<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        plain(
+            py,
+            &locked(py, &self.0, BRIEF, |follow| follow.provisional()),
+        )
+    }
+
     #[allow(clippy::unused_self, reason = "Python's protocol")]
     fn __repr__(&self) -> &'static str {
-        "Idle()"
+        "<Follow>"
     }
+}
+
+fn shown(py: Python<'_>, step: CollectStep) -> PyResult<Bound<'_, PyAny>> {
+    match step {
+        CollectStep::Drive(drive) => driven(py, drive),
+        CollectStep::Idle => object(py, "Idle", ()),
+        CollectStep::Done => object(py, "Done", ()),
+    }
+}
+
+fn driven(py: Python<'_>, Drive { task, window, call }: Drive) -> PyResult<Bound<'_, PyAny>> {
+    object(py, "Drive", (task, plain(py, &window)?, Call::new(call)))
+}
+
+/// The exception of a collect's error, with what was read and what is missing.
+fn incomplete(py: Python<'_>, ended: CollectError) -> PyResult<Failure> {
+    let message = ended.text_in(Spelling::Python).to_string();
+    let more = PyDict::new(py);
+    let partial = ended.partial.map(|table| CountTable::made(py, table));
+    more.set_item("partial", partial.transpose()?)?;
+    more.set_item("gaps", plain(py, &ended.gaps)?)?;
+    let failures = ended.failures.into_iter().map(|(window, error)| {
+        let error = PyErr::from(Failure::from(error)).into_value(py);
+        Ok((plain(py, &window)?, error))
+    });
+    more.set_item("failures", failures.collect::<PyResult<Vec<_>>>()?)?;
+    Ok(Failure::with(py, &ended.error, message, &more))
 }

@@ -1,0 +1,242 @@
+"""Arguments by their names, as types.
+
+Written by scripts/declare.py from what the Rust crates declare. Change it there.
+"""
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING, Required, TypedDict
+
+from tallyfold._names import DimensionName, EndpointName, MetricName, Tolerance
+
+if TYPE_CHECKING:
+    from tallyfold._tallyfold import CountTable
+    from tallyfold._values import Limits
+
+__all__ = [
+    "AggregatorArguments",
+    "ClientArguments",
+    "CollectArguments",
+    "EventArguments",
+    "FaultArguments",
+    "FollowArguments",
+    "Instant",
+    "LimitsArguments",
+    "MachineArguments",
+    "SandboxArguments",
+    "Step",
+]
+
+Instant = datetime | str
+"""An aware `datetime`, or UTC ISO 8601 that ends in `Z`."""
+
+Step = str | timedelta
+"""What divides a day: digits and one of `s`, `m`, `h` and `d`, or whole seconds."""
+
+
+class LimitsArguments(TypedDict, total=False):
+    """Arguments of `Limits`, by name."""
+
+    depth: int
+    """How deeply objects and arrays may be nested (`depth_limit`). `32` unless told otherwise."""
+    string_bytes: int
+    """The bytes of one string once its escapes are resolved (`string_limit`). `65,536` unless told
+    otherwise.
+    """
+    keys: int
+    """The keys of one object (`key_limit`). `1,000` unless told otherwise."""
+    body_bytes: int
+    """The bytes of one body (`body_limit`). `4,294,967,296` unless told otherwise."""
+    groups: int
+    """The groups of one table (`group_limit`). `4,000,000` unless told otherwise."""
+
+
+class AggregatorArguments(TypedDict, total=False):
+    """Arguments of `Aggregator`, by name."""
+
+    metric: MetricName | None
+    """The endpoint that the bytes are from, if the table is to know it."""
+    window: tuple[Instant, Instant] | None
+    """The requested `start` and `end`, if the response is to be held to them."""
+    limits: "Limits | None"
+    """How much is read before the response is refused."""
+    tolerate: Sequence[Tolerance]
+    """What to let pass."""
+
+
+class ClientArguments(TypedDict, total=False):
+    """Arguments of `Client`, by name."""
+
+    cluster_endpoint: str | None
+    """The base address of the customer's own deployment, for the Control API and the Event Metrics
+    API: `{cluster_endpoint}` of the service reference. https, or http on this machine.
+    """
+    client_id: str | None
+    """The Client ID that the operator of the service has issued, for both APIs (service reference
+    5).
+    """
+    client_secret: str | None
+    """The Client Secret that was issued with it. It can't be read back."""
+    control_audience: str | None
+    """The audience identifier of the Control API (service reference 4.3)."""
+    base_url: str | None
+    """The base address of the Orchestration API: `{base_url}` of the service reference."""
+    auth_url: str | None
+    """The address of the authorization server: `{auth_url}` of the service reference."""
+    orchestration_audience: str | None
+    """The audience identifier of the Orchestration API (service reference 4.1)."""
+    dangerously_allow_http: bool
+    """Lets secrets and tokens go over plain http to other machines."""
+    default_token_lifetime: int
+    """The lifetime in seconds of a token that comes without one. `3,600` unless told otherwise."""
+    limits: "Limits | None"
+    """How much of a response is read before it is refused."""
+    tolerate: Sequence[Tolerance]
+    """What to let pass in metrics responses, as the API is Beta."""
+    max_retries: int
+    """How often one call is tried again at most, its token requests included: after statuses 408,
+    429, 500, 502, 503 and 504, a broken exchange or one that took too long; 0 for never. All calls
+    of a client share a budget of retries, so that a service that is down is not asked much more
+    than usual. `3` unless told otherwise.
+    """
+    longest_retry_wait: float
+    """The longest `Retry-After` that is waited for; a longer one ends the call with `retry_later`.
+    Waits that the service did not ask for are no longer than this either. In seconds. `60` unless
+    told otherwise.
+    """
+    timeout: float | None
+    """How long one exchange may take, from connecting to the last byte of the body, and the wait
+    for a token that another call fetches: up to a day. The host keeps the time. In seconds. `None`
+    for no limit. `30` unless told otherwise.
+    """
+
+
+class MachineArguments(ClientArguments, total=False):
+    """Arguments of `Machine`, by name."""
+
+    host_tokens: bool
+    """Whether the host has tokens from elsewhere, in place of a secret."""
+    in_browser: bool
+    """Whether the host is a page whose every visitor can read what it holds."""
+    dangerously_allow_browser: bool
+    """Lets a page hold the client secret. Only for pages that nobody else can open."""
+
+
+class CollectArguments(TypedDict, total=False):
+    """Arguments of `Client.collect`, by name."""
+
+    group_by: Sequence[DimensionName] | None
+    """Those of the dimensions to keep, in this order; none for one grand total. Without it, all."""
+    window: Step
+    """The step of the UTC day at whose edges the range is cut (service reference 8 advises windows
+    of 5 to 15 minutes). `15m` unless told otherwise.
+    """
+    concurrency: int
+    """How many windows are read at the same time; 1 for one after the other. `8` unless told
+    otherwise.
+    """
+    finest: Step
+    """The step at whose edges a window is halved if its response is too large or too slow: no
+    window is cut inside such a step. `1m` unless told otherwise.
+    """
+    part: tuple[int, int] | None
+    """Which part of the plan to collect, and how many parts there are, for `of` machines that share
+    the work: see `Plan.part`.
+    """
+    settle: float
+    """For how long after a window's end its counts may still change. A window that is read earlier
+    counts, but a checkpoint marks it as provisional. In seconds. `3,600` unless told otherwise.
+    """
+    probe: bool
+    """Whether to find out first if the counts of two windows add up, with one more call: see
+    `Probe`. They are the first two that meet, are settled by the wall clock, and of which nothing
+    is there yet; without such a pair, there is no probe.
+    """
+    have: "CountTable | None"
+    """A table that holds some of the range already: only its gaps are read."""
+
+
+class FollowArguments(TypedDict, total=False):
+    """Arguments of `Client.follow`, by name."""
+
+    window: Required[Step]
+    """The step of the UTC day at whose edges windows start and end."""
+    end: Instant | None
+    """The end of the last window. Without it, there is none."""
+    group_by: Sequence[DimensionName] | None
+    """Those of the dimensions to keep, in this order; none for one grand total. Without it, all."""
+    delay: float
+    """How long after its end a window is first read. In seconds. `0` unless told otherwise."""
+    reread: float | None
+    """How long after a reading, also a failed one, a window is read again. Without it, the length
+    of `window`. In seconds.
+    """
+    settle: float
+    """For how long after a window's end its counts may still change. In seconds. `3,600` unless
+    told otherwise.
+    """
+
+
+class SandboxArguments(TypedDict, total=False):
+    """Arguments of `Sandbox`, by name."""
+
+    seed: int | None
+    """Makes believable traffic at any time: the same seed gives the same counts. Without it, there
+    is none.
+    """
+    client_id: str
+    """The client id that both token endpoints know. `sandbox-client` unless told otherwise."""
+    client_secret: str
+    """Its secret. That of the demo is public, and opens nothing but a sandbox."""
+    control_audience: str
+    """The audience identifier of the Control API. `sandbox-control` unless told otherwise."""
+    orchestration_audience: str
+    """The audience identifier of the Orchestration API; another one, as tokens have one audience.
+    `sandbox-orchestration` unless told otherwise.
+    """
+    token_lifetime: int
+    """How long a token is valid, in seconds: 24 hours (service reference 8). `86,400` unless told
+    otherwise.
+    """
+    closed_windows: bool
+    """Whether an event at the `end` of a window counts in it too: the service that
+    `half_open_window` does not hold for, on which adjacent windows count some events twice.
+    """
+
+
+class EventArguments(TypedDict, total=False):
+    """Arguments of `Sandbox.record`, by name."""
+
+    event_name: Required[str]
+    """The name of the event."""
+    write_key: Required[str]
+    """The write key of their source."""
+    integration: Required[str]
+    """The integration that they were for."""
+    reason: str
+    """Why they were filtered."""
+    count: int
+    """How many. `1` unless told otherwise."""
+
+
+class FaultArguments(TypedDict, total=False):
+    """Arguments of `Sandbox.inject`, by name."""
+
+    endpoint: EndpointName | None
+    """At which endpoint; without it, at all that the kind makes sense for."""
+    every: int | None
+    """For every how many matching requests; without it, for the next one only."""
+    status: int | None
+    """The status to answer with, for `status`: from 200 to 599."""
+    retry_after: str | None
+    """The `Retry-After` header to answer with, for `status`; without it, none."""
+    milliseconds: int | None
+    """How long to wait, for `delay`: at most an hour."""
+    bytes: int | None
+    """After how many bytes of the body to break off, for `truncate`."""
+    content_type: str | None
+    """What the body claims to be, for `content_type`."""
+    body: str | None
+    """What to answer with, for `body`."""
+    amount: int | None
+    """What to add to the total, for `wrong_total`: from 1."""

@@ -1,0 +1,95 @@
+"""Iterators over the revisions of windows as they close."""
+
+import contextlib
+from collections.abc import AsyncIterator
+from types import TracebackType
+from typing import Self
+
+from tallyfold._async_driver import AsyncReader
+from tallyfold._clock import Now
+from tallyfold._errors import TallyfoldError
+from tallyfold._ranges import Revision
+from tallyfold._steps import Done, Drive, Wait
+from tallyfold._tallyfold import Follow
+
+__all__ = ["AsyncRevisions"]
+
+
+class AsyncRevisions(AsyncIterator[Revision]):
+    """What `AsyncClient.follow` gives: revisions of windows, one after the other.
+
+    What goes wrong with a reading is raised by `anext`, which may be called again: the window is
+    read again later, and nothing is lost. Close it, from any task, or use it in an `async with`
+    statement: a wait ends at once, and so do the revisions.
+
+    >>> async with async_client.follow(
+    ...     "event_delivery", "2026-01-01T00:00:00Z", ["integration"], window="5m",
+    ... ) as revisions:
+    ...     first = await anext(revisions)
+    >>> first.window
+    Window('2026-01-01T00:00:00Z', '2026-01-01T00:05:00Z')
+    """
+
+    def __init__(self, machine: Follow, reader: AsyncReader) -> None:
+        """Reads nothing yet."""
+        self._machine = machine
+        self._reader = reader
+
+    def __aiter__(self) -> Self:
+        """Gives itself."""
+        return self
+
+    async def __anext__(self) -> Revision:
+        """Waits for the next revision.
+
+        Raises:
+            TallyfoldError: what `AsyncClient.event_delivery` raises; the window is read again
+                later.
+        """
+        while not self._reader.is_closed():
+            self._reader.check()
+            match self._machine.next(Now.read()):
+                case Drive() as drive:
+                    revision = await self._read(drive)
+                    if revision is not None:
+                        return revision
+                case Wait(ms=ms):
+                    await self._reader.pause(ms / 1000)
+                case Done():
+                    break
+        raise StopAsyncIteration
+
+    async def _read(self, drive: Drive) -> Revision | None:
+        try:
+            await self._reader.drive(drive.call)
+        except BaseException:
+            # The machine raises the call's error too, but without its cause.
+            with contextlib.suppress(TallyfoldError):
+                self._machine.settle(drive.task, drive.call, Now.read())
+            raise
+        return self._machine.settle(drive.task, drive.call, Now.read())
+
+    async def close(self) -> None:
+        """Ends the revisions, and what is being waited for.
+
+        >>> revisions = async_client.follow(
+        ...     "event_delivery", "2026-01-01T00:00:00Z", ["integration"], window="5m"
+        ... )
+        >>> await revisions.close()
+        >>> [revision async for revision in revisions]
+        []
+        """
+        await self._reader.close()
+
+    async def __aenter__(self) -> Self:
+        """Gives itself."""
+        return self
+
+    async def __aexit__(
+        self,
+        exc_type: type[BaseException] | None,
+        exc_value: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        """Closes it."""
+        await self.close()

@@ -1,0 +1,54 @@
+"""What is stored of a collect, and what is still to be stored."""
+
+import itertools
+from types import TracebackType
+from typing import Self
+
+from tallyfold._async_checkpoint import AsyncCheckpoint
+from tallyfold._stores import AsyncStore, Path
+from tallyfold._tallyfold import Collect, segment_name
+
+__all__ = ["AsyncKeeper"]
+
+
+class AsyncKeeper:
+    """Loads what is stored of a collect, and stores what has been read."""
+
+    def __init__(self, machine: Collect, checkpoint: AsyncCheckpoint | Path | None) -> None:
+        """Opens a directory, which is made if it is not there, and keeps others out of it."""
+        self._machine = machine
+        self._store = AsyncStore(checkpoint)
+        self._pending: tuple[str, bytes] | None = None
+
+    async def load(self) -> None:
+        """Takes up all segments that are stored."""
+        for number in itertools.count():
+            name = segment_name(number)
+            segment = await self._store.load(name)
+            if segment is None:
+                return
+            self._machine.load(name, segment)
+
+    async def save(self) -> None:
+        """Stores what has been read since the last time, and what could not be stored then."""
+        while self._store and (segment := self._due()) is not None:
+            await self._store.save(*segment)
+            self._pending = None
+
+    def _due(self) -> tuple[str, bytes] | None:
+        if self._pending is None:
+            self._pending = self._machine.unsaved()
+        return self._pending
+
+    def __enter__(self) -> Self:
+        """Gives the keeper itself."""
+        return self
+
+    def __exit__(
+        self,
+        exc_type: type[BaseException] | None,
+        exc_value: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        """Lets others use the directory."""
+        self._store.close()

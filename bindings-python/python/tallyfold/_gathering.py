@@ -1,0 +1,171 @@
+"""What a collect's workers share: which calls are under way, and what there is to report.
+
+A worker that has ended a call settles it and asks for the next one by itself. Only the caller's own
+thread (or task) stores what was read and reports it. So a checkpoint and `on_progress` are called
+in order, one at a time, where an exception of theirs ends the collect, and where Ctrl-C arrives.
+"""
+
+import contextlib
+import threading
+import time
+from collections.abc import Callable, Iterator
+from typing import Self
+
+from tallyfold._clock import Now
+from tallyfold._errors import TallyfoldError
+from tallyfold._progress import bar
+from tallyfold._ranges import Progress
+from tallyfold._steps import Drive
+from tallyfold._tallyfold import Collect, CountTable
+
+__all__ = ["Gathering", "noted"]
+
+
+class Gathering:
+    """The state of a collect that its workers and its caller share. Nothing in it waits."""
+
+    def __init__(
+        self,
+        machine: Collect,
+        on_progress: Callable[[Progress], object] | None,
+        *,
+        progress: bool | None,
+        has_checkpoint: bool,
+    ) -> None:
+        """Shows nothing yet."""
+        self._machine = machine
+        self._on_progress = on_progress
+        self._progress = progress
+        self._has_checkpoint = has_checkpoint
+        self._began = time.monotonic()
+        self._lock = threading.Lock()
+        self._reports: list[Progress] = []
+        self._failure: BaseException | None = None
+        self._cause: BaseException | None = None
+        self._shown = contextlib.ExitStack()
+        self.under_way = 0
+        self.is_over = False
+        self.is_watched = False
+        self.wake: Callable[[], object] = lambda: None
+        """Called when the caller has something to do."""
+
+    def __enter__(self) -> Self:
+        planned, done, *_ = self._machine.progress()
+        shown = bar(planned, done, wanted=self._progress)
+        self._show = self._shown.enter_context(shown)
+        has_watcher = self._show is not None or self._on_progress is not None
+        self.is_watched = has_watcher or self._has_checkpoint
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._shown.close()
+
+    def due(self) -> list[Drive]:
+        """Gives what is to be started, so that as many calls as wished are under way."""
+        with self._lock:
+            return self._due()
+
+    def turn(self, drive: Drive, failure: BaseException | None) -> list[Drive]:
+        """Takes a call that has ended, and what its driver raised; gives what is to be started."""
+        with self._lock:
+            try:
+                self._settle(drive, failure)
+                return self._due()
+            except BaseException as error:  # noqa: BLE001 - the caller raises it
+                self._fail(error)
+                return []
+            finally:
+                if self.is_watched or self.is_over or not self.under_way:
+                    self.wake()
+
+    def _due(self) -> list[Drive]:
+        due: list[Drive] = []
+        most = self._machine.concurrency
+        # At most so many windows wait to be stored: a killed process loses what is not stored.
+        while not self.is_over and self.under_way < most and len(self._reports) < most:
+            step = self._machine.next(Now.read())
+            if not isinstance(step, Drive):
+                break
+            self.under_way += 1
+            due.append(step)
+        return due
+
+    def _settle(self, drive: Drive, failure: BaseException | None) -> None:
+        outcome = self._machine.settle(drive.task, drive.call, Now.read())
+        self.under_way -= 1
+        if outcome != "given_back":
+            if self.is_watched:
+                elapsed = time.monotonic() - self._began
+                self._reports.append(Progress(*self._machine.progress(), drive.window, elapsed))
+            if isinstance(failure, TallyfoldError):
+                # The machine keeps the error, but not what the host's function raised before it.
+                self._cause = self._cause or failure.__cause__
+                return
+        if failure is not None:
+            self._fail(failure)
+
+    def _fail(self, failure: BaseException) -> None:
+        self._failure = self._failure or failure
+        self.is_over = True
+
+    def fail(self, failure: BaseException) -> None:
+        """Ends the collect with an exception that the caller is to raise."""
+        with self._lock:
+            self._fail(failure)
+            self.wake()
+
+    def end(self) -> None:
+        """Lets nothing more be started."""
+        with self._lock:
+            self.is_over = True
+
+    def is_busy(self) -> bool:
+        """Whether anything is under way, or there is something to tell the caller."""
+        with self._lock:
+            return bool(self.under_way or self._reports or self._failure)
+
+    def news(self) -> list[Progress]:
+        """Gives what is to be reported; raises what a driver raised that is not its call's end."""
+        with self._lock:
+            if self._failure is not None:
+                raise self._failure
+            reports, self._reports = self._reports, []
+            return reports
+
+    def report(self, reports: list[Progress]) -> None:
+        """Tells the host of what was settled, in its order."""
+        for progress in reports:
+            if self._show is not None:
+                self._show(progress)
+            if self._on_progress is not None:
+                self._on_progress(progress)
+
+    def hand_over_to(self, error: BaseException) -> None:
+        """Lets an exception carry what was read, as the collect's own errors do."""
+        partial: CountTable | None
+        try:
+            partial, gaps, failures = self._machine.finish(), [], []
+        except TallyfoldError as unfinished:
+            partial, gaps, failures = unfinished.partial, unfinished.gaps, unfinished.failures
+        # Some exceptions take no attributes. What was read is then in the checkpoint only.
+        with contextlib.suppress(AttributeError, TypeError):
+            vars(error).update(partial=partial, gaps=gaps, failures=failures)
+
+    def finish(self) -> CountTable:
+        """Gives the table of all windows, or raises why there is none."""
+        try:
+            return self._machine.finish()
+        except TallyfoldError as error:
+            if error.code == "token_provider_failed":
+                error.__cause__ = self._cause
+            raise
+
+
+@contextlib.contextmanager
+def noted(error: BaseException) -> Iterator[None]:
+    """Adds what is raised inside to `error` as a note, so that `error` is the one to be raised."""
+    try:
+        yield
+    except Exception as second:  # noqa: BLE001 - a checkpoint may raise anything
+        if second is not error:
+            error.add_note(f"What was read last could not be stored: {second!r}")

@@ -1,0 +1,121 @@
+"""Closed lists of names.
+
+Written by scripts/declare.py from what the Rust crates declare. Change it there.
+"""
+
+from typing import Literal
+
+__all__ = [
+    "AdditivityVerdict",
+    "ApiName",
+    "CountName",
+    "DimensionName",
+    "EndpointName",
+    "ErrorCode",
+    "FaultKind",
+    "MetricName",
+    "Presence",
+    "TargetName",
+    "Tolerance",
+    "Verdict",
+]
+
+AdditivityVerdict = Literal["additive", "double_counted", "missing", "mixed", "unknown"]
+"""Whether the halves of a window have the counts of the whole."""
+
+ApiName = Literal["control", "orchestration"]
+"""One of the two APIs, each with its own audience and tokens (service reference 5.1, point 5)."""
+
+CountName = Literal["success", "errors", "filtered"]
+"""The name of one of the three counts (service reference 2.3)."""
+
+DimensionName = Literal["event_name", "write_key", "integration", "reason"]
+"""A group-by field of the Event Metrics API (service reference 2.4)."""
+
+EndpointName = Literal[
+    "control_token", "orchestration_token", "event_delivery", "event_ingestion", "audit_logs"
+]
+"""An endpoint of the sandbox. All of them share one origin, so the sandbox's address serves as
+`cluster_endpoint`, `base_url` and `auth_url` alike.
+"""
+
+ErrorCode = Literal[
+    "missing_argument",
+    "unknown_argument",
+    "invalid_argument",
+    "invalid_base_address",
+    "insecure_base_address",
+    "secret_in_browser",
+    "invalid_timestamp",
+    "invalid_window",
+    "unknown_dimension",
+    "repeated_dimension",
+    "no_dimensions",
+    "invalid_page",
+    "overlapping_coverage",
+    "unaligned_window",
+    "incompatible_tables",
+    "invalid_checkpoint",
+    "out_of_order",
+    "token_refused",
+    "invalid_token_response",
+    "invalid_token_lifetime",
+    "token_rejected",
+    "token_provider_failed",
+    "redirected",
+    "forbidden",
+    "rate_limited",
+    "retry_later",
+    "server_error",
+    "unexpected_status",
+    "network_failed",
+    "timed_out",
+    "wrong_content_type",
+    "html_response",
+    "empty_body",
+    "truncated_body",
+    "invalid_json",
+    "invalid_utf8",
+    "lone_surrogate",
+    "byte_order_mark",
+    "trailing_bytes",
+    "duplicate_key",
+    "missing_field",
+    "wrong_type",
+    "invalid_count",
+    "count_overflow",
+    "sum_overflow",
+    "window_mismatch",
+    "dimension_mismatch",
+    "repeated_combination",
+    "depth_limit",
+    "string_limit",
+    "key_limit",
+    "body_limit",
+    "group_limit",
+    "invalid_table",
+    "windows_not_additive",
+]
+"""What went wrong: a closed list, the same in every language."""
+
+FaultKind = Literal[
+    "status", "delay", "truncate", "content_type", "revoke_token", "wrong_total", "body"
+]
+"""What goes wrong."""
+
+MetricName = Literal["event_delivery", "event_ingestion"]
+"""Which counts are asked for: the two analytics endpoints (service reference 4.4 and 4.5)."""
+
+Presence = Literal["both", "new", "vanished"]
+"""Which of two tables has a group. A group whose counts are 0 is there."""
+
+TargetName = Literal["token", "event_delivery", "event_ingestion", "audit_logs"]
+"""What a request is sent to: an API's token endpoint, or an endpoint of the API."""
+
+Tolerance = Literal["repeated_combination", "null_dimension"]
+"""A deviation from the service reference that a Beta might send, and that a caller lets pass. Each
+pass is counted in `Notes`.
+"""
+
+Verdict = Literal["balanced", "unbalanced", "unavailable"]
+"""Whether the totals that the service reports are the sums of its counts."""

@@ -1,0 +1,156 @@
+"""The places where checkpoints are stored, for both keepers."""
+
+import asyncio
+import contextlib
+import inspect
+import os
+import pathlib
+import threading
+from types import TracebackType
+from typing import Generic, Self, TypeVar
+
+from tallyfold._async_checkpoint import AsyncCheckpoint
+from tallyfold._checkpoint import Checkpoint
+
+try:
+    import fcntl
+except ImportError:  # Windows
+    fcntl = None  # type: ignore[assignment]
+
+__all__ = ["AsyncStore", "Path", "Store"]
+
+Path = str | os.PathLike[str]
+"""The path of a directory."""
+
+CheckpointT = TypeVar("CheckpointT", bound=Checkpoint | AsyncCheckpoint)
+
+
+class _Opened(Generic[CheckpointT]):
+    """A checkpoint in use. A directory is made if it is not there, and locked."""
+
+    def __init__(self, checkpoint: CheckpointT | Path | None) -> None:
+        self._opened = contextlib.ExitStack()
+        self._to: CheckpointT | Directory | None
+        if isinstance(checkpoint, (str, os.PathLike)):
+            self._to = self._opened.enter_context(Directory(checkpoint))
+        else:
+            self._to = checkpoint
+
+    def __bool__(self) -> bool:
+        """Whether there is any place to store to."""
+        return self._to is not None
+
+    def close(self) -> None:
+        """Lets others use the directory."""
+        self._opened.close()
+
+
+class Store(_Opened[Checkpoint]):
+    """A checkpoint of a `Client`."""
+
+    def load(self, name: str) -> bytes | str | None:
+        """Gives what is stored under the name."""
+        return None if self._to is None else self._to.load(name)
+
+    def save(self, name: str, data: bytes) -> None:
+        """Stores the data under the name."""
+        if self._to is not None:
+            self._to.save(name, data)
+
+
+class AsyncStore(_Opened[AsyncCheckpoint]):
+    """A checkpoint of an `AsyncClient`: a directory is read and written in a thread of its own."""
+
+    async def load(self, name: str) -> bytes | str | None:
+        """Gives what is stored under the name."""
+        if isinstance(self._to, Directory):
+            return await asyncio.to_thread(self._to.load, name)
+        loaded = None if self._to is None else self._to.load(name)
+        return await loaded if inspect.isawaitable(loaded) else loaded
+
+    async def save(self, name: str, data: bytes) -> None:
+        """Stores the data under the name."""
+        if isinstance(self._to, Directory):
+            await asyncio.to_thread(self._to.save, name, data)
+        elif self._to is not None:
+            saved = self._to.save(name, data)
+            if inspect.isawaitable(saved):
+                await saved
+
+
+class Directory:
+    """A directory with a file for each segment, which one collect at a time may use."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = pathlib.Path(path)
+        self._path.mkdir(parents=True, exist_ok=True)
+        # When a task is cancelled, its save goes on in a thread, and the next one has to wait.
+        self._saving = threading.Lock()
+
+    def __enter__(self) -> Self:
+        """Keeps other processes out until this one ends, however it ends."""
+        # Also where there are no locks: this fails for a directory that can't be written to.
+        self._lock = (self._path / "lock").open("ab")
+        try:
+            _lock(self._lock.fileno(), self._path)
+            for left_over in self._path.glob("segment-*.tmp"):
+                left_over.unlink(missing_ok=True)
+        except BaseException:
+            self._lock.close()
+            raise
+        return self
+
+    def __exit__(
+        self,
+        exc_type: type[BaseException] | None,
+        exc_value: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        """Lets others in, after a save that still runs."""
+        with self._saving:
+            self._lock.close()
+
+    def load(self, name: str, /) -> bytes | None:
+        """Reads a segment."""
+        try:
+            return (self._path / name).read_bytes()
+        except FileNotFoundError:
+            return None
+
+    def save(self, name: str, data: bytes, /) -> None:
+        """Writes a segment: whatever happens meanwhile, the old one or the new one is there."""
+        # With the number of the process, as there may be others where there are no locks.
+        new = self._path / f"{name}.{os.getpid()}.tmp"
+        with self._saving:
+            try:
+                with new.open("wb") as file:
+                    file.write(data)
+                    file.flush()
+                    os.fsync(file.fileno())
+                new.replace(self._path / name)
+            except BaseException:
+                new.unlink(missing_ok=True)
+                raise
+            self._sync_names()
+
+    def _sync_names(self) -> None:
+        # A directory can't be opened on Windows; there, nothing more can be done for its names.
+        with contextlib.suppress(OSError):
+            directory = os.open(self._path, os.O_RDONLY)
+            try:
+                os.fsync(directory)
+            finally:
+                os.close(directory)
+
+
+def _lock(file: int, path: pathlib.Path) -> None:
+    if fcntl is None:
+        return
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError as error:
+        message = "another collect is using this checkpoint"
+        raise BlockingIOError(error.errno, message, str(path)) from None
+    except OSError:
+        # Some network file systems have no locks.
+        return

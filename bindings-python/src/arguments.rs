@@ -1,0 +1,308 @@
+//! Arguments as Python hands them over.
+
+use pyo3::exceptions::{PyOverflowError, PyTypeError};
+use pyo3::prelude::*;
+use pyo3::types::{
+    PyBool, PyDate, PyDateTime, PyDelta, PyDict, PyList, PyString, PyTuple, PyTzInfo,
+};
+use tallyfold::arguments::{self, Arguments, Kind, Options, Parameter, Value};
+use tallyfold::{Code, Limits, Name, Secret, Spelling};
+
+use crate::error::{Failure, Result};
+use crate::plain::{dict, package};
+
+/// What was given by position.
+pub(crate) type Positional<'py> = &'py Bound<'py, PyTuple>;
+
+/// What was given by name.
+pub(crate) type Named<'py> = &'py Bound<'py, PyDict>;
+
+/// The options of a function, of which the first `most` may be given by position. `others` are
+/// names that the facade handles.
+pub(crate) fn options<T: Options>(
+    most: usize,
+    positional: Positional<'_>,
+    named: Option<Named<'_>>,
+    others: &[&str],
+) -> Result<T> {
+    arguments::read(&Given::of::<T>(most, positional, named)?, others)
+}
+
+/// The options of a function that are all given by name.
+pub(crate) fn keywords<T: Options>(
+    py: Python<'_>,
+    named: Option<Named<'_>>,
+    others: &[&str],
+) -> Result<T> {
+    options(0, &PyTuple::empty(py), named, others)
+}
+
+/// The value of one argument; `None` means that it was not given.
+pub(crate) fn optional<T: Parameter>(name: &str, value: &Bound<'_, PyAny>) -> Result<Option<T>> {
+    let Some(value) = read_if(name, value, T::KIND)? else {
+        return Ok(None);
+    };
+    let parsed = T::from_value(value);
+    let parsed = parsed.map_err(|error| error.with_argument(Name::of_caller(name)));
+    Ok(Some(parsed?))
+}
+
+/// The value of one argument.
+pub(crate) fn required<T: Parameter>(name: &str, value: &Bound<'_, PyAny>) -> Result<T> {
+    let refused = || Failure::wrong_type(name, T::KIND.wanted(Spelling::Python), value);
+    optional(name, value)?.ok_or_else(refused)
+}
+
+/// The text of an instant.
+pub(crate) fn instant(name: &str, value: &Bound<'_, PyAny>) -> Result<String> {
+    let wanted = Kind::Instant.wanted(Spelling::Python);
+    instant_if(name, value)?.ok_or_else(|| Failure::wrong_type(name, wanted, value))
+}
+
+/// One text, or any iterable of texts.
+pub(crate) fn one_or_more(name: &str, value: &Bound<'_, PyAny>) -> Result<Vec<String>> {
+    if value.is_instance_of::<PyString>() {
+        return Ok(vec![required(name, value)?]);
+    }
+    required(name, &value.py().get_type::<PyList>().call1((value,))?)
+}
+
+/// All limits by their names, with the usual values of those that are not given.
+#[pyfunction]
+#[pyo3(signature = (**limits))]
+pub(crate) fn limits_of<'py>(
+    py: Python<'py>,
+    limits: Option<Named<'_>>,
+) -> Result<Bound<'py, PyAny>> {
+    Ok(dict(py, &keywords::<Limits>(py, limits, &[])?)?)
+}
+
+/// Arguments by name: a function's own, or the attributes of an object.
+enum Given<'py> {
+    Named(Bound<'py, PyDict>),
+    Attributes(Bound<'py, PyAny>),
+}
+
+impl<'py> Given<'py> {
+    fn of<T: Options>(
+        most: usize,
+        positional: Positional<'py>,
+        named: Option<Named<'py>>,
+    ) -> PyResult<Self> {
+        let all = named.map_or_else(|| Ok(PyDict::new(positional.py())), |named| named.copy())?;
+        let count = positional.len();
+        if count > most {
+            let message = format!("at most {most} arguments go by position, not {count}");
+            return Err(PyTypeError::new_err(message));
+        }
+        for (argument, value) in T::ARGUMENTS.iter().zip(positional) {
+            let name = argument.spelled(Spelling::Python);
+            if all.contains(&name)? {
+                let message = format!("{name} is given by position and by name");
+                return Err(PyTypeError::new_err(message));
+            }
+            all.set_item(name, value)?;
+        }
+        Ok(Self::Named(all))
+    }
+
+    /// What stands under a name.
+    fn get(&self, name: &str) -> PyResult<Option<Bound<'py, PyAny>>> {
+        match self {
+            Self::Named(given) => given.get_item(name),
+            Self::Attributes(object) => object.getattr_opt(name),
+        }
+    }
+}
+
+impl Arguments for Given<'_> {
+    type Error = Failure;
+
+    const SPELLING: Spelling = Spelling::Python;
+
+    fn value(&self, name: &str, kind: Kind) -> Result<Option<Value>> {
+        match self.get(name)? {
+            Some(value) => read_if(name, &value, kind),
+            None => Ok(None),
+        }
+    }
+
+    fn nested(&self, name: &str) -> Result<Option<Self>> {
+        let Some(value) = self.get(name)?.filter(|value| !value.is_none()) else {
+            return Ok(None);
+        };
+        // The only arguments inside of others are limits.
+        let class = package(value.py())?.getattr("Limits")?;
+        if value.is_instance(&class)? {
+            return Ok(Some(Self::Attributes(value)));
+        }
+        let wanted = Kind::Nested(&[]).wanted(Spelling::Python);
+        Err(Failure::wrong_type(name, wanted, &value))
+    }
+
+    fn names(&self) -> Result<Vec<String>> {
+        match self {
+            Self::Named(given) => Ok(given.keys().iter().map(|name| name.to_string()).collect()),
+            Self::Attributes(_) => Ok(Vec::new()),
+        }
+    }
+}
+
+/// A value as that kind. `None` means that it was not given; for a length of time that may be
+/// endless, it means endless.
+fn read_if(name: &str, value: &Bound<'_, PyAny>, kind: Kind) -> Result<Option<Value>> {
+    match kind {
+        Kind::Patience if value.is_none() => Ok(Some(Value::Endless)),
+        _ if value.is_none() => Ok(None),
+        _ => read(name, value, kind).map(Some),
+    }
+}
+
+fn read(name: &str, value: &Bound<'_, PyAny>, kind: Kind) -> Result<Value> {
+    let wanted = kind.wanted(Spelling::Python);
+    let wrong_type = || Failure::wrong_type(name, wanted, value);
+    let read = match kind {
+        Kind::Text => text(name, value)?.map(Value::Text),
+        Kind::Texts => texts(name, value)?.map(Value::Texts),
+        // Python's own error would quote the text.
+        Kind::Secret => match value.extract::<String>() {
+            Ok(text) => Some(Value::Secret(Secret::from(text))),
+            Err(_) => return Err(Failure::refused(name, Code::InvalidArgument, wanted)),
+        },
+        Kind::Instant => instant_if(name, value)?.map(Value::Text),
+        Kind::Window => match pair(value) {
+            Some([start, end]) => Some(Value::Texts(vec![
+                instant("start", &start)?,
+                instant("end", &end)?,
+            ])),
+            None => None,
+        },
+        Kind::Step => step(name, value)?.map(Value::Text),
+        Kind::Flag => value.extract().ok().map(Value::Flag),
+        Kind::Whole => whole(value)?.map(Value::Whole),
+        Kind::Pair => match pair(value) {
+            Some([one, other]) => match (whole(&one)?, whole(&other)?) {
+                (Some(one), Some(other)) => Some(Value::Pair([one, other])),
+                _ => None,
+            },
+            None => None,
+        },
+        Kind::Milliseconds | Kind::Patience => match seconds(value)? {
+            Some(seconds) if seconds >= 0.0 => {
+                // A time above all numbers becomes the largest one, which the core refuses.
+                Some(Value::Whole(((seconds * 1000.0).round() as u64).into()))
+            }
+            Some(_) => return Err(Failure::refused(name, Code::InvalidArgument, wanted)),
+            None => None,
+        },
+        Kind::Nested(_) | Kind::Host => None,
+    };
+    read.ok_or_else(wrong_type)
+}
+
+fn text(name: &str, value: &Bound<'_, PyAny>) -> Result<Option<String>> {
+    let Ok(text) = value.cast::<PyString>() else {
+        return Ok(None);
+    };
+    let surrogate = |_| Failure::refused(name, Code::InvalidArgument, LONE_SURROGATE);
+    text.extract().map(Some).map_err(surrogate)
+}
+
+const LONE_SURROGATE: &str = "the text has a lone surrogate";
+
+/// The texts of any sequence; a `str` is not taken for a sequence of its letters.
+fn texts(name: &str, value: &Bound<'_, PyAny>) -> Result<Option<Vec<String>>> {
+    let Ok(items) = value.extract::<Vec<Bound<'_, PyAny>>>() else {
+        return Ok(None);
+    };
+    items.iter().map(|item| text(name, item)).collect()
+}
+
+fn pair<'py>(value: &Bound<'py, PyAny>) -> Option<[Bound<'py, PyAny>; 2]> {
+    value.extract::<Vec<_>>().ok()?.try_into().ok()
+}
+
+/// An `int`, or what stands for one.
+fn whole(value: &Bound<'_, PyAny>) -> PyResult<Option<i128>> {
+    if value.is_instance_of::<PyBool>() {
+        return Ok(None);
+    }
+    match value.extract() {
+        Ok(number) => Ok(Some(number)),
+        Err(error) if error.is_instance_of::<PyOverflowError>(value.py()) => {
+            let nearest = if value.lt(0)? { i128::MIN } else { i128::MAX };
+            Ok(Some(nearest))
+        }
+        Err(_) => Ok(None),
+    }
+}
+
+fn seconds(value: &Bound<'_, PyAny>) -> PyResult<Option<f64>> {
+    if value.is_instance_of::<PyBool>() {
+        return Ok(None);
+    }
+    match value.extract() {
+        Ok(seconds) => Ok(Some(seconds)),
+        // An int that no float can hold.
+        Err(error) if error.is_instance_of::<PyOverflowError>(value.py()) => {
+            Ok(Some(if value.lt(0)? {
+                f64::NEG_INFINITY
+            } else {
+                f64::INFINITY
+            }))
+        }
+        Err(_) => Ok(None),
+    }
+}
+
+/// An instant as text: a `str` as it is, an aware `datetime` in UTC with a `Z`. A naive one names
+/// no instant. It gets no `Z`, so that the core refuses it.
+fn instant_if(name: &str, value: &Bound<'_, PyAny>) -> Result<Option<String>> {
+    let refused = |message| Err(Failure::refused(name, Code::InvalidTimestamp, message));
+    if let Ok(text) = value.cast::<PyString>() {
+        return text
+            .extract()
+            .map_or_else(|_| refused(LONE_SURROGATE), |text| Ok(Some(text)));
+    }
+    if let Ok(moment) = value.cast::<PyDateTime>() {
+        // Such as pandas' NaT, and the last hours of the year 9999 west of Greenwich.
+        let message = "the datetime is no instant of the years 1 to 9999 in UTC";
+        return in_utc(moment).map_or_else(|_| refused(message), |text| Ok(Some(text)));
+    }
+    if value.is_instance_of::<PyDate>() {
+        return refused("a date names no instant: want a datetime with a time zone");
+    }
+    Ok(None)
+}
+
+fn in_utc(moment: &Bound<'_, PyDateTime>) -> PyResult<String> {
+    if moment.call_method0("utcoffset")?.is_none() {
+        return moment.call_method0("isoformat")?.extract();
+    }
+    let utc = moment.call_method1("astimezone", (PyTzInfo::utc(moment.py())?,))?;
+    let text: String = utc.call_method0("isoformat")?.extract()?;
+    Ok(text.replace("+00:00", "Z"))
+}
+
+/// A step as text, also that of a `timedelta`.
+fn step(name: &str, value: &Bound<'_, PyAny>) -> Result<Option<String>> {
+    if value.is_instance_of::<PyString>() {
+        return text(name, value);
+    }
+    if !value.is_instance_of::<PyDelta>() {
+        return Ok(None);
+    }
+    let (days, seconds): (i32, i32) = (
+        value.getattr("days")?.extract()?,
+        value.getattr("seconds")?.extract()?,
+    );
+    // Not by microseconds: pandas' Timedelta has nanoseconds beside them.
+    if !value.eq(PyDelta::new(value.py(), days, seconds, 0, true)?)? {
+        let message = "the timedelta is no whole number of seconds";
+        return Err(Failure::refused(name, Code::InvalidArgument, message));
+    }
+    Ok(Some(format!(
+        "{}s",
+        i64::from(days) * 86_400 + i64::from(seconds)
+    )))
+}

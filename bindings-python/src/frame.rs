@@ -1,0 +1,144 @@
+//! What tables, series and comparisons are to Python: sequences of rows.
+
+use std::fmt::Display;
+use std::sync::Arc;
+
+use pyo3::prelude::*;
+use pyo3::pyclass::PyClass;
+use pyo3::types::{PyCapsule, PyTuple};
+use tallyfold::{HtmlFrame, Metric, TopOptions};
+
+use crate::arguments::{Named, Positional, options};
+use crate::arrow;
+use crate::detach::detached;
+use crate::error::Result;
+use crate::rows::{self, Content};
+
+/// What tables, series and comparisons have in common.
+#[pyclass(frozen, subclass, module = "tallyfold._tallyfold")]
+pub(crate) struct Frame(Arc<dyn Content>);
+
+impl Frame {
+    /// An object of one of the classes of frames.
+    pub(crate) fn made<T>(
+        py: Python<'_>,
+        class: T,
+        content: Arc<dyn Content>,
+    ) -> PyResult<Bound<'_, T>>
+    where
+        T: PyClass<BaseType = Self>,
+    {
+        let base = PyClassInitializer::from(Self(content));
+        Bound::new(py, base.add_subclass(class))
+    }
+
+    fn core(&self) -> &(dyn HtmlFrame + Send + Sync) {
+        self.0.core()
+    }
+}
+
+#[pymethods]
+impl Frame {
+    /// The names of the dimensions, in the order that rows are sorted by.
+    #[getter]
+    fn dimensions<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
+        PyTuple::new(py, self.core().dimensions().names())
+    }
+
+    /// `"event_delivery"` or `"event_ingestion"`; `None` where an `Aggregator` was not told.
+    #[getter]
+    fn metric(&self) -> Option<&'static str> {
+        self.core().metric().map(Metric::as_str)
+    }
+
+    /// The `n` rows with the most `by`, most first; of a comparison, those with the largest change
+    /// of `by`, up or down. Equal ones come in the order of rows.
+    ///
+    /// Raises:
+    ///     ConfigError: `invalid_argument` unless `by` is `success`, `errors` or `filtered`.
+    ///
+    /// >>> table.top(1, by="errors")[0].dimensions["integration"]
+    /// 'warehouse'
+    #[pyo3(signature = (*positional, **named))]
+    fn top<'py>(
+        &self,
+        positional: Positional<'py>,
+        named: Option<Named<'py>>,
+    ) -> Result<Vec<Bound<'py, PyAny>>> {
+        let py = positional.py();
+        let TopOptions { n, by } = options(2, positional, named, &[])?;
+        let positions = detached(py, self.0.bytes(), || self.core().top(n, by));
+        Ok(rows::picked(&*self.0, py, positions)?)
+    }
+
+    /// All of it as JSON text, with counts as strings of digits; the same in every language.
+    /// `CountTable.from_json` reads the text of a table. Nothing reads that of a series or a
+    /// comparison: save the tables.
+    ///
+    /// >>> tallyfold.CountTable.from_json(table.to_json()) == table
+    /// True
+    fn to_json(&self, py: Python<'_>) -> String {
+        detached(py, self.0.bytes(), || self.core().to_json())
+    }
+
+    /// All of it as an Arrow C stream of one batch, in a capsule; `requested_schema` is not used.
+    ///
+    /// Raises:
+    ///     ConfigError: `invalid_argument` for a series with a window before 1677-09-21 or after
+    ///         2262-04-11, which Arrow's nanoseconds can't hold.
+    #[pyo3(signature = (requested_schema = None))]
+    fn __arrow_c_stream__<'py>(
+        &self,
+        py: Python<'py>,
+        requested_schema: Option<Bound<'py, PyAny>>,
+    ) -> Result<Bound<'py, PyCapsule>> {
+        // The protocol lets a producer answer with its own schema.
+        drop(requested_schema);
+        arrow::stream(py, &self.0)
+    }
+
+    /// The stream's schema, in a capsule.
+    fn __arrow_c_schema__<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyCapsule>> {
+        arrow::schema(py, &self.0)
+    }
+
+    fn __len__(&self) -> usize {
+        self.core().len()
+    }
+
+    fn __getitem__<'py>(&self, key: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        rows::item(&*self.0, key)
+    }
+
+    fn __iter__<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        rows::forward(slf)
+    }
+
+    fn __reversed__<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        rows::backward(slf)
+    }
+
+    fn _repr_html_(&self) -> String {
+        tallyfold::to_html(self.core())
+    }
+}
+
+/// How a frame is shown in one line. `middle` stands before the number of rows.
+pub(crate) fn repr(
+    py: Python<'_>,
+    class: &str,
+    frame: &dyn tallyfold::Frame,
+    middle: &str,
+    [success, errors, filtered]: [impl Display; 3],
+) -> PyResult<String> {
+    let metric = frame.metric().map_or("counts", Metric::as_str);
+    let dimensions = PyTuple::new(py, frame.dimensions().names())?.repr()?;
+    let rows = frame.len();
+    Ok(format!(
+        "<{class}: {metric} by {dimensions}, {middle}{rows} rows, \
+         success={success}, errors={errors}, filtered={filtered}>"
+    ))
+}
+
+/// What `__reduce__` gives: what makes the object again, and the arguments for that.
+pub(crate) type Reduced<'py, T> = (Bound<'py, PyAny>, T);

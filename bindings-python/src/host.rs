@@ -1,0 +1,103 @@
+//! What the host of a machine hands over: bytes, clocks and random numbers.
+
+use std::hash::{BuildHasher, RandomState};
+use std::ops::Deref;
+
+use pyo3::buffer::PyBuffer;
+use pyo3::exceptions::PyTypeError;
+use pyo3::prelude::*;
+use pyo3::pybacked::{PyBackedBytes, PyBackedStr};
+use pyo3::types::PyString;
+use tallyfold::Now;
+
+/// A number that nobody can guess, and that differs between processes.
+pub(crate) fn random_seed() -> u64 {
+    RandomState::new().hash_one(())
+}
+
+/// A pair `(monotonic_ms, unix_ms)`.
+pub(crate) struct Clocks(pub(crate) Now);
+
+impl<'py> FromPyObject<'_, 'py> for Clocks {
+    type Error = PyErr;
+
+    fn extract(value: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
+        let (monotonic_ms, unix_ms) = value.extract()?;
+        Ok(Self(Now {
+            monotonic_ms,
+            unix_ms,
+        }))
+    }
+}
+
+/// Names and values of headers, as the core takes them.
+pub(crate) fn headers(pairs: &[(String, String)]) -> Vec<(&str, &str)> {
+    pairs
+        .iter()
+        .map(|(name, value)| (name.as_str(), value.as_str()))
+        .collect()
+}
+
+/// The bytes of any bytes-like object. Those of `bytes`, which does not change, are borrowed; all
+/// others are copied, because another thread may change them.
+pub(crate) enum Chunk {
+    Shared(PyBackedBytes),
+    Copied(Vec<u8>),
+}
+
+impl<'py> FromPyObject<'_, 'py> for Chunk {
+    type Error = PyErr;
+
+    fn extract(value: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
+        if let Ok(bytes) = value.extract() {
+            return Ok(Self::Shared(bytes));
+        }
+        PyBuffer::get(&value)?.to_vec(value.py()).map(Self::Copied)
+    }
+}
+
+impl Deref for Chunk {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        match self {
+            Self::Shared(bytes) => bytes,
+            Self::Copied(bytes) => bytes,
+        }
+    }
+}
+
+/// A document as `str` or as bytes.
+pub(crate) enum Document {
+    Text(PyBackedStr),
+    Bytes(Chunk),
+}
+
+impl<'py> FromPyObject<'_, 'py> for Document {
+    type Error = PyErr;
+
+    fn extract(value: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
+        let Ok(text) = value.cast::<PyString>() else {
+            let class = value.get_type().name()?;
+            let wrong = |_| PyTypeError::new_err(format!("want str or bytes, not {class}"));
+            return value.extract().map(Self::Bytes).map_err(wrong);
+        };
+        if let Ok(text) = text.extract() {
+            return Ok(Self::Text(text));
+        }
+        // As bytes, so that the core refuses the lone surrogate and says at which offset it is.
+        let bytes = text.call_method1("encode", ("utf-8", "surrogatepass"))?;
+        bytes.extract().map(Self::Bytes)
+    }
+}
+
+impl Deref for Document {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        match self {
+            Self::Text(text) => text.as_bytes(),
+            Self::Bytes(bytes) => bytes,
+        }
+    }
+}

@@ -1,0 +1,200 @@
+//! The sans-IO client: `Machine`, and what it makes.
+
+use pyo3::prelude::*;
+use tallyfold::{CollectOptions, FollowOptions, MachineOptions, ProbeOptions};
+
+use crate::arguments::{Named, Positional, keywords, options};
+use crate::call::Call;
+use crate::error::{Failure, Result};
+use crate::host::random_seed;
+use crate::ranges::{Collect, Follow, Probe};
+use crate::table::CountTable;
+
+/// The client without its HTTP: it says what to send and is told what came back.
+///
+/// `Client` and `AsyncClient` drive one of these; with it any other HTTP stack fits as well. One
+/// machine serves all threads and all calls of a program, and shares their tokens (service
+/// reference 5). The arguments are those of `Client`; `host_tokens` says that the host answers
+/// `ProvideToken` steps, in place of a secret, and `in_browser` that visitors can read what it
+/// holds, as with Pyodide: a secret is refused then, unless `dangerously_allow_browser`.
+///
+/// Raises:
+///     ConfigError: for arguments that can't be used.
+///
+/// >>> machine = tallyfold.Machine(cluster_endpoint="https://cluster.example", host_tokens=True)
+/// >>> call = machine.event_delivery(
+/// ...     "2026-01-01T00:00:00Z", "2026-01-01T00:15:00Z", ["integration"]
+/// ... )
+/// >>> call.step(tallyfold.Now.read())
+/// ProvideToken(api='control')
+/// >>> call.token("a-token-from-elsewhere", 3600)
+/// >>> call.step(tallyfold.Now.read())
+/// Send(request=<Request POST https://cluster.example/v1.1/analytics/event_delivery>)
+#[pyclass(frozen, module = "tallyfold")]
+pub(crate) struct Machine(tallyfold::Machine);
+
+#[pymethods]
+impl Machine {
+    #[new]
+    #[pyo3(signature = (**named))]
+    fn new(py: Python<'_>, named: Option<Named<'_>>) -> Result<Self> {
+        Self::of(py, named, &[])
+    }
+
+    /// The machine of a client, which handles the options `others` by itself.
+    #[staticmethod]
+    #[pyo3(signature = (others, **named))]
+    fn _of_client(py: Python<'_>, others: Vec<String>, named: Option<Named<'_>>) -> Result<Self> {
+        Self::of(py, named, &names(&others))
+    }
+
+    /// A call for event delivery metrics (service reference 4.4), whose output is a `CountTable`.
+    ///
+    /// Arguments are those of `Client.event_delivery`.
+    ///
+    /// Raises:
+    ///     ConfigError: for arguments that can't be used.
+    #[pyo3(signature = (*positional, **named))]
+    fn event_delivery(&self, positional: Positional<'_>, named: Option<Named<'_>>) -> Result<Call> {
+        let query = options(4, positional, named, &[])?;
+        Ok(Call::new(self.0.event_delivery(&query)?))
+    }
+
+    /// A call for event ingestion metrics (service reference 4.5), whose output is a `CountTable`.
+    ///
+    /// Arguments are those of `Client.event_ingestion`.
+    ///
+    /// Raises:
+    ///     ConfigError: for arguments that can't be used.
+    #[pyo3(signature = (*positional, **named))]
+    fn event_ingestion(
+        &self,
+        positional: Positional<'_>,
+        named: Option<Named<'_>>,
+    ) -> Result<Call> {
+        let query = options(4, positional, named, &[])?;
+        Ok(Call::new(self.0.event_ingestion(&query)?))
+    }
+
+    /// A call for a page of audit logs (service reference 4.2), whose output is JSON as bytes.
+    ///
+    /// Arguments are those of `Client.audit_logs`.
+    ///
+    /// Raises:
+    ///     ConfigError: for arguments that can't be used.
+    #[pyo3(signature = (*positional, **named))]
+    fn audit_logs(&self, positional: Positional<'_>, named: Option<Named<'_>>) -> Result<Call> {
+        let query = options(2, positional, named, &[])?;
+        Ok(Call::new(self.0.audit_logs(&query)?))
+    }
+
+    /// A long range, window by window: the `Collect` that workers drive.
+    ///
+    /// Arguments are those of `Client.collect`, but for `checkpoint`, `on_progress` and `progress`.
+    ///
+    /// Raises:
+    ///     ConfigError: for arguments that can't be used.
+    #[pyo3(signature = (*positional, **named))]
+    fn collect(&self, positional: Positional<'_>, named: Option<Named<'_>>) -> Result<Collect> {
+        self.collect_of(positional, named, &[])
+    }
+
+    /// The collect of a client, which handles the options `others` by itself.
+    #[pyo3(signature = (others, *positional, **named))]
+    fn _collect_of_client(
+        &self,
+        others: Vec<String>,
+        positional: Positional<'_>,
+        named: Option<Named<'_>>,
+    ) -> Result<Collect> {
+        self.collect_of(positional, named, &names(&others))
+    }
+
+    /// Windows as they close, and their corrections: the `Follow` that a host drives.
+    ///
+    /// Arguments are those of `Client.follow`.
+    ///
+    /// Raises:
+    ///     ConfigError: for arguments that can't be used.
+    #[pyo3(signature = (*positional, **named))]
+    fn follow(&self, positional: Positional<'_>, named: Option<Named<'_>>) -> Result<Follow> {
+        let options: FollowOptions = options(3, positional, named, &[])?;
+        Ok(Follow::new(self.0.follow(&options)?))
+    }
+
+    /// Whether the service's windows are half-open: the `Probe` that a host drives.
+    ///
+    /// Arguments are those of `Client.probe_additivity`.
+    ///
+    /// Raises:
+    ///     ConfigError: for arguments that can't be used.
+    #[pyo3(signature = (*positional, **named))]
+    fn probe_additivity(
+        &self,
+        positional: Positional<'_>,
+        named: Option<Named<'_>>,
+    ) -> Result<Probe> {
+        let options: ProbeOptions = options(5, positional, named, &[])?;
+        Ok(Probe::new(self.0.probe_additivity(&options)?))
+    }
+
+    /// How many seconds one exchange may take, and the wait for a token that another call
+    /// fetches; `None` for no end. The host keeps the time.
+    #[getter]
+    fn timeout(&self) -> Option<f64> {
+        self.0.timeout().ms().map(|ms| ms as f64 / 1000.0)
+    }
+
+    /// A number that changes whenever a token was gained or lost, or its fetching ended: what a
+    /// `Blocked` call waits for.
+    fn token_epoch(&self) -> u64 {
+        self.0.token_epoch()
+    }
+
+    #[allow(
+        clippy::unused_self,
+        reason = "Python's protocol; the options hold a secret"
+    )]
+    fn __repr__(&self) -> &'static str {
+        "<Machine>"
+    }
+}
+
+impl Machine {
+    fn of(py: Python<'_>, named: Option<Named<'_>>, others: &[&str]) -> Result<Self> {
+        let options = MachineOptions {
+            hash_seed: random_seed(),
+            jitter_seed: random_seed(),
+            ..keywords(py, named, others)?
+        };
+        Ok(Self(tallyfold::Machine::new(options)?))
+    }
+
+    fn collect_of(
+        &self,
+        positional: Positional<'_>,
+        named: Option<Named<'_>>,
+        others: &[&str],
+    ) -> Result<Collect> {
+        let have = named.map(|named| named.get_item("have")).transpose()?;
+        let have = have.flatten().filter(|have| !have.is_none());
+        let have = have.map(|have| match have.cast_into::<CountTable>() {
+            Ok(table) => Ok(table.get().core().clone()),
+            Err(other) => Err(Failure::wrong_type(
+                "have",
+                "want a CountTable",
+                &other.into_inner(),
+            )),
+        });
+        let others: Vec<&str> = others.iter().copied().chain(["have"]).collect();
+        let options = CollectOptions {
+            have: have.transpose()?,
+            ..options(4, positional, named, &others)?
+        };
+        Ok(Collect::new(self.0.collect(options)?))
+    }
+}
+
+fn names(others: &[String]) -> Vec<&str> {
+    others.iter().map(String::as_str).collect()
+}
