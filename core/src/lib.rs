@@ -1,15 +1,70 @@
 //! Exact, grouped counts from an event router's metrics API.
 //!
-//! The core does the thinking and no I/O: it builds requests, reads response bytes, keeps the
-//! life of tokens and folds counts. The host carries the bytes and tells the time.
+//! This crate decides everything and does no I/O: it says which request to send, reads the bytes of the response, keeps
+//! tokens until they expire, and adds counts up. Your program, the host, sends the bytes and tells the time.
 //!
-//! - [`Machine`] and [`Call`]: what to send, and what came back.
-//! - [`Collect`]: a long range, window by window, by as many workers as the host likes.
-//! - [`Follow`]: windows as they close, and corrections as late events come.
-//! - [`Aggregator`]: response bytes to a [`CountTable`].
-//! - [`CountTable`]: exact counts by dimension values.
-//! - [`Series`]: exact counts by window and dimension values.
-//! - [`compare`]: what changed from one table to another.
+//! # The parts
+//!
+//! - [`Machine`] is a client without I/O: it holds credentials and tokens, and begins calls.
+//! - [`Call`] is one call. Ask it for the next [`Step`], do what the step says, report the result, and ask again.
+//! - [`CountTable`] is the result of a call: exact counts by dimension values. [`Series`] are its counts by window, and
+//!   [`compare`] says what changed from one table to another. [`Frame`] is what the three have in common.
+//! - [`Collect`] reads a long range in windows, with as many workers as the host likes; [`Follow`] reads windows as they
+//!   close. Both give out calls, which are driven in the same way.
+//! - [`Aggregator`] makes a table from the bytes of a response that was received in some other way.
+//!
+//! # A whole driver loop
+//!
+//! The host here is a test: the "network" is the sandbox, a replica of the service, and time stands still.
+//!
+//! ```
+//! use tallyfold::{Frame, Machine, MachineOptions, Now, Output, QueryOptions, Step};
+//! use tallyfold_sandbox::{Sandbox, SandboxOptions};
+//!
+//! # fn main() -> tallyfold::Result<()> {
+//! let known = SandboxOptions { seed: Some(7), ..SandboxOptions::default() };
+//! let machine = Machine::new(MachineOptions {
+//!     cluster_endpoint: Some("https://cluster.example".to_owned()),
+//!     client_id: Some(known.client_id.clone()),
+//!     client_secret: Some(known.client_secret.clone()),
+//!     control_audience: Some(known.control_audience.clone()),
+//!     ..MachineOptions::default()
+//! })?;
+//! let mut sandbox = Sandbox::new(known)?;
+//! let now = Now { monotonic_ms: 0, unix_ms: 1_767_225_600_000 };
+//!
+//! let window = ["2026-01-01T00:00:00Z", "2026-01-01T00:15:00Z"];
+//! let mut call = machine.event_delivery(&QueryOptions::new(window[0], window[1], &["integration"]))?;
+//! loop {
+//!     match call.step(now)? {
+//!         Step::Send(request) => {
+//!             let headers: Vec<(&str, &str)> = request.headers().collect();
+//!             let target = request.url().trim_start_matches("https://cluster.example");
+//!             let body = request.body().unwrap_or_default();
+//!             let response = sandbox.handle(request.method(), target, &headers, body, now);
+//!             let headers: Vec<(&str, &str)> =
+//!                 response.headers.iter().map(|(name, value)| (&**name, &**value)).collect();
+//!             if call.head(response.status, &headers)? {
+//!                 for chunk in response.body.chunks(1024) {
+//!                     call.chunk(chunk)?;
+//!                 }
+//!                 call.end()?;
+//!             }
+//!         }
+//!         Step::Wait { ms } => std::thread::sleep(std::time::Duration::from_millis(ms.into())),
+//!         Step::ProvideToken { .. } | Step::Blocked { .. } => unreachable!("one call, with a secret"),
+//!         Step::Done => break,
+//!     }
+//! }
+//! let Output::Table(table) = call.output()? else { unreachable!("a metrics call") };
+//! assert_eq!(table.metric().map(|metric| metric.as_str()), Some("event_delivery"));
+//! for row in table.rows() {
+//!     println!("{:?} {}", row.values().collect::<Vec<_>>(), row.counts().success);
+//! }
+//! assert!(table.totals().success > 0);
+//! # Ok(())
+//! # }
+//! ```
 #![forbid(unsafe_code)]
 
 mod access;

@@ -19,6 +19,9 @@ use proptest::test_runner::Config;
 use tallyfold::{Code, Frame};
 use tallyfold_engine::HashKeys;
 
+/// How many sequences of choices there are.
+const SEEDS: u64 = 400;
+
 /// Changed documents for each good one.
 const CHANGED: usize = 4;
 
@@ -53,7 +56,7 @@ fn fixed_choices(seed: u64) -> Vec<u8> {
 fn the_documents_are_of_every_kind() {
     let mut said = BTreeMap::<Option<&str>, usize>::new();
     let mut groups = 0;
-    for seed in 0..250 {
+    for seed in 0..SEEDS {
         for outcome in checks::chosen_documents(&fixed_choices(seed), CHANGED) {
             groups = groups.max(outcome.as_ref().map_or(0, Frame::len));
             *said
@@ -61,7 +64,7 @@ fn the_documents_are_of_every_kind() {
                 .or_default() += 1;
         }
     }
-    let documents = 250 * (1 + CHANGED);
+    let documents = SEEDS as usize * (1 + CHANGED);
     assert!(said[&None] > documents / 5, "{said:?}");
     assert!(groups > 30, "{groups} groups");
     let never: Vec<_> = OF_BODIES
