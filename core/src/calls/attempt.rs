@@ -9,15 +9,25 @@ use crate::time::window::Window;
 /// One request of a call, good or not, once it has ended. It holds no secret.
 ///
 /// ```
-/// # use tallyfold::Attempt;
-/// fn log(attempt: &Attempt) -> String {
+/// # include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/doc/host.rs"));
+/// # fn main() -> Result<()> {
+/// # let mut host = Host::new()?;
+/// # let (start, end) = ("2026-01-01T09:00:00Z", "2026-01-01T09:15:00Z");
+/// let query = QueryOptions::new(start, end, &["integration"]);
+/// let mut call = host.machine.event_delivery(&query)?;
+/// host.drive(&mut call)?;
+/// if let Some(attempt) = call.attempt() {
 ///     let target = attempt.target.as_str();
+///     println!("{target}, status {:?}", attempt.status);
 ///     match (attempt.code, attempt.wait_ms) {
-///         (None, _) => format!("{target}: good"),
-///         (Some(code), Some(ms)) => format!("{target}: {code}, again in {ms} ms"),
-///         (Some(code), None) => format!("{target}: {code}"),
+///         (None, _) => println!("good"),
+///         (Some(code), Some(ms)) => println!("{code}, again in {ms} ms"),
+///         (Some(code), None) => println!("{code}"),
 ///     }
 /// }
+/// assert!(call.output().is_ok());
+/// # Ok(())
+/// # }
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]

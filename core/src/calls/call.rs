@@ -17,31 +17,7 @@ use crate::time::now::Now;
 /// host did something else than it was told, and changes nothing. A call that is dropped or
 /// [closed](Call::close) early lets another one fetch the token that it was fetching.
 ///
-/// ```
-/// # use tallyfold::{Call, Now, Output, Request, Result, Step};
-/// # struct Response { status: u16, headers: Vec<(&'static str, &'static str)>, chunks: Vec<Vec<u8>> }
-/// # fn send(request: &Request) -> Response { unimplemented!() }
-/// # fn now() -> Now { unimplemented!() }
-/// # fn wait(ms: u32) { unimplemented!() }
-/// fn drive(mut call: Call) -> Result<Output> {
-///     loop {
-///         match call.step(now())? {
-///             Step::Send(request) => {
-///                 let response = send(&request);
-///                 if call.head(response.status, &response.headers)? {
-///                     for chunk in &response.chunks {
-///                         call.chunk(chunk)?;
-///                     }
-///                     call.end()?;
-///                 }
-///             }
-///             Step::Wait { ms } => wait(ms),
-///             Step::Done => return call.output(),
-///             Step::ProvideToken { .. } | Step::Blocked { .. } => unreachable!("one call alone, with a secret"),
-///         }
-///     }
-/// }
-/// ```
+/// The page of this [crate](crate) shows a whole loop.
 #[must_use = "a call does nothing until it is driven"]
 pub struct Call(Box<Course>);
 

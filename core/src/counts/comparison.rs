@@ -48,15 +48,20 @@ struct Side {
 /// which time they are of.
 ///
 /// ```
-/// # use tallyfold::{CountName, CountTable, Frame, compare};
-/// # fn f(yesterday: &CountTable, today: &CountTable) -> tallyfold::Result<()> {
-/// let comparison = compare(yesterday, today)?;
+/// # include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/doc/host.rs"));
+/// # fn main() -> Result<()> {
+/// # use tallyfold::{CountName, Frame, compare};
+/// # let mut host = Host::new()?;
+/// let (before, after) = (host.quarter(36)?, host.quarter(37)?);
+/// let comparison = compare(&before, &after)?;
 /// for position in comparison.top(5, CountName::Errors) {
 ///     if let Some(row) = comparison.row(position) {
 ///         let values: Vec<&str> = row.values().collect();
 ///         println!("{values:?}: {:+}, {:?}", row.delta().errors, row.share().errors);
 ///     }
 /// }
+/// let grown = i128::from(after.totals().errors) - i128::from(before.totals().errors);
+/// assert_eq!(comparison.total_delta().errors, grown);
 /// # Ok(())
 /// # }
 /// ```

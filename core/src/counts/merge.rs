@@ -54,9 +54,13 @@ impl CountTable {
     /// order of the tables makes no difference.
     ///
     /// ```
-    /// # use tallyfold::{CountTable, Result};
-    /// # fn f(parts: &[CountTable]) -> Result<CountTable> {
-    /// CountTable::merge_all(parts)
+    /// # include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/doc/host.rs"));
+    /// # fn main() -> Result<()> {
+    /// # let mut host = Host::new()?;
+    /// let quarters = [host.quarter(36)?, host.quarter(37)?, host.quarter(38)?, host.quarter(39)?];
+    /// let hour = CountTable::merge_all(&quarters)?;
+    /// assert_eq!(hour.coverage().len(), 1);
+    /// # Ok(())
     /// # }
     /// ```
     ///

@@ -29,13 +29,17 @@ use crate::time::window::{Window, join_adjacent};
 /// windows.
 ///
 /// ```
-/// # use tallyfold::{CountTable, Frame, TimeStep};
-/// # fn f(table: &CountTable) -> tallyfold::Result<()> {
-/// let series = table.group_by(&["integration"])?.by_window(Some(TimeStep::parse("1h")?))?;
+/// # include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/doc/host.rs"));
+/// # fn main() -> Result<()> {
+/// # use tallyfold::{Frame, TimeStep};
+/// # let mut host = Host::new()?;
+/// let day = CountTable::merge_all(&[host.quarter(36)?, host.quarter(37)?])?;
+/// let series = day.group_by(&["integration"])?.by_window(Some(TimeStep::parse("1h")?))?;
 /// for row in series.rows() {
 ///     let integration = row.values().next();
 ///     println!("{:?} {integration:?} {:?}", row.window(), row.counts().rates().delivery);
 /// }
+/// assert_eq!(series.windows().len(), 1);
 /// # Ok(())
 /// # }
 /// ```
@@ -56,11 +60,16 @@ impl CountTable {
     /// added to the step of the UTC day that it lies in.
     ///
     /// ```
-    /// # use tallyfold::{CountTable, TimeStep};
-    /// # fn f(table: &CountTable) -> tallyfold::Result<()> {
+    /// # include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/doc/host.rs"));
+    /// # fn main() -> Result<()> {
+    /// # use tallyfold::TimeStep;
+    /// # let mut host = Host::new()?;
+    /// let table = CountTable::merge_all(&[host.quarter(36)?, host.quarter(37)?])?;
     /// let by_response = table.by_window(None)?;
-    /// let by_quarter = table.by_window(Some(TimeStep::parse("15m")?))?;
-    /// assert_eq!(by_response.totals(), by_quarter.totals());
+    /// let by_hour = table.by_window(Some(TimeStep::parse("1h")?))?;
+    /// assert_eq!(by_response.windows().len(), 2);
+    /// assert_eq!(by_hour.windows().len(), 1);
+    /// assert_eq!(by_response.totals(), by_hour.totals());
     /// # Ok(())
     /// # }
     /// ```

@@ -150,12 +150,14 @@ impl CountTable {
     /// window's start to the last one's end.
     ///
     /// ```
-    /// # use tallyfold::{CountTable, Result, Window};
-    /// # fn f(table: &CountTable) -> Result<()> {
-    /// let day = Window::parse("2026-01-31T00:00:00Z", "2026-02-01T00:00:00Z")?;
-    /// for gap in table.gaps(Some(day)) {
-    ///     println!("nothing is known of {} to {}", gap.start(), gap.end());
-    /// }
+    /// # include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/doc/host.rs"));
+    /// # fn main() -> Result<()> {
+    /// # use tallyfold::Window;
+    /// # let mut host = Host::new()?;
+    /// let table = CountTable::merge_all(&[host.quarter(36)?, host.quarter(38)?])?;
+    /// let hour = Window::parse("2026-01-01T09:00:00Z", "2026-01-01T10:00:00Z")?;
+    /// let gaps: Vec<String> = table.gaps(Some(hour)).iter().map(|gap| gap.start().to_string()).collect();
+    /// assert_eq!(gaps, ["2026-01-01T09:15:00Z", "2026-01-01T09:45:00Z"]);
     /// # Ok(())
     /// # }
     /// ```
@@ -210,8 +212,15 @@ impl CountTable {
     /// has no reported totals, and is merged only with tables that were filtered alike.
     ///
     /// ```
-    /// # fn f(table: &tallyfold::CountTable) -> tallyfold::Result<tallyfold::CountTable> {
-    /// table.filter(&[("integration".to_owned(), vec!["warehouse".to_owned()])])
+    /// # include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/doc/host.rs"));
+    /// # fn main() -> Result<()> {
+    /// # use tallyfold::Frame;
+    /// # let mut host = Host::new()?;
+    /// let table = host.quarter(36)?;
+    /// let integration = table.rows().next().and_then(|row| row.values().next()).unwrap_or_default();
+    /// let part = table.filter(&[("integration".to_owned(), vec![integration.to_owned()])])?;
+    /// assert!(part.len() < table.len());
+    /// # Ok(())
     /// # }
     /// ```
     ///

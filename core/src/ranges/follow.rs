@@ -24,12 +24,14 @@ crate::options! {
     ///
     /// ```
     /// # use tallyfold::{FollowOptions, Metric, TimeStep};
-    /// # fn f() -> tallyfold::Result<FollowOptions> {
+    /// # fn main() -> tallyfold::Result<()> {
     /// let step = TimeStep::parse("5m")?;
-    /// Ok(FollowOptions {
+    /// let options = FollowOptions {
     ///     delay_ms: 30_000,
     ///     ..FollowOptions::new(Metric::EventDelivery, "2026-01-01T00:00:00Z", &["integration"], step)
-    /// })
+    /// };
+    /// assert_eq!(options.settle_ms, 3_600_000);
+    /// # Ok(())
     /// # }
     /// ```
     #[derive(Clone, Debug)]
@@ -101,27 +103,33 @@ pub struct Revision {
 /// clock that is wrongly ahead by more than `settle_ms` settles windows too early.
 ///
 /// ```
-/// # use tallyfold::{Call, FollowOptions, FollowStep, Machine, Now, Result};
-/// # fn drive(call: &mut Call) {}
-/// # fn now() -> Now { unimplemented!() }
-/// # fn sleep(ms: u64) {}
-/// fn follow(machine: &Machine, options: &FollowOptions) -> Result<()> {
-///     let mut follow = machine.follow(options)?;
-///     loop {
-///         match follow.next(now()) {
-///             FollowStep::Drive(mut next) => {
-///                 drive(&mut next.call);
-///                 match follow.settle(next.task, &mut next.call, now()) {
-///                     Ok(Some(revision)) => println!("{:+}", revision.changes.total_delta().success),
-///                     Ok(None) => {}
-///                     Err(error) => println!("{error}; the window is read again"),
-///                 }
+/// # include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/doc/host.rs"));
+/// # fn main() -> Result<()> {
+/// # use tallyfold::{FollowOptions, FollowStep, Metric, TimeStep};
+/// # let mut host = Host::new()?;
+/// # let step = TimeStep::parse("15m")?;
+/// # let metric = Metric::EventDelivery;
+/// let options = FollowOptions {
+///     end: Some("2026-01-02T13:00:00Z".to_owned()),
+///     ..FollowOptions::new(metric, "2026-01-02T12:00:00Z", &["integration"], step)
+/// };
+/// let mut follow = host.machine.follow(&options)?;
+/// let mut sum = 0;
+/// loop {
+///     match follow.next(host.now) {
+///         FollowStep::Drive(mut next) => {
+///             host.drive(&mut next.call)?;
+///             if let Some(revision) = follow.settle(next.task, &mut next.call, host.now)? {
+///                 sum += revision.changes.total_delta().success;
 ///             }
-///             FollowStep::Wait { ms } => sleep(ms.into()),
-///             FollowStep::Done => return Ok(()),
 ///         }
+///         FollowStep::Wait { ms } => host.wait(ms.into()),
+///         FollowStep::Done => break,
 ///     }
 /// }
+/// assert!(sum > 0);
+/// # Ok(())
+/// # }
 /// ```
 #[must_use = "a follow does nothing until it is driven"]
 pub struct Follow {

@@ -68,16 +68,21 @@ crate::names! {
 /// old enough that no late events come while it is read.
 ///
 /// ```
-/// # use tallyfold::{Additivity, Call, CollectStep, Machine, ProbeOptions, Result};
-/// # fn drive(call: &mut Call) {}
-/// fn probe(machine: &Machine, options: &ProbeOptions) -> Result<Additivity> {
-///     let mut probe = machine.probe_additivity(options)?;
-///     while let CollectStep::Drive(mut drive_this) = probe.step() {
-///         drive(&mut drive_this.call);
-///         probe.settle(drive_this.task, &mut drive_this.call)?;
-///     }
-///     probe.finish()
+/// # include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/doc/host.rs"));
+/// # fn main() -> Result<()> {
+/// # use tallyfold::{AdditivityVerdict, CollectStep, Metric, ProbeOptions};
+/// # let mut host = Host::new()?;
+/// let [start, middle, end] = [0, 5, 10].map(|minute| format!("2026-01-01T09:{minute:02}:00Z"));
+/// let dimensions = vec!["integration".to_owned()];
+/// let options = ProbeOptions::with_defaults(Metric::EventDelivery, start, middle, end, dimensions);
+/// let mut probe = host.machine.probe_additivity(&options)?;
+/// while let CollectStep::Drive(mut next) = probe.step() {
+///     host.drive(&mut next.call)?;
+///     probe.settle(next.task, &mut next.call)?;
 /// }
+/// assert_eq!(probe.finish()?.verdict, AdditivityVerdict::Additive);
+/// # Ok(())
+/// # }
 /// ```
 #[must_use = "a probe does nothing until it is driven"]
 pub struct Probe {

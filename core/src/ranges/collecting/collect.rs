@@ -39,20 +39,23 @@ const FAILURES_IN_A_ROW: u32 = 8;
 /// row.
 ///
 /// ```
-/// # use tallyfold::{Call, CollectOptions, CollectStep, CountTable, Machine, Now, Result};
-/// # fn drive(call: &mut Call) {}
-/// # fn now() -> Now { unimplemented!() }
-/// fn collect(machine: &Machine, options: CollectOptions) -> Result<CountTable> {
-///     let mut collect = machine.collect(options)?;
-///     while let CollectStep::Drive(mut next) = collect.next(now()) {
-///         drive(&mut next.call);
-///         collect.settle(next.task, &mut next.call, now())?;
-///     }
-///     collect.finish().map_err(|ended| {
-///         println!("{} windows are missing", ended.gaps.len());
-///         ended.error
-///     })
+/// # include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/doc/host.rs"));
+/// # fn main() -> Result<()> {
+/// # use tallyfold::{CollectOptions, CollectStep, Metric};
+/// # let mut host = Host::new()?;
+/// let (start, end) = ("2026-01-01T00:00:00Z", "2026-01-01T06:00:00Z");
+/// let options = CollectOptions::new(Metric::EventDelivery, start, end, &["integration"]);
+/// let mut collect = host.machine.collect(options)?;
+/// while let CollectStep::Drive(mut next) = collect.next(host.now) {
+///     host.drive(&mut next.call)?;
+///     collect.settle(next.task, &mut next.call, host.now)?;
 /// }
+/// match collect.finish() {
+///     Ok(table) => assert_eq!(table.windows().len(), 24),
+///     Err(ended) => println!("{} windows are missing: {}", ended.gaps.len(), ended.error),
+/// }
+/// # Ok(())
+/// # }
 /// ```
 #[must_use = "a collect does nothing until it is driven"]
 pub struct Collect {
@@ -283,15 +286,31 @@ impl Collect {
     /// segment's counts take its place.
     ///
     /// ```
-    /// # use tallyfold::{Collect, Result, segment_name};
-    /// # fn stored(name: &str) -> Option<Vec<u8>> { None }
-    /// fn resume(collect: &mut Collect) -> Result<()> {
-    ///     for name in (0..).map(segment_name) {
-    ///         let Some(json) = stored(&name) else { break };
-    ///         collect.load(&name, &json)?;
-    ///     }
-    ///     Ok(())
+    /// # include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/doc/host.rs"));
+    /// # fn main() -> Result<()> {
+    /// # use std::collections::BTreeMap;
+    /// # use tallyfold::{CollectOptions, CollectStep, Metric, segment_name};
+    /// # let mut host = Host::new()?;
+    /// # let (start, end) = ("2026-01-01T00:00:00Z", "2026-01-01T06:00:00Z");
+    /// # let options = CollectOptions::new(Metric::EventDelivery, start, end, &["integration"]);
+    /// # let mut first = host.machine.collect(options.clone())?;
+    /// let mut stored = BTreeMap::new();
+    /// # while let CollectStep::Drive(mut next) = first.next(host.now) {
+    /// #     host.drive(&mut next.call)?;
+    /// #     first.settle(next.task, &mut next.call, host.now)?;
+    /// while let Some(segment) = first.unsaved() {
+    ///     stored.insert(segment.name, segment.json);
     /// }
+    /// # }
+    /// // Later, in another process:
+    /// let mut collect = host.machine.collect(options)?;
+    /// for name in (0..).map(segment_name) {
+    ///     let Some(json) = stored.get(&name) else { break };
+    ///     collect.load(&name, json.as_bytes())?;
+    /// }
+    /// assert_eq!(collect.progress().done, 24);
+    /// # Ok(())
+    /// # }
     /// ```
     ///
     /// # Errors

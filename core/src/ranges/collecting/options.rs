@@ -10,13 +10,15 @@ crate::options! {
     ///
     /// ```
     /// # use tallyfold::{CollectOptions, Metric, TimeStep};
-    /// # fn f() -> tallyfold::Result<CollectOptions> {
+    /// # fn main() -> tallyfold::Result<()> {
     /// let (start, end) = ("2026-01-01T00:00:00Z", "2026-01-31T00:00:00Z");
-    /// Ok(CollectOptions {
+    /// let options = CollectOptions {
     ///     window: TimeStep::parse("5m")?,
     ///     part: Some((0, 4)),
     ///     ..CollectOptions::new(Metric::EventDelivery, start, end, &["integration"])
-    /// })
+    /// };
+    /// assert_eq!(options.concurrency, 8);
+    /// # Ok(())
     /// # }
     /// ```
     #[derive(Clone, Debug)]
