@@ -1,5 +1,5 @@
-//! Ten times as much takes at most eleven times as long, whatever the values are; a million groups, at
-//! most fourteen times.
+//! Ten times the entries take at most eleven times as long; ten times the groups or distinct values, at most
+//! fourteen times, whatever the values are.
 
 use std::hint::black_box;
 
@@ -14,11 +14,11 @@ const ROUNDS: usize = 41;
 /// How many hostile values, and ten times as many.
 const HOSTILE: [usize; 2] = [2_000, 20_000];
 
-/// How many times as long ten times as much may take.
+/// How many times as long ten times the entries may take.
 const GROWTH: f64 = 11.0;
 
-/// The same for a million groups: no cache holds what a hundred thousand leave in one.
-const GROWTH_TO_A_MILLION: f64 = 14.0;
+/// The same for ten times the groups or distinct values: they no longer fit into the processor's cache.
+const GROWTH_OF_GROUPS: f64 = 14.0;
 
 pub(crate) fn measure() {
     let [ten_thousand, hundred_thousand, million] =
@@ -31,23 +31,23 @@ pub(crate) fn measure() {
         work,
         &DIMENSIONS,
         [&ten_thousand, &hundred_thousand],
-        GROWTH,
+        GROWTH_OF_GROUPS,
     );
     let work = "1,000,000 entries, each a group";
     compare(
         work,
         &DIMENSIONS,
         [&hundred_thousand, &million],
-        GROWTH_TO_A_MILLION,
+        GROWTH_OF_GROUPS,
     );
 
     let [some, more] = HOSTILE.map(|count| body_of_event_names(&hostile::long_prefixes(count)));
     let work = "20,000 values with a common KiB";
-    compare(work, &DIMENSIONS, [&some, &more], GROWTH);
+    compare(work, &DIMENSIONS, [&some, &more], GROWTH_OF_GROUPS);
 
     let [some, more] = HOSTILE.map(|count| body_of_event_names(&hostile::colliding(count)));
     let work = "20,000 values made to collide";
-    compare(work, &DIMENSIONS, [&some, &more], GROWTH);
+    compare(work, &DIMENSIONS, [&some, &more], GROWTH_OF_GROUPS);
     let work = "20,000 values made to collide, seed known";
     let folding = |body| {
         move || {

@@ -4,6 +4,7 @@ import type { AggregatorArguments } from "./declared.js";
 import { Handle } from "./handle.js";
 import { bytes } from "./input.js";
 import { planned } from "./plan.js";
+import { kept } from "./shapes.js";
 import { CountTable } from "./table.js";
 import type { Dimension, Grouped } from "./types.js";
 import { stage } from "./wasm.js";
@@ -60,5 +61,6 @@ export class Aggregator<D extends Dimension, G extends D = D> {
   /** Frees the memory now. Its table lives on. */
   [Symbol.dispose](): void {
     this.#core.release();
+    kept.aggregator ??= this;
   }
 }

@@ -14,6 +14,8 @@ export class Registry<T> {
   readonly #registry: FinalizationRegistry<T> | undefined;
   #latest: Forgotten<T> | undefined;
   #willEnter = false;
+  /** For the same reason as the objects of shapes.ts. */
+  #kept: WeakKey | undefined;
 
   constructor(forgotten: (held: T) => void) {
     // Under its own name it would be this class.
@@ -34,6 +36,7 @@ export class Registry<T> {
   }
 
   unregister(target: WeakKey): void {
+    this.#kept ??= target;
     if (this.#latest?.target === target) this.#latest = undefined;
     else this.#registry?.unregister(target);
   }

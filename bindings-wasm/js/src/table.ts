@@ -12,6 +12,7 @@ import { Frame } from "./frame.js";
 import { type Inspect, inspectSymbol } from "./inspect.js";
 import { Row, type SavedCounts } from "./row.js";
 import { Series } from "./series.js";
+import { kept } from "./shapes.js";
 import type { Dimension, Metric, Notes, Reconciliation, TimeStep, Window } from "./types.js";
 import { core } from "./wasm.js";
 
@@ -233,6 +234,12 @@ export class CountTable<D extends Dimension | undefined = Dimension | undefined>
   /** The rates of each row as columns. Where a row has no rate there is NaN, and `null` in rows. */
   rates(): RateColumns {
     return own(this).fractions() as RateColumns;
+  }
+
+  /** Frees the table's memory now. Tables made from it live on. */
+  override [Symbol.dispose](): void {
+    super[Symbol.dispose]();
+    kept.table ??= this;
   }
 
   /** @internal */
