@@ -70,6 +70,7 @@
 mod access;
 pub mod arguments;
 mod calls;
+mod checksum;
 mod code;
 mod counts;
 mod endpoint;

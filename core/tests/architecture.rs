@@ -13,7 +13,7 @@ use syn::visit::{self, Visit};
 
 /// The rooms of the core from the lowest floor up: a file imports from its own room and from those below.
 const FLOORS: [&[&str]; 10] = [
-    &["code", "spelling", "secret", "error"],
+    &["code", "spelling", "secret", "error", "checksum"],
     &["arguments"],
     &["time"],
     &["wire"],

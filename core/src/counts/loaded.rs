@@ -12,7 +12,7 @@ use super::dimension::{Dimension, Dimensions};
 use super::metric::Metric;
 use super::parse::{parse_count, refusal};
 use super::part::{Notes, Part};
-use super::saved::FORMAT;
+use super::saved::{self, FORMAT, FORMAT_WITHOUT_DIGEST};
 use super::selection::Selection;
 use super::subject::Subject;
 use super::tree::Tree;
@@ -20,14 +20,17 @@ use crate::code::Code;
 use crate::error::{Error, Result};
 use crate::time::window::Window;
 
-/// What stands in the JSON of a table: what it counts, its parts, and the totals of all of them.
-pub(crate) fn read(json: &[u8]) -> Result<(Subject, Vec<Part>, Counts)> {
+/// What stands in the JSON of a table: what it counts, and its parts.
+///
+/// A digest is checked last, so that a mistake in the document is named where it is, if it can be.
+pub(crate) fn read(json: &[u8]) -> Result<(Subject, Vec<Part>)> {
     let saved: Tree<'_> = serde_json::from_slice(json).map_err(|error| {
         let message = format!("this is no saved table: {}", problem(&error));
         invalid(message).with_offset(offset_of(json, &error))
     })?;
     let names = [
         "format",
+        "digest",
         "metric",
         "dimensions",
         "filter",
@@ -35,16 +38,15 @@ pub(crate) fn read(json: &[u8]) -> Result<(Subject, Vec<Part>, Counts)> {
         "windows",
     ];
     let fields = saved.into_fields(names);
-    let [format, metric, dimensions, filter, totals, windows] = fields.ok_or_else(|| {
-        let names = names.join(", ");
-        invalid_at(
-            "$",
-            format!("this is no saved table: want an object of {names}"),
-        )
-    })?;
-    if format.into_text().as_deref() != Some(FORMAT) {
-        return Err(invalid_at("$.format", format!("want {FORMAT}")));
-    }
+    let [format, digest, metric, dimensions, filter, totals, windows] =
+        fields.ok_or_else(|| {
+            let names = names.join(", ");
+            invalid_at(
+                "$",
+                format!("this is no saved table: want an object of {names}"),
+            )
+        })?;
+    let digest = load_digest(format, digest)?;
     let metric = load_metric(metric)?;
     let dimensions = load_dimensions(dimensions, metric)?;
     let subject = Subject {
@@ -53,7 +55,34 @@ pub(crate) fn read(json: &[u8]) -> Result<(Subject, Vec<Part>, Counts)> {
         selection: load_filter(filter)?,
     };
     let parts = load_parts(windows, dimensions.len())?;
-    Ok((subject, parts, load_counts(totals, "$.totals")?))
+    let totals = load_counts(totals, "$.totals")?;
+    check_sums(&parts, totals)?;
+    if digest.is_some_and(|digest| digest != saved::digest(&subject, totals, &parts)) {
+        let message = "the table is not what was saved: it was damaged or changed";
+        return Err(invalid_at("$.digest", message));
+    }
+    Ok((subject, parts))
+}
+
+/// The digest, which the format says whether there is.
+fn load_digest<'a>(format: Tree<'a>, digest: Tree<'a>) -> Result<Option<Cow<'a, str>>> {
+    match (format.into_text().as_deref(), digest.given()) {
+        (Some(FORMAT), Some(digest)) => text(digest, "$.digest").map(Some),
+        (Some(FORMAT), None) => Err(want("$.digest", "the table's checksum")),
+        (Some(FORMAT_WITHOUT_DIGEST), None) => Ok(None),
+        _ => Err(want("$.format", FORMAT)),
+    }
+}
+
+/// Refuses totals that are not the sums of all rows.
+fn check_sums(parts: &[Part], totals: Counts) -> Result<()> {
+    let mut parts = parts.iter().map(|part| part.rows.totals());
+    let sums = parts.try_fold(Counts::default(), |sums, part| sums.checked_add(part));
+    if sums == Some(totals) {
+        return Ok(());
+    }
+    let message = "the totals are not the sums of the rows: the table was changed";
+    Err(invalid_at("$.totals", message))
 }
 
 fn load_metric(saved: Tree<'_>) -> Result<Option<Metric>> {

@@ -8,15 +8,22 @@ use super::dimension::Dimension;
 use super::metric::Metric;
 use super::part::Part;
 use super::subject::Subject;
+use crate::checksum::checksum;
 use crate::time::timestamp::Timestamp;
 
-/// What the JSON says it is; a change that old readers can't read gets a new number.
-pub(crate) const FORMAT: &str = "tallyfold-table/1";
+/// What the JSON of a table with a digest says it is; a change that old readers can't read gets a new number.
+pub(crate) const FORMAT: &str = "tallyfold-table/2";
+
+/// The same for a table without one: in a checkpoint, whose own digest covers it, and saved by older versions.
+pub(crate) const FORMAT_WITHOUT_DIGEST: &str = "tallyfold-table/1";
 
 /// A table as it is saved.
 #[derive(Serialize)]
 pub(crate) struct SavedTable<'a> {
     format: &'static str,
+    /// The checksum of the table's JSON in the format without this field.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    digest: Option<String>,
     metric: Option<Metric>,
     dimensions: Vec<&'static str>,
     filter: Vec<SavedFilter<'a>>,
@@ -66,15 +73,31 @@ pub(crate) struct SavedRow<'a> {
 
 /// The JSON of a table.
 pub(crate) fn write(subject: &Subject, totals: Counts, parts: &[Part]) -> String {
-    // Only strings and small integers are written, which can't fail.
-    let windows: Vec<SavedWindow<'_>> = parts.iter().map(SavedWindow::from).collect();
-    serde_json::to_string(&SavedTable::new(subject, totals, windows)).unwrap_or_default()
+    let windows = parts.iter().map(SavedWindow::from).collect();
+    json_of(&SavedTable {
+        format: FORMAT,
+        digest: Some(digest(subject, totals, parts)),
+        ..SavedTable::new(subject, totals, windows)
+    })
+}
+
+/// The digest of a table.
+pub(crate) fn digest(subject: &Subject, totals: Counts, parts: &[Part]) -> String {
+    let windows = parts.iter().map(SavedWindow::from).collect();
+    checksum(json_of(&SavedTable::new(subject, totals, windows)).as_bytes())
+}
+
+/// The JSON of a value of strings and integers.
+pub(crate) fn json_of(value: &impl Serialize) -> String {
+    // No such value fails.
+    serde_json::to_string(value).unwrap_or_default()
 }
 
 impl<'a> SavedTable<'a> {
     pub(crate) fn new(subject: &'a Subject, totals: Counts, windows: Vec<SavedWindow<'a>>) -> Self {
         Self {
-            format: FORMAT,
+            format: FORMAT_WITHOUT_DIGEST,
+            digest: None,
             metric: subject.metric,
             dimensions: subject.dimensions.names(),
             filter: SavedFilter::all(subject),

@@ -11,10 +11,11 @@ use serde::Serialize;
 use tallyfold_engine::Counts;
 
 use super::ledger::{Ledger, Origin, Reading};
+use crate::checksum::checksum;
 use crate::code::Code;
 use crate::counts::loaded::{offset_of, problem};
 use crate::counts::metric::Metric;
-use crate::counts::saved::SavedTable;
+use crate::counts::saved::{SavedTable, json_of};
 use crate::counts::subject::Subject;
 use crate::counts::table::CountTable;
 use crate::counts::tree::Tree;
@@ -25,7 +26,7 @@ use crate::time::timestamp::Timestamp;
 use crate::time::window::Window;
 
 /// What each segment says it is; a change that old readers can't read gets a new number.
-const FORMAT: &str = "tallyfold-checkpoint/1";
+const FORMAT: &str = "tallyfold-checkpoint/2";
 
 /// A segment with more bytes of windows than these gets no further ones.
 const SEGMENT_BYTES: usize = 128 * 1024;
@@ -60,7 +61,15 @@ impl fmt::Debug for Segment {
 }
 
 /// The fields of a segment, and those of its query.
-const SEGMENT: [&str; 5] = ["format", "query", "segment", "provisional", "table"];
+const SEGMENT: [&str; 7] = [
+    "format",
+    "digest",
+    "query",
+    "segment",
+    "provisional",
+    "parts",
+    "table",
+];
 const QUERY: [&str; 8] = [
     "cluster",
     "metric",
@@ -76,9 +85,14 @@ const QUERY: [&str; 8] = [
 #[derive(Serialize)]
 struct SavedSegment<'a> {
     format: &'static str,
+    /// The checksum of the document without this value.
+    digest: &'a str,
     query: &'a SavedQuery,
     segment: u64,
+    /// The starts of windows whose counts may still change.
     provisional: Vec<Timestamp>,
+    /// The starts of windows that are parts of a window of the plan, as halves are.
+    parts: Vec<Timestamp>,
     table: SavedTable<'a>,
 }
 
@@ -110,12 +124,6 @@ impl SavedQuery {
     }
 }
 
-/// The JSON of a value.
-fn json_of(value: &impl Serialize) -> String {
-    // Only strings and integers are written, which can't fail.
-    serde_json::to_string(value).unwrap_or_default()
-}
-
 /// What has been stored, and what is to be stored next.
 pub(super) struct Journal {
     query: SavedQuery,
@@ -135,6 +143,8 @@ pub(super) struct Journal {
 struct Entry {
     window: Window,
     is_provisional: bool,
+    /// Whether it is a part of a window of the plan.
+    is_part: bool,
     table: CountTable,
 }
 
@@ -165,7 +175,7 @@ impl Journal {
             if !self.has_room_for(&reading.table) {
                 break;
             }
-            self.add(reading);
+            self.add(reading, ledger.plan());
         }
         Some(Segment {
             name: segment_name(self.number),
@@ -179,7 +189,7 @@ impl Journal {
         self.bytes <= SEGMENT_BYTES && sum.is_some()
     }
 
-    fn add(&mut self, reading: &Reading) {
+    fn add(&mut self, reading: &Reading, plan: &Plan) {
         let sum = self.totals.checked_add(reading.table.totals());
         self.totals = sum.unwrap_or(self.totals);
         self.bytes += json_of(&reading.table.saved_window()).len();
@@ -189,6 +199,9 @@ impl Journal {
         let entry = Entry {
             window: reading.window,
             is_provisional: reading.origin == Origin::Read { provisional: true },
+            is_part: !plan
+                .overlapping(reading.window)
+                .any(|own| own == reading.window),
             table: reading.table.clone(),
         };
         self.entries.insert(after, entry);
@@ -196,16 +209,25 @@ impl Journal {
     }
 
     fn to_json(&self) -> String {
-        let provisional = self.entries.iter().filter(|entry| entry.is_provisional);
+        let starts = |has: fn(&Entry) -> bool| {
+            let entries = self.entries.iter().filter(|entry| has(entry));
+            entries.map(|entry| entry.window.start()).collect()
+        };
         let windows = self.entries.iter();
         let windows = windows.filter_map(|entry| entry.table.saved_window());
-        json_of(&SavedSegment {
+        let mut segment = SavedSegment {
             format: FORMAT,
+            digest: "",
             query: &self.query,
             segment: self.number,
-            provisional: provisional.map(|entry| entry.window.start()).collect(),
+            provisional: starts(|entry| entry.is_provisional),
+            parts: starts(|entry| entry.is_part),
             table: SavedTable::new(&self.subject, self.totals, windows.collect()),
-        })
+        };
+        let digest = Document::read(json_of(&segment).as_bytes()).map(|document| document.digest());
+        let digest = digest.unwrap_or_default();
+        segment.digest = &digest;
+        json_of(&segment)
     }
 
     /// Refuses a segment of another query or number.
@@ -232,7 +254,11 @@ impl Journal {
         }
         let document = Document::read(json)?;
         self.check(&document)?;
-        for reading in self.readings_of(&document, ledger)? {
+        let readings = self.readings_of(&document, ledger)?;
+        // Last, so that a mistake is named where it is, if it can be.
+        let digest = format!("\"{}\"", document.digest());
+        document.check("$.digest", document.written_digest, &digest)?;
+        for reading in readings {
             ledger.put_before(reading);
         }
         self.number += 1;
@@ -241,21 +267,19 @@ impl Journal {
 
     /// The windows of a segment that are not to be read again.
     fn readings_of(&self, document: &Document<'_>, ledger: &Ledger) -> Result<Vec<Reading>> {
-        let mut provisional = document.provisional()?;
+        let mut provisional = document.starts("$.provisional", document.provisional)?;
+        let mut parts = document.starts("$.parts", document.parts)?;
         let table = document.table()?;
         if table.subject != self.subject {
             return Err(invalid("$.table", "want a table of the query's counts"));
         }
         let mut readings = Vec::new();
         for (index, (window, table)) in table.split().enumerate() {
-            if let Err(message) = check_window(window, ledger) {
+            let start = window.start().to_string();
+            if let Err(message) = check_window(window, ledger, taken(&mut parts, &start)) {
                 return Err(invalid(&format!("$.table.windows[{index}]"), message));
             }
-            let start = window.start().to_string();
-            let place = provisional.iter().position(|other| *other == start);
-            if let Some(place) = place {
-                provisional.swap_remove(place);
-            } else {
+            if !taken(&mut provisional, &start) {
                 readings.push(Reading {
                     window,
                     table,
@@ -263,19 +287,32 @@ impl Journal {
                 });
             }
         }
-        if !provisional.is_empty() {
-            let message = "want starts of the table's windows, each once";
-            return Err(invalid("$.provisional", message));
+        for (path, left) in [("$.provisional", provisional), ("$.parts", parts)] {
+            if !left.is_empty() {
+                let message = "want starts of the table's windows, each once";
+                return Err(invalid(path, message));
+            }
         }
         Ok(readings)
     }
 }
 
-/// Says what is wrong with a stored window.
-fn check_window(window: Window, ledger: &Ledger) -> Result<(), String> {
+/// Whether a start was among those left; it is taken out.
+fn taken(starts: &mut Vec<Cow<'_, str>>, start: &str) -> bool {
+    let place = starts.iter().position(|other| other == start);
+    place.map(|place| starts.swap_remove(place)).is_some()
+}
+
+/// Says what is wrong with a stored window, which is a part of a window of the plan or all of it.
+fn check_window(window: Window, ledger: &Ledger, is_part: bool) -> Result<(), String> {
     let mut around = ledger.plan().overlapping(window);
-    if !around.any(|own| own.contains(window)) {
+    let Some(around) = around.find(|own| own.contains(window)) else {
         return Err(format!("{window:?} is in no window of the plan"));
+    };
+    if is_part == (around == window) {
+        return Err(format!(
+            "{window:?} is no window of the plan, and no part that was stored"
+        ));
     }
     let overlapping = ledger.overlapping(window).iter();
     let mut stored = overlapping.filter(|reading| reading.origin == Origin::Stored);
@@ -291,8 +328,10 @@ fn check_window(window: Window, ledger: &Ledger) -> Result<(), String> {
 struct Document<'a> {
     json: &'a [u8],
     query: [&'a str; QUERY.len()],
+    written_digest: &'a str,
     segment: &'a str,
     provisional: &'a str,
+    parts: &'a str,
     table: &'a str,
 }
 
@@ -307,13 +346,16 @@ impl<'a> Document<'a> {
         if let Some(format) = document.written("format") {
             check(json, "$.format", format, &format!("\"{FORMAT}\""))?;
         }
-        let [_, query, segment, provisional, table] = fields_of(document, SEGMENT, "$")?;
+        let fields = fields_of(document, SEGMENT, "$")?;
+        let [_, written_digest, query, segment, provisional, parts, table] = fields;
         let query = Tree::read_fields(query.as_bytes()).map_err(torn)?;
         Ok(Self {
             json,
             query: fields_of(query, QUERY, "$.query")?,
+            written_digest,
             segment,
             provisional,
+            parts,
             table,
         })
     }
@@ -322,12 +364,20 @@ impl<'a> Document<'a> {
         check(self.json, path, found, expected)
     }
 
-    /// The starts of the provisional windows.
-    fn provisional(&self) -> Result<Vec<Cow<'a, str>>> {
-        let found: Option<Tree<'_>> = serde_json::from_slice(self.provisional.as_bytes()).ok();
+    /// The checksum of the document without its digest.
+    fn digest(&self) -> String {
+        let start = offset_in(self.json, self.written_digest) as usize;
+        let (before, rest) = self.json.split_at(start);
+        let after = &rest[self.written_digest.len()..];
+        checksum(&[before, after].concat())
+    }
+
+    /// Starts of windows.
+    fn starts(&self, path: &str, written: &'a str) -> Result<Vec<Cow<'a, str>>> {
+        let found: Option<Tree<'_>> = serde_json::from_slice(written.as_bytes()).ok();
         found.and_then(Tree::into_texts).ok_or_else(|| {
-            let error = invalid("$.provisional", "want a list of timestamps");
-            error.with_offset(offset_in(self.json, self.provisional))
+            let error = invalid(path, "want a list of timestamps");
+            error.with_offset(offset_in(self.json, written))
         })
     }
 

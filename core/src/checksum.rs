@@ -1,0 +1,22 @@
+//! A checksum of what is saved, so that a flipped bit is noticed. It protects against accidents, not against someone
+//! who changes a document on purpose.
+
+use crc::{CRC_32_ISO_HDLC, Crc, Table};
+
+/// That of zip and PNG files.
+static CRC: Crc<u32, Table<1>> = Crc::<u32, Table<1>>::new(&CRC_32_ISO_HDLC);
+
+/// The checksum of some text, as eight hexadecimal digits.
+pub(crate) fn checksum(text: &[u8]) -> String {
+    format!("{:08x}", CRC.checksum(text))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::checksum;
+
+    #[test]
+    fn it_is_the_checksum_that_others_compute() {
+        assert_eq!(checksum(b"123456789"), "cbf43926");
+    }
+}
