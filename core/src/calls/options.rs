@@ -317,7 +317,8 @@ fn given<'a, T>(name: &'static str, option: &'a Option<T>) -> Result<&'a T> {
 /// Refuses times that are longer than a timer can wait.
 fn check_times(options: &MachineOptions) -> Result<()> {
     if options.longest_retry_wait_ms > LONGEST_TIMER_MS {
-        let message = "want at most 2147483647 milliseconds, the longest time of a JavaScript timer";
+        let message =
+            "want at most 2147483647 milliseconds, the longest time of a JavaScript timer";
         return Err(Error::argument(
             "longest_retry_wait_ms",
             Code::InvalidArgument,

@@ -222,6 +222,7 @@ impl Reading {
 }
 
 fn finished() -> Error {
-    let message = "the aggregator has already given its table; make a new one for the next response";
+    let message =
+        "the aggregator has already given its table; make a new one for the next response";
     Error::new(Code::OutOfOrder, message)
 }

@@ -180,9 +180,12 @@ impl ResultShape {
 
     /// The contents of the response, once the lexer has found it complete.
     pub(super) fn into_parts(self) -> Result<(Window, Counts, Notes, Rows)> {
-        let window = self
-            .window
-            .ok_or_else(|| Error::new(Code::TruncatedBody, "the body ends before its JSON is complete"))?;
+        let window = self.window.ok_or_else(|| {
+            Error::new(
+                Code::TruncatedBody,
+                "the body ends before its JSON is complete",
+            )
+        })?;
         Ok((window, self.reported, self.notes, self.rows.finish()))
     }
 

@@ -22,7 +22,9 @@ impl BaseAddress {
         let invalid = |message: &str| Error::argument(argument, Code::InvalidBaseAddress, message);
         // `Uri` drops a fragment silently, so it is checked first.
         if text.contains(['?', '#']) {
-            return Err(invalid("a base address must not have a query or a fragment"));
+            return Err(invalid(
+                "a base address must not have a query or a fragment",
+            ));
         }
         let uri: Uri = text.parse().map_err(|_| invalid(WANT_ADDRESS))?;
         let (Some(scheme), Some(authority)) = (uri.scheme_str(), uri.authority()) else {

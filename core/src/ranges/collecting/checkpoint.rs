@@ -246,7 +246,10 @@ impl Journal {
         let mut provisional = document.provisional()?;
         let table = document.table()?;
         if table.subject != self.subject {
-            return Err(invalid("$.table", "want a table with the counts of this query"));
+            return Err(invalid(
+                "$.table",
+                "want a table with the counts of this query",
+            ));
         }
         let mut readings = Vec::new();
         for (index, (window, table)) in table.split().enumerate() {

@@ -82,8 +82,9 @@ impl Ledger {
                     origin: Origin::Given,
                 });
             } else if outside != [window] {
-                let message =
-                    format!("{window:?} lies only partly in the range, and its counts can't be split");
+                let message = format!(
+                    "{window:?} lies only partly in the range, and its counts can't be split"
+                );
                 return Err(Error::argument("have", Code::UnalignedWindow, message));
             }
         }

@@ -210,7 +210,8 @@ impl Lexer {
         match rest.split_first() {
             Some((expected, rest)) if *expected == byte => {
                 if rest.is_empty() {
-                    let message = "there is a byte order mark before the JSON; want UTF-8 without it";
+                    let message =
+                        "there is a byte order mark before the JSON; want UTF-8 without it";
                     return Err(self.error(0, Code::ByteOrderMark, message));
                 }
                 self.state = State::ByteOrderMark { first, rest };
