@@ -7,8 +7,8 @@ const LEAST_SLOTS: usize = 64;
 /// search nearly always decides it.
 const SLOTS_PER_NUMBER: usize = 4;
 
-/// The contents of a free slot. A used slot never has these contents, because its number would have
-/// to be as large as the number of slots.
+/// The contents of a free slot. A used slot never has these contents, because its number would be
+/// the highest that fits in the number's bits.
 const FREE: u32 = u32::MAX;
 
 /// A hash table of the numbers from 0 on. The caller keeps the values that they stand for.
