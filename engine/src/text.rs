@@ -192,7 +192,7 @@ mod tests {
         bytes.iter().position(ends).unwrap_or(bytes.len())
     }
 
-    /// Bytes near the edges of what is plain.
+    /// Bytes next to the limits of plain text.
     fn any_byte() -> impl Strategy<Value = u8> {
         let edge = prop::sample::select(b"\x00\x1F\x20\x21\"#[\\]\x7F\x80\xFF".to_vec());
         prop_oneof![8 => b'a'..=b'z', 1 => edge, 1 => any::<u8>()]

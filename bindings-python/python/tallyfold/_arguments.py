@@ -185,26 +185,26 @@ class SandboxArguments(TypedDict, total=False):
     """Arguments of `Sandbox`, by name."""
 
     seed: int | None
-    """Makes believable traffic at any time: the same seed gives the same counts. Without it, there
-    is none.
+    """The seed of realistic generated traffic: the same seed gives the same counts. By default, no
+    traffic is generated.
     """
     client_id: str
-    """The client id that both token endpoints know. `sandbox-client` unless told otherwise."""
+    """The client id that both token endpoints accept. `sandbox-client` unless told otherwise."""
     client_secret: str
-    """Its secret. That of the demo is public, and opens nothing but a sandbox."""
+    """The client secret. The default is public and is valid only for a sandbox."""
     control_audience: str
     """The audience identifier of the Control API. `sandbox-control` unless told otherwise."""
     orchestration_audience: str
-    """The audience identifier of the Orchestration API; another one, as tokens have one audience.
-    `sandbox-orchestration` unless told otherwise.
+    """The audience identifier of the Orchestration API. It must differ from the other one, because
+    a token has one audience. `sandbox-orchestration` unless told otherwise.
     """
     token_lifetime: int
     """How long a token is valid, in seconds: 24 hours (service reference 8). `86,400` unless told
     otherwise.
     """
     closed_windows: bool
-    """Whether an event at the `end` of a window counts in it too: the service that
-    `half_open_window` does not hold for, on which adjacent windows count some events twice.
+    """Whether an event at the `end` of a window also counts in it. Then the assumption
+    `half_open_window` is false, and adjacent windows count some events twice.
     """
 
 
@@ -227,9 +227,9 @@ class FaultArguments(TypedDict, total=False):
     """Arguments of `Sandbox.inject`, by name."""
 
     endpoint: EndpointName | None
-    """At which endpoint; without it, at all that the kind makes sense for."""
+    """At which endpoint; by default, at all endpoints for which the kind makes sense."""
     every: int | None
-    """For every how many matching requests; without it, for the next one only."""
+    """`k` for every `k`-th matching request; by default, the next one only."""
     status: int | None
     """The status to answer with, for `status`: from 200 to 599."""
     retry_after: str | None
@@ -237,10 +237,10 @@ class FaultArguments(TypedDict, total=False):
     milliseconds: int | None
     """How long to wait, for `delay`: at most an hour."""
     bytes: int | None
-    """After how many bytes of the body to break off, for `truncate`."""
+    """After how many bytes of the body the connection closes, for `truncate`."""
     content_type: str | None
-    """What the body claims to be, for `content_type`."""
+    """The content type to answer with, for `content_type`."""
     body: str | None
-    """What to answer with, for `body`."""
+    """The body to answer with, for `body`."""
     amount: int | None
     """What to add to the total, for `wrong_total`: from 1."""

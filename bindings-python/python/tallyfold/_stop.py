@@ -67,7 +67,7 @@ class Stop:
 
 
 def _cut(connection: socket.socket) -> None:
-    # It may have been closed by now. This is the socket's own `shutdown`, not that of TLS, which
-    # would change the object that another thread is reading from.
+    # The socket may have been closed by now. This calls the socket's own `shutdown`, because the
+    # one of TLS would change the object that another thread is reading from.
     with contextlib.suppress(OSError):
         socket.socket.shutdown(connection, socket.SHUT_RDWR)

@@ -515,19 +515,19 @@ export interface SandboxEvent {
 /** What a {@link Sandbox} is made of. All of it has defaults. */
 export interface SandboxArguments {
   /**
-   * Makes believable traffic at any time: the same seed gives the same counts. Without it, there
-   * is none.
+   * The seed of realistic generated traffic: the same seed gives the same counts. By default, no
+   * traffic is generated.
    */
   readonly seed?: number | bigint | undefined;
-  /** The client id that both token endpoints know. `sandbox-client` unless told otherwise. */
+  /** The client id that both token endpoints accept. `sandbox-client` unless told otherwise. */
   readonly clientId?: string | undefined;
-  /** Its secret. That of the demo is public, and opens nothing but a sandbox. */
+  /** The client secret. The default is public and is valid only for a sandbox. */
   readonly clientSecret?: string | undefined;
   /** The audience identifier of the Control API. `sandbox-control` unless told otherwise. */
   readonly controlAudience?: string | undefined;
   /**
-   * The audience identifier of the Orchestration API; another one, as tokens have one audience.
-   * `sandbox-orchestration` unless told otherwise.
+   * The audience identifier of the Orchestration API. It must differ from the other one, because a
+   * token has one audience. `sandbox-orchestration` unless told otherwise.
    */
   readonly orchestrationAudience?: string | undefined;
   /**
@@ -536,8 +536,8 @@ export interface SandboxArguments {
    */
   readonly tokenLifetime?: number | undefined;
   /**
-   * Whether an event at the `end` of a window counts in it too: the service that
-   * `half_open_window` does not hold for, on which adjacent windows count some events twice.
+   * Whether an event at the `end` of a window also counts in it. Then the assumption
+   * `half_open_window` is false, and adjacent windows count some events twice.
    */
   readonly closedWindows?: boolean | undefined;
 }
