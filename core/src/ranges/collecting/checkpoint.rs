@@ -287,7 +287,7 @@ fn check_window(window: Window, ledger: &Ledger) -> Result<(), String> {
     stored.next().map_or(Ok(()), |other| {
         let other = other.window;
         Err(format!(
-            "{window:?} overlaps {other:?}, which an earlier segment holds"
+            "{window:?} overlaps {other:?} of an earlier segment"
         ))
     })
 }
