@@ -10,10 +10,10 @@ use super::part::Part;
 use super::subject::Subject;
 use crate::time::timestamp::Timestamp;
 
-/// What the JSON says it is; a change that old readers can't read gets a new number.
+/// The format's name in the JSON. The number grows when old readers can't read new JSON.
 pub(crate) const FORMAT: &str = "tallyfold-table/1";
 
-/// A table as it is saved.
+/// A table in its saved form.
 #[derive(Serialize)]
 pub(crate) struct SavedTable<'a> {
     format: &'static str,
@@ -31,7 +31,7 @@ pub(crate) struct SavedFilter<'a> {
     values: &'a [String],
 }
 
-/// What one response said.
+/// The contents of one response.
 #[derive(Serialize)]
 pub(crate) struct SavedWindow<'a> {
     start: Timestamp,
@@ -47,7 +47,7 @@ struct SavedNotes {
     null_dimensions: u64,
 }
 
-/// Counts as strings of digits, as no JSON number holds them exactly.
+/// Counts as strings of digits, because a JSON number can't hold them exactly.
 #[derive(Serialize)]
 pub(crate) struct SavedCounts {
     success: String,
@@ -66,7 +66,7 @@ pub(crate) struct SavedRow<'a> {
 
 /// The JSON of a table.
 pub(crate) fn write(subject: &Subject, totals: Counts, parts: &[Part]) -> String {
-    // Only strings and small integers are written, which can't fail.
+    // Writing strings and small integers can't fail.
     let windows: Vec<SavedWindow<'_>> = parts.iter().map(SavedWindow::from).collect();
     serde_json::to_string(&SavedTable::new(subject, totals, windows)).unwrap_or_default()
 }
@@ -85,7 +85,7 @@ impl<'a> SavedTable<'a> {
 }
 
 impl<'a> SavedFilter<'a> {
-    /// What a subject was filtered by.
+    /// The filter of a subject.
     pub(crate) fn all(subject: &'a Subject) -> Vec<Self> {
         let filters = subject.selection.0.iter();
         let filter = |(dimension, values): &'a (Dimension, Vec<String>)| Self {
@@ -149,10 +149,10 @@ impl From<Counts> for SavedCounts {
 }
 
 impl From<Deltas> for SavedCounts {
-    /// With a `-` before those below 0.
+    /// Negative numbers have a `-`.
     fn from(deltas: Deltas) -> Self {
         let digits = |delta: i128| {
-            // As the difference of two counts, it has no more digits than they.
+            // A difference of two counts has no more digits than a count.
             let size = delta.unsigned_abs() as u64;
             format!("{}{size}", if delta < 0 { "-" } else { "" })
         };
