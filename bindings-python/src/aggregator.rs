@@ -17,11 +17,11 @@ use crate::table::CountTable;
 ///
 /// Args:
 ///     dimensions: the dimensions that were requested, one to four names.
-///     group_by: those of them to keep; all when `None`.
+///     group_by: the dimensions to keep; `None` keeps all.
 ///     metric: `"event_delivery"` or `"event_ingestion"`, if it is known.
 ///     window: the `(start, end)` that was requested, to check the response against.
-///     limits: `Limits` other than the usual ones.
-///     tolerate: names of deviations to let pass and count in `CountTable.notes`:
+///     limits: `Limits` other than the defaults.
+///     tolerate: names of deviations to tolerate; `CountTable.notes` counts them:
 ///         `"repeated_combination"`, `"null_dimension"`.
 ///
 /// Raises:
@@ -67,8 +67,8 @@ impl Aggregator {
     /// Takes the next bytes of the response, any number of them.
     ///
     /// Raises:
-    ///     ResponseError: as soon as the bytes can't be a right response; then every further call
-    ///         raises it again.
+    ///     ResponseError: as soon as the bytes can't be a valid response; every further call raises
+    ///         it again.
     ///
     /// >>> tallyfold.Aggregator(["integration"]).push(b"<html>")
     /// Traceback (most recent call last):
@@ -84,8 +84,8 @@ impl Aggregator {
     /// Ends the response and gives its table, once.
     ///
     /// Raises:
-    ///     ResponseError: `truncated_body` or `empty_body` where bytes are missing, or what `push`
-    ///         raised.
+    ///     ResponseError: `truncated_body` or `empty_body` if bytes are missing, or the error that
+    ///         `push` raised.
     ///     ConfigError: `out_of_order` for a second call.
     ///
     /// >>> tallyfold.Aggregator(["integration"]).finish()

@@ -67,7 +67,7 @@ pub(crate) fn one_or_more(name: &str, value: &Bound<'_, PyAny>) -> Result<Vec<St
     required(name, &value.py().get_type::<PyList>().call1((value,))?)
 }
 
-/// All limits by their names, with the usual values of those that are not given.
+/// All limits by their names, with the defaults of those that are not given.
 #[pyfunction]
 #[pyo3(signature = (**limits))]
 pub(crate) fn limits_of<'py>(

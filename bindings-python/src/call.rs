@@ -13,11 +13,11 @@ use crate::host::{self, Chunk, Clocks};
 use crate::plain::{object, plain};
 use crate::table::CountTable;
 
-/// One call of a `Machine`: ask for the next `step`, do it, say what came of it; and `close` it at
-/// the end, whatever happened.
+/// One call of a `Machine`: ask for the next `step`, do it, and report the result. Always `close`
+/// it at the end.
 ///
-/// Every method may raise: `ConfigError` with `out_of_order` when it was not its turn, and the
-/// error that ends the call. One thread drives a call.
+/// Every method may raise `ConfigError` with `out_of_order`, if the step did not ask for it, or the
+/// error that ends the call. Only one thread may drive a call.
 #[pyclass(frozen, generic, module = "tallyfold")]
 pub(crate) struct Call {
     core: Mutex<tallyfold::Call>,
@@ -37,8 +37,8 @@ impl Call {
         self.received.load(Ordering::Relaxed)
     }
 
-    /// Runs a brief action on the core's call. No thread waits for the interpreter while it holds
-    /// the lock, so this thread may keep the interpreter while it waits for the lock.
+    /// Runs a brief action on the core's call. No thread that holds the lock waits for the
+    /// interpreter, so this thread may keep the interpreter while it waits for the lock.
     pub(crate) fn with<R>(&self, action: impl FnOnce(&mut tallyfold::Call) -> R) -> R {
         action(&mut self.core.lock().unwrap_or_else(PoisonError::into_inner))
     }
@@ -46,8 +46,7 @@ impl Call {
 
 #[pymethods]
 impl Call {
-    /// What to do next: `Send`, `ProvideToken`, wait while `Blocked`, `Wait`, or take the output:
-    /// `Done`.
+    /// What to do next: `Send`, `ProvideToken`, `Blocked`, `Wait` or `Done`.
     fn step<'py>(&self, py: Python<'py>, now: Clocks) -> Result<Bound<'py, PyAny>> {
         let step = locked(py, &self.core, BRIEF, |call| call.step(now.0))?;
         Ok(match step {
@@ -59,15 +58,15 @@ impl Call {
         }?)
     }
 
-    /// Tells the response's status and headers. True: feed the body to `chunk`, then call `end`.
-    /// False: drop the response and ask for the next step.
+    /// Takes the response's status and headers. If it returns `True`, pass the body to `chunk` and
+    /// then call `end`. If `False`, drop the response and ask for the next step.
     fn head(&self, py: Python<'_>, status: u16, headers: Vec<(String, String)>) -> Result<bool> {
         Ok(locked(py, &self.core, BRIEF, |call| {
             call.head(status, &host::headers(&headers))
         })?)
     }
 
-    /// Tells the next bytes of the response's body, any number of them.
+    /// Takes the next bytes of the response's body, any number of them.
     fn chunk(&self, py: Python<'_>, data: Chunk) -> Result<()> {
         self.received.fetch_add(data.len(), Ordering::Relaxed);
         Ok(locked(py, &self.core, data.len(), |call| {
@@ -75,7 +74,7 @@ impl Call {
         })?)
     }
 
-    /// Tells that the response's body is complete.
+    /// Reports that the response's body is complete.
     fn end(&self, py: Python<'_>) -> Result<()> {
         Ok(locked(
             py,
@@ -85,8 +84,8 @@ impl Call {
         )?)
     }
 
-    /// Tells that the exchange broke off. `detail` is a word for it, such as `"ConnectError"`, and
-    /// holds no text that the HTTP library made of the request.
+    /// Reports that the exchange failed. `detail` is the name of the error, such as
+    /// `"ConnectError"`; it must not contain any text of the request.
     #[pyo3(signature = (detail, *, timed_out = false))]
     fn failed(&self, py: Python<'_>, detail: &str, timed_out: bool) -> Result<()> {
         let failure = if timed_out {
@@ -99,8 +98,8 @@ impl Call {
         })?)
     }
 
-    /// Answers `ProvideToken`: a token, and for how many seconds from now it is valid; `None` when
-    /// that is not known.
+    /// Answers `ProvideToken` with a token, and for how many seconds from now it is valid; `None`
+    /// if that is not known.
     #[pyo3(signature = (value, lifetime = None))]
     fn token(
         &self,
@@ -108,8 +107,8 @@ impl Call {
         value: &Bound<'_, PyAny>,
         lifetime: Option<Bound<'_, PyAny>>,
     ) -> Result<()> {
-        // What is no text becomes an empty token, which the core refuses. Python's own error would
-        // quote the value.
+        // A value that is not text becomes an empty token, which the core refuses. Python's own
+        // error would quote the value.
         let value = Secret::from(value.extract::<String>().unwrap_or_default());
         // A lifetime that can't be shown becomes an empty text, which the core refuses.
         let text = |lifetime: Bound<'_, PyAny>| lifetime.str()?.extract::<String>();
@@ -119,7 +118,7 @@ impl Call {
         })?)
     }
 
-    /// Answers `ProvideToken`: the host's own source of tokens failed.
+    /// Answers `ProvideToken` if the host's own source of tokens failed.
     fn token_failed(&self, py: Python<'_>) -> Result<()> {
         Ok(locked(
             py,
@@ -129,7 +128,7 @@ impl Call {
         )?)
     }
 
-    /// What the call was for, once, after `Done`.
+    /// The call's result, once, after `Done`.
     fn output<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyAny>> {
         Ok(
             match locked(py, &self.core, BRIEF, tallyfold::Call::output)? {
@@ -139,14 +138,14 @@ impl Call {
         )
     }
 
-    /// The request that has ended since this was last asked; once each. To be asked for after each
-    /// `Send`, also where that has ended the call.
+    /// The request that has ended since this was last called; each request is given once. Call it
+    /// after each `Send`, also if the call has ended.
     fn attempt<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         plain(py, &locked(py, &self.core, BRIEF, tallyfold::Call::attempt))
     }
 
-    /// Gives the call up, and the fetching of a token that others may be waiting for. Harmless
-    /// after the end.
+    /// Ends the call early, so that another call can fetch the token that this call may be
+    /// fetching. It may also be called after the end.
     fn close(&self, py: Python<'_>) {
         locked(py, &self.core, BRIEF, tallyfold::Call::close);
     }
@@ -160,8 +159,8 @@ impl Call {
     }
 }
 
-/// One HTTP request, complete and byte-exact. `headers` and `body` may hold a token or a client
-/// secret; the request's `repr` does not show them, and it can't be pickled.
+/// One complete HTTP request, to be sent unchanged. `headers` and `body` may hold a token or a
+/// client secret; the request's `repr` does not show them, and it can't be pickled.
 #[pyclass(frozen, module = "tallyfold")]
 pub(crate) struct Request(tallyfold::Request);
 

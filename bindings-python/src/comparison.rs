@@ -16,8 +16,8 @@ use crate::table::CountTable;
 
 /// Compares two tables, group by group.
 ///
-/// The tables may cover any time: windows of other lengths, or the same time twice. Counts are
-/// compared as they are; `before_coverage` and `after_coverage` say which time they are of.
+/// The tables may cover any times: windows of different lengths, or both the same time. Counts are
+/// not scaled; `before_coverage` and `after_coverage` say which time they cover.
 ///
 /// Raises:
 ///     ConfigError: `incompatible_tables` for other dimensions, another metric or another filter.
@@ -47,7 +47,8 @@ pub(crate) fn compare<'py>(
     Ok(Comparison::made(py, comparison, Some(tables))?)
 }
 
-/// What changed from one table to another: one row for each group of either, from `compare`.
+/// What changed from one table to another: one row for each group that is in at least one of them.
+/// `compare` makes it.
 ///
 /// A comparison does not change. Its rows are sorted by their dimension values, in the order of
 /// `dimensions`. Counts are numbers of events (service reference 2.3); deltas are exact `int`, from
@@ -67,7 +68,7 @@ pub(crate) fn compare<'py>(
 #[pyclass(frozen, eq, extends = Frame, module = "tallyfold")]
 pub(crate) struct Comparison {
     core: Arc<tallyfold::Comparison>,
-    /// What it was made of, which is what a pickle holds; `None` if the core made it by itself.
+    /// The two tables, which a pickle contains; `None` if the core made the comparison.
     tables: Option<(Py<CountTable>, Py<CountTable>)>,
 }
 
@@ -79,13 +80,13 @@ impl PartialEq for Comparison {
 
 #[pymethods]
 impl Comparison {
-    /// What the table before covers: sorted `Window` objects, with those that meet joined.
+    /// The time that the table before covers: sorted `Window` objects; adjacent windows are joined.
     #[getter]
     fn before_coverage<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         plain(py, self.core.before_coverage())
     }
 
-    /// What the table after covers, likewise.
+    /// The time that the table after covers, likewise.
     #[getter]
     fn after_coverage<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         plain(py, self.core.after_coverage())
@@ -143,7 +144,7 @@ impl Comparison {
 }
 
 impl Comparison {
-    /// A comparison of the core, and what it was made of.
+    /// A comparison of the core, and the tables that it was made of.
     pub(crate) fn made(
         py: Python<'_>,
         core: tallyfold::Comparison,

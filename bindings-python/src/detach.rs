@@ -4,14 +4,15 @@ use std::sync::{Mutex, PoisonError, TryLockError};
 
 use pyo3::prelude::*;
 
-/// Work on so few bytes takes a tenth of a millisecond. A busy thread may take 5 ms to give the
-/// interpreter back, so it is not given away for that. Python's HTTP stacks read no more at once.
+/// Work on this many bytes takes a tenth of a millisecond, and getting the interpreter back from a
+/// busy thread may take 5 ms. So the interpreter is kept for such work. Python's HTTP stacks read
+/// no more than this at once.
 const FEW_BYTES: usize = 64 * 1024;
 
-/// The size of work that does not grow with any input.
+/// The size to pass for work that does not depend on any input.
 pub(crate) const BRIEF: usize = 0;
 
-/// Runs `action`, which works on so many bytes, without the interpreter unless they are few.
+/// Runs `action`, which works on this many bytes. It releases the interpreter unless they are few.
 pub(crate) fn detached<R: Send>(
     py: Python<'_>,
     bytes: usize,
@@ -24,9 +25,9 @@ pub(crate) fn detached<R: Send>(
     }
 }
 
-/// Runs `action` on what the mutex guards, as `detached` does.
+/// Runs `action` like `detached`, on the value that the mutex guards.
 ///
-/// A thread that has to wait for the lock gives the interpreter away first, and gives the lock back
+/// A thread that must wait for the lock first releases the interpreter, and releases the lock
 /// before it takes the interpreter again. So it never blocks the thread that holds the lock.
 pub(crate) fn locked<T: Send, R: Send>(
     py: Python<'_>,

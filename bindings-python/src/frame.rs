@@ -1,4 +1,4 @@
-//! What tables, series and comparisons are to Python: sequences of rows.
+//! Tables, series and comparisons as Python sequences of rows.
 
 use std::fmt::Display;
 use std::sync::Arc;
@@ -45,14 +45,14 @@ impl Frame {
         PyTuple::new(py, self.core().dimensions().names())
     }
 
-    /// `"event_delivery"` or `"event_ingestion"`; `None` where an `Aggregator` was not told.
+    /// `"event_delivery"` or `"event_ingestion"`; `None` if it was not given to an `Aggregator`.
     #[getter]
     fn metric(&self) -> Option<&'static str> {
         self.core().metric().map(Metric::as_str)
     }
 
-    /// The `n` rows with the most `by`, most first; of a comparison, those with the largest change
-    /// of `by`, up or down. Equal ones come in the order of rows.
+    /// The `n` rows with the highest count `by`, highest first. In a comparison, the rows with the
+    /// largest change of that count, up or down. Rows of equal rank keep their order.
     ///
     /// Raises:
     ///     ConfigError: `invalid_argument` unless `by` is `success`, `errors` or `filtered`.
@@ -71,9 +71,9 @@ impl Frame {
         Ok(rows::picked(&*self.0, py, positions)?)
     }
 
-    /// All of it as JSON text, with counts as strings of digits; the same in every language.
-    /// `CountTable.from_json` reads the text of a table. Nothing reads that of a series or a
-    /// comparison: save the tables.
+    /// JSON text, with counts as strings of digits; it is the same in every language.
+    /// `CountTable.from_json` reads the JSON of a table. The JSON of a series or comparison can't
+    /// be read back: save the tables.
     ///
     /// >>> tallyfold.CountTable.from_json(table.to_json()) == table
     /// True
@@ -81,7 +81,7 @@ impl Frame {
         detached(py, self.0.bytes(), || self.core().to_json())
     }
 
-    /// All of it as an Arrow C stream of one batch, in a capsule; `requested_schema` is not used.
+    /// An Arrow C stream of one batch, in a capsule; `requested_schema` is ignored.
     ///
     /// Raises:
     ///     ConfigError: `invalid_argument` for a series with a window before 1677-09-21 or after
@@ -123,7 +123,7 @@ impl Frame {
     }
 }
 
-/// How a frame is shown in one line. `middle` stands before the number of rows.
+/// One line that shows a frame. `middle` is put before the number of rows.
 pub(crate) fn repr(
     py: Python<'_>,
     class: &str,
@@ -140,5 +140,5 @@ pub(crate) fn repr(
     ))
 }
 
-/// What `__reduce__` gives: what makes the object again, and the arguments for that.
+/// The result of `__reduce__`: the function that makes the object again, and its arguments.
 pub(crate) type Reduced<'py, T> = (Bound<'py, PyAny>, T);

@@ -1,4 +1,4 @@
-//! The sans-IO client: `Machine`, and what it makes.
+//! `Machine`: the client without I/O, and the calls that it begins.
 
 use pyo3::prelude::*;
 use tallyfold::{CollectOptions, FollowOptions, MachineOptions, ProbeOptions};
@@ -10,13 +10,14 @@ use crate::host::random_seed;
 use crate::ranges::{Collect, Follow, Probe};
 use crate::table::CountTable;
 
-/// The client without its HTTP: it says what to send and is told what came back.
+/// A client without I/O: it says what to send, and gets the responses from its host.
 ///
-/// `Client` and `AsyncClient` drive one of these; with it any other HTTP stack fits as well. One
-/// machine serves all threads and all calls of a program, and shares their tokens (service
-/// reference 5). The arguments are those of `Client`; `host_tokens` says that the host answers
-/// `ProvideToken` steps, in place of a secret, and `in_browser` that visitors can read what it
-/// holds, as with Pyodide: a secret is refused then, unless `dangerously_allow_browser`.
+/// `Client` and `AsyncClient` each drive one of these; you can also drive one with any other HTTP
+/// stack. All threads and calls of a program may share one machine, and share its tokens (service
+/// reference 5). It has the arguments of `Client`, and two more. With `host_tokens`, the host
+/// answers `ProvideToken` steps instead of giving a secret. With `in_browser`, visitors can read
+/// what the machine holds, as with Pyodide; a secret is refused then, unless
+/// `dangerously_allow_browser` is set.
 ///
 /// Raises:
 ///     ConfigError: for arguments that can't be used.
@@ -41,7 +42,7 @@ impl Machine {
         Self::of(py, named, &[])
     }
 
-    /// The machine of a client, which handles the options `others` by itself.
+    /// The machine of a client, which handles the options `others` itself.
     #[staticmethod]
     #[pyo3(signature = (others, **named))]
     fn _of_client(py: Python<'_>, others: Vec<String>, named: Option<Named<'_>>) -> Result<Self> {
@@ -88,9 +89,9 @@ impl Machine {
         Ok(Call::new(self.0.audit_logs(&query)?))
     }
 
-    /// A long range, window by window: the `Collect` that workers drive.
+    /// Begins to collect a long range: makes the `Collect` that workers drive.
     ///
-    /// Arguments are those of `Client.collect`, but for `checkpoint`, `on_progress` and `progress`.
+    /// Arguments are those of `Client.collect`, without `checkpoint`, `on_progress` and `progress`.
     ///
     /// Raises:
     ///     ConfigError: for arguments that can't be used.
@@ -99,7 +100,7 @@ impl Machine {
         self.collect_of(positional, named, &[])
     }
 
-    /// The collect of a client, which handles the options `others` by itself.
+    /// The collect of a client, which handles the options `others` itself.
     #[pyo3(signature = (others, *positional, **named))]
     fn _collect_of_client(
         &self,
@@ -110,7 +111,7 @@ impl Machine {
         self.collect_of(positional, named, &names(&others))
     }
 
-    /// Windows as they close, and their corrections: the `Follow` that a host drives.
+    /// Begins to follow windows as they close: makes the `Follow` that a host drives.
     ///
     /// Arguments are those of `Client.follow`.
     ///
@@ -122,7 +123,8 @@ impl Machine {
         Ok(Follow::new(self.0.follow(&options)?))
     }
 
-    /// Whether the service's windows are half-open: the `Probe` that a host drives.
+    /// Begins to test whether the service's windows are half-open: makes the `Probe` that a host
+    /// drives.
     ///
     /// Arguments are those of `Client.probe_additivity`.
     ///
@@ -138,15 +140,14 @@ impl Machine {
         Ok(Probe::new(self.0.probe_additivity(&options)?))
     }
 
-    /// How many seconds one exchange may take, and the wait for a token that another call
-    /// fetches; `None` for no end. The host keeps the time.
+    /// How many seconds one exchange may take, and the wait for a token that another call fetches;
+    /// `None` for no limit. The host enforces it.
     #[getter]
     fn timeout(&self) -> Option<f64> {
         self.0.timeout().ms().map(|ms| ms as f64 / 1000.0)
     }
 
-    /// A number that changes whenever a token was gained or lost, or its fetching ended: what a
-    /// `Blocked` call waits for.
+    /// A number that changes whenever a token fetch has ended. A `Blocked` call waits for this.
     fn token_epoch(&self) -> u64 {
         self.0.token_epoch()
     }

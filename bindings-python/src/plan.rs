@@ -10,9 +10,10 @@ use crate::rows::{self, Rows};
 
 /// A range of time `[start, end)` cut at the edges of a step of the UTC day, all of it or one part.
 ///
-/// It is a sequence of `Window` objects, each worked out when it is asked for, so that a year of
-/// seconds costs nothing to hold. The first and the last one are shorter where the range does not
-/// start or end at an edge. The service advises windows of 5 to 15 minutes (service reference 8).
+/// It is a sequence of `Window` objects. Each is computed when it is asked for, so a plan of a year
+/// in steps of a second takes no memory. The first and the last window are shorter if the range
+/// does not start or end at an edge. The service advises windows of 5 to 15 minutes (service
+/// reference 8).
 ///
 /// Args:
 ///     start: an aware `datetime`, or UTC ISO 8601 that ends in `Z`.
@@ -30,7 +31,7 @@ use crate::rows::{self, Rows};
 #[pyclass(frozen, eq, module = "tallyfold")]
 pub(crate) struct Plan {
     plan: tallyfold::Plan,
-    /// What it is a part of, and which, for its pickle.
+    /// For pickling: the plan of which this is a part, and which part.
     whole: Option<(Py<Self>, u32, u32)>,
 }
 
@@ -51,8 +52,9 @@ impl Plan {
         })
     }
 
-    /// One of `of` parts, counted from 0, which have no window in common and together are this
-    /// plan: the window at position `i` belongs to part `i % of`. A part may be cut into parts.
+    /// One of `of` parts, counted from 0. The parts have no window in common and together make up
+    /// this plan: the window at position `i` belongs to part `i % of`. A part can be cut into parts
+    /// again.
     ///
     /// Raises:
     ///     ConfigError: `invalid_argument` unless `index` is below `of`.
@@ -73,7 +75,7 @@ impl Plan {
         })
     }
 
-    /// The `Window` that the plan, or what it is a part of, was made from.
+    /// The `Window` of the whole plan, also if this is a part of it.
     #[getter]
     fn range<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         plain(py, &self.plan.range())

@@ -1,4 +1,4 @@
-//! The sans-IO machines of many calls: `Collect`, `Probe` and `Follow`.
+//! The machines without I/O that make many calls: `Collect`, `Probe` and `Follow`.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -16,11 +16,11 @@ use crate::host::{Clocks, Document};
 use crate::plain::{object, plain};
 use crate::table::CountTable;
 
-/// A long range, window by window, without its HTTP: what `Client.collect` drives.
+/// Reads a long range window by window, without I/O; `Client.collect` drives one.
 ///
 /// Any number of workers share it: each asks for the `next` step, drives the call of a `Drive` to
-/// its end, and settles it. A window that fails does not end the others; one whose response is too
-/// large or too slow comes again as two halves. Calls have their own retries.
+/// its end, and settles it. A window that fails does not end the collect; a window whose response
+/// is too large or too slow is read again as two halves. Calls do their own retries.
 ///
 /// >>> machine = tallyfold.Machine(cluster_endpoint="https://cluster.example", host_tokens=True)
 /// >>> collect = machine.collect(
@@ -51,15 +51,15 @@ impl Collect {
 
 #[pymethods]
 impl Collect {
-    /// What to do next: a `Drive`; `Idle` while there is nothing to start and calls are under way;
-    /// `Done`. `now` is the time at which the window is asked for.
+    /// What to do next: a `Drive`; `Idle` if nothing can be started until another call is settled;
+    /// or `Done`. `now` counts as the time at which the window is requested.
     fn next<'py>(&self, py: Python<'py>, now: Clocks) -> PyResult<Bound<'py, PyAny>> {
         let step = locked(py, &self.core, BRIEF, |collect| collect.next(now.0));
         shown(py, step)
     }
 
-    /// Takes what a call that has ended gave; one that has not gives its window back, to be read
-    /// again. Says what became of the window: `"kept"`, or `"provisional"` if its counts may still
+    /// Takes the result of a call; if the call has not ended, its window will be read again.
+    /// Returns what became of the window: `"kept"`, or `"provisional"` if its counts may still
     /// change; `"halved"`, `"failed"`, `"given_back"`; or `"probed"`.
     ///
     /// Raises:
@@ -93,7 +93,7 @@ impl Collect {
         locked(py, &self.core, BRIEF, |collect| collect.concurrency())
     }
 
-    /// How far it is: numbers of windows, as `(planned, done, failed, under_way)`.
+    /// The numbers of windows, as `(planned, done, failed, under_way)`.
     fn progress(&self, py: Python<'_>) -> (u32, u32, u32, u32) {
         let Progress {
             planned,
@@ -104,8 +104,8 @@ impl Collect {
         (planned, done, failed, under_way)
     }
 
-    /// The windows whose counts may still change, because they were read early. They count all the
-    /// same.
+    /// The windows whose counts may still change, because they were read early. The table includes
+    /// them.
     fn provisional<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         plain(
             py,
@@ -113,20 +113,22 @@ impl Collect {
         )
     }
 
-    /// The next segment of the checkpoint to store under its name, in place of what was there: a
-    /// pair of name and document. To be asked for after each settling until it is `None`.
+    /// The next segment of the checkpoint, as a pair of name and document. Store the document under
+    /// the name, and replace what was stored there. Call this after each settling until it returns
+    /// `None`.
     fn unsaved<'py>(&self, py: Python<'py>) -> Option<(String, Bound<'py, PyBytes>)> {
         let bytes = self.unsaved.swap(0, Ordering::Relaxed);
         let segment = locked(py, &self.core, bytes, tallyfold::Collect::unsaved)?;
         Some((segment.name, PyBytes::new(py, segment.json.as_bytes())))
     }
 
-    /// Takes up a stored segment; before the first step, one after the other, from
-    /// `segment_name(0)` on until there is none. What they hold is not read again.
+    /// Loads a stored segment. Load all segments before the first step, in order, from
+    /// `segment_name(0)` on until there is none. Their windows are not read again, except
+    /// provisional ones.
     ///
     /// Raises:
-    ///     ConfigError: `invalid_checkpoint` for what is torn, was changed, or is of another query;
-    ///         nothing has changed then.
+    ///     ConfigError: `invalid_checkpoint` for a segment that is incomplete, was changed, or
+    ///         belongs to another query; the collect is unchanged then.
     fn load(&self, py: Python<'_>, name: &str, data: Document) -> Result<()> {
         Ok(locked(py, &self.core, data.len(), |collect| {
             collect.load(name, &data)
@@ -136,9 +138,9 @@ impl Collect {
     /// The table of all windows.
     ///
     /// Raises:
-    ///     TallyfoldError: where windows are missing: what ended the collect, or the first failure,
-    ///         or `out_of_order`; with `partial`, `gaps` and `failures`. It can be asked for at any
-    ///         time.
+    ///     TallyfoldError: if windows are missing: the error that ended the collect, that of the
+    ///         first failed window, or `out_of_order`; with `partial`, `gaps` and `failures`. This
+    ///         may be called at any time.
     fn finish<'py>(&self, py: Python<'py>) -> Result<Bound<'py, CountTable>> {
         match locked(py, &self.core, usize::MAX, |collect| collect.finish()) {
             Ok(table) => Ok(CountTable::made(py, table)?),
@@ -152,7 +154,7 @@ impl Collect {
     }
 }
 
-/// The name under which the segment of that number is stored, counted from 0.
+/// The name under which the segment with a number, counted from 0, is stored.
 ///
 /// >>> tallyfold.segment_name(3)
 /// 'segment-00003.json'
@@ -161,8 +163,8 @@ pub(crate) fn segment_name(number: &Bound<'_, PyAny>) -> Result<String> {
     Ok(tallyfold::segment_name(required("number", number)?))
 }
 
-/// Finds out whether the service's windows are half-open, without its HTTP: what
-/// `Client.probe_additivity` drives.
+/// Finds out whether the service's windows are half-open, without I/O; `Client.probe_additivity`
+/// drives one.
 ///
 /// >>> machine = tallyfold.Machine(cluster_endpoint="https://cluster.example", host_tokens=True)
 /// >>> edges = "2026-01-01T00:00:00Z", "2026-01-01T00:05:00Z", "2026-01-01T00:10:00Z"
@@ -185,7 +187,7 @@ impl Probe {
         shown(py, locked(py, &self.0, BRIEF, tallyfold::Probe::step))
     }
 
-    /// Takes what a call that has ended gave; one that has not comes again.
+    /// Takes the result of a call. A call that has not ended is given again.
     ///
     /// Raises:
     ///     TallyfoldError: the call's final error; `out_of_order` for a task that is not under way.
@@ -196,7 +198,7 @@ impl Probe {
         })?)
     }
 
-    /// What the three readings say, as `Additivity`.
+    /// Compares the three readings, as `Additivity`.
     ///
     /// Raises:
     ///     TallyfoldError: the probe's final error; `out_of_order` before the last call has been
@@ -215,7 +217,8 @@ impl Probe {
     }
 }
 
-/// Windows as they close, and again while their counts may change: what `Client.follow` drives.
+/// Reads windows as they close, and again while their counts may change; `Client.follow` drives
+/// one.
 ///
 /// >>> machine = tallyfold.Machine(cluster_endpoint="https://cluster.example", host_tokens=True)
 /// >>> follow = machine.follow(
@@ -236,7 +239,7 @@ impl Follow {
 
 #[pymethods]
 impl Follow {
-    /// What to do next: a `Drive`; a `Wait`, a window's length at most; or `Done`.
+    /// What to do next: a `Drive`; a `Wait`, which is not longer than a window; or `Done`.
     fn next<'py>(&self, py: Python<'py>, now: Clocks) -> PyResult<Bound<'py, PyAny>> {
         match locked(py, &self.0, BRIEF, |follow| follow.next(now.0)) {
             FollowStep::Drive(drive) => driven(py, drive),
@@ -245,8 +248,8 @@ impl Follow {
         }
     }
 
-    /// Takes what a call that has ended gave: a `Revision` of its window; `None` for one that has
-    /// not ended, whose window is to be read at once.
+    /// Takes the result of a call and returns a `Revision` of its window. If the call has not
+    /// ended, it returns `None`, and the window is read again at once.
     ///
     /// Raises:
     ///     TallyfoldError: the call's final error; its window is read again later. `out_of_order`
@@ -272,7 +275,7 @@ impl Follow {
         Ok(Some(object(py, "Revision", fields)?))
     }
 
-    /// The windows that have been opened and are not settled.
+    /// The windows that were given out at least once and are not settled.
     fn provisional<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         plain(
             py,

@@ -1,4 +1,4 @@
-//! `Sandbox`: the service itself, as a value.
+//! `Sandbox`: a replica of the service, without a network.
 
 use std::sync::Mutex;
 
@@ -93,7 +93,7 @@ impl Sandbox {
         body: Chunk,
         now: Clocks,
     ) -> PyResult<Bound<'py, PyAny>> {
-        // Seeded traffic of a long window takes its time, however short the request is.
+        // Generating the traffic of a long window takes time, even if the request is short.
         let response = locked(py, &self.core, usize::MAX, |sandbox| {
             sandbox.handle(method, target, &host::headers(&headers), &body, now.0)
         });
@@ -107,12 +107,12 @@ impl Sandbox {
         object(py, "SandboxResponse", fields)
     }
 
-    /// Scripts a fault.
+    /// Adds a fault.
     ///
     /// Args:
     ///     kind: what goes wrong.
-    ///     endpoint: where; anywhere when `None`.
-    ///     every: for every how many matching requests; once, for the next one, when `None`.
+    ///     endpoint: at which endpoint; `None` for all.
+    ///     every: `k` for every `k`-th matching request; `None` for the next one only.
     ///     status: the status to answer with, for `"status"`.
     ///     retry_after: the `Retry-After` header to answer with, for `"status"`.
     ///     milliseconds: how long to wait, for `"delay"`.
@@ -134,7 +134,7 @@ impl Sandbox {
         })?)
     }
 
-    /// Makes every token that was given out so far worthless.
+    /// Makes all tokens that were given out so far invalid.
     ///
     /// >>> sandbox.revoke_tokens()
     fn revoke_tokens(&self, py: Python<'_>) {

@@ -12,7 +12,7 @@ use crate::plain::{object, plain};
 use crate::rows::{Content, Rows};
 
 /// A table's counts in the order of time: one row for each window and combination of dimension
-/// values, from `CountTable.by_window`.
+/// values. `CountTable.by_window` makes it.
 ///
 /// A series does not change. Its rows are sorted by window, then by their dimension values, in the
 /// order of `dimensions`. Counts are numbers of events, as `int` from 0 to 2**64 - 1, never `float`
@@ -41,22 +41,22 @@ impl PartialEq for Series {
 /// The core's series, and what its rows share.
 struct SeriesRows {
     series: tallyfold::Series,
-    /// What it was made of, which is what a pickle holds.
+    /// The table and step that it was made of, which a pickle contains.
     table: Py<PyAny>,
     windows: PyOnceLock<Py<PyList>>,
 }
 
 #[pymethods]
 impl Series {
-    /// The step in its largest unit, such as `"15m"`, `"90m"` and `"1h"`; `None` where the windows
-    /// are those of the responses.
+    /// The step in its largest unit, such as `"15m"`, `"90m"` and `"1h"`; `None` if the windows are
+    /// those of the responses.
     #[getter]
     fn step(&self) -> Option<String> {
         self.0.series.step().map(|step| step.to_string())
     }
 
-    /// The windows as `SeriesWindow` objects, sorted, also those without rows. Windows of which the
-    /// table covers nothing are not among them.
+    /// The windows as `SeriesWindow` objects, sorted, including those without rows. Windows of
+    /// which the table covers nothing are left out.
     #[getter]
     fn windows<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         self.0.windows(py)?.call_method0("copy")

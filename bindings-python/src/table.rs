@@ -24,7 +24,7 @@ use crate::series::Series;
 ///
 /// polars, pandas, duckdb and pyarrow read a table through `__arrow_c_stream__`: a categorical
 /// column for each dimension, then `success`, `errors` and `filtered` as unsigned 64-bit integers.
-/// Where categories are in the way, such as for joining with text, one line makes text of them.
+/// If you need text instead of categories, for example to join with text, convert them in one line.
 ///
 /// >>> len(table), table.totals
 /// (2, Counts(success=7, errors=1, filtered=2))
@@ -49,8 +49,8 @@ impl CountTable {
     }
 
     /// `totalDelivered`, `totalErrors` and `totalFiltered` as the service reported them, added up
-    /// over all windows, as `Counts`; `None` for a filtered table, and where a sum is above
-    /// 2**64 - 1 (service reference 2.2).
+    /// over all windows, as `Counts`; `None` for a filtered table, or if a sum is above 2**64 - 1
+    /// (service reference 2.2).
     #[getter]
     fn reported<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         plain(py, &self.0.reported())
@@ -63,7 +63,7 @@ impl CountTable {
         plain(py, &self.0.reconciliation())
     }
 
-    /// What the counts cover: sorted `Window` objects, with those that meet joined.
+    /// The time that the counts cover: sorted `Window` objects; adjacent windows are joined.
     #[getter]
     fn coverage<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         plain(py, &self.0.coverage())
@@ -75,14 +75,14 @@ impl CountTable {
         plain(py, &self.0.windows())
     }
 
-    /// What was let pass because `tolerate` asked for it, as `Notes`.
+    /// How many deviations were tolerated because of `tolerate`, as `Notes`.
     #[getter]
     fn notes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         plain(py, &self.0.notes())
     }
 
-    /// Adds rows up by some of the dimensions, in the given order; by none, to one row (or to
-    /// none, if there is none).
+    /// Adds rows up by some of the dimensions, in the given order. Without any dimension, all rows
+    /// become one row; a table without rows stays without rows.
     ///
     /// Raises:
     ///     ConfigError: `unknown_dimension` for a name that the table lacks, `repeated_dimension`.
@@ -102,7 +102,7 @@ impl CountTable {
     }
 
     /// Keeps the rows whose value is the wanted one, or among the wanted ones, for each dimension
-    /// named. What the service reported says nothing about a part, so `reported` becomes `None`.
+    /// named. `reported` becomes `None`, because the service's totals are of all events.
     ///
     /// Raises:
     ///     ConfigError: `unknown_dimension` for a name that the table lacks.
@@ -125,10 +125,12 @@ impl CountTable {
         Ok(Self::made(py, table)?)
     }
 
-    /// Adds the counts of another time up with these; the order of merging makes no difference.
+    /// Adds the counts of a table of another time to these. The order of merging makes no
+    /// difference.
     ///
-    /// With `replace`, windows of this table that overlap the other's make room for it. Each such
-    /// window must lie inside what the other covers: a part can't be taken out of its counts.
+    /// With `replace`, windows of the other table replace those windows of this table that they
+    /// overlap. Each replaced window must lie inside the time that the other table covers, because
+    /// the counts of a window can't be split.
     ///
     /// Raises:
     ///     ConfigError: `overlapping_coverage`, or `incompatible_tables` for other dimensions,
@@ -154,7 +156,7 @@ impl CountTable {
     }
 
     /// Adds up the counts of any number of tables of different times, in any order. This is faster
-    /// than `merge` for one after the other, which copies the growing sum each time.
+    /// than merging one after the other, which copies the growing sum each time.
     ///
     /// Raises:
     ///     ConfigError: `missing_argument` for no table at all, `overlapping_coverage`, or
@@ -179,8 +181,8 @@ impl CountTable {
         Ok(Self::made(py, table)?)
     }
 
-    /// What the counts do not cover, as sorted `Window` objects: of `[start, end)`, or of the time
-    /// from the table's first window to its last, wherever one of them is `None`.
+    /// The parts of `[start, end)` that the counts do not cover, as sorted `Window` objects. `None`
+    /// stands for the start of the table's first window, or the end of its last one.
     ///
     /// Raises:
     ///     ConfigError: for instants that can't be used.
@@ -207,8 +209,8 @@ impl CountTable {
     ///         `"1d"`, or a `timedelta` of whole seconds; it must divide a day.
     ///
     /// Raises:
-    ///     ConfigError: `invalid_argument` for what is no such step; `unaligned_window` for a
-    ///         window that reaches over the edge of a step, because counts can't be cut.
+    ///     ConfigError: `invalid_argument` for any other step; `unaligned_window` for a window that
+    ///         crosses the edge of a step, because its counts can't be split.
     ///
     /// >>> (hour,) = table.group_by("integration").by_window("1h").windows
     /// >>> hour.start_text, hour.end_text, hour.complete
@@ -227,7 +229,7 @@ impl CountTable {
     /// The table that `to_json` wrote, from `str` or bytes.
     ///
     /// Raises:
-    ///     ResponseError: `invalid_table` for anything else, or the code of what is no JSON.
+    ///     ResponseError: `invalid_table` for any other JSON, or the code of an error in the JSON.
     ///
     /// >>> tallyfold.CountTable.from_json("{}")
     /// Traceback (most recent call last):
@@ -256,7 +258,7 @@ impl CountTable {
 }
 
 impl CountTable {
-    /// A range, whose edges are those of the table where nothing else is said.
+    /// A range; edges that are not given are those of the table.
     fn range(&self, start: Option<String>, end: Option<String>) -> Result<Option<Window>> {
         let windows = self.0.windows();
         let edges = windows.first().zip(windows.last());
@@ -291,7 +293,7 @@ impl Content for tallyfold::CountTable {
         self
     }
 
-    /// Those of the rows of each response included.
+    /// Includes the rows of each response.
     fn bytes(&self) -> usize {
         let rows = self.windows().len().saturating_mul(self.len() + 1);
         rows.saturating_mul(ROW)

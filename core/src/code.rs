@@ -13,7 +13,7 @@ pub enum Kind {
     Auth,
     /// The service or the way to it: statuses, redirects, the network.
     Service,
-    /// The bytes of a response that should have been good.
+    /// A response whose bytes are not a valid result.
     Response,
 }
 
@@ -64,21 +64,21 @@ macro_rules! codes {
 codes! {
     /// A required argument was not given.
     MissingArgument "missing_argument" Config,
-    /// An argument of a name that there is not.
+    /// An argument with a name that does not exist.
     UnknownArgument "unknown_argument" Config,
     /// An argument has a value that can't be used.
     InvalidArgument "invalid_argument" Config,
-    /// A base address is no absolute http(s) address, or holds user info, a query or a fragment.
+    /// A base address is not an absolute http(s) address, or has user info, a query or a fragment.
     InvalidBaseAddress "invalid_base_address" Config,
-    /// A base address is plain http and not on this machine.
+    /// A base address is plain http and points to another machine.
     InsecureBaseAddress "insecure_base_address" Config,
-    /// A client secret was given where every visitor could read it.
+    /// A client secret was given in a browser, where every visitor could read it.
     SecretInBrowser "secret_in_browser" Config,
     /// A timestamp is not UTC ISO 8601 with a `Z`.
     InvalidTimestamp "invalid_timestamp" Config,
     /// A window does not start before it ends.
     InvalidWindow "invalid_window" Config,
-    /// A dimension that the service does not know, or does not have here.
+    /// A dimension that the service does not know, or that the endpoint or table does not have.
     UnknownDimension "unknown_dimension" Config,
     /// The same dimension twice.
     RepeatedDimension "repeated_dimension" Config,
@@ -88,11 +88,11 @@ codes! {
     InvalidPage "invalid_page" Config,
     /// Two tables cover the same time.
     OverlappingCoverage "overlapping_coverage" Config,
-    /// A window reaches over the edge of a step, and its counts can't be cut.
+    /// A window crosses the edge of a step or range, and its counts can't be split.
     UnalignedWindow "unaligned_window" Config,
     /// Two tables do not have the same dimensions or metric.
     IncompatibleTables "incompatible_tables" Config,
-    /// A checkpoint that is torn, was changed, or is of another query.
+    /// A checkpoint that is incomplete, was changed, or belongs to another query.
     InvalidCheckpoint "invalid_checkpoint" Config,
     /// A machine was driven in the wrong order, or after its end.
     OutOfOrder "out_of_order" Config,
@@ -125,9 +125,9 @@ codes! {
     /// The exchange took longer than the host allows.
     TimedOut "timed_out" Service,
 
-    /// The response says that it is something else than JSON.
+    /// The response has a content type other than JSON.
     WrongContentType "wrong_content_type" Response,
-    /// A page of HTML where JSON should be.
+    /// A page of HTML instead of JSON.
     HtmlResponse "html_response" Response,
     /// No bytes at all, or only white space.
     EmptyBody "empty_body" Response,
@@ -137,7 +137,7 @@ codes! {
     InvalidJson "invalid_json" Response,
     /// A string is not UTF-8. (Such a byte outside of a string is `invalid_json`.)
     InvalidUtf8 "invalid_utf8" Response,
-    /// An escape that is half of a surrogate pair.
+    /// An escape for one half of a surrogate pair without the other half.
     LoneSurrogate "lone_surrogate" Response,
     /// A byte order mark before the JSON.
     ByteOrderMark "byte_order_mark" Response,
@@ -145,7 +145,7 @@ codes! {
     TrailingBytes "trailing_bytes" Response,
     /// The same key twice in one object.
     DuplicateKey "duplicate_key" Response,
-    /// A field that must be there is not.
+    /// A required field is missing.
     MissingField "missing_field" Response,
     /// A value of the wrong JSON type.
     WrongType "wrong_type" Response,

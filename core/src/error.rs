@@ -6,7 +6,7 @@ use std::fmt::{self, Display};
 use crate::code::{Code, Kind};
 use crate::spelling::{Name, Spelling, Words};
 
-/// What this crate returns.
+/// The result type of this crate.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 /// What went wrong, where, and what would be right.
@@ -33,8 +33,8 @@ struct Inner {
 }
 
 impl Error {
-    /// An error of that code, for hosts and crates that find one themselves. The message says what
-    /// would be right, and holds no secret.
+    /// An error with a code, for hosts and crates that find an error themselves. The message says
+    /// what would be right and must not contain a secret.
     pub fn new(code: Code, message: impl Into<Words>) -> Self {
         Self(Box::new(Inner {
             code,
@@ -52,7 +52,7 @@ impl Error {
         Self::new(code, message).with_argument(name)
     }
 
-    /// The same error, about the argument of that name.
+    /// The same error, for the argument with that name.
     #[must_use]
     pub fn with_argument(mut self, name: impl Into<Name>) -> Self {
         self.0.argument = Some(name.into());
@@ -85,7 +85,7 @@ impl Error {
         self
     }
 
-    /// The same error with something more in its message.
+    /// The same error with text added to its message.
     pub(crate) fn adding(mut self, words: &'static str) -> Self {
         self.0.message = std::mem::take(&mut self.0.message).and(words);
         self
@@ -103,7 +103,7 @@ impl Error {
         self.0.code.kind()
     }
 
-    /// What was wrong and what would be right, in a sentence, without the place.
+    /// A sentence that says what was wrong and what would be right, without the path and offset.
     #[must_use]
     pub fn message(&self) -> String {
         self.0.message.to_string()
@@ -121,7 +121,7 @@ impl Error {
         self.0.argument.as_ref().map(|name| name.spelled(spelling))
     }
 
-    /// The whole text of the error, with arguments named as callers of that host write them.
+    /// The whole text of the error, with the names of arguments spelled for that host.
     pub fn text_in(&self, spelling: Spelling) -> impl Display {
         Text {
             error: self,
@@ -129,7 +129,7 @@ impl Error {
         }
     }
 
-    /// The HTTP status, where the error comes from one.
+    /// The HTTP status, if the error was caused by one.
     #[must_use]
     pub fn status(&self) -> Option<u16> {
         self.0.status
@@ -147,7 +147,7 @@ impl Error {
         self.0.offset
     }
 
-    /// The seconds after which the service wants to be asked again, where its answer says so
+    /// The seconds after which the service allows the next request, if its response says so
     /// (`Retry-After`); below 2^53.
     #[must_use]
     pub fn retry_after_s(&self) -> Option<u64> {
@@ -170,7 +170,7 @@ impl Display for Text<'_> {
             status,
             path,
             offset,
-            // The message has it where it matters.
+            // The message contains it where it matters.
             retry_after_s: _,
         } = &*self.error.0;
         write!(f, "{code}: ")?;

@@ -7,8 +7,9 @@
 //!
 //! - [`Machine`] is a client without I/O: it holds credentials and tokens, and begins calls.
 //! - [`Call`] is one call. Ask it for the next [`Step`], do what the step says, report the result, and ask again.
-//! - [`CountTable`] is the result of a call: exact counts by dimension values. [`Series`] are its counts by window, and
-//!   [`compare`] says what changed from one table to another. [`Frame`] is what the three have in common.
+//! - [`CountTable`] is the result of a call: exact counts by dimension values. [`Series`] are its
+//!   counts by window, and [`compare`] says what changed from one table to another. [`Frame`] is
+//!   what the three have in common.
 //! - [`Collect`] reads a long range in windows, with as many workers as the host likes; [`Follow`] reads windows as they
 //!   close. Both give out calls, which are driven in the same way.
 //! - [`Aggregator`] makes a table from the bytes of a response that was received in some other way.

@@ -1,4 +1,4 @@
-//! Text that has no printable form.
+//! Text that is never printed.
 
 use std::fmt;
 
@@ -14,7 +14,7 @@ use secrecy::{ExposeSecret, SecretString};
 pub struct Secret(SecretString);
 
 impl Secret {
-    /// The text itself, for the one place that sends it.
+    /// The text itself; only the code that sends it uses this.
     #[must_use]
     pub fn expose(&self) -> &str {
         self.0.expose_secret()

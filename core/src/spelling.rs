@@ -10,7 +10,8 @@ pub enum Spelling {
     Rust,
     /// `settle`, `default_token_lifetime`: times are seconds.
     Python,
-    /// `settleMs`, `defaultTokenLifetime`: times are milliseconds where the name says so, else seconds.
+    /// `settleMs`, `defaultTokenLifetime`: times are in milliseconds if the name ends in `Ms`,
+    /// otherwise in seconds.
     JavaScript,
 }
 
@@ -29,12 +30,12 @@ pub struct Name(Source);
 enum Source {
     /// An argument of this library, as Rust spells it.
     Ours(&'static str),
-    /// What a caller wrote, which is repeated as it is.
+    /// A name as a caller wrote it, which is repeated unchanged.
     Caller(String),
 }
 
 impl Name {
-    /// A name that a caller made up, such as that of an unknown option.
+    /// A name that only the caller knows, such as an unknown option.
     #[must_use]
     pub fn of_caller(name: &str) -> Self {
         Self(Source::Caller(name.to_owned()))
@@ -49,7 +50,7 @@ impl Name {
         }
     }
 
-    /// The name as that host's callers write it.
+    /// The name as callers of that host write it.
     #[must_use]
     pub fn spelled(&self, spelling: Spelling) -> Cow<'_, str> {
         let name = match &self.0 {
@@ -82,7 +83,8 @@ fn camel_case(snake_case: &str) -> String {
     name
 }
 
-/// A sentence that may mention names of arguments, which are spelled when it is shown.
+/// A sentence that may contain names of arguments. They are spelled for a host when the sentence is
+/// shown.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Words(Vec<Word>);
 
@@ -96,7 +98,7 @@ pub enum Word {
 }
 
 impl Words {
-    /// The same sentence with another piece at its end.
+    /// The same sentence with another piece added at its end.
     #[must_use]
     pub fn and(mut self, word: impl Into<Word>) -> Self {
         self.0.push(word.into());

@@ -1,23 +1,26 @@
-//! A cell for every combination of values, in the order of rows: nothing has to be sorted.
+//! One cell for every possible combination of values, in the order of rows, so that nothing has to
+//! be sorted.
 
 use std::sync::Arc;
 
 use crate::dictionary::Dictionary;
 use crate::key::{Key, MOST_COLUMNS};
 
-/// There may be so many cells per row: a cell costs less than to sort a row does.
+/// Cells are used if there are at most this many per row: a cell takes less time than sorting a
+/// row.
 const CELLS_PER_ROW: usize = 4;
 
-/// Where each combination has its cell: its ids are the digits of the cell's number.
+/// Numbers the cells: the ids of a combination are the digits of its cell's number.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Cells {
-    /// How many values each column has; 1 past the last one.
+    /// How many values each column has; 1 for unused columns.
     bases: [u32; MOST_COLUMNS],
     len: u32,
 }
 
 impl Cells {
-    /// The cells of all combinations of values, if there are any, and not too many for so many rows.
+    /// Cells for all combinations of values; `None` if there are none, or too many for this number
+    /// of rows.
     pub(crate) fn of(dictionaries: &[Arc<Dictionary>], rows: usize) -> Option<Self> {
         let mut bases = [1; MOST_COLUMNS];
         for (base, dictionary) in bases.iter_mut().zip(dictionaries) {
@@ -30,12 +33,12 @@ impl Cells {
             .then_some(Self { bases, len })
     }
 
-    /// How many there are.
+    /// The number of cells.
     pub(crate) fn len(&self) -> usize {
         self.len as usize
     }
 
-    /// The cell of a combination, whose ids come one by one.
+    /// The cell of a combination, given its ids one by one.
     #[inline(always)]
     pub(crate) fn at(&self, ids: impl Iterator<Item = u32>) -> u32 {
         let digits = ids.zip(self.bases);

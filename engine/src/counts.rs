@@ -32,7 +32,7 @@ impl Counts {
         })
     }
 
-    /// Each sum, where all the counts that are added up are known to fit.
+    /// Adds each count. The caller knows that no sum overflows.
     pub(crate) fn add(&mut self, other: Self) {
         self.success = self.success.wrapping_add(other.success);
         self.errors = self.errors.wrapping_add(other.errors);

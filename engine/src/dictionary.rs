@@ -1,4 +1,4 @@
-//! Distinct strings by number.
+//! Distinct strings, numbered.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ pub(crate) const MOST_BYTES: usize = 1 << 30;
 
 /// The distinct values of one dimension, sorted by their UTF-8 bytes; ids count from 0.
 ///
-/// The layout is Arrow's: one text, and where each value ends in it.
+/// The layout is Arrow's: one text with all values, and the offset at which each value starts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Dictionary {
     bytes: String,
@@ -22,7 +22,7 @@ impl Default for Dictionary {
 }
 
 impl Dictionary {
-    /// No values, and room for so many of so many bytes together.
+    /// An empty dictionary with room for a number of values and their bytes.
     pub(crate) fn with_capacity(bytes: usize, values: usize) -> Self {
         let mut offsets = Vec::with_capacity(values + 1);
         offsets.push(0);
@@ -70,7 +70,8 @@ impl Dictionary {
         &self.offsets
     }
 
-    /// The values whose ids are used, and the new id of each old one; itself if all are.
+    /// A dictionary of the used values only, and the new id of each old id; the same dictionary if
+    /// all are used.
     pub(crate) fn used_by(
         self: &Arc<Self>,
         ids: impl Iterator<Item = u32>,
@@ -95,8 +96,8 @@ impl Dictionary {
         )
     }
 
-    /// The distinct ones of some values, sorted, and the id of each value; `None` if there is no
-    /// room for them. They are likely to take so many bytes, and to be so many.
+    /// The distinct values among some values, sorted, and the id of each value; `None` if they
+    /// don't fit. The expected number of values and bytes are hints for the allocation.
     pub(crate) fn of_unsorted<'a>(
         values: impl Iterator<Item = &'a str>,
         room: (usize, usize),
@@ -115,8 +116,8 @@ impl Dictionary {
         Some((Arc::new(sorted), ids))
     }
 
-    /// The values of all, sorted, and per dictionary the new id of each old one; `None` if there is
-    /// no room for them.
+    /// A dictionary with the values of all, sorted, and for each dictionary the new id of each old
+    /// id; `None` if they don't fit.
     #[must_use]
     pub fn union(all: &[&Arc<Self>]) -> Option<(Arc<Self>, Vec<Vec<u32>>)> {
         let equals = |a: &Arc<Self>, b: &Arc<Self>| Arc::ptr_eq(a, b) || a == b;
@@ -137,7 +138,7 @@ impl Dictionary {
         Some((union, all.iter().map(part).collect()))
     }
 
-    /// Adds a value; `None` when there is no room for it.
+    /// Adds a value; `None` if it does not fit.
     pub(crate) fn push(&mut self, value: &str) -> Option<u32> {
         let end = self.bytes.len() + value.len();
         if end > MOST_BYTES {
@@ -151,7 +152,7 @@ impl Dictionary {
     }
 }
 
-/// The places of some values in the order of their bytes.
+/// The positions of some values, sorted by the bytes of the values.
 pub(crate) fn sorted_places(values: &[&str]) -> Vec<u32> {
     let mut places: Vec<u32> = (0..).take(values.len()).collect();
     places.sort_unstable_by_key(|place| values[*place as usize]);

@@ -1,13 +1,13 @@
-//! Digits to numbers, eight at a time.
+//! Turns digits into numbers, eight at a time.
 
 use crate::text::LOW_BITS;
 
-/// The most digits that are read: so many fit in any `u64`.
+/// The most digits that are read: any number with so many digits fits in a `u64`.
 pub(crate) const MOST_DIGITS: usize = 19;
 
-/// Reads the digits that the bytes start with, up to 19 of them, which any `u64` can hold: the
-/// number and how many digits it has. `None` for no digit, for more, and where fewer than eight
-/// bytes are left.
+/// Reads the digits at the start of the bytes: gives the number and how many digits it has. `None`
+/// if there is no digit or more than 19 digits, which may not fit in a `u64`, or if there are fewer
+/// than eight bytes.
 #[inline]
 #[must_use]
 pub fn read_count(bytes: &[u8]) -> Option<(u64, usize)> {
@@ -17,14 +17,14 @@ pub fn read_count(bytes: &[u8]) -> Option<(u64, usize)> {
         return None;
     }
     if length < 8 {
-        // Leading zeros take the place of what follows.
+        // Moves the digits to the end and fills with leading zeros.
         let digits = word << (64 - 8 * length) | ZEROS >> (8 * length);
         return Some((parse_eight(digits), length as usize));
     }
     read_long_count(word, &bytes[8..])
 }
 
-/// A count of eight digits and what follows them.
+/// Reads a count of eight digits or more.
 #[cold]
 fn read_long_count(head: u64, rest: &[u8]) -> Option<(u64, usize)> {
     let length = rest
@@ -51,7 +51,7 @@ fn leading_digits(word: u64) -> u32 {
     others.trailing_zeros() / 8
 }
 
-/// The number that eight digits are, the first one in the lowest byte.
+/// The value of eight digits, the first one in the lowest byte.
 #[inline]
 fn parse_eight(word: u64) -> u64 {
     let digits = word & (LOW_BITS * 0x0F);

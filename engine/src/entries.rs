@@ -1,9 +1,9 @@
-//! Count entries, read at once: as predicted, or else key by key.
+//! Reads whole count entries: as predicted, or else key by key.
 //!
-//! The service writes every entry the same way, so the bytes around its values are known before
-//! they come ([`Template`]). An entry that is written otherwise is walked through, and the next one
-//! is expected to look like it. What is odd in any way (an escape, a number of 20 digits, a value
-//! of another type, an entry that the chunk cuts, a mistake) is left to the caller.
+//! The service writes every entry in the same way, so the bytes around its values can be predicted
+//! ([`Template`]). An entry that is written differently is read key by key, and the next one is
+//! expected to look like it. Anything unusual (an escape, a number of 20 digits, a value of another
+//! type, an entry that is cut by the end of a chunk, a mistake) is left to the caller.
 
 use crate::counts::Counts;
 use crate::key::MOST_COLUMNS;
@@ -11,12 +11,12 @@ use crate::rows::{Added, RowsBuilder};
 use crate::template::{Entry, PADDING, Slot, Template};
 use crate::text::{BLOCK, is_space, string_length};
 
-/// What entries are made of.
+/// The fields of entries.
 #[derive(Clone, Debug)]
 pub struct Fields {
-    /// The names of the requested dimensions, and the column of each, if it is kept.
+    /// The names of the requested dimensions, and for each its column if it is kept.
     pub dimensions: Vec<(&'static str, Option<usize>)>,
-    /// Whether a combination that is there may come again.
+    /// Whether a combination may occur more than once.
     pub may_repeat: bool,
 }
 
@@ -31,14 +31,14 @@ pub struct EntryLimits {
     pub depth: usize,
 }
 
-/// What was taken of an array: so many elements in so many bytes.
+/// How many elements of an array were taken, and how many bytes they have.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Taken {
-    /// Bytes, to the end of the last element.
+    /// The bytes up to the end of the last element.
     pub bytes: usize,
-    /// Elements.
+    /// The elements.
     pub elements: u64,
-    /// Those whose combination was there before.
+    /// The elements that repeated a combination.
     pub repeated: u64,
 }
 
@@ -49,35 +49,35 @@ pub struct EntryReader {
     /// The longest string that is taken.
     string_limit: usize,
     template: Template,
-    /// Entries in a row that the template did not fit. It starts at one, as a template that has
-    /// fitted none is given up at the first.
+    /// How many entries in a row the template did not fit. It starts at one, so that a first
+    /// template that does not fit is replaced at once.
     misses: u32,
 }
 
-/// After so many misses in a row, only every so-manieth entry is learned from: a service that
-/// writes each entry in another way is not worth predicting.
+/// After `PATIENCE` misses in a row, a template is made from every `LEARN_EVERY`-th entry only: if
+/// each entry is written differently, predicting is not worth its cost.
 const PATIENCE: u32 = 8;
 const LEARN_EVERY: u32 = 64;
 
-/// An entry of more bytes is not worth a template, which takes three times as many.
+/// No template is made for longer entries, because a template takes three times as many bytes.
 const MOST_LEARNED: usize = 4096;
 
-/// There is room for so many bytes around the values of an entry that is expected.
+/// The room for the bytes around the values of the first expected entry.
 const MOST_EXPECTED: usize = 128;
 
-/// An entry of more bytes is not predicted where the bytes end with it.
+/// Longer entries are not read by prediction at the end of the bytes.
 const LONGEST_LAST: usize = 512;
 
-/// How many entries are read before they are added up. Adding an entry waits for memory where there are
-/// many groups, and a processor that adds several in a row waits for all of them at once.
+/// How many entries are read before they are added up. With many groups, adding an entry waits for
+/// memory; a processor that adds several in a row waits for all of them at the same time.
 const BATCH: usize = 4;
 
-/// The most fields of an entry that nobody knows.
+/// The most unknown fields in an entry.
 const MOST_UNKNOWN: usize = 4;
 
 impl EntryReader {
-    /// A reader that has seen no entry; `None` where an entry as large as it may take would be
-    /// too large, so that the caller has to read everything.
+    /// A reader that has seen no entry yet; `None` if the limits are lower than what the reader may
+    /// accept, so that the caller must read everything itself.
     #[must_use]
     pub fn new(fields: Fields, limits: EntryLimits) -> Option<Self> {
         let has_room =
@@ -90,9 +90,10 @@ impl EntryReader {
         })
     }
 
-    /// Takes entries from the start of `rest`, which is that of an object, for as long as there
-    /// are any and the rows accept them. An entry that it does not take may have left its values in
-    /// the dictionaries: whoever reads it next finds the same ones, or an error.
+    /// Takes entries from the start of `rest`, which is the start of an object, as long as it can
+    /// read them and the rows accept them. The values of an entry that it did not take may already
+    /// be in the dictionaries. That is harmless: whoever reads the entry next adds the same values,
+    /// or finds an error.
     #[inline(never)]
     pub fn take(&mut self, rest: &[u8], rows: &mut RowsBuilder) -> Taken {
         let mut taken = Taken::default();
@@ -152,8 +153,8 @@ impl EntryReader {
         }
     }
 
-    /// Reads an entry as predicted that the end of the bytes comes too close to, with more bytes after
-    /// them: zeros, which no entry goes on with.
+    /// Reads, as predicted, an entry near the end of the bytes. The template compares whole blocks,
+    /// so the bytes are copied and padded with zeros, which are not part of any entry.
     fn read_last(&mut self, bytes: &[u8], rows: &mut RowsBuilder) -> Option<(Entry, usize)> {
         let mut padded = [0; LONGEST_LAST + PADDING];
         if bytes.len() > LONGEST_LAST {
@@ -169,7 +170,7 @@ impl EntryReader {
         Some((entry, length))
     }
 
-    /// Reads an entry key by key, and now and then learns from it.
+    /// Reads an entry key by key, and sometimes makes a template from it.
     fn walk(&mut self, bytes: &[u8], rows: &mut RowsBuilder) -> Option<(Entry, usize)> {
         let mut walk = Walk::new(bytes, &self.fields, self.string_limit, rows);
         walk.entry()?;
@@ -177,7 +178,7 @@ impl EntryReader {
             at, entry, places, ..
         } = walk;
         self.misses = self.misses.saturating_add(1);
-        // The first miss may be but an entry that the end of a chunk comes close to.
+        // The first miss may only mean that the entry is too close to the end of a chunk.
         let learns =
             self.misses > 1 && (self.misses <= PATIENCE || self.misses.is_multiple_of(LEARN_EVERY));
         if learns && at <= MOST_LEARNED {
@@ -187,8 +188,8 @@ impl EntryReader {
     }
 }
 
-/// The template of entries without white space and in the order in which the service's reference
-/// shows their fields: what is expected before there was one.
+/// The template for the first entry: without white space, with the fields in the order of the
+/// service's reference.
 fn expected(fields: &Fields) -> Template {
     let mut entry = Vec::with_capacity(MOST_EXPECTED);
     let mut places = Places::default();
@@ -210,7 +211,7 @@ fn expected(fields: &Fields) -> Template {
     Template::of(&entry, entry.len(), places.all())
 }
 
-/// Where the values of an entry are.
+/// The positions of the values in an entry.
 #[derive(Debug)]
 struct Places {
     places: [(Slot, usize, usize); Self::MOST],
@@ -240,7 +241,7 @@ impl Places {
     }
 }
 
-/// A walk through one entry.
+/// Reads one entry key by key.
 struct Walk<'a, 'b> {
     fields: &'b Fields,
     string_limit: usize,
@@ -249,7 +250,7 @@ struct Walk<'a, 'b> {
     at: usize,
     entry: Entry,
     places: Places,
-    /// The counts and dimensions that have come, a bit each.
+    /// A bit for each count and dimension that has been read.
     seen: u32,
     unknown: [&'a [u8]; MOST_UNKNOWN],
     unknown_len: usize,
@@ -276,7 +277,7 @@ impl<'a, 'b> Walk<'a, 'b> {
         }
     }
 
-    /// Reads all of the entry, if it is as it should be.
+    /// Reads the whole entry; `None` if anything in it is unusual.
     fn entry(&mut self) -> Option<()> {
         const DIMENSIONS: usize = 3;
         self.literal(b'{')?;
@@ -314,7 +315,7 @@ impl<'a, 'b> Walk<'a, 'b> {
         }
     }
 
-    /// Notes that a field has come, unless it has come before.
+    /// Notes that a field was read; `None` if it was read before.
     #[inline]
     fn see(&mut self, field: usize) -> Option<()> {
         let bit = 1 << field;
@@ -329,7 +330,7 @@ impl<'a, 'b> Walk<'a, 'b> {
         self.value(slot)
     }
 
-    /// A field that nobody knows, whose value is a string.
+    /// Reads an unknown field whose value is a string.
     fn unknown(&mut self, name: &'a [u8]) -> Option<()> {
         if self.unknown[..self.unknown_len].contains(&name) {
             return None;
@@ -339,7 +340,7 @@ impl<'a, 'b> Walk<'a, 'b> {
         self.value(Slot::Dropped)
     }
 
-    /// A value in quotes, and the white space after it.
+    /// Reads a value in quotes and the white space after it.
     #[inline]
     fn value(&mut self, slot: Slot) -> Option<()> {
         self.byte(b'"')?;
@@ -350,7 +351,7 @@ impl<'a, 'b> Walk<'a, 'b> {
         self.literal(b'"')
     }
 
-    /// A key with its colon.
+    /// Reads a key and its colon.
     #[inline]
     fn key(&mut self) -> Option<&'a [u8]> {
         self.byte(b'"')?;
@@ -365,7 +366,8 @@ impl<'a, 'b> Walk<'a, 'b> {
         Some(name)
     }
 
-    /// Whether a brace ends the object, which may be the last of the entry; or else a comma comes.
+    /// Reads a brace or a comma; gives whether the object has ended. The brace may be the last byte
+    /// of the entry.
     #[inline]
     fn ends_object(&mut self) -> Option<bool> {
         if self.byte(b'}').is_some() {
@@ -375,7 +377,7 @@ impl<'a, 'b> Walk<'a, 'b> {
         Some(false)
     }
 
-    /// A byte that must come, and the white space after it.
+    /// Reads a required byte and the white space after it.
     #[inline]
     fn literal(&mut self, expected: u8) -> Option<()> {
         self.byte(expected)?;
@@ -391,8 +393,8 @@ impl<'a, 'b> Walk<'a, 'b> {
     }
 }
 
-/// Where the entry after the one that ends there starts, if a comma and white space are all that is
-/// between them. If not, the caller sees what comes.
+/// The start of the next entry, if only a comma and white space are between it and the given end of
+/// an entry. If not, the caller reads what follows.
 #[inline]
 fn next_entry(bytes: &[u8], end: usize) -> Option<usize> {
     if bytes.get(end) != Some(&b',') {
@@ -402,7 +404,7 @@ fn next_entry(bytes: &[u8], end: usize) -> Option<usize> {
     (bytes.get(start) == Some(&b'{')).then_some(start)
 }
 
-/// Where the white space ends that starts there.
+/// The position after the white space that starts at `at`.
 #[inline]
 fn skip_space(bytes: &[u8], mut at: usize) -> usize {
     while bytes.get(at).copied().is_some_and(is_space) {

@@ -1,5 +1,5 @@
-//! Rows out of sums, and out of rows: regrouped, filtered, added up. Arithmetic on ids; no string is
-//! hashed.
+//! Makes rows from sums, and from other rows: regrouped, filtered or added up. It works on ids; no
+//! string is hashed.
 
 use std::iter;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use crate::key::Key;
 use crate::order::{Packing, Sorted};
 use crate::rows::{Refused, Rows, Sum};
 
-/// What was added up for one combination, and from how many rows.
+/// The sums of one combination, and from how many rows they were added up.
 #[derive(Clone, Copy, Debug, Default)]
 struct Cell {
     sum: Counts,
@@ -19,8 +19,8 @@ struct Cell {
 }
 
 impl Rows {
-    /// Rows of sums in any order, whose ids become new ones. The totals must be known to fit, and each
-    /// dictionary must be sorted and used as a whole.
+    /// Rows from sums in any order, with new ids. The totals must not overflow, and each dictionary
+    /// must be sorted and without unused values.
     pub(crate) fn from_sums(
         dictionaries: Vec<Arc<Dictionary>>,
         sums: &[Sum],
@@ -39,8 +39,8 @@ impl Rows {
         Self::from_unsorted(dictionaries, keys, |row| sums[row].counts, totals)
     }
 
-    /// Rows of ids and counts in any order; those of equal ids are added up. The totals must be
-    /// known to fit, and each dictionary must be sorted and used as a whole.
+    /// Rows from ids and counts in any order; counts with equal ids are added up. The totals must
+    /// not overflow, and each dictionary must be sorted and without unused values.
     fn from_unsorted(
         dictionaries: Vec<Arc<Dictionary>>,
         keys: impl ExactSizeIterator<Item = Key>,
@@ -63,7 +63,7 @@ impl Rows {
         columns.into_rows(dictionaries, &sorted, totals)
     }
 
-    /// Rows of values in any order: each column's values, and the counts.
+    /// Rows from values in any order: each column's values, and the counts.
     ///
     /// # Errors
     /// [`Refused::SumOverflow`] and [`Refused::Repeated`] with a row, and [`Refused::DictionaryFull`].
@@ -116,7 +116,7 @@ impl Rows {
         }
     }
 
-    /// With a sum for every combination of values.
+    /// The same, with a cell for every possible combination of values.
     fn regroup_in_cells(
         &self,
         dictionaries: Vec<Arc<Dictionary>>,
@@ -156,7 +156,7 @@ impl Rows {
         }
     }
 
-    /// A row for each cell that has any.
+    /// A row for each cell to which a row was added.
     fn from_cells(
         dictionaries: Vec<Arc<Dictionary>>,
         cells: Cells,
@@ -171,7 +171,8 @@ impl Rows {
         rows
     }
 
-    /// The rows whose ids are all wanted: per column, whether each id is; `None` for all of them.
+    /// The rows whose ids are all wanted. `wanted` says for each column whether each id is wanted;
+    /// `None` means that all are.
     #[must_use]
     pub fn filter(&self, wanted: &[Option<Vec<bool>>]) -> Self {
         let is_wanted = |row: &usize| {
@@ -269,7 +270,7 @@ impl Rows {
     }
 }
 
-/// The ids of a row, one by one, as a key.
+/// Makes a key of the ids of a row.
 #[inline]
 fn key_of(ids: impl Iterator<Item = u32>) -> Key {
     let mut key = Key::default();
@@ -277,7 +278,7 @@ fn key_of(ids: impl Iterator<Item = u32>) -> Key {
     key
 }
 
-/// Sums on their way into columns.
+/// Columns of counts that are being built.
 struct CountColumns {
     success: Vec<u64>,
     errors: Vec<u64>,
@@ -330,7 +331,7 @@ impl CountColumns {
         }
     }
 
-    /// Gives back the room of rows that were added up to others.
+    /// Frees the memory of rows that were added to other rows.
     fn shrink(&mut self) {
         let columns = [&mut self.success, &mut self.errors, &mut self.filtered];
         columns.into_iter().for_each(Vec::shrink_to_fit);

@@ -1,7 +1,7 @@
-//! Hashes under a seed that the host may choose.
+//! Hashes with a seed that the host chooses.
 //!
-//! Values come from whoever sends events, so they may be made to collide. Where the host draws the seed at
-//! random, nobody can know which values do.
+//! Values come from whoever sends events, who could choose values that collide. If the host draws
+//! the seed at random, nobody can know which values collide.
 
 use std::fmt;
 use std::hash::Hasher;
@@ -11,8 +11,8 @@ use foldhash::fast::FoldHasher;
 
 use crate::key::Key;
 
-/// What a hash depends on. The same seed gives the same hashes, and no result depends on them but the
-/// time it takes.
+/// The keys of a hash. The same seed gives the same hashes; they affect only the time, not any
+/// result.
 #[derive(Clone)]
 pub struct HashKeys {
     seed: u64,
@@ -20,7 +20,7 @@ pub struct HashKeys {
 }
 
 impl HashKeys {
-    /// The keys of a seed, which a host draws at random where values come from strangers.
+    /// The keys for a seed. Draw the seed at random if values may come from strangers.
     #[must_use]
     pub fn from_seed(seed: u64) -> Self {
         Self {

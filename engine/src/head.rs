@@ -1,8 +1,8 @@
-//! The first bytes of a value, which nearly always tell it from all others.
+//! The first bytes of a value, which nearly always distinguish it from all other values.
 
 use crate::text::{BLOCK, first_bytes};
 
-/// The length of a value and its first bytes, with zeros for those that it lacks.
+/// The length of a value and its first bytes, padded with zeros.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Head {
     pub(crate) words: [u64; 4],
@@ -10,7 +10,7 @@ pub(crate) struct Head {
 }
 
 impl Head {
-    /// How many bytes it has room for.
+    /// The most bytes that it holds.
     pub(crate) const BYTES: usize = BLOCK;
 
     pub(crate) fn of(value: &[u8]) -> Self {

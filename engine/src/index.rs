@@ -1,19 +1,21 @@
-//! Numbers by hash.
+//! A hash table of numbers.
 
-/// How many slots there are at first.
+/// The number of slots at first.
 const LEAST_SLOTS: usize = 64;
 
-/// How many slots there are for each number, at least. With so many of them free, the first one
-/// nearly always decides.
+/// There are at least this many slots for each number. With so many free slots, the first slot of a
+/// search nearly always decides it.
 const SLOTS_PER_NUMBER: usize = 4;
 
-/// A slot without a number. No other looks like it, as its number would be the largest of all slots.
+/// The contents of a free slot. A used slot never has these contents, because its number would be
+/// the highest that fits in the number's bits.
 const FREE: u32 = u32::MAX;
 
-/// A hash table of the numbers from 0 on: the caller keeps what they stand for.
+/// A hash table of the numbers from 0 on. The caller keeps the values that they stand for.
 ///
-/// Open addressing with linear probing. A search starts at the slot that the low bits of the hash name. A
-/// slot has the number in these bits, and in the others those of the number's hash.
+/// Open addressing with linear probing. A search starts at the slot that the low bits of the hash
+/// name. A slot holds the number in these bits, and the upper bits of the number's hash in the
+/// others.
 #[derive(Debug, Default)]
 pub(crate) struct Index {
     slots: Vec<u32>,
@@ -53,7 +55,7 @@ impl Index {
 
     #[cold]
     fn grow(&mut self, hash_of: impl Fn(u32) -> u32) {
-        // The old slots are freed first: their memory may be used again.
+        // The old slots are freed first, so that their memory can be used again.
         let slots = std::mem::take(&mut self.slots).len();
         self.slots = vec![FREE; (slots * 4).max(LEAST_SLOTS)];
         for number in 0..self.len {

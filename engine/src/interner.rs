@@ -1,4 +1,4 @@
-//! Distinct strings by number, as they come.
+//! Gives numbers to distinct strings as they arrive.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use crate::hash::HashKeys;
 use crate::head::Head;
 use crate::index::Index;
 
-/// What there is room for at first: the few values that most dimensions have.
+/// The room at first: enough for the few values that most dimensions have.
 const SOME_VALUES: usize = 16;
 const SOME_BYTES: usize = 256;
 
@@ -21,7 +21,8 @@ pub(crate) struct Interner {
     keys: HashKeys,
 }
 
-/// A value: its length and first bytes, which are enough to compare most values with, and where it starts.
+/// A value: where it starts, and its length and first bytes, which are enough to compare most
+/// values.
 #[derive(Debug)]
 struct Value {
     head: Head,
@@ -51,8 +52,8 @@ impl Interner {
         self.intern_with(Head::of(value.as_bytes()), value.as_bytes())
     }
 
-    /// The same for the value that `bytes` start with, which must be UTF-8: faster, if there are a
-    /// few more of them.
+    /// The same for the value at the start of `bytes`, which must be UTF-8. It is faster if more
+    /// bytes follow the value.
     #[inline(always)]
     pub(crate) fn intern_in(&mut self, bytes: &[u8], length: usize) -> Option<u32> {
         self.intern_with(Head::of_start(bytes, length), &bytes[..length])

@@ -1,10 +1,12 @@
 //! The hot loops of tallyfold: bytes of count entries to exact sums in columns.
 //!
-//! What is here is arithmetic on bytes and small integers. It knows how an entry is written and
-//! how sums are kept; it knows nothing of requests, windows, places in a document or messages.
-//! It refuses what it is not sure of, and the core, which reads byte by byte, says why.
+//! This crate works on bytes and small integers. It knows how an entry is written and how sums are
+//! kept; it knows nothing of requests, windows, positions in a document or error messages. If it is
+//! not sure how to read an entry, it refuses it, and the core, which reads byte by byte, finds the
+//! reason.
 //!
-//! A crate of its own, so that it can be compiled for speed where the rest is compiled for size.
+//! It is a separate crate so that it can be compiled for speed while everything else is compiled
+//! for size.
 #![deny(unsafe_code)]
 
 mod cells;

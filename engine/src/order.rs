@@ -1,12 +1,12 @@
-//! Keys of several ids as one number, and rows in the order of such numbers.
+//! Packs the ids of a key into one number, and sorts rows by these numbers.
 
 use std::sync::Arc;
 
 use crate::dictionary::Dictionary;
 use crate::key::{Key, MOST_COLUMNS};
 
-/// How many bits of a packed key each column takes: what its dictionary needs. The first column
-/// has the highest ones, so that packed keys sort as rows do.
+/// How many bits of a packed key each column takes; this depends on the size of its dictionary. The
+/// first column has the highest bits, so that packed keys sort like rows.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Packing {
     bits: [u32; MOST_COLUMNS],
@@ -21,7 +21,7 @@ impl Packing {
         Self { bits }
     }
 
-    /// Sorts rows by their keys; those of equal keys stay in their order.
+    /// Sorts rows by their keys; rows with equal keys keep their order.
     pub(crate) fn sort(&self, keys: impl ExactSizeIterator<Item = Key>) -> Sorted {
         let rows = keys.len();
         let row_bits = usize::BITS - rows.leading_zeros();
@@ -47,14 +47,14 @@ impl Packing {
         ids.fold(0, |packed, (id, bits)| packed << bits | u128::from(id))
     }
 
-    /// The same, where 64 bits are enough.
+    /// The same, if 64 bits are enough.
     #[inline]
     fn pack_in_word(&self, key: Key) -> u64 {
         let ids = key.into_iter().zip(self.bits);
         ids.fold(0, |packed, (id, bits)| packed << bits | u64::from(id))
     }
 
-    /// How far from the lowest bit a column's id is.
+    /// The position of the lowest bit of a column's id.
     fn shift(&self, column: usize) -> u32 {
         self.bits[column + 1..].iter().sum()
     }
@@ -72,7 +72,7 @@ pub(crate) struct Sorted {
 
 /// Packed keys, each with the number of its row.
 enum Keys {
-    /// In one word, with the number in so many of its lowest bits.
+    /// Each pair in one word, with the row's number in this many of the lowest bits.
     Words(Vec<u64>, u32),
     Pairs(Vec<(u128, usize)>),
 }
@@ -86,7 +86,8 @@ impl Sorted {
         }
     }
 
-    /// Gives each row's number, and whether its key is another than that of the row before.
+    /// Calls `visit` with each row's number, and whether its key differs from that of the row
+    /// before.
     #[inline]
     pub(crate) fn visit(&self, mut visit: impl FnMut(usize, bool)) {
         match &self.keys {
@@ -106,7 +107,7 @@ impl Sorted {
         }
     }
 
-    /// Keeps one row of those with equal keys.
+    /// Keeps one of the rows with equal keys.
     pub(crate) fn dedup(&mut self) {
         match &mut self.keys {
             Keys::Words(words, row_bits) => words.dedup_by_key(|word| *word >> *row_bits),
@@ -130,14 +131,14 @@ impl Sorted {
     }
 }
 
-/// Below so many words, comparing is faster than counting.
+/// For fewer words than this, a comparison sort is faster than a radix sort.
 const FEW: usize = 256;
 
 /// How many bits are sorted by in one pass.
 const DIGIT_BITS: u32 = 11;
 
-/// Sorts words whose bits below `from` are in order where the others are equal: a radix sort of so
-/// many bits from there on.
+/// A radix sort by `bits` bits from bit `from` on. Words that are equal in those bits must already
+/// be sorted by the bits below.
 fn sort_by_bits(words: &mut Vec<u64>, from: u32, bits: u32) {
     if words.is_sorted() {
         return;

@@ -1,15 +1,16 @@
-//! Quotients of counts, and the only place that makes a float.
+//! Divides counts. This is the only place that makes a float.
 
 use crate::counts::Counts;
 
-/// What part of the events were delivered, failed and were filtered: each from 0 to 1.
+/// The fractions of events that were delivered, failed or were filtered, each from 0 to 1.
 ///
-/// A rate of no events is `None`: never 0, never 1, never NaN. The service's reference shows no
-/// rates; the definitions are ours (`docs/assumptions.md`).
+/// If there are no events to divide by, a rate is `None`, never 0, 1 or NaN. The service's
+/// reference shows no rates; the definitions are ours (`docs/assumptions.md`).
 ///
-/// Each rate is the `f64` nearest to the exact quotient. It is 0 only if its count is 0. It is 1
-/// only if no other event is in its denominator, as long as the denominator is below 2^54; of
-/// more events, one in 2^54 is too few to be seen. A rounded pair adds up to 1 only nearly.
+/// Each rate is the `f64` nearest to the exact quotient. It is 0 only if its count is 0. If the
+/// denominator is below 2^54, it is 1 only if all events of the denominator are in the count.
+/// (Above that, a rate may round to 1.) Because of rounding, `delivery` and `error` may not add up
+/// to exactly 1.
 ///
 /// ```
 /// # use tallyfold_engine::Counts;
@@ -54,8 +55,8 @@ impl Counts {
     }
 }
 
-/// The `f64` nearest to the exact quotient of sums of few counts, ties to even; `None` if the
-/// denominator, which must be below 2^73, is 0.
+/// The `f64` nearest to the exact quotient, ties to even; `None` if the denominator is 0. The
+/// denominator must be below 2^73, which any sum of a few counts is.
 #[must_use]
 pub fn quotient(numerator: u128, denominator: u128) -> Option<f64> {
     debug_assert!(
@@ -70,8 +71,8 @@ pub fn quotient(numerator: u128, denominator: u128) -> Option<f64> {
     }
     // With its highest bit set, the dividend is at least 2^127, so that the whole part of the
     // quotient is at least 2^54: the 53 bits of a float, the bit that decides about rounding, and
-    // at least one below it. That last bit also stands for whether anything is left. The cast then
-    // rounds once, to even, and to divide by a power of two is exact: nothing here is subnormal.
+    // at least one below it. The last bit is also set if there is a remainder. The cast then rounds
+    // once, to even. Dividing by a power of two is exact, because no value here is subnormal.
     let shift = numerator.leading_zeros();
     let dividend = numerator << shift;
     let rest = u128::from(!dividend.is_multiple_of(denominator));

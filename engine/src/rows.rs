@@ -1,4 +1,4 @@
-//! Columns of dictionary ids and counts, and how they are built.
+//! Rows as columns of dictionary ids and counts, and the builder of rows.
 
 use std::sync::Arc;
 
@@ -9,8 +9,8 @@ use crate::index::Index;
 use crate::interner::Interner;
 use crate::key::{Key, MOST_COLUMNS};
 
-/// Rows in columns, in canonical form: dictionaries sorted and without unused values, rows
-/// sorted and distinct. Equal contents are therefore equal columns.
+/// Rows in columns, in canonical form: dictionaries are sorted and without unused values, and rows
+/// are sorted and distinct. So equal contents have equal columns.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Rows {
     pub(crate) dictionaries: Vec<Arc<Dictionary>>,
@@ -103,7 +103,7 @@ impl Rows {
     }
 }
 
-/// Whether a combination was there before.
+/// Whether a combination is new.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Added {
     /// It is a new row.
@@ -112,7 +112,7 @@ pub enum Added {
     Again,
 }
 
-/// Why counts were not added; nothing has changed.
+/// Why counts were not added. The rows are unchanged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Refused {
     /// A total would be above 2^64 - 1.
@@ -122,13 +122,13 @@ pub enum Refused {
         /// How many are allowed.
         limit: usize,
     },
-    /// The combination is there, and may not be repeated.
+    /// The combination is there already and must not be repeated.
     Repeated,
     /// The distinct values of one dimension take more than 1 GiB.
     DictionaryFull,
 }
 
-/// What was added up for one combination.
+/// The sums of one combination.
 #[derive(Debug)]
 pub(crate) struct Sum {
     pub(crate) key: Key,
@@ -147,7 +147,8 @@ pub struct RowsBuilder {
 }
 
 impl RowsBuilder {
-    /// A builder of rows with so many columns, at most [`MOST_COLUMNS`], and at most so many groups.
+    /// A builder of rows with `width` columns, at most [`MOST_COLUMNS`], and at most `group_limit`
+    /// groups.
     #[must_use]
     pub fn new(width: usize, group_limit: usize, keys: HashKeys) -> Self {
         debug_assert!(width <= MOST_COLUMNS, "a key has room for four ids");
@@ -157,7 +158,7 @@ impl RowsBuilder {
             index: Index::default(),
             keys,
             totals: Counts::default(),
-            // Rows are numbered in 32 bits, less the one that says "none".
+            // Row numbers have 32 bits, and one value is reserved for "none".
             group_limit: group_limit.min(u32::MAX as usize - 1),
         }
     }
@@ -167,16 +168,15 @@ impl RowsBuilder {
         self.interners[column].intern(value)
     }
 
-    /// The same for the value that `bytes` start with, which must be UTF-8.
+    /// The same for the value at the start of `bytes`, which must be UTF-8.
     #[inline(always)]
     pub(crate) fn intern_in(&mut self, column: usize, bytes: &[u8], length: usize) -> Option<u32> {
         self.interners[column].intern_in(bytes, length)
     }
 
-    /// Adds counts to a combination. Ids past the last column are to be 0.
+    /// Adds counts to a combination. Ids after the last column must be 0.
     ///
-    /// # Errors
-    /// What was refused; then nothing has changed.
+    /// # Errors Why the counts were refused. The rows are unchanged then.
     #[inline(always)]
     pub fn add(&mut self, key: Key, counts: Counts, may_repeat: bool) -> Result<Added, Refused> {
         let totals = self
@@ -188,7 +188,7 @@ impl RowsBuilder {
         let added = match self.index.find(hash, is_key) {
             Some(_) if !may_repeat => return Err(Refused::Repeated),
             Some(row) => {
-                // No row can overflow where the total did not.
+                // No row can overflow, because the total did not.
                 self.sums[row as usize].counts.add(counts);
                 Added::Again
             }
@@ -219,7 +219,7 @@ impl RowsBuilder {
             totals,
             ..
         } = self;
-        // What follows takes its memory.
+        // Freed here, so that the next steps can use its memory.
         drop(index);
         let width = interners.len();
         let mut dictionaries = Vec::with_capacity(width);

@@ -1,7 +1,7 @@
-//! 32 bytes of text at once, in the registers that every x86-64 processor has.
+//! Scans 32 bytes of text at once with SSE2, which every x86-64 processor has.
 //!
-//! All unsafe code of the project is here: the compiler wants to be promised that the processor has SSE2. By
-//! the definition of the architecture, every x86-64 processor has it.
+//! All unsafe code of the project is here: the compiler requires a promise that the processor has
+//! SSE2. By the definition of the architecture, every x86-64 processor has it.
 #![expect(
     unsafe_code,
     reason = "a promise about the processor can't be made otherwise"
@@ -11,7 +11,7 @@ use core::arch::x86_64::{
     _mm_cmpeq_epi8, _mm_cmplt_epi8, _mm_movemask_epi8, _mm_or_si128, _mm_set_epi64x, _mm_set1_epi8,
 };
 
-/// A bit for each byte that is a quote, a backslash, a control character or not ASCII.
+/// A mask with a bit for each byte that is a quote, a backslash, a control character or not ASCII.
 #[inline]
 pub(crate) fn ends_of_text(block: [u8; 32]) -> u32 {
     // SAFETY: this is x86-64, of which SSE2 is a part.
@@ -33,7 +33,7 @@ fn ends(half: [u8; 16]) -> i32 {
     let bytes = _mm_set_epi64x((both >> 64) as i64, both as i64);
     let quote = _mm_cmpeq_epi8(bytes, _mm_set1_epi8(b'"' as i8));
     let backslash = _mm_cmpeq_epi8(bytes, _mm_set1_epi8(b'\\' as i8));
-    // With a sign, what is not ASCII is below zero.
+    // As signed bytes, those that are not ASCII are below zero.
     let others = _mm_cmplt_epi8(bytes, _mm_set1_epi8(0x20));
     _mm_movemask_epi8(_mm_or_si128(_mm_or_si128(quote, backslash), others))
 }

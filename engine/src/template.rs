@@ -1,4 +1,4 @@
-//! The bytes around the values of an entry: as long as the next entry has the very same ones, its
+//! The bytes around the values of an entry. If the next entry has exactly the same bytes there, its
 //! structure is known.
 
 use crate::digits::read_count;
@@ -6,26 +6,26 @@ use crate::key::Key;
 use crate::rows::RowsBuilder;
 use crate::text::{BLOCK, first_bytes, long_string_length, short_string_length, string_length};
 
-/// What was read of one entry.
+/// The values of one entry.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Entry {
     pub(crate) key: Key,
     pub(crate) counts: [u64; 3],
 }
 
-/// What a value is.
+/// The meaning of a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Slot {
     /// A count, by its position among the names of counts.
     Count(usize),
-    /// A dimension that is kept, in that column.
+    /// A dimension that is kept in this column.
     Column(usize),
     /// A string that is not kept.
     Dropped,
 }
 
 impl Entry {
-    /// Reads the value after an opening quote; how many bytes it has.
+    /// Reads the value after an opening quote; gives how many bytes it has.
     pub(crate) fn read(
         &mut self,
         slot: Slot,
@@ -48,10 +48,10 @@ impl Entry {
         Some(length)
     }
 
-    /// Keeps the string that the bytes start with, if it is one to keep.
+    /// Keeps the string at the start of the bytes, if its dimension is kept.
     ///
-    /// It gets its id at once. Should something be wrong with the rest of the entry, then
-    /// whoever reads it next finds the same string in the same place, or an error.
+    /// It gets its id at once. If the rest of the entry is wrong, that is harmless: whoever reads
+    /// the entry next finds the same string in the same place, or an error.
     #[inline(always)]
     fn keep(
         &mut self,
@@ -67,24 +67,24 @@ impl Entry {
     }
 }
 
-/// What an entry looks like.
+/// The form of an entry.
 #[derive(Debug)]
 pub(crate) struct Template(Vec<Step>);
 
-/// Up to 32 bytes that must come, and the value after them.
+/// Up to 32 bytes that are required, and the value after them.
 #[derive(Clone, Copy, Debug)]
 struct Step {
     bytes: [u128; 2],
-    /// The bits of the bytes that count.
+    /// A mask for the bytes that are compared.
     mask: [u128; 2],
     length: usize,
     value: Option<Slot>,
-    /// Whether the value was a block or longer before.
+    /// Whether the last value here was at least as long as a block.
     is_long: bool,
 }
 
 impl Step {
-    /// A step over the bytes that start there, at most as many as are compared in one go.
+    /// A step over the first `length` of the bytes, at most as many as are compared in one go.
     fn new(bytes: &[u8], length: usize, value: Option<Slot>) -> Self {
         let block = bytes.first_chunk().copied().unwrap_or_else(|| {
             let mut block = [0; LITERAL];
@@ -100,7 +100,7 @@ impl Step {
         }
     }
 
-    /// The length of the string that is the value, up to a limit of at least a block.
+    /// The length of the string value, up to a limit that is at least a block.
     #[inline(always)]
     fn string_length(&mut self, bytes: &[u8], limit: usize) -> Option<usize> {
         if self.is_long {
@@ -112,7 +112,7 @@ impl Step {
         }
     }
 
-    /// The same for one that is longer than others were, or not ASCII.
+    /// The same for a string that is longer than the previous ones or not ASCII.
     #[cold]
     fn other_string_length(&mut self, bytes: &[u8], limit: usize) -> Option<usize> {
         let length = string_length(bytes).filter(|length| *length <= limit)?;
@@ -122,8 +122,8 @@ impl Step {
 }
 
 impl Template {
-    /// The template of the entry that the bytes start with, whose length is known, and where each
-    /// value starts and ends.
+    /// Makes a template of the entry at the start of the bytes, from its length and the position of
+    /// each value.
     pub(crate) fn of(bytes: &[u8], length: usize, values: &[(Slot, usize, usize)]) -> Self {
         let mut steps = Vec::with_capacity(values.len() + 2);
         let mut from = 0;
@@ -132,7 +132,7 @@ impl Template {
             .iter()
             .map(|(slot, start, end)| (Some(*slot), *start, *end));
         for (value, start, end) in values.chain([tail]) {
-            // A literal has at least the quote before its value, or the brace at the end.
+            // A literal is never empty: it has the quote before its value, or the brace at the end.
             while start - from > LITERAL {
                 steps.push(Step::new(&bytes[from..], LITERAL, None));
                 from += LITERAL;
@@ -143,8 +143,8 @@ impl Template {
         Self(steps)
     }
 
-    /// Reads the entry that the bytes start with, if it has the template's literals: what is in it,
-    /// and how many bytes it has. There must be a few more bytes, as whole blocks are compared.
+    /// Reads the entry at the start of the bytes, if it has the template's literals, and gives how
+    /// many bytes it has. A few more bytes must follow, because whole blocks are compared.
     #[inline(always)]
     pub(crate) fn read(
         &mut self,
@@ -182,7 +182,7 @@ impl Template {
 /// How many bytes are compared in one go.
 const LITERAL: usize = BLOCK;
 
-/// So many bytes after an entry are enough to read it.
+/// An entry can be read if this many bytes follow it.
 pub(crate) const PADDING: usize = LITERAL;
 
 #[inline]

@@ -1,4 +1,4 @@
-//! Where plain text ends: the one question that is asked of every byte.
+//! Finds the end of plain text. This is the only check that every byte goes through.
 
 /// The white space of JSON.
 #[must_use]
@@ -6,8 +6,8 @@ pub const fn is_space(byte: u8) -> bool {
     matches!(byte, b' ' | b'\n' | b'\r' | b'\t')
 }
 
-/// How many bytes come before the first quote, backslash or control character, all of them if
-/// there is none.
+/// How many bytes come before the first quote, backslash or control character; all of them if there
+/// is none.
 #[inline]
 #[must_use]
 pub fn plain_text(bytes: &[u8]) -> usize {
@@ -24,14 +24,15 @@ fn text_beyond_ascii(bytes: &[u8]) -> usize {
     bytes.iter().position(ends).unwrap_or(bytes.len())
 }
 
-/// The length of a string, whose opening quote is over: up to the closing one, if all before it is
-/// UTF-8 without a backslash or a control character.
+/// The length of a string, from after its opening quote to the closing one; `None` unless the bytes
+/// between are UTF-8 without a backslash or a control character.
 #[inline(always)]
 pub(crate) fn string_length(bytes: &[u8]) -> Option<usize> {
     ending_at(ascii_text(bytes), bytes)
 }
 
-/// The same, of less than a block and ASCII; `None` for any other, and near the end of the bytes.
+/// The same for an ASCII string shorter than a block; `None` for any other string, and near the end
+/// of the bytes.
 #[inline(always)]
 pub(crate) fn short_string_length(bytes: &[u8]) -> Option<usize> {
     let block = bytes.first_chunk()?;
@@ -39,8 +40,8 @@ pub(crate) fn short_string_length(bytes: &[u8]) -> Option<usize> {
     (block.get(length) == Some(&b'"')).then_some(length)
 }
 
-/// The same as for any string, faster for those that are often longer than a block and seldom longer
-/// than two: to look at both costs less than to guess wrong.
+/// The same for any string, and faster if strings are often longer than one block but seldom longer
+/// than two: checking two blocks takes less time than a wrong guess.
 #[inline(always)]
 pub(crate) fn long_string_length(bytes: &[u8]) -> Option<usize> {
     let length = match bytes.first_chunk() {
@@ -83,7 +84,7 @@ pub(crate) fn ascii_text(bytes: &[u8]) -> usize {
     at + ascii_tail(&bytes[at..])
 }
 
-/// The same for less than a block.
+/// The same for fewer bytes than a block.
 #[cold]
 fn ascii_tail(bytes: &[u8]) -> usize {
     let mut block = [b'"'; BLOCK];
@@ -91,11 +92,11 @@ fn ascii_tail(bytes: &[u8]) -> usize {
     block::ascii_text(&block)
 }
 
-/// How many bytes are looked at in one go.
+/// How many bytes are checked in one go.
 pub(crate) const BLOCK: usize = 32;
 const TWO_BLOCKS: usize = 2 * BLOCK;
 
-/// A block with ones in its first bytes, as many as wanted or all, and zeros in the others.
+/// A block whose first `count` bytes (at most all) have all bits set; the others are zero.
 #[inline(always)]
 pub(crate) fn first_bytes(count: usize) -> [u8; BLOCK] {
     const ONES_AND_ZEROS: [u8; TWO_BLOCKS] = {
@@ -126,7 +127,7 @@ mod registers {
 
     #[inline]
     pub(super) fn ascii_text(block: &[u8; BLOCK]) -> usize {
-        // Of no end at all, 32 bits are zero.
+        // If there is no end, all 32 bits are zero.
         ends_of_text(*block).trailing_zeros() as usize
     }
 
@@ -138,7 +139,7 @@ mod registers {
     }
 }
 
-/// The portable twin: a block in words of eight bytes.
+/// The portable version: reads a block in words of eight bytes.
 #[cfg(any(test, not(target_arch = "x86_64")))]
 mod words {
     use super::{BLOCK, LOW_BITS, TWO_BLOCKS};
@@ -165,10 +166,11 @@ mod words {
     }
 
     /// The high bit of each byte that is a quote, a backslash, a control character or not ASCII.
-    /// Bits above the lowest one may be wrong: a borrow goes upwards.
+    /// Only the lowest bit is reliable, because a borrow can set bits above it.
     #[inline]
     fn ends(word: u64) -> u64 {
-        // What has its high bit set counts anyway, so that the others may be taken for 7 bits.
+        // Bytes with their high bit set are included anyway, so the others can be treated as 7
+        // bits.
         let quote = (word ^ (LOW_BITS * b'"' as u64)).wrapping_sub(LOW_BITS);
         let backslash = (word ^ (LOW_BITS * b'\\' as u64)).wrapping_sub(LOW_BITS);
         let control = word.wrapping_sub(LOW_BITS * 0x20);
@@ -190,7 +192,7 @@ mod tests {
         bytes.iter().position(ends).unwrap_or(bytes.len())
     }
 
-    /// Bytes near the edges of what is plain.
+    /// Bytes next to the limits of plain text.
     fn any_byte() -> impl Strategy<Value = u8> {
         let edge = prop::sample::select(b"\x00\x1F\x20\x21\"#[\\]\x7F\x80\xFF".to_vec());
         prop_oneof![8 => b'a'..=b'z', 1 => edge, 1 => any::<u8>()]

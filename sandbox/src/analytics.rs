@@ -37,7 +37,7 @@ pub(crate) fn answer(
         Ok(question) => question,
         Err((error, message)) => return SandboxResponse::refusal(400, error, message),
     };
-    // Assumption `longest_window`: seeded traffic is made as it is asked for, which takes time.
+    // Assumption `longest_window`: seeded traffic is generated for each request, which takes time.
     if events.is_seeded() && end.timestamp_millis() - start.timestamp_millis() > LONGEST_SEEDED_MS {
         let message = "a window of seeded traffic has at most 400 days";
         return SandboxResponse::refusal(400, "window_too_long", message);
@@ -48,7 +48,7 @@ pub(crate) fn answer(
         return SandboxResponse::refusal(500, "count_overflow", message);
     };
     let [delivered, errors, filtered] = total;
-    // A sum that does not fit is not 0, so that 0 is wrong too.
+    // If the wrong total overflows, 0 is used, which is also wrong because the sum is not 0.
     let total_delivered = delivered.checked_add(excess).unwrap_or(0).to_string();
     let result = MetricsResult {
         start: instant::text(start),

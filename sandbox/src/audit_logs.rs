@@ -3,8 +3,8 @@
 //! Assumption `audit_log_shape`: the reference shows neither the response nor the record. Here a
 //! page is an object of `page`, `perPage`, `total` and `auditLogs`, oldest record first.
 //!
-//! Assumption `audit_log_paging`: pages count from 1; without `page` it is the first, without
-//! `perPage` 20 records; a page behind the last one is empty; 0 and what is no number are refused.
+//! Assumption `audit_log_paging`: pages count from 1. The default of `page` is 1, that of `perPage`
+//! is 20. A page after the last one is empty. 0 and anything that is not a number are refused.
 
 use serde::Serialize;
 

@@ -1,4 +1,4 @@
-//! The dimensions that counts are asked for by (service reference 2.4).
+//! The dimensions by which counts can be grouped (service reference 2.4).
 
 /// The names of the dimensions, in the order in which an event holds their values.
 pub(crate) const NAMES: [&str; 4] = ["event_name", "write_key", "integration", "reason"];
@@ -6,7 +6,7 @@ pub(crate) const NAMES: [&str; 4] = ["event_name", "write_key", "integration", "
 /// The place of `reason`, which event ingestion does not have.
 pub(crate) const REASON: usize = 3;
 
-/// The places of different known names; `None` for none at all, and for anything else.
+/// The places of one or more different known names; `None` for anything else.
 pub(crate) fn places<S: AsRef<str>>(names: &[S]) -> Option<Vec<usize>> {
     let mut places = Vec::new();
     for name in names {

@@ -1,4 +1,4 @@
-//! Events that a test or a demo tells the sandbox of.
+//! Events that a test or a demo adds to the sandbox.
 
 tallyfold::names! {
     /// What became of an event (service reference 2.3).
@@ -13,7 +13,7 @@ tallyfold::names! {
 }
 
 tallyfold::options! {
-    /// Events to store: `count` of them, alike.
+    /// Events to store: `count` equal ones.
     #[derive(Clone, Debug)]
     pub struct SandboxEvent {
         /// When they happened, UTC ISO 8601.

@@ -63,7 +63,7 @@ impl Events {
         });
     }
 
-    /// Puts the records in order of time, which `each_within` relies on.
+    /// Sorts the records by time, which `each_within` requires.
     pub(crate) fn sort(&mut self) {
         if !self.in_order {
             self.records.sort_by_key(|record| record.timestamp);
@@ -71,8 +71,8 @@ impl Events {
         }
     }
 
-    /// Shows the events with `start <= timestamp < end`, and those at `end` if windows are closed;
-    /// stops where `visit` has no answer.
+    /// Calls `visit` with the events with `start <= timestamp < end`, and those at `end` if windows
+    /// are closed; stops when `visit` returns `None`.
     pub(crate) fn each_within(
         &self,
         start: Instant,

@@ -1,4 +1,4 @@
-//! What can be made to go wrong.
+//! The faults that the sandbox can inject.
 
 use tallyfold::{Code, Error, Result};
 
@@ -7,15 +7,15 @@ use crate::endpoint::{SandboxEndpoint, Task};
 tallyfold::names! {
     /// What goes wrong.
     pub enum FaultKind {
-        /// Nothing is done, and a status is answered.
+        /// The sandbox does nothing and answers with a status.
         Status = "status",
-        /// The response waits.
+        /// The response is delayed.
         Delay = "delay",
         /// The connection closes before the end of the body.
         Truncate = "truncate",
-        /// The response says that it is something else.
+        /// The response has another content type.
         ContentType = "content_type",
-        /// Every token is revoked before the request is looked at; not for token endpoints.
+        /// Every token is revoked before the request is handled; not for token endpoints.
         RevokeToken = "revoke_token",
         /// `totalDelivered` is wrong; for the analytics endpoints only.
         WrongTotal = "wrong_total",
@@ -25,14 +25,14 @@ tallyfold::names! {
 }
 
 tallyfold::options! {
-    /// A fault as it is written: its kind, when it happens, and what its kind needs.
+    /// The options of a fault: its kind, when it happens, and the fields of its kind.
     #[derive(Clone, Debug)]
     pub struct FaultOptions {
         /// What goes wrong.
         kind: FaultKind,
-        /// At which endpoint; without it, at all that the kind makes sense for.
+        /// At which endpoint; by default, at all endpoints for which the kind makes sense.
         endpoint: Option<SandboxEndpoint> = None,
-        /// For every how many matching requests; without it, for the next one only.
+        /// `k` for every `k`-th matching request; by default, the next one only.
         every: Option<u64> = None,
         /// The status to answer with, for `status`: from 200 to 599.
         status: Option<u16> = None,
@@ -40,26 +40,26 @@ tallyfold::options! {
         retry_after: Option<String> = None,
         /// How long to wait, for `delay`: at most an hour.
         milliseconds: Option<u32> = None,
-        /// After how many bytes of the body to break off, for `truncate`.
+        /// After how many bytes of the body the connection closes, for `truncate`.
         bytes: Option<u64> = None,
-        /// What the body claims to be, for `content_type`.
+        /// The content type to answer with, for `content_type`.
         content_type: Option<String> = None,
-        /// What to answer with, for `body`.
+        /// The body to answer with, for `body`.
         body: Option<String> = None,
         /// What to add to the total, for `wrong_total`: from 1.
         amount: Option<u64> = None,
     }
 }
 
-/// One thing to go wrong: for the next matching request, or for every k-th one.
+/// A fault of the next matching request, or of every k-th one.
 ///
-/// Faults of different kinds meet in one response. Of two faults of the same kind for the next
-/// request, the later one waits for the request after it.
+/// Faults of different kinds can affect the same response. If two faults of the same kind apply to
+/// the next request, the later one applies to the request after it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fault {
     /// What goes wrong.
     pub effect: FaultEffect,
-    /// Which requests match; `None` for all that the effect makes sense for.
+    /// Which requests match; `None` for all endpoints for which the effect makes sense.
     pub endpoint: Option<SandboxEndpoint>,
     /// `None` for the next matching request only, `Some(k)` for every k-th one from now on.
     pub every: Option<u64>,
@@ -105,10 +105,10 @@ pub enum FaultEffect {
 }
 
 impl FaultOptions {
-    /// The fault that is meant.
+    /// Makes the fault.
     ///
-    /// # Errors
-    /// `invalid_argument` for what a kind lacks, or has of another kind.
+    /// # Errors `invalid_argument` if a field of the kind is missing, or a field of another kind is
+    /// given.
     pub fn fault(mut self) -> Result<Fault> {
         let kind = self.kind;
         let Some(effect) = self.take_effect() else {
@@ -135,7 +135,7 @@ impl FaultOptions {
         })
     }
 
-    /// What the kind does, if its field is there.
+    /// The effect of the kind; `None` if its field is missing.
     fn take_effect(&mut self) -> Option<FaultEffect> {
         Some(match self.kind {
             FaultKind::Status => FaultEffect::Status {
@@ -181,11 +181,15 @@ impl Fault {
             (FaultEffect::ContentType { content_type }, _) if !fits_header(content_type) => {
                 "want a content type of printable ASCII characters"
             }
-            (FaultEffect::WrongTotal { amount: 0 }, _) => "want an amount from 1: 0 off is right",
+            (FaultEffect::WrongTotal { amount: 0 }, _) => {
+                "want an amount of 1 or more: adding 0 makes nothing wrong"
+            }
             (effect, Some(endpoint)) if !effect.fits(endpoint) => {
                 "this fault never happens at that endpoint"
             }
-            _ if self.every == Some(0) => "want every from 1, or none for once",
+            _ if self.every == Some(0) => {
+                "want every to be 1 or more, or nothing for a single fault"
+            }
             _ => return Ok(()),
         };
         Err(refused(problem.to_owned()))
@@ -203,7 +207,7 @@ impl FaultEffect {
     }
 }
 
-/// Longer waits are not what a test of patience needs, and not every host's timer holds them.
+/// No test needs longer waits, and not every host's timer supports them.
 const LONGEST_DELAY_MS: u32 = 3_600_000;
 
 fn fits_header(text: &str) -> bool {

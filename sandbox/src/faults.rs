@@ -1,4 +1,4 @@
-//! Which faults happen to a request, and what they make of its answer.
+//! Decides which faults affect a request, and applies them to its answer.
 
 use std::mem::discriminant;
 
@@ -6,7 +6,7 @@ use crate::endpoint::SandboxEndpoint;
 use crate::fault::{Fault, FaultEffect};
 use crate::response::SandboxResponse;
 
-/// The faults that are still to come, each with how many requests it has matched.
+/// The active faults, each with the number of requests that it has matched.
 #[derive(Default)]
 pub(crate) struct Faults(Vec<(Fault, u64)>);
 
@@ -19,7 +19,7 @@ impl Faults {
         self.0.len()
     }
 
-    /// What happens to this request.
+    /// The faults of this request.
     pub(crate) fn due(&mut self, endpoint: SandboxEndpoint) -> Due {
         let mut due = Due(Vec::new());
         self.0.retain_mut(|(fault, matched)| {
@@ -42,7 +42,7 @@ impl Faults {
     }
 }
 
-/// What happens to one request: at most one fault of each kind.
+/// The faults of one request: at most one of each kind.
 pub(crate) struct Due(Vec<FaultEffect>);
 
 impl Due {
@@ -71,7 +71,7 @@ impl Due {
         self.0.iter().find_map(amount).unwrap_or(0)
     }
 
-    /// The whole answer, where nothing is to be done.
+    /// The whole answer, if a fault replaces it.
     pub(crate) fn answer(&self) -> Option<SandboxResponse> {
         let (status, retry_after) = self.0.iter().find_map(|effect| match effect {
             FaultEffect::Status {
@@ -88,14 +88,15 @@ impl Due {
         if let Some(text) = retry_after {
             response = response.with_header("retry-after", text);
         }
-        // HTTP gives these no body, and hosts refuse to build one.
+        // HTTP allows no body with these statuses, and hosts refuse to build one.
         if matches!(status, 204 | 205 | 304) {
             response.body.clear();
         }
         Some(response)
     }
 
-    /// What happens to the finished answer. The cut is in the body as it is sent.
+    /// Applies the faults to the finished answer. The position of a cut counts bytes of the body as
+    /// it is sent.
     pub(crate) fn apply(self, mut response: SandboxResponse) -> SandboxResponse {
         for effect in self.0 {
             match effect {

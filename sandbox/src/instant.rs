@@ -23,7 +23,7 @@ pub(crate) fn parse(text: &str) -> Option<Instant> {
         return None;
     }
     let instant = NaiveDateTime::parse_from_str(text, "%Y-%m-%dT%H:%M:%S%.f").ok()?;
-    // A leap second is told by more nanoseconds than a second has.
+    // chrono represents a leap second by more nanoseconds than a second has.
     (instant.nanosecond() < 1_000_000_000).then(|| instant.and_utc())
 }
 

@@ -5,23 +5,25 @@ use tallyfold::{Code, Error, Result, Secret};
 use crate::endpoint::Api;
 
 tallyfold::options! {
-    /// How a sandbox is made. The default has the demo credentials and no seeded traffic.
+    /// The options of a sandbox. The default has the demo credentials and no seeded traffic.
     #[derive(Clone, Debug)]
     pub struct SandboxOptions: Default {
-        /// Makes believable traffic at any time: the same seed gives the same counts. Without it, there is none.
+        /// The seed of realistic generated traffic: the same seed gives the same counts. By
+        /// default, no traffic is generated.
         seed: Option<u64> = None,
-        /// The client id that both token endpoints know.
+        /// The client id that both token endpoints accept.
         client_id: String = "sandbox-client".to_owned(),
-        /// Its secret. That of the demo is public, and opens nothing but a sandbox.
+        /// The client secret. The default is public and is valid only for a sandbox.
         client_secret: Secret = Secret::from("sandbox-secret".to_owned()),
         /// The audience identifier of the Control API.
         control_audience: String = "sandbox-control".to_owned(),
-        /// The audience identifier of the Orchestration API; another one, as tokens have one audience.
+        /// The audience identifier of the Orchestration API. It must differ from the other one,
+        /// because a token has one audience.
         orchestration_audience: String = "sandbox-orchestration".to_owned(),
         /// How long a token is valid, in seconds: 24 hours (service reference 8).
         token_lifetime_s: u64 = 86_400,
-        /// Whether an event at the `end` of a window counts in it too: the service that `half_open_window`
-        /// does not hold for, on which adjacent windows count some events twice.
+        /// Whether an event at the `end` of a window also counts in it. Then the assumption
+        /// `half_open_window` is false, and adjacent windows count some events twice.
         closed_windows: bool = false,
     }
 }
@@ -39,7 +41,7 @@ impl SandboxOptions {
             return refused(name, "want a text that is not empty");
         }
         if self.control_audience == self.orchestration_audience {
-            let message = "want another one than that of the Control API: a token has one audience";
+            let message = "want a different audience than that of the Control API";
             return refused("orchestration_audience", message);
         }
         if self.token_lifetime_s == 0 {

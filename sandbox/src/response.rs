@@ -4,9 +4,9 @@ use std::fmt;
 
 use serde::Serialize;
 
-/// An HTTP response, with what a host has to do to it on its way out.
+/// An HTTP response, and how the host must send it.
 ///
-/// There is no `content-length` among the headers: the host that sends the body knows how.
+/// The headers have no `content-length`: the host that sends the body adds it.
 #[derive(Clone, PartialEq, Eq)]
 pub struct SandboxResponse {
     /// The HTTP status.

@@ -1,4 +1,4 @@
-//! The service, without a network.
+//! The replica of the service.
 
 use std::fmt;
 
@@ -15,7 +15,8 @@ use crate::stats::SandboxStats;
 use crate::tokens::Tokens;
 use crate::{analytics, audit_logs, fault_json, instant};
 
-/// The service, without a network: requests in, responses out, time as an argument.
+/// A replica of the service without a network: it takes requests and gives responses; time is an
+/// argument.
 ///
 /// ```
 /// use tallyfold::Now;
@@ -110,7 +111,7 @@ impl Sandbox {
         due.apply(response)
     }
 
-    /// The answer to a request that has not the right headers.
+    /// The answer to a request whose headers are not valid.
     fn refuse(&self, task: Task, headers: &[(&str, &str)], now: Now) -> Option<SandboxResponse> {
         let (needed, has_body) = match task {
             Task::Mint(_) => (None, true),
@@ -134,7 +135,7 @@ impl Sandbox {
         None
     }
 
-    /// Makes something go wrong.
+    /// Adds a fault.
     ///
     /// # Errors
     /// `invalid_argument` for a fault that can't happen.
@@ -147,13 +148,12 @@ impl Sandbox {
     /// The same, from JSON with the names of [`FaultOptions`](crate::FaultOptions), such as
     /// `{"kind": "status", "status": 503, "endpoint": "event_delivery"}`; what is `null` counts as absent.
     ///
-    /// # Errors
-    /// `invalid_argument` for what is no fault, or one that can't happen.
+    /// # Errors `invalid_argument` for JSON that is not a fault, or a fault that can't happen.
     pub fn inject_json(&mut self, fault: &str) -> Result<()> {
         self.inject(fault_json::parse(fault)?)
     }
 
-    /// Makes every token invalid that is out.
+    /// Makes all tokens that were given out so far invalid.
     pub fn revoke_tokens(&mut self) {
         self.tokens.revoke();
     }

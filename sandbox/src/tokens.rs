@@ -1,4 +1,4 @@
-//! The token endpoints (service reference 4.1 and 4.3), and who may pass with which token.
+//! The token endpoints (service reference 4.1 and 4.3), and the check of access tokens.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -11,7 +11,7 @@ use crate::mix::mix;
 use crate::options::SandboxOptions;
 use crate::response::SandboxResponse;
 
-/// The tokens that are out. It has no Debug: nothing here is for printing.
+/// The tokens that were given out. It has no `Debug`, so that no token is printed.
 #[derive(Default)]
 pub(crate) struct Tokens {
     live: HashMap<String, Token>,
@@ -89,9 +89,9 @@ impl Tokens {
         )
     }
 
-    /// A token that can be guessed: a sandbox protects nothing, and has no source of randomness.
-    /// The client and the seed make the tokens of different sandboxes differ; the secret has no
-    /// part in it.
+    /// Makes a token. It can be guessed, because a sandbox protects nothing and has no source of
+    /// randomness. It depends on the client id and the seed, so that tokens of different sandboxes
+    /// differ, but not on the secret.
     fn issue(&mut self, api: Api, options: &SandboxOptions, now: Now) -> String {
         self.live
             .retain(|_, token| token.lives(now, options.token_lifetime_s));

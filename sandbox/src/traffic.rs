@@ -1,11 +1,10 @@
-//! Seeded traffic: believable events for any range of time, the same on every platform.
+//! Seeded traffic: realistic events for any range of time, the same on every platform.
 //!
 //! Time is cut into slots of five minutes, and the traffic into combinations of a write key, an
 //! event name and an integration. A hash of (seed, combination, slot) says how many events there
 //! are and what became of them, so a whole slot costs one hash per combination. Each event of a
-//! slot has a millisecond of its own, which only a window that cuts through the slot looks at;
-//! that is what makes the counts of adjacent windows add up exactly. Nothing is remembered, and
-//! all arithmetic is on integers.
+//! slot has its own millisecond, which is used only if a window covers a part of the slot; so the
+//! counts of adjacent windows add up exactly. Nothing is stored, and all arithmetic is on integers.
 
 use std::collections::HashSet;
 use std::ops::Range;
@@ -57,7 +56,7 @@ struct Combination {
     reasons: [usize; 2],
 }
 
-/// An integration that fails for 40 minutes on every so many days.
+/// An integration that fails for 40 minutes, once every few days.
 #[derive(Clone, Copy)]
 struct Outage {
     integration: usize,
@@ -100,7 +99,7 @@ impl Traffic {
         let outages = std::array::from_fn(|index| {
             let hash = draw(seed, 2, index as u64);
             Outage {
-                // Ten apart, so that no integration has two of them.
+                // Ten apart, so that no integration has two outages.
                 integration: index * 10 + (hash % 10) as usize,
                 period_days: OUTAGE_PERIODS[index] as i64,
                 first_day: (hash >> 8) as i64 % OUTAGE_PERIODS[index] as i64,
@@ -117,7 +116,7 @@ impl Traffic {
         }
     }
 
-    /// Shows how many events of which kind there are in a range of milliseconds.
+    /// Calls `visit` with the number of events of each kind in a range of milliseconds.
     pub(crate) fn each_within(
         &self,
         range: Range<i64>,
@@ -254,7 +253,8 @@ impl Combination {
             integration,
             // Like Zipf's law at the head, and thinner than it in the tail.
             weight: HEAD / (rank + 6) * 400 / (rank + 400),
-            // Two of five combinations pass no filter; the others lose up to an eighth.
+            // Two of five combinations have no filter; the others lose up to an eighth of their
+            // events.
             filter_rate: if hash % 5 < 2 {
                 0
             } else {
@@ -264,8 +264,8 @@ impl Combination {
         }
     }
 
-    /// The four quarters of the hash are the noise, and the rounding of each of the three counts:
-    /// a count of 0.3 is 1 in three slots of ten.
+    /// One quarter of the hash is the noise; the other three decide how the three counts are
+    /// rounded: a count of 0.3 becomes 1 in three slots of ten.
     fn cell(&self, slot: &Slot) -> Cell {
         let hash = mix(self.hash.wrapping_add(slot.hash));
         let noise = ONE * 3 / 4 + (hash % ONE) / 2;
@@ -317,7 +317,8 @@ impl Cell {
         (errors, filtered, success)
     }
 
-    /// Events stand in even shares of the slot, each somewhere in its own share.
+    /// The slot is divided into equal shares, one for each event; the event is somewhere in its
+    /// share.
     fn millisecond(&self, event: u64) -> i64 {
         let slot = SLOT_MS as u64;
         let share = spread(slot, self.events, event)..spread(slot, self.events, event + 1);
@@ -326,7 +327,7 @@ impl Cell {
     }
 }
 
-/// How many of `parts` things, spread evenly over `whole` places, stand before a place.
+/// If `parts` things are spread evenly over `whole` places, how many of them are before a place.
 fn spread(parts: u64, whole: u64, place: u64) -> u64 {
     parts * place / whole
 }

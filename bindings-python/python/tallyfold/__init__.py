@@ -1,6 +1,6 @@
 """Exact, grouped counts from an event router's metrics API.
 
-The examples in the docs of this package go on from here, where a sandbox stands for the service:
+The examples in the docs of this package continue this one, in which a sandbox replaces the service:
 
 >>> import tallyfold
 >>> sandbox = tallyfold.Sandbox()
@@ -22,8 +22,8 @@ The examples in the docs of this package go on from here, where a sandbox stands
 {'integration': 'email', 'reason': 'playbook'} 0 0 2
 {'integration': 'warehouse', 'reason': ''} 7 1 0
 
-With asyncio, `AsyncClient` does the same. Its examples are for a prompt that knows `await`, such as
-that of `python -m asyncio`:
+With asyncio, `AsyncClient` does the same. Its examples work in a prompt that supports `await`, such
+as that of `python -m asyncio`:
 
 >>> async_client = tallyfold.AsyncClient(transport=sandbox.async_transport(), **service)
 >>> table = await async_client.event_delivery(

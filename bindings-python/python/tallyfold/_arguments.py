@@ -55,13 +55,13 @@ class AggregatorArguments(TypedDict, total=False):
     """Arguments of `Aggregator`, by name."""
 
     metric: MetricName | None
-    """The endpoint that the bytes are from, if the table is to know it."""
+    """The endpoint that the bytes are from; the table remembers it."""
     window: tuple[Instant, Instant] | None
-    """The requested `start` and `end`, if the response is to be held to them."""
+    """The requested `start` and `end`, which the response is checked against."""
     limits: "Limits | None"
     """How much is read before the response is refused."""
     tolerate: Sequence[Tolerance]
-    """What to let pass."""
+    """Which deviations to tolerate."""
 
 
 class ClientArguments(TypedDict, total=False):
@@ -76,7 +76,7 @@ class ClientArguments(TypedDict, total=False):
     5).
     """
     client_secret: str | None
-    """The Client Secret that was issued with it. It can't be read back."""
+    """The Client Secret that was issued with the id. It can't be read back."""
     control_audience: str | None
     """The audience identifier of the Control API (service reference 4.3)."""
     base_url: str | None
@@ -88,26 +88,27 @@ class ClientArguments(TypedDict, total=False):
     dangerously_allow_http: bool
     """Lets secrets and tokens go over plain http to other machines."""
     default_token_lifetime: int
-    """The lifetime in seconds of a token that comes without one. `3,600` unless told otherwise."""
+    """The lifetime in seconds of a token whose response names none. `3,600` unless told otherwise.
+    """
     limits: "Limits | None"
     """How much of a response is read before it is refused."""
     tolerate: Sequence[Tolerance]
-    """What to let pass in metrics responses, as the API is Beta."""
+    """Which deviations to tolerate in metrics responses, because the API is Beta."""
     max_retries: int
-    """How often one call is tried again at most, its token requests included: after statuses 408,
-    429, 500, 502, 503 and 504, a broken exchange or one that took too long; 0 for never. All calls
-    of a client share a budget of retries, so that a service that is down is not asked much more
-    than usual. `3` unless told otherwise.
+    """How often one call is retried at most, including its token requests; 0 for never. It is
+    retried after statuses 408, 429, 500, 502, 503 and 504, and after an exchange that broke or took
+    too long. All calls of a client share a budget of retries, so that a service that is down gets
+    few more requests than usual. `3` unless told otherwise.
     """
     longest_retry_wait: float
-    """The longest `Retry-After` that is waited for; a longer one ends the call with `retry_later`.
-    Waits that the service did not ask for are no longer than this either. In seconds. `60` unless
-    told otherwise.
+    """The longest `Retry-After` for which a call waits; a longer one ends the call with
+    `retry_later`. Waits that the service did not ask for are not longer than this either. In
+    seconds. `60` unless told otherwise.
     """
     timeout: float | None
     """How long one exchange may take, from connecting to the last byte of the body, and the wait
-    for a token that another call fetches: up to a day. The host keeps the time. In seconds. `None`
-    for no limit. `30` unless told otherwise.
+    for a token that another call fetches: up to a day. The host enforces it. In seconds. `None` for
+    no limit. `30` unless told otherwise.
     """
 
 
@@ -115,9 +116,9 @@ class MachineArguments(ClientArguments, total=False):
     """Arguments of `Machine`, by name."""
 
     host_tokens: bool
-    """Whether the host has tokens from elsewhere, in place of a secret."""
+    """Whether the host provides the tokens, instead of a client secret."""
     in_browser: bool
-    """Whether the host is a page whose every visitor can read what it holds."""
+    """Whether the host is a page in a browser, where every visitor can read what it holds."""
     dangerously_allow_browser: bool
     """Lets a page hold the client secret. Only for pages that nobody else can open."""
 
@@ -126,31 +127,32 @@ class CollectArguments(TypedDict, total=False):
     """Arguments of `Client.collect`, by name."""
 
     group_by: Sequence[DimensionName] | None
-    """Those of the dimensions to keep, in this order; none for one grand total. Without it, all."""
+    """The dimensions to keep, in this order; an empty list gives one grand total. By default, all
+    are kept.
+    """
     window: Step
     """The step of the UTC day at whose edges the range is cut (service reference 8 advises windows
     of 5 to 15 minutes). `15m` unless told otherwise.
     """
     concurrency: int
-    """How many windows are read at the same time; 1 for one after the other. `8` unless told
-    otherwise.
-    """
+    """How many windows are read at the same time. `8` unless told otherwise."""
     finest: Step
-    """The step at whose edges a window is halved if its response is too large or too slow: no
-    window is cut inside such a step. `1m` unless told otherwise.
+    """If the response for a window is too large or too slow, the window is halved at an edge of
+    this step; no window is cut inside such a step. `1m` unless told otherwise.
     """
     part: tuple[int, int] | None
-    """Which part of the plan to collect, and how many parts there are, for `of` machines that share
+    """Which part of the plan to collect, and how many parts there are, when several machines share
     the work: see `Plan.part`.
     """
     settle: float
-    """For how long after a window's end its counts may still change. A window that is read earlier
-    counts, but a checkpoint marks it as provisional. In seconds. `3,600` unless told otherwise.
+    """For how long after a window's end its counts may still change. If a window is read earlier,
+    its counts are used, but a checkpoint marks it as provisional. In seconds. `3,600` unless told
+    otherwise.
     """
     probe: bool
-    """Whether to find out first if the counts of two windows add up, with one more call: see
-    `Probe`. They are the first two that meet, are settled by the wall clock, and of which nothing
-    is there yet; without such a pair, there is no probe.
+    """Whether to test first that the counts of two windows add up, which takes one more call: see
+    `Probe`. It tests the first two adjacent windows that are settled by the wall clock and have not
+    been read yet; if there is no such pair, there is no test.
     """
     have: "CountTable | None"
     """A table that holds some of the range already: only its gaps are read."""
@@ -162,14 +164,16 @@ class FollowArguments(TypedDict, total=False):
     window: Required[Step]
     """The step of the UTC day at whose edges windows start and end."""
     end: Instant | None
-    """The end of the last window. Without it, there is none."""
+    """The end of the last window. By default, the follow has no end."""
     group_by: Sequence[DimensionName] | None
-    """Those of the dimensions to keep, in this order; none for one grand total. Without it, all."""
+    """The dimensions to keep, in this order; an empty list gives one grand total. By default, all
+    are kept.
+    """
     delay: float
     """How long after its end a window is first read. In seconds. `0` unless told otherwise."""
     reread: float | None
-    """How long after a reading, also a failed one, a window is read again. Without it, the length
-    of `window`. In seconds.
+    """How long after a reading, successful or failed, a window is read again. By default, the
+    length of `window`. In seconds.
     """
     settle: float
     """For how long after a window's end its counts may still change. In seconds. `3,600` unless
@@ -181,26 +185,26 @@ class SandboxArguments(TypedDict, total=False):
     """Arguments of `Sandbox`, by name."""
 
     seed: int | None
-    """Makes believable traffic at any time: the same seed gives the same counts. Without it, there
-    is none.
+    """The seed of realistic generated traffic: the same seed gives the same counts. By default, no
+    traffic is generated.
     """
     client_id: str
-    """The client id that both token endpoints know. `sandbox-client` unless told otherwise."""
+    """The client id that both token endpoints accept. `sandbox-client` unless told otherwise."""
     client_secret: str
-    """Its secret. That of the demo is public, and opens nothing but a sandbox."""
+    """The client secret. The default is public and is valid only for a sandbox."""
     control_audience: str
     """The audience identifier of the Control API. `sandbox-control` unless told otherwise."""
     orchestration_audience: str
-    """The audience identifier of the Orchestration API; another one, as tokens have one audience.
-    `sandbox-orchestration` unless told otherwise.
+    """The audience identifier of the Orchestration API. It must differ from the other one, because
+    a token has one audience. `sandbox-orchestration` unless told otherwise.
     """
     token_lifetime: int
     """How long a token is valid, in seconds: 24 hours (service reference 8). `86,400` unless told
     otherwise.
     """
     closed_windows: bool
-    """Whether an event at the `end` of a window counts in it too: the service that
-    `half_open_window` does not hold for, on which adjacent windows count some events twice.
+    """Whether an event at the `end` of a window also counts in it. Then the assumption
+    `half_open_window` is false, and adjacent windows count some events twice.
     """
 
 
@@ -223,9 +227,9 @@ class FaultArguments(TypedDict, total=False):
     """Arguments of `Sandbox.inject`, by name."""
 
     endpoint: EndpointName | None
-    """At which endpoint; without it, at all that the kind makes sense for."""
+    """At which endpoint; by default, at all endpoints for which the kind makes sense."""
     every: int | None
-    """For every how many matching requests; without it, for the next one only."""
+    """`k` for every `k`-th matching request; by default, the next one only."""
     status: int | None
     """The status to answer with, for `status`: from 200 to 599."""
     retry_after: str | None
@@ -233,10 +237,10 @@ class FaultArguments(TypedDict, total=False):
     milliseconds: int | None
     """How long to wait, for `delay`: at most an hour."""
     bytes: int | None
-    """After how many bytes of the body to break off, for `truncate`."""
+    """After how many bytes of the body the connection closes, for `truncate`."""
     content_type: str | None
-    """What the body claims to be, for `content_type`."""
+    """The content type to answer with, for `content_type`."""
     body: str | None
-    """What to answer with, for `body`."""
+    """The body to answer with, for `body`."""
     amount: int | None
     """What to add to the total, for `wrong_total`: from 1."""

@@ -1,4 +1,4 @@
-"""Where a collect's checkpoint is stored, if it is an object of the caller's."""
+"""The interface of a checkpoint object that a caller provides."""
 
 from collections.abc import Awaitable
 from typing import Protocol
@@ -7,7 +7,7 @@ __all__ = ["AsyncCheckpoint"]
 
 
 class AsyncCheckpoint(Protocol):
-    """Stores the segments of a collect's checkpoint under their names, wherever that is.
+    """Stores the segments of a collect's checkpoint under their names, in any place.
 
     Each is a small JSON document without any secret. One collect at a time may use a checkpoint.
     Its functions may be coroutine functions.
@@ -32,4 +32,4 @@ class AsyncCheckpoint(Protocol):
         """Gives what was saved last under the name; `None` if nothing was."""
 
     def save(self, name: str, data: bytes, /) -> object:
-        """Stores the data in place of what was there: as a whole, or not at all."""
+        """Replaces what is stored under the name with the data: completely, or not at all."""

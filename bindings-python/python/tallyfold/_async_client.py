@@ -1,4 +1,4 @@
-"""The clients: a machine of the core, driven over an httpx2 transport."""
+"""The client: drives a machine of the core over an httpx2 transport."""
 
 from collections.abc import Callable, Sequence
 from types import TracebackType
@@ -19,46 +19,49 @@ __all__ = ["AsyncClient"]
 
 
 class AsyncClient(AsyncDriver):
-    """Both APIs of the service, with tokens fetched, kept and renewed as needed.
+    """A client of both APIs, which fetches, keeps and renews tokens as needed.
 
-    All tasks of one event loop may share one client; they share its tokens. Another loop may use it
-    after that one, but not at the same time: `RuntimeError`. A cancelled call leaves nothing
-    behind: where it was fetching a token that others wait for, one of them fetches it. A process
-    that was forked makes its own: there, a client from before the fork raises `RuntimeError`.
-    Close it, or use it in an `async with` statement.
+    All tasks of one event loop may share one client and its tokens. Using it in two event loops at
+    the same time raises `RuntimeError`. If a call is cancelled while it fetches a token that other
+    calls wait for, one of them fetches it instead. After a fork, the child process must make its
+    own client: one from before the fork raises `RuntimeError` there. Close the client, or use it in
+    an `async with` statement.
 
     Args:
         cluster_endpoint: the address of your deployment, for the Event Metrics API.
         client_id: issued by the service's operator (service reference 5).
-        client_secret: issued with it. It can't be read back from the client.
+        client_secret: issued with the id. It can't be read back from the client.
         control_audience: the audience identifier of the Control API (4.3).
         base_url: the address of the Orchestration API.
         auth_url: the address of the authorization server (4.1).
         orchestration_audience: the audience identifier of the Orchestration API.
-        access_token: in place of a secret, a function that is called with `"control"` or
-            `"orchestration"` and returns a token for that API with its lifetime in seconds, or
-            `None` where that is not known. What it raises becomes an `AuthError`'s cause. Other
-            calls wait for `timeout` seconds. It can't call the client that it serves. It may be a
-            coroutine function, which has `timeout` seconds.
-        transport: how to send requests, as httpx2 has it: `httpx2.AsyncHTTPTransport(proxy=...)`,
-            `sandbox.async_transport()`, one of your own. The client closes it. Without a
-            transport, requests go straight to the service: neither proxies nor certificates are
-            taken from the environment, so that nothing there can lead a secret elsewhere.
-        timeout: the seconds that one exchange may take, from connecting to the body's last byte,
-            and the wait for a token that another call fetches; up to a day, `None` for no end.
-            Looking a name up is up to the operating system.
+        access_token: instead of a secret, a function that is called with `"control"` or
+            `"orchestration"` and returns a token for that API and the token's lifetime in seconds,
+            or `None` if the lifetime is not known. An exception that it raises becomes the cause of
+            an `AuthError`. Other calls wait for it for up to `timeout` seconds. It must not call
+            the client that it serves. It may be a coroutine function, which may take `timeout`
+            seconds.
+        transport: an httpx2 transport that sends the requests, such as
+            `httpx2.AsyncHTTPTransport(proxy=...)`, `sandbox.async_transport()` or your own. The
+            client closes it. Without a transport, requests go directly to the service: proxies and
+            certificates from the environment are ignored, so that the environment can't redirect a
+            secret.
+        timeout: the seconds that one exchange may take, from connecting to the last byte of the
+            body; also the longest wait for a token that another call fetches. At most a day; `None`
+            for no limit. The operating system limits the time of a name lookup.
         dangerously_allow_http: lets secrets and tokens go over plain http to other machines.
-        default_token_lifetime: the seconds to use a token for whose answer names no lifetime.
-        limits: `Limits` of responses other than the usual ones.
-        tolerate: names of deviations to let pass and count in `CountTable.notes`:
+        default_token_lifetime: the lifetime in seconds of a token whose response names none.
+        limits: `Limits` of responses other than the defaults.
+        tolerate: names of deviations to tolerate; `CountTable.notes` counts them:
             `"repeated_combination"`, `"null_dimension"`.
-        max_retries: how often one call is tried again at most, after statuses 408, 429, 500, 502,
-            503 and 504, a broken exchange or a `timeout`; 0 for never. All calls of a client share
-            a budget of retries, so that a service that is down is not asked much more than usual.
-        longest_retry_wait: the most seconds to wait for what the service asks for with
-            `Retry-After`; where it asks for more, the call ends with `retry_later`.
+        max_retries: how often one call is retried at most, after statuses 408, 429, 500, 502, 503
+            and 504, a broken exchange or a `timeout`; 0 for never. All calls of a client share a
+            budget of retries, so that a service that is down gets few more requests than usual.
+        longest_retry_wait: the longest `Retry-After`, in seconds, that a call waits for; if the
+            service asks for a longer wait, the call ends with `retry_later`.
         on_attempt: a plain function that is called with an `Attempt` for each request that has
-            ended, in the task of its call. What it raises ends the call, and is raised as it is.
+            ended, in the task of its call. An exception from it ends the call and is raised
+            unchanged.
 
     Raises:
         ConfigError: for arguments that can't be used, before anything is sent.
@@ -90,13 +93,13 @@ class AsyncClient(AsyncDriver):
             start: an aware `datetime`, or UTC ISO 8601 that ends in `Z`.
             end: likewise, after `start`. The service recommends windows of 5 to 15 minutes.
             dimensions: one to four of `event_name`, `write_key`, `integration`, `reason`.
-            group_by: those of them to keep; all when `None`.
+            group_by: the dimensions to keep; `None` keeps all.
 
         Raises:
             ConfigError: for arguments that can't be used, before anything is sent.
             AuthError: for credentials or tokens that the service does not take.
             ServiceError: for other statuses than 200, the network and the timeout.
-            ResponseError: for a response that is not what it should be.
+            ResponseError: for a response that is not a valid result.
 
         >>> start = datetime.datetime(2026, 1, 1, tzinfo=datetime.timezone.utc)
         >>> end = start + datetime.timedelta(minutes=15)
@@ -115,7 +118,7 @@ class AsyncClient(AsyncDriver):
     ) -> CountTable:
         """Asks for event ingestion metrics of `[start, end)` (service reference 4.5).
 
-        Arguments and errors are those of `event_delivery`; there is no dimension `reason`.
+        It has the arguments and errors of `event_delivery`, but no dimension `reason`.
 
         >>> table = await async_client.event_ingestion(
         ...     "2026-01-01T00:00:00Z", "2026-01-01T00:15:00Z", ["event_name"]
@@ -139,8 +142,9 @@ class AsyncClient(AsyncDriver):
     ) -> CountTable:
         """Reads a long range `[start, end)` as many windows, and adds them up to one table.
 
-        A window that fails leaves the others: the error says which time is missing. To read only
-        that, call again with `have=error.partial`, or with the same checkpoint.
+        If a window fails, the others are still read, and the error says which time is missing. To
+        read only the missing time, call again with `have=error.partial` or with the same
+        checkpoint.
 
         Args:
             metric: `"event_delivery"` or `"event_ingestion"`.
@@ -148,37 +152,37 @@ class AsyncClient(AsyncDriver):
             end: likewise, after `start`.
             dimensions: one to four of `event_name`, `write_key`, `integration`, `reason`.
             window: the length of the windows, `"5m"` to `"15m"` as the service advises (service
-                reference 8), or any other step that divides a day. They start and end at multiples
-                of it in UTC.
-            concurrency: how many windows are read at a time, each in a task of its own.
+                reference 8), or any other step that divides a day. Windows start and end at
+                multiples of the step in UTC.
+            concurrency: how many windows are read at the same time, each in its own task.
             group_by: the dimensions to keep; all when `None`.
-            on_progress: a plain function that is called with a `Progress` whenever a window has
-                been settled, in the order of settling and in the caller's task.
+            on_progress: a plain function that is called with a `Progress` in the caller's task
+                whenever a window has been settled.
             checkpoint: the path of a directory, which is made if it is not there, or an object with
-                `load` and `save`: see `AsyncCheckpoint`. What was read is stored there as it comes;
-                the same call with the same checkpoint goes on where a killed one ended. One collect
-                at a time may use it.
-            part: `(index, of)` for one of so many parts of the range: see `Plan.part`.
-            have: a table that holds some of the range already: only its gaps are read.
-            settle: for how many seconds after a window's end its counts may still change. What is
-                read earlier counts, but is read again from a checkpoint.
-            finest: a window whose response is too large or too slow is halved at multiples of this
-                step, and tried again.
-            probe: whether to find out first if the counts of two windows add up, with one more
+                `load` and `save`: see `AsyncCheckpoint`. Counts are stored there while they are
+                read; after a job was killed, the same call with the same checkpoint continues where
+                it ended. One collect at a time may use it.
+            part: `(index, of)` to collect one of `of` parts of the range: see `Plan.part`.
+            have: a table that covers a part of the range already: only its gaps are read.
+            settle: for how many seconds after a window's end its counts may still change. A window
+                that is read earlier is used, but it is read again when a checkpoint is continued.
+            finest: if the response for a window is too large or too slow, the window is halved at a
+                multiple of this step and read again.
+            probe: whether to test first that the counts of two windows add up, which takes one more
                 call; if they do not, the collect ends with `windows_not_additive`.
-            progress: whether to show a bar; `None` for one if rich is installed
-                (`tallyfold[progress]`). There is none unless standard error is a terminal.
+            progress: whether to show a progress bar; `None` shows one if rich is installed
+                (`tallyfold[progress]`). It is shown only if standard error is a terminal.
 
         Raises:
-            ConfigError: for arguments that can't be used, and `invalid_checkpoint` for a torn or
-                another query's checkpoint, before anything is sent.
-            TallyfoldError: if windows are missing: what ended the collect early, or the first
-                failure. It has `partial`, `gaps` and `failures`.
-            OSError: of a checkpoint's directory, `BlockingIOError` if another collect is using it.
+            ConfigError: for arguments that can't be used, and `invalid_checkpoint` for a checkpoint
+                that is incomplete or belongs to another query, before anything is sent.
+            TallyfoldError: if windows are missing: the error that ended the collect early, or that
+                of the first failed window. It has `partial`, `gaps` and `failures`.
+            OSError: from a checkpoint's directory; `BlockingIOError` if another collect uses it.
 
-        What else ends it, such as `CancelledError` or an exception of `on_progress`, is raised
-        as it is once all tasks have ended and what was read is stored. It has the attributes
-        `partial`, `gaps` and `failures`, too.
+        Any other exception that ends it, such as `CancelledError` or one from `on_progress`, is
+        raised unchanged after all tasks have ended and all counts are stored. It also has the
+        attributes `partial`, `gaps` and `failures`.
 
         >>> table = await async_client.collect(
         ...     "event_delivery", "2026-01-01T00:00:00Z", "2026-01-02T00:00:00Z", ["integration"]
@@ -202,26 +206,26 @@ class AsyncClient(AsyncDriver):
     ) -> AsyncRevisions:
         """Reads windows as they close, and again while their counts may change.
 
-        It gives an asynchronous iterator of `Revision` objects with signed changes, so that a
+        It returns an asynchronous iterator of `Revision` objects with signed changes, so that a
         running sum of the changes is always the sum of the newest counts of every window. A window
-        is settled once two readings in a row were equal, or once it was read `settle` seconds after
-        its end.
+        is settled once two readings in a row were equal, or once it was read `settle` seconds or
+        more after its end.
 
         Args:
             metric: `"event_delivery"` or `"event_ingestion"`.
-            start: the start of the first window; it may be long ago, or still to come.
+            start: the start of the first window; it may be in the past or in the future.
             dimensions: one to four of `event_name`, `write_key`, `integration`, `reason`.
             window: the length of the windows, such as `"5m"`; it must divide a day.
-            end: the end of the last window; `None` to go on.
+            end: the end of the last window; `None` for no end.
             group_by: the dimensions to keep; all when `None`.
             delay: how many seconds after its end a window is first read.
-            reread: how many seconds after a reading, also a failed one, a window is read again; the
-                window's length when `None`.
+            reread: how many seconds after a reading, successful or failed, a window is read again;
+                `None` for the window's length.
             settle: for how many seconds after a window's end its counts may still change.
 
         Raises:
-            ConfigError: for arguments that can't be used. What goes wrong with a reading is raised
-                by `anext`.
+            ConfigError: for arguments that can't be used. If a reading fails, `anext` raises the
+                error.
 
         >>> revisions = async_client.follow(
         ...     "event_delivery", "2026-01-01T00:00:00Z", ["integration"],
@@ -243,8 +247,8 @@ class AsyncClient(AsyncDriver):
     ) -> Additivity:
         """Finds out whether the service's windows are half-open, which its reference does not say.
 
-        It compares the counts of `[start, end)` with those of `[start, middle)` and of
-        `[middle, end)` together: three calls. The window should be so old that no late events come.
+        It makes three calls, and compares the counts of `[start, end)` with the sum of those of
+        `[start, middle)` and `[middle, end)`. Choose a window so old that no late events arrive.
 
         Raises:
             TallyfoldError: what `event_delivery` raises.
@@ -266,14 +270,15 @@ class AsyncClient(AsyncDriver):
     async def audit_logs(self, page: int | None = None, per_page: int | None = None) -> Any:  # noqa: ANN401
         """Lists a page of audit logs and gives the parsed JSON (service reference 4.2).
 
-        The reference shows neither the response nor its bounds, so its shape is the service's.
+        The reference shows neither the response nor its size, so the JSON is returned as the
+        service sends it.
 
         Raises:
             ConfigError: for a `page` or `per_page` below 1.
             AuthError: for credentials or tokens that the service does not take.
             ServiceError: for other statuses than 200, the network and the timeout.
             ResponseError: for a body that is not JSON, or has a number that Python can't hold: an
-                `int` of thousands of digits, a `float` above the largest.
+                `int` with thousands of digits, or a `float` that is too large.
 
         >>> page = await async_client.audit_logs(page=1, per_page=2)
         >>> isinstance(page, dict)

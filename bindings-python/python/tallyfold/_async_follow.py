@@ -18,9 +18,9 @@ __all__ = ["AsyncRevisions"]
 class AsyncRevisions(AsyncIterator[Revision]):
     """What `AsyncClient.follow` gives: revisions of windows, one after the other.
 
-    What goes wrong with a reading is raised by `anext`, which may be called again: the window is
-    read again later, and nothing is lost. Close it, from any task, or use it in an `async with`
-    statement: a wait ends at once, and so do the revisions.
+    If a reading fails, `anext` raises the error and may be called again: the window is read again
+    later, and nothing is lost. Close the iterator, from any task, or use it in an `async with`
+    statement: closing ends a wait and the iteration at once.
 
     >>> async with async_client.follow(
     ...     "event_delivery", "2026-01-01T00:00:00Z", ["integration"], window="5m",

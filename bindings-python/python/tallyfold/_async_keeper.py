@@ -1,4 +1,4 @@
-"""What is stored of a collect, and what is still to be stored."""
+"""Loads and stores the checkpoint of a collect."""
 
 import itertools
 from types import TracebackType
@@ -12,16 +12,16 @@ __all__ = ["AsyncKeeper"]
 
 
 class AsyncKeeper:
-    """Loads what is stored of a collect, and stores what has been read."""
+    """Loads the stored segments of a collect, and stores what has been read."""
 
     def __init__(self, machine: Collect, checkpoint: AsyncCheckpoint | Path | None) -> None:
-        """Opens a directory, which is made if it is not there, and keeps others out of it."""
+        """Opens and locks a directory, which is made if it does not exist."""
         self._machine = machine
         self._store = AsyncStore(checkpoint)
         self._pending: tuple[str, bytes] | None = None
 
     async def load(self) -> None:
-        """Takes up all segments that are stored."""
+        """Loads all stored segments."""
         for number in itertools.count():
             name = segment_name(number)
             segment = await self._store.load(name)
@@ -30,7 +30,7 @@ class AsyncKeeper:
             self._machine.load(name, segment)
 
     async def save(self) -> None:
-        """Stores what has been read since the last time, and what could not be stored then."""
+        """Stores what has been read since the last time, and what could not be stored before."""
         while self._store and (segment := self._due()) is not None:
             await self._store.save(*segment)
             self._pending = None
@@ -50,5 +50,5 @@ class AsyncKeeper:
         exc_value: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        """Lets others use the directory."""
+        """Unlocks the directory."""
         self._store.close()

@@ -1,4 +1,4 @@
-"""The two clocks that the core is told of."""
+"""The host's two clocks, which the core gets as an argument."""
 
 import time
 from typing import NamedTuple, Self
@@ -9,9 +9,9 @@ __all__ = ["Now"]
 class Now(NamedTuple):
     """What the host's two clocks say at one moment.
 
-    The core reads no clock: time is an argument. Of the two, the one that moved further counts,
-    because a monotonic clock may stand still while the machine sleeps and a wall clock may be set
-    back.
+    The core reads no clock: time is an argument. Of the two clocks, the one that has moved further
+    counts, because a monotonic clock may stop while the computer sleeps, and a wall clock may be
+    set back.
 
     >>> tallyfold.Now(monotonic_ms=0, unix_ms=1767225600000).unix_ms
     1767225600000
@@ -20,7 +20,7 @@ class Now(NamedTuple):
     monotonic_ms: int
     """Milliseconds since any fixed moment, never running backwards."""
     unix_ms: int
-    """Milliseconds since 1970-01-01T00:00:00Z, as the wall clock has it."""
+    """Milliseconds since 1970-01-01T00:00:00Z by the wall clock."""
 
     @classmethod
     def read(cls) -> Self:

@@ -30,14 +30,14 @@ class TallyfoldError(Exception):
     Attributes:
         code: what went wrong, one of a closed list.
         kind: who has to act: `"config"`, `"auth"`, `"service"` or `"response"`.
-        status: the HTTP status, where the error comes from one.
+        status: the HTTP status, if the error was caused by one.
         path: the JSON path of the value at fault, such as `$.counts[3].success`.
         offset: the offset of the byte at fault from the start of the body.
-        retry_after: the seconds after which the service wants to be asked again, where its answer
+        retry_after: the seconds after which the service allows the next request, if its response
             says so (`Retry-After`).
         argument: the name of the argument at fault.
-        partial: of a `collect` with windows missing, the counts of those that were read; `None` if
-            there are none. To read the rest only, collect again with it as `have`.
+        partial: if windows of a `collect` are missing, the counts of the others; `None` if no
+            window was read. To read only the missing time, collect again with this table as `have`.
         gaps: the time that `partial` lacks.
         failures: each window that has failed, with its error.
 
@@ -73,7 +73,7 @@ class TallyfoldError(Exception):
         gaps: Sequence[Window] = (),
         failures: "Sequence[tuple[Window, TallyfoldError]]" = (),
     ) -> None:
-        """Keeps the whole text and the places that it names."""
+        """Keeps the whole text and the fields."""
         super().__init__(message)
         self.code = code
         self.status = status
@@ -86,7 +86,7 @@ class TallyfoldError(Exception):
         self.failures = list(failures)
 
     def __reduce__(self) -> tuple[Callable[..., object], tuple[object, ...]]:
-        """Lets an error travel between processes, which `Exception` can't for keywords."""
+        """Supports pickling, which `Exception` does not support for keyword arguments."""
         restore = functools.partial(
             type(self),
             code=self.code,
@@ -103,7 +103,7 @@ class TallyfoldError(Exception):
 
 
 class ConfigError(TallyfoldError):
-    """The caller's arguments, or the order of calls; nothing was sent.
+    """A mistake in the caller's arguments or in the order of calls; nothing was sent.
 
     >>> client.event_delivery("2026-01-01T00:00:00Z", "2026-01-02T00:00:00Z", [])
     Traceback (most recent call last):
@@ -117,12 +117,12 @@ class ConfigError(TallyfoldError):
 class ArgumentTypeError(ConfigError, TypeError):
     """An argument that is missing, has an unknown name, or has a value of the wrong type.
 
-    It is no name of the package: catch it as `ConfigError`, or as the `TypeError` that it is, too.
+    The package does not export this class. Catch it as `ConfigError` or as `TypeError`; it is both.
     """
 
 
 class AuthError(TallyfoldError):
-    """The credentials or the tokens (service reference 5 and 7).
+    """A failure of the credentials or the tokens (service reference 5 and 7).
 
     >>> wrong = sandbox.credentials | {"client_secret": "no secret"}
     >>> stranger = tallyfold.Client(
@@ -138,7 +138,7 @@ class AuthError(TallyfoldError):
 
 
 class ServiceError(TallyfoldError):
-    """The service or the way to it: statuses, redirects, the network, the timeout.
+    """A failure of the service or of the network: statuses, redirects, connections, the timeout.
 
     >>> sandbox.inject("status", endpoint="event_delivery", status=403)
     >>> client.event_delivery("2026-01-01T00:00:00Z", "2026-01-02T00:00:00Z", ["reason"])
@@ -151,7 +151,7 @@ class ServiceError(TallyfoldError):
 
 
 class ResponseError(TallyfoldError):
-    """The bytes of a response that should have been good (service reference 2.2 and 2.3).
+    """A response whose bytes are not a valid result (service reference 2.2 and 2.3).
 
     >>> aggregator = tallyfold.Aggregator(["integration"])
     >>> try:
@@ -164,6 +164,6 @@ class ResponseError(TallyfoldError):
     kind = "response"
 
 
-# Tracebacks and pickles name the classes where people import them from.
+# Tracebacks and pickles should name the package, from which users import the classes.
 for _class in (TallyfoldError, ConfigError, AuthError, ServiceError, ResponseError):
     _class.__module__ = "tallyfold"

@@ -1,4 +1,4 @@
-"""What `Client` and `AsyncClient` have in common: arguments, and no secret to be seen."""
+"""What `Client` and `AsyncClient` share: reading arguments, and hiding secrets."""
 
 import json
 import math
@@ -30,7 +30,7 @@ TransportT = TypeVar("TransportT")
 
 
 class Facade(Generic[TokenT, TransportT]):
-    """A machine, which alone holds the secret, and what it needs of its host."""
+    """A machine, which is the only holder of the secret, and what it needs from its host."""
 
     __slots__ = (
         "__weakref__",
@@ -80,7 +80,7 @@ class Facade(Generic[TokenT, TransportT]):
 
     def __repr__(self) -> str:
         """Names the addresses, which hold no secret."""
-        # A debugger may show a client whose arguments were refused.
+        # The attribute may be missing: a debugger may show a client whose arguments were refused.
         addresses = ", ".join(dict.fromkeys(getattr(self, "_addresses", ["nothing"])))
         return f"<{type(self).__name__} of {addresses}>"
 
@@ -90,7 +90,7 @@ class Facade(Generic[TokenT, TransportT]):
         raise TypeError(f"a {name} holds a secret and connections: it can't be pickled or copied")
 
     def _check_usable(self) -> None:
-        """Raises unless a call may begin, before it touches a lock or a connection."""
+        """Raises unless a call may begin. It is called before any lock or connection is used."""
         name = type(self).__name__
         if self._in_other_process():
             # Two processes on one connection would take each other's answers, and a lock that
@@ -106,7 +106,7 @@ class Facade(Generic[TokenT, TransportT]):
             raise RuntimeError(f"this {type(self).__name__} is closed")
 
     def _report(self, call: Call[T]) -> None:
-        """Tells the host of the request that has just ended, if one has."""
+        """Calls `on_attempt` for the request that has just ended, if one has."""
         if self._on_attempt is not None and (attempt := call.attempt()) is not None:
             self._on_attempt(attempt)
 
@@ -130,7 +130,7 @@ class _Provision:
 
     def __init__(self, client: object) -> None:
         self._client = client
-        # A task that was started inside has this in its context, and may run on after the end.
+        # A task that was started inside has this in its context, and may run longer than this.
         self.over = False
 
     def serves(self, client: object) -> bool:
@@ -141,20 +141,20 @@ _provisions: ContextVar[tuple[_Provision, ...]] = ContextVar("tallyfold_provisio
 
 
 def broken(error: BaseException) -> tuple[str, bool]:
-    """What a call is told of a broken exchange: the error's name, and whether time ran out.
+    """How a failed exchange is reported to a call: the error's name, and whether time ran out.
 
-    What is no failure of a transport is raised again: interrupts, and the call's own errors.
+    Interrupts and the call's own errors are not failures of a transport, so they are raised again.
     """
     if isinstance(error, TallyfoldError) or not isinstance(error, Exception):
         # The exception that it was raised from may hold the request.
         error.__cause__ = error.__context__ = None
         raise error
-    # Only its name is told: the text may quote a header, and the exception holds the request.
+    # Only its name is reported: the text may quote a header, and the exception holds the request.
     return type(error).__name__, timed_out(error)
 
 
 def hand_in(call: Call[T], answer: tuple[str, int | None]) -> None:
-    """Tells the call what `access_token` has given."""
+    """Gives the result of `access_token` to the call."""
     match answer:
         case [str() as token, lifetime]:
             call.token(token, lifetime)
@@ -164,7 +164,7 @@ def hand_in(call: Call[T], answer: tuple[str, int | None]) -> None:
 
 
 def token_failed(call: Call[T], cause: Exception) -> None:
-    """Tells the call that the host has no token; raises unless an older one still serves."""
+    """Reports that the host has no token; raises unless an older one is still valid."""
     try:
         call.token_failed()
     except AuthError as failure:
@@ -172,19 +172,19 @@ def token_failed(call: Call[T], cause: Exception) -> None:
 
 
 def without_own_frame(error: Exception) -> Exception:
-    """Takes this package's frame, whose locals may hold a token, out of a host's traceback."""
+    """Removes this package's frame, whose locals may hold a token, from a traceback."""
     own = error.__traceback__
     return error.with_traceback(None if own is None else own.tb_next)
 
 
 def waited_too_long() -> ServiceError:
-    """The error of a call that has waited for another one's token for as long as it may."""
+    """The error of a call that has waited too long for another call's token."""
     message = "timed_out: another call, which fetches the token for this one, took too long"
     return ServiceError(message, code="timed_out")
 
 
 def parsed(document: bytes) -> Any:  # noqa: ANN401
-    """The values of a JSON document that the core has checked."""
+    """Parses a JSON document that the core has checked."""
     try:
         return json.loads(document, parse_float=_finite)
     except ValueError:

@@ -19,9 +19,9 @@ __all__ = ["Revisions"]
 class Revisions(Iterator[Revision]):
     """What `Client.follow` gives: revisions of windows, one after the other.
 
-    What goes wrong with a reading is raised by `next`, which may be called again: the window is
-    read again later, and nothing is lost. Close it, from any thread, or use it in a `with`
-    statement: a wait ends at once, and so do the revisions.
+    If a reading fails, `next` raises the error and may be called again: the window is read again
+    later, and nothing is lost. Close the iterator, from any thread, or use it in a `with`
+    statement: closing ends a wait and the iteration at once.
 
     >>> with client.follow(
     ...     "event_delivery", "2026-01-01T00:00:00Z", ["integration"], window="5m",

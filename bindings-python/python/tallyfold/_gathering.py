@@ -1,8 +1,8 @@
-"""What a collect's workers share: which calls are under way, and what there is to report.
+"""What a collect's workers share: the calls under way, and what must be reported.
 
-A worker that has ended a call settles it and asks for the next one by itself. Only the caller's own
-thread (or task) stores what was read and reports it. So a checkpoint and `on_progress` are called
-in order, one at a time, where an exception of theirs ends the collect, and where Ctrl-C arrives.
+A worker that has ended a call settles it and asks for the next one itself. Only the caller's own
+thread (or task) stores and reports what was read. So a checkpoint and `on_progress` are called in
+order and one at a time, in the thread in which their exceptions and Ctrl-C can end the collect.
 """
 
 import contextlib
@@ -32,7 +32,7 @@ class Gathering:
         progress: bool | None,
         has_checkpoint: bool,
     ) -> None:
-        """Shows nothing yet."""
+        """Starts nothing and shows nothing yet."""
         self._machine = machine
         self._on_progress = on_progress
         self._progress = progress
@@ -47,7 +47,7 @@ class Gathering:
         self.is_over = False
         self.is_watched = False
         self.wake: Callable[[], object] = lambda: None
-        """Called when the caller has something to do."""
+        """Wakes the caller."""
 
     def __enter__(self) -> Self:
         planned, done, *_ = self._machine.progress()
@@ -61,12 +61,12 @@ class Gathering:
         self._shown.close()
 
     def due(self) -> list[Drive]:
-        """Gives what is to be started, so that as many calls as wished are under way."""
+        """Gives the calls to start, so that the wanted number of calls is under way."""
         with self._lock:
             return self._due()
 
     def turn(self, drive: Drive, failure: BaseException | None) -> list[Drive]:
-        """Takes a call that has ended, and what its driver raised; gives what is to be started."""
+        """Takes a call that has ended, and what its driver raised; gives the calls to start."""
         with self._lock:
             try:
                 self._settle(drive, failure)
@@ -81,7 +81,7 @@ class Gathering:
     def _due(self) -> list[Drive]:
         due: list[Drive] = []
         most = self._machine.concurrency
-        # At most so many windows wait to be stored: a killed process loses what is not stored.
+        # Limits how many windows wait to be stored, because a killed process loses them.
         while not self.is_over and self.under_way < most and len(self._reports) < most:
             step = self._machine.next(Now.read())
             if not isinstance(step, Drive):
@@ -98,7 +98,7 @@ class Gathering:
                 elapsed = time.monotonic() - self._began
                 self._reports.append(Progress(*self._machine.progress(), drive.window, elapsed))
             if isinstance(failure, TallyfoldError):
-                # The machine keeps the error, but not what the host's function raised before it.
+                # The machine keeps the error, but not its cause, which the host's function raised.
                 self._cause = self._cause or failure.__cause__
                 return
         if failure is not None:
@@ -109,23 +109,23 @@ class Gathering:
         self.is_over = True
 
     def fail(self, failure: BaseException) -> None:
-        """Ends the collect with an exception that the caller is to raise."""
+        """Ends the collect with an exception that the caller raises."""
         with self._lock:
             self._fail(failure)
             self.wake()
 
     def end(self) -> None:
-        """Lets nothing more be started."""
+        """Starts no more calls."""
         with self._lock:
             self.is_over = True
 
     def is_busy(self) -> bool:
-        """Whether anything is under way, or there is something to tell the caller."""
+        """Whether a call is under way, or something must be reported to the caller."""
         with self._lock:
             return bool(self.under_way or self._reports or self._failure)
 
     def news(self) -> list[Progress]:
-        """Gives what is to be reported; raises what a driver raised that is not its call's end."""
+        """Gives what must be reported; raises a driver's exception that is not its call's error."""
         with self._lock:
             if self._failure is not None:
                 raise self._failure
@@ -133,7 +133,7 @@ class Gathering:
             return reports
 
     def report(self, reports: list[Progress]) -> None:
-        """Tells the host of what was settled, in its order."""
+        """Reports settled windows to the host, in the order of settling."""
         for progress in reports:
             if self._show is not None:
                 self._show(progress)
@@ -141,13 +141,13 @@ class Gathering:
                 self._on_progress(progress)
 
     def hand_over_to(self, error: BaseException) -> None:
-        """Lets an exception carry what was read, as the collect's own errors do."""
+        """Adds what was read to an exception, as in the collect's own errors."""
         partial: CountTable | None
         try:
             partial, gaps, failures = self._machine.finish(), [], []
         except TallyfoldError as unfinished:
             partial, gaps, failures = unfinished.partial, unfinished.gaps, unfinished.failures
-        # Some exceptions take no attributes. What was read is then in the checkpoint only.
+        # Some exceptions accept no attributes. Then only the checkpoint has what was read.
         with contextlib.suppress(AttributeError, TypeError):
             vars(error).update(partial=partial, gaps=gaps, failures=failures)
 
@@ -163,7 +163,7 @@ class Gathering:
 
 @contextlib.contextmanager
 def noted(error: BaseException) -> Iterator[None]:
-    """Adds what is raised inside to `error` as a note, so that `error` is the one to be raised."""
+    """Adds an exception that is raised inside to `error` as a note, so that `error` is raised."""
     try:
         yield
     except Exception as second:  # noqa: BLE001 - a checkpoint may raise anything

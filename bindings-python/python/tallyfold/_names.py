@@ -21,7 +21,7 @@ __all__ = [
 ]
 
 AdditivityVerdict = Literal["additive", "double_counted", "missing", "mixed", "unknown"]
-"""Whether the halves of a window have the counts of the whole."""
+"""Whether the counts of the halves of a window add up to those of the whole."""
 
 ApiName = Literal["control", "orchestration"]
 """One of the two APIs, each with its own audience and tokens (service reference 5.1, point 5)."""
@@ -107,14 +107,14 @@ MetricName = Literal["event_delivery", "event_ingestion"]
 """Which counts are asked for: the two analytics endpoints (service reference 4.4 and 4.5)."""
 
 Presence = Literal["both", "new", "vanished"]
-"""Which of two tables has a group. A group whose counts are 0 is there."""
+"""Which of two tables has a group. A table has a group even if all of its counts are 0."""
 
 TargetName = Literal["token", "event_delivery", "event_ingestion", "audit_logs"]
-"""What a request is sent to: an API's token endpoint, or an endpoint of the API."""
+"""The destination of a request: a token endpoint, or an endpoint of an API."""
 
 Tolerance = Literal["repeated_combination", "null_dimension"]
-"""A deviation from the service reference that a Beta might send, and that a caller lets pass. Each
-pass is counted in `Notes`.
+"""A deviation from the service reference that a Beta might send and that a caller may tolerate.
+Each occurrence is counted in `Notes`.
 """
 
 Verdict = Literal["balanced", "unbalanced", "unavailable"]

@@ -1,4 +1,4 @@
-"""The bar that shows how far a collect is."""
+"""The progress bar of a collect."""
 
 import contextlib
 import importlib.util
@@ -13,7 +13,7 @@ __all__ = ["bar"]
 Show = Callable[[Progress], object]
 
 SECONDS_BETWEEN = 0.1
-"""How often the bar is drawn at most."""
+"""The shortest time between two drawings of the bar."""
 
 
 @contextlib.contextmanager
@@ -43,7 +43,7 @@ def _drawn(planned: int, done: int) -> Iterator[Show]:
         progress.TimeElapsedColumn(),
         progress.TimeRemainingColumn(),
     )
-    # Drawn when there is something to report, by no thread of its own.
+    # It is drawn when there is something to report, without a separate thread.
     screen = console.Console(stderr=True)
     with progress.Progress(*columns, console=screen, auto_refresh=False) as drawn:
         task = drawn.add_task("collecting", total=planned, completed=done, failed="")

@@ -1,4 +1,4 @@
-"""The small values of long ranges."""
+"""The small value classes of long ranges."""
 
 from dataclasses import dataclass
 
@@ -11,7 +11,7 @@ __all__ = ["Additivity", "Progress", "Revision"]
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """How far a `collect` is, each time that a window has been settled.
+    """How many windows of a `collect` are done, whenever one has been settled.
 
     >>> seen = []
     >>> table = client.collect(
@@ -25,13 +25,13 @@ class Progress:
     planned: int
     """All windows: the number grows by one when a window is halved."""
     done: int
-    """Those whose counts are there, also from before."""
+    """The windows whose counts are known, also from `have` or a checkpoint."""
     failed: int
-    """Those that have failed."""
+    """The windows that have failed."""
     under_way: int
-    """Those that are being read."""
+    """The windows that are being read."""
     window: Window
-    """The one that has just been settled: read, halved or failed."""
+    """The window that has just been settled: read, halved or failed."""
     elapsed: float
     """Seconds since the collect began."""
 
@@ -53,15 +53,15 @@ class Revision:
     table: CountTable
     """Its newest counts."""
     changes: Comparison
-    """How they differ from the window's last revision; the first time, from no counts at all. A
-    running sum of all changes is the sum of the newest counts of every window."""
+    """How they differ from the window's last revision. The first revision is compared with no
+    counts. A running sum of all changes is the sum of the newest counts of every window."""
     settled: bool
-    """Whether the window is not read again."""
+    """Whether this is the window's last revision: the window is not read again."""
 
 
 @dataclass(frozen=True, slots=True)
 class Additivity:
-    """Whether the counts of two windows that meet add up to those of the time that they cover.
+    """Whether the counts of two adjacent windows add up to the counts of the whole time.
 
     >>> found = client.probe_additivity(
     ...     "event_delivery", "2026-01-01T00:00:00Z", "2026-01-01T00:05:00Z",
@@ -72,15 +72,15 @@ class Additivity:
     """
 
     verdict: AdditivityVerdict
-    """`"additive"`; `"double_counted"` for events in both halves, as if windows were closed at both
-    ends; `"missing"` for events in neither; `"mixed"` for both, as when late events came between
-    the readings; `"unknown"` where there were no events."""
+    """`"additive"`; `"double_counted"` if some events are in both halves, as if windows included
+    both edges; `"missing"` if some are in neither; `"mixed"` for both, for example because late
+    events arrived between the readings; `"unknown"` if there were no events."""
     whole: CountTable
     """The counts of the whole."""
     difference: Comparison
-    """The whole, before, against the sum of its halves, after."""
+    """Compares the whole (before) with the sum of its halves (after)."""
 
 
-# People import the classes from the package, and pickles and docs say so.
+# Pickles and docs should name the package, from which users import the classes.
 for _class in (Progress, Revision, Additivity):
     _class.__module__ = "tallyfold"

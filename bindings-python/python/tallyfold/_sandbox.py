@@ -15,7 +15,7 @@ __all__ = ["Sandbox", "SandboxResponse"]
 
 @dataclass(frozen=True, slots=True, repr=False)
 class SandboxResponse:
-    """The sandbox's answer, and what its transport is to do with it."""
+    """The sandbox's answer, and how its transport must send it."""
 
     status: int
     """The HTTP status."""
@@ -37,21 +37,21 @@ SandboxResponse.__module__ = "tallyfold"
 
 
 class Sandbox(_tallyfold.Sandbox):
-    """The service, replicated: both APIs and both token endpoints, with the reference's rules.
+    """A replica of the service: both APIs and both token endpoints, with the reference's rules.
 
-    It answers with exact counts of the events that it was told of by `record`; with a `seed` it
-    makes up believable traffic for any range, the same on every platform. It serves as
-    `base_url`, `auth_url` and `cluster_endpoint` in one. All threads may share one.
+    It counts the events that were added with `record`. With a `seed`, it also generates realistic
+    traffic for any range, which is the same on every platform. Its address can be used as
+    `base_url`, `auth_url` and `cluster_endpoint`. All threads may share one sandbox.
 
     Args:
-        seed: for made-up traffic; none without it.
-        client_id: the client to know; a documented one without it.
+        seed: the seed of generated traffic; without it, there is none.
+        client_id: the client id that it accepts; by default, a documented one.
         client_secret: its secret.
         control_audience: the audience identifier of the Control API.
         orchestration_audience: the audience identifier of the Orchestration API.
-        token_lifetime: the seconds that a token is valid; 86400 without it (service reference 8).
-        closed_windows: whether an event at the `end` of a window counts in it, too; if not, windows
-            are half-open.
+        token_lifetime: the seconds that a token is valid; 86400 by default (service reference 8).
+        closed_windows: whether an event at the `end` of a window also counts in it; by default,
+            windows are half-open.
 
     >>> service = tallyfold.Sandbox(seed=7)
     >>> client = tallyfold.Client(
@@ -91,7 +91,7 @@ class Sandbox(_tallyfold.Sandbox):
         return super().handle(method, target, headers, body, now)
 
     def transport(self) -> httpx2.BaseTransport:
-        """An httpx2 transport that ends in this sandbox, whatever address it is given.
+        """An httpx2 transport that sends every request to this sandbox, whatever its address.
 
         >>> http = httpx2.Client(transport=sandbox.transport())
         >>> http.get("https://sandbox.example/api/v1/audit-logs").status_code
@@ -134,7 +134,7 @@ class _AsyncSandboxTransport(httpx2.AsyncBaseTransport):
         if patience is not None and delay > patience:
             await asyncio.sleep(patience)
             raise httpx2.ReadTimeout("the sandbox waits longer than that")
-        # Also without a delay: a real exchange lets other tasks run.
+        # Also without a delay, because a real exchange lets other tasks run.
         await asyncio.sleep(delay)
         return _response(answer)
 
@@ -154,7 +154,7 @@ def _response(answer: SandboxResponse) -> httpx2.Response:
 
 
 class _Body(httpx2.SyncByteStream, httpx2.AsyncByteStream):
-    """The answer's body, up to where its connection is to break."""
+    """The answer's body, up to the byte at which the connection breaks."""
 
     def __init__(self, answer: SandboxResponse) -> None:
         self._answer = answer

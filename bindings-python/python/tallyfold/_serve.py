@@ -14,7 +14,7 @@ from tallyfold._sandbox import Sandbox
 __all__ = ["SandboxServer", "serve"]
 
 LONGEST_BODY = 1_000_000
-"""The bytes of a request's body; the service's own requests have some hundred."""
+"""The most bytes of a request's body; real requests have a few hundred."""
 
 
 def serve(sandbox: Sandbox, port: int = 0) -> "SandboxServer":
@@ -60,7 +60,7 @@ class SandboxServer:
         return f"http://127.0.0.1:{self._server.server_port}"
 
     def close(self) -> None:
-        """Stops listening and closes every connection, also where an answer is being written."""
+        """Stops listening and closes every connection, even while an answer is being written."""
         self._server.shutdown()
         self._server.server_close()
         self._thread.join()
@@ -100,7 +100,7 @@ class _Server(ThreadingHTTPServer):
         super().shutdown_request(request)
 
     def server_close(self) -> None:
-        """Stops listening, and answering on connections that are kept alive."""
+        """Stops listening, and closes connections that are kept alive."""
         super().server_close()
         for connection in list(self._connections):
             # Its thread may have closed it by now.
@@ -118,12 +118,12 @@ class _Server(ThreadingHTTPServer):
 class _Handler(BaseHTTPRequestHandler):
     sandbox: Sandbox
     protocol_version = "HTTP/1.1"
-    # Head and body go out in one packet, and small packets at once.
+    # Sends head and body in one packet, and small packets without delay.
     wbufsize = -1
     disable_nagle_algorithm = True
 
     def do_OPTIONS(self) -> None:
-        """Answers a browser's question before it sends a token to another origin."""
+        """Answers the CORS preflight request that a browser sends first."""
         self.send_response_only(204)
         self._send_cors()
         self.send_header("Access-Control-Allow-Methods", "GET, POST")

@@ -1,4 +1,4 @@
-"""What machines ask of their hosts."""
+"""The steps that machines ask their hosts to do."""
 
 from dataclasses import dataclass
 
@@ -11,7 +11,7 @@ __all__ = ["Blocked", "Done", "Drive", "Idle", "ProvideToken", "Send", "Wait"]
 
 @dataclass(frozen=True, slots=True)
 class Send:
-    """Send `request`, then tell `head`, `chunk` and `end`, or `failed`."""
+    """Send `request`, then report the response with `head`, `chunk` and `end`, or with `failed`."""
 
     request: Request
     """The request to send."""
@@ -19,9 +19,9 @@ class Send:
 
 @dataclass(frozen=True, slots=True)
 class ProvideToken:
-    """Tell `token` (or `token_failed`): a token for `api`, `"control"` or `"orchestration"`.
+    """Get a token for `api`, then report it with `token`, or a failure with `token_failed`.
 
-    A token of the one is not valid for the other (service reference 5.1).
+    A token of one API is not valid for the other (service reference 5.1).
     """
 
     api: ApiName
@@ -36,24 +36,23 @@ class Blocked:
     """
 
     epoch: int
-    """The epoch to wait for the end of."""
+    """The current epoch."""
 
 
 @dataclass(frozen=True, slots=True)
 class Wait:
     """Wait for `ms` milliseconds of the monotonic clock, or less, and ask for the next step.
 
-    Something is to be tried again, the service has asked to be left alone for a while, or no window
-    closes.
+    A retry is due later, the service has asked for a pause, or no window can be read yet.
     """
 
     ms: int
-    """For how long; at most 2**31 - 1."""
+    """The milliseconds; at most 2**31 - 1."""
 
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """The call is complete: take its `output`. Of a machine with many calls: all are settled."""
+    """The call is complete: take its `output`. For a machine with many calls: all are settled."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,12 +69,12 @@ class Drive:
 
 @dataclass(frozen=True, slots=True)
 class Idle:
-    """There is nothing to start while other calls are under way.
+    """Nothing can be started until another call has been settled.
 
-    Ask again once one of them has been settled.
+    Ask again then.
     """
 
 
-# People import the classes from the package, and tracebacks and docs say so.
+# Tracebacks and docs should name the package, from which users import the classes.
 for _class in (Send, ProvideToken, Blocked, Wait, Done, Drive, Idle):
     _class.__module__ = "tallyfold"

@@ -1,4 +1,4 @@
-"""Ends what other threads wait for: pauses, and transfers over sockets."""
+"""Ends the pauses and socket transfers that other threads wait for."""
 
 import contextlib
 import socket
@@ -10,15 +10,15 @@ __all__ = ["Stop"]
 
 
 class Stop:
-    """A flag that is set once and for all, and cuts the waits and transfers that go by it.
+    """A flag that is set once, and then ends the waits and transfers that use it.
 
-    It is set with the one that it was made under, too: a client's, when the client is closed.
+    It is also set when its parent is set: a client's flag, when the client is closed.
     """
 
     def __init__(self, above: "Stop | None" = None) -> None:
-        """Goes on until it is set."""
+        """Makes a flag that is not set."""
         self._event = threading.Event()
-        # Reentrant: the garbage collector may end a forgotten transfer while this thread holds it.
+        # Reentrant: the garbage collector may end an abandoned transfer while this thread holds it.
         self._lock = threading.RLock()
         self._sockets: set[socket.socket] = set()
         self._below: weakref.WeakSet[Stop] = weakref.WeakSet()
@@ -26,14 +26,14 @@ class Stop:
             above.take(self)
 
     def take(self, below: "Stop") -> None:
-        """Sets another one with itself."""
+        """Makes a flag that is set together with this one."""
         with self._lock:
             self._below.add(below)
             if self._event.is_set():
                 below.set()
 
     def set(self) -> None:
-        """Ends all waits and transfers, those to come included."""
+        """Ends all waits and transfers, including future ones."""
         with self._lock:
             self._event.set()
             for connection in self._sockets:
@@ -46,12 +46,12 @@ class Stop:
         return self._event.is_set()
 
     def wait(self, seconds: float) -> None:
-        """Waits for so long, or until it is set."""
+        """Waits for a number of seconds, or until the flag is set."""
         self._event.wait(seconds)
 
     @contextlib.contextmanager
     def cutting(self, connection: object) -> Iterator[None]:
-        """Lets a transfer over a connection be cut while it goes on."""
+        """Makes it possible to end a transfer over a connection while it runs."""
         if not isinstance(connection, socket.socket):
             yield
             return
@@ -67,7 +67,7 @@ class Stop:
 
 
 def _cut(connection: socket.socket) -> None:
-    # It may have been closed by now. This is the socket's own `shutdown`, not that of TLS, which
-    # would change the object that another thread is reading from.
+    # The socket may have been closed by now. This calls the socket's own `shutdown`, because the
+    # one of TLS would change the object that another thread is reading from.
     with contextlib.suppress(OSError):
         socket.socket.shutdown(connection, socket.SHUT_RDWR)

@@ -26,7 +26,7 @@ CheckpointT = TypeVar("CheckpointT", bound=Checkpoint | AsyncCheckpoint)
 
 
 class _Opened(Generic[CheckpointT]):
-    """A checkpoint in use. A directory is made if it is not there, and locked."""
+    """A checkpoint in use. A directory is made if it does not exist, and locked."""
 
     def __init__(self, checkpoint: CheckpointT | Path | None) -> None:
         self._opened = contextlib.ExitStack()
@@ -37,7 +37,7 @@ class _Opened(Generic[CheckpointT]):
             self._to = checkpoint
 
     def __bool__(self) -> bool:
-        """Whether there is any place to store to."""
+        """Whether there is a checkpoint."""
         return self._to is not None
 
     def close(self) -> None:
@@ -59,7 +59,7 @@ class Store(_Opened[Checkpoint]):
 
 
 class AsyncStore(_Opened[AsyncCheckpoint]):
-    """A checkpoint of an `AsyncClient`: a directory is read and written in a thread of its own."""
+    """A checkpoint of an `AsyncClient`: a directory is read and written in a separate thread."""
 
     async def load(self, name: str) -> bytes | str | None:
         """Gives what is stored under the name."""
@@ -84,12 +84,12 @@ class Directory:
     def __init__(self, path: Path) -> None:
         self._path = pathlib.Path(path)
         self._path.mkdir(parents=True, exist_ok=True)
-        # When a task is cancelled, its save goes on in a thread, and the next one has to wait.
+        # When a task is cancelled, its save continues in a thread, and the next save must wait.
         self._saving = threading.Lock()
 
     def __enter__(self) -> Self:
-        """Keeps other processes out until this one ends, however it ends."""
-        # Also where there are no locks: this fails for a directory that can't be written to.
+        """Locks the directory. The lock ends with this process, however it ends."""
+        # Also done without locks, because it fails for a directory that can't be written to.
         self._lock = (self._path / "lock").open("ab")
         try:
             _lock(self._lock.fileno(), self._path)
@@ -106,7 +106,7 @@ class Directory:
         exc_value: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        """Lets others in, after a save that still runs."""
+        """Unlocks the directory, after a save that is still running."""
         with self._saving:
             self._lock.close()
 
@@ -118,8 +118,8 @@ class Directory:
             return None
 
     def save(self, name: str, data: bytes, /) -> None:
-        """Writes a segment: whatever happens meanwhile, the old one or the new one is there."""
-        # With the number of the process, as there may be others where there are no locks.
+        """Writes a segment atomically: at any moment, either the old or the new one is stored."""
+        # The name contains the process id: without locks, other processes may write as well.
         new = self._path / f"{name}.{os.getpid()}.tmp"
         with self._saving:
             try:
@@ -134,7 +134,7 @@ class Directory:
             self._sync_names()
 
     def _sync_names(self) -> None:
-        # A directory can't be opened on Windows; there, nothing more can be done for its names.
+        # On Windows a directory can't be opened, so it can't be synced there.
         with contextlib.suppress(OSError):
             directory = os.open(self._path, os.O_RDONLY)
             try:

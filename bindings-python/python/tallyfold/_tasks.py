@@ -13,7 +13,7 @@ from tallyfold._tallyfold import Call, CountTable
 __all__ = ["Tasks"]
 
 TURNS_IN_A_ROW = 16
-"""How many calls a task drives before it lets the event loop do something else."""
+"""How many calls a task drives before it yields to the event loop."""
 
 
 class Tasks:
@@ -47,7 +47,7 @@ class Tasks:
                 return
             drive, *others = due
             self.start(others)
-            # A transport that answers at once never waits, so that other tasks would never run.
+            # A transport that answers at once never waits, so other tasks would never run.
             if self._gathering.is_watched or turns % TURNS_IN_A_ROW == 0:
                 await asyncio.sleep(0)
 

@@ -38,7 +38,7 @@ class Threads:
         for drive in drives:
             self._waiting.put(drive)
         with self._hiring:
-            # Each thread has one call under way, or will ask for one.
+            # Each thread drives a call, or will ask for one.
             while len(self._threads) < self._gathering.under_way:
                 self._hire()
 
@@ -58,11 +58,11 @@ class Threads:
         while (drive := self._waiting.get()) is not None:
             while drive is not None:
                 drive = self._next(drive)
-        # Tells the next thread to end, too.
+        # Passes the end mark on to the next thread.
         self._waiting.put(None)
 
     def _next(self, drive: Drive) -> Drive | None:
-        """Drives a call to its end; what to drive after it."""
+        """Drives a call to its end, and gives the calls to drive after it."""
         failure: BaseException | None = None
         if not self._gathering.is_over:
             try:

@@ -1,4 +1,4 @@
-"""What both clients do with HTTP: requests, failures, and a transport that keeps deadlines."""
+"""The HTTP code of both clients: requests, failures, and a transport with deadlines."""
 
 import asyncio
 import socket
@@ -31,8 +31,8 @@ _stop: ContextVar[Stop | None] = ContextVar("tallyfold_stop", default=None)
 
 
 def http_request(request: Request, timeout: float | None) -> httpx2.Request:
-    """The request as httpx2 has it, with no header added but `host` and `content-length`."""
-    # As bytes: httpx2's own encoding would put a value that it can't encode into its error.
+    """The request for httpx2, which adds only the headers `host` and `content-length`."""
+    # Values are passed as bytes: an encoding error of httpx2 would contain the value.
     headers = [(name.encode(), value.encode()) for name, value in request.headers]
     timeouts = httpx2.Timeout(timeout).as_dict()
     return httpx2.Request(
@@ -45,15 +45,15 @@ def http_request(request: Request, timeout: float | None) -> httpx2.Request:
 
 
 def timed_out(error: Exception) -> bool:
-    """Whether an exception of an HTTP stack says that time ran out."""
+    """Whether an exception of an HTTP stack is a timeout."""
     return isinstance(error, (httpx2.TimeoutException, httpcore2.TimeoutException, TimeoutError))
 
 
 @contextmanager
 def deadline(timeout: float | None, stop: Stop) -> Iterator[None]:
-    """Bounds all that this thread does on the network inside.
+    """Limits the time of everything that this thread does on the network inside.
 
-    It takes `timeout` seconds at most, together, and ends with `stop`.
+    Together, it takes `timeout` seconds at most, and it ends when `stop` is set.
     """
     tokens = _end.set(None if timeout is None else time.monotonic() + timeout), _stop.set(stop)
     try:
@@ -64,7 +64,7 @@ def deadline(timeout: float | None, stop: Stop) -> Iterator[None]:
 
 
 def within_deadline(response: httpx2.Response) -> httpx2.Response:
-    """The response, read as long as there is time, whatever transport it comes from."""
+    """The response of any transport, whose body is read only until the deadline."""
     if isinstance(response.stream, httpx2.SyncByteStream):
         response.stream = _DeadlineBody(response.stream)
     return response
@@ -75,7 +75,7 @@ class _DeadlineBody(httpx2.SyncByteStream):
         self._inner = inner
 
     def __iter__(self) -> Iterator[bytes]:
-        # Checked before decoding: compressed bytes that trickle in may never make a chunk.
+        # Checked before decoding: slowly arriving compressed bytes may never make a chunk.
         for chunk in self._inner:
             _time_left(None)
             yield chunk
@@ -100,8 +100,8 @@ def _time_left(timeout: float | None) -> float | None:
 class DeadlineTransport(httpx2.BaseTransport):
     """An HTTP transport whose every wait ends with the `deadline` around it.
 
-    httpx2 has timeouts for each read and each write, and a server that sends one byte a second
-    meets them for ever.
+    The timeouts of httpx2 apply to each single read and write; a server that sends one byte a
+    second would never exceed them.
     """
 
     def __init__(self) -> None:
@@ -116,7 +116,7 @@ class DeadlineTransport(httpx2.BaseTransport):
         )
 
     def handle_request(self, request: httpx2.Request) -> httpx2.Response:
-        """Sends the request and gives the response as soon as its head is there."""
+        """Sends the request and returns the response as soon as its head has arrived."""
         if not isinstance(request.stream, httpx2.SyncByteStream):
             raise TypeError("an async body in a synchronous request")
         url = request.url
@@ -161,8 +161,8 @@ class _DeadlineBackend(httpcore2.NetworkBackend):
         local_address: str | None = None,
         socket_options: Iterable[httpcore2.SOCKET_OPTION] | None = None,
     ) -> httpcore2.NetworkStream:
-        # The addresses are tried here, one after the other. Given a name, the standard library
-        # would let each of its addresses take the whole time.
+        # The addresses are tried here one after the other, because the standard library would let
+        # each address of a name take the whole time.
         addresses = _addresses_of(host, port)
         for tried, address in enumerate(addresses, 1):
             left = _time_left(timeout)
@@ -220,7 +220,8 @@ class _DeadlineStream(httpcore2.NetworkStream):
 class LoopTransport(httpx2.AsyncBaseTransport):
     """An HTTP transport whose connections belong to the event loop that opened them.
 
-    Loops may take turns. The connections of a loop end with it: later, nobody could close them.
+    Loops may be used one after the other. A loop's connections are closed when it ends, because
+    nothing could close them later.
     """
 
     def __init__(self) -> None:
@@ -246,7 +247,7 @@ class LoopTransport(httpx2.AsyncBaseTransport):
 
 
 async def _until_the_loop_ends(transport: httpx2.AsyncHTTPTransport) -> AsyncGenerator[None]:
-    # Before a loop closes, it closes the asynchronous generators that began in it.
+    # A loop that ends closes the asynchronous generators that were started in it.
     try:
         yield
     finally:

@@ -25,11 +25,11 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class Rates:
-    """What part of the events were delivered, failed and were filtered: each from 0 to 1.
+    """The fractions of events that were delivered, failed or were filtered, each from 0 to 1.
 
-    The service reference shows no rates; these definitions are ours. A rate of no events is `None`:
-    never 0, never 1, never NaN. Each rate is the float nearest to the exact quotient, and it is 0
-    only if its count is 0.
+    The service reference shows no rates; these definitions are ours. If there are no events to
+    divide by, a rate is `None`, never 0, 1 or NaN. Each rate is the float nearest to the exact
+    quotient, and it is 0 only if its count is 0.
 
     >>> table.totals.rates
     Rates(delivery=0.875, error=0.125, filter=0.2)
@@ -88,11 +88,11 @@ class Deltas:
 
 @dataclass(frozen=True, slots=True)
 class Shares:
-    """What part of the change of each total a group causes: its delta divided by the total's.
+    """The part of the change of each total that a group causes: its delta divided by the total's.
 
-    A share is negative for a group that moves against the total, and above 1 where other groups do.
-    Of a total that did not change there is no share: `None`, never 0, infinite or NaN. Each is the
-    float nearest to the exact quotient.
+    A share is negative if the group changed in the opposite direction to the total; it may be above
+    1 if other groups did. If the total did not change, the share is `None`, never 0, infinite or
+    NaN. Each share is the float nearest to the exact quotient.
 
     >>> tallyfold.compare(table, table)[0].share
     Shares(success=None, errors=None, filtered=None)
@@ -109,8 +109,9 @@ class Shares:
 class _Values:
     """Values that do not change, in the order of `__match_args__`."""
 
-    # No dataclass: pandas makes columns of a dataclass's fields, so that `DataFrame(table)` would
-    # seem to work and have none of the table's columns. `DataFrame.from_arrow(table)` has them.
+    # This is not a dataclass, because pandas makes columns of a dataclass's fields:
+    # `DataFrame(table)` would seem to work, but without the table's columns.
+    # `DataFrame.from_arrow(table)` has them.
     __slots__ = ()
     __match_args__: tuple[str, ...] = ()
 
@@ -128,7 +129,7 @@ class _Values:
         return self._values() == other._values()
 
     def __hash__(self) -> int:
-        """Goes by the values."""
+        """Hashes the values."""
         return hash(self._values())
 
     def __setattr__(self, name: str, value: object) -> NoReturn:
@@ -223,7 +224,7 @@ class SeriesRow(Row):
 
     @property
     def complete(self) -> bool:
-        """Whether the table covers all of the window. If not, these counts are of a part of it."""
+        """Whether the table covers all of the window. If not, the counts are those of a part."""
         return self.window.complete
 
     def __repr__(self) -> str:
@@ -254,15 +255,15 @@ class ComparisonRow(_Values):
     values: tuple[str, ...]
     """The value of each."""
     presence: Presence
-    """Which of the tables has the group; one whose counts are 0 is there."""
+    """Which of the tables has the group. A table has a group even if its counts are 0."""
     before: Counts | None
     """The counts before; `None` if the group is new."""
     after: Counts | None
     """The counts after; `None` if the group has vanished."""
     delta: Deltas
-    """How the counts changed, where those of a group that is not there are 0."""
+    """How the counts changed. If a table lacks the group, its counts are taken as 0."""
     share: Shares
-    """What part of the change of the totals the group causes."""
+    """The part of the change of the totals that the group causes."""
 
     def __init__(
         self,
@@ -283,7 +284,7 @@ class ComparisonRow(_Values):
         return dict(zip(self.names, self.values, strict=True))
 
     def __repr__(self) -> str:
-        """Shows the dimensions as a mapping, and no shares, which follow from the totals."""
+        """Shows the dimensions as a mapping. It omits the shares, which follow from the totals."""
         return (
             f"ComparisonRow({self.dimensions}, {self.presence!r}, "
             f"before={self.before}, after={self.after}, delta={self.delta})"
@@ -292,7 +293,7 @@ class ComparisonRow(_Values):
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """One request of a call, good or not, once it has ended. It holds no secret.
+    """One request of a call that has ended, successful or not. It holds no secret.
 
     >>> def log(attempt):
     ...     print(attempt.target, attempt.number, attempt.status, attempt.code, attempt.wait)
@@ -312,17 +313,17 @@ class Attempt:
     """
 
     target: TargetName
-    """What was asked."""
+    """Where it was sent."""
     window: Window | None
     """The window that the call is about; `None` for audit logs."""
     number: int
-    """Which request of the call to that target it was, from 1."""
+    """The number of the request among those of this call to the same target, from 1."""
     status: int | None
     """The status, if there was one."""
     code: ErrorCode | None
-    """What was wrong; `None` if it was good."""
+    """What was wrong; `None` if the request succeeded."""
     wait: float | None
-    """After how many seconds the call will try again, at the earliest; `None` if it won't."""
+    """The call tries again after this many seconds or later; `None` if it does not try again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -338,7 +339,7 @@ class Reconciliation:
     """
 
     verdict: Verdict
-    """`"unavailable"` for a filtered table: totals of the whole say nothing about a part."""
+    """`"unavailable"` for a filtered table, because the reported totals are of all events."""
     success: int | None = None
     """`totalDelivered` minus the sum of `success`."""
     errors: int | None = None
@@ -359,14 +360,14 @@ class Reconciliation:
 
 @dataclass(frozen=True, slots=True)
 class Notes:
-    """What was let pass because the caller asked for tolerance.
+    """How many deviations were tolerated, because the caller asked for it.
 
     >>> table.notes
     Notes(repeated_combinations=0, null_dimensions=0)
     """
 
     repeated_combinations: int
-    """Entries whose combination stood in the response before; they were added up."""
+    """Entries that repeated a combination in the same response; they were added up."""
     null_dimensions: int
     """Dimension values that were `null`; they were read as empty strings."""
 
@@ -375,10 +376,10 @@ class Notes:
 class Limits:
     """How much of a response is read before it is refused. Each limit has an error code of its own.
 
-    What is not given has its usual value.
+    Limits that are not given have their default.
 
     Raises:
-        ConfigError: for a limit that is no number, or too large for this machine.
+        ConfigError: for a limit that is not a number, or too large for this computer.
 
     >>> tallyfold.Limits(groups=1000).groups
     1000
@@ -396,12 +397,12 @@ class Limits:
     """The groups of one table (`group_limit`)."""
 
     def __init__(self, **limits: Unpack[LimitsArguments]) -> None:
-        """Checks the limits, and takes the usual value of each other one."""
+        """Checks the limits, and uses the defaults for the others."""
         for name, value in limits_of(**limits).items():
             object.__setattr__(self, name, value)
 
 
-# People import the classes from the package, and pickles and docs say so.
+# Pickles and docs should name the package, from which users import the classes.
 for _class in (
     *(Counts, Rates, Deltas, Shares, Row, SeriesRow, ComparisonRow),
     *(Attempt, Limits, Reconciliation, Notes),

@@ -22,12 +22,12 @@ class Window:
 
     @property
     def start(self) -> datetime:
-        """The first instant inside, cut to the microsecond."""
+        """The first instant inside, rounded down to the microsecond."""
         return datetime.fromisoformat(self.start_text)
 
     @property
     def end(self) -> datetime:
-        """The first instant after, cut to the microsecond."""
+        """The first instant after, rounded down to the microsecond."""
         return datetime.fromisoformat(self.end_text)
 
     def __repr__(self) -> str:
@@ -44,13 +44,13 @@ class SeriesWindow(Window):
     """
 
     complete: bool
-    """Whether the table covers all of the window. If not, its counts are of a part of it."""
+    """Whether the table covers all of the window. If not, its counts are those of a part of it."""
 
     def __repr__(self) -> str:
         """Shows both edges exactly."""
         return f"SeriesWindow({self.start_text!r}, {self.end_text!r}, complete={self.complete})"
 
 
-# People import the classes from the package, and pickles and docs say so.
+# Pickles and docs should name the package, from which users import the classes.
 for _class in (Window, SeriesWindow):
     _class.__module__ = "tallyfold"

@@ -2,8 +2,8 @@
 const acts = new WeakMap<AbortSignal, Set<() => void>>();
 
 /**
- * Does something when a signal aborts, until the returned function is called. However many wait for
- * one signal, it has one listener: Node takes more than ten for a leak, and says so.
+ * Does something when a signal aborts, until the returned function is called. There is only one
+ * listener for each signal, however many wait for it, because Node warns of a leak above ten.
  */
 export function onAbort(signal: AbortSignal, act: () => void): () => void {
   let all = acts.get(signal);

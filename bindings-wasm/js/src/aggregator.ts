@@ -9,7 +9,7 @@ import { CountTable } from "./table.js";
 import type { Dimension, Grouped } from "./types.js";
 import { stage } from "./wasm.js";
 
-/** What an {@link Aggregator} has to know about the response that it is to read. */
+/** What an {@link Aggregator} must know about the response that it reads. */
 export interface AggregatorOptions<D extends Dimension, G extends D = D>
   extends Grouped<AggregatorArguments, D, G> {}
 

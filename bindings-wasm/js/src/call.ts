@@ -8,27 +8,30 @@ import { CountTable } from "./table.js";
 import type { AccessToken, Api, Attempt, Now, Window } from "./types.js";
 import { stage } from "./wasm.js";
 
-/** What a {@link Call} wants its host to do next. */
+/** What a {@link Call} asks its host to do next. */
 export type Step =
   | {
-      /** Send this request, and hand back head, chunks and end, or the failure. */
+      /**
+       * Send this request, then report the head, the chunks and the end of the response, or a
+       * failure.
+       */
       readonly type: "send";
       readonly request: MachineRequest;
     }
   | {
-      /** Hand back a token for this API, from wherever the host has its tokens. */
+      /** Get a token for this API from the host's own source, and report it. */
       readonly type: "provideToken";
       readonly api: Api;
     }
   | {
-      /** Another call fetches the token: ask again once `machine.tokenEpoch` is another. */
+      /** Another call is fetching the token: ask again once `machine.tokenEpoch` has changed. */
       readonly type: "blocked";
       readonly epoch: bigint;
     }
   | {
       /**
-       * Wait for so many milliseconds of the monotonic clock, or less, and ask again: something is to
-       * be tried again, or the service has asked to be left alone for a while. Below 2^31.
+       * Wait for this many milliseconds of the monotonic clock, or less, and ask again: a retry is
+       * due later, or the service has asked for a pause. Below 2^31.
        */
       readonly type: "wait";
       readonly ms: number;
@@ -38,9 +41,9 @@ export type Step =
       readonly type: "done";
     };
 
-/** A call to drive, of a long range. */
+/** A call for a window of a long range. */
 export interface DriveStep<T> {
-  /** Drive the call to its end, or give it up; then settle the task, and close the call. */
+  /** Drive the call to its end, or give up; then settle the task and close the call. */
   readonly type: "drive";
   /** The number to settle the call with. */
   readonly task: number;
@@ -50,8 +53,9 @@ export interface DriveStep<T> {
 }
 
 /**
- * One call in progress: ask for the {@link Step}, do it, tell what came of it, and ask again.
- * Every method throws a {@link TallyfoldError}: `out_of_order` if it was not the one asked for.
+ * One call in progress: ask for the {@link Step}, do it, report the result, and ask again. Every
+ * method may throw a {@link TallyfoldError}, with code `out_of_order` if the step did not ask for
+ * it.
  */
 export class Call<T> {
   readonly #core: Handle<CoreCall>;
@@ -72,7 +76,7 @@ export class Call<T> {
     return call === undefined ? step : { ...step, call: new this(call) };
   }
 
-  /** @internal The core's call; untyped callers may hand over anything. */
+  /** @internal The core's call. It checks the value, because untyped callers may pass anything. */
   static coreOf(call: Call<unknown>): CoreCall {
     if (typeof call === "object" && call !== null && #core in call) return call.#core.object;
     throw invalidArgument("call", "want the Call that came with the task");
@@ -85,8 +89,8 @@ export class Call<T> {
   }
 
   /**
-   * A response began. @returns `true` if its body is wanted: feed it to {@link Call.chunk} and
-   * {@link Call.end}; `false` to drop it and ask for the next step.
+   * Takes the head of a response. @returns `true` if its body is wanted: pass it to {@link
+   * Call.chunk}, then call {@link Call.end}. `false` if not: drop it and ask for the next step.
    */
   head(status: number, headers: Iterable<readonly [string, string]>): boolean {
     return this.#core.object.head(status, flat(headers));
@@ -104,7 +108,7 @@ export class Call<T> {
   }
 
   /**
-   * The exchange broke before its end.
+   * Reports that the exchange failed.
    *
    * @param failure Whether time ran out.
    * @param detail One word on the cause, such as `ECONNREFUSED`. Never a text that could hold the
@@ -121,7 +125,7 @@ export class Call<T> {
     this.#core.object.token(accessToken, lifetime);
   }
 
-  /** There is no token to provide: throws, unless the call can do without. */
+  /** Reports that there is no token: throws, unless an older token is still valid. */
   tokenFailed(): void {
     this.#core.object.tokenFailed();
   }
@@ -133,14 +137,14 @@ export class Call<T> {
   }
 
   /**
-   * The request that has ended since this was last asked, once each. To be asked for after each
-   * step `send`, also where that has ended the call.
+   * The request that has ended since this was last called; each request is given once. Call it
+   * after each step `send`, also if the call has ended.
    */
   attempt(): Attempt | undefined {
     return this.#core.object.attempt();
   }
 
-  /** @internal Gives the call up, and all that it has come to, but not yet its memory. */
+  /** @internal Ends the call and drops its output, but does not free its memory yet. */
   giveUp(): void {
     const call = this.#core.object;
     call.close();
@@ -152,7 +156,10 @@ export class Call<T> {
     }
   }
 
-  /** Gives the call up, and with it the token fetch that others wait for. Harmless after its end. */
+  /**
+   * Ends the call early, so that another call can fetch the token that this call may be fetching.
+   * It may also be called after the end.
+   */
   close(): void {
     if (!this.#core.released) this.#core.object.close();
     this.#core.release();
@@ -187,8 +194,8 @@ export class MachineRequest {
   }
 
   /**
-   * The headers, with names in lower case, in the order to send them. A method, as an inspector
-   * that was told to may read every property.
+   * The headers, with names in lower case, in the order to send them. This is a method, because an
+   * inspector may read every property.
    */
   headers(): [string, string][] {
     const flat = this.#fields.headers;

@@ -18,22 +18,22 @@ import type {
   MetricsQuery,
 } from "./types.js";
 
-/** What a client reads by itself: of every query, and of that of a collect. */
+/** The options that the client handles itself: in every query, and in a collect's query. */
 const OF_CALL = ["signal"];
 const OF_COLLECT = ["onProgress", "checkpoint", "progress"];
 
-/** What a {@link Client} has to know. Name what you use: either API works without the other's. */
+/** The options of a {@link Client}. The arguments of an API that is not used may be left out. */
 export interface ClientOptions extends MachineOptions, DriverOptions {}
 
 /**
- * The caller's side of both APIs: fetches tokens as they are needed, shares them between calls,
- * follows no redirect, and checks every response to its last byte.
+ * A client of both APIs: it fetches tokens when they are needed, shares them between calls, follows
+ * no redirects, and checks every response to its last byte.
  *
  * Every call rejects with a {@link TallyfoldError}, or with the reason of the signal that aborted
- * it. Calls may run at the same time: they share one token, and one request for it.
+ * it. Calls may run at the same time; they share one token and one token request.
  *
- * The first call, or the making of the first client, compiles the WebAssembly inside this package:
- * a page with a content security policy has to allow `'wasm-unsafe-eval'` for scripts.
+ * Making the first client compiles the WebAssembly inside this package. A page with a content
+ * security policy must allow `'wasm-unsafe-eval'` for scripts.
  *
  * @example
  * const client = new Client({
@@ -95,8 +95,9 @@ export class Client {
   }
 
   /**
-   * A page of the audit logs (service reference 4.2). The reference does not show the shape of
-   * the listing, so it is handed over as it is; numbers in it are JavaScript's.
+   * A page of the audit logs (service reference 4.2). The reference does not show the shape of the
+   * listing, so the JSON is returned as the service sends it; its numbers become JavaScript
+   * numbers.
    *
    * @example
    * const page = await client.auditLogs({ page: 1, perPage: 50 });
@@ -108,14 +109,15 @@ export class Client {
   /**
    * Counts of a long range, read window by window, several at a time, and added up to one table.
    *
-   * A window whose response is too large or too slow is read again as two halves. One that fails leaves the
-   * others: the promise rejects when they have been read, with an error that carries the `partial` table, the
-   * `gaps` and the `failures`. To go on, call it again with that table as `have`, or with the same `checkpoint`:
-   * only the gaps are read then. Failed authentication, 403, a redirect and `retry_later` end it at once, and
-   * so do eight windows that fail in a row.
+   * A window whose response is too large or too slow is read again as two halves. If a window
+   * fails, the others are still read; then the promise rejects with an error that has the `partial`
+   * table, the `gaps` and the `failures`. To continue, call it again with that table as `have`, or
+   * with the same `checkpoint`: only the gaps are read then. Failed authentication, 403, a redirect
+   * or `retry_later` end it at once, and so do eight failed windows in a row.
    *
-   * What ends it otherwise (its `signal`, what a function of yours throws, a `checkpoint` that can't be
-   * written) ends all calls under way. It rejects with just that; what was stored by then is not read again.
+   * It also ends when its `signal` aborts, when one of your functions throws, or when the
+   * `checkpoint` can't be written. Then all calls end, and the promise rejects with that reason.
+   * Windows that were stored by then are not read again.
    *
    * @example
    * const january = { start: "2026-01-01T00:00:00Z", end: "2026-01-02T00:00:00Z" };
@@ -139,9 +141,10 @@ export class Client {
   }
 
   /**
-   * Windows as they close, each as a {@link Revision}, and again as late events change them: a running sum of
-   * all `changes` is always the sum of the newest counts of every window. It ends when all windows up to
-   * `end` are settled, with its `signal`, or with the `for await` loop.
+   * Gives a {@link Revision} of each window when it has closed, and another one when late events
+   * have changed it. A running sum of all `changes` is always the sum of the newest counts of every
+   * window. It ends when all windows up to `end` are settled, when its `signal` aborts, or when the
+   * `for await` loop is left.
    *
    * @throws {@link TallyfoldError} of kind `config`, with the name of the argument.
    * @example
@@ -159,8 +162,8 @@ export class Client {
   }
 
   /**
-   * Whether the service's windows are half-open, which its reference does not say: three calls find out. The
-   * time should be so long ago that no late events come while it is read.
+   * Finds out with three calls whether the service's windows are half-open, which its reference
+   * does not say. Choose a time so long ago that no late events arrive while it is read.
    *
    * @example
    * const middle = "2026-01-01T00:05:00Z";
@@ -188,7 +191,7 @@ export class Client {
     return probe.finish();
   }
 
-  /** Frees tokens and memory now. Calls under way come to their end. */
+  /** Frees tokens and memory now. Calls under way still run to their end. */
   [Symbol.dispose](): void {
     this.#machine[Symbol.dispose]();
   }

@@ -14,7 +14,7 @@ export type DimensionOf<M extends Metric> = M extends "event_ingestion"
   ? IngestionDimension
   : Dimension;
 
-/** What a long range is asked for with, whether all at once or as it comes. */
+/** The options that collecting and following a range have in common. */
 export type RangeQuery<M extends Metric, D extends DimensionOf<M>, G extends D = D> = Pick<
   CollectQuery<M, D, G>,
   "metric" | "start" | "dimensions" | "groupBy" | "settleMs"
@@ -26,33 +26,36 @@ export interface CollectQuery<M extends Metric, D extends DimensionOf<M>, G exte
   /** Which counts. */
   readonly metric: M;
   /**
-   * A table that holds some of the range already, such as the `partial` of an error: only its gaps are
-   * read. Windows of it that are outside of what is collected are left out.
+   * A table that covers a part of the range already, such as the `partial` of an error: only its
+   * gaps are read. Its windows outside of the range are ignored.
    */
   readonly have?: CountTable | undefined;
 }
 
-/** What a worker of a {@link Collect} is to do next. */
+/** What a worker of a {@link Collect} must do next. */
 export type CollectStep<D extends Dimension | undefined = Dimension | undefined> =
   | DriveStep<CountTable<D>>
   | {
-      /** Nothing can be started while other calls are under way: ask again when one is settled. */
+      /** Nothing can be started until another call is settled: ask again then. */
       readonly type: "idle";
     }
   | {
-      /** All that can be done is done. */
+      /** There is nothing left to do. */
       readonly type: "done";
     };
 
 /** What became of a window when its call was settled. */
 export type Settled =
   | {
-      /** Its counts are kept; provisionally, if it was read so early that they may still change. */
+      /**
+       * Its counts are kept. They are provisional if the window was read so early that they may
+       * still change.
+       */
       readonly type: "kept";
       readonly provisional: boolean;
     }
   | {
-      /** The response was too large or too slow: its halves come next. */
+      /** The response was too large or too slow: the two halves of the window are read next. */
       readonly type: "halved";
     }
   | {
@@ -61,7 +64,7 @@ export type Settled =
       readonly error: TallyfoldError;
     }
   | {
-      /** The call had not ended, and the window is to be read again. */
+      /** The call had not ended: the window will be read again. */
       readonly type: "givenBack";
     }
   | {
@@ -69,7 +72,7 @@ export type Settled =
       readonly type: "probed";
     };
 
-/** A part of a collect's state, to be stored under its name: in place of what was there. */
+/** A part of a collect's state. Store it under its name and replace what was stored there. */
 export interface Segment {
   /** Such as `segment-00003.json`. */
   readonly name: string;
@@ -78,7 +81,7 @@ export interface Segment {
 }
 
 /**
- * The name of the segment of that number, counted from 0.
+ * The name of the segment with a number, counted from 0.
  *
  * @example
  * segmentName(3); // "segment-00003.json"
@@ -88,9 +91,10 @@ export function segmentName(number: number): string {
 }
 
 /**
- * A long range without I/O, which {@link Client.collect} drives: each worker asks for the next step,
- * drives the call, and settles it. A window that fails does not end it, and one whose response is too
- * large or too slow is tried again as two halves. {@link Machine.collect} makes it.
+ * Reads a long range without I/O; {@link Client.collect} drives one, and {@link Machine.collect}
+ * makes one. Each worker asks for the next step, drives the call, and settles it. A window that
+ * fails does not end the collect; a window whose response is too large or too slow is read again as
+ * two halves.
  *
  * @example
  * const collect = machine.collect({ metric: "event_delivery", start, end, dimensions: ["reason"] });
@@ -120,11 +124,11 @@ export class Collect<D extends Dimension | undefined = Dimension | undefined> {
   }
 
   /**
-   * Takes what a call gave that has ended. One that has not gives its window back, to be read again.
+   * Takes the result of a call. If the call has not ended, its window will be read again.
    *
    * @param task The number that came with the call.
-   * @throws {@link TallyfoldError} with code `out_of_order` for a task that is not under way. A call's
-   * own error is not thrown: it is in what is returned.
+   * @throws {@link TallyfoldError} with code `out_of_order` for a task that is not under way. A
+   * call's own error is not thrown but returned.
    */
   settle(task: number, call: Call<CountTable<D>>, at: Now = now()): Settled {
     return this.#core.object.settle(task, Call.coreOf(call), at);
@@ -135,21 +139,24 @@ export class Collect<D extends Dimension | undefined = Dimension | undefined> {
     return this.#core.object.concurrency();
   }
 
-  /** How far it is. */
+  /** How many windows are planned, done, failed and under way. */
   get progress(): WindowCounts {
     return this.#core.object.progress();
   }
 
-  /** The windows whose counts may still change, because they were read early. They count all the same. */
+  /**
+   * The windows whose counts may still change, because they were read early. The table includes
+   * them.
+   */
   get provisional(): Window[] {
     return this.#core.object.provisional();
   }
 
   /**
-   * The table of all windows. Its coverage is the range, or the part of it.
+   * The table of all windows. It covers the whole range, or the part that was asked for.
    *
-   * @throws {@link TallyfoldError} that carries `partial`, `gaps` and `failures`. It can be asked for at any
-   * time, also of a collect that was given up.
+   * @throws {@link TallyfoldError} that carries `partial`, `gaps` and `failures`. It may be called
+   * at any time, also for a collect that is not driven any further.
    */
   finish(): CountTable<D> {
     const { table, error, partial, gaps, failures } = this.#core.object.finish();
@@ -158,8 +165,9 @@ export class Collect<D extends Dimension | undefined = Dimension | undefined> {
   }
 
   /**
-   * The next segment to store, with what was read since the last one was given; `undefined` if there is
-   * none. To be asked for after each settling until there is none. What `have` had is not stored.
+   * The next segment to store, with what was read since the previous one; `undefined` if there is
+   * none. Call this after each settling, until it returns `undefined`. Counts from `have` are not
+   * stored.
    */
   unsaved(): Segment | undefined {
     const [name, json] = this.#core.object.unsaved() ?? [];
@@ -167,11 +175,13 @@ export class Collect<D extends Dimension | undefined = Dimension | undefined> {
   }
 
   /**
-   * Takes up a stored segment. They are to be loaded before the first step, one after the other, from
-   * `segmentName(0)` on until there is none. What they hold is not read again, but for provisional windows.
+   * Loads a stored segment. Load all segments before the first step, in order, from
+   * `segmentName(0)` on until there is none. Their windows are not read again, except provisional
+   * ones.
    *
-   * @throws {@link TallyfoldError} with code `invalid_checkpoint`, and the JSON path or byte offset, for
-   * what is torn, was changed, or is of another query. Nothing has changed then.
+   * @throws {@link TallyfoldError} with code `invalid_checkpoint`, and the JSON path or byte
+   * offset, for a segment that is incomplete, was changed, or belongs to another query. The collect
+   * is unchanged then.
    */
   load(name: string, json: string | Uint8Array): void {
     this.#core.object.load(name, encoded(json));

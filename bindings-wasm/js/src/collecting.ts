@@ -10,7 +10,7 @@ import { optionalFunction, optionalSignal } from "./input.js";
 import type { CountTable } from "./table.js";
 import type { Abortable, Attempt, Dimension, Window } from "./types.js";
 
-/** How far a collect is, in windows, when one of them has just been settled. */
+/** How many windows of a collect are done, when one has just been settled. */
 export interface Progress extends WindowCounts {
   /** The window that has just been settled: read, failed or halved. */
   readonly window: Window;
@@ -19,8 +19,9 @@ export interface Progress extends WindowCounts {
 }
 
 /**
- * Where a collect stores what it has read, so that a killed job goes on where it ended. Each name is a
- * document of its own, which is replaced as a whole; no document holds a secret, a token or an address.
+ * Where a collect stores what it has read, so that a killed job can continue where it ended. It
+ * stores one document under each name and replaces it as a whole; no document holds a secret, a
+ * token or an address.
  *
  * @example
  * const checkpoint = {
@@ -30,25 +31,30 @@ export interface Progress extends WindowCounts {
  * await client.collect({ ...query, metric: "event_delivery", checkpoint });
  */
 export interface Checkpoint {
-  /** What was stored under that name; nothing, or `null`, if there is none. */
+  /** Gives the document that is stored under a name; `undefined` or `null` if there is none. */
   load(name: string): StoredSegment | Promise<StoredSegment>;
-  /** Stores a document under that name, in place of what is there: all of it or, if that fails, none. */
+  /** Stores a document under a name and replaces the old one, completely or not at all. */
   save(name: string, json: string): unknown;
 }
 
 /** A stored document as text or bytes, if there is one. */
 export type StoredSegment = string | Uint8Array | null | undefined;
 
-/** How to go about a collect. */
+/** Options for running a collect. */
 export interface CollectOptions extends Abortable, Pick<CollectArguments, "concurrency"> {
-  /** Called for each window that has been settled. What it throws ends the collect, which rejects with it. */
+  /**
+   * Called for each window that has been settled. If it throws, the collect ends and rejects with
+   * the same error.
+   */
   readonly onProgress?: ((progress: Progress) => void) | undefined;
   /**
    * Where to store what has been read. In Node, a path or `file:` URL of a directory of files, as
    * `checkpointDirectory` of `tallyfold/node` describes it.
    */
   readonly checkpoint?: Checkpoint | string | URL | undefined;
-  /** `false` for no counter on the terminal, which there is only in Node, and on a terminal. */
+  /**
+   * `false` for no counter of windows. There is one only in Node, if standard error is a terminal.
+   */
   readonly progress?: boolean | undefined;
 }
 
@@ -62,12 +68,12 @@ export class Collecting<D extends Dimension | undefined> {
   readonly #counter: Counter | undefined;
   readonly #signal: AbortSignal | undefined;
   readonly #beginMs: number;
-  /** Ends all that is under way: its reason is what the whole collect rejects with. */
+  /** Ends everything that is under way; the collect rejects with its reason. */
   readonly #stop = new AbortController();
   #underWay = 0;
   /** To be called when a reading has ended. */
   #ended = (): void => {};
-  /** What the caller's own source of tokens failed with. */
+  /** The error of the caller's own source of tokens. */
   #cause: unknown;
   /** All storing so far. */
   #storing: Promise<void> = Promise.resolve();
@@ -102,7 +108,7 @@ export class Collecting<D extends Dimension | undefined> {
     }
   }
 
-  /** Takes up what an earlier job has stored. */
+  /** Loads what an earlier job has stored. */
   async #resume(): Promise<void> {
     for (let number = 0; this.#checkpoint; number++) {
       const name = segmentName(number);
@@ -113,7 +119,7 @@ export class Collecting<D extends Dimension | undefined> {
     }
   }
 
-  /** Each reading that ends makes room for another one, until none is left. */
+  /** Starts another reading whenever one ends, until none is left. */
   async #readAll(): Promise<void> {
     for (;;) {
       this.#start();
@@ -159,7 +165,8 @@ export class Collecting<D extends Dimension | undefined> {
     }
     try {
       const settled = this.#collect.settle(task, call, this.#driver.now());
-      // What a call itself ends with, the core knows: this is the caller's own code, or the signal.
+      // The core knows the call's own errors. This one comes from the caller's code or from the
+      // signal.
       const isForeign = settled.type === "givenBack" || settled.type === "kept";
       if (thrown !== undefined && isForeign) this.#stop.abort(thrown.reason);
     } finally {
@@ -170,7 +177,7 @@ export class Collecting<D extends Dimension | undefined> {
     this.#report(progress);
   }
 
-  /** What the caller's own function throws ends all calls, whatever has become of this one. */
+  /** If the caller's function throws, all calls end, whatever the result of this one. */
   readonly #tell = (attempt: Attempt): void => {
     try {
       this.#driver.onAttempt(attempt);
@@ -179,7 +186,10 @@ export class Collecting<D extends Dimension | undefined> {
     }
   };
 
-  /** Stores what was read since the last time, after all that is being stored: a document may grow. */
+  /**
+   * Stores what was read since the last time. It waits for earlier saves, because the last document
+   * is rewritten while it grows.
+   */
   #store(): Promise<void> {
     const checkpoint = this.#checkpoint;
     if (checkpoint === undefined) return this.#storing;

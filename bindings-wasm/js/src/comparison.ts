@@ -25,9 +25,9 @@ export interface ComparisonRow<D extends Dimension | undefined = Dimension | und
   readonly before: Counts | null;
   /** The counts after; `null` if the group has vanished. */
   readonly after: Counts | null;
-  /** How the counts changed, where those of a group that is not there are 0. */
+  /** How the counts changed. If a table lacks the group, its counts are taken as 0. */
   readonly delta: Deltas;
-  /** What part of the change of each total the group causes. */
+  /** The part of the change of each total that the group causes. */
   readonly share: Shares;
 }
 
@@ -64,8 +64,8 @@ export interface ComparisonReport {
 /**
  * Compares two tables, group by group.
  *
- * They may cover any time: windows of other lengths, or the same time twice. Counts are compared
- * as they are; `beforeCoverage` and `afterCoverage` say which time they are of.
+ * The tables may cover any times: windows of different lengths, or both the same time. Counts are
+ * not scaled; `beforeCoverage` and `afterCoverage` say which time they cover.
  *
  * @throws {@link TallyfoldError} with code `incompatible_tables` for other dimensions, another
  * metric or another filter.
@@ -83,13 +83,13 @@ export function compare<D extends Dimension | undefined>(
 }
 
 /**
- * What changed from one table to another: one row for each group of either. {@link compare} makes
- * it, and it lives on when the tables are disposed of.
+ * What changed from one table to another: one row for each group that is in at least one of them.
+ * {@link compare} makes it, and it stays valid when the tables are disposed of.
  *
  * A comparison does not change. Its rows are sorted by their dimension values (by UTF-8 bytes, in
  * the order of `dimensions`).
  *
- * Its memory is freed as that of a {@link CountTable}.
+ * Its memory is freed like that of a {@link CountTable}.
  */
 export class Comparison<D extends Dimension | undefined = Dimension | undefined> extends Frame<
   D,
@@ -106,12 +106,12 @@ export class Comparison<D extends Dimension | undefined = Dimension | undefined>
     return new this(comparison);
   }
 
-  /** What the table before covers: sorted windows, with those that meet joined. */
+  /** The time that the table before covers: sorted windows; adjacent windows are joined. */
   get beforeCoverage(): Window[] {
     return own(this).beforeCoverage();
   }
 
-  /** What the table after covers: sorted windows, with those that meet joined. */
+  /** The time that the table after covers: sorted windows; adjacent windows are joined. */
   get afterCoverage(): Window[] {
     return own(this).afterCoverage();
   }
@@ -152,7 +152,9 @@ export class Comparison<D extends Dimension | undefined = Dimension | undefined>
     return own(this).columns() as ComparisonColumns<D>;
   }
 
-  /** The shares of each row as columns. Where a row has no share there is NaN, and `null` in rows. */
+  /**
+   * The shares of each row as columns. NaN means that there is no share; in rows, that is `null`.
+   */
   shares(): ShareColumns {
     return own(this).fractions() as ShareColumns;
   }

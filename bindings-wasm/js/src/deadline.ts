@@ -1,6 +1,6 @@
 import { onAbort } from "./abort.js";
 
-/** The end of one exchange's patience: its time limit, or the caller's own signal. */
+/** What ends one exchange early: its time limit, or the caller's own signal. */
 export class Deadline {
   readonly #controller = new AbortController();
   readonly #caller: AbortSignal | undefined;
@@ -33,7 +33,7 @@ export class Deadline {
   }
 
   /**
-   * What the host's own work comes to, unless patience ends first. One at a time.
+   * The result of the host's work, unless the deadline comes first. One at a time.
    *
    * @throws the caller's reason, or {@link Broken} with whatever else went wrong.
    */
@@ -49,8 +49,8 @@ export class Deadline {
   }
 
   /**
-   * A promise of its own for every wait. To race each against one that lasts as long as the
-   * exchange would tie all that they came to, the whole body, to it.
+   * Every wait has its own promise. Racing each wait against one promise for the whole exchange
+   * would keep all results, and so the whole body, in memory.
    */
   #patiently<T>(work: () => T | Promise<T>): Promise<T> {
     return new Promise((resolve, reject) => {
@@ -61,7 +61,7 @@ export class Deadline {
     });
   }
 
-  /** Lets go of timer, listener, and whatever of the exchange nobody waits for any more. */
+  /** Removes the timer and the listener, and aborts what is left of the exchange. */
   end(): void {
     clearTimeout(this.#timer);
     this.#forget?.();
@@ -69,7 +69,10 @@ export class Deadline {
   }
 }
 
-/** Something outside of this package failed. It is never shown: it may hold the request. */
+/**
+ * A failure outside of this package. The original error is never shown, because it may hold the
+ * request.
+ */
 export class Broken {
   readonly cause: unknown;
   readonly timedOut: boolean;

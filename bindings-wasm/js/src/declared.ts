@@ -70,16 +70,16 @@ export const errorCodes = [
 export type ErrorCode = (typeof errorCodes)[number];
 
 /**
- * Whether the halves of a window have the counts of the whole.
+ * Whether the counts of the halves of a window add up to those of the whole.
  *
- * `additive`: They do. Windows that share their edges would show only where an event is at the
- * middle, to the precision of the service's clock.
- * `double_counted`: Events were counted in both halves: the service's windows seem to be closed at
- * both ends.
- * `missing`: Events were counted in neither half.
- * `mixed`: Some groups have more events in the halves and some fewer, as when late events came
- * between the readings.
- * `unknown`: There were no events, which says nothing.
+ * `additive`: They do. (Windows that include both edges would be detected only if an event
+ * happened exactly at the middle.)
+ * `double_counted`: Some events were counted in both halves: the service's windows seem to include
+ * both edges.
+ * `missing`: Some events were counted in neither half.
+ * `mixed`: Some groups have more events in the halves and some fewer, for example because late
+ * events arrived between the readings.
+ * `unknown`: There were no events, so nothing can be said.
  */
 export type AdditivityVerdict = "additive" | "double_counted" | "missing" | "mixed" | "unknown";
 
@@ -119,7 +119,7 @@ export type Dimension = "event_name" | "write_key" | "integration" | "reason";
 export type Metric = "event_delivery" | "event_ingestion";
 
 /**
- * Which of two tables has a group. A group whose counts are 0 is there.
+ * Which of two tables has a group. A table has a group even if all of its counts are 0.
  *
  * `both`: Both have it.
  * `new`: Only the table after has it.
@@ -128,8 +128,8 @@ export type Metric = "event_delivery" | "event_ingestion";
 export type Presence = "both" | "new" | "vanished";
 
 /**
- * A deviation from the service reference that a Beta might send, and that a caller lets pass. Each
- * pass is counted in {@link Notes}.
+ * A deviation from the service reference that a Beta might send and that a caller may tolerate.
+ * Each occurrence is counted in {@link Notes}.
  *
  * `repeated_combination`: Entries of the same combination of dimension values, which are added up.
  * `null_dimension`: A dimension value of `null`, which is read as an empty string.
@@ -153,26 +153,26 @@ export type SandboxEndpoint =
   | "event_ingestion"
   | "audit_logs";
 
-/** One request of a call, good or not, once it has ended. It holds no secret. */
+/** One request of a call that has ended, successful or not. It holds no secret. */
 export interface Attempt {
-  /** What was asked: the API, or a token endpoint on its behalf. */
+  /** Where it was sent: an endpoint of the API, or a token endpoint. */
   readonly target: "token" | "event_delivery" | "event_ingestion" | "audit_logs";
   /** The window that the call is about; absent for audit logs. */
   readonly window?: Window;
-  /** Which request of the call to that target it was, from 1. */
+  /** The number of the request among those of this call to the same target, from 1. */
   readonly number: number;
   /** The status, if there was one. */
   readonly status?: number;
-  /** What was wrong; absent if it was good. */
+  /** What was wrong; absent if the request succeeded. */
   readonly code?: ErrorCode;
-  /** After how many milliseconds the call will try again, at the earliest; absent if it won't. */
+  /** The call tries again after this many milliseconds or later; absent if it does not try again. */
   readonly waitMs?: number;
 }
 
 /**
  * A half-open time window `[start, end)` in UTC.
  *
- * That the service reads `start` and `end` so is an assumption: its reference does not say whether
+ * It is an assumption that the service uses half-open windows: its reference does not say whether
  * the edges belong to the window.
  */
 export interface Window {
@@ -192,10 +192,10 @@ export interface Deltas {
   readonly filtered: bigint;
 }
 
-/** What was let pass because the caller asked for tolerance. */
+/** How many deviations were tolerated, because the caller asked for it. */
 export interface Notes {
   /**
-   * Entries whose combination of dimension values stood in the response before; they were added
+   * Entries that repeated a combination of dimension values in the same response; they were added
    * up.
    */
   readonly repeatedCombinations: bigint;
@@ -204,14 +204,15 @@ export interface Notes {
 }
 
 /**
- * What part of the events were delivered, failed and were filtered: each from 0 to 1.
+ * The fractions of events that were delivered, failed or were filtered, each from 0 to 1.
  *
- * A rate of no events is `null`: never 0, never 1, never NaN. The service's reference shows no
- * rates; the definitions are ours (`docs/assumptions.md`).
+ * If there are no events to divide by, a rate is `null`, never 0, 1 or NaN. The service's
+ * reference shows no rates; the definitions are ours (`docs/assumptions.md`).
  *
- * Each rate is the `f64` nearest to the exact quotient. It is 0 only if its count is 0. It is 1
- * only if no other event is in its denominator, as long as the denominator is below 2^54; of more
- * events, one in 2^54 is too few to be seen. A rounded pair adds up to 1 only nearly.
+ * Each rate is the `f64` nearest to the exact quotient. It is 0 only if its count is 0. If the
+ * denominator is below 2^54, it is 1 only if all events of the denominator are in the count.
+ * (Above that, a rate may round to 1.) Because of rounding, `delivery` and `error` may not add up
+ * to exactly 1.
  */
 export interface Rates {
   /** `success / (success + errors)`: of the events that were to be sent. */
@@ -234,11 +235,13 @@ export type Reconciliation =
   | { readonly verdict: "unavailable" };
 
 /**
- * What part of the change of each total a group causes: its delta divided by the total's.
+ * The part of the change of each total that a group causes: the group's delta divided by the
+ * total's delta.
  *
- * A share is negative for a group that moves against the total, and above 1 where other groups do.
- * The shares of all groups, if none was rounded, add up to 1. Of a total that did not change there
- * is no share: `null`, never 0, infinite or NaN. Each is the `f64` nearest to the exact quotient.
+ * A share is negative if the group changed in the opposite direction to the total; it may be above
+ * 1 if other groups did. Apart from rounding, the shares of all groups add up to 1. If the total
+ * did not change, the share is `null`, never 0, infinite or NaN. Each is the `f64` nearest to the
+ * exact quotient.
  */
 export interface Shares {
   /** The part of the change of events delivered. */
@@ -251,31 +254,32 @@ export interface Shares {
 
 /** How far a collect is, in windows. */
 export interface WindowCounts {
-  /** All of them: it grows by 1 when a window is halved. */
+  /** All windows: it grows by 1 when a window is halved. */
   readonly planned: number;
-  /** Those whose counts are there, also from before. */
+  /** The windows whose counts are known, also from `have` or a checkpoint. */
   readonly done: number;
-  /** Those that have failed. */
+  /** The windows that have failed. */
   readonly failed: number;
-  /** Those whose calls have been given and not been settled. */
+  /** The windows whose calls have been given to workers and are not settled. */
   readonly underWay: number;
 }
 
 /** What an {@link Aggregator} has to know, but for the dimensions of the response. */
 export interface AggregatorArguments {
-  /** The endpoint that the bytes are from, if the table is to know it. */
+  /** The endpoint that the bytes are from; the table remembers it. */
   readonly metric?: Metric | undefined;
   /**
-   * The dimensions to keep, in this order; none for one grand total. Without it, all.
+   * The dimensions to keep, in this order; an empty list gives one grand total. By default, all
+   * are kept.
    *
-   * Where fewer are kept than were requested, a repeated combination can't be seen.
+   * If fewer are kept than were requested, a repeated combination is not detected.
    */
   readonly groupBy?: readonly string[] | undefined;
-  /** The requested `start` and `end`, if the response is to be held to them. */
+  /** The requested `start` and `end`, which the response is checked against. */
   readonly window?: { readonly start: Date | string; readonly end: Date | string } | undefined;
   /** How much is read before the response is refused. */
   readonly limits?: Limits | undefined;
-  /** What to let pass. */
+  /** Which deviations to tolerate. */
   readonly tolerate?: readonly Tolerance[] | undefined;
 }
 
@@ -297,38 +301,38 @@ export interface CollectArguments {
   readonly end: Date | string;
   /** The dimensions to ask for, one to four. */
   readonly dimensions: readonly string[];
-  /** Those of the dimensions to keep, in this order; none for one grand total. Without it, all. */
+  /**
+   * The dimensions to keep, in this order; an empty list gives one grand total. By default, all
+   * are kept.
+   */
   readonly groupBy?: readonly string[] | undefined;
   /**
    * The step of the UTC day at whose edges the range is cut (service reference 8 advises windows
    * of 5 to 15 minutes). `15m` unless told otherwise.
    */
   readonly window?: TimeStep | undefined;
-  /**
-   * How many windows are read at the same time; 1 for one after the other. `8` unless told
-   * otherwise.
-   */
+  /** How many windows are read at the same time. `8` unless told otherwise. */
   readonly concurrency?: number | undefined;
   /**
-   * The step at whose edges a window is halved if its response is too large or too slow: no window
-   * is cut inside such a step. `1m` unless told otherwise.
+   * If the response for a window is too large or too slow, the window is halved at an edge of this
+   * step; no window is cut inside such a step. `1m` unless told otherwise.
    */
   readonly finest?: TimeStep | undefined;
   /**
-   * Which part of the plan to collect, and how many parts there are, for `of` machines that share
+   * Which part of the plan to collect, and how many parts there are, when several machines share
    * the work: see {@link Plan.part}.
    */
   readonly part?: readonly [index: number, of: number] | undefined;
   /**
-   * For how long after a window's end its counts may still change. A window that is read earlier
-   * counts, but a checkpoint marks it as provisional. In milliseconds. `3,600,000` unless told
-   * otherwise.
+   * For how long after a window's end its counts may still change. If a window is read earlier,
+   * its counts are used, but a checkpoint marks it as provisional. In milliseconds. `3,600,000`
+   * unless told otherwise.
    */
   readonly settleMs?: number | undefined;
   /**
-   * Whether to find out first if the counts of two windows add up, with one more call: see {@link
-   * Probe}. They are the first two that meet, are settled by the wall clock, and of which nothing
-   * is there yet; without such a pair, there is no probe.
+   * Whether to test first that the counts of two windows add up, which takes one more call: see
+   * {@link Probe}. It tests the first two adjacent windows that are settled by the wall clock and
+   * have not been read yet; if there is no such pair, there is no test.
    */
   readonly probe?: boolean | undefined;
 }
@@ -338,23 +342,26 @@ export interface FollowArguments {
   /** Which counts. */
   readonly metric: Metric;
   /**
-   * The start of the first window, UTC ISO 8601 (service reference 4.4). It may be long ago, or
-   * still to come; the first window is shorter if this is not at an edge of the step.
+   * The start of the first window, UTC ISO 8601 (service reference 4.4). It may be in the past or
+   * in the future. If it is not at an edge of the step, the first window is shorter.
    */
   readonly start: Date | string;
   /** The dimensions to ask for, one to four. */
   readonly dimensions: readonly string[];
   /** The step of the UTC day at whose edges windows start and end. */
   readonly window: TimeStep;
-  /** The end of the last window. Without it, there is none. */
+  /** The end of the last window. By default, the follow has no end. */
   readonly end?: Date | string | undefined;
-  /** Those of the dimensions to keep, in this order; none for one grand total. Without it, all. */
+  /**
+   * The dimensions to keep, in this order; an empty list gives one grand total. By default, all
+   * are kept.
+   */
   readonly groupBy?: readonly string[] | undefined;
   /** How long after its end a window is first read. In milliseconds. `0` unless told otherwise. */
   readonly delayMs?: number | undefined;
   /**
-   * How long after a reading, also a failed one, a window is read again. Without it, the length of
-   * `window`. In milliseconds.
+   * How long after a reading, successful or failed, a window is read again. By default, the length
+   * of `window`. In milliseconds.
    */
   readonly rereadMs?: number | undefined;
   /**
@@ -393,7 +400,7 @@ export interface MachineArguments {
    * 5).
    */
   readonly clientId?: string | undefined;
-  /** The Client Secret that was issued with it. It can't be read back. */
+  /** The Client Secret that was issued with the id. It can't be read back. */
   readonly clientSecret?: string | undefined;
   /** The audience identifier of the Control API (service reference 4.3). */
   readonly controlAudience?: string | undefined;
@@ -403,36 +410,36 @@ export interface MachineArguments {
   readonly authUrl?: string | undefined;
   /** The audience identifier of the Orchestration API (service reference 4.1). */
   readonly orchestrationAudience?: string | undefined;
-  /** Whether the host has tokens from elsewhere, in place of a secret. */
+  /** Whether the host provides the tokens, instead of a client secret. */
   readonly hostTokens?: boolean | undefined;
-  /** Whether the host is a page whose every visitor can read what it holds. */
+  /** Whether the host is a page in a browser, where every visitor can read what it holds. */
   readonly inBrowser?: boolean | undefined;
   /** Lets a page hold the client secret. Only for pages that nobody else can open. */
   readonly dangerouslyAllowBrowser?: boolean | undefined;
   /** Lets secrets and tokens go over plain http to other machines. */
   readonly dangerouslyAllowHttp?: boolean | undefined;
-  /** The lifetime in seconds of a token that comes without one. `3,600` unless told otherwise. */
+  /** The lifetime in seconds of a token whose response names none. `3,600` unless told otherwise. */
   readonly defaultTokenLifetime?: number | undefined;
   /** How much of a response is read before it is refused. */
   readonly limits?: Limits | undefined;
-  /** What to let pass in metrics responses, as the API is Beta. */
+  /** Which deviations to tolerate in metrics responses, because the API is Beta. */
   readonly tolerate?: readonly Tolerance[] | undefined;
   /**
-   * How often one call is tried again at most, its token requests included: after statuses 408,
-   * 429, 500, 502, 503 and 504, a broken exchange or one that took too long; 0 for never. All
-   * calls of a client share a budget of retries, so that a service that is down is not asked much
-   * more than usual. `3` unless told otherwise.
+   * How often one call is retried at most, including its token requests; 0 for never. It is
+   * retried after statuses 408, 429, 500, 502, 503 and 504, and after an exchange that broke or
+   * took too long. All calls of a client share a budget of retries, so that a service that is down
+   * gets few more requests than usual. `3` unless told otherwise.
    */
   readonly maxRetries?: number | undefined;
   /**
-   * The longest `Retry-After` that is waited for; a longer one ends the call with `retry_later`.
-   * Waits that the service did not ask for are no longer than this either. In milliseconds.
-   * `60,000` unless told otherwise.
+   * The longest `Retry-After` for which a call waits; a longer one ends the call with
+   * `retry_later`. Waits that the service did not ask for are not longer than this either. In
+   * milliseconds. `60,000` unless told otherwise.
    */
   readonly longestRetryWaitMs?: number | undefined;
   /**
    * How long one exchange may take, from connecting to the last byte of the body, and the wait for
-   * a token that another call fetches: up to a day. The host keeps the time. In milliseconds.
+   * a token that another call fetches: up to a day. The host enforces it. In milliseconds.
    * `Infinity` for no limit. `30,000` unless told otherwise.
    */
   readonly timeoutMs?: number | undefined;
@@ -480,8 +487,9 @@ export interface QueryArguments {
    */
   readonly dimensions: readonly string[];
   /**
-   * Those of the dimensions to keep while the response streams in, in this order; none for one
-   * grand total. Without it, all. Memory grows with what is kept, not with the response.
+   * The dimensions to keep while the response streams in, in this order; an empty list gives one
+   * grand total. By default, all are kept. Memory grows with the number of kept groups, not with
+   * the response.
    */
   readonly groupBy?: readonly string[] | undefined;
 }
@@ -507,19 +515,19 @@ export interface SandboxEvent {
 /** What a {@link Sandbox} is made of. All of it has defaults. */
 export interface SandboxArguments {
   /**
-   * Makes believable traffic at any time: the same seed gives the same counts. Without it, there
-   * is none.
+   * The seed of realistic generated traffic: the same seed gives the same counts. By default, no
+   * traffic is generated.
    */
   readonly seed?: number | bigint | undefined;
-  /** The client id that both token endpoints know. `sandbox-client` unless told otherwise. */
+  /** The client id that both token endpoints accept. `sandbox-client` unless told otherwise. */
   readonly clientId?: string | undefined;
-  /** Its secret. That of the demo is public, and opens nothing but a sandbox. */
+  /** The client secret. The default is public and is valid only for a sandbox. */
   readonly clientSecret?: string | undefined;
   /** The audience identifier of the Control API. `sandbox-control` unless told otherwise. */
   readonly controlAudience?: string | undefined;
   /**
-   * The audience identifier of the Orchestration API; another one, as tokens have one audience.
-   * `sandbox-orchestration` unless told otherwise.
+   * The audience identifier of the Orchestration API. It must differ from the other one, because a
+   * token has one audience. `sandbox-orchestration` unless told otherwise.
    */
   readonly orchestrationAudience?: string | undefined;
   /**
@@ -528,8 +536,8 @@ export interface SandboxArguments {
    */
   readonly tokenLifetime?: number | undefined;
   /**
-   * Whether an event at the `end` of a window counts in it too: the service that
-   * `half_open_window` does not hold for, on which adjacent windows count some events twice.
+   * Whether an event at the `end` of a window also counts in it. Then the assumption
+   * `half_open_window` is false, and adjacent windows count some events twice.
    */
   readonly closedWindows?: boolean | undefined;
 }

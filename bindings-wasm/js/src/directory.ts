@@ -17,7 +17,7 @@ export function directoryHere(path: string | URL): Checkpoint {
   if (module === undefined) {
     throw invalidArgument(
       "checkpoint",
-      "a path wants Node 20.16 or later, or what checkpointDirectory of tallyfold/node makes; " +
+      "a path needs Node 20.16 or later, or checkpointDirectory of tallyfold/node; " +
         "elsewhere, want an object with functions load and save",
     );
   }

@@ -7,18 +7,18 @@ import { exchange } from "./exchange.js";
 import { checkedToken, optionalFunction } from "./input.js";
 import type { AccessToken, Api, Attempt, Fetch, Now } from "./types.js";
 
-/** What the host brings to every call of a client. */
+/** What the host provides for every call of a client. */
 export interface DriverOptions {
   /**
-   * A source of tokens to use in place of the client secret: called with the API that the token
-   * is to be for, whenever there is none that will last. This is the way for a browser.
+   * A source of tokens, instead of the client secret. It is called with the name of the API
+   * whenever a new token is needed. Use this in a browser.
    */
   readonly accessToken?: ((api: Api) => AccessToken | Promise<AccessToken>) | undefined;
   /** A `fetch` to use in place of the host's own. */
   readonly fetch?: Fetch | undefined;
   /**
-   * Called for each request that has ended, with what came of it. What it throws ends the call,
-   * which rejects with it.
+   * Called with the result of each request that has ended. If it throws, the call ends and rejects
+   * with the same error.
    */
   readonly onAttempt?: ((attempt: Attempt) => void) | undefined;
   /** The clocks to use in place of the host's own. */
@@ -89,7 +89,7 @@ export class Driver {
     signal: AbortSignal | undefined,
     onAttempt: (attempt: Attempt) => void,
   ): Promise<void> {
-    // Looked up late, so that whoever replaces the host's own is heard.
+    // Looked up for each request, so that a replaced global `fetch` is used.
     const send = this.#fetch ?? globalThis.fetch;
     try {
       await this.#within(signal, (patience) => exchange(call, request, send, patience));
@@ -125,7 +125,7 @@ export class Driver {
     call.token(token);
   }
 
-  /** Resolves when another call has come further, perhaps to a token. */
+  /** Resolves when another call has made progress and may have got a token. */
   async #progress(signal: AbortSignal | undefined): Promise<void> {
     const patience = new Deadline(Number.POSITIVE_INFINITY, signal);
     try {
@@ -142,7 +142,7 @@ export class Driver {
   }
 }
 
-/** Tells the call that the host's own source failed, and shows the user with what. */
+/** Reports that the host's own source failed, and sets its error as the cause. */
 function tokenFailed(call: Call<unknown>, cause: unknown): void {
   try {
     call.tokenFailed();

@@ -5,7 +5,7 @@ import type { Window } from "./types.js";
 /** Who has to act on an error: see {@link TallyfoldError.kind}. */
 export type ErrorKind = "config" | "auth" | "service" | "response";
 
-/** What an error is made of. */
+/** The fields of an error. */
 export interface ErrorFields {
   readonly code: ErrorCode;
   readonly kind: ErrorKind;
@@ -30,8 +30,8 @@ const brand = Symbol.for("tallyfold.TallyfoldError");
 
 /**
  * The one error of this package. No property, message or stack of it ever holds a secret, a token,
- * or text of a token endpoint's body. Its `cause` is what the caller's own `accessToken` threw,
- * or what is wrong with its answer, if that is the reason; otherwise there is none.
+ * or text of a token endpoint's body. If the caller's own `accessToken` caused the error, `cause`
+ * is what it threw or what is wrong with its answer; otherwise there is no `cause`.
  *
  * @example
  * try {
@@ -44,15 +44,15 @@ const brand = Symbol.for("tallyfold.TallyfoldError");
 export class TallyfoldError extends Error {
   /**
    * Who has to act. `config`: the caller's arguments or order of calls, and nothing was sent.
-   * `auth`: the credentials or the tokens. `service`: the service or the way to it. `response`:
-   * the bytes of a response that should have been good.
+   * `auth`: the credentials or the tokens. `service`: the service or the network. `response`: a
+   * response whose bytes are not a valid result.
    */
   declare readonly kind: ErrorKind;
 
-  /** What went wrong, out of a closed list. */
+  /** What went wrong, from a closed list. */
   declare readonly code: ErrorCode;
 
-  /** The HTTP status, where the error comes from one. */
+  /** The HTTP status, if the error was caused by one. */
   declare readonly status: number | undefined;
 
   /** The JSON path of the value at fault, such as `$.counts[3].success`. */
@@ -62,7 +62,7 @@ export class TallyfoldError extends Error {
   declare readonly offset: number | undefined;
 
   /**
-   * The seconds after which the service wants to be asked again, where its answer says so
+   * The seconds after which the service allows the next request, if its response says so
    * (`Retry-After`). Always a safe integer.
    */
   declare readonly retryAfter: number | undefined;
@@ -71,8 +71,8 @@ export class TallyfoldError extends Error {
   declare readonly argument: string | undefined;
 
   /**
-   * The counts of all windows of a long range that were read, if it is that of a {@link Client.collect}
-   * and there are any. To go on, collect again and `have` it: only the gaps are read then.
+   * For an error of {@link Client.collect}: the counts of all windows that were read, if any. To
+   * continue, collect again with this table as `have`: only the gaps are read then.
    */
   declare readonly partial: CountTable | undefined;
 
@@ -94,8 +94,8 @@ export class TallyfoldError extends Error {
   }
 
   /**
-   * Whether a value is an error of this package. Unlike `instanceof`, it also knows those of
-   * another copy of the package, as bundlers and test runners may load one.
+   * Whether a value is an error of this package. Unlike `instanceof`, it also recognizes errors of
+   * another copy of the package, which bundlers and test runners may load.
    *
    * @param value Anything, such as what a `catch` caught.
    */
@@ -112,25 +112,27 @@ export class TallyfoldError extends Error {
 const nothing = { partial: undefined, gaps: Object.freeze([]), failures: Object.freeze([]) };
 hide(TallyfoldError.prototype, { name: "TallyfoldError", ...nothing });
 
-/** As the name is in the errors of the language: not enumerable, and each may be given another. */
+/** Like `name` in JavaScript's own errors, the fields are not enumerable and can be overwritten. */
 function hide(error: object, fields: object): void {
   for (const [name, value] of Object.entries(fields)) {
     Object.defineProperty(error, name, { value, writable: true, configurable: true });
   }
 }
 
-/** @internal The error with which a long range ends: a copy, as that of a window stays as it is. */
+/**
+ * @internal The error of a whole collect: a copy, because the window's own error must not change.
+ */
 export function ended(
   error: TallyfoldError,
   rest: Pick<TallyfoldError, "partial" | "gaps" | "failures">,
 ): TallyfoldError {
   const own = TallyfoldError.of({ ...error, message: error.message });
-  // A long list of windows in every log would hide the message.
+  // Not enumerable, because a long list of windows in every log would hide the message.
   hide(own, rest);
   return own;
 }
 
-/** @internal Shows what of the caller's own is the reason of an error. */
+/** @internal Sets the cause of an error that the caller's own code has caused. */
 export function because(error: unknown, cause: unknown): unknown {
   if (TallyfoldError.is(error)) hide(error, { cause });
   return error;

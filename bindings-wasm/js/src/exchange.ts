@@ -1,5 +1,5 @@
-// One HTTP exchange, over any `fetch`. All that others wrote, from `fetch` to the getters of what it
-// answers, runs inside of `Deadline.during`: whatever it throws is a broken exchange.
+// One HTTP exchange over any `fetch`. All foreign code, from `fetch` to the getters of its
+// response, runs inside `Deadline.during`: whatever it throws counts as a failed exchange.
 
 import type { Call, MachineRequest } from "./call.js";
 import { Broken, type Deadline } from "./deadline.js";
@@ -7,8 +7,8 @@ import { bytes } from "./input.js";
 import type { Fetch, FetchInit, FetchResponse } from "./types.js";
 
 /**
- * Sends a request and feeds the call with what comes back. What breaks on the way is told to the
- * call, which decides what it means; only an abort by the caller's signal is thrown as it is.
+ * Sends a request and passes the response to the call. Failures are reported to the call, which
+ * decides what they mean; only an abort by the caller's signal is thrown unchanged.
  */
 export async function exchange(
   call: Call<unknown>,
@@ -64,8 +64,9 @@ function head(response: FetchResponse): [number, [string, string][]] {
 }
 
 /**
- * The status. A browser does not show the status of a redirect that it did not follow, and some
- * stacks follow it in spite of being told not to: both are a redirect to the core, here a 302.
+ * The status. A browser hides the status of a redirect that it did not follow, and some stacks
+ * follow redirects although they were told not to. Both are reported to the core as a redirect
+ * (302).
  */
 function status(response: FetchResponse): number {
   const redirected = response.type === "opaqueredirect" || response.redirected;
@@ -106,7 +107,10 @@ async function* chunks(response: FetchResponse, deadline: Deadline): AsyncGenera
   }
 }
 
-/** A stream of the web, or what else can be read in pieces; in one piece only if nothing can. */
+/**
+ * The pieces of a web stream or of another readable body; a single piece if it can't be read in
+ * pieces.
+ */
 function source(response: FetchResponse): Source {
   const body = response.body as
     | (Partial<ReadableStream<Uint8Array>> & Partial<AsyncIterable<unknown>>)
@@ -124,7 +128,7 @@ async function* whole(response: FetchResponse): AsyncGenerator<Uint8Array> {
   yield new Uint8Array(await response.arrayBuffer());
 }
 
-/** Lets go of a body that nobody wants, or that is read by now: then it takes no harm. */
+/** Cancels a body that is not wanted. For a body that was read completely, this does nothing. */
 function discard(response: FetchResponse | undefined): void {
   quietly(() => {
     const body = response?.body as { cancel?(): unknown; destroy?(): unknown } | null | undefined;
@@ -132,7 +136,7 @@ function discard(response: FetchResponse | undefined): void {
   });
 }
 
-/** Does what makes no difference any more, whatever comes of it. */
+/** Runs a cleanup whose errors no longer matter. */
 function quietly(act: () => unknown): void {
   new Promise((done) => done(act())).catch(() => {});
 }

@@ -21,17 +21,21 @@ export interface Revision<D extends Dimension | undefined = Dimension | undefine
   readonly window: Window;
   /** Its newest counts. */
   readonly table: CountTable<D>;
-  /** How they differ from the window's last revision; the first time, from no counts at all. */
+  /**
+   * How they differ from the window's last revision. The first revision is compared with no counts.
+   */
   readonly changes: Comparison<D>;
-  /** Whether the window is not read again. */
+  /** Whether this is the window's last revision: the window is not read again. */
   readonly settled: boolean;
 }
 
-/** What the driver of a {@link Follow} is to do next. */
+/** What the driver of a {@link Follow} must do next. */
 export type FollowStep<D extends Dimension | undefined = Dimension | undefined> =
   | DriveStep<CountTable<D>>
   | {
-      /** There is nothing to read for so many milliseconds: at least 1, and a day's at most. */
+      /**
+       * There is nothing to read for this many milliseconds: at least 1, at most those of a day.
+       */
       readonly type: "wait";
       readonly ms: number;
     }
@@ -41,8 +45,9 @@ export type FollowStep<D extends Dimension | undefined = Dimension | undefined> 
     };
 
 /**
- * Windows as they close, without I/O, which {@link Client.follow} drives: each is read when it has closed,
- * and again until its counts no longer change. {@link Machine.follow} makes it.
+ * Follows windows as they close, without I/O; {@link Client.follow} drives one, and {@link
+ * Machine.follow} makes one. Each window is read when it has closed, and again until its counts no
+ * longer change.
  *
  * A window is settled, and forgotten, once two readings in a row were equal, or once it was read `settleMs`
  * or more after its end. The wall clock says when a window closes.
@@ -75,11 +80,11 @@ export class Follow<D extends Dimension | undefined = Dimension | undefined> {
   }
 
   /**
-   * Takes what a call gave that has ended: a revision of its window. `undefined` for one that has not,
-   * whose window is to be read at once.
+   * Takes the result of a call and returns a revision of its window. If the call has not ended, it
+   * returns `undefined`, and the window is read again at once.
    *
-   * @throws {@link TallyfoldError}: the call's final one, after which its window is read again and the others
-   * go on; `out_of_order` for a task that is not under way.
+   * @throws {@link TallyfoldError}: the call's final error, after which its window is read again
+   * later; `out_of_order` for a task that is not under way.
    */
   settle(task: number, call: Call<CountTable<D>>, at: Now = now()): Revision<D> | undefined {
     const revision = this.#core.object.settle(task, Call.coreOf(call), at);
@@ -88,7 +93,7 @@ export class Follow<D extends Dimension | undefined = Dimension | undefined> {
     return { ...revision, table: CountTable.of(table), changes: Comparison.of(changes) };
   }
 
-  /** The windows that have been opened and are not settled. */
+  /** The windows that were given out at least once and are not settled. */
   get provisional(): Window[] {
     return this.#core.object.provisional();
   }

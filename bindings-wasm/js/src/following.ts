@@ -7,8 +7,9 @@ import type { CountTable } from "./table.js";
 import type { Attempt, Dimension } from "./types.js";
 
 /**
- * The revisions of windows as they close: what {@link Client.follow} gives. Where the reading of a window fails,
- * `next` rejects with the error, and the next `next` goes on; so does another `for await` loop.
+ * The revisions of windows as they close: what {@link Client.follow} gives. If the reading of a
+ * window fails, `next` rejects with the error; call `next` again, or start another `for await`
+ * loop, to continue.
  */
 export class Following<D extends Dimension | undefined = Dimension | undefined>
   implements AsyncIterableIterator<Revision<D>, undefined>
@@ -32,7 +33,7 @@ export class Following<D extends Dimension | undefined = Dimension | undefined>
   }
 
   /**
-   * Waits for the next revision. Asked for several, it gives them one after the other.
+   * Waits for the next revision. Several calls at the same time are answered one after the other.
    *
    * @returns The revision; or that it is done, when all windows up to `end` are settled, or it was closed.
    */
@@ -100,7 +101,8 @@ export class Following<D extends Dimension | undefined = Dimension | undefined>
       try {
         this.#driver.onAttempt(attempt);
       } catch (error) {
-        // A revision that nobody gets would be missing in a running sum, so the window is read again.
+        // If a revision did not reach the caller, a running sum would miss it. So the window is
+        // read again.
         call.giveUp();
         thrown = { error };
         throw error;

@@ -13,8 +13,9 @@ interface CoreFrame {
 }
 
 /**
- * Rows of counts by dimension values: what a {@link CountTable}, a {@link Series} and a {@link Comparison} have
- * in common. It does not change, and lives on when what it was made from is disposed of.
+ * Rows of counts by dimension values: what a {@link CountTable}, a {@link Series} and a {@link
+ * Comparison} have in common. It does not change, and stays valid when the object that it was made
+ * from is disposed of.
  */
 export abstract class Frame<D extends Dimension | undefined, R, J> implements Iterable<R> {
   readonly #core: Handle<CoreFrame>;
@@ -29,7 +30,7 @@ export abstract class Frame<D extends Dimension | undefined, R, J> implements It
     this.#rows = rows;
   }
 
-  /** @internal The core's object of a frame, or nothing for what is none. */
+  /** @internal The core's object of a frame; `undefined` for any other value. */
   static coreOf(frame: unknown): unknown {
     const isFrame = typeof frame === "object" && frame !== null && #core in frame;
     return isFrame ? frame.#core.object : undefined;
@@ -83,8 +84,9 @@ export abstract class Frame<D extends Dimension | undefined, R, J> implements It
   }
 
   /**
-   * As a JSON value with every count as a string of digits, and every delta as one with a `-` where it is
-   * negative. {@link CountTable.fromJSON} reads a table back; nothing reads a series or a comparison.
+   * A JSON value with counts as strings of digits, and deltas as strings of digits with a `-` if
+   * they are negative. {@link CountTable.fromJSON} reads a table back; a series or a comparison
+   * can't be read back.
    *
    * @example
    * localStorage.setItem("yesterday", JSON.stringify(table));
@@ -93,7 +95,7 @@ export abstract class Frame<D extends Dimension | undefined, R, J> implements It
     return JSON.parse(this.#core.object.toJson()) as J;
   }
 
-  /** Frees the memory now. What was made from it lives on. */
+  /** Frees the memory now. Objects that were made from it stay valid. */
   [Symbol.dispose](): void {
     this.#core.release();
   }

@@ -1,8 +1,8 @@
 import { outOfOrder } from "./error.js";
 
 /**
- * An object in the core's memory, until it is released. Whoever forgets to release one loses
- * nothing: the glue frees it when the garbage collector takes this handle.
+ * An object in the core's memory, until it is released. If it is never released, the glue frees it
+ * when the garbage collector collects this handle.
  */
 export class Handle<T extends { free(): void }> {
   #object: T | undefined;

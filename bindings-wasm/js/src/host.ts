@@ -1,8 +1,9 @@
-// What JavaScript runs in.
+// Detects the environment that JavaScript runs in.
 
 /**
- * Whether everybody who visits can read what this program holds: a page or a worker of a browser,
- * and no server that only looks like one.
+ * Whether this is a page or a worker in a browser, where every visitor can read what the program
+ * holds. Servers that only have some of a browser's globals are excluded. The core decides what is
+ * refused in a browser.
  */
 export function isBrowser(): boolean {
   const host = globalThis as {

@@ -17,15 +17,15 @@ import type {
 } from "./types.js";
 import { core } from "./wasm.js";
 
-/** What a {@link Machine} has to know. */
+/** The options of a {@link Machine}. */
 export type MachineOptions = Omit<MachineArguments, keyof HostOptions>;
 
-/** What a {@link Machine} has to know of its host. */
+/** What a {@link Machine} must know about its host. */
 type HostOptions = Pick<MachineArguments, "hostTokens" | "inBrowser">;
 
 /**
- * A client without I/O and without a clock, which {@link Client} drives and any other HTTP stack
- * can: it says what to send and when, reads the bytes that come back, and keeps the tokens.
+ * A client without I/O and without a clock: it says what to send and when, reads the responses, and
+ * keeps the tokens. {@link Client} drives one; you can drive one with any other HTTP stack.
  *
  * @example
  * const call = machine.eventDelivery({ start, end, dimensions: ["integration"] });
@@ -44,8 +44,8 @@ export class Machine {
   readonly #core: Handle<CoreMachine>;
 
   /**
-   * @param options Addresses, credentials and audiences of the APIs in use; or `hostTokens` in place of a client
-   * secret; and `inBrowser`.
+   * @param options Addresses, credentials and audiences of the APIs in use; or `hostTokens` instead
+   * of a client secret; and `inBrowser`.
    * @throws {@link TallyfoldError} of kind `config`, with the name of the argument.
    */
   constructor(options: MachineOptions & HostOptions);
@@ -108,7 +108,7 @@ export class Machine {
     return this.#core.object.timeoutMs();
   }
 
-  /** Another number whenever a token was gained or lost, or its fetching ended. */
+  /** A number that changes whenever a token fetch has ended. */
   get tokenEpoch(): bigint {
     return this.#core.object.tokenEpoch();
   }

@@ -10,14 +10,14 @@ import { Directory } from "./directory.js";
 import type { Sandbox, SandboxResponse } from "./sandbox.js";
 
 /**
- * A checkpoint in a directory, which is made when something is first stored. Each document is one file, which is
- * written beside its place, brought to the disk, and put there as a whole: a job that is killed leaves the old
- * one or the new one, and at worst a file named `*.tmp` that nobody reads.
+ * A checkpoint in a directory, which is made when something is first stored. Each document is one
+ * file. It is written to a temporary file, synced to the disk, and renamed: a killed job leaves the
+ * old or the new document, and at worst a file named `*.tmp`, which is never read.
  *
- * It is for one job at a time. Where another job has written the same file in the meantime, `save` rejects
- * with `invalid_checkpoint` and leaves the file to the other one.
+ * It is for one job at a time. If another job has written the same file in the meantime, `save`
+ * rejects with `invalid_checkpoint` and leaves the file to the other one.
  *
- * A `checkpoint` that is a path, or a `file:` URL, is the same where Node is 20.16 or later.
+ * In Node 20.16 or later, you can also pass a path or `file:` URL as `checkpoint`.
  *
  * @param directory The directory.
  * @example
@@ -30,7 +30,7 @@ export function checkpointDirectory(directory: string | URL): Checkpoint {
 
 /** A sandbox on a port of this machine. */
 export interface SandboxServer {
-  /** Its address, such as `http://127.0.0.1:8080`: base address of both APIs at once. */
+  /** Its address, such as `http://127.0.0.1:8080`, which is the base address of both APIs. */
   readonly url: string;
   /** Its port. */
   readonly port: number;
@@ -40,7 +40,7 @@ export interface SandboxServer {
   [Symbol.asyncDispose](): Promise<void>;
 }
 
-/** No request of either API is anywhere near as long. */
+/** The most bytes of a request; real requests are much shorter. */
 const LONGEST_BODY = 1 << 20;
 
 const CORS = {
@@ -114,7 +114,7 @@ function pairs(flat: string[]): [string, string][] {
   return names.map((name, index) => [name, flat[2 * index + 1] ?? ""]);
 }
 
-/** Waits, but for no client that has gone. */
+/** Waits, unless the client closes the connection. */
 async function delayed(milliseconds: number, response: ServerResponse): Promise<void> {
   await new Promise<void>((resolve) => {
     const timer = setTimeout(resolve, milliseconds);
@@ -137,7 +137,7 @@ function send(answer: SandboxResponse, response: ServerResponse): void {
   }
   response.flushHeaders();
   response.write(body.subarray(0, cutAt));
-  // All that was written still leaves, and then the connection ends in the middle of the body.
+  // Everything that was written is still sent; then the connection ends in the middle of the body.
   response.socket?.destroySoon();
 }
 

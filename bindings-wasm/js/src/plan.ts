@@ -18,15 +18,15 @@ const plans: Branch = { next: new Map() };
 const GROUP_BY = Symbol("groupBy");
 
 /**
- * An aggregator of the core. To check options takes as long as to read a small body: those that
- * are about dimensions only are checked once.
+ * An aggregator of the core. Checking options takes as long as reading a small body, so options
+ * that only name dimensions are checked once.
  */
 export function planned(options: AggregatorOptions<Dimension>): CoreAggregator {
   const { dimensions, groupBy, metric, window, limits, tolerate } = options ?? {};
   const isUsual = (metric ?? window ?? limits ?? tolerate ?? undefined) === undefined;
   const known = isUsual ? find(dimensions, groupBy) : undefined;
   if (known) return known.aggregator();
-  // Copies: what is kept is what was checked.
+  // Copied, because the caller may change the arrays after they were checked.
   const names = { dimensions: copy(dimensions), groupBy: copy(groupBy) };
   const rest = { metric, window, limits, tolerate };
   const plan = new (core().CoreAggregatorPlan)({ ...names, ...rest });

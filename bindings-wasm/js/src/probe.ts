@@ -16,20 +16,21 @@ export interface ProbeQuery<M extends Metric, D extends DimensionOf<M>>
   readonly dimensions: readonly D[];
 }
 
-/** What a probe has found. */
+/** The result of a probe. */
 export interface Additivity<D extends Dimension | undefined = Dimension | undefined> {
-  /** Whether the halves have the counts of the whole. */
+  /** Whether the counts of the halves add up to those of the whole. */
   readonly verdict: AdditivityVerdict;
   /** The counts of the whole. */
   readonly whole: CountTable<D>;
-  /** The whole (before) against the sum of its halves (after). */
+  /** Compares the whole (before) with the sum of its halves (after). */
   readonly difference: Comparison<D>;
 }
 
 /**
- * Whether the service's windows are half-open, which its reference does not say: one call of the whole, and
- * one of each half. Without I/O; {@link Client.probeAdditivity} drives it, and {@link Machine.probeAdditivity}
- * makes it. The windows should be so old that no late events come while they are read.
+ * Finds out whether the service's windows are half-open, which its reference does not say, with one
+ * call for the whole and one for each half. It does no I/O; {@link Client.probeAdditivity} drives
+ * one, and {@link Machine.probeAdditivity} makes one. Choose windows so old that no late events
+ * arrive while they are read.
  *
  * @example
  * const probe = machine.probeAdditivity({
@@ -65,7 +66,7 @@ export class Probe<D extends Dimension | undefined = Dimension | undefined> {
   }
 
   /**
-   * Takes what a call gave that has ended. One that has not is given again.
+   * Takes the result of a call. A call that has not ended is given again.
    *
    * @throws {@link TallyfoldError}: the call's final one, or `out_of_order`.
    */
@@ -74,7 +75,7 @@ export class Probe<D extends Dimension | undefined = Dimension | undefined> {
   }
 
   /**
-   * What the three readings say.
+   * Compares the three readings.
    *
    * @throws {@link TallyfoldError}: that of a call, `sum_overflow`, or `out_of_order` before the last call
    * was settled.

@@ -7,7 +7,7 @@ import { type Inspect, inspectSymbol } from "./inspect.js";
 import { replica } from "./replica.js";
 import type { Now } from "./types.js";
 
-/** What a {@link Sandbox} is made of. All of it has defaults. */
+/** The options of a {@link Sandbox}. All of them have defaults. */
 export interface SandboxOptions extends SandboxArguments {
   /** The clocks to use in place of the host's own. */
   readonly now?: (() => Now) | undefined;
@@ -28,9 +28,9 @@ export type SandboxFault = (
   | { readonly kind: "wrong_total"; readonly amount: number }
   | { readonly kind: "body"; readonly body: string }
 ) & {
-  /** Only requests to that endpoint count; otherwise all do. */
+  /** The endpoint whose requests match; by default, requests to every endpoint match. */
   readonly endpoint?: SandboxEndpoint | undefined;
-  /** Every how many requests; without it, the next one only. */
+  /** `k` for every `k`-th matching request; by default, only the next one. */
   readonly every?: number | undefined;
 };
 
@@ -52,13 +52,16 @@ export interface SandboxResponse {
   readonly body: Uint8Array<ArrayBuffer>;
   /** How long to wait before sending it. */
   readonly delayMs: number;
-  /** Close the connection after so many bytes of the body, having announced all of them. */
+  /**
+   * Close the connection after this many bytes of the body, although the full length was announced.
+   */
   readonly cutAt?: number | undefined;
 }
 
 /**
- * The service as a value: both token endpoints, the audit logs and both analytics endpoints, with
- * the rules of the service reference. For tests, examples and demos; it opens no socket.
+ * A replica of the service without a network: both token endpoints, the audit logs and both
+ * analytics endpoints, with the rules of the service reference. For tests, examples and demos; it
+ * opens no socket.
  *
  * @example
  * const sandbox = new Sandbox({ seed: 1 });
@@ -82,8 +85,8 @@ export class Sandbox {
   }
 
   /**
-   * What a client needs in order to be let in. They open nothing but this sandbox, so they show
-   * where properties are inspected: give it no real ones.
+   * The credentials that a client needs. They are valid only for this sandbox, so they are visible
+   * when the object is inspected: don't use real credentials here.
    */
   get credentials(): {
     clientId: string;
@@ -126,8 +129,8 @@ export class Sandbox {
   }
 
   /**
-   * Answers requests in place of the network: the `fetch` to hand to a {@link Client}. It stands
-   * on its own, so that it can be passed on.
+   * Answers requests instead of the network: pass it as `fetch` to a {@link Client}. It is bound to
+   * this sandbox, so it can be passed on its own.
    */
   readonly fetch = async (input: string | URL | Request, init?: RequestInit): Promise<Response> => {
     const request = new Request(input, init);
@@ -140,7 +143,7 @@ export class Sandbox {
     });
     await delay(response.delayMs, request.signal);
     const { status, headers } = response;
-    // These statuses have no body, and `Response` insists on it.
+    // `Response` does not allow a body with these statuses.
     const isEmpty = status === 204 || status === 205 || status === 304;
     return new Response(isEmpty ? null : stream(response), { status, headers });
   };
@@ -178,7 +181,7 @@ export class Sandbox {
   }
 }
 
-/** The body, or so much of it as comes before the connection breaks. */
+/** The body, or the part of it that is sent before the connection breaks. */
 function stream(response: SandboxResponse): ReadableStream<Uint8Array> {
   const { body, cutAt } = response;
   return new ReadableStream({

@@ -13,15 +13,15 @@ import { type Inspect, inspectSymbol } from "./inspect.js";
 import { Row, type SavedCounts } from "./row.js";
 import type { Dimension, Metric, TimeStep, Window } from "./types.js";
 
-/** A window of a {@link Series}: a step, or without one what a response covers. */
+/** A window of a {@link Series}: a step, or the window of a response if the series has no step. */
 export interface SeriesWindow extends Window {
-  /** Whether the table covers all of the window. If not, its counts are of a part of it. */
+  /** Whether the table covers all of the window. If not, its counts are those of a part of it. */
   readonly complete: boolean;
 }
 
 /** One combination of dimension values in one window, and its counts. */
 export class SeriesRow<D extends Dimension | undefined = Dimension | undefined> extends Row<D> {
-  /** When. */
+  /** The window. */
   readonly window: SeriesWindow;
 
   /** @internal */
@@ -64,12 +64,12 @@ export interface SeriesReport {
 
 /**
  * A table's counts in the order of time: one row for each window and combination of dimension
- * values. {@link CountTable.byWindow} makes it, and it lives on when the table is disposed of.
+ * values. {@link CountTable.byWindow} makes it, and it stays valid when the table is disposed of.
  *
  * A series does not change. Its rows are sorted by window, then by their dimension values (by
  * UTF-8 bytes, in the order of `dimensions`). Counts are `bigint`, exact to 2^64 - 1.
  *
- * Its memory is freed as that of a {@link CountTable}.
+ * Its memory is freed like that of a {@link CountTable}.
  *
  * @example
  * for (const { window, dimensions, rates } of table.groupBy("integration").byWindow("1h")) {
@@ -93,15 +93,15 @@ export class Series<D extends Dimension | undefined = Dimension | undefined> ext
 
   /**
    * The length of the windows, in the largest unit that it is a whole number of: `60m` is `1h`.
-   * `undefined` where the windows are those of the responses.
+   * `undefined` if the windows are those of the responses.
    */
   get step(): TimeStep | undefined {
     return own(this).step() as TimeStep | undefined;
   }
 
   /**
-   * The windows, sorted, also those without rows. Windows of which nothing is covered are not
-   * among them.
+   * The windows, sorted, including those without rows. Windows of which the table covers nothing
+   * are left out.
    */
   get windows(): SeriesWindow[] {
     return own(this).windows();
@@ -124,7 +124,7 @@ export class Series<D extends Dimension | undefined = Dimension | undefined> ext
     return own(this).columns() as SeriesColumns<D>;
   }
 
-  /** The rates of each row as columns. Where a row has no rate there is NaN, and `null` in rows. */
+  /** The rates of each row as columns. NaN means that there is no rate; in rows, that is `null`. */
   rates(): RateColumns {
     return own(this).fractions() as RateColumns;
   }

@@ -42,16 +42,16 @@ export interface SavedTable {
 /**
  * Counts by dimension values, of one response or of several that were merged.
  *
- * `D` is its dimensions. `CountTable` without it is a table of whatever dimensions, each of which
- * its rows may lack; every other table is one of these too.
+ * The type parameter `D` is its dimensions. `CountTable` without it has unknown dimensions, and its
+ * rows may lack any of them; every table can be assigned to this type.
  *
- * A table does not change: its methods make new ones, which live on when it is disposed of. Rows
- * are sorted by their dimension values (by UTF-8 bytes, in the order of `dimensions`). Counts are
- * `bigint`, exact to 2^64 - 1.
+ * A table does not change: its methods make new tables, which stay valid when it is disposed of.
+ * Rows are sorted by their dimension values (by UTF-8 bytes, in the order of `dimensions`). Counts
+ * are `bigint`, exact to 2^64 - 1.
  *
  * Its memory is freed when the garbage collector finds it, or at the end of a `using` block. The
- * collector does its part between turns of the event loop: a long synchronous loop that makes
- * tables needs `using`, or it runs out of WebAssembly's 4 GB (`RuntimeError: unreachable`).
+ * garbage collector frees tables only between turns of the event loop: a long synchronous loop that
+ * makes tables needs `using`, or it runs out of WebAssembly's 4 GB (`RuntimeError: unreachable`).
  *
  * @example
  * const table = await client.eventDelivery({ start, end, dimensions: ["integration", "reason"] });
@@ -70,14 +70,14 @@ export class CountTable<D extends Dimension | undefined = Dimension | undefined>
 
   /** @internal */
   static of<D extends Dimension | undefined>(table: CoreCountTable): CountTable<D> {
-    // Bundlers rename a class that refers to itself by name.
+    // Not in the class itself, because bundlers rename a class that refers to itself by name.
     return new this(table);
   }
 
   /**
    * Reads what {@link CountTable.toJSON} gave, as an object or as text, here or in Python's
-   * `to_json`, and checks that it still adds up. Which dimensions it has is not known before,
-   * unless you do: `CountTable.fromJSON<"reason">(saved)`.
+   * `to_json`, and checks that it still adds up. TypeScript does not know its dimensions; if you
+   * know them, say so: `CountTable.fromJSON<"reason">(saved)`.
    *
    * @throws {@link TallyfoldError} with code `invalid_table`, and the path or offset.
    * @example
@@ -114,8 +114,8 @@ export class CountTable<D extends Dimension | undefined = Dimension | undefined>
 
   /**
    * `totalDelivered`, `totalErrors` and `totalFiltered` as the service reported them (service
-   * reference 2.2), added up over all windows; `undefined` for a filtered table, and where a sum
-   * is above 2^64 - 1.
+   * reference 2.2), added up over all windows; `undefined` for a filtered table, or if a sum is
+   * above 2^64 - 1.
    */
   get reported(): Counts | undefined {
     const reported = own(this).reported();
@@ -127,14 +127,14 @@ export class CountTable<D extends Dimension | undefined = Dimension | undefined>
     return own(this).reconciliation();
   }
 
-  /** What the counts cover: sorted windows, with those that meet joined. */
+  /** The time that the counts cover: sorted windows; adjacent windows are joined. */
   get coverage(): Window[] {
     return own(this).coverage();
   }
 
   /**
-   * What of a range the counts do not cover, sorted; unless told otherwise, of the time from the first
-   * window's start to the last one's end.
+   * The parts of a range that the counts do not cover, sorted. By default, the range is from the
+   * first window's start to the last window's end.
    *
    * @throws {@link TallyfoldError} with code `invalid_timestamp` or `invalid_window`.
    * @example
@@ -151,7 +151,7 @@ export class CountTable<D extends Dimension | undefined = Dimension | undefined>
     return own(this).windows();
   }
 
-  /** What was let pass because the caller asked for tolerance. */
+  /** How many deviations were tolerated, because the caller asked for it. */
   get notes(): Notes {
     return own(this).notes();
   }
@@ -166,14 +166,16 @@ export class CountTable<D extends Dimension | undefined = Dimension | undefined>
    * const perDestination = table.groupBy("integration");
    */
   groupBy<const G>(...names: (G & D & Dimension)[]): CountTable<G & Dimension>;
-  // `G` stands alone, since with `G extends D` no table would be a `CountTable` of whatever dimensions.
+  // `G` does not extend `D`, because then no table could be assigned to `CountTable` without a type
+  // parameter.
   groupBy(...names: string[]): unknown {
     return made(own(this).groupBy(names));
   }
 
   /**
-   * Keeps the rows whose value is, for each dimension named, the wanted one or among the wanted.
-   * The new table has no reported totals, and is merged only with tables that were filtered alike.
+   * Keeps the rows whose value is the wanted one, or among the wanted ones, for each dimension
+   * named. The new table has no reported totals, and can be merged only with tables that were
+   * filtered by the same values.
    *
    * @throws {@link TallyfoldError} with code `unknown_dimension` for one that the table lacks.
    * @example
@@ -186,10 +188,10 @@ export class CountTable<D extends Dimension | undefined = Dimension | undefined>
   }
 
   /**
-   * Adds up the counts of another time with these. The order of merging makes no difference.
+   * Adds the counts of a table of another time to these. The order of merging makes no difference.
    *
-   * With `replace`, windows of this table that overlap the other's make room for it; each such
-   * window must lie inside what the other covers.
+   * With `replace`, windows of the other table replace those windows of this table that they
+   * overlap; each replaced window must lie inside the time that the other table covers.
    *
    * @throws {@link TallyfoldError} with code `overlapping_coverage`, `incompatible_tables` or
    * `sum_overflow`.
@@ -208,10 +210,11 @@ export class CountTable<D extends Dimension | undefined = Dimension | undefined>
    * The counts by window. Without a step, each response keeps its own window. With one, each is
    * added to the step of the UTC day that it lies in.
    *
-   * @param step Seconds, minutes, hours or a day that divide a day into equal steps, the first of
-   * which starts at midnight: `5m`, `15m`, `1h`, `1d`.
+   * @param step A length that divides the UTC day into equal steps from midnight on, in seconds,
+   * minutes, hours or days: `5m`, `15m`, `1h`, `1d`.
    * @throws {@link TallyfoldError} with code `invalid_argument` for any other step, and
-   * `unaligned_window` for a window that reaches over the edge of a step, as counts can't be cut.
+   * `unaligned_window` for a window that crosses the edge of a step, because its counts can't be
+   * split.
    * @example
    * const perHour = table.byWindow("1h");
    * const { delivery } = perHour.rates();
@@ -231,7 +234,7 @@ export class CountTable<D extends Dimension | undefined = Dimension | undefined>
     return own(this).columns() as Columns<D>;
   }
 
-  /** The rates of each row as columns. Where a row has no rate there is NaN, and `null` in rows. */
+  /** The rates of each row as columns. NaN means that there is no rate; in rows, that is `null`. */
   rates(): RateColumns {
     return own(this).fractions() as RateColumns;
   }
@@ -257,7 +260,7 @@ const INSPECTED = [
   "reconciliation",
 ] as const;
 
-/** @internal The core's table; untyped callers may hand over anything. */
+/** @internal The core's table. It checks the value, because untyped callers may pass anything. */
 export function coreOf(argument: string, value: unknown): CoreCountTable {
   const core = value instanceof CountTable ? own(value) : undefined;
   if (core !== undefined) return core;
@@ -268,7 +271,7 @@ function own(table: CountTable): CoreCountTable {
   return Frame.coreOf(table) as CoreCountTable;
 }
 
-// The class keeps its name in bundles as long as it does not name itself: this does so for it.
+// Outside of the class: a class that refers to itself by name is renamed by bundlers.
 function made<D extends Dimension | undefined>(table: CoreCountTable): CountTable<D> {
   return CountTable.of(table);
 }

@@ -52,8 +52,9 @@ export type Grouped<A, D extends Dimension, G extends D = D> = Omit<A, "dimensio
   /** One to four different dimensions to ask the service for. */
   readonly dimensions: readonly D[];
   /**
-   * Those of the dimensions to keep while the response streams in, in this order; `[]` for one
-   * grand total. Without it, all. Memory grows with what is kept, not with the response.
+   * The dimensions to keep while the response streams in, in this order; `[]` gives one grand
+   * total. By default, all are kept. Memory grows with the number of kept groups, not with the
+   * response.
    */
   readonly groupBy?: readonly G[] | undefined;
 };

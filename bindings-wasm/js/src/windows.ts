@@ -9,8 +9,8 @@ import { core } from "./wasm.js";
 export type PlanOptions = PlanArguments;
 
 /**
- * A long range as windows, in the order of time: cut at the edges of a step, so that the first and the last
- * one may be shorter. It holds none of them: each is worked out when it is asked for.
+ * A long range as windows, in the order of time: cut at the edges of a step, so that the first and
+ * the last one may be shorter. It stores no windows: each is computed when it is asked for.
  *
  * @example
  * const plan = new Plan({ start: "2026-01-01T00:00:00Z", end: "2026-04-01T00:00:00Z", window: "15m" });

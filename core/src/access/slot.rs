@@ -1,5 +1,5 @@
-//! The token of one API: the current one, the fetch under way to get another, and how the latest fetch has
-//! ended.
+//! The token of one API: the current token, the fetch of the next one, and the result of the latest
+//! fetch.
 
 use std::sync::Arc;
 
@@ -7,33 +7,33 @@ use super::token::{Grant, Token};
 use crate::error::{Error, Result};
 use crate::time::now::Now;
 
-/// After a failed renewal the old token serves this long before the next try.
+/// After a failed renewal the old token is used for this long before the next attempt.
 const RENEWAL_PAUSE_MS: u64 = 30_000;
 
-/// Those who waited for a token request share its failure for this long.
+/// For this long, a failed token request also fails the calls that waited for it.
 const FAILURE_SHARED_MS: u64 = 60_000;
 
-/// A call takes part in no more fetches than these before it uses what the last one brought, even if the
-/// clock says that it is over: the service is the judge, and no call fetches for ever.
+/// A call takes part in at most this many fetches. Then it uses the last token even if it has
+/// expired by the clock: the service decides, and no call fetches for ever.
 const MOST_FETCHES: u32 = 2;
 
 /// One fetch of a token, in the order in which they began.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd)]
 pub(crate) struct FetchId(u64);
 
-/// The token fetches that a call has taken part in, since it last sent a request to the API.
+/// The token fetches that a call has taken part in since its last request to the API.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct FetchHistory {
-    /// The latest one that it did itself or waited for.
+    /// The latest fetch that it did itself or waited for.
     latest: Option<FetchId>,
-    /// How many it did itself or waited for.
+    /// How many fetches it did itself or waited for.
     count: u32,
-    /// The failed one after which it waited a while, to try again.
+    /// The failed fetch after which it waits, to try again.
     retried: Option<FetchId>,
 }
 
 impl FetchHistory {
-    /// The history of a call that waits a while after a failed fetch, to try again.
+    /// The history of a call that waits after a failed fetch, to try again.
     pub(crate) fn retrying(failed: FetchId) -> Self {
         Self {
             retried: Some(failed),
@@ -41,13 +41,13 @@ impl FetchHistory {
         }
     }
 
-    /// Whether the failure of a fetch is this call's too: it took part in it, or would have if it had
-    /// not been waiting for its turn to try again.
+    /// Whether the failure of a fetch also fails this call: it took part in the fetch, or would
+    /// have if it had not been waiting to try again.
     fn shares(&self, failed: FetchId) -> bool {
         self.latest == Some(failed) || self.retried.is_some_and(|earlier| earlier < failed)
     }
 
-    /// Counts a fetch, unless it is still the same one.
+    /// Counts a fetch, unless it was counted before.
     pub(crate) fn take_part(&mut self, fetch: FetchId) {
         if self.latest != Some(fetch) {
             self.latest = Some(fetch);
@@ -56,7 +56,7 @@ impl FetchHistory {
     }
 }
 
-/// What a call that needs a token is to do.
+/// What a call that needs a token must do.
 #[derive(Debug)]
 pub(crate) enum Acquired<T> {
     /// Use this token.
@@ -65,19 +65,19 @@ pub(crate) enum Acquired<T> {
     Renew(T),
     /// [Begin a fetch](TokenSlot::begin_fetch) to get a token.
     Fetch,
-    /// Another call is fetching one. Ask again when that has ended.
+    /// Another call is fetching a token. Ask again when that fetch has ended.
     Wait(FetchId),
-    /// Another call has failed to fetch one.
+    /// Another call has failed to fetch a token.
     Failed {
-        /// In that fetch.
+        /// The failed fetch.
         fetch: FetchId,
-        /// For that reason.
+        /// Its error.
         error: Error,
     },
 }
 
 impl<T> Acquired<T> {
-    /// The same with what is made of the token.
+    /// The same, with `make` applied to the token.
     pub(crate) fn map<U>(self, make: impl FnOnce(T) -> U) -> Acquired<U> {
         match self {
             Self::Use(token) => Acquired::Use(make(token)),
@@ -89,21 +89,21 @@ impl<T> Acquired<T> {
     }
 }
 
-/// The tokens of one API in the name of one client.
+/// The tokens of one API for one client.
 #[derive(Debug)]
 pub(crate) struct TokenSlot {
     current: Option<Arc<Token>>,
     fetch: Option<FetchId>,
     fetches: u64,
     generations: u64,
-    /// The end of the latest fetch, for those that waited for it.
+    /// The result of the latest fetch, for the calls that waited for it.
     latest: Option<(FetchId, Ending)>,
     renewal: Renewal,
     /// The first generation that was rejected since a token was last accepted.
     rejected_from: Option<u64>,
 }
 
-/// How a fetch has ended.
+/// The result of a fetch.
 #[derive(Clone, Debug)]
 enum Ending {
     Succeeded { generation: u64 },
@@ -111,11 +111,11 @@ enum Ending {
     Abandoned,
 }
 
-/// Whether a token that still serves may be renewed.
+/// Whether a token that is still valid may be renewed.
 #[derive(Clone, Copy, Debug)]
 enum Renewal {
     Allowed,
-    /// The last try has failed, and no call has told the time since.
+    /// The last attempt failed, and no call has reported the time since then.
     JustFailed,
     PausedSince(Now),
 }
@@ -165,7 +165,7 @@ impl TokenSlot {
         }
     }
 
-    /// The token that this call's last fetch brought, if it may not take part in another one.
+    /// The token of this call's last fetch, if the call may not take part in another fetch.
     fn just_fetched(&self, history: FetchHistory) -> Option<Arc<Token>> {
         let (latest, Ending::Succeeded { generation }) = self.latest.as_ref()? else {
             return None;
@@ -184,7 +184,7 @@ impl TokenSlot {
         self.fetch.is_none() && !paused
     }
 
-    /// Begins a fetch, for which all others wait.
+    /// Begins a fetch. All other calls wait for it.
     pub(crate) fn begin_fetch(&mut self) -> FetchId {
         self.fetches += 1;
         let fetch = FetchId(self.fetches);
@@ -192,7 +192,7 @@ impl TokenSlot {
         fetch
     }
 
-    /// The fetch brought a token that was asked for at `asked_at`.
+    /// The fetch gave a token that was requested at `asked_at`.
     pub(crate) fn fetch_succeeded(&mut self, fetch: FetchId, grant: Grant, asked_at: Now) {
         self.generations += 1;
         let generation = self.generations;
@@ -201,7 +201,8 @@ impl TokenSlot {
         self.end(fetch, Ending::Succeeded { generation });
     }
 
-    /// The fetch failed. If there is an older token, it may still serve; if not, the error is the call's.
+    /// The fetch failed. If there is an older token, it may still be valid; if not, the error is
+    /// the call's.
     pub(crate) fn fetch_failed(
         &mut self,
         fetch: FetchId,
@@ -221,7 +222,7 @@ impl TokenSlot {
         }
     }
 
-    /// The call that did the fetch was given up; the next one that asks begins a new one.
+    /// The call that did the fetch was closed; the next call that asks begins a new fetch.
     pub(crate) fn fetch_abandoned(&mut self, fetch: FetchId) {
         self.end(fetch, Ending::Abandoned);
     }
@@ -233,18 +234,19 @@ impl TokenSlot {
         }
     }
 
-    /// How many fetches have ended: it grows when those that wait should ask again.
+    /// How many fetches have ended. When this number grows, waiting calls should ask again.
     pub(super) fn ended_fetches(&self) -> u64 {
         self.fetches - u64::from(self.fetch.is_some())
     }
 
-    /// The service took a token.
+    /// The service has accepted a token.
     pub(crate) fn accepted(&mut self) {
         self.rejected_from = None;
     }
 
-    /// The service answered 401 to the token of that generation. It is dropped; a newer one stays.
-    /// Gives whether a new one is worth a try: not if this one was itself the answer to a 401.
+    /// The service answered 401 to the token of that generation. That token is dropped; a newer one
+    /// stays. Gives whether to try a new token: not if the rejected one was itself fetched because
+    /// of a 401.
     pub(crate) fn rejected(&mut self, generation: u64) -> bool {
         self.current
             .take_if(|current| current.generation == generation);

@@ -9,13 +9,13 @@ use crate::error::{Error, Result};
 use crate::secret::Secret;
 use crate::time::now::Now;
 
-/// The longest life of a token (service reference 8): a longer `expires_in` counts as this.
+/// The longest lifetime of a token (service reference 8): a longer `expires_in` counts as this.
 pub(crate) const LONGEST_LIFETIME_S: u64 = 86_400;
 
-/// How long a token counts as alive when nobody says: well below the documented 24 hours.
+/// The assumed lifetime of a token if none is given: well below the documented 24 hours.
 pub(crate) const DEFAULT_LIFETIME_S: u64 = 3_600;
 
-/// A refresh is tried this long before the end, or a tenth of the life before, if that is less.
+/// A token is renewed this long before its end, or a tenth of its lifetime before, if that is less.
 const LONGEST_MARGIN_MS: u64 = 300_000;
 
 /// A token with the API that it is for.
@@ -42,19 +42,20 @@ impl<A> AccessToken<A> {
     }
 }
 
-/// A token and its life.
+/// A token and its lifetime.
 pub(super) struct Token {
     value: Secret,
-    /// Counts the tokens of a slot, so that a rejected one is not mistaken for its successor.
+    /// The number of the token in its slot, so that a rejected token is not mistaken for its
+    /// successor.
     pub(super) generation: u64,
-    /// When it was asked for: its life counts from there, because the service's clock started at
-    /// some moment after.
+    /// When it was requested. Its lifetime is counted from there, because the service started
+    /// counting at some later moment.
     asked_at: Now,
     lifetime_ms: u64,
 }
 
 impl Token {
-    /// A token that was asked for at `asked_at`.
+    /// A token that was requested at `asked_at`.
     pub(super) fn new(grant: Grant, generation: u64, asked_at: Now) -> Self {
         Self {
             value: grant.value,
@@ -84,7 +85,7 @@ impl fmt::Debug for Token {
     }
 }
 
-/// What a token endpoint, or the host, gave: a token and its lifetime.
+/// A token and its lifetime, from a token endpoint or from the host.
 #[derive(Debug)]
 pub(crate) struct Grant {
     value: Secret,
@@ -92,11 +93,11 @@ pub(crate) struct Grant {
 }
 
 impl Grant {
-    /// Checks a token, which goes into a header, and takes its lifetime.
+    /// Checks that a token can be sent in a header, and keeps its lifetime.
     pub(crate) fn new(value: Secret, lifetime: Lifetime) -> Result<Self> {
         let fits_header = |byte: u8| matches!(byte, 0x21..=0x7E);
         if value.is_empty() || !value.expose().bytes().all(fits_header) {
-            let message = "the token is empty or has characters that no header can hold";
+            let message = "the token is empty or has characters that a header can't hold";
             return Err(Error::new(Code::InvalidTokenResponse, message));
         }
         Ok(Self {

@@ -10,7 +10,7 @@ use crate::time::now::Now;
 pub(crate) struct Tokens([TokenSlot; 2]);
 
 impl Tokens {
-    /// A token of that API, or how to get one: the only way to a token.
+    /// A token of that API, or how to get one. There is no other way to get a token.
     pub(crate) fn acquire<A: Audience>(
         &mut self,
         now: Now,
@@ -21,12 +21,12 @@ impl Tokens {
             .map(AccessToken::new)
     }
 
-    /// Where the tokens of that API are kept; it gives none.
+    /// The slot that keeps the tokens of that API; it does not give them out.
     pub(crate) fn slot(&mut self, api: Api) -> &mut TokenSlot {
         &mut self.0[api as usize]
     }
 
-    /// Grows whenever a call that waits for a token should ask again.
+    /// A number that grows whenever calls that wait for a token should ask again.
     pub(crate) fn epoch(&self) -> u64 {
         self.0.iter().map(TokenSlot::ended_fetches).sum()
     }

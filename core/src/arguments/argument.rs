@@ -9,18 +9,18 @@ pub struct Argument {
     pub name: &'static str,
     /// What kind of value it has.
     pub kind: Kind,
-    /// What type declarations and manuals are made of; only with the feature `surface`.
+    /// The data for type declarations and manuals; only with the feature `surface`.
     pub surface: Option<&'static Surface>,
 }
 
-/// What a manual says of an argument.
+/// What a manual says about an argument.
 #[derive(Clone, Copy, Debug)]
 pub struct Surface {
     /// The doc comment, which names other arguments as Rust spells them.
     pub doc: &'static str,
     /// The type in Rust.
     pub rust: &'static str,
-    /// Shows the default; `None` for an argument that is required or may be absent.
+    /// Prints the default; `None` for an argument that is required or may be absent.
     pub default: Option<fn() -> String>,
 }
 
@@ -55,16 +55,18 @@ pub enum Kind {
     Pair,
     /// A length of time: seconds in Python, milliseconds elsewhere.
     Milliseconds,
-    /// A length of time, as of [`Kind::Milliseconds`], or without end: `None` in Python, `Infinity` in JavaScript.
+    /// A length of time, as in [`Kind::Milliseconds`], or no limit: `None` in Python, `Infinity` in
+    /// JavaScript.
     Patience,
     /// More arguments, by their names.
     Nested(&'static [Argument]),
-    /// Something that the host hands over by itself: a function, a table, a random number.
+    /// Something that the host passes without the core's reader: a function, a table, a random
+    /// number.
     Host,
 }
 
 impl Kind {
-    /// What a value has to be, for callers of that host.
+    /// Says what a value must be, in the words of that host.
     #[must_use]
     pub fn wanted(self, spelling: Spelling) -> &'static str {
         let (python, others) = match self {

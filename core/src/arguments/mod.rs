@@ -1,8 +1,10 @@
-//! What callers are asked for: each argument's name, kind, default and meaning stand once, in the
-//! [`options!`](crate::options) of the function that takes it, and every host reads them from there.
+//! How options are declared and read. Each argument's name, kind, default and meaning are declared
+//! once, in the [`options!`](crate::options) of the function that takes it; every host uses that
+//! declaration.
 //!
-//! A host shows what its caller wrote as [`Arguments`]: a Python mapping, a JavaScript object. From it
-//! [`read`] makes the options, and refuses what is missing, of no use, or of no known name.
+//! A host shows what its caller wrote as [`Arguments`]: a Python mapping, a JavaScript object.
+//! [`read`] makes the options from them. It refuses missing arguments, invalid values and unknown
+//! names.
 
 pub(crate) mod argument;
 pub(crate) mod names;

@@ -3,7 +3,7 @@
 use crate::code::Code;
 use crate::error::Error;
 
-/// Declares an enum whose variants have names in every language, and which an argument may be.
+/// Declares an enum whose variants have the same names in every language, for use as an argument.
 #[macro_export]
 #[doc(hidden)]
 macro_rules! names {
@@ -32,7 +32,7 @@ macro_rules! names {
                 match self { $(Self::$Variant => $name),+ }
             }
 
-            /// The one of that exact name.
+            /// The variant with exactly that name.
             #[must_use]
             pub fn from_name(name: &str) -> Option<Self> {
                 Self::ALL.iter().copied().find(|one| one.as_str() == name)
@@ -63,7 +63,7 @@ macro_rules! names {
     };
 }
 
-/// The error for what is none of the names.
+/// The error for any other text.
 #[doc(hidden)]
 pub fn want_one_of<'a>(names: impl ExactSizeIterator<Item = &'a str>) -> Error {
     let mut message = String::from("want ");

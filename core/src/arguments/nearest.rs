@@ -1,7 +1,7 @@
-//! The known name that a caller may have meant.
+//! Suggests the known name that a caller may have meant.
 
-/// The known name that is nearest to a name, if any is near: at most a third of its letters differ, or
-/// it only differs in case and underscores.
+/// The known name that is nearest to a name. A name is near if at most a third of the letters
+/// differ, or if it differs only in case and underscores.
 pub(crate) fn nearest<'a>(name: &str, known: &[&'a str]) -> Option<&'a str> {
     let plain = |name: &str| name.replace('_', "").to_ascii_lowercase();
     let name = plain(name);

@@ -1,4 +1,4 @@
-//! All arguments of a function together.
+//! Declares and reads all arguments of a function.
 
 use super::argument::{Argument, Kind};
 use super::nearest::nearest;
@@ -13,23 +13,24 @@ pub trait Options: Sized {
     /// Every argument, in the order of the declaration.
     const ARGUMENTS: &'static [Argument];
 
-    /// The options that these values mean.
+    /// Makes the options from these values.
     ///
     /// # Errors
     /// Of kind `config`, with the name of the argument.
     fn from_values(values: Values) -> Result<Self>;
 }
 
-/// Reads the options of a function, and refuses names that are neither among its arguments nor among
-/// those that the host handles by itself, `others`, in the host's own spelling.
+/// Reads the options of a function. It refuses names that are neither arguments of the function nor
+/// in `others`: the names that the host handles itself, in the host's spelling.
 ///
-/// # Errors
-/// `unknown_argument` with the nearest known name, `missing_argument`, and what the values are refused with.
+/// # Errors `unknown_argument` with the nearest known name, `missing_argument`, and the errors of
+/// invalid values.
 pub fn read<T: Options, A: Arguments>(from: &A, others: &[&str]) -> Result<T, A::Error> {
     Ok(T::from_values(read_values(from, T::ARGUMENTS, others)?)?)
 }
 
-/// The values of all arguments. It is compiled once for each host, whatever the options.
+/// The values of all arguments. It is compiled once for each host, not once for each kind of
+/// options.
 fn read_values<A: Arguments>(
     from: &A,
     arguments: &'static [Argument],
@@ -71,14 +72,15 @@ fn unknown(name: &str, near: Option<&str>) -> Error {
     Error::argument(Name::of_caller(name), Code::UnknownArgument, message)
 }
 
-/// Declares the options of a function: a struct, and beside it what every host reads of it.
+/// Declares the options of a function: a struct, and the description by which every host reads it.
 ///
-/// Each field is an argument. Its type says how a value is read, or else a [`Kind`](crate::arguments::Kind)
-/// in brackets; `[Host]` is for what the host sets by itself after reading, and is not read under its name. An argument without a default is
-/// required. Times end in `_ms` or `_s`, which each host spells in its own way.
+/// Each field is an argument. Its type, or a [`Kind`](crate::arguments::Kind) in brackets, says how
+/// a value is read. `[Host]` is for fields that the host sets itself after reading; they are not
+/// read by name. An argument without a default is required. Names of times end in `_ms` or `_s`,
+/// which each host spells in its own way.
 ///
-/// The struct has a function `with_defaults`, which takes the required arguments; `struct X: Default` says
-/// that there are none.
+/// The struct has a function `with_defaults`, which takes the required arguments. Write `struct X:
+/// Default` if no argument is required.
 ///
 /// ```
 /// tallyfold::options! {
@@ -165,7 +167,7 @@ macro_rules! options {
     };
     (@with_defaults $Options:ident [$($field:ident: $type:ty,)*] [$($usual:tt)*]) => {
         impl $Options {
-            /// The options with these arguments, and the default of each other one.
+            /// Options with these arguments and the defaults of all others.
             #[must_use]
             pub fn with_defaults($($field: $type),*) -> Self {
                 Self { $($field,)* $($usual)* }

@@ -1,4 +1,4 @@
-//! From a host's value to a type that can't be wrong.
+//! Parses a host's values into types that hold only valid values.
 
 use super::argument::Kind;
 use super::value::{Parameter, Value};
@@ -105,7 +105,7 @@ macro_rules! whole_numbers {
 
 whole_numbers!(u16, u32, u64, usize, i64);
 
-/// A whole number, with the least and the greatest that there are.
+/// Parses a whole number between a least and a greatest value.
 trait WholeNumber: TryFrom<i128> {
     const LEAST: i64;
     const GREATEST: u64;
@@ -119,8 +119,7 @@ fn whole<T: WholeNumber>(number: i128) -> Result<T> {
     })
 }
 
-/// The error for a value of another kind than the one that was asked for, which only a host with a
-/// mistake in it hands over.
+/// The error for a value of the wrong kind, which only a mistake in a binding can cause.
 fn unfit() -> Error {
     Error::new(Code::InvalidArgument, "the host read another kind of value")
 }

@@ -1,4 +1,4 @@
-//! What a host's caller wrote, as the core reads it.
+//! The interface through which the core reads what a host's caller wrote.
 
 use super::argument::Kind;
 use super::value::Value;
@@ -7,7 +7,7 @@ use crate::spelling::Spelling;
 
 /// Arguments by name, as a host's caller wrote them: a Python mapping, a JavaScript object.
 pub trait Arguments: Sized {
-    /// What reading fails with: the host's own errors, and the core's.
+    /// The error of reading: the host's own, or the core's.
     type Error: From<Error>;
 
     /// How the host spells names.
@@ -15,8 +15,7 @@ pub trait Arguments: Sized {
 
     /// The value under a name, read as that kind; `None` if there is none.
     ///
-    /// # Errors
-    /// For a value of another type, which names the argument and says [`Kind::wanted`].
+    /// # Errors For a value of another type: it names the argument and contains [`Kind::wanted`].
     fn value(&self, name: &str, kind: Kind) -> Result<Option<Value>, Self::Error>;
 
     /// The arguments under a name; `None` if there are none.

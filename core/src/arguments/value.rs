@@ -1,4 +1,4 @@
-//! What was given for arguments, and the types that are made of it.
+//! The values of arguments, and the types that are made from them.
 
 use std::slice;
 use std::vec;
@@ -10,14 +10,13 @@ use crate::secret::Secret;
 
 /// The type of an argument.
 pub trait Parameter: Sized {
-    /// What kind of value it is made of.
+    /// The kind of value that it is made from.
     const KIND: Kind;
 
-    /// What a value means.
+    /// Parses a value.
     ///
-    /// # Errors
-    /// For one that is of no use. The reader adds the argument's name, but to errors of a [`Kind::Nested`],
-    /// which have the name of the argument inside.
+    /// # Errors For an invalid value. The reader adds the argument's name, except to errors of a
+    /// [`Kind::Nested`], which already name the inner argument.
     fn from_value(value: Value) -> Result<Self>;
 }
 
@@ -32,9 +31,10 @@ pub enum Value {
     Secret(Secret),
     /// Of [`Kind::Flag`].
     Flag(bool),
-    /// Of [`Kind::Whole`], [`Kind::Milliseconds`] and [`Kind::Patience`]. What no `i128` holds counts as its nearest end.
+    /// Of [`Kind::Whole`], [`Kind::Milliseconds`] and [`Kind::Patience`]. Numbers outside of `i128`
+    /// become its least or greatest value.
     Whole(i128),
-    /// Of [`Kind::Patience`], if it is without end.
+    /// Of [`Kind::Patience`], without a limit.
     Endless,
     /// Of [`Kind::Pair`].
     Pair([i128; 2]),
@@ -42,7 +42,7 @@ pub enum Value {
     Nested(Values),
 }
 
-/// Values of arguments in the order of their declaration, as options are made of them.
+/// The values of arguments, in the order of declaration in which options are made from them.
 #[derive(Clone, Debug)]
 pub struct Values {
     arguments: slice::Iter<'static, Argument>,
@@ -62,7 +62,7 @@ impl Values {
         (name, self.values.next().flatten())
     }
 
-    /// Leaves the next argument out.
+    /// Skips the next argument.
     pub fn skip(&mut self) {
         self.next();
     }
@@ -90,7 +90,7 @@ impl Values {
     }
 }
 
-/// What a value means for the argument of that name.
+/// Parses a value for the argument with that name.
 fn made<T: Parameter>(name: &'static str, value: Value) -> Result<T> {
     T::from_value(value).map_err(|error| match T::KIND {
         Kind::Nested(_) => error,

@@ -1,5 +1,5 @@
-//! A call's endpoint, whatever it is: the types of its API and its response end here, so that the order of
-//! things in a call is compiled once for all of them.
+//! The endpoint of a call without its types: it hides the types of the API and of the response, so
+//! that the code that drives a call is compiled once for all endpoints.
 
 use std::sync::Arc;
 
@@ -14,10 +14,10 @@ use crate::time::now::Now;
 use crate::time::window::Window;
 use crate::wire::request::Request;
 
-/// A request with a token of its API.
+/// A request that contains a token of its API.
 pub(super) struct AuthorizedRequest {
     pub(super) request: Request,
-    /// Of the token.
+    /// The generation of that token.
     pub(super) generation: u64,
 }
 
@@ -28,7 +28,7 @@ pub(super) trait AnyEndpoint: Send {
     fn window(&self) -> Option<Window>;
     /// Where the tokens come from.
     fn source(&self) -> &TokenSource;
-    /// The lifetime of tokens that come without one.
+    /// The lifetime of tokens for which none is given.
     fn default_lifetime(&self) -> Lifetime;
     /// The request with a token of the endpoint's own API, or how to get one.
     fn acquire(
@@ -40,7 +40,7 @@ pub(super) trait AnyEndpoint: Send {
     fn body(&self) -> Box<dyn Body>;
 }
 
-/// An [`AnyEndpoint`], as long as its types are known.
+/// The implementation of [`AnyEndpoint`], which knows the types.
 pub(super) struct Typed<E: Endpoint> {
     pub(super) api: Arc<ApiConfig<E::Audience>>,
     pub(super) endpoint: E,

@@ -1,4 +1,4 @@
-//! The request to the API, and what follows its response. A 401 is answered here.
+//! The request to the API, and what follows its response. A 401 is handled here.
 
 use super::any_endpoint::AuthorizedRequest;
 use super::broken::broken;
@@ -26,7 +26,7 @@ impl Course {
         Step::Send(authorized.request)
     }
 
-    /// What comes of the request that is on its way.
+    /// Takes what the host reports about the request that was sent.
     pub(super) fn take_from_api(&mut self, input: Input<'_>) -> Result<bool> {
         let State::Sent { sent, body } = &mut self.state else {
             return self.misplaced(&input);
@@ -57,7 +57,7 @@ impl Course {
         }
     }
 
-    /// The head of its response.
+    /// Takes the head of its response.
     fn take_head(
         &mut self,
         sent: SentRequest,
@@ -83,7 +83,7 @@ impl Course {
         }
     }
 
-    /// A 401 counts for more than the clock: the token is dropped, and a new one tried once.
+    /// A 401 drops the token, even if it has not expired by the clock. A new token is tried once.
     fn take_401(&mut self, generation: u64) -> Result<bool> {
         let worth_a_try = self
             .shared

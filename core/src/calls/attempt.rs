@@ -6,7 +6,7 @@ use crate::code::Code;
 use crate::endpoint::target::Target;
 use crate::time::window::Window;
 
-/// One request of a call, good or not, once it has ended. It holds no secret.
+/// One request of a call that has ended, successful or not. It holds no secret.
 ///
 /// ```
 /// # include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/doc/host.rs"));
@@ -33,20 +33,20 @@ use crate::time::window::Window;
 #[serde(rename_all = "camelCase")]
 #[cfg_attr(feature = "surface", derive(schemars::JsonSchema))]
 pub struct Attempt {
-    /// What was asked: the API, or a token endpoint on its behalf.
+    /// Where it was sent: an endpoint of the API, or a token endpoint.
     pub target: Target,
     /// The window that the call is about; `None` for audit logs.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub window: Option<Window>,
-    /// Which request of the call to that target it was, from 1.
+    /// The number of the request among those of this call to the same target, from 1.
     pub number: u32,
     /// The status, if there was one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub status: Option<u16>,
-    /// What was wrong; `None` if it was good.
+    /// What was wrong; `None` if the request succeeded.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub code: Option<Code>,
-    /// After how many milliseconds the call will try again, at the earliest; `None` if it won't.
+    /// The call tries again after this many milliseconds or later; `None` if it does not try again.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub wait_ms: Option<u32>,
 }

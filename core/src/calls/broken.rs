@@ -1,10 +1,10 @@
-//! What an exchange that broke in the host's hands is called.
+//! The error of an exchange that failed in the host.
 
 use super::step::HostFailure;
 use crate::code::Code;
 use crate::error::Error;
 
-/// The error of an exchange that broke in the host's hands.
+/// The error of an exchange that failed in the host.
 pub(super) fn broken(failure: HostFailure, detail: &str) -> Error {
     let (code, message) = match failure {
         HostFailure::Network => (Code::NetworkFailed, "the exchange broke"),
@@ -17,9 +17,8 @@ pub(super) fn broken(failure: HostFailure, detail: &str) -> Error {
     }
 }
 
-/// Whether a host's word for a failure is the name of an error, as hosts name them (`ECONNRESET`,
-/// `UND_ERR_SOCKET`, `CERT_HAS_EXPIRED`, `ConnectError`), and so nothing that it was told in
-/// confidence.
+/// Whether a text is the name of a host's error (`ECONNRESET`, `UND_ERR_SOCKET`,
+/// `CERT_HAS_EXPIRED`, `ConnectError`), so that it can't contain a secret.
 fn is_error_name(detail: &str) -> bool {
     let is_code = detail
         .bytes()

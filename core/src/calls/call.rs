@@ -12,10 +12,10 @@ use crate::time::now::Now;
 
 /// One call, driven by the host.
 ///
-/// The loop is the same in every language: ask for the [`Step`], do it, hand in what came, ask
-/// again. An error from any method is the call's final one, but for `out_of_order`, which says that the
-/// host did something else than it was told, and changes nothing. A call that is dropped or
-/// [closed](Call::close) early lets another one fetch the token that it was fetching.
+/// The loop is the same in every language: ask for the [`Step`], do it, report the result, ask
+/// again. An error from any method ends the call, except `out_of_order`: it means that the host did
+/// not do what the step said, and it changes nothing. If a call is dropped or [closed](Call::close)
+/// while it fetches a token, another call fetches the token instead.
 ///
 /// The page of this [crate](crate) shows a whole loop.
 #[must_use = "a call does nothing until it is driven"]
@@ -26,7 +26,7 @@ impl Call {
         Self(Box::new(course))
     }
 
-    /// Whether its last request was one to the API itself, and not for a token.
+    /// Whether its last request went to the API itself, not to a token endpoint.
     pub(crate) fn has_asked_api(&self) -> bool {
         self.0.has_asked_api()
     }
@@ -39,8 +39,9 @@ impl Call {
         self.0.step(now)
     }
 
-    /// Status and headers of the response to the request of the last step. If `true`, its body
-    /// is to be handed in; if `false`, nobody wants it, and the next step is to be asked for.
+    /// Takes the status and headers of the response to the last step's request. If it gives `true`,
+    /// pass the body to [`Call::chunk`] and [`Call::end`]; if `false`, drop the body and ask for
+    /// the next step.
     ///
     /// # Errors
     /// The call's final error, or `out_of_order`.
@@ -48,7 +49,7 @@ impl Call {
         self.0.take(Input::Head { status, headers })
     }
 
-    /// The next bytes of the body, with any content encoding undone.
+    /// Takes the next bytes of the body. Undo any content encoding first.
     ///
     /// # Errors
     /// The call's final error, or `out_of_order`.
@@ -56,7 +57,7 @@ impl Call {
         self.0.take(Input::Chunk(chunk)).map(drop)
     }
 
-    /// The body is over.
+    /// Reports that the body is complete.
     ///
     /// # Errors
     /// The call's final error, or `out_of_order`.
@@ -64,9 +65,9 @@ impl Call {
         self.0.take(Input::End).map(drop)
     }
 
-    /// The exchange of the last step broke. `detail` may name the host's error, such as
-    /// `ECONNREFUSED` or `ConnectError`; anything else is left out of the message. If there is no
-    /// error, the next step is to be asked for.
+    /// Reports that the exchange of the last step failed. `detail` may be the name of the host's
+    /// error, such as `ECONNREFUSED` or `ConnectError`; any other text is left out of the message.
+    /// If this gives no error, ask for the next step.
     ///
     /// # Errors
     /// The call's final error, or `out_of_order`.
@@ -74,25 +75,23 @@ impl Call {
         self.0.take(Input::Failed { failure, detail }).map(drop)
     }
 
-    /// The token that [`Step::ProvideToken`] asked for, and the seconds that it lives from now on
-    /// as they are written, or `None` if the host does not know.
+    /// Takes the token that [`Step::ProvideToken`] asked for and its remaining lifetime: a number
+    /// of seconds as text, or `None` if the host does not know it.
     ///
-    /// # Errors
-    /// `invalid_token_response` and `invalid_token_lifetime`, unless an older token still serves;
-    /// `out_of_order`.
+    /// # Errors `invalid_token_response` and `invalid_token_lifetime`, unless an older token is
+    /// still valid; `out_of_order`.
     pub fn token(&mut self, value: Secret, lifetime: Option<&str>) -> Result<()> {
         self.0.take(Input::Token { value, lifetime }).map(drop)
     }
 
-    /// The host could not get the token that [`Step::ProvideToken`] asked for.
+    /// Reports that the host could not get the token that [`Step::ProvideToken`] asked for.
     ///
-    /// # Errors
-    /// `token_provider_failed`, unless an older token still serves; `out_of_order`.
+    /// # Errors `token_provider_failed`, unless an older token is still valid; `out_of_order`.
     pub fn token_failed(&mut self) -> Result<()> {
         self.0.take(Input::NoToken).map(drop)
     }
 
-    /// Takes what the call gave.
+    /// Gives the result of the call, once.
     ///
     /// # Errors
     /// The call's final error; `out_of_order` before [`Step::Done`] and after the first time.
@@ -100,14 +99,14 @@ impl Call {
         self.0.output()
     }
 
-    /// The request that has ended since this was last asked, once each: what a log or a metric of
-    /// requests is made of. To be asked for whenever a response is over, or an exchange broke, also
-    /// where that ended the call.
+    /// The request that has ended since the last call of this method, for logs and metrics of
+    /// requests. Each request is given once. Ask after every response and every failed exchange,
+    /// also if it ended the call.
     pub fn attempt(&mut self) -> Option<Attempt> {
         self.0.attempt()
     }
 
-    /// Gives the call up, wherever it is. Harmless at any time.
+    /// Ends the call early. It may be called at any time, also after the end.
     pub fn close(&mut self) {
         self.0.close();
     }

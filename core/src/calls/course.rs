@@ -1,5 +1,5 @@
-//! The order of things in a call: perhaps a token, then the request, perhaps once more after a 401, and again
-//! after what may pass.
+//! The order of steps in a call: a token if needed, then the request, which is repeated once after
+//! a 401 and retried after temporary failures.
 
 use std::sync::Arc;
 
@@ -19,7 +19,7 @@ use crate::error::{Error, Result};
 use crate::secret::Secret;
 use crate::time::now::Now;
 
-/// What the host hands in.
+/// What the host reports.
 pub(super) enum Input<'a> {
     Head {
         status: u16,
@@ -38,12 +38,12 @@ pub(super) enum Input<'a> {
     NoToken,
 }
 
-/// A call in progress, whatever endpoint it is of.
+/// A call in progress, to any endpoint.
 pub(super) struct Course {
     pub(super) shared: Arc<Shared>,
     pub(super) endpoint: Box<dyn AnyEndpoint>,
     pub(super) state: State,
-    /// Whether a 401 has been answered with a new token already.
+    /// Whether the request was already repeated with a new token after a 401.
     pub(super) replayed: bool,
     pub(super) retries: Retries,
 }
@@ -51,7 +51,7 @@ pub(super) struct Course {
 pub(super) enum State {
     /// The next request is still to be sent.
     Ready(NextRequest),
-    /// The token endpoint was asked; once its head is good, its body is read.
+    /// The token request was sent; once the head of its response is accepted, the body is read.
     FetchesToken {
         fetch: OwnFetch,
         body: Option<Box<TokenResponse>>,
@@ -60,7 +60,7 @@ pub(super) enum State {
     AwaitsToken {
         fetch: OwnFetch,
     },
-    /// The request is on its way; once its head is good, its body is read.
+    /// The request was sent; once the head of its response is accepted, the body is read.
     Sent {
         sent: SentRequest,
         body: Option<Box<dyn Body>>,
@@ -69,7 +69,7 @@ pub(super) enum State {
     Failed(Error),
 }
 
-/// A token fetch that this call does, for itself and for those that wait.
+/// A token fetch that this call does for itself and for the calls that wait for it.
 #[derive(Clone, Copy)]
 pub(super) struct OwnFetch {
     pub(super) id: FetchId,
@@ -77,10 +77,10 @@ pub(super) struct OwnFetch {
     pub(super) history: FetchHistory,
 }
 
-/// The request that is on its way.
+/// The request that was sent.
 #[derive(Clone, Copy)]
 pub(super) struct SentRequest {
-    /// Of the token in it.
+    /// The generation of its token.
     pub(super) generation: u64,
     pub(super) at: Now,
 }
@@ -108,14 +108,16 @@ impl Course {
         Err(error)
     }
 
-    /// Goes on with the next request, or ends the call. No body is wanted by then.
+    /// Continues with the next request, or ends the call. The body of the previous response is not
+    /// wanted.
     pub(super) fn go_on(&mut self, next: Result<NextRequest>) -> Result<bool> {
         let next = next.or_else(|error| self.fail(error))?;
         self.state = State::Ready(next);
         Ok(false)
     }
 
-    /// The final error of a call that has one, or else what the host should have done.
+    /// The call's final error if it has one; otherwise an error that says what the host should have
+    /// done.
     fn out_of_order<T>(&self, message: &str) -> Result<T> {
         match &self.state {
             State::Failed(error) => Err(error.clone()),
@@ -123,19 +125,19 @@ impl Course {
         }
     }
 
-    /// Refuses what the host should not have handed in.
+    /// Refuses a report that the host should not have made.
     pub(super) fn misplaced(&self, input: &Input<'_>) -> Result<bool> {
         self.out_of_order(match input {
             Input::Token { .. } | Input::NoToken => "no token was asked for",
-            Input::Head { .. } => "there is no request whose head is awaited",
+            Input::Head { .. } => "no request is waiting for a response head",
             Input::Chunk(_) | Input::End | Input::Failed { .. } => {
-                "there is no response whose body is awaited"
+                "no response is waiting for its body"
             }
         })
     }
 }
 
-/// What a call that is ready does next.
+/// What a call does next when it is ready to send.
 enum Next {
     Wait(u64),
     /// Wait until another call's fetch has ended.
@@ -145,7 +147,7 @@ enum Next {
     },
     Fetch(FetchId),
     Send(AuthorizedRequest),
-    /// Another call has failed to fetch the token.
+    /// Another call failed to fetch the token.
     Share {
         fetch: FetchId,
         error: Error,
@@ -153,8 +155,8 @@ enum Next {
     Fail(Error),
 }
 
-/// Decides it on what all calls of the client share. Nothing is decided before the API may
-/// be asked: by then there may be another token.
+/// Decides this from the state that all calls of the client share. It decides only once requests to
+/// the API are allowed, because there may be another token by then.
 fn next(
     endpoint: &dyn AnyEndpoint,
     common: &mut Common,
@@ -163,7 +165,8 @@ fn next(
 ) -> Next {
     let Common { tokens, pace } = common;
     let api = endpoint.api();
-    // The time of each counts from when it is first asked for, so both are, before the call's own wait is over.
+    // Both waits are read now, before the call's own wait is over, because each is counted from the
+    // first time that it is read.
     let api_rest = pace.rest(api, Destination::Api, now);
     let token_rest = pace.rest(api, Destination::TokenEndpoint, now);
     let rest = request.delay.rest(now).max(api_rest);
@@ -192,7 +195,7 @@ impl Course {
         let request = match &mut self.state {
             State::Ready(request) => request,
             State::Done(_) => return Ok(Step::Done),
-            _ => return self.out_of_order("hand in what the last step asked for first"),
+            _ => return self.out_of_order("first do what the last step asked for"),
         };
         request.drains = false;
         let endpoint = &*self.endpoint;
@@ -229,7 +232,7 @@ impl Course {
         }
     }
 
-    /// Takes what the host has, and gives whether a body is wanted next.
+    /// Takes what the host reports, and gives whether a body is wanted next.
     pub(super) fn take(&mut self, input: Input<'_>) -> Result<bool> {
         match &mut self.state {
             State::FetchesToken { .. } => self.take_from_token_endpoint(input),
@@ -248,7 +251,7 @@ impl Course {
     }
 
     pub(super) fn output(&mut self) -> Result<Output> {
-        let taken = Error::new(Code::OutOfOrder, "the output has been taken");
+        let taken = Error::new(Code::OutOfOrder, "the output was already taken");
         match std::mem::replace(&mut self.state, State::Failed(taken)) {
             State::Done(output) => Ok(output),
             state => {

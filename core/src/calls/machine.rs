@@ -1,4 +1,4 @@
-//! A client without I/O: what all its calls share, and the calls that it begins.
+//! The client without I/O: it begins calls, which share its state.
 
 use std::sync::Arc;
 
@@ -15,10 +15,10 @@ use crate::error::Result;
 use crate::fold::read_options::ReadOptions;
 use crate::time::patience::Patience;
 
-/// A client without I/O and without a clock: it begins calls, and keeps the tokens that they share. Cloning
-/// shares them too.
+/// A client without I/O and without a clock: it begins calls and keeps the tokens that they share.
+/// Clones share the tokens too.
 ///
-/// Each call is a [`Call`] that the host drives: see there for the loop.
+/// Each call is a [`Call`] that the host drives; its documentation shows the loop.
 #[derive(Clone, Debug)]
 pub struct Machine(Arc<Shared>);
 
@@ -32,7 +32,8 @@ impl Machine {
         Ok(Self(Shared::new(Config::new(options)?)))
     }
 
-    /// Counts of events sent to integrations, of one window (service reference 4.4).
+    /// Begins a call for the counts of events sent to integrations in one window (service reference
+    /// 4.4).
     ///
     /// # Errors
     /// Of kind `config`, with the name of the argument; nothing is sent then.
@@ -40,7 +41,7 @@ impl Machine {
         self.metrics(Metric::EventDelivery, options)
     }
 
-    /// Counts of events that came in, of one window (service reference 4.5).
+    /// Begins a call for the counts of events received in one window (service reference 4.5).
     ///
     /// # Errors
     /// Of kind `config`, with the name of the argument; nothing is sent then.
@@ -48,7 +49,7 @@ impl Machine {
         self.metrics(Metric::EventIngestion, options)
     }
 
-    /// Counts of one window, of that metric.
+    /// Begins a call for the counts of a metric in one window.
     ///
     /// # Errors
     /// Of kind `config`, with the name of the argument; nothing is sent then.
@@ -57,7 +58,7 @@ impl Machine {
         Ok(self.call(self.config().control()?, query))
     }
 
-    /// A page of audit logs (service reference 4.2).
+    /// Begins a call for a page of audit logs (service reference 4.2).
     ///
     /// # Errors
     /// Of kind `config`, with the name of the argument; nothing is sent then.
@@ -81,14 +82,14 @@ impl Machine {
         self.0.config.metrics
     }
 
-    /// How long the host lets one exchange take.
+    /// How long one exchange may take. The host enforces it.
     #[must_use]
     pub fn timeout(&self) -> Patience {
         self.0.config.timeout
     }
 
-    /// Grows whenever the fetching of a token has ended: a call whose step was
-    /// [`Step::Blocked`](crate::Step::Blocked) is then to be asked for its next step.
+    /// A number that grows whenever a token fetch has ended. Then ask a call whose step was
+    /// [`Step::Blocked`](crate::Step::Blocked) for its next step.
     #[must_use]
     pub fn token_epoch(&self) -> u64 {
         self.0.with(|common| common.tokens.epoch())

@@ -1,4 +1,4 @@
-//! The caller's side as a machine: it says what to send, and is told what came back.
+//! The client as a machine: it says what to send, and the host reports what came back.
 //!
 //! [`Machine`](crate::Machine) holds what all calls of a client share: its tokens, and the pace of its requests.
 //! Each [`Call`](crate::Call) is driven by the host: `course` holds the order of things in it, `api_request` and

@@ -1,4 +1,4 @@
-//! What a client is told, and what it makes of it.
+//! The options of a client, and how they are checked.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -19,12 +19,12 @@ use crate::wire::address::BaseAddress;
 use crate::wire::limits::Limits;
 use crate::wire::request::Request;
 
-/// A day: more than any exchange takes, and less than any operating system's bound.
+/// A day: longer than any exchange takes, and within the limits of every operating system.
 const LONGEST_TIMEOUT_MS: u64 = 86_400_000;
 
 crate::options! {
-    /// What a [`Machine`](crate::Machine) is told. Each of the two APIs may be left out: one that is
-    /// called without its arguments says which are missing.
+    /// The options of a [`Machine`](crate::Machine). The arguments of an API that is not used may
+    /// be left out; a call to that API then fails and names the missing ones.
     #[derive(Clone)]
     pub struct MachineOptions: Default {
         /// The base address of the customer's own deployment, for the Control API and the Event Metrics API:
@@ -32,7 +32,7 @@ crate::options! {
         cluster_endpoint: Option<String> = None,
         /// The Client ID that the operator of the service has issued, for both APIs (service reference 5).
         client_id: Option<String> = None,
-        /// The Client Secret that was issued with it. It can't be read back.
+        /// The Client Secret that was issued with the id. It can't be read back.
         client_secret: Option<Secret> = None,
         /// The audience identifier of the Control API (service reference 4.3).
         control_audience: Option<String> = None,
@@ -42,41 +42,42 @@ crate::options! {
         auth_url: Option<String> = None,
         /// The audience identifier of the Orchestration API (service reference 4.1).
         orchestration_audience: Option<String> = None,
-        /// Whether the host has tokens from elsewhere, in place of a secret.
+        /// Whether the host provides the tokens, instead of a client secret.
         host_tokens: bool = false,
-        /// Whether the host is a page whose every visitor can read what it holds.
+        /// Whether the host is a page in a browser, where every visitor can read what it holds.
         in_browser: bool = false,
         /// Lets a page hold the client secret. Only for pages that nobody else can open.
         dangerously_allow_browser: bool = false,
         /// Lets secrets and tokens go over plain http to other machines.
         dangerously_allow_http: bool = false,
-        /// The lifetime in seconds of a token that comes without one.
+        /// The lifetime in seconds of a token whose response names none.
         default_token_lifetime_s: u64 = DEFAULT_LIFETIME_S,
         /// How much of a response is read before it is refused.
         limits: Limits = Limits::default(),
-        /// What to let pass in metrics responses, as the API is Beta.
+        /// Which deviations to tolerate in metrics responses, because the API is Beta.
         tolerate: Tolerate = Tolerate::default(),
-        /// How often one call is tried again at most, its token requests included: after statuses 408, 429,
-        /// 500, 502, 503 and 504, a broken exchange or one that took too long; 0 for never. All calls of a
-        /// client share a budget of retries, so that a service that is down is not asked much more than usual.
+        /// How often one call is retried at most, including its token requests; 0 for never. It is
+        /// retried after statuses 408, 429, 500, 502, 503 and 504, and after an exchange that broke
+        /// or took too long. All calls of a client share a budget of retries, so that a service
+        /// that is down gets few more requests than usual.
         max_retries: u32 = 3,
-        /// The longest `Retry-After` that is waited for; a longer one ends the call with `retry_later`.
-        /// Waits that the service did not ask for are no longer than this either.
+        /// The longest `Retry-After` for which a call waits; a longer one ends the call with
+        /// `retry_later`. Waits that the service did not ask for are not longer than this either.
         longest_retry_wait_ms: u64 [Milliseconds] = 60_000,
-        /// How long one exchange may take, from connecting to the last byte of the body, and the wait for a
-        /// token that another call fetches: up to a day. The host keeps the time.
+        /// How long one exchange may take, from connecting to the last byte of the body, and the
+        /// wait for a token that another call fetches: up to a day. The host enforces it.
         timeout_ms: Patience = Patience::Milliseconds(30_000),
         /// See [`AggregatorOptions::hash_seed`](crate::AggregatorOptions::hash_seed).
         hash_seed: u64 [Host] = 0,
-        /// What the random part of every wait is drawn from. The host draws it, differently for
-        /// each client: two with one seed would come back at the same moments.
+        /// The seed for the random part of every wait. The host draws a different one for each
+        /// client, because two clients with the same seed would retry at the same moments.
         jitter_seed: u64 [Host] = 0,
     }
 }
 
 impl fmt::Debug for MachineOptions {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // Nobody has looked at the addresses yet: one may hold user info, and that a password.
+        // The addresses have not been checked yet: one may contain user info with a password.
         let address = |text: &Option<String>| {
             text.clone().map(|text| {
                 if text.contains('@') {
@@ -108,7 +109,7 @@ pub(crate) struct Config {
     pub(super) timeout: Patience,
 }
 
-/// How often a call is tried again, and how long it may wait for that.
+/// How often a call is retried, and how long it may wait before a retry.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Policy {
     pub(super) max_retries: u32,
@@ -116,7 +117,7 @@ pub(super) struct Policy {
     pub(super) seed: u64,
 }
 
-/// One API: where it is, and where its tokens come from.
+/// One API: its address, and where its tokens come from.
 #[derive(Debug)]
 pub(crate) struct ApiConfig<A> {
     pub(crate) base: BaseAddress,
@@ -128,9 +129,9 @@ pub(crate) struct ApiConfig<A> {
 /// Where the tokens of an API come from.
 #[derive(Debug)]
 pub(crate) enum TokenSource {
-    /// The host, which is asked each time.
+    /// The host, which is asked for each token.
     Host,
-    /// The API's token endpoint, by this request.
+    /// The API's token endpoint, with this request.
     Endpoint(Request),
 }
 
@@ -205,7 +206,8 @@ impl Config {
         };
         let control = control.check(&options, default_lifetime);
         let orchestration = orchestration.check(&options, default_lifetime);
-        // An API whose address was given is meant to be used, so what it lacks is said at once.
+        // If the address of an API was given, it will be used, so a missing argument is reported at
+        // once.
         if cluster_endpoint.is_some() {
             control.as_ref().map_err(Clone::clone)?;
         }
@@ -230,12 +232,12 @@ impl Config {
         })
     }
 
-    /// The Control API, or what it lacks.
+    /// The Control API, or an error that names a missing argument.
     pub(crate) fn control(&self) -> Result<&Arc<ApiConfig<Control>>> {
         self.control.as_ref().map_err(Clone::clone)
     }
 
-    /// The Orchestration API, or what it lacks.
+    /// The Orchestration API, or an error that names a missing argument.
     pub(crate) fn orchestration(&self) -> Result<&Arc<ApiConfig<Orchestration>>> {
         self.orchestration.as_ref().map_err(Clone::clone)
     }
@@ -312,10 +314,11 @@ fn given<'a, T>(name: &'static str, option: &'a Option<T>) -> Result<&'a T> {
     })
 }
 
-/// Refuses waits that no timer holds.
+/// Refuses times that are longer than a timer can wait.
 fn check_times(options: &MachineOptions) -> Result<()> {
     if options.longest_retry_wait_ms > LONGEST_TIMER_MS {
-        let message = "want at most 2147483647 milliseconds: no timer of JavaScript holds more";
+        let message =
+            "want at most 2147483647 milliseconds, the longest time of a JavaScript timer";
         return Err(Error::argument(
             "longest_retry_wait_ms",
             Code::InvalidArgument,
@@ -324,7 +327,7 @@ fn check_times(options: &MachineOptions) -> Result<()> {
     }
     match options.timeout_ms {
         Patience::Milliseconds(ms) if ms == 0 || ms > LONGEST_TIMEOUT_MS => {
-            let message = "want a time above 0, of at most a day, or none for no end";
+            let message = "want more than 0 and at most a day, or no limit";
             Err(Error::argument(
                 "timeout_ms",
                 Code::InvalidArgument,

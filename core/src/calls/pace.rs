@@ -1,4 +1,4 @@
-//! How often all calls of a client together may send.
+//! Limits how often all calls of a client together send requests.
 
 use super::options::Policy;
 use super::retry::budget::Budget;
@@ -11,7 +11,7 @@ use crate::error::{Error, Result};
 use crate::time::now::Now;
 use crate::wire::retry_after::MOST_SECONDS;
 
-/// Where a request in the name of an API goes. The two may be different services.
+/// Where a request for an API goes: the API and its token endpoint may be different services.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Destination {
     /// The API's token endpoint.
@@ -20,22 +20,22 @@ pub(super) enum Destination {
     Api,
 }
 
-/// What a retry has to pay, and when.
+/// When a retry is paid from the budget.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Payment {
-    /// The call itself will send again.
+    /// Now: this call will send again.
     Now,
-    /// One of many calls will send again for all of them, and pays then.
+    /// Later: one of several calls will send again for all of them, and pays then.
     BySender,
 }
 
-/// Budget, floors and randomness of a client.
+/// The retry budget, the waits that the service asked for, and the random numbers of a client.
 #[derive(Debug)]
 pub(super) struct Pace {
     policy: Policy,
     budget: Budget,
     jitter: Jitter,
-    /// By API, and in it by destination.
+    /// For each API and destination.
     not_before: [[NotBefore; 2]; 2],
 }
 
@@ -49,12 +49,12 @@ impl Pace {
         }
     }
 
-    /// A call sends its first request.
+    /// Counts a call that sends its first request.
     pub(super) fn earn(&mut self) {
         self.budget.earn();
     }
 
-    /// How long nothing may be sent there.
+    /// How long nothing may be sent to a destination.
     pub(super) fn rest(&mut self, api: Api, to: Destination, now: Now) -> u64 {
         self.not_before(api, to).rest(now)
     }
@@ -63,8 +63,8 @@ impl Pace {
         &mut self.not_before[api as usize][to as usize]
     }
 
-    /// Does as the service has asked with `Retry-After`: nothing is sent there for so long; or where that
-    /// is longer than the caller allows, gives the error that says so.
+    /// Obeys a `Retry-After`: nothing is sent to the destination for that long. Gives the error
+    /// with that wait, or `retry_later` if the wait is longer than the caller allows.
     pub(super) fn heed(
         &mut self,
         api: Api,
@@ -88,8 +88,8 @@ impl Pace {
         }
     }
 
-    /// How many milliseconds to wait before the call tries again, which it has done `retries` times
-    /// so far; or the error that ends it. It waits no shorter than `floor_ms`.
+    /// How many milliseconds to wait before the call tries again, at least `floor_ms`; or the error
+    /// that ends the call. It was retried `retries` times before.
     pub(super) fn retry(
         &mut self,
         error: Error,
@@ -111,7 +111,8 @@ impl Pace {
         Ok(self.jitter.wait_ms(retries + 1, longest_ms, floor_ms))
     }
 
-    /// Pays for sending again what has failed with that error, which ends the call if it can't.
+    /// Pays for sending a failed request again. If the budget is used up, gives the request's
+    /// error.
     pub(super) fn pay(&mut self, error: &Error) -> Result<()> {
         if self.budget.pay() {
             return Ok(());

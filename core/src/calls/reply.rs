@@ -8,14 +8,14 @@ use crate::wire::retry_after::retry_after;
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Reply {
     pub(super) status: Option<u16>,
-    /// Whether more of its body may come, which is to be dropped.
+    /// Whether more of its body, which is dropped, may still arrive.
     pub(super) drains: bool,
-    /// The wait that it asks for.
+    /// The wait that the response asks for.
     pub(super) asked_ms: Option<u64>,
 }
 
 impl Reply {
-    /// A reply whose body is over, or that never came.
+    /// A reply whose body is complete, or a missing reply.
     pub(super) fn of(status: Option<u16>) -> Self {
         Self {
             status,
@@ -23,7 +23,7 @@ impl Reply {
         }
     }
 
-    /// A reply that is refused by its head.
+    /// A reply that is refused because of its head.
     pub(super) fn refused_by_head(status: u16, headers: &[(&str, &str)], sent_at: Now) -> Self {
         let passing = is_passing_status(status);
         Self {

@@ -1,4 +1,4 @@
-//! What follows a failure: a wait, and then the same again, or the end of the call.
+//! Decides what follows a failure: a wait and the same request again, or the end of the call.
 
 use super::attempt::Attempt;
 use super::pace::{Destination, Pace, Payment};
@@ -11,20 +11,21 @@ use crate::error::{Error, Result};
 use crate::time::now::Now;
 use crate::time::window::Window;
 
-/// The request that a call sends next, and when.
+/// The request that a call sends next, and the wait before it.
 #[derive(Debug, Default)]
 pub(super) struct NextRequest {
     /// The token fetches that it has taken part in.
     pub(super) history: FetchHistory,
-    /// Whether the rest of a response that was of no use may still come.
+    /// Whether the rest of an unwanted response may still arrive.
     pub(super) drains: bool,
     pub(super) delay: Delay,
-    /// The error of the failed token request that this call may send again, unless another call does.
+    /// The error of the failed token request, which this call may send again unless another call
+    /// does.
     pub(super) repeats: Option<Error>,
 }
 
 impl NextRequest {
-    /// The token request of that fetch again, which has failed.
+    /// The token request of a failed fetch, to be sent again.
     fn fetch_again(fetch: FetchId, error: Error, drains: bool) -> Self {
         Self {
             history: FetchHistory::retrying(fetch),
@@ -45,13 +46,13 @@ impl NextRequest {
 pub(super) enum Delay {
     #[default]
     Over,
-    /// From when the next step is asked for.
+    /// It starts when the next step is asked for.
     For(u64),
     Until(u64),
 }
 
 impl Delay {
-    /// How many milliseconds are left of it.
+    /// How many milliseconds of it are left.
     pub(super) fn rest(&mut self, now: Now) -> u64 {
         if let Self::For(milliseconds) = *self {
             *self = Self::Until(now.monotonic_ms.saturating_add(milliseconds));
@@ -68,15 +69,15 @@ pub(super) struct Retries {
     api: Api,
     target: Target,
     window: Option<Window>,
-    /// How often the call has been tried again because of what may pass.
+    /// How often the call was retried after temporary failures.
     retries: u32,
     /// How many requests it has sent to the API.
     requests: u32,
-    /// How many it has sent to the token endpoint.
+    /// How many requests it has sent to the token endpoint.
     token_requests: u32,
-    /// Where the last request went, be it another call's for a token.
+    /// Where the last request went; it may have been another call's token request.
     last: Destination,
-    /// The request that has ended last, until the host has seen it.
+    /// The request that ended last, until the host has taken it.
     ended: Option<Attempt>,
 }
 
@@ -94,7 +95,8 @@ impl Retries {
         }
     }
 
-    /// Counts a request that is sent there. The first one of a call earns the client a part of a retry.
+    /// Counts a request that is sent. The first request of a call adds to the client's retry
+    /// budget.
     pub(super) fn send(&mut self, pace: &mut Pace, to: Destination) {
         if self.requests + self.token_requests == 0 {
             pace.earn();
@@ -106,12 +108,13 @@ impl Retries {
         } += 1;
     }
 
-    /// Where the last request went: where the call has failed, whose failure it is.
+    /// Where the last request went. If the call has failed, that is where it failed.
     pub(super) fn last(&self) -> Destination {
         self.last
     }
 
-    /// What follows the failure of the request to the API, or the end.
+    /// What follows the failure of the request to the API: the next request, or the error that ends
+    /// the call.
     pub(super) fn after_request(
         &mut self,
         pace: &mut Pace,
@@ -134,7 +137,7 @@ impl Retries {
         wait_ms.map(|ms| next.after(ms))
     }
 
-    /// What follows the failure of a token request that this call has sent, or the end.
+    /// The same for a token request that this call has sent.
     pub(super) fn after_own_fetch(
         &mut self,
         pace: &mut Pace,
@@ -151,8 +154,8 @@ impl Retries {
         wait_ms.map(|ms| next.after(ms))
     }
 
-    /// What follows the failure of a token request that another call has sent. To try again costs this call a
-    /// retry, and nothing of the client's budget unless it is the one that sends.
+    /// The same for a token request that another call has sent. A retry counts for this call; the
+    /// client's budget is charged only if this call sends the next token request.
     pub(super) fn after_fetch_of_another(
         &mut self,
         pace: &mut Pace,
@@ -178,7 +181,7 @@ impl Retries {
         Ok(wait_ms)
     }
 
-    /// Keeps what came of a request, for the host to see.
+    /// Keeps the result of a request for the host.
     pub(super) fn note(
         &mut self,
         to: Destination,
@@ -200,7 +203,7 @@ impl Retries {
         });
     }
 
-    /// What came of the last request, once.
+    /// The result of the last request, once.
     pub(super) fn take(&mut self) -> Option<Attempt> {
         self.ended.take()
     }

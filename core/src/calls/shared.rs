@@ -15,7 +15,7 @@ pub(crate) struct Shared {
     common: Mutex<Common>,
 }
 
-/// What each call may change.
+/// The state that each call may change.
 #[derive(Debug)]
 pub(super) struct Common {
     pub(super) tokens: Tokens,
@@ -31,9 +31,10 @@ impl Shared {
         Arc::new(Self { config, common })
     }
 
-    /// Runs an action that no other call may see the middle of.
+    /// Runs an action under the lock.
     pub(super) fn with<T>(&self, act: impl FnOnce(&mut Common) -> T) -> T {
-        // All of it is whole after each of its methods, so a panic elsewhere does not spoil it.
+        // The state is consistent after each method, so it can still be used after a panic in
+        // another thread.
         act(&mut self.common.lock().unwrap_or_else(PoisonError::into_inner))
     }
 

@@ -1,4 +1,4 @@
-//! What a call asks of its host, and how the host says that it failed.
+//! What a call asks its host to do, and how the host reports a failure.
 
 use crate::access::api::Api;
 use crate::wire::request::Request;
@@ -7,12 +7,13 @@ use crate::wire::request::Request;
 #[derive(Clone, Debug)]
 #[must_use = "a step is for the host to take"]
 pub enum Step {
-    /// Send this request, following no redirect. Hand the response in with [`Call::head`](crate::Call::head),
-    /// [`Call::chunk`](crate::Call::chunk) and [`Call::end`](crate::Call::end), or say
-    /// [`Call::failed`](crate::Call::failed).
+    /// Send this request without following redirects. Report the response with
+    /// [`Call::head`](crate::Call::head), [`Call::chunk`](crate::Call::chunk) and
+    /// [`Call::end`](crate::Call::end), or a failure with [`Call::failed`](crate::Call::failed).
     Send(Request),
-    /// Get a token for that API from where the host has its tokens. Hand it in with
-    /// [`Call::token`](crate::Call::token), or say [`Call::token_failed`](crate::Call::token_failed).
+    /// Get a token for that API from the host's own source. Report it with
+    /// [`Call::token`](crate::Call::token), or a failure with
+    /// [`Call::token_failed`](crate::Call::token_failed).
     ProvideToken {
         /// The API that the token must be for.
         api: Api,
@@ -20,23 +21,23 @@ pub enum Step {
     /// Another call of this client is getting the token. Ask again once
     /// [`Machine::token_epoch`](crate::Machine::token_epoch) is no longer `epoch`.
     Blocked {
-        /// The epoch to wait past.
+        /// The current epoch.
         epoch: u64,
     },
-    /// Wait so long, or less, and ask again: something is to be tried again, or the service has asked to be
-    /// left alone for a while. Asked too early, the call gives the rest.
+    /// Wait this long, or less, and ask again: a retry is due later, or the service asked for a
+    /// pause. If asked too early, the call gives the remaining wait.
     Wait {
         /// Milliseconds on the monotonic clock, at most 2^31 - 1.
         ms: u32,
     },
-    /// The output is there.
+    /// The call is complete: take its output.
     Done,
 }
 
 crate::names! {
-    /// How an exchange broke in the host's hands.
+    /// How an exchange failed in the host.
     pub enum HostFailure {
-        /// No connection, or a broken one.
+        /// There was no connection, or it broke.
         Network = "network",
         /// The host's time limit passed.
         Timeout = "timeout",

@@ -1,4 +1,5 @@
-//! A token fetch that a call does, for itself and for those that wait, and what follows it.
+//! A token fetch that a call does for itself and for the calls that wait for it, and what follows
+//! it.
 
 use super::broken::broken;
 use super::course::{Course, Input, OwnFetch, State};
@@ -35,7 +36,7 @@ impl Course {
         }
     }
 
-    /// What comes of the request for a token that is on its way.
+    /// Takes what the host reports about the token request that was sent.
     pub(super) fn take_from_token_endpoint(&mut self, input: Input<'_>) -> Result<bool> {
         let State::FetchesToken { fetch, body } = &mut self.state else {
             return self.misplaced(&input);
@@ -66,7 +67,7 @@ impl Course {
         }
     }
 
-    /// The head of its response.
+    /// Takes the head of its response.
     fn take_token_head(
         &mut self,
         fetch: OwnFetch,
@@ -85,7 +86,7 @@ impl Course {
         Ok(true)
     }
 
-    /// What the host says that was asked for a token.
+    /// Takes the answer of a host that was asked for a token.
     pub(super) fn take_from_host(&mut self, input: Input<'_>) -> Result<bool> {
         let State::AwaitsToken { fetch } = &self.state else {
             return self.misplaced(&input);
@@ -113,7 +114,7 @@ impl Course {
         }
     }
 
-    /// The fetch has brought a token.
+    /// Uses the token of a successful fetch.
     fn fetched(&mut self, fetch: OwnFetch, grant: Grant) -> Result<bool> {
         self.shared.with_slot(self.endpoint.api(), |slot| {
             slot.fetch_succeeded(fetch.id, grant, fetch.asked_at);
@@ -121,7 +122,8 @@ impl Course {
         self.go_on(Ok(after(fetch, false)))
     }
 
-    /// The token request has failed. An older token may still serve; if not, it may be sent again.
+    /// Handles a failed token request. An older token may still be valid; if not, the request may
+    /// be sent again.
     fn token_request_failed(
         &mut self,
         fetch: OwnFetch,

@@ -1,10 +1,10 @@
-//! How the counts of one group, or of all, changed from one table to another.
+//! How the counts of one group, or of all groups, changed from one table to another.
 
 use serde::Serialize;
 use tallyfold_engine::{Counts, quotient};
 
 crate::names! {
-    /// Which of two tables has a group. A group whose counts are 0 is there.
+    /// Which of two tables has a group. A table has a group even if all of its counts are 0.
     pub enum Presence {
         /// Both have it.
         Both = "both",
@@ -38,11 +38,13 @@ impl Deltas {
     }
 }
 
-/// What part of the change of each total a group causes: its delta divided by the total's.
+/// The part of the change of each total that a group causes: the group's delta divided by the
+/// total's delta.
 ///
-/// A share is negative for a group that moves against the total, and above 1 where other groups do.
-/// The shares of all groups, if none was rounded, add up to 1. Of a total that did not change there
-/// is no share: `None`, never 0, infinite or NaN. Each is the `f64` nearest to the exact quotient.
+/// A share is negative if the group changed in the opposite direction to the total; it may be above
+/// 1 if other groups did. Apart from rounding, the shares of all groups add up to 1. If the total
+/// did not change, the share is `None`, never 0, infinite or NaN. Each is the `f64` nearest to the
+/// exact quotient.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "surface", derive(schemars::JsonSchema))]
 pub struct Shares {
@@ -66,7 +68,7 @@ impl Shares {
 
 fn share(part: i128, total: i128) -> Option<f64> {
     let size = quotient(part.unsigned_abs(), total.unsigned_abs())?;
-    // No share is -0.
+    // A share is never -0.
     let against = part != 0 && part.is_negative() != total.is_negative();
     Some(if against { -size } else { size })
 }

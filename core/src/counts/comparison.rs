@@ -20,7 +20,7 @@ use super::table::CountTable;
 use crate::error::Result;
 use crate::time::window::{Window, spans};
 
-/// What changed from one table to another: one row for each group of either.
+/// What changed from one table to another: one row for each group that is in at least one of them.
 ///
 /// Its rows are sorted by their dimension values, and each dimension has one dictionary for both tables.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -43,9 +43,9 @@ struct Side {
 
 /// Compares two tables, group by group.
 ///
-/// The tables may cover any time: windows of other lengths, or the same time twice. Counts are
-/// compared as they are; [`Comparison::before_coverage`] and [`Comparison::after_coverage`] say
-/// which time they are of.
+/// The tables may cover any times: windows of different lengths, or both the same time. Counts are
+/// not scaled; [`Comparison::before_coverage`] and [`Comparison::after_coverage`] say which time
+/// they cover.
 ///
 /// ```
 /// # include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/doc/host.rs"));
@@ -124,13 +124,13 @@ impl Comparison {
         self.after.counts.push(after);
     }
 
-    /// What the table before covers.
+    /// The time that the table before covers.
     #[must_use]
     pub fn before_coverage(&self) -> &[Window] {
         &self.before.coverage
     }
 
-    /// What the table after covers.
+    /// The time that the table after covers.
     #[must_use]
     pub fn after_coverage(&self) -> &[Window] {
         &self.after.coverage
@@ -172,7 +172,7 @@ impl Comparison {
         &self.presences
     }
 
-    /// The positions of the rows of that presence, in order.
+    /// The positions of the rows with that presence, in order.
     pub fn positions(&self, presence: Presence) -> impl Iterator<Item = usize> {
         let presences = self.presences.iter().enumerate();
         presences
@@ -338,13 +338,13 @@ impl Row<'_, Comparison> {
         (self.presence() != Presence::Vanished).then_some(counts)
     }
 
-    /// How the counts changed, where those of a group that is not there are 0.
+    /// How the counts changed. If a table lacks the group, its counts are taken as 0.
     #[must_use]
     pub fn delta(&self) -> Deltas {
         self.frame.row_delta(self.index)
     }
 
-    /// What part of the change of the totals this group causes.
+    /// The part of the change of the totals that this group causes.
     #[must_use]
     pub fn share(&self) -> Shares {
         Shares::of(self.delta(), self.frame.total_delta())

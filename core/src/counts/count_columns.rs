@@ -59,13 +59,13 @@ impl CountColumns {
         }
     }
 
-    /// The columns of a frame, on one side of it if it has two.
+    /// The columns of a frame, or of one side of a frame that has two.
     pub(crate) fn columns(&self, side: Option<&'static str>) -> impl Iterator<Item = Column<'_>> {
         count_columns(side, self.0.each_ref().map(Vec::as_slice))
     }
 }
 
-/// The columns of a frame that the three counts are, on one side of it if it has two.
+/// The three columns of counts of a frame, or of one side of a frame that has two.
 pub(crate) fn count_columns<'a>(
     side: Option<&'static str>,
     counts: [&'a [u64]; 3],

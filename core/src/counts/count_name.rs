@@ -27,7 +27,7 @@ impl CountName {
 }
 
 crate::options! {
-    /// Which rows come first.
+    /// The options of `top`.
     #[derive(Clone, Copy, Debug)]
     pub struct TopOptions {
         /// At most how many rows.

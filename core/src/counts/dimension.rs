@@ -45,7 +45,7 @@ pub struct Dimensions {
 }
 
 impl Dimensions {
-    /// The most dimensions that there can be.
+    /// The number of all dimensions.
     pub(crate) const MOST: usize = Dimension::ALL.len();
 
     /// Parses names, which may be none, into dimensions. `argument` names the argument in errors.
@@ -61,13 +61,13 @@ impl Dimensions {
             let name = name.as_ref();
             let Some(dimension) = Dimension::from_name(name) else {
                 let message = format!(
-                    "{:?} is no dimension; want event_name, write_key, integration or reason",
+                    "{:?} is not a dimension; want event_name, write_key, integration or reason",
                     excerpt(name)
                 );
                 return Err(Error::argument(argument, Code::UnknownDimension, message));
             };
             if dimensions.position(dimension).is_some() {
-                let message = format!("{dimension} stands here twice; name each dimension once");
+                let message = format!("{dimension} is named twice; name each dimension once");
                 return Err(Error::argument(argument, Code::RepeatedDimension, message));
             }
             dimensions.push(dimension);

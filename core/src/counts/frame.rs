@@ -28,13 +28,14 @@ pub trait Frame {
         self.len() == 0
     }
 
-    /// The values of each dimension: per dimension its distinct values, and per row which one it is.
+    /// The values of the dimensions: for each dimension its distinct values, and for each row the
+    /// position of its value.
     fn keys(&self) -> Keys<'_>;
 
-    /// All columns as they are held, in the order in which they are shown.
+    /// All columns as they are stored, in the order in which they are shown.
     fn columns(&self) -> Vec<Column<'_>>;
 
-    /// What a row is ranked by: the count of that name, or how much it changed.
+    /// The number by which a row is ranked: the count with that name, or how much it changed.
     fn rank(&self, row: usize, by: CountName) -> u64;
 
     /// The three quotients of a row: rates, or shares of a change.
@@ -43,7 +44,7 @@ pub trait Frame {
     /// The names of those quotients.
     fn fraction_names(&self) -> [&'static str; 3];
 
-    /// How the counts of a row changed, where it says so.
+    /// How the counts of a row changed; `None` for frames other than comparisons.
     fn delta(&self, row: usize) -> Option<Deltas> {
         let _ = row;
         None
@@ -53,7 +54,8 @@ pub trait Frame {
     /// every language.
     fn to_json(&self) -> String;
 
-    /// The positions of the `n` rows that rank highest, highest first; equal ones in the order of rows.
+    /// The positions of the `n` rows that rank highest, highest first; rows of equal rank keep
+    /// their order.
     fn top(&self, n: usize, by: CountName) -> Vec<usize> {
         let mut order: Vec<usize> = (0..self.len()).collect();
         order.sort_unstable_by_key(|row| (Reverse(self.rank(*row, by)), *row));
@@ -78,8 +80,9 @@ pub trait Frame {
     }
 }
 
-/// One row: of a [`CountTable`](crate::CountTable) a combination of dimension values with its counts, of a
-/// [`Series`](crate::Series) that in one window, of a [`Comparison`](crate::Comparison) a group with its change.
+/// One row. In a [`CountTable`](crate::CountTable), it is a combination of dimension values with
+/// its counts; in a [`Series`](crate::Series), the same in one window; in a
+/// [`Comparison`](crate::Comparison), a group with its change.
 #[derive(Debug)]
 pub struct Row<'a, F> {
     pub(crate) frame: &'a F,
@@ -110,9 +113,9 @@ impl<'a, F: Frame> Row<'a, F> {
 /// The values of the dimensions of all rows.
 #[derive(Clone, Copy, Debug)]
 pub struct Keys<'a> {
-    /// Per dimension, its distinct values, sorted.
+    /// For each dimension, its distinct values, sorted.
     pub dictionaries: &'a [Arc<Dictionary>],
-    /// Per dimension and row, the position of the row's value in the dictionary.
+    /// For each dimension and row, the position of the row's value in the dictionary.
     pub ids: &'a [Vec<u32>],
 }
 
@@ -137,7 +140,7 @@ impl<'a> Keys<'a> {
 /// One column of a frame.
 #[derive(Clone, Copy, Debug)]
 pub struct Column<'a> {
-    /// `before` or `after` where there is one of each, as in a comparison.
+    /// `before` or `after` in a comparison, which has both; `None` in other frames.
     pub side: Option<&'static str>,
     /// The name of a dimension or of a count; `window` or `presence`.
     pub name: &'static str,

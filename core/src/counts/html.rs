@@ -1,4 +1,4 @@
-//! How a notebook shows a frame.
+//! Shows a frame in a notebook.
 
 use std::fmt::{Display, Write};
 
@@ -6,7 +6,7 @@ use super::frame::{Column, Frame, Values};
 use super::metric::Metric;
 use super::series_window::SeriesWindow;
 
-/// More rows than this are counted, not shown.
+/// At most this many rows are shown; the others are only counted.
 const SHOWN: usize = 50;
 
 /// The names of the three counts, which are the last columns.
@@ -14,7 +14,7 @@ const COUNTS: [&str; 3] = ["success", "errors", "filtered"];
 
 /// A frame that can be shown to people.
 pub trait HtmlFrame: Frame {
-    /// What the frame is of: its time.
+    /// The time that the frame covers.
     fn caption(&self) -> String;
 
     /// The three counts of a row.
@@ -56,7 +56,7 @@ pub fn to_html(frame: &dyn HtmlFrame) -> String {
         );
     }
     html.push_str("</tbody>");
-    // Without any label, the one row has the totals.
+    // Without dimensions, the only row has the totals.
     if !labels.is_empty() {
         let width = labels.len();
         push(
@@ -79,7 +79,7 @@ fn push_label(html: &mut String, values: Values<'_>, row: usize) {
     }
 }
 
-/// A window, and whether it is covered in part only.
+/// A window, and whether only a part of it is covered.
 fn span(of: SeriesWindow) -> String {
     let in_part = if of.complete { "" } else { ", in part" };
     format!("{:?}{in_part}", of.window)

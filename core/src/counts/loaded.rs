@@ -1,7 +1,7 @@
-//! A table out of its JSON, which [`saved`](super::saved) has written.
+//! Reads a table from the JSON that [`saved`](super::saved) has written.
 //!
-//! Whatever document it is, it is read as a [`Tree`] first: to derive a reader for each part of a saved table
-//! would add a tenth to the size of the WebAssembly.
+//! Every document is read as a [`Tree`] first: deriving a reader for each part of a saved table
+//! would make the WebAssembly larger.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -103,7 +103,7 @@ fn load_dimensions(saved: Tree<'_>, metric: Option<Metric>) -> Result<Dimensions
     dimensions.map_err(|error| invalid_at(path, error.message()))
 }
 
-/// Takes a filter as it is written: dimensions in their order, values sorted, none twice.
+/// Reads a filter: dimensions in their order, each with sorted values, no value twice.
 fn load_filter(saved: Tree<'_>) -> Result<Selection> {
     let mut selection = Selection::default();
     let filters = saved
@@ -201,7 +201,7 @@ fn load_rows(saved: Tree<'_>, width: usize, path: &str) -> Result<Rows> {
     let columns: Vec<Vec<&str>> = (0..width).map(column).collect();
     Rows::from_values(&columns, &counts).map_err(|(index, refused)| {
         let message = match refused {
-            Refused::Repeated => "the same combination stands twice".to_owned(),
+            Refused::Repeated => "the same combination occurs twice".to_owned(),
             _ => refusal(refused).message(),
         };
         invalid_at(&format!("{path}[{index}]"), message)
@@ -257,7 +257,7 @@ fn want_fields(path: &str, names: &[&str]) -> Error {
     want(path, &format!("an object of {}", names.join(", ")))
 }
 
-/// What serde_json has found wrong with a document.
+/// What serde_json found wrong in a document.
 pub(crate) fn problem(error: &serde_json::Error) -> &'static str {
     if error.is_eof() {
         "the JSON is not complete"
@@ -266,7 +266,7 @@ pub(crate) fn problem(error: &serde_json::Error) -> &'static str {
     }
 }
 
-/// Where in a document serde_json has found an error: it counts lines and columns from 1.
+/// The offset of an error that serde_json found. It counts lines and columns from 1.
 pub(crate) fn offset_of(json: &[u8], error: &serde_json::Error) -> u64 {
     let before: usize = json
         .split_inclusive(|byte| *byte == b'\n')

@@ -1,4 +1,4 @@
-//! Adding tables of different times up.
+//! Adds up tables of different times.
 
 use std::sync::Arc;
 
@@ -12,12 +12,12 @@ use crate::error::{Error, Result};
 use crate::time::window::Window;
 
 impl CountTable {
-    /// Adds the counts of another time up with these. Without `replace`, the order of merging makes
-    /// no difference.
+    /// Adds the counts of a table of another time to these. Without `replace`, the order of merging
+    /// makes no difference.
     ///
-    /// With `replace`, windows of this table that overlap the other's make room for it; each such
-    /// window must lie inside what the other covers, because a part of a window can't be taken
-    /// out of its counts.
+    /// With `replace`, windows of the other table replace those windows of this table that they
+    /// overlap. Each replaced window must lie inside the time that the other table covers, because
+    /// the counts of a window can't be split.
     ///
     /// # Errors
     /// `incompatible_tables` for other dimensions, another metric or another filter,
@@ -40,7 +40,7 @@ impl CountTable {
         if !all_stay {
             return Self::of_parts(self.subject.clone(), parts);
         }
-        // The sums of both are known: a merge costs what it adds, not what was there before.
+        // The sums of both tables are known, so the parts need not be added up again.
         let both = Rows::combine(&[&self.rows, &other.rows], self.subject.dimensions.len());
         Ok(Self {
             rows: Arc::new(both.map_err(refusal)?),
@@ -49,9 +49,9 @@ impl CountTable {
         })
     }
 
-    /// Adds the counts of any number of tables of different times up, all at once: that costs what
-    /// the tables hold, where merging one after the other costs the growing sum each time. The
-    /// order of the tables makes no difference.
+    /// Adds up any number of tables of different times at once. This is faster than merging one
+    /// after the other, which copies the growing sum each time. The order of the tables makes no
+    /// difference.
     ///
     /// ```
     /// # include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/doc/host.rs"));
@@ -81,7 +81,7 @@ impl CountTable {
         first.with_parts(parts)
     }
 
-    /// The table of other parts, in any order, which must not overlap.
+    /// A table of the given parts, which may be in any order but must not overlap.
     fn with_parts(&self, mut parts: Vec<Part>) -> Result<Self> {
         parts.sort_unstable_by_key(|part| part.window);
         let overlaps = |pair: &&[Part]| pair[0].window.overlaps(pair[1].window);

@@ -1,5 +1,5 @@
-//! Reads a count, whatever it is: the engine reads those that it is sure of. And what a refusal of
-//! the engine means.
+//! Reads any count (the engine reads only counts of which it is sure), and gives the errors for
+//! what the engine refuses.
 
 use tallyfold_engine::Refused;
 
@@ -8,8 +8,7 @@ use crate::error::{Error, Result};
 
 /// Reads a count as the service sends it: a string of ASCII digits, leading zeros allowed.
 ///
-/// # Errors
-/// `invalid_count` and `count_overflow`, without a place.
+/// # Errors `invalid_count` and `count_overflow`, without a path or offset.
 pub(crate) fn parse_count(text: &str) -> Result<u64> {
     if text.is_empty() {
         let message = "a count is an empty string; want ASCII digits";
@@ -20,7 +19,7 @@ pub(crate) fn parse_count(text: &str) -> Result<u64> {
         .enumerate()
         .find(|(_, byte)| !byte.is_ascii_digit())
     {
-        let message = format!("a count has something else than an ASCII digit at its byte {at}");
+        let message = format!("byte {at} of a count is not an ASCII digit");
         return Err(Error::new(Code::InvalidCount, message));
     }
     text.bytes()
@@ -30,7 +29,7 @@ pub(crate) fn parse_count(text: &str) -> Result<u64> {
         .ok_or_else(|| Error::new(Code::CountOverflow, "a count is above 2^64 - 1"))
 }
 
-/// Says why counts were not added up.
+/// The error for counts that were not added up.
 pub(crate) fn refusal(refused: Refused) -> Error {
     match refused {
         Refused::SumOverflow => {

@@ -1,4 +1,4 @@
-//! What one response said.
+//! The contents of one response.
 
 use std::sync::Arc;
 
@@ -7,29 +7,30 @@ use tallyfold_engine::{Counts, Rows};
 
 use crate::time::window::Window;
 
-/// What one response said.
+/// The contents of one response.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Part {
     pub(crate) window: Window,
-    /// The response's totals; `None` once it was filtered.
+    /// The totals that the response reported; `None` once the rows were filtered.
     pub(crate) reported: Option<Counts>,
     pub(crate) notes: Notes,
     pub(crate) rows: Arc<Rows>,
 }
 
-/// What was let pass because the caller asked for tolerance.
+/// How many deviations were tolerated, because the caller asked for it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 #[cfg_attr(feature = "surface", derive(schemars::JsonSchema))]
 pub struct Notes {
-    /// Entries whose combination of dimension values stood in the response before; they were added up.
+    /// Entries that repeated a combination of dimension values in the same response; they were
+    /// added up.
     pub repeated_combinations: u64,
     /// Dimension values that were `null`; they were read as empty strings.
     pub null_dimensions: u64,
 }
 
 impl Notes {
-    /// Both added up.
+    /// The sums of both.
     pub(crate) fn and(self, other: Self) -> Self {
         Self {
             repeated_combinations: self

@@ -12,7 +12,7 @@ use super::part::Part;
 pub enum Reconciliation {
     /// Each total is the sum of its counts.
     Balanced,
-    /// The reported total minus the sum, for each count; not all are 0.
+    /// At least one total differs. The fields are the reported total minus the sum, for each count.
     Unbalanced {
         /// Of events delivered.
         success: i128,
@@ -21,12 +21,12 @@ pub enum Reconciliation {
         /// Of events filtered.
         filtered: i128,
     },
-    /// The table was filtered, so that totals of the whole say nothing.
+    /// The table was filtered, so its rows can't be compared with the totals of all events.
     Unavailable,
 }
 
 impl Reconciliation {
-    /// What the parts reported, against the sum of all rows.
+    /// Compares what the parts reported with the sum of all rows.
     pub(crate) fn of(parts: &[Part], totals: Counts) -> Self {
         let Some([success, errors, filtered]) = reported_sums(parts) else {
             return Self::Unavailable;
@@ -47,8 +47,8 @@ impl Reconciliation {
     }
 }
 
-/// What the parts reported, added up, if each still has its totals. No sum of as many `u64` as
-/// fit in memory overflows.
+/// The reported totals of all parts, added up, if each part still has them. This can't overflow,
+/// because memory can't hold that many `u64`.
 pub(crate) fn reported_sums(parts: &[Part]) -> Option<[i128; 3]> {
     parts.iter().try_fold([0; 3], |sums: [i128; 3], part| {
         let [a, b, c] = part.reported?.each().map(i128::from);

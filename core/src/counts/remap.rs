@@ -1,4 +1,4 @@
-//! Rows by the ids of a larger table's dictionaries.
+//! Rows whose ids are translated to those of larger dictionaries.
 
 use std::sync::Arc;
 
@@ -7,16 +7,16 @@ use tallyfold_engine::{Counts, Dictionary, Key, Refused, Rows};
 use super::parse::refusal;
 use crate::error::Result;
 
-/// Rows whose values are all in some larger dictionaries, with the ids that they have there.
-/// Dictionaries are sorted, so that sorted rows stay sorted.
+/// Rows with their ids in larger dictionaries that contain all of their values. Dictionaries are
+/// sorted, so sorted rows stay sorted.
 pub(crate) struct Remap<'a> {
     rows: &'a Rows,
-    /// Per column, the new id of each old one.
+    /// For each column, the new id of each old id.
     ids: Vec<Vec<u32>>,
 }
 
 impl<'a> Remap<'a> {
-    /// Every value of a column of `rows` is to be in the column's dictionary of `whole`.
+    /// Every value of a column of `rows` must be in the column's dictionary of `whole`.
     pub(crate) fn new(rows: &'a Rows, whole: &[Arc<Dictionary>]) -> Self {
         let columns = rows.dictionaries().iter().zip(whole);
         Self {
@@ -33,7 +33,7 @@ impl<'a> Remap<'a> {
         self.rows.ids()[column].iter().map(|id| ids[*id as usize])
     }
 
-    /// Every row, by its new ids.
+    /// Every row, with its new ids.
     pub(crate) fn rows(&self) -> impl ExactSizeIterator<Item = (Key, Counts)> {
         (0..self.rows.len()).map(|row| {
             let mut key = self.rows.key(row);
@@ -45,7 +45,7 @@ impl<'a> Remap<'a> {
     }
 }
 
-/// The dictionaries of the values of both, and both by the ids there.
+/// Dictionaries with the values of both, and the rows of both with the ids there.
 ///
 /// # Errors
 /// `group_limit`.
@@ -63,7 +63,7 @@ pub(crate) fn union<'a>(
     Ok((dictionaries, one, other))
 }
 
-/// The id in `whole` of each value of `part`, all of which are there.
+/// The id in `whole` of each value of `part`. `whole` contains all of them.
 fn positions(part: &Dictionary, whole: &Dictionary) -> Vec<u32> {
     if part.len() == whole.len() {
         return (0..).take(part.len()).collect();
@@ -78,8 +78,8 @@ fn positions(part: &Dictionary, whole: &Dictionary) -> Vec<u32> {
         .collect()
 }
 
-/// The first id from `from` on whose value is not less, in steps that double: a few values are
-/// found in many at a cost that grows with the few.
+/// The first id from `from` on whose value is not less. It searches in steps that double, so that
+/// finding a few values among many takes a time that grows with the few.
 fn seek(whole: &Dictionary, from: usize, value: &str) -> usize {
     let is_less = |id: usize| whole.value(id as u32) < value;
     let (mut low, mut stride) = (from, 1);

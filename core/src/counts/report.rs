@@ -1,4 +1,4 @@
-//! What series and comparisons are as JSON. Nothing reads it back: tables are what is saved.
+//! Series and comparisons as JSON. Nothing reads this JSON back; save the tables instead.
 
 use serde::Serialize;
 
@@ -56,6 +56,6 @@ pub(crate) struct ChangeReport<'a> {
 
 /// The report as text.
 pub(crate) fn json(report: &impl Serialize) -> String {
-    // Only strings and booleans are written, which can't fail.
+    // Writing strings and booleans can't fail.
     serde_json::to_string(report).unwrap_or_default()
 }

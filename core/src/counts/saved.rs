@@ -11,13 +11,13 @@ use super::subject::Subject;
 use crate::checksum::checksum;
 use crate::time::timestamp::Timestamp;
 
-/// What the JSON of a table with a digest says it is; a change that old readers can't read gets a new number.
+/// The name of the format in the JSON. The number grows when old readers can't read new JSON.
 pub(crate) const FORMAT: &str = "tallyfold-table/2";
 
 /// The same for a table without one: in a checkpoint, whose own digest covers it, and saved by older versions.
 pub(crate) const FORMAT_WITHOUT_DIGEST: &str = "tallyfold-table/1";
 
-/// A table as it is saved.
+/// A table in its saved form.
 #[derive(Serialize)]
 pub(crate) struct SavedTable<'a> {
     format: &'static str,
@@ -38,7 +38,7 @@ pub(crate) struct SavedFilter<'a> {
     values: &'a [String],
 }
 
-/// What one response said.
+/// The contents of one response.
 #[derive(Serialize)]
 pub(crate) struct SavedWindow<'a> {
     start: Timestamp,
@@ -54,7 +54,7 @@ struct SavedNotes {
     null_dimensions: u64,
 }
 
-/// Counts as strings of digits, as no JSON number holds them exactly.
+/// Counts as strings of digits, because a JSON number can't hold them exactly.
 #[derive(Serialize)]
 pub(crate) struct SavedCounts {
     success: String,
@@ -108,7 +108,7 @@ impl<'a> SavedTable<'a> {
 }
 
 impl<'a> SavedFilter<'a> {
-    /// What a subject was filtered by.
+    /// The filter of a subject.
     pub(crate) fn all(subject: &'a Subject) -> Vec<Self> {
         let filters = subject.selection.0.iter();
         let filter = |(dimension, values): &'a (Dimension, Vec<String>)| Self {
@@ -172,10 +172,10 @@ impl From<Counts> for SavedCounts {
 }
 
 impl From<Deltas> for SavedCounts {
-    /// With a `-` before those below 0.
+    /// Negative numbers have a `-`.
     fn from(deltas: Deltas) -> Self {
         let digits = |delta: i128| {
-            // As the difference of two counts, it has no more digits than they.
+            // A difference of two counts has no more digits than a count.
             let size = delta.unsigned_abs() as u64;
             format!("{}{size}", if delta < 0 { "-" } else { "" })
         };

@@ -1,14 +1,15 @@
-//! What a table was filtered by.
+//! The filter of a table.
 
 use super::dimension::Dimension;
 
-/// The values that a table was filtered by, for each dimension that it was; sorted. A table of a
-/// selection is never added to a table of another one, as the sum would claim to be whole.
+/// For each dimension that a table was filtered by, the wanted values, sorted. Tables with
+/// different selections are never added up, because the sum would cover only a part of the events
+/// of some windows.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Selection(pub(crate) Vec<(Dimension, Vec<String>)>);
 
 impl Selection {
-    /// This selection and that of more values.
+    /// This selection, restricted by another filter.
     pub(crate) fn narrowed(&self, dimension: Dimension, wanted: &[String]) -> Self {
         let mut narrowed = self.clone();
         match narrowed.0.iter_mut().find(|(known, _)| *known == dimension) {

@@ -74,9 +74,8 @@ impl CountTable {
     /// # }
     /// ```
     ///
-    /// # Errors
-    /// `unaligned_window` for a window that reaches over the edge of a step, because counts can't
-    /// be cut, and for one in a step that ends after the year 9999.
+    /// # Errors `unaligned_window` for a window that crosses the edge of a step, because its counts
+    /// can't be split, and for a window in a step that ends after the year 9999.
     pub fn by_window(&self, step: Option<TimeStep>) -> Result<Series> {
         let own = self.parts.iter().map(|part| part.window);
         let steps: Vec<Window> = match step {
@@ -87,7 +86,7 @@ impl CountTable {
         };
         let mut series = Series::of_no_window(self, step);
         let mut rest = self.parts.as_slice();
-        // Parts are sorted, so that those of one step stand together.
+        // Parts are sorted, so those of one step are adjacent.
         for same in steps.chunk_by(PartialEq::eq) {
             let (parts, after) = rest.split_at(same.len());
             rest = after;
@@ -136,7 +135,7 @@ impl Series {
         }
     }
 
-    /// Adds the rows of one window, which are those of its parts added up.
+    /// Adds the rows of one window: the sum of the rows of its parts.
     fn push_window(&mut self, window: Window, parts: &[Part]) -> Result<()> {
         let window_id = self.windows.len() as u32;
         let covered = join_adjacent(parts.iter().map(|part| part.window));
@@ -157,7 +156,7 @@ impl Series {
             for part in parts {
                 rows.extend(Remap::new(&part.rows, &self.dictionaries).rows());
             }
-            // A stable sort merges what is sorted already: the rows of each part.
+            // The rows of each part are sorted already, so a stable sort only has to merge them.
             rows.sort_by_key(|(key, _)| *key);
             for same in rows.chunk_by(|(one, _), (other, _)| one == other) {
                 self.push_row(same)?;
@@ -167,7 +166,7 @@ impl Series {
         Ok(())
     }
 
-    /// Adds one row: the sum of those of one combination.
+    /// Adds one row: the sum of all rows with the same combination.
     fn push_row(&mut self, same: &[(Key, Counts)]) -> Result<()> {
         let (key, _) = same[0];
         let counts = same
@@ -183,14 +182,14 @@ impl Series {
         Ok(())
     }
 
-    /// The step that the windows are of; `None` where they are those of the responses.
+    /// The step of the windows; `None` if they are the windows of the responses.
     #[must_use]
     pub fn step(&self) -> Option<TimeStep> {
         self.step
     }
 
-    /// The windows, sorted, also those without rows. Windows of which nothing is covered are not
-    /// among them.
+    /// The windows, sorted, including those without rows. Windows of which the table covers nothing
+    /// are left out.
     #[must_use]
     pub fn windows(&self) -> &[SeriesWindow] {
         &self.windows

@@ -8,13 +8,14 @@ use crate::time::window::Window;
 /// One window of a series.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SeriesWindow {
-    /// The step, or without one what the response covers.
+    /// The step; if the series has no step, the window of the response.
     pub window: Window,
-    /// Whether the table covers all of the window. If not, its counts are of a part of it.
+    /// Whether the table covers all of the window. If not, the counts are those of a part of the
+    /// window.
     pub complete: bool,
 }
 
-/// As a [`Window`] with one field more.
+/// Serialized like a [`Window`] with one more field.
 impl Serialize for SeriesWindow {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut fields = serializer.serialize_struct("SeriesWindow", 3)?;

@@ -1,4 +1,4 @@
-//! What counts are of.
+//! What a table counts.
 
 use super::dimension::Dimensions;
 use super::metric::Metric;
@@ -6,8 +6,8 @@ use super::selection::Selection;
 use crate::code::Code;
 use crate::error::{Error, Result};
 
-/// What counts are of: the dimensions that they are grouped by, the endpoint that they are from, and what
-/// they were filtered by.
+/// What a table counts: the dimensions of its rows, the endpoint that the counts are from, and the
+/// filter.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Subject {
     pub(crate) dimensions: Dimensions,
@@ -16,7 +16,7 @@ pub(crate) struct Subject {
 }
 
 impl Subject {
-    /// Of whole responses.
+    /// The subject of unfiltered responses.
     pub(crate) fn whole(dimensions: Dimensions, metric: Option<Metric>) -> Self {
         Self {
             dimensions,
@@ -25,7 +25,7 @@ impl Subject {
         }
     }
 
-    /// The same grouped by other dimensions.
+    /// The same subject, grouped by other dimensions.
     pub(crate) fn grouped_by(&self, dimensions: Dimensions) -> Self {
         Self {
             dimensions,
@@ -33,7 +33,7 @@ impl Subject {
         }
     }
 
-    /// Refuses counts of something else.
+    /// Refuses a table that counts something else.
     pub(crate) fn check_like(&self, other: &Self, argument: &'static str) -> Result<()> {
         if self.dimensions != other.dimensions || self.metric != other.metric {
             let message = format!(

@@ -40,9 +40,9 @@ use crate::time::window::{Window, join_adjacent, spans, uncovered};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CountTable {
     pub(crate) subject: Subject,
-    /// All parts added up.
+    /// The sum of all parts.
     pub(crate) rows: Arc<Rows>,
-    /// At least one, sorted, none overlapping another.
+    /// At least one part; sorted and without overlaps.
     pub(crate) parts: Vec<Part>,
 }
 
@@ -72,14 +72,14 @@ impl CountTable {
         })
     }
 
-    /// The table of a window of which nothing has been read.
+    /// The table of a window without any counts.
     pub(crate) fn empty(subject: Subject, window: Window) -> Self {
         let no_values = vec![Vec::new(); subject.dimensions.len()];
         let part = Part {
             window,
             reported: Some(Counts::default()),
             notes: Notes::default(),
-            // Of no rows nothing can be refused.
+            // Without rows, no sum can be refused.
             rows: Arc::new(Rows::from_values(&no_values, &[]).unwrap_or_default()),
         };
         Self::of_response(subject, part)
@@ -95,7 +95,7 @@ impl CountTable {
         })
     }
 
-    /// The first window as it is saved.
+    /// The first window in its saved form.
     pub(crate) fn saved_window(&self) -> Option<SavedWindow<'_>> {
         self.parts.first().map(SavedWindow::from)
     }
@@ -107,7 +107,7 @@ impl CountTable {
     }
 
     /// `totalDelivered`, `totalErrors` and `totalFiltered` as the service reported them, added up
-    /// over all windows; `None` for a filtered table, and where a sum is above 2^64 - 1.
+    /// over all windows; `None` for a filtered table, or if a sum is above 2^64 - 1.
     #[must_use]
     pub fn reported(&self) -> Option<Counts> {
         let sums = reported_sums(&self.parts)?;
@@ -119,14 +119,14 @@ impl CountTable {
         })
     }
 
-    /// Whether the reported totals are the sums of the counts. A difference is no error: the API
-    /// is Beta, and the caller decides.
+    /// Whether the reported totals are the sums of the counts. A difference is not an error,
+    /// because the API is Beta: the caller decides.
     #[must_use]
     pub fn reconciliation(&self) -> Reconciliation {
         Reconciliation::of(&self.parts, self.totals())
     }
 
-    /// What was let pass, added up over all windows.
+    /// How many deviations were tolerated, added up over all windows.
     #[must_use]
     pub fn notes(&self) -> Notes {
         self.parts
@@ -134,7 +134,7 @@ impl CountTable {
             .fold(Notes::default(), |sum, part| sum.and(part.notes))
     }
 
-    /// What the counts cover: sorted windows, with those that meet joined.
+    /// The time that the counts cover: sorted windows; adjacent windows are joined.
     #[must_use]
     pub fn coverage(&self) -> Vec<Window> {
         join_adjacent(self.parts.iter().map(|part| part.window))
@@ -146,8 +146,8 @@ impl CountTable {
         self.parts.iter().map(|part| part.window).collect()
     }
 
-    /// What of a range the counts do not cover, sorted; by default of the time from the first
-    /// window's start to the last one's end.
+    /// The parts of a range that the counts do not cover, sorted. By default, the range is from the
+    /// first window's start to the last window's end.
     ///
     /// ```
     /// # include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/doc/host.rs"));
@@ -193,8 +193,8 @@ impl CountTable {
         self.rows.filtered()
     }
 
-    /// Adds rows up by some of the dimensions, in the given order; by none, to one row (or to none,
-    /// if there is none).
+    /// Adds rows up by some of the dimensions, in the given order. Without any dimension, all rows
+    /// become one row; a table without rows stays without rows.
     ///
     /// # Errors
     /// `unknown_dimension` and `repeated_dimension`.
@@ -208,8 +208,9 @@ impl CountTable {
         Self::of_parts(self.subject.grouped_by(kept), parts)
     }
 
-    /// Keeps the rows whose value is among the wanted ones, for each dimension named. What is left
-    /// has no reported totals, and is merged only with tables that were filtered alike.
+    /// Keeps the rows whose value is among the wanted values, for each dimension named. The new
+    /// table has no reported totals, and can be merged only with tables that were filtered by the
+    /// same values.
     ///
     /// ```
     /// # include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/doc/host.rs"));

@@ -1,4 +1,4 @@
-//! A whole JSON document at once, for what was written by us.
+//! Reads a whole JSON document at once, for documents that tallyfold has written.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -6,34 +6,34 @@ use std::fmt;
 use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_json::value::RawValue;
 
-/// A JSON value. One type for all documents, so that reading is compiled once; what a document's
-/// fields are is checked as they are taken out.
+/// A JSON value. There is one type for all documents, so that reading is compiled once. Fields are
+/// checked when they are taken out.
 #[derive(Default, PartialEq)]
 #[cfg_attr(test, derive(Debug))]
 pub(crate) enum Tree<'a> {
-    /// `null`, or a field that is not there.
+    /// `null`, or a missing field.
     #[default]
     Null,
-    /// A number without sign, fraction and exponent, below 2^64.
+    /// A number below 2^64 without a sign, a fraction or an exponent.
     Whole(u64),
     Text(Cow<'a, str>),
     List(Vec<Tree<'a>>),
     Object(Vec<(Cow<'a, str>, Tree<'a>)>),
-    /// Any other value, also an object in which a name stands twice.
+    /// Any other value; also an object in which a name occurs twice.
     Other,
-    /// A value as it is written, in a document that was read by [`Tree::read_fields`].
+    /// The unparsed text of a value, in a document that was read by [`Tree::read_fields`].
     Written(&'a str),
 }
 
 impl<'a> Tree<'a> {
-    /// Reads a document with the fields of its object as they are written.
+    /// Reads a document without parsing the fields of its object.
     pub(crate) fn read_fields(json: &'a [u8]) -> serde_json::Result<Self> {
         let WrittenFields(tree) = serde_json::from_slice(json)?;
         Ok(tree)
     }
 
-    /// The fields of an object, in the order of the names; `None` for what is no object, and for one
-    /// with any other field.
+    /// The fields of an object, in the order of the names; `None` if this is not an object, or if
+    /// it has any other field.
     pub(crate) fn into_fields<const N: usize>(self, names: [&str; N]) -> Option<[Self; N]> {
         let mut fields = [const { Tree::Null }; N];
         self.take_fields(&names, &mut fields).then_some(fields)
@@ -63,7 +63,7 @@ impl<'a> Tree<'a> {
         }
     }
 
-    /// A field as it is written.
+    /// The unparsed text of a field.
     pub(crate) fn written(&self, name: &str) -> Option<&'a str> {
         let Self::Object(fields) = self else {
             return None;
@@ -94,7 +94,7 @@ impl<'a> Tree<'a> {
         self.into_list()?.into_iter().map(Self::into_text).collect()
     }
 
-    /// The value, unless it is `null` or was not there.
+    /// The value, unless it is `null` or missing.
     pub(crate) fn given(self) -> Option<Self> {
         (self != Self::Null).then_some(self)
     }
@@ -116,7 +116,7 @@ impl<'de> Deserialize<'de> for WrittenFields<'de> {
 }
 
 struct AnyValue {
-    /// Whether to take fields as they are written.
+    /// Whether to keep fields unparsed.
     written: bool,
 }
 
@@ -172,7 +172,7 @@ impl<'de> Visitor<'de> for AnyValue {
             } else {
                 fields.next_value()?
             };
-            // A key is always a text.
+            // A key is always a string.
             let Tree::Text(key) = key else { continue };
             is_repeated |= object.iter().any(|(other, _)| *other == key);
             object.push((key, value));

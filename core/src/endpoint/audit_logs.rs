@@ -1,7 +1,8 @@
 //! List audit logs (service reference 4.2).
 //!
-//! `GET {base_url}/api/v1/audit-logs?page=…&perPage=…` with an Orchestration API token. The reference does not
-//! show the response: it is checked to be one JSON document, and handed over as it was sent.
+//! `GET {base_url}/api/v1/audit-logs?page=…&perPage=…` with an Orchestration API token. The
+//! reference does not show the response, so it is only checked to be one JSON document, and given
+//! to the caller unchanged.
 
 use super::contract::{Body, Endpoint, Output};
 use super::target::Target;
@@ -19,7 +20,8 @@ use crate::wire::request::Request;
 
 const PATH: &str = "/api/v1/audit-logs";
 
-/// A page of audit logs is held whole, as its shape is not shown; so it has a limit of its own.
+/// A page of audit logs is held in memory as a whole, because its shape is not known; so it has its
+/// own limit.
 const MOST_BYTES: u64 = 64 * 1024 * 1024;
 
 crate::options! {
@@ -41,7 +43,7 @@ pub(crate) struct AuditLogsQuery {
 }
 
 impl AuditLogsQuery {
-    /// Checks what a caller asks for. That both start at 1 is an assumption.
+    /// Checks a caller's options. It is an assumption that both start at 1.
     pub(crate) fn new(options: AuditLogsOptions, limits: Limits) -> Result<Self> {
         for (name, value) in [("page", options.page), ("per_page", options.per_page)] {
             if value.is_some_and(|value| value < 1) {
@@ -92,14 +94,14 @@ impl Endpoint for AuditLogsQuery {
     }
 }
 
-/// Keeps the bytes of one JSON document and checks them on their way.
+/// Keeps the bytes of one JSON document and checks them as they arrive.
 #[derive(Debug)]
 pub(crate) struct AuditLogsBody {
     lexer: Lexer,
     bytes: Vec<u8>,
 }
 
-/// Takes any shape.
+/// Accepts any shape.
 struct AnyShape;
 
 impl Visitor for AnyShape {

@@ -1,4 +1,4 @@
-//! What every endpoint of an API is: a request with a token, and what reads its response.
+//! The interface of every endpoint: how its request is made, and how its response is read.
 
 use super::target::Target;
 use crate::access::api::Audience;
@@ -9,15 +9,15 @@ use crate::time::window::Window;
 use crate::wire::address::BaseAddress;
 use crate::wire::request::Request;
 
-/// An API call that needs a token of one API.
+/// A call of an API, with a token of that API.
 pub(crate) trait Endpoint: Send + 'static {
-    /// The API whose tokens it takes.
+    /// The API whose tokens it needs.
     type Audience: Audience;
-    /// What reads its response.
+    /// Makes the reader of its response.
     type Body: Body;
 
     fn target(&self) -> Target;
-    /// The time that is asked about, where there is one.
+    /// The window that is asked for; `None` if the endpoint has none.
     fn window(&self) -> Option<Window>;
     fn request(&self, base: &BaseAddress, token: &AccessToken<Self::Audience>) -> Request;
     fn body(&self) -> Self::Body;
@@ -29,11 +29,12 @@ pub(crate) trait Body: Send + 'static {
     fn finish(&mut self) -> Result<Output>;
 }
 
-/// What a call gives.
+/// The result of a call.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Output {
     /// Counts.
     Table(CountTable),
-    /// A JSON document whose shape the reference does not show: checked, and as it was sent.
+    /// A JSON document whose shape the reference does not show. It was checked to be JSON, and is
+    /// unchanged.
     Json(Vec<u8>),
 }

@@ -1,8 +1,8 @@
 //! Event delivery metrics (service reference 4.4).
 //!
-//! `POST {cluster_endpoint}/v1.1/analytics/event_delivery` with a Control API token and a JSON body of
-//! `start`, `end` and `dimensions`, any of the four. The response is the event metrics result (2.2), which
-//! [`fold`](crate::fold) reads and holds to the requested window and dimensions.
+//! `POST {cluster_endpoint}/v1.1/analytics/event_delivery` with a Control API token and a JSON body
+//! of `start`, `end` and `dimensions`, any of the four. The response is the event metrics result
+//! (2.2), which [`fold`](crate::fold) reads and checks against the requested window and dimensions.
 
 use super::metrics::MetricsEndpoint;
 use super::target::Target;

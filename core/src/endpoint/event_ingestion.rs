@@ -1,8 +1,8 @@
 //! Event ingestion metrics (service reference 4.5).
 //!
-//! `POST {cluster_endpoint}/v1.1/analytics/event_ingestion`: headers, body and, by assumption
-//! `same_ingestion_result`, the response of event delivery, but without the dimension `reason`, which
-//! [`Metric::has`] refuses before anything is sent.
+//! `POST {cluster_endpoint}/v1.1/analytics/event_ingestion`: the headers, the body and (by the
+//! assumption `same_ingestion_result`) the response are those of event delivery. There is no
+//! dimension `reason`: [`Metric::has`] refuses it before anything is sent.
 
 use super::metrics::MetricsEndpoint;
 use super::target::Target;

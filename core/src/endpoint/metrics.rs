@@ -44,7 +44,7 @@ struct Fields {
 }
 
 impl MetricsQuery {
-    /// Checks what a caller asks for.
+    /// Checks a caller's options.
     pub(crate) fn new<S: AsRef<str>>(
         endpoint: &'static MetricsEndpoint,
         window: Window,
@@ -67,7 +67,7 @@ impl MetricsQuery {
         })
     }
 
-    /// The same query of another window.
+    /// The same query for another window.
     pub(crate) fn of(self, window: Window) -> Self {
         Self { window, ..self }
     }
@@ -80,12 +80,12 @@ impl MetricsQuery {
         self.window
     }
 
-    /// The dimensions that are asked for.
+    /// The requested dimensions.
     pub(crate) fn requested(&self) -> &Dimensions {
         &self.requested
     }
 
-    /// What the counts of its table are of.
+    /// What its table counts.
     pub(crate) fn subject(&self) -> Subject {
         Subject::whole(self.kept, Some(self.metric()))
     }
@@ -109,7 +109,7 @@ impl Endpoint for MetricsQuery {
             end: self.window.end().to_string(),
             dimensions: self.requested.names(),
         };
-        // Only strings are written, which can't fail.
+        // Writing strings can't fail.
         let body = serde_json::to_string(&fields).unwrap_or_default();
         let url = cluster_endpoint.join(self.endpoint.path);
         Request::post_json(url, Secret::from(body)).bearing(token.value())

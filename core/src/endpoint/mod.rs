@@ -1,6 +1,7 @@
-//! One file per API call, named as the service names it: what is sent, what comes back, and what is checked.
-//! What calls have in common stands beside them: `contract` what each is, `metrics` and `query` the two
-//! analytics endpoints, `token_response` the two token endpoints.
+//! One file per API call, named as the service names it: what is sent, what comes back, and what is
+//! checked. The other files hold what endpoints share: `contract` is the interface of all,
+//! `metrics` and `query` belong to the two analytics endpoints, and `token_response` to the two
+//! token endpoints.
 
 pub(crate) mod audit_logs;
 pub(crate) mod contract;

@@ -1,4 +1,4 @@
-//! What callers ask of the analytics endpoints.
+//! The options of the analytics endpoints.
 
 use super::metrics::{MetricsEndpoint, MetricsQuery};
 use super::{event_delivery, event_ingestion};
@@ -8,7 +8,7 @@ use crate::fold::read_options::ReadOptions;
 use crate::time::window::Window;
 
 crate::options! {
-    /// Which counts of a window to ask for.
+    /// Which counts to ask for, in one window.
     #[derive(Clone, Debug)]
     pub struct QueryOptions {
         /// The first instant of the window, UTC ISO 8601 (service reference 4.4).
@@ -19,8 +19,9 @@ crate::options! {
         /// The dimensions to ask for: one to four of `event_name`, `write_key`, `integration` and
         /// `reason`, which event ingestion does not have (service reference 2.4).
         dimensions: Vec<String>,
-        /// Those of the dimensions to keep while the response streams in, in this order; none for one
-        /// grand total. Without it, all. Memory grows with what is kept, not with the response.
+        /// The dimensions to keep while the response streams in, in this order; an empty list gives
+        /// one grand total. By default, all are kept. Memory grows with the number of kept groups,
+        /// not with the response.
         group_by: Option<Vec<String>> = None,
     }
 }
@@ -44,7 +45,7 @@ impl QueryOptions {
         Self::with_defaults(start.to_owned(), end.to_owned(), dimensions)
     }
 
-    /// The same as a checked query.
+    /// Checks the options and makes a query.
     pub(crate) fn check(&self, metric: Metric, options: ReadOptions) -> Result<MetricsQuery> {
         let window = Window::parse(&self.start, &self.end)?;
         let group_by = self.group_by.as_deref();

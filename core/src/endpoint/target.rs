@@ -1,7 +1,7 @@
-//! What a request is sent to.
+//! The destination of a request.
 
 crate::names! {
-    /// What a request is sent to: an API's token endpoint, or an endpoint of the API.
+    /// The destination of a request: a token endpoint, or an endpoint of an API.
     pub enum Target {
         /// A token endpoint (service reference 4.1 and 4.3).
         Token = "token",

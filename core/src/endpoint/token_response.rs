@@ -1,4 +1,4 @@
-//! The access token object (service reference 2.1), read without a word of it in any error.
+//! Reads the access token object (service reference 2.1); errors quote nothing of it.
 
 use serde::Serialize;
 
@@ -11,7 +11,7 @@ use crate::wire::json::lexer::Lexer;
 use crate::wire::json::path::Place;
 use crate::wire::limits::Limits;
 
-/// Tokens and their field names take less than this; more is no token response.
+/// A token response is shorter than this; a longer body is refused.
 const LIMITS: Limits = Limits {
     depth: 8,
     string_bytes: 16 * 1024,
@@ -22,7 +22,7 @@ const LIMITS: Limits = Limits {
 
 /// The JSON of a token request.
 pub(super) fn request_body(fields: &impl Serialize) -> Secret {
-    // Strings are all that is written, which can't fail.
+    // Writing strings can't fail.
     Secret::from(serde_json::to_string(fields).unwrap_or_default())
 }
 
@@ -49,7 +49,7 @@ enum At {
 }
 
 impl TokenResponse {
-    /// `default_lifetime` is for a response that names no `expires_in`.
+    /// `default_lifetime` is used if the response has no `expires_in`.
     pub(crate) fn new(default_lifetime: Lifetime) -> Self {
         let shown = &["access_token", "expires_in", "token_type"];
         let shape = TokenShape {

@@ -1,4 +1,4 @@
-//! Response bytes to a [`CountTable`]: each response counts whole or not at all.
+//! Makes a [`CountTable`] of response bytes: each response counts whole or not at all.
 
 use std::sync::Arc;
 
@@ -17,32 +17,34 @@ use crate::wire::json::lexer::Lexer;
 use crate::wire::limits::Limits;
 
 crate::options! {
-    /// How an [`Aggregator`] reads.
+    /// The options of an [`Aggregator`].
     #[derive(Clone, Debug)]
     pub struct AggregatorOptions: Default {
-        /// The endpoint that the bytes are from, if the table is to know it.
+        /// The endpoint that the bytes are from; the table remembers it.
         metric: Option<Metric> = None,
-        /// The dimensions to keep, in this order; none for one grand total. Without it, all.
+        /// The dimensions to keep, in this order; an empty list gives one grand total. By default,
+        /// all are kept.
         ///
-        /// Where fewer are kept than were requested, a repeated combination can't be seen.
+        /// If fewer are kept than were requested, a repeated combination is not detected.
         group_by: Option<Vec<String>> = None,
-        /// The requested `start` and `end`, if the response is to be held to them.
+        /// The requested `start` and `end`, which the response is checked against.
         window: Option<(String, String)> = None,
         /// How much is read before the response is refused.
         limits: Limits = Limits::default(),
-        /// What to let pass.
+        /// Which deviations to tolerate.
         tolerate: Tolerate = Tolerate::default(),
-        /// What hashes are keyed with. Nothing depends on it but the time that dimension values take
-        /// which were made to collide: where they come from strangers, draw it at random.
+        /// The seed of the hashes. No result depends on it. Draw it at random if dimension values
+        /// may come from strangers, who could otherwise choose values that collide and make the
+        /// fold slow.
         hash_seed: u64 [Host] = 0,
     }
 }
 
 /// Folds the body of one metrics response, chunk by chunk, into a table.
 ///
-/// It holds the groups so far and at most the entry at hand, and no more of the body. Where chunks
-/// end makes no difference, neither to the table nor to an error, though the error may come with
-/// the chunk after the one that it is in.
+/// It holds the groups so far and at most one entry of the body. The table and the error do not
+/// depend on where chunks end; but an error may be reported with the chunk after the one that
+/// contains it.
 ///
 /// ```
 /// use tallyfold::{Aggregator, AggregatorOptions};
@@ -88,7 +90,7 @@ impl Aggregator {
         Ok(AggregatorPlan::new(dimensions, options)?.aggregator(hash_seed))
     }
 
-    /// An aggregator for a response with these dimensions, whose table is of that subject.
+    /// An aggregator for a response with these dimensions, whose table counts that subject.
     pub(crate) fn of_parts(
         requested: Dimensions,
         subject: Subject,
@@ -122,7 +124,7 @@ impl Aggregator {
         }
     }
 
-    /// Says that the body is over, and takes the table. Only here can be seen that a body was cut.
+    /// Ends the body and gives the table. A truncated body is detected only here.
     ///
     /// # Errors
     /// As [`Aggregator::push`], and `empty_body` and `truncated_body`; `out_of_order` once the
@@ -141,7 +143,7 @@ impl Aggregator {
     }
 }
 
-/// What aggregators for responses to one question begin with, so that it is checked once.
+/// Checked options for any number of aggregators, so that the options are checked once.
 ///
 /// ```
 /// use tallyfold::{AggregatorOptions, AggregatorPlan};
@@ -220,6 +222,7 @@ impl Reading {
 }
 
 fn finished() -> Error {
-    let message = "the aggregator has given its table; make a new one for the next response";
+    let message =
+        "the aggregator has already given its table; make a new one for the next response";
     Error::new(Code::OutOfOrder, message)
 }

@@ -1,9 +1,9 @@
-//! How a result is read, whatever it is about.
+//! The options for reading any result.
 
 use super::tolerate::Tolerate;
 use crate::wire::limits::Limits;
 
-/// How a result is read, whatever it is about.
+/// The options for reading any result.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ReadOptions {
     pub(crate) limits: Limits,

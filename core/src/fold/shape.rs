@@ -21,7 +21,7 @@ use crate::wire::json::path::Place;
 #[derive(Debug)]
 pub(super) struct ResultShape {
     requested: Dimensions,
-    /// Per requested dimension, its column, if it is kept.
+    /// For each requested dimension, its column if it is kept.
     columns: [Option<usize>; Dimensions::MOST],
     expected: Option<Window>,
     tolerate: Tolerate,
@@ -34,7 +34,7 @@ pub(super) struct ResultShape {
     entry: Entry,
     notes: Notes,
     rows: RowsBuilder,
-    /// Reads what is written as expected, unless the limits are too low for that.
+    /// Reads entries that are written as expected; `None` if the limits are too low for that.
     reader: Option<EntryReader>,
 }
 
@@ -98,7 +98,7 @@ impl EntryField {
     ];
 }
 
-/// Fields that have come, by their number.
+/// The fields that have been read, by their number.
 #[derive(Clone, Copy, Debug, Default)]
 struct Seen(u8);
 
@@ -111,7 +111,7 @@ impl Seen {
         self.0 & 1 << field != 0
     }
 
-    /// The first name whose field has not come.
+    /// The first name whose field has not been read.
     fn missing<'a>(self, names: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
         names
             .into_iter()
@@ -121,14 +121,14 @@ impl Seen {
     }
 }
 
-/// The entry at hand.
+/// The current entry.
 #[derive(Clone, Copy, Debug, Default)]
 struct Entry {
     seen: Seen,
     dimensions_seen: Seen,
     counts: Counts,
     key: Key,
-    /// Whether a dimension is an empty string, or a `null` that was read as one.
+    /// Whether a dimension is an empty string, or a `null` that was read as an empty string.
     has_empty: bool,
 }
 
@@ -178,11 +178,14 @@ impl ResultShape {
         }
     }
 
-    /// What the response said, once the lexer has said that it is whole.
+    /// The contents of the response, once the lexer has found it complete.
     pub(super) fn into_parts(self) -> Result<(Window, Counts, Notes, Rows)> {
-        let window = self
-            .window
-            .ok_or_else(|| Error::new(Code::TruncatedBody, "the body ends before its JSON does"))?;
+        let window = self.window.ok_or_else(|| {
+            Error::new(
+                Code::TruncatedBody,
+                "the body ends before its JSON is complete",
+            )
+        })?;
         Ok((window, self.reported, self.notes, self.rows.finish()))
     }
 
@@ -289,7 +292,8 @@ impl ResultShape {
             place,
         )?;
         let Entry { key, counts, .. } = self.entry;
-        // A `null` that was read as "" may meet a "" that was one: that is our doing.
+        // A `null` that was read as "" may repeat the combination of a real "". That is not the
+        // service's mistake, so it is allowed.
         let by_null = self.entry.has_empty && self.notes.null_dimensions > 0;
         let may_repeat = self.tolerate.repeated_combination || by_null || !self.keeps_all();
         let added = self
@@ -302,7 +306,7 @@ impl ResultShape {
         Ok(At::Counts)
     }
 
-    /// Whether a repeated combination would be seen.
+    /// Whether a repeated combination would be detected.
     fn keeps_all(&self) -> bool {
         self.columns.iter().flatten().count() == self.requested.len()
     }
@@ -386,7 +390,7 @@ impl Visitor for ResultShape {
     }
 }
 
-/// The number and the value of a name in a list.
+/// The position of a name in a list, and the value beside it.
 fn position<T: Copy>(all: &[(&str, T)], name: &str) -> Option<(usize, T)> {
     let number = all.iter().position(|(known, _)| *known == name)?;
     Some((number, all[number].1))
@@ -409,7 +413,7 @@ fn count(event: Event<'_>, place: &Place<'_>) -> Result<u64> {
     }
 }
 
-/// Reads `start` or `end`, which must name the requested instant, in whatever spelling.
+/// Reads `start` or `end`, which must be the requested instant in any form.
 fn echoed_instant(
     event: Event<'_>,
     place: &Place<'_>,

@@ -1,12 +1,12 @@
-//! What to let pass that the service reference does not show.
+//! Deviations from the service reference that a caller tolerates.
 
 use crate::arguments::names::want_one_of;
 use crate::arguments::{Kind, Parameter, Value};
 use crate::error::Result;
 
 crate::names! {
-    /// A deviation from the service reference that a Beta might send, and that a caller lets pass. Each pass is
-    /// counted in [`Notes`](crate::Notes).
+    /// A deviation from the service reference that a Beta might send and that a caller may
+    /// tolerate. Each occurrence is counted in [`Notes`](crate::Notes).
     pub enum Tolerance {
         /// Entries of the same combination of dimension values, which are added up.
         RepeatedCombination = "repeated_combination",
@@ -15,7 +15,7 @@ crate::names! {
     }
 }
 
-/// What to let pass. Each pass is counted in [`Notes`](crate::Notes).
+/// Which deviations to tolerate. Each occurrence is counted in [`Notes`](crate::Notes).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Tolerate {
     /// See [`Tolerance::RepeatedCombination`].

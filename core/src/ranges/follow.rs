@@ -1,4 +1,4 @@
-//! Windows as they close, read again until their counts no longer change.
+//! Reads windows as they close, and again until their counts no longer change.
 
 use std::fmt;
 
@@ -38,21 +38,22 @@ crate::options! {
     pub struct FollowOptions {
         /// Which counts.
         metric: Metric,
-        /// The start of the first window, UTC ISO 8601 (service reference 4.4). It may be long ago, or
-        /// still to come; the first window is shorter if this is not at an edge of the step.
+        /// The start of the first window, UTC ISO 8601 (service reference 4.4). It may be in the
+        /// past or in the future. If it is not at an edge of the step, the first window is shorter.
         start: String [Instant],
         /// The dimensions to ask for, one to four.
         dimensions: Vec<String>,
         /// The step of the UTC day at whose edges windows start and end.
         window: TimeStep,
-        /// The end of the last window. Without it, there is none.
+        /// The end of the last window. By default, the follow has no end.
         end: Option<String> [Instant] = None,
-        /// Those of the dimensions to keep, in this order; none for one grand total. Without it, all.
+        /// The dimensions to keep, in this order; an empty list gives one grand total. By default,
+        /// all are kept.
         group_by: Option<Vec<String>> = None,
         /// How long after its end a window is first read.
         delay_ms: u64 [Milliseconds] = 0,
-        /// How long after a reading, also a failed one, a window is read again. Without it, the length of
-        /// `window`.
+        /// How long after a reading, successful or failed, a window is read again. By default, the
+        /// length of `window`.
         reread_ms: Option<u64> [Milliseconds] = None,
         /// For how long after a window's end its counts may still change.
         settle_ms: u64 [Milliseconds] = SETTLE_MS,
@@ -60,7 +61,7 @@ crate::options! {
 }
 
 impl FollowOptions {
-    /// The options with everything else as usual, and no end.
+    /// Options with the defaults for everything else.
     #[must_use]
     pub fn new<S: AsRef<str>>(
         metric: Metric,
@@ -83,9 +84,10 @@ pub struct Revision {
     pub window: Window,
     /// Its newest counts.
     pub table: CountTable,
-    /// How they differ from the window's last revision; the first time, from no counts at all.
+    /// How they differ from the window's last revision. The first revision is compared with no
+    /// counts.
     pub changes: Comparison,
-    /// Whether the window is not read again.
+    /// Whether this is the window's last revision: the window is not read again.
     pub settled: bool,
 }
 
@@ -94,13 +96,13 @@ pub struct Revision {
 /// Each reading gives a [`Revision`] with signed changes, so that a running sum of all changes is
 /// always the sum of the newest counts of every window. A window is settled, and forgotten, once
 /// two readings in a row, `reread_ms` or more apart, were equal (the totals that the service
-/// reports included), or once it was read `settle_ms` or more after its end. The last revision of
-/// a window, which says so, has no changes in the first case. An event that comes later than all
-/// that is not seen: choose both times by how late events may be.
+/// reports included), or once it was read `settle_ms` or more after its end. The last revision of a
+/// window has `settled` set; in the first case it has no changes. Events that arrive after that are
+/// missed, so choose both times by how late events may arrive.
 ///
-/// When a window closes is told by the wall clock. One that is set back makes the machine wait, and
-/// one that is set forth, or a machine that slept, makes it catch up in the order of windows. A wall
-/// clock that is wrongly ahead by more than `settle_ms` settles windows too early.
+/// The wall clock tells when a window closes. If it is set back, the follow waits; if it is set
+/// forward, or the computer slept, the follow catches up in the order of windows. If it is wrong
+/// and ahead by more than `settle_ms`, windows are settled too early.
 ///
 /// ```
 /// # include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/doc/host.rs"));
@@ -135,7 +137,7 @@ pub struct Revision {
 pub struct Follow {
     query: WindowQuery,
     step: TimeStep,
-    /// Where the next window starts; `None` when the last one has been opened.
+    /// Where the next window starts; `None` once the last window has been opened.
     next_start: Option<Timestamp>,
     end: Option<Timestamp>,
     delay_ms: u64,
@@ -149,20 +151,20 @@ pub struct Follow {
 /// A window that is not settled.
 struct Open {
     window: Window,
-    /// What was last read.
+    /// The counts of the last reading.
     table: Option<CountTable>,
     state: State,
 }
 
 #[derive(Clone, Copy)]
 enum State {
-    /// To be read at once.
+    /// It must be read at once.
     Due,
     UnderWay {
         task: u32,
         asked_at: Now,
     },
-    /// Read, or tried in vain, at that time.
+    /// It was read at that time, or the attempt failed then.
     Rests {
         since: Now,
     },
@@ -178,7 +180,7 @@ impl State {
 }
 
 impl Machine {
-    /// Counts of windows as they close, and their corrections.
+    /// Begins to read windows as they close, and again while their counts may change.
     ///
     /// # Errors
     /// Of kind `config`, with the name of the argument; nothing is sent then.
@@ -223,7 +225,7 @@ fn first_window(start: Timestamp, end: Option<Timestamp>, step: TimeStep) -> Res
             Window::new(start, edge.min(end))
         }
         (Some(edge), None) => Window::new(start, edge),
-        // Only in the last hours of the year 9999.
+        // This fails only in the last hours of the year 9999.
         (None, end) => Window::new(start, end.unwrap_or(start)),
     }
 }
@@ -267,14 +269,14 @@ impl Follow {
         u64::try_from(ripe_ms.saturating_sub(now.unix_ms)).unwrap_or(0)
     }
 
-    /// Milliseconds until an open window is to be read; `None` while it is.
+    /// Milliseconds until an open window must be read; `None` while it is being read.
     fn rest_ms(&self, open: &Open, now: Now) -> Option<u64> {
         let rest_ms = match open.state {
             State::UnderWay { .. } => return None,
             State::Due => 0,
             State::Rests { since } => self.reread_ms.saturating_sub(now.since(since)),
         };
-        // It was ripe once, but the clock may have been set back.
+        // Its delay had passed before, but the clock may have been set back since.
         Some(rest_ms.max(self.unripe_ms(open.window, now)))
     }
 
@@ -305,12 +307,11 @@ impl Follow {
         }
     }
 
-    /// Takes what a call that has ended gave: a revision of its window; `None` for a call that was
-    /// closed, or was not driven to its end, whose window is to be read at once.
+    /// Takes the result of a call and gives a revision of its window. If the call was closed or not
+    /// driven to its end, it gives `None`, and the window is read again at once.
     ///
-    /// # Errors
-    /// The call's final error: its window is read again after `reread_ms`, and the others go on.
-    /// `out_of_order` for a task that is not under way.
+    /// # Errors The call's final error. Its window is read again after `reread_ms`; other windows
+    /// are not affected. `out_of_order` for a task that is not under way.
     pub fn settle(&mut self, task: u32, call: &mut Call, now: Now) -> Result<Option<Revision>> {
         let is_it = |open: &Open| open.state.task() == Some(task);
         let position = self.open.iter().position(is_it).ok_or_else(unknown_task)?;
@@ -353,7 +354,7 @@ impl Follow {
         })
     }
 
-    /// The windows that have been opened and are not settled.
+    /// The windows that were given out at least once and are not settled.
     #[must_use]
     pub fn provisional(&self) -> Vec<Window> {
         self.open.iter().map(|open| open.window).collect()

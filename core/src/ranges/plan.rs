@@ -1,4 +1,4 @@
-//! Long ranges as many windows: where they are cut, and which part of them is whose.
+//! Cuts long ranges into windows, and windows into parts for several workers.
 
 use crate::code::Code;
 use crate::error::{Error, Result};
@@ -7,7 +7,7 @@ use crate::time::timestamp::Timestamp;
 use crate::time::window::Window;
 
 crate::options! {
-    /// A range, and the step that it is cut by.
+    /// A range, and the step by which it is cut.
     #[derive(Clone, Debug)]
     pub struct PlanOptions {
         /// The first instant of the range, UTC ISO 8601.
@@ -34,9 +34,9 @@ crate::options! {
 /// A range of time cut at the edges of a [`TimeStep`], all of it or one part.
 ///
 /// The service advises windows of 5 to 15 minutes (service reference 8). The first and the last
-/// window are shorter where the range does not start or end at an edge. A plan holds no window:
-/// each is worked out when it is asked for, so that a year of seconds costs nothing to hold. Nor is
-/// a plan ever saved, as the same arguments make the same plan.
+/// window are shorter where the range does not start or end at an edge. A plan stores no windows:
+/// each is computed when it is asked for, so a plan of a year in steps of a second takes no memory.
+/// A plan need not be saved, because the same arguments make the same plan.
 ///
 /// ```
 /// # use tallyfold::{Plan, TimeStep, Window};
@@ -54,7 +54,7 @@ pub struct Plan {
     step: TimeStep,
     /// How many windows the whole range has.
     whole: u64,
-    /// Which of them are in this plan: the one at `first`, and every `stride`-th after it.
+    /// The windows of this plan: the one at position `first`, and every `stride`-th after it.
     first: u64,
     stride: u64,
 }
@@ -77,7 +77,7 @@ impl Plan {
         }
     }
 
-    /// The plan of what a caller asks for.
+    /// The plan for a caller's options.
     ///
     /// # Errors
     /// `invalid_timestamp` and `invalid_window`, with the name of the argument.
@@ -86,8 +86,9 @@ impl Plan {
         Ok(Self::new(range, options.window))
     }
 
-    /// One of `of` parts, counted from 0, which have no window in common and together are this
-    /// plan: the window at position `i` belongs to part `i mod of`. A part may be cut into parts.
+    /// One of `of` parts, counted from 0. The parts have no window in common and together make up
+    /// this plan: the window at position `i` belongs to part `i mod of`. A part can be cut into
+    /// parts again.
     ///
     /// # Errors
     /// `invalid_argument` for `part`, unless `index` is below `of`.
@@ -104,7 +105,7 @@ impl Plan {
         })
     }
 
-    /// The range that the plan, or what it is a part of, was made from.
+    /// The range of the whole plan, also if this is a part of it.
     #[must_use]
     pub fn range(&self) -> Window {
         self.range
@@ -134,7 +135,7 @@ impl Plan {
         let inside = index < self.len();
         let place = inside.then(|| self.first + index * self.stride)?;
         let edge = edges_before(self.range.start(), self.step).checked_add_unsigned(place)?;
-        // Where there is no edge, as at the end of the year 9999, the range ends first.
+        // There is no edge only at the end of the year 9999, and the range ends before it.
         let start = edge_at(edge, self.step)
             .map_or(self.range.start(), |edge| edge.max(self.range.start()));
         let end = edge_at(edge + 1, self.step)
@@ -148,7 +149,7 @@ impl Plan {
         (0..plan.len()).map_while(move |index| plan.window(index))
     }
 
-    /// The plan's windows that share any time with a window.
+    /// The windows of the plan that overlap a window.
     pub(crate) fn overlapping(&self, window: Window) -> impl Iterator<Item = Window> + use<> {
         let plan = *self;
         let edge = edges_before(plan.range.start(), plan.step);
@@ -163,9 +164,9 @@ impl Plan {
     }
 }
 
-/// A window cut in two at the edge of `finest` that is nearest to its middle, of two the earlier
-/// one; `None` if there is no such edge inside. So halving ends at the windows that a plan in steps
-/// of `finest` has, and their counts can still be shown by any step that is made of those.
+/// Cuts a window in two at the edge of `finest` that is nearest to its middle; if two are equally
+/// near, at the earlier one. `None` if no such edge is inside. So no window is cut inside a step of
+/// `finest`, and counts can still be shown by any multiple of `finest`.
 pub(crate) fn halves(window: Window, finest: TimeStep) -> Option<[Window; 2]> {
     let (start, end) = (window.start(), window.end());
     let middle = Timestamp::from_unix_ms(start.unix_ms().midpoint(end.unix_ms()))?;

@@ -1,4 +1,4 @@
-//! Whether counts of adjacent windows add up: one query of `[a, c)` against `[a, b)` and `[b, c)`.
+//! Tests whether counts of adjacent windows add up: compares `[a, c)` with `[a, b)` and `[b, c)`.
 
 use super::step::{CollectStep, Drive};
 use super::window_query::{Outcome, WindowQuery, unknown_task};
@@ -32,40 +32,41 @@ crate::options! {
     }
 }
 
-/// What a [`Probe`] has found.
+/// The result of a [`Probe`].
 #[derive(Clone, Debug, PartialEq)]
 pub struct Additivity {
     /// What it means.
     pub verdict: AdditivityVerdict,
     /// The counts of the whole `[a, c)`.
     pub whole: CountTable,
-    /// The whole (before) against the sum of its halves (after): a positive delta is of events that
-    /// both halves counted.
+    /// Compares the whole (before) with the sum of its halves (after): a positive delta counts
+    /// events that both halves have counted.
     pub difference: Comparison,
 }
 
 crate::names! {
-    /// Whether the halves of a window have the counts of the whole.
+    /// Whether the counts of the halves of a window add up to those of the whole.
     pub enum AdditivityVerdict {
-        /// They do. Windows that share their edges would show only where an event is at the middle,
-        /// to the precision of the service's clock.
+        /// They do. (Windows that include both edges would be detected only if an event happened
+        /// exactly at the middle.)
         Additive = "additive",
-        /// Events were counted in both halves: the service's windows seem to be closed at both ends.
+        /// Some events were counted in both halves: the service's windows seem to include both
+        /// edges.
         DoubleCounted = "double_counted",
-        /// Events were counted in neither half.
+        /// Some events were counted in neither half.
         Missing = "missing",
-        /// Some groups have more events in the halves and some fewer, as when late events came between
-        /// the readings.
+        /// Some groups have more events in the halves and some fewer, for example because late
+        /// events arrived between the readings.
         Mixed = "mixed",
-        /// There were no events, which says nothing.
+        /// There were no events, so nothing can be said.
         Unknown = "unknown",
     }
 }
 
 /// Finds out whether the service's windows are half-open, which its reference does not say.
 ///
-/// Three calls, one after the other, driven as those of a [`Collect`](crate::Collect) are. The window should be
-/// old enough that no late events come while it is read.
+/// It makes three calls, one after the other, which are driven like those of a
+/// [`Collect`](crate::Collect). Choose a window so old that no late events arrive while it is read.
 ///
 /// ```
 /// # include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/doc/host.rs"));
@@ -87,7 +88,7 @@ crate::names! {
 #[must_use = "a probe does nothing until it is driven"]
 pub struct Probe {
     query: WindowQuery,
-    /// The whole and its halves: what is read, in this order.
+    /// The whole and its halves, in the order in which they are read.
     windows: [Window; 3],
     tables: Vec<CountTable>,
     is_under_way: bool,
@@ -95,7 +96,7 @@ pub struct Probe {
 }
 
 impl Machine {
-    /// A probe of the counts between three instants, by one to four dimensions.
+    /// Makes a probe of the counts between three instants, by one to four dimensions.
     ///
     /// # Errors
     /// Of kind `config`, with the name of the argument; nothing is sent then.
@@ -117,7 +118,7 @@ impl Machine {
 }
 
 impl Probe {
-    /// How many calls there are: their tasks are the numbers below.
+    /// How many calls there are: their tasks are the numbers below this one.
     pub(super) const CALLS: u32 = 3;
 
     pub(super) fn new(query: WindowQuery, [one, other]: [Window; 2], whole: Window) -> Self {
@@ -130,7 +131,7 @@ impl Probe {
         }
     }
 
-    /// The next call, or what to do in its place.
+    /// The next call, or what to do instead.
     pub fn step(&mut self) -> CollectStep {
         if self.is_under_way {
             return CollectStep::Idle;
@@ -148,11 +149,10 @@ impl Probe {
         }
     }
 
-    /// Takes what a call that has ended gave. One that was closed before is given again.
+    /// Takes the result of a call. A call that was closed before its end is given again.
     ///
-    /// # Errors
-    /// The call's final error, which is the probe's too; `out_of_order` for a task that is not
-    /// under way.
+    /// # Errors The call's final error, which also ends the probe; `out_of_order` for a task that
+    /// is not under way.
     pub fn settle(&mut self, task: u32, call: &mut Call) -> Result<()> {
         if !self.is_under_way || task != self.tables.len() as u32 {
             return Err(unknown_task());
@@ -169,7 +169,7 @@ impl Probe {
         Ok(())
     }
 
-    /// What the three readings say.
+    /// Compares the three readings.
     ///
     /// # Errors
     /// The probe's final error, `sum_overflow`, and `out_of_order` before the last call has been
@@ -179,7 +179,7 @@ impl Probe {
             return Err(error.clone());
         }
         let [whole, one, other] = self.tables.as_slice() else {
-            let message = "the probe has calls left; drive it until it is done";
+            let message = "the probe has not made all of its calls; drive it until it is done";
             return Err(Error::new(Code::OutOfOrder, message));
         };
         let difference = compare(whole, &one.merge(other, false)?)?;

@@ -1,4 +1,4 @@
-//! What machines with many calls ask of their host.
+//! What machines with many calls ask their host to do.
 
 use crate::calls::call::Call;
 use crate::time::window::Window;
@@ -9,10 +9,10 @@ use crate::time::window::Window;
 pub enum CollectStep {
     /// Drive this call to its end, or close it, then settle the task.
     Drive(Drive),
-    /// There is nothing to start while other calls are under way. A worker may leave: if the settling
-    /// of a call brings more work, the worker that settles it finds that next.
+    /// Nothing can be started until another call is settled. A worker may end here: if settling a
+    /// call makes more work, the worker that settles it gets that work as its next step.
     Idle,
-    /// All that can be done is done.
+    /// There is nothing left to do.
     Done,
 }
 
@@ -22,10 +22,10 @@ pub enum CollectStep {
 pub enum FollowStep {
     /// Drive this call to its end, or close it, then settle the task.
     Drive(Drive),
-    /// There is nothing to read for so long. No wait is longer than a window, so that a clock that is
-    /// set right is soon seen to be; asked early, the machine gives the rest.
+    /// There is nothing to read for this long. No wait is longer than a window, so that a corrected
+    /// clock is noticed soon. If asked earlier, the machine gives the remaining wait.
     Wait {
-        /// Milliseconds, at least 1 and at most a day's.
+        /// Milliseconds, from 1 to those of a day.
         ms: u32,
     },
     /// All windows up to the end are settled.

@@ -1,4 +1,4 @@
-//! A metrics query of any window: what is asked of each window of a range, and what an ended call says to it.
+//! The metrics query that is made for each window of a range, and what becomes of its call.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use crate::endpoint::metrics::MetricsQuery;
 use crate::error::{Error, Result};
 use crate::time::window::Window;
 
-/// A metrics query whose window can be any.
+/// A metrics query without a fixed window.
 #[derive(Clone)]
 pub(super) struct WindowQuery {
     machine: Machine,
@@ -26,7 +26,7 @@ pub(super) struct WindowQuery {
 pub(super) enum Outcome {
     Table(CountTable),
     Failed(Error),
-    /// The call had not ended, or was another one.
+    /// The call had not ended, or was not the one for this window.
     None,
 }
 
@@ -39,17 +39,17 @@ impl WindowQuery {
         })
     }
 
-    /// What tells the cluster that is asked from others.
+    /// A fingerprint of the cluster that is asked.
     pub(super) fn cluster(&self) -> String {
         self.api.base.fingerprint()
     }
 
-    /// The query, of whatever window.
+    /// The query, with any window.
     pub(super) fn query(&self) -> &MetricsQuery {
         &self.query
     }
 
-    /// What the tables count that it gives.
+    /// What its tables count.
     pub(super) fn subject(&self) -> Subject {
         self.query.subject()
     }
@@ -74,8 +74,8 @@ impl WindowQuery {
     }
 }
 
-/// The error for a task that was never given, or has been settled.
+/// The error for a task that was never given, or was settled before.
 pub(super) fn unknown_task() -> Error {
-    let message = "there is no such task under way; settle each task that was given, once";
+    let message = "no such task is under way; settle each task once";
     Error::new(Code::OutOfOrder, message)
 }

@@ -2,19 +2,19 @@
 
 /// What the host's two clocks say at one moment.
 ///
-/// The core has no clock of its own. Passing time in lets a test of thirty days run in a
-/// millisecond, and lets the larger elapsed time of the two clocks win: a monotonic clock may
-/// stand still while the machine sleeps, a wall clock may be set back.
+/// The core has no clock of its own. Time is an argument, so a test of thirty days runs in a
+/// millisecond. Of the two clocks, the one that has moved further counts, because a monotonic clock
+/// may stop while the computer sleeps, and a wall clock may be set back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Now {
     /// Milliseconds since any fixed moment, never running backwards.
     pub monotonic_ms: u64,
-    /// Milliseconds since 1970-01-01T00:00:00Z, as the wall clock has it.
+    /// Milliseconds since 1970-01-01T00:00:00Z by the wall clock.
     pub unix_ms: i64,
 }
 
 impl Now {
-    /// Milliseconds since `earlier` by the clock that moved further; 0 when neither moved forward.
+    /// Milliseconds since `earlier` by the clock that moved further; 0 if neither moved forward.
     #[must_use]
     pub fn since(self, earlier: Self) -> u64 {
         let monotonic = self.monotonic_ms.saturating_sub(earlier.monotonic_ms);

@@ -4,17 +4,17 @@ use crate::arguments::{Kind, Parameter, Value};
 use crate::code::Code;
 use crate::error::{Error, Result};
 
-/// How long something may take: a length of time, or without end.
+/// A time limit: a length of time, or no limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Patience {
-    /// So many milliseconds.
+    /// This many milliseconds.
     Milliseconds(u64),
-    /// Without end.
+    /// No limit.
     Endless,
 }
 
 impl Patience {
-    /// The milliseconds; `None` without end.
+    /// The milliseconds; `None` without a limit.
     #[must_use]
     pub const fn ms(self) -> Option<u64> {
         match self {

@@ -45,7 +45,7 @@ impl TimeStep {
             "d" => u64::from(DAY),
             _ => return Err(invalid()),
         };
-        // A number may have a sign in Rust, and a step may not.
+        // Rust's parser accepts a sign, which a step must not have.
         if !digits.bytes().all(|byte| byte.is_ascii_digit()) {
             return Err(invalid());
         }
@@ -70,21 +70,21 @@ impl TimeStep {
         self.seconds
     }
 
-    /// The start of the step that the instant is in, also before 1970.
+    /// The start of the step that contains the instant; it may be before 1970.
     #[must_use]
     pub fn floor(self, instant: Timestamp) -> Timestamp {
-        // The years of timestamps begin with a midnight, so that no step begins before them.
+        // The first possible timestamp is a midnight, so no step begins before it.
         Timestamp::from_unix_ms(self.floor_ms(instant)).unwrap_or(instant)
     }
 
-    /// The end of the step that the instant is in, which is the start of the next; `None` where
-    /// that is the end of the year 9999.
+    /// The end of the step that contains the instant, which is the start of the next step; `None`
+    /// if that is the end of the year 9999.
     #[must_use]
     pub fn after(self, instant: Timestamp) -> Option<Timestamp> {
         Timestamp::from_unix_ms(self.floor_ms(instant).checked_add_unsigned(self.ms())?)
     }
 
-    /// Days since 1970 are whole steps, and `unix_ms` rounds down.
+    /// A whole number of steps fits into the days since 1970, and `unix_ms` rounds down.
     fn floor_ms(self, instant: Timestamp) -> i64 {
         let ms = i64::from(self.seconds) * 1_000;
         instant.unix_ms().div_euclid(ms) * ms
@@ -96,7 +96,7 @@ impl TimeStep {
     }
 }
 
-/// The largest unit that the step is a whole number of: `15m`, `1h`, `90m`, `1d`.
+/// Written in the largest unit of which it is a whole number: `15m`, `1h`, `90m`, `1d`.
 impl fmt::Display for TimeStep {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let units = [(DAY, "d"), (3_600, "h"), (60, "m")];

@@ -45,7 +45,7 @@ impl Timestamp {
         Self::of(part(0, 4)?, part(5, 7)?, part(8, 10)?, clock, nanos)
     }
 
-    /// The instant of a day and a clock in UTC, if there is one.
+    /// The instant with this date and time of day in UTC, if it exists.
     pub(crate) fn of(
         year: u32,
         month: u32,
@@ -69,8 +69,8 @@ impl Timestamp {
         self.0.timestamp_millis()
     }
 
-    /// Nanoseconds since 1970-01-01T00:00:00Z, exactly; `None` where 64 bits can't hold them, which
-    /// is before 1677-09-21T00:12:43.145224192Z and after 2262-04-11T23:47:16.854775807Z.
+    /// Nanoseconds since 1970-01-01T00:00:00Z, exactly; `None` if 64 bits can't hold them, that is
+    /// before 1677-09-21T00:12:43.145224192Z and after 2262-04-11T23:47:16.854775807Z.
     ///
     /// ```
     /// # use tallyfold::Timestamp;
@@ -94,7 +94,7 @@ impl Timestamp {
     }
 }
 
-/// The number that up to nine ASCII digits are.
+/// Reads a number of up to nine ASCII digits.
 fn number(digits: &[u8]) -> Option<u32> {
     digits.iter().try_fold(0, |number, digit| {
         digit

@@ -10,8 +10,8 @@ use crate::time::timestamp::Timestamp;
 
 /// A half-open time window `[start, end)` in UTC.
 ///
-/// That the service reads `start` and `end` so is an assumption: its reference does not say
-/// whether the edges belong to the window.
+/// It is an assumption that the service uses half-open windows: its reference does not say whether
+/// the edges belong to the window.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[cfg_attr(feature = "surface", derive(schemars::JsonSchema))]
 pub struct Window {
@@ -58,7 +58,7 @@ impl Window {
         self.end
     }
 
-    /// Whether the two share any instant.
+    /// Whether the two windows have an instant in common.
     #[must_use]
     pub fn overlaps(self, other: Self) -> bool {
         self.start < other.end && other.start < self.end
@@ -77,7 +77,7 @@ impl fmt::Debug for Window {
     }
 }
 
-/// Joins windows that meet: what sorted windows cover, in as few windows as possible.
+/// Joins adjacent windows: covers the time of sorted windows with as few windows as possible.
 pub(crate) fn join_adjacent(sorted: impl IntoIterator<Item = Window>) -> Vec<Window> {
     let mut joined: Vec<Window> = Vec::new();
     for window in sorted {
@@ -89,7 +89,8 @@ pub(crate) fn join_adjacent(sorted: impl IntoIterator<Item = Window>) -> Vec<Win
     joined
 }
 
-/// What of a window is not covered by sorted windows that don't overlap one another.
+/// The parts of a window that are not covered by the given windows, which must be sorted and must
+/// not overlap.
 pub(crate) fn uncovered(window: Window, covered: impl IntoIterator<Item = Window>) -> Vec<Window> {
     let mut gaps = Vec::new();
     let mut start = window.start;

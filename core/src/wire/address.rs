@@ -12,16 +12,19 @@ use crate::error::{Error, Result};
 pub(crate) struct BaseAddress(String);
 
 impl BaseAddress {
-    /// Checks an address and cuts its trailing slashes. Plain http is for this machine only,
-    /// unless `allow_http`. `argument` names the argument in errors.
+    /// Checks an address and removes its trailing slashes. Plain http is accepted only for this
+    /// machine, unless `allow_http` is set. `argument` names the argument in errors.
     ///
-    /// It accepts what every host reads alike, so that what was checked is what is sent: names of
-    /// letters, digits, hyphens and underscores, literal IP addresses, and unreserved paths.
+    /// It accepts only addresses that every HTTP stack interprets in the same way, so that requests
+    /// go to the address that was checked: names of letters, digits, hyphens and underscores,
+    /// literal IP addresses, and paths of unreserved characters.
     pub(crate) fn parse(argument: &'static str, text: &str, allow_http: bool) -> Result<Self> {
         let invalid = |message: &str| Error::argument(argument, Code::InvalidBaseAddress, message);
-        // `Uri` drops a fragment without a word, so it is looked for first.
+        // `Uri` drops a fragment silently, so it is checked first.
         if text.contains(['?', '#']) {
-            return Err(invalid("a base address has no query and no fragment"));
+            return Err(invalid(
+                "a base address must not have a query or a fragment",
+            ));
         }
         let uri: Uri = text.parse().map_err(|_| invalid(WANT_ADDRESS))?;
         let (Some(scheme), Some(authority)) = (uri.scheme_str(), uri.authority()) else {
@@ -29,7 +32,7 @@ impl BaseAddress {
         };
         if authority.as_str().contains('@') {
             return Err(invalid(
-                "a base address holds no user info; pass credentials on their own",
+                "a base address must not contain user info; pass credentials as separate arguments",
             ));
         }
         let authority = authority.as_str().to_ascii_lowercase();
@@ -65,7 +68,8 @@ impl BaseAddress {
         Ok(Self(format!("{scheme}://{authority}{path}")))
     }
 
-    /// What tells this address from others without showing it: 64 bits of FNV-1a in hexadecimal.
+    /// A fingerprint that identifies this address without showing it: 64 bits of FNV-1a in
+    /// hexadecimal.
     pub(crate) fn fingerprint(&self) -> String {
         let hash = self
             .0
@@ -87,7 +91,7 @@ const WANT_ADDRESS: &str = "want an absolute address such as https://host.exampl
 /// Host and port of an authority without user info.
 fn split_port(authority: &str) -> (&str, Option<&str>) {
     match authority.rsplit_once(':') {
-        // The colons of an IPv6 address are inside of its brackets.
+        // The colons of an IPv6 address are inside its brackets.
         Some((host, port)) if !port.contains(']') => (host, Some(port)),
         _ => (authority, None),
     }
@@ -109,14 +113,16 @@ fn is_host(host: &str) -> bool {
         let plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_');
         !label.is_empty() && !label.starts_with('-') && label.bytes().all(plain)
     };
-    // What ends in a number is an IPv4 address to a browser, in spellings that others do not know.
+    // A browser reads a name that ends in a number as an IPv4 address, also in forms that other
+    // stacks don't know.
     let is_number = |label: &str| label.starts_with(|first: char| first.is_ascii_digit());
     let last = host.rsplit('.').next().unwrap_or_default();
     host.split('.').all(is_label) && (!is_number(last) || host.parse::<Ipv4Addr>().is_ok())
 }
 
-/// Segments of characters that are sent as they are, with whole percent escapes; no `.` and `..`,
-/// also percent-encoded ones, which a host would resolve before sending.
+/// Whether a path has only segments of characters that are sent unchanged, with complete percent
+/// escapes. Segments `.` and `..`, also percent-encoded, are not allowed, because a host would
+/// resolve them before sending.
 fn is_path(path: &str) -> bool {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~!$&'()*+,;=:@/%".contains(&byte);
     let escaped = path.split('%').skip(1).all(|after| {
@@ -130,7 +136,7 @@ fn is_path(path: &str) -> bool {
     path.bytes().all(plain) && escaped && !dots
 }
 
-/// The exact hosts that a request can reach without leaving the machine.
+/// The host names that are always this machine.
 fn is_this_machine(host: &str) -> bool {
     matches!(host, "localhost" | "127.0.0.1" | "[::1]")
 }

@@ -1,17 +1,17 @@
-//! Status and headers: what may be read as an answer, and what each refusal is.
+//! Status and headers: which responses are accepted, and what each refusal means.
 
 use crate::code::Code;
 use crate::error::{Error, Result};
 
-/// Who answers, which decides what a refusal means and what may be quoted.
+/// Who answers. This decides what a refusal means and what an error may quote.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Answerer {
     TokenEndpoint,
     Api,
 }
 
-/// Accepts status 200 with a JSON content type, or with none: that nothing else is an answer is
-/// an assumption, as the reference shows neither.
+/// Accepts status 200 with a JSON content type or with none. This is an assumption, because the
+/// reference shows neither.
 pub(crate) fn check_head(answerer: Answerer, status: u16, headers: &[(&str, &str)]) -> Result<()> {
     let (code, message) = match status {
         200 => return check_content_type(headers).map_err(|error| error.with_status(status)),
@@ -26,7 +26,7 @@ pub(crate) fn check_head(answerer: Answerer, status: u16, headers: &[(&str, &str
         ),
         403 => (
             Code::Forbidden,
-            "the token is valid but has no access; the operator grants it",
+            "the token is valid but does not allow this; ask the operator for access",
         ),
         429 => (Code::RateLimited, "the service asks for fewer requests"),
         500..=599 => (Code::ServerError, "the service failed"),

@@ -4,10 +4,11 @@ use std::fmt;
 
 use crate::secret::Secret;
 
-/// One HTTP request, complete and byte-exact; the host adds nothing but what its stack must.
+/// One complete HTTP request. The host sends it unchanged and adds only the headers that its HTTP
+/// stack requires.
 ///
-/// Its `Debug` shows the method, the address and the names of the headers, and no value: a header
-/// may hold a token and the body a client secret.
+/// Its `Debug` shows the method, the address and the names of the headers, but neither values nor
+/// the body, because they may contain a token or a client secret.
 #[derive(Clone)]
 pub struct Request {
     method: Method,
@@ -44,7 +45,7 @@ impl Request {
         }
     }
 
-    /// The same request in the name of a bearer token (service reference 5).
+    /// The same request with a bearer token (service reference 5).
     pub(crate) fn bearing(mut self, token: &Secret) -> Self {
         let value = Secret::from(format!("Bearer {}", token.expose()));
         self.headers.insert(0, ("authorization", value));

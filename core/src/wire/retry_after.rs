@@ -1,8 +1,8 @@
-//! `Retry-After`, in every form that RFC 9110 (10.2.3) knows and some that it does not.
+//! Reads `Retry-After`, in every form of RFC 9110 (10.2.3) and in some others.
 
 use crate::time::timestamp::Timestamp;
 
-/// More seconds than these count as these, which every language's numbers hold exactly.
+/// The most seconds: larger values count as this, which the numbers of every language hold exactly.
 pub(crate) const MOST_SECONDS: u64 = (1 << 53) - 1;
 
 const MONTHS: [&str; 12] = [
@@ -11,10 +11,10 @@ const MONTHS: [&str; 12] = [
 
 /// The milliseconds that a response asks its client to wait; `None` if it does not say.
 ///
-/// Seconds are digits. A date counts from the response's own `Date`, so that only the service's clock
-/// is asked, or without one from `unix_ms`, the caller's clock; a date in the past is 0. Of several, in
-/// one header or in many, the longest counts. What is neither seconds nor a date counts as
-/// not there: it never makes a wait shorter.
+/// Seconds are digits. A date is counted from the response's own `Date`, so that only the service's
+/// clock matters; without a `Date`, from `unix_ms`, the caller's clock. A date in the past means 0.
+/// If there are several values, in one header or in many, the longest counts. A value that is
+/// neither seconds nor a date is ignored.
 pub(crate) fn retry_after(headers: &[(&str, &str)], unix_ms: i64) -> Option<u64> {
     let mut now_ms = unix_ms;
     each_piece(headers, "date", &mut |piece| {
@@ -30,8 +30,8 @@ pub(crate) fn retry_after(headers: &[(&str, &str)], unix_ms: i64) -> Option<u64>
     longest
 }
 
-/// Takes what stands between commas in all headers of a name. A date's own comma cuts off its day of the
-/// week, which says nothing that the rest doesn't.
+/// The values between commas in all headers with a name. The comma inside a date only cuts off the
+/// day of the week, which is redundant.
 fn each_piece(headers: &[(&str, &str)], name: &str, take: &mut dyn FnMut(&str)) {
     for (known, value) in headers {
         if known.eq_ignore_ascii_case(name) {
@@ -42,7 +42,7 @@ fn each_piece(headers: &[(&str, &str)], name: &str, take: &mut dyn FnMut(&str)) 
 
 /// The milliseconds of a number of seconds, however long it is.
 fn seconds(text: &str) -> Option<u64> {
-    // Digits fail to parse only where there are too many of them.
+    // Parsing digits fails only if there are too many.
     let seconds = is_digits(text).then(|| text.parse().unwrap_or(MOST_SECONDS))?;
     Some(seconds.min(MOST_SECONDS) * 1000)
 }

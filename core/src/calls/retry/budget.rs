@@ -1,9 +1,10 @@
-//! How much a client may add to the load of a service that is failing.
+//! Limits how much load retries add to a service that is failing.
 
-/// Credits that retries cost, in hundredths: a few are there from the start, and calls earn more.
+/// The credits that retries cost, in hundredths of a retry. A client starts with a few, and each
+/// call earns more.
 ///
-/// However long a service is down, a client sends 0.09 requests more for each call than
-/// it would without retries, and ten at once.
+/// However long a service is down, retries add at most 0.09 requests for each call, plus ten in
+/// total.
 #[derive(Debug)]
 pub(crate) struct Budget(u32);
 
@@ -18,17 +19,17 @@ impl Default for Budget {
 }
 
 impl Budget {
-    /// A call has begun to send.
+    /// Adds the credits of a call that has begun to send.
     pub(crate) fn earn(&mut self) {
         self.0 = (self.0 + EARNED_BY_CALL).min(MOST);
     }
 
-    /// Whether a retry could be paid.
+    /// Whether there are enough credits for a retry.
     pub(crate) fn suffices(&self) -> bool {
         self.0 >= COST_OF_RETRY
     }
 
-    /// Pays one retry; `false` if there is not enough for it.
+    /// Pays one retry; `false` if the credits are not enough.
     pub(crate) fn pay(&mut self) -> bool {
         let suffices = self.suffices();
         if suffices {

@@ -1,6 +1,7 @@
-//! How long to wait before a retry, when many clients have failed at the same moment.
+//! Computes how long to wait before a retry, so that many clients that failed at the same moment
+//! don't retry together.
 
-/// The wait before the first retry, of which half is random; each later one is twice as long.
+/// The backoff of the first retry; each later one is twice as long. Half of each backoff is random.
 const FIRST_BACKOFF_MS: u64 = 500;
 
 const LONGEST_BACKOFF_MS: u64 = 30_000;
@@ -14,11 +15,11 @@ impl Jitter {
         Self(seed)
     }
 
-    /// The wait in milliseconds before the `retry`-th retry, from 1: equal jitter, so half of the
-    /// backoff and up to as much again, at random.
+    /// The wait in milliseconds before a retry, numbered from 1: half of the backoff plus a random
+    /// part of up to the other half ("equal jitter").
     ///
-    /// Where the service has asked for a wait of its own, `floor_ms`, the random part comes on top of
-    /// that one, so that clients that were told the same don't come back together.
+    /// If the service has asked for a wait, `floor_ms`, the random part is added to that wait, so
+    /// that clients that got the same answer don't retry together.
     pub(crate) fn wait_ms(&mut self, retry: u32, longest_ms: u64, floor_ms: u64) -> u64 {
         let doubled = FIRST_BACKOFF_MS << retry.saturating_sub(1).min(10);
         let half = doubled.min(LONGEST_BACKOFF_MS).min(longest_ms) / 2;

@@ -1,25 +1,25 @@
-//! A moment before which nothing may be sent.
+//! The earliest moment for the next request.
 
 use crate::time::now::Now;
 
-/// What the service has asked to be left alone for, of one kind of requests.
+/// The pause that the service has asked for, for one kind of request.
 ///
-/// It is kept on the monotonic clock only: a wall clock that jumps makes no wait shorter.
+/// It uses only the monotonic clock, so a jump of the wall clock does not shorten a wait.
 #[derive(Debug, Default)]
 pub(crate) struct NotBefore {
-    /// Asked for since anybody has last said what time it is.
+    /// A wait that starts when `rest` is called next, because the time is not known before.
     asked_ms: u64,
     until_ms: u64,
 }
 
 impl NotBefore {
-    /// The service has just asked for so long a wait.
+    /// Takes a wait that the service has just asked for.
     pub(crate) fn raise(&mut self, milliseconds: u64) {
         self.asked_ms = self.asked_ms.max(milliseconds);
     }
 
-    /// How long to wait from now on; 0 for no longer. What was asked for counts from the first time
-    /// that somebody wants to know: later than the answer, never before it.
+    /// How long to wait from now on; 0 if the wait is over. A wait starts when this is first called
+    /// after the response, never earlier.
     pub(crate) fn rest(&mut self, now: Now) -> u64 {
         let asked_ms = std::mem::take(&mut self.asked_ms);
         if asked_ms > 0 {

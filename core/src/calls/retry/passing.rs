@@ -1,4 +1,4 @@
-//! Which failures may pass by themselves.
+//! Which failures may be temporary.
 
 use crate::code::Code;
 use crate::error::Error;
@@ -6,7 +6,7 @@ use crate::error::Error;
 /// The longest wait that every host's timer holds: `setTimeout` fires at once for more.
 pub(crate) const LONGEST_TIMER_MS: u64 = (1 << 31) - 1;
 
-/// Whether the same request may fare better a little later.
+/// Whether the same request may succeed a little later.
 pub(crate) fn is_passing(error: &Error) -> bool {
     match error.code() {
         Code::NetworkFailed | Code::TimedOut => true,
@@ -17,7 +17,7 @@ pub(crate) fn is_passing(error: &Error) -> bool {
     }
 }
 
-/// Whether a status says so; only then `Retry-After` counts, too.
+/// Whether a status is temporary. `Retry-After` is read only with these statuses.
 pub(crate) fn is_passing_status(status: u16) -> bool {
     matches!(status, 408 | 429 | 500 | 502 | 503 | 504)
 }

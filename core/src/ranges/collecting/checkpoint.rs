@@ -1,8 +1,8 @@
-//! What a collect has read, stored as it goes, and taken up again by another process.
+//! Stores what a collect has read while it runs, so that another process can continue it.
 //!
-//! The state is stored in segments, each a small JSON document of some windows. The one that is being
-//! filled is written anew with each window, until it is large enough; so what a window costs to
-//! store does not grow with what was stored before.
+//! The state is stored in segments, each a small JSON document of some windows. The last segment is
+//! rewritten with each window until it is large enough; then a new one begins. So storing a window
+//! takes the same time however many were stored before.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -25,14 +25,15 @@ use crate::ranges::window_query::WindowQuery;
 use crate::time::timestamp::Timestamp;
 use crate::time::window::Window;
 
-/// What each segment says it is; a change that old readers can't read gets a new number.
+/// The name of the format in each segment. The number grows when old readers can't read new segments.
 const FORMAT: &str = "tallyfold-checkpoint/2";
 
-/// A segment with more bytes of windows than these gets no further ones.
+/// Once the windows of a segment take more bytes than this, the next window goes into a new
+/// segment.
 const SEGMENT_BYTES: usize = 128 * 1024;
 
-/// A part of a collect's state, for the host to store under its name: as a whole or not at all, in
-/// place of what was there.
+/// A part of a collect's state. The host stores it under its name and replaces what was stored
+/// there, completely or not at all.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Segment {
     /// Such as `segment-00003.json`.
@@ -41,7 +42,7 @@ pub struct Segment {
     pub json: String,
 }
 
-/// The name of the segment of that number, counted from 0.
+/// The name of the segment with a number, counted from 0.
 ///
 /// ```
 /// assert_eq!(tallyfold::segment_name(3), "segment-00003.json");
@@ -96,7 +97,7 @@ struct SavedSegment<'a> {
     table: SavedTable<'a>,
 }
 
-/// What was asked for, and a fingerprint of whom. Not who asked.
+/// The query and a fingerprint of the cluster. It does not say which client asked.
 #[derive(Serialize)]
 struct SavedQuery {
     cluster: String,
@@ -124,22 +125,22 @@ impl SavedQuery {
     }
 }
 
-/// What has been stored, and what is to be stored next.
+/// What has been stored, and what must be stored next.
 pub(super) struct Journal {
     query: SavedQuery,
     subject: Subject,
     /// The number of the segment that is being filled.
     number: u64,
-    /// Its windows, in the order of time.
+    /// The windows of that segment, in the order of time.
     entries: Vec<Entry>,
     /// How many bytes its windows take.
     bytes: usize,
     totals: Counts,
-    /// How many of the ledger's readings are in this segment or an earlier one.
+    /// How many of the ledger's readings have been put into this segment or an earlier one.
     stored: usize,
 }
 
-/// A window as it stands in its segment.
+/// A window as it is written in its segment.
 struct Entry {
     window: Window,
     is_provisional: bool,
@@ -161,7 +162,7 @@ impl Journal {
         }
     }
 
-    /// The segment with the readings that no segment has yet, as many as fit.
+    /// The segment with readings that are in no segment yet, as many as fit.
     pub(super) fn next_segment(&mut self, ledger: &Ledger) -> Option<Segment> {
         let read = ledger.read();
         let first = read.get(self.stored)?;
@@ -183,7 +184,7 @@ impl Journal {
         })
     }
 
-    /// A segment's table has totals, which must fit.
+    /// A segment's table has totals, which must not overflow.
     fn has_room_for(&self, table: &CountTable) -> bool {
         let sum = self.totals.checked_add(table.totals());
         self.bytes <= SEGMENT_BYTES && sum.is_some()
@@ -241,7 +242,7 @@ impl Journal {
         document.check("$.segment", document.segment, &self.number.to_string())
     }
 
-    /// Takes up a stored segment.
+    /// Loads a stored segment.
     pub(super) fn load(&mut self, ledger: &mut Ledger, name: &str, json: &[u8]) -> Result<()> {
         if ledger.has_started() {
             let message = "load segments before the first step of the collect";
@@ -249,7 +250,7 @@ impl Journal {
         }
         let expected = segment_name(self.number);
         if name != expected {
-            let message = format!("want {expected}: load the segments in their order, each once");
+            let message = format!("want {expected}: load each segment once, in order");
             return Err(Error::argument("name", Code::InvalidArgument, message));
         }
         let document = Document::read(json)?;
@@ -265,13 +266,16 @@ impl Journal {
         Ok(())
     }
 
-    /// The windows of a segment that are not to be read again.
+    /// The windows of a segment that need not be read again.
     fn readings_of(&self, document: &Document<'_>, ledger: &Ledger) -> Result<Vec<Reading>> {
         let mut provisional = document.starts("$.provisional", document.provisional)?;
         let mut parts = document.starts("$.parts", document.parts)?;
         let table = document.table()?;
         if table.subject != self.subject {
-            return Err(invalid("$.table", "want a table of the query's counts"));
+            return Err(invalid(
+                "$.table",
+                "want a table with the counts of this query",
+            ));
         }
         let mut readings = Vec::new();
         for (index, (window, table)) in table.split().enumerate() {
@@ -289,7 +293,7 @@ impl Journal {
         }
         for (path, left) in [("$.provisional", provisional), ("$.parts", parts)] {
             if !left.is_empty() {
-                let message = "want starts of the table's windows, each once";
+                let message = "want the starts of windows of the table, each at most once";
                 return Err(invalid(path, message));
             }
         }
@@ -342,7 +346,7 @@ impl<'a> Document<'a> {
             invalid("$", message).with_offset(offset_of(json, &error))
         };
         let document = Tree::read_fields(json).map_err(torn)?;
-        // Another format may have other fields.
+        // The format is checked first, because another format may have other fields.
         if let Some(format) = document.written("format") {
             check(json, "$.format", format, &format!("\"{FORMAT}\""))?;
         }
@@ -395,7 +399,7 @@ impl<'a> Document<'a> {
     }
 }
 
-/// Refuses a value that is not written as this collect would write it.
+/// Refuses a value that differs from what this collect would write.
 fn check(json: &[u8], path: &str, found: &str, expected: &str) -> Result<()> {
     if found == expected {
         return Ok(());
@@ -410,7 +414,7 @@ fn offset_in(json: &[u8], value: &str) -> u64 {
     (value.as_ptr().addr() - json.as_ptr().addr()) as u64
 }
 
-/// The fields of those names, which must be all that there are.
+/// The fields with these names; the object must not have any others.
 fn fields_of<'a, const N: usize>(
     object: Tree<'a>,
     names: [&str; N],

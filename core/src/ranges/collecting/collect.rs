@@ -1,4 +1,4 @@
-//! A long range, window by window, by any number of workers.
+//! Reads a long range window by window, with any number of workers.
 
 use std::fmt;
 
@@ -22,21 +22,19 @@ use crate::time::now::Now;
 use crate::time::step::TimeStep;
 use crate::time::window::{Window, join_adjacent, uncovered};
 
-/// So many windows that fail in a row, without one that succeeds, end a collect: the service is
-/// down, and the other windows would only fail too.
+/// A collect ends after this many failed windows in a row: the service is down, and the other
+/// windows would fail too.
 const FAILURES_IN_A_ROW: u32 = 8;
 
 /// Reads a long range as many windows, and adds them up to one table.
 ///
-/// It does no I/O and runs nothing by itself: each worker of the host asks for the next step, drives
-/// the call, and settles it. One worker or many, that is the host's choice; many share the collect
-/// under a lock, which they hold only between calls. A window that fails does not end the collect,
-/// and its calls have their own retries; only a window whose response is too large or too slow is
-/// tried again, as two halves.
+/// It does no I/O: each worker of the host asks for the next step, drives the call, and settles it.
+/// The host may use one worker or many; several workers share the collect under a lock, which they
+/// hold only between calls. A window that fails does not end the collect. Calls do their own
+/// retries; only a window whose response is too large or too slow is read again, as two halves.
 ///
-/// A failed authentication, a refusal (403), a redirect, wrong arguments, or a service that says to
-/// come back much later (`retry_later`) end it at once, and so do several windows that fail in a
-/// row.
+/// The collect ends at once after a failed authentication, a refusal (403), a redirect, wrong
+/// arguments, or `retry_later`; it also ends after several failed windows in a row.
 ///
 /// ```
 /// # include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/doc/host.rs"));
@@ -66,17 +64,17 @@ pub struct Collect {
     probing: Probing,
     ledger: Ledger,
     under_way: Vec<UnderWay>,
-    /// The number of the next task; the first ones are the probe's.
+    /// The number of the next task; the first numbers are those of the probe's calls.
     next_task: u32,
-    /// In the order of windows.
+    /// Sorted by window.
     failures: Vec<(Window, Error)>,
     failed_in_a_row: u32,
-    /// What ended the collect early.
+    /// The error that ended the collect early.
     cause: Option<Error>,
     journal: Journal,
 }
 
-/// A window whose call has been given.
+/// A window whose call has been given to a worker.
 struct UnderWay {
     task: u32,
     window: Window,
@@ -84,15 +82,14 @@ struct UnderWay {
 }
 
 impl Machine {
-    /// Counts of a long range, read window by window.
+    /// Begins to read the counts of a long range, window by window.
     ///
-    /// # Errors
-    /// Of kind `config`, with the name of the argument; nothing is sent then. `incompatible_tables`
-    /// if `have` counts something else, and `unaligned_window` if one of its windows reaches out
-    /// of what is collected.
+    /// # Errors Of kind `config`, with the name of the argument; nothing is sent then.
+    /// `incompatible_tables` if `have` counts something else, and `unaligned_window` if one of its
+    /// windows lies only partly in the range.
     pub fn collect(&self, options: CollectOptions) -> Result<Collect> {
         if options.concurrency == 0 {
-            let message = "want a number of workers, 1 or more";
+            let message = "want 1 worker or more";
             return Err(Error::argument(
                 "concurrency",
                 Code::InvalidArgument,
@@ -111,7 +108,7 @@ impl Machine {
             plan = plan.part(index, of)?;
         }
         if plan.is_empty() {
-            let message = "this part has no window: there are more parts than windows";
+            let message = "this part is empty: there are more parts than windows";
             return Err(Error::argument("part", Code::InvalidArgument, message));
         }
         let query = WindowQuery::new(self, query)?;
@@ -137,19 +134,19 @@ impl Machine {
 }
 
 impl Collect {
-    /// The windows that the collect was made for.
+    /// The windows that the collect reads.
     #[must_use]
     pub fn plan(&self) -> &Plan {
         self.ledger.plan()
     }
 
-    /// How many workers the caller wants.
+    /// The number of workers that the caller wants.
     #[must_use]
     pub fn concurrency(&self) -> u32 {
         self.concurrency
     }
 
-    /// What to do next. `now` is the time at which the window is asked for.
+    /// What to do next. `now` counts as the time at which the window is requested.
     pub fn next(&mut self, now: Now) -> CollectStep {
         if self.has_ended() {
             return self.wait();
@@ -180,7 +177,7 @@ impl Collect {
         })
     }
 
-    /// Whether no further window is started.
+    /// Whether the collect starts no further windows.
     fn has_ended(&self) -> bool {
         self.cause.is_some() || self.failed_in_a_row >= FAILURES_IN_A_ROW
     }
@@ -193,14 +190,15 @@ impl Collect {
         }
     }
 
-    /// Takes what a call that has ended gave. A call that was closed, or was not driven to its end,
-    /// gives its window back to be read again.
+    /// Takes the result of a call. If the call was closed or not driven to its end, its window is
+    /// read again.
     ///
-    /// A table counts as final if the window was asked for, and is settled, `settle_ms` after its
-    /// end or later by the wall clock; otherwise it counts as provisional.
+    /// A table is final if, by the wall clock, the window was requested `settle_ms` or more after
+    /// its end, and this method is called `settle_ms` or more after its end. Otherwise it is
+    /// provisional.
     ///
-    /// # Errors
-    /// `out_of_order` for a task that is not under way. The errors of calls are [`Settled::Failed`].
+    /// # Errors `out_of_order` for a task that is not under way. A call's error is given as
+    /// [`Settled::Failed`].
     pub fn settle(&mut self, task: u32, call: &mut Call, now: Now) -> Result<Settled> {
         if task < Probe::CALLS {
             return self.settle_probe(task, call, now);
@@ -213,7 +211,7 @@ impl Collect {
             .swap_remove(position.ok_or_else(unknown_task)?);
         Ok(match self.query.outcome(call, window) {
             Outcome::Table(table) => self.keep(window, table, [asked_at, now]),
-            // A token endpoint that is too slow says nothing of the window.
+            // A shorter window does not help if the token endpoint is too slow.
             Outcome::Failed(error) if call.has_asked_api() && is_too_much(&error) => {
                 self.halve(window, error)
             }
@@ -270,20 +268,20 @@ impl Collect {
         Settled::Failed(error)
     }
 
-    /// The next segment to store, if there is one: with what was read since the last one was given.
-    /// To be asked for after each settling until there is none. What
-    /// [`have`](crate::CollectOptions::have) had is not stored.
+    /// The next segment to store, with what was read since the previous one. Call this after each
+    /// settling, until it gives `None`. Counts from [`have`](crate::CollectOptions::have) are not
+    /// stored.
     ///
-    /// No segment holds a secret, a token or an address. [`Collect::load`] wants it as it was
-    /// written, byte for byte.
+    /// No segment holds a secret, a token or an address. Store it unchanged: [`Collect::load`]
+    /// needs exactly the same bytes.
     pub fn unsaved(&mut self) -> Option<Segment> {
         self.journal.next_segment(&self.ledger)
     }
 
-    /// Takes up a stored segment. They are to be loaded before the first [`Collect::next`], one
-    /// after the other, from [`segment_name`] of 0 on until there is none. What they hold is not read
-    /// again, but for the windows that are provisional. Where `have` has the same time, the
-    /// segment's counts take its place.
+    /// Loads a stored segment. Load all segments before the first [`Collect::next`], in order,
+    /// beginning with [`segment_name`]`(0)`, until there is none. Their windows are not read again,
+    /// except provisional ones. If `have` covers the same time, the segment's counts replace those
+    /// of `have`.
     ///
     /// ```
     /// # include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/doc/host.rs"));
@@ -313,21 +311,21 @@ impl Collect {
     /// # }
     /// ```
     ///
-    /// # Errors
-    /// `invalid_checkpoint`, with the JSON path and often the byte offset, for what is torn, was
-    /// changed, or is of another query; `invalid_argument` for another name than the next one's;
-    /// `out_of_order` once a window has been given. Nothing has changed then.
+    /// # Errors `invalid_checkpoint`, with the JSON path and often the byte offset, for a segment
+    /// that is incomplete, was changed, or belongs to another query; `invalid_argument` if `name`
+    /// is not that of the next segment; `out_of_order` once a window has been given. After an error
+    /// the collect is unchanged.
     pub fn load(&mut self, name: &str, json: &[u8]) -> Result<()> {
         self.journal.load(&mut self.ledger, name, json)
     }
 
-    /// How far the collect is.
+    /// How many windows are planned, done, failed and under way.
     #[must_use]
     pub fn progress(&self) -> Progress {
         let done = self.ledger.done();
         let failed = self.failures.len() as u64;
         let under_way = self.under_way.len() as u64 + self.probing.under_way();
-        // A range has fewer windows than that: it would take years to read them.
+        // No range has that many windows: reading them would take years.
         let number = |windows: u64| u32::try_from(windows).unwrap_or(u32::MAX);
         Progress {
             planned: number(self.ledger.left() + done + failed + under_way),
@@ -337,18 +335,17 @@ impl Collect {
         }
     }
 
-    /// The windows whose counts may still change, because they were read early. They count all the
-    /// same.
+    /// The windows whose counts may still change, because they were read early. The table includes
+    /// them.
     #[must_use]
     pub fn provisional(&self) -> Vec<Window> {
         self.ledger.provisional()
     }
 
-    /// The table of all windows, whose coverage is the range, or the part of it.
+    /// The table of all windows. It covers the whole range, or the part that was asked for.
     ///
-    /// # Errors
-    /// What is missing, why, and the table of the rest. It can be asked for at any time, also of
-    /// a collect that was given up.
+    /// # Errors Which windows are missing and why, with a table of the others. It may be called at
+    /// any time, also for a collect that is not driven any further.
     pub fn finish(&self) -> Result<CountTable, CollectError> {
         let Progress { planned, done, .. } = self.progress();
         let partial = match self.ledger.done() {
@@ -396,7 +393,8 @@ impl fmt::Debug for Collect {
     }
 }
 
-/// Whether the calls of all other windows would end with that error too, or are not welcome.
+/// Whether the other windows would fail with the same error, or the service does not want their
+/// requests.
 fn ends_all(error: &Error) -> bool {
     matches!(error.kind(), Kind::Auth | Kind::Config)
         || matches!(
@@ -406,6 +404,6 @@ fn ends_all(error: &Error) -> bool {
 }
 
 fn unfinished() -> Error {
-    let message = "the collect has windows left; drive it until it is done";
+    let message = "the collect has not read all windows; drive it until it is done";
     Error::new(Code::OutOfOrder, message)
 }

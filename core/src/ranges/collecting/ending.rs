@@ -1,4 +1,4 @@
-//! How a window ends, and how a collect does.
+//! The results of single windows and of a whole collect.
 
 use std::fmt;
 
@@ -13,16 +13,17 @@ use crate::time::window::Window;
 /// What became of a window when its call was settled.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Settled {
-    /// Its counts are kept; if provisionally, it was read so early that they may still change.
+    /// Its counts are kept.
     Kept {
-        /// Whether that was before the end of the settle time.
+        /// Whether the window was read so early, before the end of the settle time, that its counts
+        /// may still change.
         provisional: bool,
     },
-    /// The response was too large or too slow: the window's halves come next.
+    /// The response was too large or too slow: the two halves of the window are read next.
     Halved,
     /// The window has failed, with the call's final error.
     Failed(Error),
-    /// The call had not ended, and the window is to be read again.
+    /// The call had not ended: the window will be read again.
     GivenBack,
     /// The call was one of the probe's.
     Probed,
@@ -33,35 +34,35 @@ pub enum Settled {
 #[serde(rename_all = "camelCase")]
 #[cfg_attr(feature = "surface", derive(schemars::JsonSchema))]
 pub struct Progress {
-    /// All of them: it grows by 1 when a window is halved.
+    /// All windows: it grows by 1 when a window is halved.
     pub planned: u32,
-    /// Those whose counts are there, also from before.
+    /// The windows whose counts are known, also from `have` or a checkpoint.
     pub done: u32,
-    /// Those that have failed.
+    /// The windows that have failed.
     pub failed: u32,
-    /// Those whose calls have been given and not been settled.
+    /// The windows whose calls have been given to workers and are not settled.
     pub under_way: u32,
 }
 
-/// Why a collect has not all of its windows, and what it has.
+/// Why windows of a collect are missing, and the counts of the others.
 ///
 /// To go on, collect again with `partial` as [`CollectOptions::have`](crate::CollectOptions::have):
 /// only the gaps are read then.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CollectError {
-    /// What ended the collect early, or else the first failure in the order of windows, or else
-    /// `out_of_order`: there are windows that nobody has read yet.
+    /// The error that ended the collect early; otherwise the error of the first window that failed;
+    /// otherwise `out_of_order`, because the collect was not driven to its end.
     pub error: Error,
-    /// The counts of all windows that were read; `None` if there are none.
+    /// The counts of all windows that were read; `None` if no window was read.
     pub partial: Option<CountTable>,
-    /// The time of the range, or of the part, that the partial table does not cover.
+    /// The time of the range (or part) that the partial table does not cover.
     pub gaps: Vec<Window>,
     /// Each window that has failed with its error, in the order of time.
     pub failures: Vec<(Window, Error)>,
 }
 
 impl CollectError {
-    /// The whole text, with arguments named as callers of that host write them.
+    /// The whole text, with the names of arguments spelled for that host.
     pub fn text_in(&self, spelling: Spelling) -> impl fmt::Display {
         fmt::from_fn(move |f| {
             write!(f, "{}", self.error.text_in(spelling))?;
@@ -93,7 +94,7 @@ impl std::error::Error for CollectError {
     }
 }
 
-/// Whether a shorter window may go better: its response was too large, or too slow.
+/// Whether a shorter window may succeed, because the response was too large or too slow.
 pub(super) fn is_too_much(error: &Error) -> bool {
     match error.code() {
         Code::BodyLimit | Code::GroupLimit | Code::TimedOut => true,

@@ -1,5 +1,5 @@
-//! What a collect has, and what it has left: the table of each window that was read, now or before, and
-//! the windows that are still to be started.
+//! Which windows of a collect have been read, now or earlier, with their tables, and which are
+//! still to be started.
 
 use crate::code::Code;
 use crate::counts::table::CountTable;
@@ -18,36 +18,36 @@ pub(super) struct Reading {
 /// Where counts are from.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Origin {
-    /// The caller had them.
+    /// The caller's `have` table contained them.
     Given,
     /// They were stored in a checkpoint.
     Stored,
-    /// They were read, and may still change if that was too early.
+    /// They were read by this collect; they may still change if they were read too early.
     Read { provisional: bool },
 }
 
-/// The windows of a collect: those that were read, no two of which overlap, and those that are left.
+/// The windows of a collect: those that were read, which do not overlap, and those that are left.
 ///
-/// Readings share nothing: each has its own dictionaries, so that keeping one costs the same whatever has
-/// been read before. They are added up once, at the end.
+/// Each reading has its own dictionaries, so that keeping one takes the same time however many were
+/// read before. Readings are added up once, at the end.
 pub(super) struct Ledger {
     plan: Plan,
-    /// What was there before the first call, in the order of time.
+    /// What was known before the first call, in the order of time.
     before: Vec<Reading>,
-    /// What was read since, in the order of reading.
+    /// What was read since then, in the order of reading.
     read: Vec<Reading>,
-    /// How many of the plan's windows have been looked at.
+    /// How many of the plan's windows have been taken from it.
     position: u64,
-    /// What comes before the plan's next window; the last one first.
+    /// Windows to start before the plan's next window, in reverse order.
     ahead: Vec<Window>,
     /// How many windows are left, counted when the first one is taken.
     left: Option<u64>,
-    /// The time of two windows that a probe has taken out.
+    /// The time of the two windows that the probe reads.
     probed: Option<Window>,
 }
 
 impl Ledger {
-    /// The ledger of a plan, with what of a table is inside of it.
+    /// The ledger of a plan, with those windows of a given table that lie in the plan.
     pub(super) fn new(plan: Plan, have: Option<&CountTable>, query: &WindowQuery) -> Result<Self> {
         let mut ledger = Self {
             plan,
@@ -82,8 +82,9 @@ impl Ledger {
                     origin: Origin::Given,
                 });
             } else if outside != [window] {
-                let message =
-                    format!("{window:?} reaches out of what is collected, and counts can't be cut");
+                let message = format!(
+                    "{window:?} lies only partly in the range, and its counts can't be split"
+                );
                 return Err(Error::argument("have", Code::UnalignedWindow, message));
             }
         }
@@ -130,7 +131,7 @@ impl Ledger {
         Some(window)
     }
 
-    /// Takes out the first two windows that meet, can be probed, and of which nothing is there.
+    /// Takes the first two adjacent windows that may be probed and of which nothing has been read.
     pub(super) fn take_pair(
         &mut self,
         can_be_probed: impl Fn(Window) -> bool,
@@ -152,13 +153,13 @@ impl Ledger {
         None
     }
 
-    /// Makes windows the next ones to be started, in their order.
+    /// Puts windows back, to be started next in this order.
     pub(super) fn put_back<const N: usize>(&mut self, windows: [Window; N]) {
         self.left = self.left.map(|left| left + N as u64);
         self.ahead.extend(windows.into_iter().rev());
     }
 
-    /// Keeps what was read of a window.
+    /// Keeps the table of a window.
     pub(super) fn keep(&mut self, window: Window, table: CountTable, provisional: bool) {
         let origin = Origin::Read { provisional };
         self.read.push(Reading {
@@ -168,8 +169,7 @@ impl Ledger {
         });
     }
 
-    /// Puts a reading to those that were there before the first call, in the place of all that it
-    /// overlaps.
+    /// Adds a reading to those known before the first call, and removes those that it overlaps.
     pub(super) fn put_before(&mut self, reading: Reading) {
         let first = self
             .before
@@ -179,7 +179,7 @@ impl Ledger {
         self.before.insert(first, reading);
     }
 
-    /// The readings that were there before the first call and share any time with a window.
+    /// The readings known before the first call that overlap a window.
     pub(super) fn overlapping(&self, window: Window) -> &[Reading] {
         let first = self
             .before
@@ -190,7 +190,7 @@ impl Ledger {
         &self.before[first..first + after.count()]
     }
 
-    /// What of a window was not there before the first call.
+    /// The parts of a window that were not known before the first call.
     fn gaps_before(&self, window: Window) -> Vec<Window> {
         let overlapping = self.overlapping(window).iter();
         uncovered(window, overlapping.map(|reading| reading.window))

@@ -1,4 +1,4 @@
-//! What a collect is told.
+//! The options of a collect.
 
 use crate::counts::metric::Metric;
 use crate::counts::table::CountTable;
@@ -31,34 +31,35 @@ crate::options! {
         end: String [Instant],
         /// The dimensions to ask for, one to four.
         dimensions: Vec<String>,
-        /// Those of the dimensions to keep, in this order; none for one grand total. Without it, all.
+        /// The dimensions to keep, in this order; an empty list gives one grand total. By default,
+        /// all are kept.
         group_by: Option<Vec<String>> = None,
         /// The step of the UTC day at whose edges the range is cut (service reference 8 advises windows of
         /// 5 to 15 minutes).
         window: TimeStep = TimeStep::QUARTER,
-        /// How many windows are read at the same time; 1 for one after the other.
+        /// How many windows are read at the same time.
         concurrency: u32 = 8,
-        /// The step at whose edges a window is halved if its response is too large or too slow: no
-        /// window is cut inside such a step.
+        /// If the response for a window is too large or too slow, the window is halved at an edge
+        /// of this step; no window is cut inside such a step.
         finest: TimeStep = TimeStep::MINUTE,
-        /// Which part of the plan to collect, and how many parts there are, for `of` machines that share
-        /// the work: see [`Plan::part`](crate::Plan::part).
+        /// Which part of the plan to collect, and how many parts there are, when several machines
+        /// share the work: see [`Plan::part`](crate::Plan::part).
         part: Option<(u32, u32)> = None,
-        /// For how long after a window's end its counts may still change. A window
-        /// that is read earlier counts, but a checkpoint marks it as provisional.
+        /// For how long after a window's end its counts may still change. If a window is read
+        /// earlier, its counts are used, but a checkpoint marks it as provisional.
         settle_ms: u64 [Milliseconds] = SETTLE_MS,
-        /// A table that holds some of the range already: only its gaps are read. Windows of it that
-        /// are outside of what is collected are left out.
+        /// A table that covers a part of the range already: only its gaps are read. Its windows
+        /// outside of the range are ignored.
         have: Option<CountTable> [Host] = None,
-        /// Whether to find out first if the counts of two windows add up, with one more call: see
-        /// [`Probe`](crate::Probe). They are the first two that meet, are settled by the wall clock,
-        /// and of which nothing is there yet; without such a pair, there is no probe.
+        /// Whether to test first that the counts of two windows add up, which takes one more call:
+        /// see [`Probe`](crate::Probe). It tests the first two adjacent windows that are settled by
+        /// the wall clock and have not been read yet; if there is no such pair, there is no test.
         probe: bool = false,
     }
 }
 
 impl CollectOptions {
-    /// The options with everything else as usual.
+    /// Options with the defaults for everything else.
     #[must_use]
     pub fn new<S: AsRef<str>>(metric: Metric, start: &str, end: &str, dimensions: &[S]) -> Self {
         let dimensions = dimensions

@@ -1,4 +1,4 @@
-//! The probe that comes before a collect's windows, if it is wanted.
+//! The probe that a collect makes before it reads its windows, if the caller wants one.
 
 use super::ledger::Ledger;
 use crate::calls::call::Call;
@@ -12,21 +12,21 @@ use crate::ranges::window_query::{WindowQuery, unknown_task};
 use crate::time::now::Now;
 use crate::time::window::Window;
 
-/// Where the probe is.
+/// The state of the probe.
 pub(super) enum Probing {
     Wanted,
     UnderWay { probe: Box<Probe>, asked_at: Now },
     Over,
 }
 
-/// What a probe that is over leaves to its collect.
+/// The result of a probe.
 pub(super) enum Probed {
-    /// The counts add up: those of the two windows, first asked for at that time.
+    /// The counts add up. Here are those of the two windows, and the time of the first request.
     Read {
         tables: Vec<(Window, CountTable)>,
         asked_at: Now,
     },
-    /// They don't, or one of them could not be read: the two windows are left.
+    /// They don't add up, or a call failed: the two windows are still to be read.
     Failed { windows: [Window; 2], error: Error },
 }
 
@@ -40,7 +40,7 @@ impl Probing {
         }
     }
 
-    /// The step of a probe that is not over, which comes before all windows.
+    /// The next step of the probe; `None` once it is over.
     pub(super) fn next(
         &mut self,
         ledger: &mut Ledger,
@@ -50,7 +50,7 @@ impl Probing {
     ) -> Option<CollectStep> {
         if matches!(self, Self::Wanted) {
             *self = Self::Over;
-            // Late events between the readings would look like events that are counted twice.
+            // Late events that arrive between the readings would look like events counted twice.
             let is_old = |window| is_settled(window, settle_ms, [now; 2]);
             let [one, other] = ledger.take_pair(is_old)?;
             let whole = Window::new(one.start(), other.end()).ok()?;
@@ -66,7 +66,7 @@ impl Probing {
         }
     }
 
-    /// Takes what one of the probe's calls gave; `None` while there are others.
+    /// Takes the result of one of the probe's calls; `None` if there are more to make.
     pub(super) fn settle(&mut self, task: u32, call: &mut Call) -> Result<Option<Probed>> {
         let Self::UnderWay { probe, asked_at } = self else {
             return Err(unknown_task());
@@ -79,7 +79,7 @@ impl Probing {
         };
         let windows = probe.half_windows();
         let probed = match outcome {
-            // The halves are windows of the plan, which need not be read again.
+            // The halves are windows of the plan, so the collect need not read them again.
             Ok(()) => Probed::Read {
                 tables: windows.into_iter().zip(probe.halves().to_vec()).collect(),
                 asked_at: *asked_at,

@@ -1,4 +1,4 @@
-//! What the lexer finds in a document, and who is told.
+//! The events that the lexer finds in a document, and the visitor that receives them.
 
 use tallyfold_engine::Taken;
 
@@ -14,14 +14,14 @@ pub(crate) enum Event<'a> {
     EndArray,
     Key(&'a str),
     String(&'a str),
-    /// A number as it is written.
+    /// The text of a number.
     Number(&'a str),
     Bool,
     Null,
 }
 
 impl Event<'_> {
-    /// What the event begins, in words for a message.
+    /// Describes the value in a message.
     pub(crate) fn describe(&self) -> &'static str {
         match self {
             Self::BeginObject | Self::EndObject => "an object",
@@ -39,15 +39,15 @@ impl Event<'_> {
 pub(crate) trait Visitor {
     fn event(&mut self, event: Event<'_>, place: &Place<'_>) -> Result<()>;
 
-    /// Offers the bytes from the start of an object in an array on. The visitor may take the first
-    /// few elements, whole ones with what separates them, if it knows better than the lexer what
-    /// they are; it must take nothing that the lexer would not have accepted with the same events.
+    /// Offers the bytes from the start of an object in an array. A visitor that can read elements
+    /// faster than the lexer may take the first few whole elements, with the separators between
+    /// them. It must take only bytes that the lexer would have accepted with the same events.
     fn take_elements(&mut self, _rest: &[u8]) -> Taken {
         Taken::default()
     }
 }
 
-/// A visitor of a document that is small or rare. The lexer is compiled once for all of these.
+/// A visitor for documents that are small or rare. The lexer is compiled once for all of them.
 pub(crate) struct Rare<'a>(pub(crate) &'a mut dyn Visitor);
 
 impl Visitor for Rare<'_> {
@@ -56,14 +56,14 @@ impl Visitor for Rare<'_> {
     }
 }
 
-/// Knows when a value that nobody wants has ended.
+/// Skips a value that is not wanted: tells when it has ended.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Skip {
     open: usize,
 }
 
 impl Skip {
-    /// Whether the value is over once this event has passed.
+    /// Whether the value ends with this event.
     pub(crate) fn is_over(&mut self, event: &Event<'_>) -> bool {
         match event {
             Event::BeginObject | Event::BeginArray => self.open += 1,

@@ -18,33 +18,35 @@ pub(crate) struct Lexer {
     frames: Frames,
     /// Bytes before the current chunk.
     pub(super) base: u64,
-    /// Where the token at hand starts.
+    /// The offset of the current token.
     pub(super) token_start: u64,
-    /// Where the escape at hand starts.
+    /// The offset of the current escape.
     pub(super) escape_start: u64,
-    /// The token at hand, as far as it has been read: a string with its escapes resolved, or a number.
+    /// The current token as far as it has been read: a string with its escapes resolved, or a
+    /// number.
     pub(super) text: Vec<u8>,
     /// How much of `text` is known to be UTF-8.
     pub(super) checked: usize,
     is_key: bool,
-    /// The start of an element that a chunk cut, where the visitor takes elements: not read yet.
+    /// The start of an element that was cut by the end of a chunk and is not read yet; used only if
+    /// the visitor takes elements.
     carried: Vec<u8>,
 }
 
-/// The most that is carried, from one larger chunk to the next, and the most that is looked at
-/// after it.
+/// The most bytes that are carried from one chunk to the next, and the most bytes of the next chunk
+/// that are read together with them.
 const MOST_CARRIED: usize = 1024;
 
-/// How many bytes of a chunk are checked at once to be UTF-8.
+/// The most bytes at the start of a chunk that are checked for UTF-8 in one go.
 const MOST_AT_ONCE: usize = 256;
 
 impl Lexer {
-    /// A lexer whose errors may name every key.
+    /// A lexer whose errors may quote every key.
     pub(crate) fn new(limits: Limits) -> Self {
         Self::with_frames(limits, Frames::showing(None))
     }
 
-    /// A lexer whose errors name no other keys than these. It takes its room at once, so that
+    /// A lexer whose errors quote only these keys. It allocates its buffer at once, so that
     /// [`Lexer::wipe`] reaches every byte that it kept.
     pub(crate) fn showing_only(limits: Limits, keys: &'static [&'static str]) -> Self {
         let text = Vec::with_capacity(limits.string_bytes);
@@ -54,7 +56,7 @@ impl Lexer {
         }
     }
 
-    /// Forgets the token at hand, which may be a secret.
+    /// Overwrites the current token, which may be a secret.
     pub(crate) fn wipe(&mut self) {
         self.text.zeroize();
     }
@@ -74,7 +76,7 @@ impl Lexer {
         }
     }
 
-    /// Reads the next bytes. After an error the lexer is not to be used again.
+    /// Reads the next bytes. After an error the lexer must not be used again.
     pub(crate) fn push(&mut self, chunk: &[u8], visitor: &mut impl Visitor) -> Result<()> {
         let pushed = self.base + self.carried.len() as u64;
         let left = usize::try_from(self.limits.body_bytes - pushed).unwrap_or(usize::MAX);
@@ -90,7 +92,7 @@ impl Lexer {
         Ok(())
     }
 
-    /// Says that the body is over.
+    /// Ends the body.
     pub(crate) fn finish(&mut self, visitor: &mut impl Visitor) -> Result<()> {
         self.read_carried(&[], visitor)?;
         match self.state {
@@ -103,14 +105,14 @@ impl Lexer {
                 Err(self.error(self.base, Code::EmptyBody, message))
             }
             _ => {
-                let message = "the body ends before its JSON does: it was cut on the way";
+                let message = "the body ends before its JSON is complete: it was truncated";
                 Err(self.error(self.base, Code::TruncatedBody, message))
             }
         }
     }
 
-    /// Reads what was carried, together with the chunk if the visitor takes it so; returns how many
-    /// bytes of the chunk were read.
+    /// Reads the carried bytes, together with the start of the chunk if the visitor takes elements
+    /// from both; returns how many bytes of the chunk were read.
     fn read_carried(&mut self, chunk: &[u8], visitor: &mut impl Visitor) -> Result<usize> {
         if self.carried.is_empty() {
             return Ok(0);
@@ -126,23 +128,24 @@ impl Lexer {
             self.skip(taken);
             self.base += taken.bytes as u64;
         }
-        // An element that ended just before the cut was carried whole, with what follows it.
+        // If the visitor took an element that ends before the cut, the carried bytes after it are
+        // left.
         if taken.bytes < cut {
             self.read(&carried[taken.bytes..cut], visitor)?;
         }
-        // Its room serves the next chunk.
+        // The buffer is used again for the next chunk.
         carried.clear();
         self.carried = carried;
         Ok(taken.bytes.saturating_sub(cut))
     }
 
-    /// Goes on after elements of an array that the visitor has taken.
+    /// Continues after elements of an array that the visitor has taken.
     fn skip(&mut self, taken: Taken) {
         self.frames.skip_elements(taken.elements - 1);
         self.state = State::After;
     }
 
-    /// Reads a chunk, but for what it carries.
+    /// Reads a chunk, except the bytes that it carries to the next one.
     fn read(&mut self, chunk: &[u8], visitor: &mut impl Visitor) -> Result<()> {
         let start = utf8_start(chunk);
         let mut at = 0;
@@ -207,7 +210,8 @@ impl Lexer {
         match rest.split_first() {
             Some((expected, rest)) if *expected == byte => {
                 if rest.is_empty() {
-                    let message = "a byte order mark stands before the JSON; want UTF-8 without it";
+                    let message =
+                        "there is a byte order mark before the JSON; want UTF-8 without it";
                     return Err(self.error(0, Code::ByteOrderMark, message));
                 }
                 self.state = State::ByteOrderMark { first, rest };
@@ -220,7 +224,7 @@ impl Lexer {
         }
     }
 
-    /// A byte that is no white space, outside of strings, numbers and literals.
+    /// Reads a byte that is not white space, outside of strings, numbers and literals.
     fn read_structure(&mut self, byte: u8, at: u64, visitor: &mut impl Visitor) -> Result<()> {
         match (self.state, byte) {
             (State::Start, 0xEF | 0xFE | 0xFF) if at == 0 => {
@@ -425,8 +429,8 @@ impl Lexer {
     }
 }
 
-/// What the chunk starts with, as far as it is UTF-8 and no longer than a response before its
-/// entries: to look at all of it costs as much as to look at four short strings.
+/// The start of the chunk, as far as it is UTF-8. It is about as long as the fields before the
+/// entries of a response; checking all of it takes as long as checking four short strings.
 fn utf8_start(chunk: &[u8]) -> &str {
     let start = &chunk[..chunk.len().min(MOST_AT_ONCE)];
     match str::from_utf8(start) {

@@ -1,8 +1,9 @@
-//! JSON read as it arrives: bytes in chunks of any size, events out, every error with its place.
+//! Reads JSON as it arrives: it takes chunks of any size and gives events, and every error has its
+//! path and offset.
 //!
-//! What the lexer says depends on the bytes alone, never on where a chunk ends. It holds the
-//! token that it is in, the keys of the open objects and perhaps the start of an element that a
-//! chunk cut, and no more.
+//! The result depends only on the bytes, never on where a chunk ends. The lexer holds only the
+//! current token, the keys of the open objects and perhaps the start of an element that was cut by
+//! the end of a chunk.
 
 pub(crate) mod event;
 pub(crate) mod lexer;

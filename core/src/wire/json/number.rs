@@ -6,7 +6,7 @@ use super::state::{Number, State};
 use crate::error::Result;
 
 impl Lexer {
-    /// The bytes of a number from `from` on; returns where reading goes on.
+    /// Reads the bytes of a number from `from` on; returns where reading continues.
     pub(super) fn read_number(
         &mut self,
         mut number: Number,

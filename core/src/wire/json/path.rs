@@ -1,9 +1,10 @@
-//! Where in a document the lexer is: the open containers and their keys.
+//! The lexer's position in a document: the open containers and their keys. Errors get their JSON
+//! path here.
 
 use crate::code::Code;
 use crate::error::{Error, Result};
 
-/// The longest key that a path repeats.
+/// The most characters of a key that a path shows.
 const SHOWN_KEY_CHARS: usize = 64;
 
 /// The open containers, and the keys of the open objects so far.
@@ -14,23 +15,23 @@ pub(crate) struct Frames {
     text: Vec<u8>,
     /// Where each key ends in `text`.
     ends: Vec<usize>,
-    /// The only keys that paths may show; `None` for all. A token endpoint's body is not to be
-    /// quoted, and an unknown key is a part of it.
+    /// The only keys that paths may show; `None` for all keys. Errors must not quote a token
+    /// endpoint's body, and an unknown key is a part of the body.
     shown: Option<&'static [&'static str]>,
 }
 
 #[derive(Clone, Copy, Debug)]
 enum Frame {
-    /// The number of keys that the objects around it hold, and whether a value of the last key is
-    /// at hand: after a comma it is over.
+    /// The number of keys in the objects around it, and whether the lexer is in the value of the
+    /// last key, which ends with a comma.
     Object { outer_keys: usize, in_value: bool },
-    /// The index of the element at hand.
+    /// The index of the current element.
     Array { index: u64 },
 }
 
 impl Frames {
     pub(crate) fn showing(shown: Option<&'static [&'static str]>) -> Self {
-        // Room for what most documents need.
+        // Enough room for most documents.
         Self {
             open: Vec::with_capacity(8),
             text: Vec::with_capacity(128),
@@ -74,7 +75,7 @@ impl Frames {
         }
     }
 
-    /// A comma: the next element, or the next key.
+    /// Continues after a comma with the next element or key.
     pub(crate) fn next(&mut self) {
         match self.open.last_mut() {
             Some(Frame::Array { index }) => *index += 1,
@@ -83,7 +84,7 @@ impl Frames {
         }
     }
 
-    /// Elements of the innermost array that are over.
+    /// Counts elements of the innermost array that were read elsewhere.
     pub(crate) fn skip_elements(&mut self, count: u64) {
         if let Some(Frame::Array { index }) = self.open.last_mut() {
             *index += count;
@@ -107,7 +108,7 @@ impl Frames {
         self.text.extend_from_slice(key.as_bytes());
         self.ends.push(self.text.len());
         if repeated {
-            let message = "the same key stands twice in one object";
+            let message = "the same key occurs twice in one object";
             return Err(self.error(offset, Code::DuplicateKey, message));
         }
         if over {
@@ -126,7 +127,7 @@ impl Frames {
         Error::new(code, message.into()).with_place(self.path(), offset)
     }
 
-    /// The JSON path of the value at hand: `$.counts[3].dimensions.write_key`.
+    /// The JSON path of the current value: `$.counts[3].dimensions.write_key`.
     fn path(&self) -> String {
         let mut path = String::from("$");
         for (depth, frame) in self.open.iter().enumerate() {
@@ -166,14 +167,14 @@ impl Frames {
     }
 }
 
-/// Adds a key that is no plain name, as JSON has it.
+/// Adds a key that is not a plain name as a JSON string.
 fn push_quoted(path: &mut String, key: &str) {
-    // A string can always be written.
+    // Writing a string can't fail.
     let quoted = serde_json::to_string(key).unwrap_or_default();
     path.push_str(&format!("[{quoted}]"));
 }
 
-/// Where an event stands, for the visitor's own errors.
+/// The position of an event, for the visitor's own errors.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Place<'a> {
     pub(super) frames: &'a Frames,

@@ -1,4 +1,4 @@
-//! Where in a document the lexer is.
+//! The states of the lexer.
 
 use super::event::Event;
 
@@ -32,7 +32,7 @@ pub(super) enum State {
     Done,
 }
 
-/// Where in a string.
+/// The states inside a string.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Text {
     Plain,
@@ -52,7 +52,7 @@ pub(super) enum Text {
     },
 }
 
-/// Where in a number.
+/// The states inside a number.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Number {
     Minus,

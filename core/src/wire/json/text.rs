@@ -1,4 +1,4 @@
-//! Strings: plain bytes, escapes, and characters that chunks cut.
+//! Strings: plain bytes, escapes, and characters that are cut by the end of a chunk.
 
 use tallyfold_engine::plain_text;
 
@@ -9,8 +9,8 @@ use crate::code::Code;
 use crate::error::Result;
 
 impl Lexer {
-    /// The plain bytes of a string from `from` on; returns where reading goes on. What the chunk
-    /// starts with is known to be UTF-8.
+    /// Reads the plain bytes of a string from `from` on; returns where reading continues. `start`,
+    /// the start of the chunk, is known to be UTF-8.
     pub(super) fn read_text(
         &mut self,
         start: &str,
@@ -39,7 +39,8 @@ impl Lexer {
         }
         match byte {
             b'"' => {
-                // Taken out for the time of the call, so that its room serves the next string.
+                // The buffer is moved out during the call and put back, so that the next string
+                // uses it again.
                 let text = std::mem::take(&mut self.text);
                 let ended = match str::from_utf8(&text) {
                     Ok(text) => self.end_text(text, visitor),
@@ -55,15 +56,15 @@ impl Lexer {
                 self.state = State::Text(Text::Escape);
             }
             _ => {
-                let message = "a control character stands in a string; want it escaped";
+                let message = "there is a control character in a string; want it escaped";
                 return Err(self.error(at, Code::InvalidJson, message));
             }
         }
         Ok(end + 1)
     }
 
-    /// Adds plain bytes to the string at hand and checks them, but for a character that the end of
-    /// the run may have cut.
+    /// Adds plain bytes to the current string and checks them, except for a character that may be
+    /// cut at their end.
     fn append(&mut self, run: &[u8], run_start: u64) -> Result<()> {
         let room = self.limits.string_bytes - self.text.len();
         let taken = run.len().min(room);
