@@ -5,7 +5,7 @@ import struct
 import zlib
 from dataclasses import dataclass
 
-from make_vectors import KINDS, entry, result, table, window
+from make_vectors import KINDS, entry, result, table, window, with_digest
 
 SECRET = "canary-secret"
 DIMENSIONS = ["event_name", "integration"]
@@ -147,7 +147,7 @@ def outcome_at(endpoint, outcome):
     if outcome == GOOD:
         return f"good {endpoint.name}"
     if "table" in outcome:
-        return {**outcome, "table": {**outcome["table"], "metric": endpoint.name}}
+        return {**outcome, "table": with_digest({**outcome["table"], "metric": endpoint.name})}
     return outcome
 
 

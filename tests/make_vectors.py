@@ -6,6 +6,7 @@ mark ‹› that stands in a body just before the byte at fault and is taken out
 
 import json
 import sys
+import zlib
 from pathlib import Path
 
 HERE = Path(__file__).parent / "vectors"
@@ -80,14 +81,31 @@ def window(rows, *, reported, start=START, end=MID, repeated=0, null=0):
 
 
 def table(dimensions, *windows, totals, metric=None, **filtered_by):
-    return {
-        "format": "tallyfold-table/1",
+    content = {
         "metric": metric,
         "dimensions": dimensions,
         "filter": [{"dimension": name, "values": values} for name, values in filtered_by.items()],
         "totals": counts(*totals),
         "windows": list(windows),
     }
+    return with_digest(content)
+
+
+def with_digest(content):
+    """A table as it is saved: with the checksum of what it is without one."""
+    plain = without_digest(content)
+    text = json.dumps(plain, ensure_ascii=False, separators=(",", ":"))
+    return {**plain, "format": "tallyfold-table/2", "digest": checksum(text)}
+
+
+def without_digest(saved):
+    """A table as it is in a checkpoint."""
+    content = {name: value for name, value in saved.items() if name not in ("format", "digest")}
+    return {"format": "tallyfold-table/1", **content}
+
+
+def checksum(text):
+    return f"{zlib.crc32(text.encode()):08x}"
 
 
 def one_row(metric=None):
@@ -1156,7 +1174,7 @@ def table_vectors():
 
         return change
 
-    load("another format", assign("format", value="tallyfold-table/2"), "$.format")
+    load("another format", assign("format", value="tallyfold-table/3"), "$.format")
     load("a changed count", assign("windows", 0, "rows", 0, "success", value="6"), "$.totals")
     load("a changed total", assign("totals", "errors", value="4"), "$.totals")
     load("a sign", assign("windows", 0, "rows", 0, "success", value="+5"), "$.windows[0].rows[0].success")
@@ -1313,7 +1331,7 @@ def series_vectors():
     by_window("a window longer than the step", [covering(t9, t10)], "15m", unaligned)
     by_window("a window over the edge of the step", [covering(at("09:10:00"), at("09:20:00"))], "15m", unaligned)
     by_window("a nanosecond over the edge", [covering(t9, at("09:15:00.000000001"))], "15m", unaligned)
-    by_window("a second window over the edge", [first, covering(t945, at("10:00:00.5"))], "1h", unaligned)
+    by_window("a second window over the edge", [first, covering(t945, at("10:00:00.500"))], "1h", unaligned)
     by_window("a window over midnight", [covering(at("23:00:00", "2025-12-31"), at("01:00:00"))], "1d", unaligned)
     last = covering(at("23:00:00", "9999-12-31"), at("23:30:00", "9999-12-31"))
     by_window("a step that ends after the year 9999", [last], "1h", unaligned)
@@ -1752,7 +1770,7 @@ def fingerprint(address):
     return f"{value:016x}"
 
 
-def segment(number, saved, *, provisional=(), form="tallyfold-checkpoint/1", **query):
+def segment(number, saved, *, provisional=(), form="tallyfold-checkpoint/2", parts=(), **query):
     """A segment as it is written, byte for byte."""
     query = {
         "cluster": fingerprint(CLUSTER),
@@ -1769,9 +1787,14 @@ def segment(number, saved, *, provisional=(), form="tallyfold-checkpoint/1", **q
         "query": query,
         "segment": number,
         "provisional": [HOUR[index] for index in provisional],
-        "table": saved,
+        "parts": list(parts),
+        "table": without_digest(saved),
     }
-    return json.dumps(document, separators=(",", ":"))
+    text = json.dumps(document, separators=(",", ":"))
+    # The checksum is that of the document without the value of `digest`.
+    start = text.index('"query"')
+    head, rest = text[:start] + '"digest":', "," + text[start:]
+    return f'{head}"{checksum(head + rest)}"{rest}'
 
 
 def missing(code, gaps, partial=None, **places):
@@ -1832,7 +1855,7 @@ def collect_vectors():
     invalid("no JSON", "<html>", path="$", offset=0)
     saved = json.dumps(quarters(0), separators=(",", ":"))
     invalid("a saved table", saved, path="$.format", after='{"format":')
-    invalid("another format", segment(0, quarters(0), form="tallyfold-checkpoint/2"), path="$.format", after='{"format":')
+    invalid("another format", segment(0, quarters(0), form="tallyfold-checkpoint/3"), path="$.format", after='{"format":')
     invalid("another number", segment(1, quarters(0)), path="$.segment", after='"segment":')
     invalid("changed totals", first.replace('"totals":{"success":"3"', '"totals":{"success":"4"'), path="$.table.totals")
     invalid("a time twice", first, segment(1, quarters(1, 2)), path="$.table.windows[0]")

@@ -1,0 +1,58 @@
+//! No flipped bit in anything that was saved changes a count, a name or a window.
+
+use tallyfold::{CollectOptions, CollectStep, Frame, Metric, Segment, segment_name};
+
+include!("doc/host.rs");
+
+/// Every document that differs from `json` in one bit.
+fn flipped(json: &str) -> impl Iterator<Item = Vec<u8>> {
+    (0..json.len() * 8).map(|bit| {
+        let mut bytes = json.as_bytes().to_vec();
+        bytes[bit / 8] ^= 1 << (bit % 8);
+        bytes
+    })
+}
+
+#[test]
+fn a_table_with_a_flipped_bit_is_refused_or_the_same() {
+    let mut host = Host::new().expect("a host");
+    let quarters = [36, 37].map(|index| host.quarter(index).expect("counts"));
+    let table = CountTable::merge_all(&quarters).expect("a sum");
+    for bytes in flipped(&table.to_json()) {
+        if let Ok(found) = CountTable::from_json(&bytes) {
+            // Such as a digit of hexadecimal that became a capital.
+            assert_eq!(found, table, "{}", String::from_utf8_lossy(&bytes));
+        }
+    }
+}
+
+fn collect_options() -> CollectOptions {
+    let (start, end) = ("2026-01-01T00:00:00Z", "2026-01-01T00:30:00Z");
+    CollectOptions::new(Metric::EventDelivery, start, end, &["integration"])
+}
+
+fn stored(host: &mut Host) -> Result<Segment> {
+    let mut collect = host.machine.collect(collect_options())?;
+    let mut last = None;
+    while let CollectStep::Drive(mut next) = collect.next(host.now) {
+        host.drive(&mut next.call)?;
+        collect.settle(next.task, &mut next.call, host.now)?;
+        last = collect.unsaved();
+    }
+    Ok(last.expect("a segment"))
+}
+
+#[test]
+fn a_checkpoint_with_a_flipped_bit_is_refused() {
+    let mut host = Host::new().expect("a host");
+    let segment = stored(&mut host).expect("a collect");
+    let load = |json: &[u8]| {
+        let mut collect = host.machine.collect(collect_options())?;
+        collect.load(&segment_name(0), json)?;
+        Ok::<_, tallyfold::Error>(collect.progress().done)
+    };
+    assert_eq!(load(segment.json.as_bytes()), Ok(2));
+    for bytes in flipped(&segment.json) {
+        assert!(load(&bytes).is_err(), "{}", String::from_utf8_lossy(&bytes));
+    }
+}
