@@ -26,6 +26,19 @@ def test_it_says_what_it_holds(table: tallyfold.CountTable) -> None:
     )
 
 
+def test_a_flipped_bit_of_its_json_is_refused_or_changes_nothing(
+    table: tallyfold.CountTable,
+) -> None:
+    saved = table.to_json().encode()
+    for bit in range(len(saved) * 8):
+        flipped = bytearray(saved)
+        flipped[bit // 8] ^= 1 << bit % 8
+        try:
+            assert tallyfold.CountTable.from_json(flipped) == table
+        except tallyfold.TallyfoldError as error:
+            assert error.code == "invalid_table"  # noqa: PT017 - most of them are refused
+
+
 def test_rows_come_sorted(table: tallyfold.CountTable) -> None:
     names: tuple[tallyfold.DimensionName, ...] = ("integration", "reason")
     rows = [

@@ -1,10 +1,10 @@
 //! A checksum of what is saved, so that a flipped bit is noticed. It protects against accidents, not against someone
 //! who changes a document on purpose.
 
-use crc::{CRC_32_ISO_HDLC, Crc, NoTable};
+use crc::{CRC_32_ISO_HDLC, Crc, Table};
 
 /// That of zip and PNG files.
-static CRC: Crc<u32, NoTable> = Crc::<u32, NoTable>::new(&CRC_32_ISO_HDLC);
+static CRC: Crc<u32, Table<1>> = Crc::<u32, Table<1>>::new(&CRC_32_ISO_HDLC);
 
 /// The checksum of some text, as eight hexadecimal digits.
 pub(crate) fn checksum(text: &[u8]) -> String {

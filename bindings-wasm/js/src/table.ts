@@ -26,6 +26,8 @@ export type Columns<D extends Dimension | undefined = Dimension | undefined> = P
 /** A table as JSON: what {@link CountTable.toJSON} gives, and Python's `to_json` too. */
 export interface SavedTable {
   format: string;
+  /** A checksum of all the rest. */
+  digest?: string;
   metric: Metric | null;
   dimensions: Dimension[];
   filter: { dimension: Dimension; values: string[] }[];

@@ -37,6 +37,25 @@ describe("a table", () => {
     assert.equal(CountTable.fromJSON(JSON.stringify(it)).totals.success, 18446744073709551615n);
   });
 
+  test("is refused or the same when any bit of its JSON is flipped", () => {
+    const it = table().groupBy("integration");
+    const saved = Buffer.from(JSON.stringify(it));
+    let refused = 0;
+    for (let bit = 0; bit < saved.length * 8; bit++) {
+      const bytes = Buffer.from(saved);
+      bytes[bit >> 3] ^= 1 << (bit & 7);
+      // Text that is no UTF-8 can't be handed over.
+      if (!Buffer.from(bytes.toString()).equals(bytes)) continue;
+      try {
+        assert.deepEqual(CountTable.fromJSON(bytes.toString()).toJSON(), it.toJSON());
+      } catch (error) {
+        assert.equal(error.code, "invalid_table");
+        refused += 1;
+      }
+    }
+    assert.ok(refused > saved.length * 6, `${refused} refused`);
+  });
+
   test("says by how much the reported totals differ from the sums", () => {
     const it = table(response(entries, { totalDelivered: "13", totalErrors: "0" }));
     const difference = { verdict: "unbalanced", success: 2n, errors: -3n, filtered: 0n };

@@ -28,6 +28,15 @@ pub struct Deltas {
 }
 
 impl Deltas {
+    /// Their digits, with a `-` before those below 0.
+    pub(crate) fn digits(self) -> [String; 3] {
+        [self.success, self.errors, self.filtered].map(|delta| {
+            // A difference of two counts has no more digits than a count.
+            let size = delta.unsigned_abs() as u64;
+            format!("{}{size}", if delta < 0 { "-" } else { "" })
+        })
+    }
+
     pub(crate) fn between(before: Counts, after: Counts) -> Self {
         let delta = |before: u64, after: u64| i128::from(after) - i128::from(before);
         Self {

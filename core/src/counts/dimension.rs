@@ -61,8 +61,8 @@ impl Dimensions {
             let name = name.as_ref();
             let Some(dimension) = Dimension::from_name(name) else {
                 let message = format!(
-                    "{:?} is not a dimension; want event_name, write_key, integration or reason",
-                    excerpt(name)
+                    "\"{}\" is not a dimension; want event_name, write_key, integration or reason",
+                    excerpt(name).escape_default()
                 );
                 return Err(Error::argument(argument, Code::UnknownDimension, message));
             };
@@ -175,7 +175,8 @@ impl Dimensions {
 
 impl fmt::Debug for Dimensions {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_list().entries(self.names()).finish()
+        let names: Vec<String> = self.iter().map(|name| format!("\"{name}\"")).collect();
+        write!(f, "[{}]", names.join(", "))
     }
 }
 

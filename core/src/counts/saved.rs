@@ -172,13 +172,7 @@ impl From<Counts> for SavedCounts {
 }
 
 impl From<Deltas> for SavedCounts {
-    /// Negative numbers have a `-`.
     fn from(deltas: Deltas) -> Self {
-        let digits = |delta: i128| {
-            // A difference of two counts has no more digits than a count.
-            let size = delta.unsigned_abs() as u64;
-            format!("{}{size}", if delta < 0 { "-" } else { "" })
-        };
-        Self::new([deltas.success, deltas.errors, deltas.filtered].map(digits))
+        Self::new(deltas.digits())
     }
 }

@@ -5,16 +5,16 @@ use tallyfold_sandbox::{Sandbox, SandboxOptions};
 
 const ADDRESS: &str = "https://cluster.example";
 
-pub struct Host {
-    pub machine: Machine,
-    pub now: Now,
+pub(crate) struct Host {
+    pub(crate) machine: Machine,
+    pub(crate) now: Now,
     sandbox: Sandbox,
 }
 
 #[allow(dead_code, reason = "no example needs all of it")]
 impl Host {
     /// With the sandbox's traffic, at noon of the second day of 2026.
-    pub fn new() -> Result<Self> {
+    pub(crate) fn new() -> Result<Self> {
         let known = SandboxOptions {
             seed: Some(7),
             ..SandboxOptions::default()
@@ -39,7 +39,7 @@ impl Host {
     }
 
     /// Drives a call until it is done.
-    pub fn drive(&mut self, call: &mut Call) -> Result<()> {
+    pub(crate) fn drive(&mut self, call: &mut Call) -> Result<()> {
         loop {
             match call.step(self.now)? {
                 Step::Send(request) => {
@@ -67,13 +67,13 @@ impl Host {
     }
 
     /// Lets time pass.
-    pub fn wait(&mut self, ms: u64) {
+    pub(crate) fn wait(&mut self, ms: u64) {
         self.now.monotonic_ms += ms;
         self.now.unix_ms += ms as i64;
     }
 
     /// Counts by integration of the `index`-th quarter of an hour of 2026.
-    pub fn quarter(&mut self, index: u32) -> Result<CountTable> {
+    pub(crate) fn quarter(&mut self, index: u32) -> Result<CountTable> {
         let edge = |index: u32| format!("2026-01-01T{:02}:{:02}:00Z", index / 4, index % 4 * 15);
         let query = QueryOptions::new(&edge(index), &edge(index + 1), &["integration", "reason"]);
         let mut call = self.machine.event_delivery(&query)?;

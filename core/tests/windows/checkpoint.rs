@@ -368,11 +368,11 @@ fn what_is_torn_or_was_changed_is_refused_and_changes_nothing() {
     };
     let place = |from: &str, to: &str| changed(from, to).0;
     assert_eq!(
-        changed("checkpoint/1", "checkpoint/2"),
+        changed("checkpoint/2", "checkpoint/3"),
         (
             "$.format".to_owned(),
-            "this is no checkpoint of this query: \"tallyfold-checkpoint/2\", \
-             want \"tallyfold-checkpoint/1\""
+            "this is no checkpoint of this query: \"tallyfold-checkpoint/3\", \
+             want \"tallyfold-checkpoint/2\""
                 .to_owned()
         )
     );

@@ -281,8 +281,8 @@ fn a_collect_on_closed_windows_ends_before_it_counts_twice() {
     assert_eq!(error.error.kind().as_str(), "response");
     assert_eq!(
         error.error.message(),
-        "the counts of [[2026-01-01T00:00:00Z, 2026-01-01T02:00:00Z)] and of its two windows differ \
-         (double_counted): the windows' sum has +0 success, +7 errors, +0 filtered"
+        "the counts of [2026-01-01T00:00:00Z, 2026-01-01T02:00:00Z) and of its two windows differ \
+         (double_counted): the sum of the windows minus the whole is 0 success, 7 errors, 0 filtered"
     );
     assert_eq!(
         (error.partial, error.gaps),

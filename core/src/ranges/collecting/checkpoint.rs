@@ -313,19 +313,19 @@ fn check_window(window: Window, ledger: &Ledger, is_part: bool) -> Result<(), St
     let Some(around) = around.find(|own| own.contains(window)) else {
         return Err(format!("{window:?} is in no window of the plan"));
     };
+    let overlapping = ledger.overlapping(window).iter();
+    let mut stored = overlapping.filter(|reading| reading.origin == Origin::Stored);
+    if let Some(Reading { window: other, .. }) = stored.next() {
+        return Err(format!(
+            "{window:?} overlaps {other:?} of an earlier segment"
+        ));
+    }
     if is_part == (around == window) {
         return Err(format!(
             "{window:?} is no window of the plan, and no part that was stored"
         ));
     }
-    let overlapping = ledger.overlapping(window).iter();
-    let mut stored = overlapping.filter(|reading| reading.origin == Origin::Stored);
-    stored.next().map_or(Ok(()), |other| {
-        let other = other.window;
-        Err(format!(
-            "{window:?} overlaps {other:?} of an earlier segment"
-        ))
-    })
+    Ok(())
 }
 
 /// A segment as it is read.

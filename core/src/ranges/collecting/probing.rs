@@ -10,7 +10,7 @@ use crate::ranges::settling::is_settled;
 use crate::ranges::step::CollectStep;
 use crate::ranges::window_query::{WindowQuery, unknown_task};
 use crate::time::now::Now;
-use crate::time::window::Window;
+use crate::time::window::{Window, spans};
 
 /// The state of the probe.
 pub(super) enum Probing {
@@ -99,15 +99,12 @@ fn check_additive(probe: &Probe) -> Result<()> {
     ) {
         return Ok(());
     }
-    let delta = found.difference.total_delta();
+    let [success, errors, filtered] = found.difference.total_delta().digits();
     let message = format!(
-        "the counts of {:?} and of its two windows differ ({}): the windows' sum has \
-         {:+} success, {:+} errors, {:+} filtered",
-        found.whole.coverage(),
+        "the counts of {} and of its two windows differ ({}): the sum of the windows minus the \
+         whole is {success} success, {errors} errors, {filtered} filtered",
+        spans(&found.whole.coverage()),
         found.verdict,
-        delta.success,
-        delta.errors,
-        delta.filtered
     );
     Err(Error::new(Code::WindowsNotAdditive, message))
 }
