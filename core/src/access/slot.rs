@@ -17,6 +17,9 @@ const FAILURE_SHARED_MS: u64 = 60_000;
 /// clock says that it is over: the service is the judge, and no call fetches for ever.
 const MOST_FETCHES: u32 = 2;
 
+/// Once the service has rejected so many tokens in a row, none of which it had ever accepted, a 401 is final.
+const MOST_REJECTED_IN_A_ROW: u32 = 2;
+
 /// One fetch of a token, in the order in which they began.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd)]
 pub(crate) struct FetchId(u64);
@@ -99,8 +102,12 @@ pub(crate) struct TokenSlot {
     /// The end of the latest fetch, for those that waited for it.
     latest: Option<(FetchId, Ending)>,
     renewal: Renewal,
-    /// The first generation that was rejected since a token was last accepted.
-    rejected_from: Option<u64>,
+    /// The newest generation that the service has accepted; 0 for none.
+    accepted: u64,
+    /// The newest generation that it has rejected; 0 for none.
+    rejected: u64,
+    /// How many newer tokens than the accepted one it has rejected.
+    rejected_in_a_row: u32,
 }
 
 /// How a fetch has ended.
@@ -129,7 +136,9 @@ impl Default for TokenSlot {
             generations: 0,
             latest: None,
             renewal: Renewal::Allowed,
-            rejected_from: None,
+            accepted: 0,
+            rejected: 0,
+            rejected_in_a_row: 0,
         }
     }
 }
@@ -238,16 +247,29 @@ impl TokenSlot {
         self.fetches - u64::from(self.fetch.is_some())
     }
 
-    /// The service took a token.
-    pub(crate) fn accepted(&mut self) {
-        self.rejected_from = None;
+    /// The service took the token of that generation.
+    pub(crate) fn accepted(&mut self, generation: u64) {
+        if generation > self.accepted {
+            self.accepted = generation;
+            self.rejected_in_a_row = 0;
+        }
     }
 
     /// The service answered 401 to the token of that generation. It is dropped; a newer one stays.
-    /// Gives whether a new one is worth a try: not if this one was itself the answer to a 401.
+    /// Gives whether a new one is worth a try. It is where the service had accepted this token, or a newer
+    /// one, so that this one was revoked or has expired; and where a newer one is already known to be
+    /// rejected, so that this answer says nothing new. Of tokens that were never accepted, the first one may
+    /// have been revoked before its first use; the second in a row is the proof that new tokens do not help.
     pub(crate) fn rejected(&mut self, generation: u64) -> bool {
         self.current
             .take_if(|current| current.generation == generation);
-        generation <= *self.rejected_from.get_or_insert(generation)
+        if generation <= self.accepted || generation < self.rejected {
+            return true;
+        }
+        if generation > self.rejected {
+            self.rejected = generation;
+            self.rejected_in_a_row += 1;
+        }
+        self.rejected_in_a_row < MOST_REJECTED_IN_A_ROW
     }
 }

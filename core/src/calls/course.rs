@@ -1,4 +1,4 @@
-//! The order of things in a call: perhaps a token, then the request, perhaps once more after a 401, and again
+//! The order of things in a call: perhaps a token, then the request, perhaps again after a 401, and again
 //! after what may pass.
 
 use std::sync::Arc;
@@ -43,8 +43,8 @@ pub(super) struct Course {
     pub(super) shared: Arc<Shared>,
     pub(super) endpoint: Box<dyn AnyEndpoint>,
     pub(super) state: State,
-    /// Whether a 401 has been answered with a new token already.
-    pub(super) replayed: bool,
+    /// How many 401s have been answered with a newer token.
+    pub(super) replays: u32,
     pub(super) retries: Retries,
 }
 
@@ -92,7 +92,7 @@ impl Course {
             shared,
             endpoint,
             state: State::Ready(NextRequest::default()),
-            replayed: false,
+            replays: 0,
             retries,
         }
     }
