@@ -74,6 +74,39 @@ describe("a client", () => {
     assert.equal(sandbox.stats.control_token, 2);
   });
 
+  for (const network of ["in process", "over loopback"]) {
+    test(`fails none of 5,000 calls because tokens are revoked, ${network}`, async (t) => {
+      const sandbox = service({ tokenLifetime: 60 });
+      const server = await serve(sandbox);
+      t.after(() => server.close());
+      let good = 0;
+      let revocations = 0;
+      // Amid many calls, when the next token has just come, and later again.
+      const onAttempt = ({ target, code }) => {
+        if (code) return;
+        if (target !== "token") good += 1;
+        const due = [good === 1_200, target === "token", good === 3_000][revocations];
+        if (!due) return;
+        revocations += 1;
+        sandbox.revokeTokens();
+      };
+      const remote = { clusterEndpoint: server.url, fetch: undefined };
+      const client = clientOf(sandbox, { onAttempt, ...(network === "over loopback" && remote) });
+      const codes = {};
+      const ten = async () => {
+        for (let call = 0; call < 10; call++) {
+          const code = await client.eventDelivery(query).then(
+            () => "good",
+            (error) => error.code,
+          );
+          codes[code] = (codes[code] ?? 0) + 1;
+        }
+      };
+      await Promise.all(Array.from({ length: 500 }, ten));
+      assert.deepEqual([codes, revocations], [{ good: 5_000 }, 3]);
+    });
+  }
+
   test("hands the fetching of a token on when its caller gives up", async () => {
     const sandbox = service();
     let asked = 0;
