@@ -285,9 +285,9 @@ class Revoker:
             is_token = attempt.target == "token"
             self.good += not is_token
             if (
-                (self.revocations == 0 and self.good == 300)
+                (self.revocations == 0 and self.good >= 300)
                 or (self.revocations == 1 and is_token)
-                or (self.revocations == 2 and self.good == 700)
+                or (self.revocations == 2 and self.good >= 700)
             ):
                 self.revocations += 1
                 self.sandbox.revoke_tokens()

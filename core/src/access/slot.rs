@@ -17,8 +17,12 @@ const FAILURE_SHARED_MS: u64 = 60_000;
 /// clock says that it is over: the service is the judge, and no call fetches for ever.
 const MOST_FETCHES: u32 = 2;
 
-/// Once the service has rejected so many tokens in a row, none of which it had ever accepted, a 401 is final.
-const MOST_REJECTED_IN_A_ROW: u32 = 2;
+/// Once the service has rejected so many tokens in a row, none of which it had ever accepted, a 401 is final:
+/// they are probably for another audience.
+const MOST_REJECTED: u32 = 2;
+
+/// The same where the service has accepted an earlier token: then each may have been revoked before its first use.
+const MOST_REJECTED_AFTER_ACCEPTED: u32 = 3;
 
 /// One fetch of a token, in the order in which they began.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd)]
@@ -256,10 +260,9 @@ impl TokenSlot {
     }
 
     /// The service answered 401 to the token of that generation. It is dropped; a newer one stays.
-    /// Gives whether a new one is worth a try. It is where the service had accepted this token, or a newer
-    /// one, so that this one was revoked or has expired; and where a newer one is already known to be
-    /// rejected, so that this answer says nothing new. Of tokens that were never accepted, the first one may
-    /// have been revoked before its first use; the second in a row is the proof that new tokens do not help.
+    /// Gives whether a newer one is worth a try. It is if the service had accepted this token, or a newer one:
+    /// then this one was revoked, or has expired. It also is if a newer one has been rejected already: then this
+    /// answer says nothing new. If not, it is until too many tokens in a row were rejected.
     pub(crate) fn rejected(&mut self, generation: u64) -> bool {
         self.current
             .take_if(|current| current.generation == generation);
@@ -270,6 +273,10 @@ impl TokenSlot {
             self.rejected = generation;
             self.rejected_in_a_row += 1;
         }
-        self.rejected_in_a_row < MOST_REJECTED_IN_A_ROW
+        let most = match self.accepted {
+            0 => MOST_REJECTED,
+            _ => MOST_REJECTED_AFTER_ACCEPTED,
+        };
+        self.rejected_in_a_row < most
     }
 }
