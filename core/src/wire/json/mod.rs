@@ -4,6 +4,7 @@
 //! token that it is in, the keys of the open objects and perhaps the start of an element that a
 //! chunk cut, and no more.
 
+pub(crate) mod double;
 pub(crate) mod event;
 pub(crate) mod lexer;
 mod number;
