@@ -30,13 +30,14 @@ def sized(body, length=None, headers=(), **of_head):
     return head(headers=[*headers, ("Content-Length", length)], **of_head) + body
 
 
-def chunked(body, *, whole=True):
+def chunked(body, *, whole=True, connection="keep-alive"):
     """A response in chunks of seven bytes; the last one says that it is over.
 
-    Where the connection was to be closed, some take its end for that of the last chunk."""
+    Where the connection was to be closed, some take its end for that of the last chunk. Where it was not, some
+    send their next request on it."""
     chunks = [body[at : at + 7] for at in range(0, len(body), 7)]
     framed = b"".join(b"%x\r\n%s\r\n" % (len(chunk), chunk) for chunk in chunks)
-    return head(headers=[("Transfer-Encoding", "chunked")], connection="keep-alive") + framed + (b"0\r\n\r\n" if whole else b"")
+    return head(headers=[("Transfer-Encoding", "chunked")], connection=connection) + framed + (b"0\r\n\r\n" if whole else b"")
 
 
 def until_closed(body):

@@ -203,6 +203,8 @@ def content():
     fault("no JSON", [plain(sized(SECRET.encode()))], error("invalid_json"))
     fault("JSON twice", [lambda of: plain(sized(of.good + of.good))], error("trailing_bytes"))
     fault("a key twice", [lambda of: plain(sized(of.good[:-1] + b', "more": 1, "more": 2}'))], error("duplicate_key"))
+    echo = [lambda of: plain(sized(of.good[:-1] + f', "{SECRET}": {{"canary-control-1": tru }}}}'.encode()))]
+    fault("the secret and the token as keys", echo, error("invalid_json"), [*TOKENS, *METRICS])
     invalid = [lambda of: plain(sized(of.good[:-1] + b', "more": "\xff"}'))]
     fault("a string that is not UTF-8", invalid, error("invalid_utf8"))
     half = [lambda of: plain(sized(of.good[:-1] + rb', "more": "\ud83d"}'))]
@@ -229,10 +231,13 @@ def cuts():
         fault(f"cut {where}, with its length", too_long, error("network_failed"), **once)
         chunks = [lambda of, place=place: plain(chunked(of.good[: place(of.good)], whole=False))]
         fault(f"cut {where}, in chunks", chunks, error("network_failed"), **once)
-        ended = [lambda of, place=place: plain(chunked(of.good[: place(of.good)]))]
-        fault(f"cut {where}, in chunks that end well", ended, error("truncated_body"))
+        ended = [lambda of, place=place: plain(chunked(of.good[: place(of.good)], connection="close"))]
+        fault(f"cut {where}, in chunks that end well", ended, error("truncated_body"), **once)
         closed = [lambda of, place=place: plain(until_closed(of.good[: place(of.good)]))]
-        fault(f"cut {where}, and closed", closed, error("truncated_body"))
+        fault(f"cut {where}, and closed", closed, error("truncated_body"), **once)
+        fault(f"cut {where} once, in chunks that end well", [*ended, GOOD], GOOD)
+        fault(f"cut {where} once, and closed", [*closed, GOOD], GOOD)
+        fault(f"cut {where} always", closed * 2, error("truncated_body"))
     fault("whole, but without the last chunk", [lambda of: plain(chunked(of.good, whole=False))], error("network_failed"), **once)
     fault("cut in a chunk once", [lambda of: plain(chunked(of.good, whole=False)[:-9]), GOOD], GOOD)
     fault("cut once", [lambda of: plain(sized(of.good, length=len(of.good) + 1)), GOOD], GOOD)
@@ -352,7 +357,8 @@ def metrics():
         answering(error("missing_field"), f"{field} missing in an entry", counts(EMAIL.replace(f'"{field}"', '"x"')))
     answering(GOOD, "unknown fields in an entry", counts(PUSH.replace("{", '{"more": {"a": [1]}, ', 1), EMAIL))
     between = [lambda of: plain(until_closed(of.good.split(b", {")[0]))]
-    fault("cut between two entries, and closed", between, error("truncated_body"), METRICS)
+    fault("cut between two entries, and closed", between, error("truncated_body"), METRICS, max_retries=0)
+    fault("cut between two entries once, and closed", [*between, GOOD], GOOD, METRICS)
 
 
 def audit_logs():
@@ -360,6 +366,10 @@ def audit_logs():
     for name, document in {"a list": [], "null": None, "a string": "é", "an empty object": {}, "numbers": [0, -1.5, 1e3]}.items():
         answer = plain(sized(json.dumps(document, ensure_ascii=False).encode()))
         fault(f"{name} as audit logs", [answer], {"json": document}, [LOGS])
+    echo = [plain(sized(f'{{"{SECRET}": [{{"canary-orchestration-1": tru }}]}}'.encode()))]
+    fault("the secret and the token as keys of audit logs", echo, error("invalid_json"), [LOGS])
+    for name, number in {"an integer": "9" * 400, "a float": "-1e400"}.items():
+        fault(f"{name} that no double holds, as audit logs", [plain(sized(f'{{"a": {number}}}'.encode()))], error("invalid_json"), [LOGS])
 
 
 # --- the file -----------------------------------------------------------------------------------

@@ -901,6 +901,26 @@ def exchange_vectors():
     answer("another window", ok(result(A, end=END)), error("window_mismatch", path="$.end", offset=41))
     body = result(A)[:-2]
     answer("cut", ok(body), error("truncated_body", path="$.counts[0]", offset=len(body)))
+    # What the service quotes of a request is quoted in no error.
+    for echoed in (TOKEN, SECRET):
+        body = result(A, extra=f', "x": {{"{echoed}": [tru ]}}')
+        wrong = error("invalid_json", path="$.*.*[0]", offset=body.index("tru ") + 3)
+        answer(f"a field named {echoed}", ok(body), wrong)
+        body = f'{{"{echoed}": [{{"{echoed}": tru }}]}}'
+        wrong = error("invalid_json", path="$.*[0].*", offset=body.index("tru ") + 3)
+        exchange(f"audit logs: a field named {echoed}", ORCHESTRATION, (LOGS, [fetch_logs, send(logs_request(), ok(body))], wrong))
+    body = result(A).replace('"a"}', f'"a", "{TOKEN}"')
+    offset = body.index(f'"{TOKEN}"')
+    answer("a dimension that is the token", ok(body), error("dimension_mismatch", path="$.counts[0].dimensions.*", offset=offset))
+    # Hosts read a page of audit logs into numbers of their own.
+    largest = "17976931348623157" + "0" * 292
+    numbers = f"[{largest}, -{largest}, 1.7976931348623157e308, 0.0179769313486231579e+0310, 1e-999999999999999999999, -0e999999999999999999999, 9007199254740993]"
+    listing = [fetch_logs, send(logs_request(), ok(numbers))]
+    exchange("audit logs: numbers as large as a double holds", ORCHESTRATION, (LOGS, listing, {"json": numbers}))
+    for number in ["1e309", "-1e400", "1.7976931348623158e308", "17976931348623158" + "0" * 292, "9" * 5000, "0.001e312", "1e999999999999999999999"]:
+        wrong = error("invalid_json", path="$.*", offset=6)
+        listing = [fetch_logs, send(logs_request(), ok(f'{{"a": {number}}}'))]
+        exchange(f"audit logs: {number[:24]}, of {len(number)} characters", ORCHESTRATION, (LOGS, listing, wrong))
     exchange("audit logs: not JSON", ORCHESTRATION, (LOGS, [fetch_logs, send(logs_request(), ok("{]"))], error("invalid_json", path="$", offset=1)))
 
     # The way there.
@@ -960,6 +980,15 @@ def retry_vectors(fetch, query, table_one):
         exchange(f"retry: {way} failure", CONTROL, (DELIVERY, steps, table_one))
         steps = [{"send": control_request(), **broken}, waits(250), fetch, query]
         exchange(f"retry: {way} failure of the token endpoint", CONTROL, (DELIVERY, steps, table_one))
+    cut = result(A)[:-2]
+    retried("a body that was cut", ok(cut), waits(250))
+    granted = token()["body"]
+    steps = [send(control_request(), ok(granted[:-1])), waits(250), fetch, query]
+    exchange("retry: a token response that was cut", CONTROL, (DELIVERY, steps, table_one))
+    fails = send(metrics_request(), ok(cut))
+    always = [fetch, fails, waits(250), fails, waits(500, 1000), fails, waits(1000, 2000), fails]
+    end = error("truncated_body", path="$.counts[0]", offset=len(cut))
+    exchange("retry: a body that is cut always", CONTROL, (DELIVERY, always, end))
     # And what is not: all of these are errors at the first answer.
     for code, name in [
         (302, "redirected"),

@@ -62,6 +62,10 @@ FAILURES: dict[str, Answer] = {
     "call: echo": after_the_token(
         lambda request: respond(200, repr(request.headers.raw).encode())(request)
     ),
+    "call: echo as a key": after_the_token(respond(200, f'{{"{TOKEN}": tru }}'.encode())),
+    "call: echo as a dimension": after_the_token(
+        respond(200, f'{{"counts": [{{"dimensions": {{"{TOKEN}": 1}}}}]}}'.encode())
+    ),
     "call: redirect": after_the_token(respond(302, b"", {"location": f"/?{TOKEN}"})),
 }
 

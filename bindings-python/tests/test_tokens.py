@@ -267,3 +267,76 @@ class TestAsyncClient:
         with tallyfold.serve(sandbox) as server, pytest.raises(tallyfold.ServiceError) as caught:
             asyncio.run(main(server.url))
         assert caught.value.code == "network_failed"
+
+
+class Revoker:
+    """Revokes all tokens thrice: amid many calls, when the next token has just come, and later again."""
+
+    def __init__(self, sandbox: tallyfold.Sandbox) -> None:
+        self.sandbox = sandbox
+        self.good = 0
+        self.revocations = 0
+        self._lock = threading.Lock()
+
+    def __call__(self, attempt: tallyfold.Attempt) -> None:
+        if attempt.code is not None:
+            return
+        with self._lock:
+            is_token = attempt.target == "token"
+            self.good += not is_token
+            if (
+                (self.revocations == 0 and self.good >= 300)
+                or (self.revocations == 1 and is_token)
+                or (self.revocations == 2 and self.good >= 700)
+            ):
+                self.revocations += 1
+                self.sandbox.revoke_tokens()
+
+
+@pytest.mark.parametrize("network", ["in process", "over http"])
+def test_no_thread_fails_because_tokens_are_revoked(network: str) -> None:
+    sandbox = tallyfold.Sandbox(token_lifetime=60)
+    revoker = Revoker(sandbox)
+    with tallyfold.serve(sandbox) as server:
+        inside = network == "in process"
+        with tallyfold.Client(
+            cluster_endpoint=ADDRESS if inside else server.url,
+            transport=sandbox.transport() if inside else None,
+            on_attempt=revoker,
+            max_retries=0,
+            **sandbox.credentials,
+        ) as client:
+            ready = threading.Barrier(200)
+
+            def five(_: int) -> list[int]:
+                ready.wait()
+                return [ask(client) for _ in range(5)]
+
+            with ThreadPoolExecutor(200) as threads:
+                assert list(threads.map(five, range(200))) == [[0] * 5] * 200
+    assert revoker.revocations == 3
+
+
+@pytest.mark.parametrize("network", ["in process", "over http"])
+def test_no_task_fails_because_tokens_are_revoked(network: str) -> None:
+    sandbox = tallyfold.Sandbox(token_lifetime=60)
+    revoker = Revoker(sandbox)
+
+    async def main(address: str) -> list[list[int]]:
+        async with tallyfold.AsyncClient(
+            cluster_endpoint=address,
+            transport=sandbox.async_transport() if address == ADDRESS else None,
+            on_attempt=revoker,
+            max_retries=0,
+            **sandbox.credentials,
+        ) as client:
+
+            async def three() -> list[int]:
+                return [await aask(client) for _ in range(3)]
+
+            return await asyncio.gather(*(three() for _ in range(500)))
+
+    with tallyfold.serve(sandbox) as server:
+        address = ADDRESS if network == "in process" else server.url
+        assert asyncio.run(main(address)) == [[0] * 3] * 500
+    assert revoker.revocations == 3

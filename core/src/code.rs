@@ -103,7 +103,7 @@ codes! {
     InvalidTokenResponse "invalid_token_response" Auth,
     /// A token's lifetime is not a positive whole number of seconds.
     InvalidTokenLifetime "invalid_token_lifetime" Auth,
-    /// The service answered 401 to a token that had just been fetched.
+    /// The service answered 401, also to tokens that had just been fetched.
     TokenRejected "token_rejected" Auth,
     /// The host's own source of tokens failed.
     TokenProviderFailed "token_provider_failed" Auth,

@@ -24,6 +24,8 @@ const SLOTS: usize = 6;
 const STEPS: usize = 200;
 const MAX_RETRIES: u32 = 3;
 const LONGEST_WAIT_S: u64 = 60;
+/// How often a call is sent again because of a 401.
+const MOST_REPLAYS: u32 = 4;
 const TABLE: &str = r#"{"start": "2026-01-01T00:00:00Z", "end": "2026-01-01T00:05:00Z",
     "totalDelivered": "0", "totalErrors": "0", "totalFiltered": "0", "counts": []}"#;
 const JSON: (&str, &str) = ("content-type", "application/json");
@@ -143,6 +145,8 @@ struct Caller {
     sent: bool,
     /// How often it was said that it will try again.
     retries: u32,
+    /// How often it was sent again because of a 401.
+    replays: u32,
     /// How many tokens there had been when a token request failed that it would repeat. With more of
     /// them since, somebody else has repeated it, and what this call may send is no retry.
     repeats: Option<u32>,
@@ -254,6 +258,7 @@ impl StateMachineTest for World {
         }
         for caller in world.callers.iter().flatten() {
             assert!(caller.retries <= MAX_RETRIES, "{} retries", caller.retries);
+            assert!(caller.replays <= MOST_REPLAYS, "{} replays", caller.replays);
         }
         let most = 1_000 + 9 * world.calls_that_sent;
         assert!(
@@ -307,6 +312,7 @@ impl World {
             doing: Doing::Asks,
             sent: false,
             retries: 0,
+            replays: 0,
             repeats: None,
             not_before_ms: 0,
         }
@@ -437,6 +443,7 @@ impl World {
         let outcome = hand_in(&mut caller.call, answer, TABLE);
         let attempt = caller.call.attempt().expect("a request that has ended");
         let again_after_401 = attempt.code == Some(Code::TokenRejected);
+        caller.replays += u32::from(again_after_401 && attempt.wait_ms.is_some());
         let wait_ms = attempt.wait_ms.filter(|_| !again_after_401);
         assert!(wait_ms.is_none() || is_passing(answer), "{answer:?}");
         self.retries_paid += u32::from(wait_ms.is_some());

@@ -123,13 +123,52 @@ fn nothing_else_is_tried_again() {
         let attempt = call.attempt().expect("a request that has ended");
         assert_eq!((attempt.number, attempt.wait_ms), (1, None));
     }
-    let (client, mut sandbox) = (client(), sandbox());
-    inject(
-        &mut sandbox,
-        r#"{"kind": "truncate", "bytes": 30, "endpoint": "control_token"}"#,
-    );
-    let error = drive(delivery(&client), &mut sandbox, at(0)).expect_err("a wrong body");
-    assert_eq!(error.code(), Code::TruncatedBody);
+    for body in ["", "garbage", "{}", "{]"] {
+        let (_, _, mut call) = sent(options());
+        assert_eq!(call.head(200, &[]), Ok(true));
+        let error = call
+            .chunk(body.as_bytes())
+            .and_then(|()| call.end())
+            .expect_err("an end");
+        assert_eq!(error.kind(), tallyfold::Kind::Response, "{error}");
+    }
+}
+
+#[test]
+fn a_body_that_is_cut_is_read_again_however_the_host_tells_of_it() {
+    for endpoint in ["control_token", "event_delivery", "audit_logs"] {
+        let (client, mut sandbox) = (client(), sandbox());
+        let begin = |client: &Machine| match endpoint {
+            "audit_logs" => audit_logs(client),
+            _ => delivery(client),
+        };
+        let fault = format!(r#"{{"kind": "truncate", "bytes": 30, "endpoint": "{endpoint}"}}"#);
+        inject(&mut sandbox, &fault);
+        assert!(drive(begin(&client), &mut sandbox, at(0)).is_ok());
+        // Where it does not pass, the last error is the call's.
+        inject(&mut sandbox, &fault.replace('}', r#", "every": 1}"#));
+        let mut call = begin(&support::client());
+        let mut attempts = Vec::new();
+        let mut now = at(0);
+        let error = loop {
+            match call.step(now).expect("no error before the last answer") {
+                Step::Send(request) => {
+                    let outcome = exchange(&mut call, &request, &mut sandbox, now);
+                    attempts.extend(call.attempt());
+                    if let Err(error) = outcome {
+                        break error;
+                    }
+                }
+                Step::Wait { ms } => now = after(now, ms.into()),
+                other => panic!("unexpected {other:?}"),
+            }
+        };
+        assert_eq!(error.code(), Code::TruncatedBody, "{endpoint}");
+        let cut = attempts
+            .iter()
+            .filter(|attempt| attempt.code == Some(Code::TruncatedBody));
+        assert_eq!(cut.count(), 4, "{endpoint}: one try, and three retries");
+    }
 }
 
 #[test]

@@ -277,8 +277,8 @@ class AsyncClient(AsyncDriver):
             ConfigError: for a `page` or `per_page` below 1.
             AuthError: for credentials or tokens that the service does not take.
             ServiceError: for other statuses than 200, the network and the timeout.
-            ResponseError: for a body that is not JSON, or has a number that Python can't hold: an
-                `int` with thousands of digits, or a `float` that is too large.
+            ResponseError: for a body that is not JSON, or has a number above the largest `float`,
+                also if it is written as an integer.
 
         >>> page = await async_client.audit_logs(page=1, per_page=2)
         >>> isinstance(page, dict)

@@ -1,7 +1,6 @@
 """What `Client` and `AsyncClient` share: reading arguments, and hiding secrets."""
 
 import json
-import math
 import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -9,7 +8,7 @@ from contextvars import ContextVar
 from typing import Any, Generic, NoReturn, TypeVar, Unpack
 
 from tallyfold._arguments import ClientArguments
-from tallyfold._errors import AuthError, ConfigError, ResponseError, ServiceError, TallyfoldError
+from tallyfold._errors import AuthError, ConfigError, ServiceError, TallyfoldError
 from tallyfold._tallyfold import Call, Machine
 from tallyfold._transport import timed_out
 from tallyfold._values import Attempt
@@ -184,16 +183,5 @@ def waited_too_long() -> ServiceError:
 
 
 def parsed(document: bytes) -> Any:  # noqa: ANN401
-    """Parses a JSON document that the core has checked."""
-    try:
-        return json.loads(document, parse_float=_finite)
-    except ValueError:
-        message = "invalid_json: the response has a number that Python can't hold"
-        raise ResponseError(message, code="invalid_json") from None
-
-
-def _finite(text: str) -> float:
-    number = float(text)
-    if math.isinf(number):
-        raise ValueError
-    return number
+    """The values of a JSON document that the core has checked, also that Python can hold its numbers."""
+    return json.loads(document)

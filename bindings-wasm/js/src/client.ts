@@ -95,9 +95,9 @@ export class Client {
   }
 
   /**
-   * A page of the audit logs (service reference 4.2). The reference does not show the shape of the
-   * listing, so the JSON is returned as the service sends it; its numbers become JavaScript
-   * numbers.
+   * A page of the audit logs (service reference 4.2). The reference does not show the shape of
+   * the listing, so it is handed over as it is. Numbers are JavaScript's: an integer beyond 2^53 is rounded, and one
+   * beyond the largest number is an error (`invalid_json`).
    *
    * @example
    * const page = await client.auditLogs({ page: 1, perPage: 50 });

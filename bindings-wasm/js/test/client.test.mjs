@@ -1,5 +1,7 @@
 import assert from "node:assert/strict";
-import { createServer } from "node:http";
+import { once } from "node:events";
+import { createServer, request } from "node:http";
+import { createServer as createTcpServer } from "node:net";
 import { describe, test } from "node:test";
 import { Client } from "tallyfold";
 import { serve } from "tallyfold/node";
@@ -73,6 +75,39 @@ describe("a client", () => {
     await Promise.all(Array.from({ length: 100 }, () => client.eventDelivery(query)));
     assert.equal(sandbox.stats.control_token, 2);
   });
+
+  for (const network of ["in process", "over loopback"]) {
+    test(`fails none of 5,000 calls because tokens are revoked, ${network}`, async (t) => {
+      const sandbox = service({ tokenLifetime: 60 });
+      const server = await serve(sandbox);
+      t.after(() => server.close());
+      let good = 0;
+      let revocations = 0;
+      // Amid many calls, when the next token has just come, and later again.
+      const onAttempt = ({ target, code }) => {
+        if (code) return;
+        if (target !== "token") good += 1;
+        const due = [good >= 1_200, target === "token", good >= 3_000][revocations];
+        if (!due) return;
+        revocations += 1;
+        sandbox.revokeTokens();
+      };
+      const remote = { clusterEndpoint: server.url, fetch: undefined };
+      const client = clientOf(sandbox, { onAttempt, ...(network === "over loopback" && remote) });
+      const codes = {};
+      const ten = async () => {
+        for (let call = 0; call < 10; call++) {
+          const code = await client.eventDelivery(query).then(
+            () => "good",
+            (error) => error.code,
+          );
+          codes[code] = (codes[code] ?? 0) + 1;
+        }
+      };
+      await Promise.all(Array.from({ length: 500 }, ten));
+      assert.deepEqual([codes, revocations], [{ good: 5_000 }, 3]);
+    });
+  }
 
   test("hands the fetching of a token on when its caller gives up", async () => {
     const sandbox = service();
@@ -212,6 +247,41 @@ describe("a client", () => {
       assert.equal(error.code, "redirected");
     }
   });
+
+  for (const [what, heads, works] of [
+    ["103", ["103 Early Hints"], true],
+    ["102 and 103", ["102 Processing", "103 Early Hints"], true],
+    // Node's fetch ends the exchange at a 100 that the request did not ask for ("bad response"), where RFC 9110
+    // (15.2) wants it to be skipped. It shows nothing that could be read on, so all that is left is a retry.
+    ["100", ["100 Continue"], false],
+    ["103 and 100", ["103 Early Hints", "100 Continue"], false],
+  ]) {
+    test(`${works ? "skips" : "takes for a broken exchange"} a ${what} before the response`, async (t) => {
+      const body = JSON.stringify([1]);
+      const lines = [...heads.map((head) => `HTTP/1.1 ${head}\r\n\r\n`), "HTTP/1.1 200 OK\r\n"];
+      const answer = `${lines.join("")}content-length: ${body.length}\r\n\r\n${body}`;
+      const server = createTcpServer((socket) => {
+        socket.on("error", () => {});
+        socket.on("data", () => socket.write(answer));
+      });
+      server.listen(0, "127.0.0.1");
+      await once(server, "listening");
+      t.after(() => server.close());
+      const client = (options) =>
+        new Client({
+          baseUrl: `http://127.0.0.1:${server.address().port}`,
+          accessToken: () => ({ accessToken: "a-token" }),
+          maxRetries: 0,
+          ...options,
+        });
+      const outcome = await client()
+        .auditLogs()
+        .catch((error) => error.code);
+      assert.deepEqual(outcome, works ? [1] : "network_failed");
+      // A fetch over node:http skips them all.
+      assert.deepEqual(await client({ fetch: fetchOverHttp }).auditLogs(), [1]);
+    });
+  }
 
   test("asks for no cache, no cookies and no redirect", async () => {
     const sandbox = service();
@@ -386,4 +456,13 @@ function deferred() {
     it.resolve = resolve;
   });
   return it;
+}
+
+/** A `fetch` of a few lines, which does not share the limits of Node's own. */
+async function fetchOverHttp(url, { method, headers, body, signal }) {
+  const sent = request(url, { method, headers: Object.fromEntries(headers), signal, agent: false });
+  sent.end(body);
+  const [response] = await once(sent, "response");
+  const pairs = Object.entries(response.headers).map(([name, value]) => [name, String(value)]);
+  return { status: response.statusCode, headers: pairs, body: response };
 }

@@ -108,6 +108,22 @@ describe("no canary shows", () => {
     }
   }
 
+  for (const endpoint of ["event_delivery", "audit_logs"]) {
+    test(`in the error after a token was echoed as a key by ${endpoint}`, async () => {
+      const fetch = async (url, init) => {
+        const { authorization } = Object.fromEntries(init.headers);
+        if (!authorization) return Response.json({ access_token: hostToken });
+        const echo = JSON.stringify({ [hostToken]: [{ [secret]: 1e400 }] }).replace("null", "tru");
+        return new Response(echo, { headers: { "content-type": "application/json" } });
+      };
+      const client = clientOf(service({ clientSecret: secret }), { fetch });
+      const call = endpoint === "audit_logs" ? client.auditLogs() : client.eventDelivery(query);
+      const error = await rejectionOf(call);
+      assert.deepEqual([error.code, error.path], ["invalid_json", "$.*[0].*"]);
+      assertHidden(error);
+    });
+  }
+
   test("in the error of a fetch that quotes its request", async () => {
     const fetch = async (_url, init) => {
       const text = new TextDecoder().decode(init.body);

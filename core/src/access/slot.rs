@@ -17,6 +17,13 @@ const FAILURE_SHARED_MS: u64 = 60_000;
 /// expired by the clock: the service decides, and no call fetches for ever.
 const MOST_FETCHES: u32 = 2;
 
+/// Once the service has rejected so many tokens in a row, none of which it had ever accepted, a 401 is final:
+/// they are probably for another audience.
+const MOST_REJECTED: u32 = 2;
+
+/// The same where the service has accepted an earlier token: then each may have been revoked before its first use.
+const MOST_REJECTED_AFTER_ACCEPTED: u32 = 3;
+
 /// One fetch of a token, in the order in which they began.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd)]
 pub(crate) struct FetchId(u64);
@@ -99,8 +106,12 @@ pub(crate) struct TokenSlot {
     /// The result of the latest fetch, for the calls that waited for it.
     latest: Option<(FetchId, Ending)>,
     renewal: Renewal,
-    /// The first generation that was rejected since a token was last accepted.
-    rejected_from: Option<u64>,
+    /// The newest generation that the service has accepted; 0 for none.
+    accepted: u64,
+    /// The newest generation that it has rejected; 0 for none.
+    rejected: u64,
+    /// How many newer tokens than the accepted one it has rejected.
+    rejected_in_a_row: u32,
 }
 
 /// The result of a fetch.
@@ -129,7 +140,9 @@ impl Default for TokenSlot {
             generations: 0,
             latest: None,
             renewal: Renewal::Allowed,
-            rejected_from: None,
+            accepted: 0,
+            rejected: 0,
+            rejected_in_a_row: 0,
         }
     }
 }
@@ -239,17 +252,32 @@ impl TokenSlot {
         self.fetches - u64::from(self.fetch.is_some())
     }
 
-    /// The service has accepted a token.
-    pub(crate) fn accepted(&mut self) {
-        self.rejected_from = None;
+    /// The service took the token of that generation.
+    pub(crate) fn accepted(&mut self, generation: u64) {
+        if generation > self.accepted {
+            self.accepted = generation;
+            self.rejected_in_a_row = 0;
+        }
     }
 
-    /// The service answered 401 to the token of that generation. That token is dropped; a newer one
-    /// stays. Gives whether to try a new token: not if the rejected one was itself fetched because
-    /// of a 401.
+    /// The service answered 401 to the token of that generation. It is dropped; a newer one stays.
+    /// Gives whether a newer one is worth a try. It is if the service had accepted this token, or a newer one:
+    /// then this one was revoked, or has expired. It also is if a newer one has been rejected already: then this
+    /// answer says nothing new. If not, it is until too many tokens in a row were rejected.
     pub(crate) fn rejected(&mut self, generation: u64) -> bool {
         self.current
             .take_if(|current| current.generation == generation);
-        generation <= *self.rejected_from.get_or_insert(generation)
+        if generation <= self.accepted || generation < self.rejected {
+            return true;
+        }
+        if generation > self.rejected {
+            self.rejected = generation;
+            self.rejected_in_a_row += 1;
+        }
+        let most = match self.accepted {
+            0 => MOST_REJECTED,
+            _ => MOST_REJECTED_AFTER_ACCEPTED,
+        };
+        self.rejected_in_a_row < most
     }
 }

@@ -12,6 +12,11 @@ use crate::error::{Error, Result};
 use crate::time::now::Now;
 use crate::wire::head::{Answerer, check_head};
 
+/// A call is sent again this often because of a 401. It is more than once, because a token that another call
+/// fetched may be revoked too; and it is bounded, because the service may say 401 to this endpoint and accept
+/// the same tokens elsewhere.
+const MOST_REPLAYS: u32 = 4;
+
 impl Course {
     /// Sends the request.
     pub(super) fn send(&mut self, authorized: AuthorizedRequest, now: Now) -> Step {
@@ -69,7 +74,7 @@ impl Course {
         }
         if status < 500 {
             self.shared
-                .with_slot(self.endpoint.api(), |slot| slot.accepted());
+                .with_slot(self.endpoint.api(), |slot| slot.accepted(sent.generation));
         }
         match check_head(Answerer::Api, status, headers) {
             Ok(()) => {
@@ -83,12 +88,13 @@ impl Course {
         }
     }
 
-    /// A 401 drops the token, even if it has not expired by the clock. A new token is tried once.
+    /// A 401 counts for more than the clock: the token is dropped, and the request sent again with a newer
+    /// one, unless that is known to be of no use.
     fn take_401(&mut self, generation: u64) -> Result<bool> {
         let worth_a_try = self
             .shared
             .with_slot(self.endpoint.api(), |slot| slot.rejected(generation));
-        let tried_again = worth_a_try && !self.replayed;
+        let tried_again = worth_a_try && self.replays < MOST_REPLAYS;
         let (code, wait_ms) = (Code::TokenRejected, tried_again.then_some(&0));
         self.retries
             .note(Destination::Api, Some(401), Some(code), wait_ms);
@@ -97,7 +103,7 @@ impl Course {
                            is the audience that of this API?";
             return self.fail(Error::new(code, message).with_status(401));
         }
-        self.replayed = true;
+        self.replays += 1;
         self.go_on(Ok(NextRequest {
             drains: true,
             ..NextRequest::default()

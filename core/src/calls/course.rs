@@ -1,5 +1,5 @@
-//! The order of steps in a call: a token if needed, then the request, which is repeated once after
-//! a 401 and retried after temporary failures.
+//! The order of things in a call: perhaps a token, then the request, perhaps again after a 401, and again
+//! after what may pass.
 
 use std::sync::Arc;
 
@@ -43,8 +43,8 @@ pub(super) struct Course {
     pub(super) shared: Arc<Shared>,
     pub(super) endpoint: Box<dyn AnyEndpoint>,
     pub(super) state: State,
-    /// Whether the request was already repeated with a new token after a 401.
-    pub(super) replayed: bool,
+    /// How many 401s have been answered with a newer token.
+    pub(super) replays: u32,
     pub(super) retries: Retries,
 }
 
@@ -92,7 +92,7 @@ impl Course {
             shared,
             endpoint,
             state: State::Ready(NextRequest::default()),
-            replayed: false,
+            replays: 0,
             retries,
         }
     }

@@ -12,9 +12,10 @@ use crate::code::Code;
 use crate::error::{Error, Result};
 use crate::time::window::Window;
 use crate::wire::address::BaseAddress;
+use crate::wire::json::double::is_beyond_double;
 use crate::wire::json::event::{Event, Rare, Visitor};
 use crate::wire::json::lexer::Lexer;
-use crate::wire::json::path::Place;
+use crate::wire::json::path::{Place, Shown};
 use crate::wire::limits::Limits;
 use crate::wire::request::Request;
 
@@ -88,7 +89,8 @@ impl Endpoint for AuditLogsQuery {
 
     fn body(&self) -> AuditLogsBody {
         AuditLogsBody {
-            lexer: Lexer::new(self.limits),
+            // The reference names no field of it.
+            lexer: Lexer::new(self.limits, Shown::Named(|_| false)),
             bytes: Vec::new(),
         }
     }
@@ -101,12 +103,18 @@ pub(crate) struct AuditLogsBody {
     bytes: Vec<u8>,
 }
 
-/// Accepts any shape.
+/// Takes any shape, of numbers that every host can hold.
 struct AnyShape;
 
 impl Visitor for AnyShape {
-    fn event(&mut self, _: Event<'_>, _: &Place<'_>) -> Result<()> {
-        Ok(())
+    fn event(&mut self, event: Event<'_>, place: &Place<'_>) -> Result<()> {
+        match event {
+            Event::Number(text) if is_beyond_double(text) => {
+                let message = "a number is above the largest that a 64-bit float holds";
+                Err(place.error(Code::InvalidJson, message))
+            }
+            _ => Ok(()),
+        }
     }
 }
 

@@ -12,9 +12,11 @@ use crate::counts::subject::Subject;
 use crate::error::Result;
 use crate::fold::aggregator::Aggregator;
 use crate::fold::read_options::ReadOptions;
+use crate::fold::shape::is_named;
 use crate::secret::Secret;
 use crate::time::window::Window;
 use crate::wire::address::BaseAddress;
+use crate::wire::json::path::Shown;
 use crate::wire::request::Request;
 
 /// One of the two analytics endpoints.
@@ -121,6 +123,7 @@ impl Endpoint for MetricsQuery {
             self.subject(),
             Some(self.window),
             self.options,
+            Shown::Named(is_named),
         )
     }
 }

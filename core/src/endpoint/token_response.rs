@@ -8,7 +8,7 @@ use crate::error::{Error, Result};
 use crate::secret::Secret;
 use crate::wire::json::event::{Event, Rare, Skip, Visitor};
 use crate::wire::json::lexer::Lexer;
-use crate::wire::json::path::Place;
+use crate::wire::json::path::{Place, Shown};
 use crate::wire::limits::Limits;
 
 /// A token response is shorter than this; a longer body is refused.
@@ -51,14 +51,14 @@ enum At {
 impl TokenResponse {
     /// `default_lifetime` is used if the response has no `expires_in`.
     pub(crate) fn new(default_lifetime: Lifetime) -> Self {
-        let shown = &["access_token", "expires_in", "token_type"];
+        let is_named = |key: &str| ["access_token", "expires_in", "token_type"].contains(&key);
         let shape = TokenShape {
             at: At::Root,
             access_token: None,
             lifetime: default_lifetime,
         };
         Self {
-            lexer: Lexer::showing_only(LIMITS, shown),
+            lexer: Lexer::of_secret(LIMITS, Shown::Named(is_named)),
             shape,
         }
     }

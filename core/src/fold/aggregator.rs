@@ -14,6 +14,7 @@ use crate::counts::table::CountTable;
 use crate::error::{Error, Result};
 use crate::time::window::Window;
 use crate::wire::json::lexer::Lexer;
+use crate::wire::json::path::Shown;
 use crate::wire::limits::Limits;
 
 crate::options! {
@@ -90,14 +91,16 @@ impl Aggregator {
         Ok(AggregatorPlan::new(dimensions, options)?.aggregator(hash_seed))
     }
 
-    /// An aggregator for a response with these dimensions, whose table counts that subject.
+    /// An aggregator for a response with these dimensions, whose table is of that subject. Its errors show
+    /// these keys.
     pub(crate) fn of_parts(
         requested: Dimensions,
         subject: Subject,
         window: Option<Window>,
         options: ReadOptions,
+        shown: Shown,
     ) -> Self {
-        let lexer = Lexer::new(options.limits);
+        let lexer = Lexer::new(options.limits, shown);
         let shape = ResultShape::new(requested, subject.dimensions, window, options);
         Self(State::Reading(Box::new(Reading {
             lexer,
@@ -203,7 +206,7 @@ impl AggregatorPlan {
             ..self.options
         };
         let subject = Subject::whole(self.kept, self.metric);
-        Aggregator::of_parts(self.requested, subject, self.window, options)
+        Aggregator::of_parts(self.requested, subject, self.window, options, Shown::All)
     }
 }
 

@@ -2,5 +2,5 @@
 
 pub(crate) mod aggregator;
 pub(crate) mod read_options;
-mod shape;
+pub(crate) mod shape;
 pub(crate) mod tolerate;

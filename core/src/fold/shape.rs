@@ -390,7 +390,14 @@ impl Visitor for ResultShape {
     }
 }
 
-/// The position of a name in a list, and the value beside it.
+/// Whether the reference names a field or a dimension so.
+pub(crate) fn is_named(key: &str) -> bool {
+    position(&ResultField::ALL, key).is_some()
+        || position(&EntryField::ALL, key).is_some()
+        || Dimension::from_name(key).is_some()
+}
+
+/// The number and the value of a name in a list.
 fn position<T: Copy>(all: &[(&str, T)], name: &str) -> Option<(usize, T)> {
     let number = all.iter().position(|(known, _)| *known == name)?;
     Some((number, all[number].1))

@@ -4,7 +4,7 @@ use secrecy::zeroize::Zeroize;
 use tallyfold_engine::{Taken, is_space};
 
 use super::event::{Event, Visitor};
-use super::path::{Frames, Place};
+use super::path::{Frames, Place, Shown};
 use super::state::{Number, State, Text};
 use crate::code::Code;
 use crate::error::{Error, Result};
@@ -16,6 +16,8 @@ pub(crate) struct Lexer {
     pub(super) limits: Limits,
     pub(super) state: State,
     frames: Frames,
+    /// Whether errors may quote a byte of the document.
+    quotes: bool,
     /// Bytes before the current chunk.
     pub(super) base: u64,
     /// The offset of the current token.
@@ -41,31 +43,13 @@ const MOST_CARRIED: usize = 1024;
 const MOST_AT_ONCE: usize = 256;
 
 impl Lexer {
-    /// A lexer whose errors may quote every key.
-    pub(crate) fn new(limits: Limits) -> Self {
-        Self::with_frames(limits, Frames::showing(None))
-    }
-
-    /// A lexer whose errors quote only these keys. It allocates its buffer at once, so that
-    /// [`Lexer::wipe`] reaches every byte that it kept.
-    pub(crate) fn showing_only(limits: Limits, keys: &'static [&'static str]) -> Self {
-        let text = Vec::with_capacity(limits.string_bytes);
-        Self {
-            text,
-            ..Self::with_frames(limits, Frames::showing(Some(keys)))
-        }
-    }
-
-    /// Overwrites the current token, which may be a secret.
-    pub(crate) fn wipe(&mut self) {
-        self.text.zeroize();
-    }
-
-    fn with_frames(limits: Limits, frames: Frames) -> Self {
+    /// A lexer whose errors name these keys.
+    pub(crate) fn new(limits: Limits, shown: Shown) -> Self {
         Self {
             limits,
             state: State::Start,
-            frames,
+            frames: Frames::new(shown),
+            quotes: true,
             base: 0,
             token_start: 0,
             escape_start: 0,
@@ -76,7 +60,22 @@ impl Lexer {
         }
     }
 
-    /// Reads the next bytes. After an error the lexer must not be used again.
+    /// A lexer of a document that holds a secret, whose errors quote nothing but these keys. It takes its
+    /// room at once, so that [`Lexer::wipe`] reaches every byte that it kept.
+    pub(crate) fn of_secret(limits: Limits, shown: Shown) -> Self {
+        Self {
+            quotes: false,
+            text: Vec::with_capacity(limits.string_bytes),
+            ..Self::new(limits, shown)
+        }
+    }
+
+    /// Forgets the token at hand, which may be a secret.
+    pub(crate) fn wipe(&mut self) {
+        self.text.zeroize();
+    }
+
+    /// Reads the next bytes. After an error the lexer is not to be used again.
     pub(crate) fn push(&mut self, chunk: &[u8], visitor: &mut impl Visitor) -> Result<()> {
         let pushed = self.base + self.carried.len() as u64;
         let left = usize::try_from(self.limits.body_bytes - pushed).unwrap_or(usize::MAX);
@@ -401,9 +400,8 @@ impl Lexer {
             State::Done => "the end",
         };
         let found = match byte {
-            _ if self.frames.hides_text() => "what is there".to_owned(),
-            b'\'' | b'\\' => format!("'\\{}'", char::from(byte)),
-            b'!'..=b'~' => format!("'{}'", char::from(byte)),
+            _ if !self.quotes => "what is there".to_owned(),
+            b'!'..=b'~' => format!("{:?}", char::from(byte)),
             _ => format!("byte 0x{byte:02X}"),
         };
         self.error(

@@ -5,6 +5,7 @@
 //! current token, the keys of the open objects and perhaps the start of an element that was cut by
 //! the end of a chunk.
 
+pub(crate) mod double;
 pub(crate) mod event;
 pub(crate) mod lexer;
 mod number;

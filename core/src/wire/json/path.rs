@@ -15,9 +15,17 @@ pub(crate) struct Frames {
     text: Vec<u8>,
     /// Where each key ends in `text`.
     ends: Vec<usize>,
-    /// The only keys that paths may show; `None` for all keys. Errors must not quote a token
-    /// endpoint's body, and an unknown key is a part of the body.
-    shown: Option<&'static [&'static str]>,
+    shown: Shown,
+}
+
+/// Which keys a path may show; in place of the others there is a `*`.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Shown {
+    /// All: no client asked for the document, so that there is no token.
+    All,
+    /// Those that the service reference names, by this function. Any other one may be a token or a secret
+    /// that the service quotes.
+    Named(fn(&str) -> bool),
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -30,19 +38,14 @@ enum Frame {
 }
 
 impl Frames {
-    pub(crate) fn showing(shown: Option<&'static [&'static str]>) -> Self {
-        // Enough room for most documents.
+    pub(crate) fn new(shown: Shown) -> Self {
+        // Room for what most documents need.
         Self {
             open: Vec::with_capacity(8),
             text: Vec::with_capacity(128),
             ends: Vec::with_capacity(16),
             shown,
         }
-    }
-
-    /// Whether errors may not quote the document.
-    pub(crate) fn hides_text(&self) -> bool {
-        self.shown.is_some()
     }
 
     pub(crate) fn depth(&self) -> usize {
@@ -150,7 +153,7 @@ impl Frames {
     }
 
     fn push_key(&self, path: &mut String, key: &str) {
-        if self.shown.is_some_and(|shown| !shown.contains(&key)) {
+        if matches!(self.shown, Shown::Named(is_named) if !is_named(key)) {
             path.push_str(".*");
             return;
         }

@@ -1,0 +1,82 @@
+//! Which numbers a 64-bit float holds.
+
+/// The digits of the largest one, 1.7976931348623157e308.
+const LARGEST: &[u8; 17] = b"17976931348623157";
+
+/// The exponent of its first digit.
+const LARGEST_EXPONENT: i64 = 308;
+
+/// Whether a JSON number is above the largest 64-bit float, or below the smallest, by its first 17 digits: what
+/// JavaScript reads as `Infinity`. It is told by the digits, because a parser of floats is larger than all the
+/// rest of this module in WebAssembly.
+pub(crate) fn is_beyond_double(number: &str) -> bool {
+    let (mantissa, exponent) = number.split_once(['e', 'E']).unwrap_or((number, "0"));
+    let mantissa = mantissa.trim_start_matches('-');
+    let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
+    let digits = || whole.bytes().chain(fraction.bytes());
+    let Some(zeros) = digits().position(|digit| digit != b'0') else {
+        return false;
+    };
+    let Ok(exponent) = exponent.parse::<i64>() else {
+        return !exponent.starts_with('-');
+    };
+    // A number has at most as many digits as a string may have bytes.
+    let first = exponent.saturating_add(whole.len() as i64 - 1 - zeros as i64);
+    if first != LARGEST_EXPONENT {
+        return first > LARGEST_EXPONENT;
+    }
+    let leading = digits().skip(zeros).chain(std::iter::repeat(b'0'));
+    leading.take(LARGEST.len()).gt(LARGEST.iter().copied())
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn parses_as_infinite(number: &str) -> bool {
+        number.parse::<f64>().is_ok_and(f64::is_infinite)
+    }
+
+    #[test]
+    fn edges() {
+        for (number, beyond) in [
+            ("0", false),
+            ("-0e999999999999999999999", false),
+            ("1.7976931348623157e308", false),
+            ("-1.7976931348623157e308", false),
+            // Above the largest, and still nearest to it.
+            ("1.7976931348623158e308", true),
+            ("0.00017976931348623157e+312", false),
+            ("17976931348623157000E289", false),
+            ("17976931348623158000E289", true),
+            ("1e309", true),
+            ("-1e400", true),
+            ("1e-999999999999999999999", false),
+            ("1e999999999999999999999", true),
+            ("1e9223372036854775807", true),
+            ("10e9223372036854775807", true),
+        ] {
+            assert_eq!(is_beyond_double(number), beyond, "{number}");
+        }
+        assert!(is_beyond_double(&"9".repeat(309)));
+        assert!(!is_beyond_double(&"9".repeat(308)));
+        assert!(!is_beyond_double(&format!("0.{}1e600", "0".repeat(600))));
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_taken_is_finite(number in "-?(0|[1-9][0-9]{0,330})([.][0-9]{1,330})?([eE][+-]?[0-9]{1,4})?") {
+            prop_assert!(is_beyond_double(&number) || !parses_as_infinite(&number));
+        }
+
+        #[test]
+        fn all_others_are_infinite_but_for_the_nearest_to_the_largest(
+            number in "-?1797693134862315[5-9][0-9]{0,3}[eE]29[12]"
+        ) {
+            let largest = number.parse::<f64>().is_ok_and(|parsed| parsed.abs() == f64::MAX);
+            prop_assert!(!is_beyond_double(&number) || parses_as_infinite(&number) || largest);
+        }
+    }
+}
