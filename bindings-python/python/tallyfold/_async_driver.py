@@ -23,13 +23,14 @@ from tallyfold._facade import (
     without_own_frame,
 )
 from tallyfold._gathering import Gathering
+from tallyfold._loop_transport import LoopTransport
 from tallyfold._names import ApiName
 from tallyfold._ranges import Progress
 from tallyfold._steps import Blocked, Done, ProvideToken, Send, Wait
 from tallyfold._stores import Path
 from tallyfold._tallyfold import Call, Collect, CountTable, Request
 from tallyfold._tasks import Tasks
-from tallyfold._transport import LoopTransport, http_request
+from tallyfold._transport import http_request
 
 __all__ = ["AsyncAccessToken", "AsyncDriver", "AsyncReader"]
 
