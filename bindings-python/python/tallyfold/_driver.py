@@ -51,7 +51,9 @@ class Driver(Facade[AccessToken, httpx2.BaseTransport]):
     def _stop(self, stop: Stop) -> None:
         """Ends what is waited for under it, tokens included."""
         stop.set()
-        self._wake()
+        # In a fork nobody waits, and a thread that is not there may hold the lock.
+        if not self._in_other_process():
+            self._wake()
 
     def _run(self, call: Call[T]) -> T:
         self._check_usable()

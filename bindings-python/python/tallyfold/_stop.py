@@ -1,6 +1,7 @@
 """Ends what other threads wait for: pauses, and transfers over sockets."""
 
 import contextlib
+import os
 import socket
 import threading
 import weakref
@@ -17,6 +18,7 @@ class Stop:
 
     def __init__(self, above: "Stop | None" = None) -> None:
         """Goes on until it is set."""
+        self._process = os.getpid()
         self._event = threading.Event()
         # Reentrant: the garbage collector may end a forgotten transfer while this thread holds it.
         self._lock = threading.RLock()
@@ -33,7 +35,13 @@ class Stop:
                 below.set()
 
     def set(self) -> None:
-        """Ends all waits and transfers, those to come included."""
+        """Ends all waits and transfers, those to come included.
+
+        In a process that was forked later, it does nothing: the connections are the parent's, and
+        a thread that is not there may hold the lock.
+        """
+        if os.getpid() != self._process:
+            return
         with self._lock:
             self._event.set()
             for connection in self._sockets:
