@@ -65,9 +65,9 @@ class Lock:
         for tried in range(1, TRIES + 1):
             name = f"lock-{_host()}-{os.getpid()}-{_start_of('self') or 0}-{secrets.token_hex(8)}"
             own = self._directory / name
-            with os.fdopen(exclusively(own), "wb") as file:
-                file.write(_TEXT)
             try:
+                with os.fdopen(exclusively(own), "wb") as file:
+                    file.write(_TEXT)
                 holders = self._holders(own)
                 if not holders:
                     return own
