@@ -127,6 +127,8 @@ codes! {
 
     /// The response says that it is something else than JSON.
     WrongContentType "wrong_content_type" Response,
+    /// The response is compressed in a way that was not asked for, or more than once.
+    WrongContentEncoding "wrong_content_encoding" Response,
     /// A page of HTML where JSON should be.
     HtmlResponse "html_response" Response,
     /// No bytes at all, or only white space.

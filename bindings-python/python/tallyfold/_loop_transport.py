@@ -9,9 +9,25 @@ from typing import cast
 import httpcore2
 import httpx2
 
+from tallyfold._decoding import decoder, is_decoded
 from tallyfold._transport import has_surplus, is_readable
 
-__all__ = ["LoopTransport"]
+__all__ = ["LoopTransport", "body_of"]
+
+
+async def body_of(response: httpx2.Response) -> AsyncIterator[bytes]:
+    """The decoded body. Between two pieces, other tasks run, and time may run out."""
+    if is_decoded(response):
+        yield response.content
+        return
+    if not isinstance(response.stream, httpx2.AsyncByteStream):
+        raise TypeError("a synchronous body in an async response")
+    decoding = decoder(response)
+    async for chunk in response.stream:
+        for piece in decoding.pieces(chunk):
+            yield piece
+            await asyncio.sleep(0)
+    decoding.end()
 
 
 class LoopTransport(httpx2.AsyncBaseTransport):

@@ -12,17 +12,18 @@ from contextvars import ContextVar
 import httpcore2
 import httpx2
 
+from tallyfold._decoding import decoder, is_decoded
 from tallyfold._stop import Stop
 from tallyfold._tallyfold import Request
 
 __all__ = [
     "DeadlineTransport",
+    "body_of",
     "deadline",
     "has_surplus",
     "http_request",
     "is_readable",
     "timed_out",
-    "within_deadline",
 ]
 
 _end: ContextVar[float | None] = ContextVar("tallyfold_deadline", default=None)
@@ -62,25 +63,21 @@ def deadline(timeout: float | None, stop: Stop) -> Iterator[None]:
         _stop.reset(tokens[1])
 
 
-def within_deadline(response: httpx2.Response) -> httpx2.Response:
-    """The response, read as long as there is time, whatever transport it comes from."""
-    if isinstance(response.stream, httpx2.SyncByteStream):
-        response.stream = _DeadlineBody(response.stream)
-    return response
-
-
-class _DeadlineBody(httpx2.SyncByteStream):
-    def __init__(self, inner: httpx2.SyncByteStream) -> None:
-        self._inner = inner
-
-    def __iter__(self) -> Iterator[bytes]:
-        # Checked before decoding: compressed bytes that trickle in may never make a chunk.
-        for chunk in self._inner:
+def body_of(response: httpx2.Response) -> Iterator[bytes]:
+    """The decoded body, read as long as there is time, whatever transport it comes from."""
+    if is_decoded(response):
+        yield response.content
+        return
+    if not isinstance(response.stream, httpx2.SyncByteStream):
+        raise TypeError("an async body in a synchronous response")
+    decoding = decoder(response)
+    for chunk in response.stream:
+        # Compressed bytes that trickle in may never make a piece.
+        _time_left(None)
+        for piece in decoding.pieces(chunk):
             _time_left(None)
-            yield chunk
-
-    def close(self) -> None:
-        self._inner.close()
+            yield piece
+    decoding.end()
 
 
 def _time_left(timeout: float | None) -> float | None:

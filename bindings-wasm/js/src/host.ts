@@ -1,6 +1,14 @@
 // What JavaScript runs in.
 
 /**
+ * Whether `fetch` asks for compressed responses in its own way, whatever a request says, as browsers do.
+ */
+export function choosesCodings(): boolean {
+  const host = globalThis as { process?: { versions?: { node?: unknown } } };
+  return typeof host.process?.versions?.node !== "string";
+}
+
+/**
  * Whether everybody who visits can read what this program holds: a page or a worker of a browser,
  * and no server that only looks like one.
  */
