@@ -16,7 +16,7 @@ __all__ = ["LoopTransport", "body_of"]
 
 
 async def body_of(response: httpx2.Response) -> AsyncIterator[bytes]:
-    """The decoded body. Between two pieces, other tasks run, and time may run out."""
+    """The decoded body. Between two pieces of a chunk, other tasks run, and time may run out."""
     if is_decoded(response):
         yield response.content
         return
@@ -24,9 +24,10 @@ async def body_of(response: httpx2.Response) -> AsyncIterator[bytes]:
         raise TypeError("a synchronous body in an async response")
     decoding = decoder(response)
     async for chunk in response.stream:
-        for piece in decoding.pieces(chunk):
+        for number, piece in enumerate(decoding.pieces(chunk)):
+            if number > 0:
+                await asyncio.sleep(0)
             yield piece
-            await asyncio.sleep(0)
     decoding.end()
 
 
