@@ -15,6 +15,7 @@ MARK = "‹›".encode()
 START, MID, END = "2026-01-01T00:00:00Z", "2026-01-01T00:15:00Z", "2026-01-01T00:30:00Z"
 SECRET, TOKEN = "canary-secret", "canary-token"
 JSON_HEAD = [["content-type", "application/json"]]
+ASKED = ["accept-encoding", "gzip"]
 CLUSTER = "https://cluster.example"
 
 
@@ -39,7 +40,7 @@ KINDS = {
         " invalid_checkpoint out_of_order",
         "auth": "token_refused invalid_token_response invalid_token_lifetime token_rejected token_provider_failed",
         "service": "redirected forbidden rate_limited retry_later server_error unexpected_status network_failed timed_out",
-        "response": "wrong_content_type html_response empty_body truncated_body invalid_json"
+        "response": "wrong_content_type wrong_content_encoding html_response empty_body truncated_body invalid_json"
         " invalid_utf8 lone_surrogate byte_order_mark trailing_bytes duplicate_key missing_field"
         " wrong_type invalid_count count_overflow sum_overflow window_mismatch dimension_mismatch"
         " repeated_combination depth_limit string_limit key_limit body_limit group_limit"
@@ -552,26 +553,26 @@ def status(code, body="", headers=JSON_HEAD):
 
 def control_request(base=CLUSTER):
     body = f'{{"client_id":"id","client_secret":"{SECRET}","audience":"control"}}'
-    return {"method": "POST", "url": f"{base}/v1.1/oauth/token", "headers": JSON_HEAD, "body": body}
+    return {"method": "POST", "url": f"{base}/v1.1/oauth/token", "headers": [*JSON_HEAD, ASKED], "body": body}
 
 
 def orchestration_request():
     body = f'{{"grant_type":"client_credentials","client_id":"id","client_secret":"{SECRET}","audience":"orchestration"}}'
-    return {"method": "POST", "url": "https://auth.example/oauth/token", "headers": JSON_HEAD, "body": body}
+    return {"method": "POST", "url": "https://auth.example/oauth/token", "headers": [*JSON_HEAD, ASKED], "body": body}
 
 
 def metrics_request(token=TOKEN, base=CLUSTER, name="event_delivery", start=START, end=MID, dimensions='["integration"]'):
     return {
         "method": "POST",
         "url": f"{base}/v1.1/analytics/{name}",
-        "headers": [["authorization", f"Bearer {token}"], *JSON_HEAD],
+        "headers": [["authorization", f"Bearer {token}"], *JSON_HEAD, ASKED],
         "body": f'{{"start":"{start}","end":"{end}","dimensions":{dimensions}}}',
     }
 
 
 def logs_request(token=TOKEN, query=""):
     url = f"https://api.example/api/v1/audit-logs{query}"
-    return {"method": "GET", "url": url, "headers": [["authorization", f"Bearer {token}"]], "body": None}
+    return {"method": "GET", "url": url, "headers": [["authorization", f"Bearer {token}"], ASKED], "body": None}
 
 
 def token(value=TOKEN, expires_in=86400, **extra):
@@ -774,6 +775,8 @@ def exchange_vectors():
     ]:
         broken_token(f"status {code}", status(code, SECRET), error(name, status=code))
     broken_token("HTML", ok("<html>", [["content-type", "text/html; charset=utf-8"]]), error("html_response", status=200))
+    coded = [*JSON_HEAD, ["content-encoding", "br"]]
+    broken_token("another coding", ok(SECRET, coded), error("wrong_content_encoding", status=200))
     broken_token("plain text", ok(SECRET, [["content-type", "text/plain"]]), error("wrong_content_type", status=200))
     broken_token("empty", ok(""), error("empty_body", path="$", offset=0))
     broken_token("text", ok(SECRET), error("invalid_json", path="$", offset=0))
@@ -896,6 +899,17 @@ def exchange_vectors():
     answer("two types", ok(result(A), [*JSON_HEAD, ["content-type", "text/html"]]), error("html_response", status=200))
     answer("no type", ok(result(A), []), table_one)
     answer("a type with a charset", ok(result(A), [["CONTENT-TYPE", "Application/JSON; charset=utf-8"]]), table_one)
+    for coding in ["", "identity", "gzip", "GZip ", "x-gzip"]:
+        # The host decodes: what the call is given is the text.
+        answer(f"the coding {coding!r}", ok(result(A), [*JSON_HEAD, ["Content-Encoding", coding]]), table_one)
+    for coding in ["br", "deflate", "zstd", "gzip, gzip", "gzip,identity", "identity, gzip", "gzip;q=1"]:
+        answer(
+            f"the coding {coding!r}",
+            ok(result(A), [*JSON_HEAD, ["content-encoding", coding]]),
+            error("wrong_content_encoding", status=200),
+        )
+    two = [*JSON_HEAD, ["content-encoding", "gzip"], ["content-encoding", "gzip"]]
+    answer("two headers that name a coding", ok(result(A), two), error("wrong_content_encoding", status=200))
     answer("a type of the JSON family", ok(result(A), [["content-type", "application/problem+json"]]), table_one)
     answer("empty", ok(""), error("empty_body", path="$", offset=0))
     answer("another window", ok(result(A, end=END)), error("window_mismatch", path="$.end", offset=41))

@@ -159,11 +159,17 @@ def test_requests_are_those_of_the_core_and_nothing_else() -> None:
         client.event_delivery(START, END, ["reason"])
     token, delivery = seen
     assert token[0] == f"{ADDRESS}/v1.1/oauth/token"
-    assert [name for name, _ in token[1]] == ["host", "content-type", "content-length"]
+    assert [name for name, _ in token[1]] == [
+        "host",
+        "content-type",
+        "accept-encoding",
+        "content-length",
+    ]
     assert dict(delivery[1]) == {
         "host": "sandbox.example",
         "authorization": "Bearer a-token",
         "content-type": "application/json",
+        "accept-encoding": "gzip",
         "content-length": str(len(delivery[2])),
     }
 

@@ -4,6 +4,7 @@ import asyncio
 import os
 import signal
 import threading
+import time
 from collections.abc import Callable
 
 import httpx2
@@ -47,6 +48,29 @@ def test_a_child_takes_no_answer_of_its_parent(sandbox: tallyfold.Sandbox) -> No
         # What the child closes stays open here.
         assert in_a_child(client.close) == "None"
         assert delivery() == 12
+
+
+def test_what_a_child_closes_goes_on_in_its_parent(sandbox: tallyfold.Sandbox) -> None:
+    sandbox.inject("delay", endpoint="event_delivery", milliseconds=600, every=1)
+    got: list[object] = []
+
+    def delivery() -> None:
+        try:
+            got.append(client.event_delivery(START, END, ["reason"]).totals.success)
+        except BaseException as error:  # noqa: BLE001 - the test looks at it
+            got.append(error)
+
+    with tallyfold.serve(sandbox) as server, connect(sandbox, server.url) as client:
+        revisions = client.follow("event_delivery", START, ["reason"], window="15m")
+        follow = threading.Thread(target=lambda: got.append(next(revisions).table.totals.success))
+        for wait in (threading.Thread(target=delivery), follow):
+            wait.start()
+            # By now the parent is reading from its connection.
+            time.sleep(0.3)
+            close = client.close if wait is not follow else revisions.close
+            assert in_a_child(lambda close=close: (signal.alarm(5), close())[1]) == "None"  # type: ignore[misc]
+            wait.join()
+    assert got == [12, 12]
 
 
 def test_a_child_leaves_the_transport_open() -> None:

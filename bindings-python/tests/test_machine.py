@@ -99,7 +99,11 @@ def test_steps_say_what_they_are() -> None:
         "POST",
         f"{ADDRESS}/v1.1/analytics/event_delivery",
     )
-    assert [name for name, _ in send.request.headers] == ["authorization", "content-type"]
+    assert [name for name, _ in send.request.headers] == [
+        "authorization",
+        "content-type",
+        "accept-encoding",
+    ]
     assert machine.token_epoch() > blocked.epoch
 
 

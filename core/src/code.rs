@@ -127,7 +127,9 @@ codes! {
 
     /// The response has a content type other than JSON.
     WrongContentType "wrong_content_type" Response,
-    /// A page of HTML instead of JSON.
+    /// The response is compressed in a way that was not asked for, or more than once.
+    WrongContentEncoding "wrong_content_encoding" Response,
+    /// A page of HTML where JSON should be.
     HtmlResponse "html_response" Response,
     /// No bytes at all, or only white space.
     EmptyBody "empty_body" Response,

@@ -23,13 +23,14 @@ from tallyfold._facade import (
     without_own_frame,
 )
 from tallyfold._gathering import Gathering
+from tallyfold._loop_transport import LoopTransport, body_of
 from tallyfold._names import ApiName
 from tallyfold._ranges import Progress
 from tallyfold._steps import Blocked, Done, ProvideToken, Send, Wait
 from tallyfold._stores import Path
 from tallyfold._tallyfold import Call, Collect, CountTable, Request
 from tallyfold._tasks import Tasks
-from tallyfold._transport import LoopTransport, http_request
+from tallyfold._transport import http_request
 
 __all__ = ["AsyncAccessToken", "AsyncDriver", "AsyncReader"]
 
@@ -158,7 +159,7 @@ class AsyncDriver(Facade[AsyncAccessToken, httpx2.AsyncBaseTransport]):
         try:
             wanted = call.head(response.status_code, response.headers.multi_items())
             if wanted:
-                async for chunk in response.aiter_bytes():
+                async for chunk in body_of(response):
                     call.chunk(chunk)
         finally:
             # The response has been read or is not wanted: no failure to close it matters.

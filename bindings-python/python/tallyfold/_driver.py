@@ -28,7 +28,7 @@ from tallyfold._stop import Stop
 from tallyfold._stores import Path
 from tallyfold._tallyfold import Call, Collect, CountTable, Request
 from tallyfold._threads import Threads
-from tallyfold._transport import DeadlineTransport, deadline, http_request, within_deadline
+from tallyfold._transport import DeadlineTransport, body_of, deadline, http_request
 
 __all__ = ["AccessToken", "Driver", "Reader"]
 
@@ -51,7 +51,9 @@ class Driver(Facade[AccessToken, httpx2.BaseTransport]):
     def _stop(self, stop: Stop) -> None:
         """Ends what is waited for under it, tokens included."""
         stop.set()
-        self._wake()
+        # In a fork nobody waits, and a thread that is not there may hold the lock.
+        if not self._in_other_process():
+            self._wake()
 
     def _run(self, call: Call[T]) -> T:
         self._check_usable()
@@ -146,7 +148,7 @@ class Driver(Facade[AccessToken, httpx2.BaseTransport]):
             try:
                 wanted = call.head(response.status_code, response.headers.multi_items())
                 if wanted:
-                    for chunk in within_deadline(response).iter_bytes():
+                    for chunk in body_of(response):
                         call.chunk(chunk)
             finally:
                 # The response has been read or is not wanted: no failure to close it matters.

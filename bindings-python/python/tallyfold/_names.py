@@ -71,6 +71,7 @@ ErrorCode = Literal[
     "network_failed",
     "timed_out",
     "wrong_content_type",
+    "wrong_content_encoding",
     "html_response",
     "empty_body",
     "truncated_body",

@@ -1,6 +1,7 @@
 """Ends the pauses and socket transfers that other threads wait for."""
 
 import contextlib
+import os
 import socket
 import threading
 import weakref
@@ -16,7 +17,8 @@ class Stop:
     """
 
     def __init__(self, above: "Stop | None" = None) -> None:
-        """Makes a flag that is not set."""
+        """Goes on until it is set."""
+        self._process = os.getpid()
         self._event = threading.Event()
         # Reentrant: the garbage collector may end an abandoned transfer while this thread holds it.
         self._lock = threading.RLock()
@@ -33,7 +35,13 @@ class Stop:
                 below.set()
 
     def set(self) -> None:
-        """Ends all waits and transfers, including future ones."""
+        """Ends all waits and transfers, those to come included.
+
+        In a process that was forked later, it does nothing: the connections are the parent's, and
+        a thread that is not there may hold the lock.
+        """
+        if os.getpid() != self._process:
+            return
         with self._lock:
             self._event.set()
             for connection in self._sockets:

@@ -2,20 +2,20 @@
 
 import asyncio
 import contextlib
+import errno
 import inspect
 import os
 import pathlib
+import secrets
+import stat
 import threading
 from types import TracebackType
 from typing import Generic, Self, TypeVar
 
 from tallyfold._async_checkpoint import AsyncCheckpoint
 from tallyfold._checkpoint import Checkpoint
-
-try:
-    import fcntl
-except ImportError:  # Windows
-    fcntl = None  # type: ignore[assignment]
+from tallyfold._errors import ConfigError
+from tallyfold._lock import Lock, exclusively
 
 __all__ = ["AsyncStore", "Path", "Store"]
 
@@ -88,15 +88,14 @@ class Directory:
         self._saving = threading.Lock()
 
     def __enter__(self) -> Self:
-        """Locks the directory. The lock ends with this process, however it ends."""
-        # Also done without locks, because it fails for a directory that can't be written to.
-        self._lock = (self._path / "lock").open("ab")
+        """Keeps other processes out until this one ends, however it ends."""
+        self._lock = Lock(self._path)
         try:
-            _lock(self._lock.fileno(), self._path)
+            # Nobody is writing any of them now.
             for left_over in self._path.glob("segment-*.tmp"):
                 left_over.unlink(missing_ok=True)
         except BaseException:
-            self._lock.close()
+            self._lock.release()
             raise
         return self
 
@@ -108,22 +107,33 @@ class Directory:
     ) -> None:
         """Unlocks the directory, after a save that is still running."""
         with self._saving:
-            self._lock.close()
+            self._lock.release()
 
     def load(self, name: str, /) -> bytes | None:
         """Reads a segment."""
+        path = self._path / name
+        # Anything but a file may have no end, as a pipe, or lead out of the directory.
+        flags = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
         try:
-            return (self._path / name).read_bytes()
+            file = os.open(path, flags | getattr(os, "O_BINARY", 0))
         except FileNotFoundError:
             return None
+        except OSError as error:
+            if error.errno == errno.ELOOP:
+                raise _no_file(path) from None
+            raise
+        with os.fdopen(file, "rb") as opened:
+            if not stat.S_ISREG(os.fstat(file).st_mode):
+                raise _no_file(path)
+            return opened.read()
 
     def save(self, name: str, data: bytes, /) -> None:
-        """Writes a segment atomically: at any moment, either the old or the new one is stored."""
-        # The name contains the process id: without locks, other processes may write as well.
-        new = self._path / f"{name}.{os.getpid()}.tmp"
+        """Writes a segment: whatever happens meanwhile, the old one or the new one is there."""
+        new = self._path / f"{name}.{secrets.token_hex(8)}.tmp"
         with self._saving:
+            self._lock.check()
             try:
-                with new.open("wb") as file:
+                with os.fdopen(exclusively(new), "wb") as file:
                     file.write(data)
                     file.flush()
                     os.fsync(file.fileno())
@@ -143,14 +153,6 @@ class Directory:
                 os.close(directory)
 
 
-def _lock(file: int, path: pathlib.Path) -> None:
-    if fcntl is None:
-        return
-    try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError as error:
-        message = "another collect is using this checkpoint"
-        raise BlockingIOError(error.errno, message, str(path)) from None
-    except OSError:
-        # Some network file systems have no locks.
-        return
+def _no_file(path: pathlib.Path) -> ConfigError:
+    message = f"invalid_checkpoint: {path} is no regular file"
+    return ConfigError(message, code="invalid_checkpoint")

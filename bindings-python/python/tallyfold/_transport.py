@@ -1,29 +1,29 @@
-"""The HTTP code of both clients: requests, failures, and a transport with deadlines."""
+"""What both clients do with HTTP, and the transport of `Client`, which keeps deadlines."""
 
-import asyncio
+import operator
+import select
 import socket
+import ssl
 import time
-from collections.abc import AsyncGenerator, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from contextvars import ContextVar
-from typing import TYPE_CHECKING
 
 import httpcore2
 import httpx2
 
+from tallyfold._decoding import decoder, is_decoded
 from tallyfold._stop import Stop
 from tallyfold._tallyfold import Request
 
-if TYPE_CHECKING:
-    import ssl
-
 __all__ = [
     "DeadlineTransport",
-    "LoopTransport",
+    "body_of",
     "deadline",
+    "has_surplus",
     "http_request",
+    "is_readable",
     "timed_out",
-    "within_deadline",
 ]
 
 _end: ContextVar[float | None] = ContextVar("tallyfold_deadline", default=None)
@@ -63,25 +63,21 @@ def deadline(timeout: float | None, stop: Stop) -> Iterator[None]:
         _stop.reset(tokens[1])
 
 
-def within_deadline(response: httpx2.Response) -> httpx2.Response:
-    """The response of any transport, whose body is read only until the deadline."""
-    if isinstance(response.stream, httpx2.SyncByteStream):
-        response.stream = _DeadlineBody(response.stream)
-    return response
-
-
-class _DeadlineBody(httpx2.SyncByteStream):
-    def __init__(self, inner: httpx2.SyncByteStream) -> None:
-        self._inner = inner
-
-    def __iter__(self) -> Iterator[bytes]:
-        # Checked before decoding: slowly arriving compressed bytes may never make a chunk.
-        for chunk in self._inner:
+def body_of(response: httpx2.Response) -> Iterator[bytes]:
+    """The decoded body, read as long as there is time, whatever transport it comes from."""
+    if is_decoded(response):
+        yield response.content
+        return
+    if not isinstance(response.stream, httpx2.SyncByteStream):
+        raise TypeError("an async body in a synchronous response")
+    decoding = decoder(response)
+    for chunk in response.stream:
+        # Compressed bytes that trickle in may never make a piece.
+        _time_left(None)
+        for piece in decoding.pieces(chunk):
             _time_left(None)
-            yield chunk
-
-    def close(self) -> None:
-        self._inner.close()
+            yield piece
+    decoding.end()
 
 
 def _time_left(timeout: float | None) -> float | None:
@@ -146,7 +142,36 @@ class _Body(httpx2.SyncByteStream):
         return self._response.iter_stream()
 
     def close(self) -> None:
+        if has_surplus(self._response):
+            self._response.extensions["network_stream"].spoil()
         self._response.close()
+
+
+def has_surplus(response: httpcore2.Response) -> bool:
+    """Whether bytes came behind a response, which was read to its end or not."""
+    try:
+        left, _ = _left_over(response.stream)
+    except AttributeError:
+        # Another httpcore2 has other names. Without them nobody knows, and no connection is kept.
+        return True
+    return bool(left)
+
+
+# What h11 was given and has not used. httpcore2 would take it for the next response.
+_left_over = operator.attrgetter("_stream._connection._h11_state.trailing_data")
+
+
+def is_readable(connection: socket.socket) -> bool:
+    """Whether the other side has sent something, or hung up."""
+    if connection.fileno() < 0:
+        return True
+    if isinstance(connection, ssl.SSLSocket) and connection.pending():
+        return True
+    if not hasattr(select, "poll"):  # Windows
+        return bool(select.select([connection], [], [], 0)[0])
+    poll = select.poll()
+    poll.register(connection, select.POLLIN)
+    return bool(poll.poll(0))
 
 
 class _DeadlineBackend(httpcore2.NetworkBackend):
@@ -188,12 +213,24 @@ def _addresses_of(host: str, port: int) -> list[str]:
 class _DeadlineStream(httpcore2.NetworkStream):
     def __init__(self, inner: httpcore2.NetworkStream) -> None:
         self._inner = inner
+        self._was_read = False
+        self._spoilt = False
+
+    def spoil(self) -> None:
+        """Lets no further request use the connection."""
+        self._spoilt = True
 
     def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
+        self._was_read = True
         with self._cutting():
             return self._inner.read(max_bytes, _time_left(timeout))
 
     def write(self, buffer: bytes, timeout: float | None = None) -> None:
+        if self._was_read and self._is_readable():
+            # The pool has looked, too, but before this request was given the connection. It takes
+            # another connection then, because nothing has been sent.
+            raise httpcore2.ConnectionNotAvailable
+        self._was_read = False
         with self._cutting():
             self._inner.write(buffer, _time_left(timeout))
 
@@ -206,7 +243,7 @@ class _DeadlineStream(httpcore2.NetworkStream):
 
     def start_tls(
         self,
-        ssl_context: "ssl.SSLContext",
+        ssl_context: ssl.SSLContext,
         server_hostname: str | None = None,
         timeout: float | None = None,
     ) -> httpcore2.NetworkStream:
@@ -214,41 +251,8 @@ class _DeadlineStream(httpcore2.NetworkStream):
         return _DeadlineStream(self._inner.start_tls(ssl_context, server_hostname, left))
 
     def get_extra_info(self, info: str) -> object:
-        return self._inner.get_extra_info(info)
+        # The pool asks for it before it uses a connection again.
+        return self._is_readable() if info == "is_readable" else self._inner.get_extra_info(info)
 
-
-class LoopTransport(httpx2.AsyncBaseTransport):
-    """An HTTP transport whose connections belong to the event loop that opened them.
-
-    Loops may be used one after the other. A loop's connections are closed when it ends, because
-    nothing could close them later.
-    """
-
-    def __init__(self) -> None:
-        """Opens no connection yet."""
-        # Nothing in the environment may lead a secret elsewhere: no proxy, no other certificates.
-        self._tls = httpx2.create_ssl_context(trust_env=False)
-        self._loop: asyncio.AbstractEventLoop | None = None
-
-    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
-        """Sends the request over a connection of the running loop."""
-        loop = asyncio.get_running_loop()
-        if self._loop is not loop:
-            self._loop = loop
-            self._inner = httpx2.AsyncHTTPTransport(verify=self._tls, trust_env=False)
-            self._life = _until_the_loop_ends(self._inner)
-            await anext(self._life)
-        return await self._inner.handle_async_request(request)
-
-    async def aclose(self) -> None:
-        """Closes every connection of the running loop."""
-        if self._loop is asyncio.get_running_loop():
-            await self._life.aclose()
-
-
-async def _until_the_loop_ends(transport: httpx2.AsyncHTTPTransport) -> AsyncGenerator[None]:
-    # A loop that ends closes the asynchronous generators that were started in it.
-    try:
-        yield
-    finally:
-        await transport.aclose()
+    def _is_readable(self) -> bool:
+        return self._spoilt or is_readable(self._inner.get_extra_info("socket"))

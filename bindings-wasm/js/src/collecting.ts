@@ -3,7 +3,7 @@ import type { DriveStep } from "./call.js";
 import { type Collect, segmentName } from "./collect.js";
 import { type Counter, counter } from "./counter.js";
 import type { CollectArguments, WindowCounts } from "./declared.js";
-import { directoryHere } from "./directory.js";
+import { directoryHere, use } from "./directory.js";
 import type { Driver } from "./driver.js";
 import { because, invalidArgument, TallyfoldError } from "./error.js";
 import { optionalFunction, optionalSignal } from "./input.js";
@@ -94,7 +94,10 @@ export class Collecting<D extends Dimension | undefined> {
     const signal = this.#signal;
     signal?.throwIfAborted();
     const forget = signal && onAbort(signal, () => this.#stop.abort(signal.reason));
+    let leave = async (): Promise<void> => {};
     try {
+      leave = await use(this.#checkpoint);
+      this.#stop.signal.throwIfAborted();
       await this.#resume();
       await this.#readAll();
       this.#stop.signal.throwIfAborted();
@@ -105,6 +108,9 @@ export class Collecting<D extends Dimension | undefined> {
     } finally {
       forget?.();
       this.#counter?.end();
+      // When it is aborted, a document may still be being stored.
+      await this.#storing.catch(() => {});
+      await leave();
     }
   }
 

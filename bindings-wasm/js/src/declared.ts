@@ -40,6 +40,7 @@ export const errorCodes = [
   "network_failed",
   "timed_out",
   "wrong_content_type",
+  "wrong_content_encoding",
   "html_response",
   "empty_body",
   "truncated_body",

@@ -1,14 +1,13 @@
 /// <reference types="node" preserve="true" />
 import type { Checkpoint } from "./collecting.js";
 import { invalidArgument, TallyfoldError } from "./error.js";
+import { type Files, Lock, unlessMissing, writeNew } from "./lock.js";
 
-/** What of Node a directory takes. A page has none of it, and so nothing here is imported. */
-export interface Files {
-  readonly crypto: typeof import("node:crypto");
-  readonly fs: typeof import("node:fs/promises");
-  readonly path: typeof import("node:path");
-  readonly url: typeof import("node:url");
-}
+/**
+ * The method of a checkpoint that is for one collect at a time: what it gives ends its use. `tallyfold`
+ * and `tallyfold/node` each have a copy of this module, and so it is a symbol that both find.
+ */
+export const USE = Symbol.for("tallyfold.checkpoint.use");
 
 /** The checkpoint in a directory, by what the host has of Node. */
 export function directoryHere(path: string | URL): Checkpoint {
@@ -24,10 +23,17 @@ export function directoryHere(path: string | URL): Checkpoint {
   const files = {
     crypto: module("node:crypto"),
     fs: module("node:fs/promises"),
+    os: module("node:os"),
     path: module("node:path"),
     url: module("node:url"),
   };
   return new Directory(path, files as Files);
+}
+
+/** Keeps others out of a checkpoint, where it has a way to do that. What it gives lets them in. */
+export async function use(checkpoint: Checkpoint | undefined): Promise<() => Promise<void>> {
+  const exclusive = checkpoint as { [USE]?: () => Promise<() => Promise<void>> } | undefined;
+  return (await exclusive?.[USE]?.()) ?? (async () => {});
 }
 
 /** The checkpoint that `checkpointDirectory` describes. */
@@ -36,25 +42,58 @@ export class Directory implements Checkpoint {
   readonly #files: Files;
   /** What tells each file that was written here from any other. */
   readonly #written = new Map<string, string>();
+  #lock: Lock | undefined;
 
   constructor(path: string | URL, files: Files) {
     this.#path = typeof path === "string" ? path : files.url.fileURLToPath(path);
     this.#files = files;
   }
 
+  /** Keeps other collects out, of this process too, until what it gives is called. */
+  async [USE](): Promise<() => Promise<void>> {
+    await this.#files.fs.mkdir(this.#path, { recursive: true });
+    const lock = await Lock.take(this.#path, this.#files);
+    try {
+      await this.#tidy();
+    } catch (error) {
+      await lock.release();
+      throw error;
+    }
+    this.#written.clear();
+    this.#lock = lock;
+    return async () => {
+      this.#lock = undefined;
+      await lock.release();
+    };
+  }
+
   async load(name: string): Promise<Uint8Array | undefined> {
     const { fs, path } = this.#files;
-    return unlessMissing(fs.readFile(path.join(this.#path, name)));
+    const { O_RDONLY, O_NOFOLLOW = 0, O_NONBLOCK = 0 } = fs.constants;
+    const place = path.join(this.#path, name);
+    // Anything but a file may have no end, as a pipe, or lead out of the directory.
+    const opened = fs.open(place, O_RDONLY | O_NOFOLLOW | O_NONBLOCK).catch((error) => {
+      throw error.code === "ELOOP" ? noFile(place) : error;
+    });
+    const file = await unlessMissing(opened);
+    try {
+      if (file && !(await file.stat()).isFile()) throw noFile(place);
+      return await file?.readFile();
+    } finally {
+      await file?.close();
+    }
   }
 
   async save(name: string, json: string): Promise<void> {
     const { crypto, fs, path } = this.#files;
     await fs.mkdir(this.#path, { recursive: true });
+    await this.#lock?.check();
     const place = path.join(this.#path, name);
-    if ((await this.#fingerprint(place)) !== this.#written.get(name)) throw taken(place);
+    const before = await this.#fingerprint(place);
+    if (this.#lock === undefined && before !== this.#written.get(name)) throw taken(place);
     const beside = `${place}.${crypto.randomUUID()}.tmp`;
     try {
-      await this.#write(beside, json);
+      await writeNew(beside, json, this.#files);
       this.#written.set(name, (await this.#fingerprint(beside)) as string);
       await fs.rename(beside, place);
     } catch (error) {
@@ -64,14 +103,11 @@ export class Directory implements Checkpoint {
     await this.#flush();
   }
 
-  /** Writes a file for its owner only, and does not come back before it is on the disk. */
-  async #write(path: string, text: string): Promise<void> {
-    const file = await this.#files.fs.open(path, "w", 0o600);
-    try {
-      await file.writeFile(text);
-      await file.sync();
-    } finally {
-      await file.close();
+  /** Removes what killed jobs have left over. Nobody is writing any of it now. */
+  async #tidy(): Promise<void> {
+    const { fs, path } = this.#files;
+    for (const name of await fs.readdir(this.#path)) {
+      if (/^segment-.*\.tmp$/.test(name)) await fs.rm(path.join(this.#path, name), { force: true });
     }
   }
 
@@ -84,18 +120,14 @@ export class Directory implements Checkpoint {
 
   /** Renaming keeps it. */
   async #fingerprint(path: string): Promise<string | undefined> {
-    const found = await unlessMissing(this.#files.fs.stat(path, { bigint: true }));
+    const found = await unlessMissing(this.#files.fs.lstat(path, { bigint: true }));
     return found && `${found.ino} ${found.mtimeNs} ${found.size}`;
   }
 }
 
-async function unlessMissing<T>(file: Promise<T>): Promise<T | undefined> {
-  try {
-    return await file;
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === "ENOENT") return undefined;
-    throw error;
-  }
+function noFile(path: string): TallyfoldError {
+  const message = `invalid_checkpoint: ${path} is no regular file`;
+  return TallyfoldError.of({ code: "invalid_checkpoint", kind: "config", message });
 }
 
 function taken(path: string): TallyfoldError {

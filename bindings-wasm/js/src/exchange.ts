@@ -3,6 +3,7 @@
 
 import type { Call, MachineRequest } from "./call.js";
 import { Broken, type Deadline } from "./deadline.js";
+import { choosesCodings } from "./host.js";
 import { bytes } from "./input.js";
 import type { Fetch, FetchInit, FetchResponse } from "./types.js";
 
@@ -60,7 +61,16 @@ function head(response: FetchResponse): [number, [string, string][]] {
   const code = status(response);
   // Such as the 0 of `Response.error()`.
   if (!(Number.isInteger(code) && code >= 100 && code < 1000)) throw new TypeError("no status");
-  return [code, pairs(response.headers)];
+  const headers = pairs(response.headers);
+  return [code, choosesCodings() ? headers.filter(isForTheCore) : headers];
+}
+
+/**
+ * Whether the core is to know of a header. A coding that the host has asked for itself, such as brotli, is
+ * the host's own matter; two of them are not.
+ */
+function isForTheCore([name, value]: [string, string]): boolean {
+  return name.toLowerCase() !== "content-encoding" || value.includes(",");
 }
 
 /**

@@ -1,9 +1,16 @@
 // Detects the environment that JavaScript runs in.
 
 /**
- * Whether this is a page or a worker in a browser, where every visitor can read what the program
- * holds. Servers that only have some of a browser's globals are excluded. The core decides what is
- * refused in a browser.
+ * Whether `fetch` asks for compressed responses in its own way, whatever a request says, as browsers do.
+ */
+export function choosesCodings(): boolean {
+  const host = globalThis as { process?: { versions?: { node?: unknown } } };
+  return typeof host.process?.versions?.node !== "string";
+}
+
+/**
+ * Whether everybody who visits can read what this program holds: a page or a worker of a browser,
+ * and no server that only looks like one.
  */
 export function isBrowser(): boolean {
   const host = globalThis as {

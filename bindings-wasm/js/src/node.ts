@@ -3,6 +3,7 @@ import * as crypto from "node:crypto";
 import * as fs from "node:fs/promises";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
+import * as os from "node:os";
 import * as path from "node:path";
 import * as url from "node:url";
 import type { Checkpoint } from "./collecting.js";
@@ -10,12 +11,13 @@ import { Directory } from "./directory.js";
 import type { Sandbox, SandboxResponse } from "./sandbox.js";
 
 /**
- * A checkpoint in a directory, which is made when something is first stored. Each document is one
- * file. It is written to a temporary file, synced to the disk, and renamed: a killed job leaves the
- * old or the new document, and at worst a file named `*.tmp`, which is never read.
+ * A checkpoint in a directory, which is made if it is not there. Each document is one file, which is written
+ * beside its place, brought to the disk, and put there as a whole: a job that is killed leaves the old one or
+ * the new one, and at worst a file named `*.tmp`, which the next job removes.
  *
- * It is for one job at a time. If another job has written the same file in the meantime, `save`
- * rejects with `invalid_checkpoint` and leaves the file to the other one.
+ * It is for one collect at a time, of Node or Python. A second one rejects with `invalid_checkpoint`. The
+ * first one's file `lock-*` ends with its process; on another machine, or in another container, it ends
+ * a minute after the first one was killed.
  *
  * In Node 20.16 or later, you can also pass a path or `file:` URL as `checkpoint`.
  *
@@ -25,7 +27,7 @@ import type { Sandbox, SandboxResponse } from "./sandbox.js";
  * const table = await client.collect({ ...query, metric: "event_delivery", checkpoint });
  */
 export function checkpointDirectory(directory: string | URL): Checkpoint {
-  return new Directory(directory, { crypto, fs, path, url });
+  return new Directory(directory, { crypto, fs, os, path, url });
 }
 
 /** A sandbox on a port of this machine. */

@@ -104,7 +104,7 @@ describe("a job", () => {
     }
   });
 
-  test("takes a directory as a path or as an address, and leaves what is not its own", async () => {
+  test("takes a directory as a path or as an address, and removes what was left over", async () => {
     const path = join(home, "deep", "er");
     const { client, asked } = watched(sandbox);
     await client.collect({ ...hour, checkpoint: checkpointDirectory(pathToFileURL(path)) });
@@ -114,7 +114,7 @@ describe("a job", () => {
       await client.collect({ ...hour, checkpoint });
     }
     assert.deepEqual([asked.length, told], [12, 12]);
-    assert.deepEqual(await readdir(path), ["segment-00000.json", "segment-00000.json.1.tmp"]);
+    assert.deepEqual(await readdir(path), ["segment-00000.json"]);
     const { clientSecret } = sandbox.credentials;
     const text = await readFile(join(path, "segment-00000.json"), "utf8");
     assert.ok(!text.includes(clientSecret) && !text.includes("sandbox.control"));

@@ -19,11 +19,14 @@ describe("a machine", () => {
       ],
     );
     const [token, call] = sent;
-    assert.deepEqual(token.headers(), [["content-type", "application/json"]]);
+    assert.deepEqual(token.headers(), [
+      ["content-type", "application/json"],
+      ["accept-encoding", "gzip"],
+    ]);
     assert.deepEqual(JSON.parse(new TextDecoder().decode(call.body())), query);
     assert.deepEqual(
       call.headers().map(([name]) => name),
-      ["authorization", "content-type"],
+      ["authorization", "content-type", "accept-encoding"],
     );
   });
 

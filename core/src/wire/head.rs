@@ -14,7 +14,7 @@ pub(crate) enum Answerer {
 /// reference shows neither.
 pub(crate) fn check_head(answerer: Answerer, status: u16, headers: &[(&str, &str)]) -> Result<()> {
     let (code, message) = match status {
-        200 => return check_content_type(headers).map_err(|error| error.with_status(status)),
+        200 => return check_success(headers).map_err(|error| error.with_status(status)),
         400 | 401 | 403 if answerer == Answerer::TokenEndpoint => (
             Code::TokenRefused,
             "the token endpoint refused the client id, secret or audience",
@@ -33,6 +33,33 @@ pub(crate) fn check_head(answerer: Answerer, status: u16, headers: &[(&str, &str
         _ => (Code::UnexpectedStatus, "want status 200"),
     };
     Err(Error::new(code, message).with_status(status))
+}
+
+fn check_success(headers: &[(&str, &str)]) -> Result<()> {
+    check_content_type(headers)?;
+    check_content_encoding(headers)
+}
+
+/// Bytes that are compressed twice may grow a million times, so one coding is allowed. `gzip` is
+/// the one that requests ask for.
+fn check_content_encoding(headers: &[(&str, &str)]) -> Result<()> {
+    let mut codings = headers
+        .iter()
+        .filter(|(name, _)| name.eq_ignore_ascii_case("content-encoding"))
+        .map(|(_, value)| value.trim())
+        .filter(|value| !value.is_empty());
+    let is_right = match (codings.next(), codings.next()) {
+        (None, _) => true,
+        (Some(coding), None) => ["gzip", "x-gzip", "identity"]
+            .iter()
+            .any(|right| coding.eq_ignore_ascii_case(right)),
+        (Some(_), Some(_)) => false,
+    };
+    if is_right {
+        return Ok(());
+    }
+    let message = "the response is compressed in another way than gzip, or more than once";
+    Err(Error::new(Code::WrongContentEncoding, message))
 }
 
 fn check_content_type(headers: &[(&str, &str)]) -> Result<()> {
