@@ -928,7 +928,9 @@ def exchange_vectors():
     answer("a dimension that is the token", ok(body), error("dimension_mismatch", path="$.counts[0].dimensions.*", offset=offset))
     # Hosts read a page of audit logs into numbers of their own.
     largest = "17976931348623157" + "0" * 292
-    numbers = f"[{largest}, -{largest}, 1.7976931348623157e308, 0.0179769313486231579e+0310, 1e-999999999999999999999, -0e999999999999999999999, 9007199254740993]"
+    numbers = (
+        f"[{largest}, -{largest}, 1.7976931348623157e308, 0.0179769313486231579e+0310, 1e-999999999999999999999, -0e999999999999999999999, 9007199254740993]"
+    )
     listing = [fetch_logs, send(logs_request(), ok(numbers))]
     exchange("audit logs: numbers as large as a double holds", ORCHESTRATION, (LOGS, listing, {"json": numbers}))
     for number in ["1e309", "-1e400", "1.7976931348623158e308", "17976931348623158" + "0" * 292, "9" * 5000, "0.001e312", "1e999999999999999999999"]:

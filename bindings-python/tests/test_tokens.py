@@ -270,7 +270,7 @@ class TestAsyncClient:
 
 
 class Revoker:
-    """Revokes all tokens thrice: amid many calls, when the next token has just come, and later again."""
+    """Revokes all tokens thrice: amid many calls, when the next token has come, and later again."""
 
     def __init__(self, sandbox: tallyfold.Sandbox) -> None:
         self.sandbox = sandbox

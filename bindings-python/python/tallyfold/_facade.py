@@ -183,5 +183,5 @@ def waited_too_long() -> ServiceError:
 
 
 def parsed(document: bytes) -> Any:  # noqa: ANN401
-    """The values of a JSON document that the core has checked, also that Python can hold its numbers."""
+    """The values of a JSON document that the core has checked, its numbers too."""
     return json.loads(document)
