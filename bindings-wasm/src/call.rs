@@ -107,7 +107,7 @@ impl Call {
     pub fn output(&mut self) -> Result<JsValue, Thrown> {
         Ok(match self.0.output()? {
             Output::Table(table) => CountTable(table).into(),
-            Output::Json(bytes) => String::from_utf8_lossy(&bytes).as_ref().into(),
+            Output::Json(bytes) => String::from_utf8(bytes).unwrap_or_default().into(),
         })
     }
 

@@ -24,9 +24,12 @@ fn is_error_name(detail: &str) -> bool {
         .bytes()
         .all(|byte| matches!(byte, b'A'..=b'Z' | b'_'))
         && (detail.starts_with('E')
-            || ["_ERR_", "CERT", "SIGNATURE"]
-                .iter()
-                .any(|part| detail.contains(part)));
+            || ["_ERR_", "CERT", "SIGNATURE"].iter().any(|part| {
+                detail
+                    .as_bytes()
+                    .windows(part.len())
+                    .any(|piece| piece == part.as_bytes())
+            }));
     let is_class = detail.bytes().all(|byte| byte.is_ascii_alphabetic())
         && ["Error", "Timeout", "Exception", "Closed"]
             .iter()

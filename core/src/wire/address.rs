@@ -129,11 +129,20 @@ fn is_path(path: &str) -> bool {
         let hex = after.get(..2).unwrap_or_default();
         hex.len() == 2 && hex.bytes().all(|byte| byte.is_ascii_hexdigit())
     });
-    let resolved = path.to_ascii_lowercase().replace("%2e", ".");
-    let dots = resolved
-        .split('/')
-        .any(|segment| matches!(segment, "." | ".."));
-    path.bytes().all(plain) && escaped && !dots
+    path.bytes().all(plain) && escaped && !path.split('/').any(is_dots)
+}
+
+/// Whether a segment of a path is one or two dots, each of which may be percent-encoded.
+fn is_dots(segment: &str) -> bool {
+    let after_dot = |segment: &'_ [u8]| match segment {
+        [b'.', rest @ ..] | [b'%', b'2', b'e' | b'E', rest @ ..] => Some(rest.len()),
+        _ => None,
+    };
+    let bytes = segment.as_bytes();
+    let Some(left) = after_dot(bytes) else {
+        return false;
+    };
+    left == 0 || after_dot(&bytes[bytes.len() - left..]) == Some(0)
 }
 
 /// The host names that are always this machine.

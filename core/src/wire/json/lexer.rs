@@ -401,7 +401,8 @@ impl Lexer {
         };
         let found = match byte {
             _ if !self.quotes => "what is there".to_owned(),
-            b'!'..=b'~' => format!("{:?}", char::from(byte)),
+            b'\'' | b'\\' => format!("'\\{}'", char::from(byte)),
+            b'!'..=b'~' => format!("'{}'", char::from(byte)),
             _ => format!("byte 0x{byte:02X}"),
         };
         self.error(

@@ -145,7 +145,9 @@ impl Frames {
                         Frame::Array { .. } => None,
                     });
                     let end = inner.unwrap_or(self.ends.len());
-                    self.push_key(&mut path, &String::from_utf8_lossy(self.key(end - 1)));
+                    // A key that is not UTF-8 has ended the body before.
+                    let key = str::from_utf8(self.key(end - 1)).unwrap_or("?");
+                    self.push_key(&mut path, key);
                 }
             }
         }
