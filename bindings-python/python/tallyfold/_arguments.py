@@ -179,6 +179,10 @@ class FollowArguments(TypedDict, total=False):
     """For how long after a window's end its counts may still change. In seconds. `3,600` unless
     told otherwise.
     """
+    until_settled: bool
+    """Whether every window is read again until `settle` is over, even if two readings were equal.
+    By default, two equal readings that are at least the window's length apart settle it.
+    """
 
 
 class SandboxArguments(TypedDict, total=False):

@@ -208,8 +208,8 @@ class AsyncClient(AsyncDriver):
 
         It returns an asynchronous iterator of `Revision` objects with signed changes, so that a
         running sum of the changes is always the sum of the newest counts of every window. A window
-        is settled once two readings in a row were equal, or once it was read `settle` seconds or
-        more after its end.
+        is settled once all readings for at least the window's length were equal, or once it was
+        read `settle` seconds or more after its end.
 
         Args:
             metric: `"event_delivery"` or `"event_ingestion"`.

@@ -370,6 +370,11 @@ export interface FollowArguments {
    * unless told otherwise.
    */
   readonly settleMs?: number | undefined;
+  /**
+   * Whether every window is read again until `settleMs` is over, even if two readings were equal.
+   * By default, two equal readings that are at least the window's length apart settle it.
+   */
+  readonly untilSettled?: boolean | undefined;
 }
 
 /** The most that a response may hold; more is an error. */

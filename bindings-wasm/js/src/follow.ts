@@ -49,8 +49,8 @@ export type FollowStep<D extends Dimension | undefined = Dimension | undefined> 
  * Machine.follow} makes one. Each window is read when it has closed, and again until its counts no
  * longer change.
  *
- * A window is settled, and forgotten, once two readings in a row were equal, or once it was read `settleMs`
- * or more after its end. The wall clock says when a window closes.
+ * A window is settled, and forgotten, once all readings for at least the window's length were equal, or once it was
+ * read `settleMs` or more after its end. The wall clock says when a window closes.
  *
  * @example
  * const follow = machine.follow({ ...query, metric: "event_delivery", window: "15m" });

@@ -57,6 +57,9 @@ crate::options! {
         reread_ms: Option<u64> [Milliseconds] = None,
         /// For how long after a window's end its counts may still change.
         settle_ms: u64 [Milliseconds] = SETTLE_MS,
+        /// Whether every window is read again until `settle_ms` is over, even if two readings were
+        /// equal. By default, two equal readings that are at least the window's length apart settle it.
+        until_settled: bool = false,
     }
 }
 
@@ -95,8 +98,8 @@ pub struct Revision {
 ///
 /// Each reading gives a [`Revision`] with signed changes, so that a running sum of all changes is
 /// always the sum of the newest counts of every window. A window is settled, and forgotten, once
-/// two readings in a row, `reread_ms` or more apart, were equal (the totals that the service
-/// reports included), or once it was read `settle_ms` or more after its end. The last revision of a
+/// two readings, at least the window's length apart, and all between them were equal (the totals
+/// that the service reports included), or once it was read `settle_ms` or more after its end. The last revision of a
 /// window has `settled` set; in the first case it has no changes. Events that arrive after that are
 /// missed, so choose both times by how late events may arrive.
 ///
@@ -143,6 +146,7 @@ pub struct Follow {
     delay_ms: u64,
     reread_ms: u64,
     settle_ms: u64,
+    until_settled: bool,
     /// The windows that are not settled, in the order of time.
     open: Vec<Open>,
     next_task: u32,
@@ -153,6 +157,8 @@ struct Open {
     window: Window,
     /// The counts of the last reading.
     table: Option<CountTable>,
+    /// When the first of the readings with these counts was taken, on the monotonic clock.
+    same_since_ms: u64,
     state: State,
 }
 
@@ -210,6 +216,7 @@ impl Machine {
             delay_ms: options.delay_ms,
             reread_ms,
             settle_ms: options.settle_ms,
+            until_settled: options.until_settled,
             open: Vec::new(),
             next_task: 0,
         })
@@ -250,6 +257,7 @@ impl Follow {
         self.open.push(Open {
             window,
             table: None,
+            same_since_ms: now.monotonic_ms,
             state: State::Due,
         });
         self.read(self.open.len() - 1, now)
@@ -339,12 +347,16 @@ impl Follow {
         open.state = State::Rests { since: now };
         let nothing = CountTable::empty(self.query.subject(), window);
         let changes = compare(open.table.as_ref().unwrap_or(&nothing), &table)?;
-        let is_same = open.table.as_ref() == Some(&table);
-        let settled = is_same || is_settled(window, self.settle_ms, [asked_at, now]);
+        if open.table.as_ref() != Some(&table) {
+            open.table = Some(table.clone());
+            open.same_since_ms = now.monotonic_ms;
+        }
+        // Late events may come between two readings, so readings close to each other prove nothing.
+        let same_for_ms = asked_at.monotonic_ms.saturating_sub(open.same_since_ms);
+        let stays_the_same = !self.until_settled && same_for_ms >= window.length_ms();
+        let settled = stays_the_same || is_settled(window, self.settle_ms, [asked_at, now]);
         if settled {
             self.open.remove(position);
-        } else {
-            open.table = Some(table.clone());
         }
         Ok(Revision {
             window,

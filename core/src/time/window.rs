@@ -58,6 +58,11 @@ impl Window {
         self.end
     }
 
+    /// How many milliseconds it lasts, without a fraction.
+    pub(crate) fn length_ms(self) -> u64 {
+        self.end.unix_ms().abs_diff(self.start.unix_ms())
+    }
+
     /// Whether the two windows have an instant in common.
     #[must_use]
     pub fn overlaps(self, other: Self) -> bool {

@@ -290,6 +290,55 @@ fn a_window_settles_when_it_was_read_twice_with_equal_counts() {
     assert_eq!(follow.provisional(), [window(1_800, 2_700)]);
 }
 
+/// Late events that come between two equal readings and the end of a window's length are not lost.
+#[test]
+fn equal_readings_settle_a_window_only_if_they_are_its_length_apart() {
+    let mut world = World::empty();
+    world.record(0, &mut Random(1));
+    world.now = at(15 * 60);
+    let quick = FollowOptions {
+        reread_ms: Some(1_000),
+        end: Some(instant(15 * 60)),
+        ..options("15m")
+    };
+    let mut follow = follow(&world, quick);
+    let mut readings = 0;
+    for second in 0..=900 {
+        let (revisions, _) = read_due(&mut world, &mut follow, |_| None);
+        readings += revisions.len();
+        assert_eq!(revisions[0].settled, second == 900, "after {second} s");
+        pass(&mut world, 1_000);
+    }
+    assert_eq!(readings, 901);
+}
+
+/// For whoever wants every late event, however late.
+#[test]
+fn a_window_is_read_until_its_settle_time_is_over_if_asked_to() {
+    let mut world = World::empty();
+    world.record(0, &mut Random(1));
+    world.now = at(15 * 60);
+    let patient = FollowOptions {
+        until_settled: true,
+        end: Some(instant(15 * 60)),
+        ..options("15m")
+    };
+    let mut follow = follow(&world, patient);
+    for quarter in 0..=4 {
+        if quarter == 3 {
+            world.record(1, &mut Random(1));
+        }
+        let (revisions, _) = read_due(&mut world, &mut follow, |_| None);
+        assert_eq!(
+            revisions[0].settled,
+            quarter == 4,
+            "after {quarter} quarters"
+        );
+        pass(&mut world, 15 * 60 * 1_000);
+    }
+    assert!(follow.provisional().is_empty());
+}
+
 /// It settles too when its counts still change at the end of the settle time.
 #[test]
 fn a_window_that_goes_on_changing_settles_by_age() {
@@ -424,7 +473,7 @@ fn a_reading_that_fails_is_made_again_and_nothing_is_lost() {
     assert!(!revisions[0].settled);
     pass(&mut world, 60_000);
     assert_eq!(read_due(&mut world, &mut follow, fail).0, []);
-    pass(&mut world, 60_000);
+    pass(&mut world, 900_000);
     let (revisions, _) = read_due(&mut world, &mut follow, |_| None);
     assert!(revisions[0].settled && revisions[0].window == first);
     assert_eq!(world.asked[&first], 7);
