@@ -6,9 +6,13 @@ use crc::{CRC_32_ISO_HDLC, Crc, Table};
 /// That of zip and PNG files.
 static CRC: Crc<u32, Table<1>> = Crc::<u32, Table<1>>::new(&CRC_32_ISO_HDLC);
 
-/// The checksum of some text, as eight hexadecimal digits.
-pub(crate) fn checksum(text: &[u8]) -> String {
-    format!("{:08x}", CRC.checksum(text))
+/// The checksum of a text that is given in pieces, as eight hexadecimal digits.
+pub(crate) fn checksum(pieces: &[&[u8]]) -> String {
+    let mut digest = CRC.digest();
+    for piece in pieces {
+        digest.update(piece);
+    }
+    format!("{:08x}", digest.finalize())
 }
 
 #[cfg(test)]
@@ -17,6 +21,6 @@ mod tests {
 
     #[test]
     fn it_is_the_checksum_that_others_compute() {
-        assert_eq!(checksum(b"123456789"), "cbf43926");
+        assert_eq!(checksum(&[b"12345", b"", b"6789"]), "cbf43926");
     }
 }

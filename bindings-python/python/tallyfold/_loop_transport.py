@@ -10,7 +10,7 @@ import httpcore2
 import httpx2
 
 from tallyfold._decoding import decoder, is_decoded
-from tallyfold._transport import has_surplus, is_readable
+from tallyfold._transport import POOL, Reusable, core_request, is_readable, spoil_after_surplus
 
 __all__ = ["LoopTransport", "body_of"]
 
@@ -52,25 +52,12 @@ class LoopTransport(httpx2.AsyncBaseTransport):
             self._loop = loop
             self._pool = httpcore2.AsyncConnectionPool(
                 ssl_context=self._tls,
-                max_connections=100,
-                max_keepalive_connections=20,
-                keepalive_expiry=5.0,
                 network_backend=_Backend(),
+                **POOL,
             )
             self._life = _until_the_loop_ends(self._pool)
             await anext(self._life)
-        url = request.url
-        response = await self._pool.handle_async_request(
-            httpcore2.Request(
-                method=request.method,
-                url=httpcore2.URL(
-                    scheme=url.raw_scheme, host=url.raw_host, port=url.port, target=url.raw_path
-                ),
-                headers=request.headers.raw,
-                content=request.stream,
-                extensions=request.extensions,
-            )
-        )
+        response = await self._pool.handle_async_request(core_request(request, request.stream))
         return httpx2.Response(response.status, headers=response.headers, stream=_Body(response))
 
     async def aclose(self) -> None:
@@ -95,8 +82,7 @@ class _Body(httpx2.AsyncByteStream):
         return self._response.aiter_stream()
 
     async def aclose(self) -> None:
-        if has_surplus(self._response):
-            self._response.extensions["network_stream"].spoil()
+        spoil_after_surplus(self._response)
         await self._response.aclose()
 
 
@@ -119,31 +105,22 @@ class _Backend(httpcore2.AsyncNetworkBackend):
         return _Stream(transport, receiver)
 
 
-class _Stream(httpcore2.AsyncNetworkStream):
+class _Stream(Reusable, httpcore2.AsyncNetworkStream):
     """A connection whose bytes wait in one place only, so that none is overlooked."""
 
     def __init__(self, transport: asyncio.Transport, receiver: "_Receiver") -> None:
+        super().__init__()
         self._transport = transport
         self._receiver = receiver
-        self._was_read = False
-        self._spoilt = False
-
-    def spoil(self) -> None:
-        """Lets no further request use the connection."""
-        self._spoilt = True
 
     async def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
-        self._was_read = True
+        self.before_read()
         with _failing_as(httpcore2.ReadError, httpcore2.ReadTimeout):
             async with asyncio.timeout(timeout):
                 return await self._receiver.read(max_bytes)
 
     async def write(self, buffer: bytes, timeout: float | None = None) -> None:
-        if self._was_read and self._is_readable():
-            # The pool has looked, too, but before this request was given the connection. It takes
-            # another connection then, because nothing has been sent.
-            raise httpcore2.ConnectionNotAvailable
-        self._was_read = False
+        self.before_write()
         with _failing_as(httpcore2.WriteError, httpcore2.WriteTimeout):
             async with asyncio.timeout(timeout):
                 self._receiver.check()
@@ -183,12 +160,10 @@ class _Stream(httpcore2.AsyncNetworkStream):
 
     def get_extra_info(self, info: str) -> object:
         # The pool asks for it before it uses a connection again.
-        return (
-            self._is_readable() if info == "is_readable" else self._transport.get_extra_info(info)
-        )
+        return self.is_readable() if info == "is_readable" else self._transport.get_extra_info(info)
 
-    def _is_readable(self) -> bool:
-        if self._spoilt or self._transport.is_closing() or self._receiver.has_news():
+    def has_news(self) -> bool:
+        if self._transport.is_closing() or self._receiver.has_news():
             return True
         # The loop may not have looked at the socket yet.
         return is_readable(self._transport.get_extra_info("socket"))

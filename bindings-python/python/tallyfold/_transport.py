@@ -5,9 +5,10 @@ import select
 import socket
 import ssl
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import AsyncIterable, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from contextvars import ContextVar
+from typing import TypedDict
 
 import httpcore2
 import httpx2
@@ -17,14 +18,27 @@ from tallyfold._stop import Stop
 from tallyfold._tallyfold import Request
 
 __all__ = [
+    "POOL",
     "DeadlineTransport",
+    "Reusable",
     "body_of",
+    "core_request",
     "deadline",
-    "has_surplus",
     "http_request",
     "is_readable",
+    "spoil_after_surplus",
     "timed_out",
 ]
+
+
+class _Pool(TypedDict):
+    max_connections: int
+    max_keepalive_connections: int
+    keepalive_expiry: float
+
+
+POOL: _Pool = {"max_connections": 100, "max_keepalive_connections": 20, "keepalive_expiry": 5.0}
+"""How many connections a transport has, and for how many seconds it keeps idle ones."""
 
 _end: ContextVar[float | None] = ContextVar("tallyfold_deadline", default=None)
 _stop: ContextVar[Stop | None] = ContextVar("tallyfold_stop", default=None)
@@ -41,6 +55,22 @@ def http_request(request: Request, timeout: float | None) -> httpx2.Request:
         headers=headers,
         content=request.body,
         extensions={"timeout": timeouts},
+    )
+
+
+def core_request(
+    request: httpx2.Request, body: Iterable[bytes] | AsyncIterable[bytes]
+) -> httpcore2.Request:
+    """The same request for the connections of httpcore2."""
+    url = request.url
+    return httpcore2.Request(
+        method=request.method,
+        url=httpcore2.URL(
+            scheme=url.raw_scheme, host=url.raw_host, port=url.port, target=url.raw_path
+        ),
+        headers=request.headers.raw,
+        content=body,
+        extensions=request.extensions,
     )
 
 
@@ -105,28 +135,15 @@ class DeadlineTransport(httpx2.BaseTransport):
         # Nothing in the environment may lead a secret elsewhere: no proxy, no other certificates.
         self._pool = httpcore2.ConnectionPool(
             ssl_context=httpx2.create_ssl_context(trust_env=False),
-            max_connections=100,
-            max_keepalive_connections=20,
-            keepalive_expiry=5.0,
             network_backend=_DeadlineBackend(),
+            **POOL,
         )
 
     def handle_request(self, request: httpx2.Request) -> httpx2.Response:
         """Sends the request and returns the response as soon as its head has arrived."""
         if not isinstance(request.stream, httpx2.SyncByteStream):
             raise TypeError("an async body in a synchronous request")
-        url = request.url
-        response = self._pool.handle_request(
-            httpcore2.Request(
-                method=request.method,
-                url=httpcore2.URL(
-                    scheme=url.raw_scheme, host=url.raw_host, port=url.port, target=url.raw_path
-                ),
-                headers=request.headers.raw,
-                content=request.stream,
-                extensions=request.extensions,
-            )
-        )
+        response = self._pool.handle_request(core_request(request, request.stream))
         return httpx2.Response(response.status, headers=response.headers, stream=_Body(response))
 
     def close(self) -> None:
@@ -142,19 +159,56 @@ class _Body(httpx2.SyncByteStream):
         return self._response.iter_stream()
 
     def close(self) -> None:
-        if has_surplus(self._response):
-            self._response.extensions["network_stream"].spoil()
+        spoil_after_surplus(self._response)
         self._response.close()
 
 
-def has_surplus(response: httpcore2.Response) -> bool:
-    """Whether bytes came behind a response, which was read to its end or not."""
+class Reusable:
+    """A connection that takes another request only if nothing is left of the last response."""
+
+    def __init__(self) -> None:
+        """Has not been used yet."""
+        self._was_read = False
+        self._spoilt = False
+
+    def spoil(self) -> None:
+        """Lets no further request use the connection."""
+        self._spoilt = True
+
+    def is_readable(self) -> bool:
+        """Whether a further request could read something else than its own response."""
+        return self._spoilt or self.has_news()
+
+    def has_news(self) -> bool:
+        """Whether the other side has sent something, or hung up."""
+        raise NotImplementedError
+
+    def before_read(self) -> None:
+        """Notes that a response is being read."""
+        self._was_read = True
+
+    def before_write(self) -> None:
+        """Checks the connection before the first bytes of a request.
+
+        Raises:
+            ConnectionNotAvailable: if it must not be used again. The pool has looked, too, but
+                before this request was given the connection. It takes another connection then,
+                because nothing has been sent.
+        """
+        if self._was_read and self.is_readable():
+            raise httpcore2.ConnectionNotAvailable
+        self._was_read = False
+
+
+def spoil_after_surplus(response: httpcore2.Response) -> None:
+    """Spoils the connection if bytes came behind a response, which was read to its end or not."""
     try:
         left, _ = _left_over(response.stream)
     except AttributeError:
         # Another httpcore2 has other names. Without them nobody knows, and no connection is kept.
-        return True
-    return bool(left)
+        left = b"?"
+    if left:
+        response.extensions["network_stream"].spoil()
 
 
 # What h11 was given and has not used. httpcore2 would take it for the next response.
@@ -210,27 +264,18 @@ def _addresses_of(host: str, port: int) -> list[str]:
     return [str(address[0]) for *_, address in found]
 
 
-class _DeadlineStream(httpcore2.NetworkStream):
+class _DeadlineStream(Reusable, httpcore2.NetworkStream):
     def __init__(self, inner: httpcore2.NetworkStream) -> None:
+        super().__init__()
         self._inner = inner
-        self._was_read = False
-        self._spoilt = False
-
-    def spoil(self) -> None:
-        """Lets no further request use the connection."""
-        self._spoilt = True
 
     def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
-        self._was_read = True
+        self.before_read()
         with self._cutting():
             return self._inner.read(max_bytes, _time_left(timeout))
 
     def write(self, buffer: bytes, timeout: float | None = None) -> None:
-        if self._was_read and self._is_readable():
-            # The pool has looked, too, but before this request was given the connection. It takes
-            # another connection then, because nothing has been sent.
-            raise httpcore2.ConnectionNotAvailable
-        self._was_read = False
+        self.before_write()
         with self._cutting():
             self._inner.write(buffer, _time_left(timeout))
 
@@ -252,7 +297,7 @@ class _DeadlineStream(httpcore2.NetworkStream):
 
     def get_extra_info(self, info: str) -> object:
         # The pool asks for it before it uses a connection again.
-        return self._is_readable() if info == "is_readable" else self._inner.get_extra_info(info)
+        return self.is_readable() if info == "is_readable" else self._inner.get_extra_info(info)
 
-    def _is_readable(self) -> bool:
-        return self._spoilt or is_readable(self._inner.get_extra_info("socket"))
+    def has_news(self) -> bool:
+        return is_readable(self._inner.get_extra_info("socket"))

@@ -13,8 +13,8 @@ use super::frame::{Column, Frame, Keys, Row, Values};
 use super::html::HtmlFrame;
 use super::metric::Metric;
 use super::remap::union;
-use super::report::{self, ChangeReport, ComparisonReport, SideReport};
-use super::saved::SavedFilter;
+use super::report::{ChangeReport, ComparisonReport, SideReport};
+use super::saved::{SavedFilter, json_of};
 use super::subject::Subject;
 use super::table::CountTable;
 use crate::error::Result;
@@ -248,7 +248,7 @@ impl Frame for Comparison {
             coverage: side.coverage.clone(),
             totals: side.totals.into(),
         };
-        report::json(&ComparisonReport {
+        json_of(&ComparisonReport {
             format: "tallyfold-comparison/1",
             metric: self.subject.metric,
             dimensions: self.subject.dimensions.names(),

@@ -53,9 +53,3 @@ pub(crate) struct ChangeReport<'a> {
     pub(crate) after: Option<SavedCounts>,
     pub(crate) delta: SavedCounts,
 }
-
-/// The report as text.
-pub(crate) fn json(report: &impl Serialize) -> String {
-    // Writing strings and booleans can't fail.
-    serde_json::to_string(report).unwrap_or_default()
-}

@@ -71,22 +71,6 @@ pub(crate) struct SavedRow<'a> {
     filtered: String,
 }
 
-/// The JSON of a table.
-pub(crate) fn write(subject: &Subject, totals: Counts, parts: &[Part]) -> String {
-    let windows = parts.iter().map(SavedWindow::from).collect();
-    json_of(&SavedTable {
-        format: FORMAT,
-        digest: Some(digest(subject, totals, parts)),
-        ..SavedTable::new(subject, totals, windows)
-    })
-}
-
-/// The digest of a table.
-pub(crate) fn digest(subject: &Subject, totals: Counts, parts: &[Part]) -> String {
-    let windows = parts.iter().map(SavedWindow::from).collect();
-    checksum(json_of(&SavedTable::new(subject, totals, windows)).as_bytes())
-}
-
 /// The JSON of a value of strings and integers.
 pub(crate) fn json_of(value: &impl Serialize) -> String {
     // No such value fails.
@@ -94,6 +78,15 @@ pub(crate) fn json_of(value: &impl Serialize) -> String {
 }
 
 impl<'a> SavedTable<'a> {
+    /// A whole table, without a digest.
+    pub(crate) fn of(subject: &'a Subject, totals: Counts, parts: &'a [Part]) -> Self {
+        Self::new(
+            subject,
+            totals,
+            parts.iter().map(SavedWindow::from).collect(),
+        )
+    }
+
     pub(crate) fn new(subject: &'a Subject, totals: Counts, windows: Vec<SavedWindow<'a>>) -> Self {
         Self {
             format: FORMAT_WITHOUT_DIGEST,
@@ -103,6 +96,20 @@ impl<'a> SavedTable<'a> {
             filter: SavedFilter::all(subject),
             totals: totals.into(),
             windows,
+        }
+    }
+
+    /// The checksum of a table that has no digest yet.
+    pub(crate) fn digest(&self) -> String {
+        checksum(&[json_of(self).as_bytes()])
+    }
+
+    /// The same table with its digest.
+    pub(crate) fn with_digest(self) -> Self {
+        Self {
+            format: FORMAT,
+            digest: Some(self.digest()),
+            ..self
         }
     }
 }

@@ -13,8 +13,8 @@ use super::metric::Metric;
 use super::parse::refusal;
 use super::part::Part;
 use super::remap::Remap;
-use super::report::{self, SeriesReport, WindowReport};
-use super::saved::{SavedFilter, SavedRow};
+use super::report::{SeriesReport, WindowReport};
+use super::saved::{SavedFilter, SavedRow, json_of};
 use super::series_window::SeriesWindow;
 use super::subject::Subject;
 use super::table::CountTable;
@@ -270,7 +270,7 @@ impl Frame for Series {
                 .map(|row| SavedRow::new(row.values(), row.counts()))
                 .collect(),
         });
-        report::json(&SeriesReport {
+        json_of(&SeriesReport {
             format: "tallyfold-series/1",
             metric: self.subject.metric,
             dimensions: self.subject.dimensions.names(),

@@ -9,12 +9,12 @@ use super::count_name::CountName;
 use super::dimension::Dimensions;
 use super::frame::{Column, Frame, Keys, Row};
 use super::html::HtmlFrame;
-use super::loaded;
+use super::loaded::{self, Loaded, invalid_at};
 use super::metric::Metric;
 use super::parse::refusal;
 use super::part::{Notes, Part};
 use super::reconciliation::{Reconciliation, reported_sums};
-use super::saved::{self, SavedWindow};
+use super::saved::{SavedTable, SavedWindow, json_of};
 use super::subject::Subject;
 use crate::error::Result;
 use crate::time::window::{Window, join_adjacent, spans, uncovered};
@@ -93,6 +93,11 @@ impl CountTable {
                 Self::of_response(self.subject.clone(), part.clone()),
             )
         })
+    }
+
+    /// The table in its saved form, without a digest.
+    fn saved(&self) -> SavedTable<'_> {
+        SavedTable::of(&self.subject, self.totals(), &self.parts)
     }
 
     /// The first window in its saved form.
@@ -261,9 +266,24 @@ impl CountTable {
     /// # Errors
     /// `invalid_table`, with the JSON path or the byte offset.
     pub fn from_json(json: &[u8]) -> Result<Self> {
-        let (subject, parts) = loaded::read(json)?;
-        Self::of_parts(subject, parts)
-            .map_err(|error| loaded::invalid_at("$.windows", error.message()))
+        let Loaded {
+            subject,
+            parts,
+            totals,
+            digest,
+        } = loaded::read(json)?;
+        let table = Self::of_parts(subject, parts)
+            .map_err(|error| invalid_at("$.windows", error.message()))?;
+        if table.totals() != totals {
+            let message = "the totals are not the sums of the rows: the table was changed";
+            return Err(invalid_at("$.totals", message));
+        }
+        // Last, so that a mistake is reported at its own place, if it has one.
+        if digest.is_some_and(|digest| digest != table.saved().digest()) {
+            let message = "the table is not what was saved: it was damaged or changed";
+            return Err(invalid_at("$.digest", message));
+        }
+        Ok(table)
     }
 }
 
@@ -306,7 +326,7 @@ impl Frame for CountTable {
     }
 
     fn to_json(&self) -> String {
-        saved::write(&self.subject, self.totals(), &self.parts)
+        json_of(&self.saved().with_digest())
     }
 }
 

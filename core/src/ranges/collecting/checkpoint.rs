@@ -6,6 +6,7 @@
 
 use std::borrow::Cow;
 use std::fmt;
+use std::ops::Range;
 
 use serde::Serialize;
 use tallyfold_engine::Counts;
@@ -86,8 +87,8 @@ const QUERY: [&str; 8] = [
 #[derive(Serialize)]
 struct SavedSegment<'a> {
     format: &'static str,
-    /// The checksum of the document without this value.
-    digest: &'a str,
+    /// The checksum of the document without this value. It is put in when all else is written.
+    digest: &'static str,
     query: &'a SavedQuery,
     segment: u64,
     /// The starts of windows whose counts may still change.
@@ -216,7 +217,7 @@ impl Journal {
         };
         let windows = self.entries.iter();
         let windows = windows.filter_map(|entry| entry.table.saved_window());
-        let mut segment = SavedSegment {
+        let mut json = json_of(&SavedSegment {
             format: FORMAT,
             digest: "",
             query: &self.query,
@@ -224,11 +225,13 @@ impl Journal {
             provisional: starts(|entry| entry.is_provisional),
             parts: starts(|entry| entry.is_part),
             table: SavedTable::new(&self.subject, self.totals, windows.collect()),
-        };
-        let digest = Document::read(json_of(&segment).as_bytes()).map(|document| document.digest());
-        let digest = digest.unwrap_or_default();
-        segment.digest = &digest;
-        json_of(&segment)
+        });
+        // What was just written can be read.
+        if let Ok(document) = Document::read(json.as_bytes()) {
+            let (place, digest) = (document.digest_place(), document.digest());
+            json.insert_str(place.start + 1, &digest);
+        }
+        json
     }
 
     /// Refuses a segment of another query or number.
@@ -368,12 +371,16 @@ impl<'a> Document<'a> {
         check(self.json, path, found, expected)
     }
 
+    /// Where the digest stands, with its quotes.
+    fn digest_place(&self) -> Range<usize> {
+        let start = offset_in(self.json, self.written_digest) as usize;
+        start..start + self.written_digest.len()
+    }
+
     /// The checksum of the document without its digest.
     fn digest(&self) -> String {
-        let start = offset_in(self.json, self.written_digest) as usize;
-        let (before, rest) = self.json.split_at(start);
-        let after = &rest[self.written_digest.len()..];
-        checksum(&[before, after].concat())
+        let Range { start, end } = self.digest_place();
+        checksum(&[&self.json[..start], &self.json[end..]])
     }
 
     /// Starts of windows.
