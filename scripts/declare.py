@@ -74,15 +74,31 @@ class Language:
         lists = [(name, of) for name, of in self.values.items() if is_list(of)]
         return [(name, of) for name, of in lists if name not in INLINED and name != "Code"]
 
-    def doc(self, text: str) -> str:
-        """A doc comment without its Rust examples, with names as the language spells them."""
+    def doc(self, text: str, own: set[str] = frozenset()) -> str:
+        """A doc comment without its Rust examples, with names as the language spells them.
+
+        `own` are names of arguments beside those that are known everywhere.
+        """
         text = re.sub(r"```.*?```", "", text, flags=re.DOTALL)
         text = re.sub(r"\[`([^`]+)`\]\([^)]*\)", lambda link: self.link(link[1]), text)
-        text = re.sub(r"`([a-z_]+)`", lambda name: f"`{self.name_in_text(name[1])}`", text)
+        known = self.arguments | own
+        spelled = lambda name: self.spelled(name[1]) if name[1] in known else name[1]
+        text = re.sub(r"`([a-z_]+)`", lambda name: f"`{spelled(name)}`", text)
         return text.strip()
 
-    def name_in_text(self, name: str) -> str:
-        return self.spelled(name) if name in self.arguments else name
+    def argument_doc(self, of: dict, own: set[str] = frozenset()) -> str:
+        text = self.doc(of["doc"], own)
+        default = usual(of)
+        if of["kind"] in ("Milliseconds", "Patience"):
+            text += f" In {self.UNIT}."
+            default = default and self.time(default)
+        if of["kind"] == "Patience":
+            text += f" `{self.ENDLESS}` for no limit."
+        return f"{text} `{default}` unless told otherwise." if default else text
+
+    def time(self, milliseconds: str) -> str:
+        """A time in the unit of the language."""
+        return milliseconds
 
     def link(self, to: str) -> str:
         raise NotImplementedError
@@ -94,6 +110,7 @@ class Language:
 class TypeScript(Language):
     """The declarations of the npm package."""
 
+    UNIT, ENDLESS = "milliseconds", "Infinity"
     WHOLE = {"uint16": "number", "uint32": "number", "uint64": "bigint", "int128": "bigint"}
 
     def text(self) -> str:
@@ -170,24 +187,13 @@ class TypeScript(Language):
     def interface(self, name: str, arguments: list[dict]) -> str:
         declared = name.replace("Options", "Arguments")
         lines = [f"export interface {declared} {{"]
-        own = {of["name"] for of in arguments} - self.arguments
-        self.arguments |= own
+        own = {of["name"] for of in arguments}
         for of in arguments:
-            lines.append(comment(self.argument_doc(of), "  "))
+            lines.append(comment(self.argument_doc(of, own), "  "))
             optional, undefined = ("", "") if is_required(of) else ("?", " | undefined")
             lines.append(f"  readonly {self.spelled(of['name'])}{optional}: {self.given(of)}{undefined};")
-        self.arguments -= own
         head = comment(ABOUT[name])
         return "\n".join([head, *lines, "}"])
-
-    def argument_doc(self, of: dict) -> str:
-        text = self.doc(of["doc"])
-        if of["kind"] in ("Milliseconds", "Patience"):
-            text += " In milliseconds."
-        if of["kind"] == "Patience":
-            text += " `Infinity` for no limit."
-        default = usual(of)
-        return f"{text} `{default}` unless told otherwise." if default else text
 
     def given(self, of: dict) -> str:
         rust = re.sub(r"^Option<(.*)>$", r"\1", of["rust"])
@@ -227,6 +233,8 @@ class TypeScript(Language):
 
 class Python(Language):
     """The declarations of the PyPI package."""
+
+    UNIT, ENDLESS = "seconds", "None"
 
     #: The lists of names that the package declares, by their names there.
     LISTS = {
@@ -335,16 +343,8 @@ class Python(Language):
             lines.append(self.HAVE)
         return "\n".join(lines)
 
-    def argument_doc(self, of: dict) -> str:
-        text = self.doc(of["doc"])
-        if of["kind"] in ("Milliseconds", "Patience"):
-            text += " In seconds."
-        if of["kind"] == "Patience":
-            text += " `None` for no limit."
-        default = usual(of)
-        if default and of["kind"] in ("Milliseconds", "Patience"):
-            default = f"{int(default.replace(',', '')) / 1000:,g}"
-        return f"{text} `{default}` unless told otherwise." if default else text
+    def time(self, milliseconds: str) -> str:
+        return f"{int(milliseconds.replace(',', '')) / 1000:,g}"
 
     def given(self, of: dict) -> str:
         rust = re.sub(r"^Option<(.*)>$", r"\1", of["rust"])

@@ -129,7 +129,7 @@ codes! {
     WrongContentType "wrong_content_type" Response,
     /// The response is compressed in a way that was not asked for, or more than once.
     WrongContentEncoding "wrong_content_encoding" Response,
-    /// A page of HTML where JSON should be.
+    /// The body is an HTML page instead of JSON.
     HtmlResponse "html_response" Response,
     /// No bytes at all, or only white space.
     EmptyBody "empty_body" Response,

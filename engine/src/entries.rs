@@ -92,7 +92,7 @@ impl EntryReader {
 
     /// Takes entries from the start of `rest`, which is the start of an object, as long as it can
     /// read them and the rows accept them. The values of an entry that it did not take may already
-    /// be in the dictionaries. That is harmless: whoever reads the entry next adds the same values,
+    /// be in the dictionaries. That is harmless: the code that reads the entry next adds the same values,
     /// or finds an error.
     #[inline(never)]
     pub fn take(&mut self, rest: &[u8], rows: &mut RowsBuilder) -> Taken {

@@ -1,6 +1,6 @@
 //! Hashes with a seed that the host chooses.
 //!
-//! Values come from whoever sends events, who could choose values that collide. If the host draws
+//! Values come from the senders of events, who could choose values that collide. If the host draws
 //! the seed at random, nobody can know which values collide.
 
 use std::fmt;

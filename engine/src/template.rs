@@ -50,7 +50,7 @@ impl Entry {
 
     /// Keeps the string at the start of the bytes, if its dimension is kept.
     ///
-    /// It gets its id at once. If the rest of the entry is wrong, that is harmless: whoever reads
+    /// It gets its id at once. If the rest of the entry is wrong, that is harmless: the code that reads
     /// the entry next finds the same string in the same place, or an error.
     #[inline(always)]
     fn keep(

@@ -91,7 +91,7 @@ class Directory:
         """Keeps other processes out until this one ends, however it ends."""
         self._lock = Lock(self._path)
         try:
-            # Nobody is writing any of them now.
+            # No job is writing them while the lock is held.
             for left_over in self._path.glob("segment-*.tmp"):
                 left_over.unlink(missing_ok=True)
         except BaseException:
@@ -128,7 +128,7 @@ class Directory:
             return opened.read()
 
     def save(self, name: str, data: bytes, /) -> None:
-        """Writes a segment: whatever happens meanwhile, the old one or the new one is there."""
+        """Replaces a segment. After a crash, either the old or the new one is complete."""
         new = self._path / f"{name}.{secrets.token_hex(8)}.tmp"
         with self._saving:
             self._lock.check()

@@ -96,7 +96,7 @@ export class Client {
 
   /**
    * A page of the audit logs (service reference 4.2). The reference does not show the shape of
-   * the listing, so it is handed over as it is. Numbers are JavaScript's: an integer beyond 2^53 is rounded, and one
+   * the listing, so the parsed JSON is returned unchanged. Numbers are JavaScript's: an integer beyond 2^53 is rounded, and one
    * beyond the largest number is an error (`invalid_json`).
    *
    * @example

@@ -1,6 +1,6 @@
 /// <reference types="node" preserve="true" />
 import type { Checkpoint } from "./collecting.js";
-import { invalidArgument, TallyfoldError } from "./error.js";
+import { invalidArgument, invalidCheckpoint, type TallyfoldError } from "./error.js";
 import { type Files, Lock, unlessMissing, writeNew } from "./lock.js";
 
 /**
@@ -126,11 +126,9 @@ export class Directory implements Checkpoint {
 }
 
 function noFile(path: string): TallyfoldError {
-  const message = `invalid_checkpoint: ${path} is no regular file`;
-  return TallyfoldError.of({ code: "invalid_checkpoint", kind: "config", message });
+  return invalidCheckpoint(`${path} is no regular file`);
 }
 
 function taken(path: string): TallyfoldError {
-  const message = `invalid_checkpoint: another job has written ${path}: give each its own directory`;
-  return TallyfoldError.of({ code: "invalid_checkpoint", kind: "config", message });
+  return invalidCheckpoint(`another job has written ${path}: give each its own directory`);
 }

@@ -148,6 +148,11 @@ export function invalidArgument(argument: string, message: string): TallyfoldErr
   return refused("invalid_argument", argument, message);
 }
 
+/** @internal An error about a checkpoint that can't be used. */
+export function invalidCheckpoint(message: string): TallyfoldError {
+  return refused("invalid_checkpoint", undefined, message);
+}
+
 function refused(code: ErrorCode, argument: string | undefined, text: string): TallyfoldError {
   const message = [code, argument, text].filter((part) => part !== undefined).join(": ");
   return TallyfoldError.of({ code, kind: "config", message, ...(argument && { argument }) });

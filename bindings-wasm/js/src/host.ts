@@ -10,7 +10,7 @@ export function choosesCodings(): boolean {
 
 /**
  * Whether everybody who visits can read what this program holds: a page or a worker of a browser,
- * and no server that only looks like one.
+ * but not a server program that imitates one.
  */
 export function isBrowser(): boolean {
   const host = globalThis as {

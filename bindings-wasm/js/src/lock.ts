@@ -6,9 +6,9 @@
 // So of two jobs that begin at once, at least one sees the other. A process that has ended never comes
 // back under its name, and so its file can be removed by anybody.
 
-import { TallyfoldError } from "./error.js";
+import { invalidCheckpoint, type TallyfoldError } from "./error.js";
 
-/** What of Node a directory takes. A page has none of it, and so nothing here is imported. */
+/** The modules of Node that a checkpoint directory needs. They are passed in, not imported, so that a page can load this file. */
 export interface Files {
   readonly crypto: typeof import("node:crypto");
   readonly fs: typeof import("node:fs/promises");
@@ -167,7 +167,5 @@ async function hasEnded(pid: number, start: string, files: Files): Promise<boole
 }
 
 function inUse(directory: string, hint: string): TallyfoldError {
-  const reason = `another collect is using this checkpoint${hint}: ${directory}`;
-  const message = `invalid_checkpoint: ${reason}`;
-  return TallyfoldError.of({ code: "invalid_checkpoint", kind: "config", message });
+  return invalidCheckpoint(`another collect is using this checkpoint${hint}: ${directory}`);
 }

@@ -261,9 +261,11 @@ impl TokenSlot {
     }
 
     /// The service answered 401 to the token of that generation. It is dropped; a newer one stays.
-    /// Gives whether a newer one is worth a try. It is if the service had accepted this token, or a newer one:
-    /// then this one was revoked, or has expired. It also is if a newer one has been rejected already: then this
-    /// answer says nothing new. If not, it is until too many tokens in a row were rejected.
+    ///
+    /// Gives whether the request may be sent again with a newer token. It may if the service had accepted this
+    /// token or a newer one, because this one was then revoked or has expired. It also may if a newer token has
+    /// been rejected already, because this answer then says nothing new. Otherwise it may until too many tokens
+    /// in a row were rejected.
     pub(crate) fn rejected(&mut self, generation: u64) -> bool {
         self.current
             .take_if(|current| current.generation == generation);

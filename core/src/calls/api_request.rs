@@ -88,8 +88,8 @@ impl Course {
         }
     }
 
-    /// A 401 counts for more than the clock: the token is dropped, and the request sent again with a newer
-    /// one, unless that is known to be of no use.
+    /// Drops the token, even if its lifetime is not over, and sends the request again with a newer token,
+    /// unless that can't help.
     fn take_401(&mut self, generation: u64) -> Result<bool> {
         let worth_a_try = self
             .shared

@@ -397,7 +397,7 @@ pub(crate) fn is_named(key: &str) -> bool {
         || Dimension::from_name(key).is_some()
 }
 
-/// The number and the value of a name in a list.
+/// The place of a name in a list, and its value.
 fn position<T: Copy>(all: &[(&str, T)], name: &str) -> Option<(usize, T)> {
     let number = all.iter().position(|(known, _)| *known == name)?;
     Some((number, all[number].1))

@@ -312,7 +312,7 @@ fn equal_readings_settle_a_window_only_if_they_are_its_length_apart() {
     assert_eq!(readings, 901);
 }
 
-/// For whoever wants every late event, however late.
+/// With `until_settled`, late events are found until the settle time is over.
 #[test]
 fn a_window_is_read_until_its_settle_time_is_over_if_asked_to() {
     let mut world = World::empty();

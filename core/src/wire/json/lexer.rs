@@ -70,12 +70,12 @@ impl Lexer {
         }
     }
 
-    /// Forgets the token at hand, which may be a secret.
+    /// Overwrites the token that is being read, which may be a secret.
     pub(crate) fn wipe(&mut self) {
         self.text.zeroize();
     }
 
-    /// Reads the next bytes. After an error the lexer is not to be used again.
+    /// Reads the next bytes. Do not use the lexer again after an error.
     pub(crate) fn push(&mut self, chunk: &[u8], visitor: &mut impl Visitor) -> Result<()> {
         let pushed = self.base + self.carried.len() as u64;
         let left = usize::try_from(self.limits.body_bytes - pushed).unwrap_or(usize::MAX);

@@ -39,7 +39,7 @@ enum Frame {
 
 impl Frames {
     pub(crate) fn new(shown: Shown) -> Self {
-        // Room for what most documents need.
+        // Enough for the depth and the names of most documents.
         Self {
             open: Vec::with_capacity(8),
             text: Vec::with_capacity(128),
