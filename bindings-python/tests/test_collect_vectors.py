@@ -120,7 +120,8 @@ def check(case: Case, collect: Callable[[Script, Shelf, Case], tallyfold.CountTa
         assert json.loads(collect(script, shelf, query).to_json()) == case["table"]
     assert script.asked == case.get("asked", [])
     if "stored" in case:
-        stored = shelf.segments[tallyfold.segment_name(len(case["segments"]))]
+        number = json.loads(case["stored"])["segment"]
+        stored = shelf.segments[tallyfold.segment_name(number)]
         assert stored == case["stored"].encode()
 
 

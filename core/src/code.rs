@@ -94,6 +94,8 @@ codes! {
     IncompatibleTables "incompatible_tables" Config,
     /// A checkpoint that is incomplete, was changed, or belongs to another query.
     InvalidCheckpoint "invalid_checkpoint" Config,
+    /// What a collect keeps takes more memory than allowed: `keep` adds windows up.
+    MemoryLimit "memory_limit" Config,
     /// A machine was driven in the wrong order, or after its end.
     OutOfOrder "out_of_order" Config,
 

@@ -113,6 +113,7 @@ pub use fold::tolerate::{Tolerance, Tolerate};
 pub use ranges::collecting::checkpoint::{Segment, segment_name};
 pub use ranges::collecting::collect::Collect;
 pub use ranges::collecting::ending::{CollectError, Progress, Settled};
+pub use ranges::collecting::keep::Keep;
 pub use ranges::collecting::options::CollectOptions;
 pub use ranges::follow::{Follow, FollowOptions, Revision};
 pub use ranges::plan::{PartOptions, Plan, PlanOptions};

@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use crate::seek::seek;
+
 /// The most text of one dictionary: half of what a WebAssembly string, or an Arrow string column,
 /// can hold.
 pub(crate) const MOST_BYTES: usize = 1 << 30;
@@ -36,6 +38,11 @@ impl Dictionary {
     #[must_use]
     pub fn len(&self) -> usize {
         self.offsets.len() - 1
+    }
+
+    /// How many bytes it takes, about.
+    pub(crate) fn memory(&self) -> usize {
+        self.bytes.len() + self.offsets.len() * size_of::<u32>()
     }
 
     /// Whether there is no value.
@@ -136,6 +143,23 @@ impl Dictionary {
         let mut ids = ids.into_iter();
         let part = |dictionary: &&Arc<Self>| ids.by_ref().take(dictionary.len()).collect();
         Some((union, all.iter().map(part).collect()))
+    }
+
+    /// The id here of each value of another dictionary, all of whose values are in this one. Both are sorted.
+    #[must_use]
+    pub fn places_of(&self, other: &Self) -> Vec<u32> {
+        if other.len() == self.len() {
+            return (0..).take(self.len()).collect();
+        }
+        let mut from = 0;
+        other
+            .values()
+            .map(|value| {
+                let id = seek(self.len(), from, |id| self.value(id as u32) < value);
+                from = id + 1;
+                id as u32
+            })
+            .collect()
     }
 
     /// Adds a value; `None` if it does not fit.

@@ -183,16 +183,26 @@ impl Rows {
                     .is_none_or(|wanted| wanted[ids[*row] as usize])
             })
         };
-        let kept: Vec<usize> = (0..self.len()).filter(is_wanted).collect();
+        let kept: Vec<u32> = (0..self.len())
+            .filter(is_wanted)
+            .map(|row| row as u32)
+            .collect();
+        let counts = kept.iter().map(|row| self.counts(*row as usize));
+        self.select(&kept, counts)
+    }
+
+    /// Rows with the values of some of these rows, in the same order, and with other counts. The totals must
+    /// not overflow.
+    pub(crate) fn select(&self, kept: &[u32], counts: impl Iterator<Item = Counts>) -> Self {
         let mut rows = Self::empty(Vec::new(), Counts::default());
         for (dictionary, ids) in self.dictionaries.iter().zip(&self.ids) {
-            let (dictionary, new_ids) = dictionary.used_by(kept.iter().map(|row| ids[*row]));
+            let of = |row: &u32| ids[*row as usize];
+            let (dictionary, new_ids) = dictionary.used_by(kept.iter().map(of));
             rows.dictionaries.push(dictionary);
             rows.ids
-                .push(kept.iter().map(|row| new_ids[ids[*row] as usize]).collect());
+                .push(kept.iter().map(|row| new_ids[of(row) as usize]).collect());
         }
-        for row in kept {
-            let counts = self.counts(row);
+        for counts in counts {
             rows.totals.add(counts);
             rows.push_counts(counts);
         }

@@ -21,8 +21,10 @@ mod index;
 mod interner;
 mod key;
 mod order;
+mod packed;
 mod rates;
 mod rows;
+mod seek;
 #[cfg(target_arch = "x86_64")]
 mod simd;
 mod template;
@@ -34,6 +36,7 @@ pub use digits::read_count;
 pub use entries::{EntryLimits, EntryReader, Fields, Taken};
 pub use hash::HashKeys;
 pub use key::Key;
+pub use packed::Packed;
 pub use rates::{Rates, quotient};
 pub use rows::{Added, Refused, Rows, RowsBuilder};
 pub use text::{is_space, plain_text};

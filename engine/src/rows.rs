@@ -34,6 +34,17 @@ impl Rows {
         self.len() == 0
     }
 
+    /// How many bytes they take, about.
+    #[must_use]
+    pub fn bytes(&self) -> usize {
+        let numbers = self.len() * (self.width() * size_of::<u32>() + size_of::<Counts>());
+        let values = self
+            .dictionaries
+            .iter()
+            .map(|dictionary| dictionary.memory());
+        numbers + values.sum::<usize>() + size_of::<Self>()
+    }
+
     /// How many columns of ids.
     #[must_use]
     pub fn width(&self) -> usize {

@@ -289,7 +289,7 @@ function checkCollect(it) {
     assert.deepEqual(error.partial?.toJSON() ?? null, it.partial);
   }
   if (it.stored) {
-    const name = segmentName(it.segments.length);
+    const name = segmentName(JSON.parse(it.stored).segment);
     assert.deepEqual(collect.unsaved(), { name, json: it.stored });
     assert.equal(collect.unsaved(), undefined);
   }

@@ -8,8 +8,10 @@ use super::reply::Reply;
 use super::retries::NextRequest;
 use super::step::Step;
 use crate::code::Code;
+use crate::endpoint::contract::Output;
 use crate::error::{Error, Result};
 use crate::time::now::Now;
+use crate::time::settling::{SETTLE_MS, is_settled};
 use crate::wire::head::{Answerer, check_head};
 
 /// A call is sent again this often because of a 401. It is more than once, because a token that another call
@@ -37,6 +39,7 @@ impl Course {
             return self.misplaced(&input);
         };
         let reply = Reply::of(body.is_some().then_some(200));
+        let asked_at = sent.at;
         match (body, input) {
             (None, Input::Head { status, headers }) => {
                 let sent = *sent;
@@ -50,7 +53,12 @@ impl Course {
                 Ok(output) => {
                     self.retries
                         .note(Destination::Api, reply.status, None, None);
-                    self.state = State::Done(output);
+                    self.state = State::Done(match output {
+                        Output::Table(table) => Output::Table(
+                            table.marked(|window| !is_settled(window, SETTLE_MS, [asked_at; 2])),
+                        ),
+                        json @ Output::Json(_) => json,
+                    });
                     Ok(false)
                 }
                 Err(error) => self.request_failed(reply, error),

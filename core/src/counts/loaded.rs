@@ -4,7 +4,6 @@
 //! would make the WebAssembly larger.
 
 use std::borrow::Cow;
-use std::sync::Arc;
 
 use tallyfold_engine::{Counts, Refused, Rows};
 
@@ -146,8 +145,8 @@ fn load_parts(saved: Tree<'_>, width: usize) -> Result<Vec<Part>> {
 }
 
 fn load_part(saved: Tree<'_>, width: usize, path: &str) -> Result<Part> {
-    let names = ["start", "end", "reported", "notes", "rows"];
-    let [start, end, reported, notes, rows] = object(saved, names, path)?;
+    let names = ["start", "end", "provisional", "reported", "notes", "rows"];
+    let [start, end, provisional, reported, notes, rows] = object(saved, names, path)?;
     let (start, end) = (
         text(start, &format!("{path}.start"))?,
         text(end, &format!("{path}.end"))?,
@@ -158,9 +157,18 @@ fn load_part(saved: Tree<'_>, width: usize, path: &str) -> Result<Part> {
     Ok(Part {
         window,
         notes: load_notes(notes, &format!("{path}.notes"))?,
-        rows: Arc::new(load_rows(rows, width, &format!("{path}.rows"))?),
+        provisional: load_flag(provisional, &format!("{path}.provisional"))?,
+        rows: load_rows(rows, width, &format!("{path}.rows"))?.into(),
         reported: reported.transpose()?,
     })
+}
+
+fn load_flag(saved: Tree<'_>, path: &str) -> Result<bool> {
+    match saved {
+        Tree::Null => Ok(false),
+        Tree::Flag(flag) => Ok(flag),
+        _ => Err(want(path, "true or false")),
+    }
 }
 
 fn load_notes(saved: Tree<'_>, path: &str) -> Result<Notes> {

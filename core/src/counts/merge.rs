@@ -5,7 +5,7 @@ use std::sync::Arc;
 use tallyfold_engine::Rows;
 
 use super::parse::refusal;
-use super::part::Part;
+use super::part::{Part, pack};
 use super::table::CountTable;
 use crate::code::Code;
 use crate::error::{Error, Result};
@@ -41,7 +41,9 @@ impl CountTable {
             return Self::of_parts(self.subject.clone(), parts);
         }
         // The sums of both tables are known, so the parts need not be added up again.
-        let both = Rows::combine(&[&self.rows, &other.rows], self.subject.dimensions.len());
+        let width = self.subject.dimensions.len();
+        let both = Rows::combine(&[&self.rows, &other.rows], width);
+        pack(parts.iter_mut(), width)?;
         Ok(Self {
             rows: Arc::new(both.map_err(refusal)?),
             parts,

@@ -3,8 +3,10 @@
 use std::sync::Arc;
 
 use serde::Serialize;
-use tallyfold_engine::{Counts, Rows};
+use tallyfold_engine::{Counts, Packed, Refused, Rows};
 
+use super::parse::refusal;
+use crate::error::Result;
 use crate::time::window::Window;
 
 /// The contents of one response.
@@ -14,7 +16,153 @@ pub(crate) struct Part {
     /// The totals that the response reported; `None` once the rows were filtered.
     pub(crate) reported: Option<Counts>,
     pub(crate) notes: Notes,
-    pub(crate) rows: Arc<Rows>,
+    /// Whether it was read so early that its counts may still change.
+    pub(crate) provisional: bool,
+    pub(crate) rows: PartRows,
+}
+
+/// The rows of a part.
+#[derive(Clone, Debug)]
+pub(crate) enum PartRows {
+    Own(Arc<Rows>),
+    /// They are packed, beside the sum of several parts.
+    Packed {
+        sum: Arc<Rows>,
+        rows: Arc<Packed>,
+    },
+}
+
+impl PartRows {
+    /// The rows by themselves.
+    pub(crate) fn get(&self) -> Arc<Rows> {
+        match self {
+            Self::Own(rows) => Arc::clone(rows),
+            Self::Packed { sum, rows } => Arc::new(sum.unpack(rows)),
+        }
+    }
+
+    pub(crate) fn is_packed(&self) -> bool {
+        matches!(self, Self::Packed { .. })
+    }
+
+    /// How many bytes they take, about.
+    pub(crate) fn bytes(&self) -> usize {
+        match self {
+            Self::Own(rows) => rows.bytes(),
+            Self::Packed { sum, rows } => rows.bytes() + sum.bytes() / PACKED_TOGETHER,
+        }
+    }
+
+    /// The sum of all rows.
+    pub(crate) fn totals(&self) -> Counts {
+        match self {
+            Self::Own(rows) => rows.totals(),
+            Self::Packed { rows, .. } => rows.totals(),
+        }
+    }
+}
+
+impl Part {
+    /// The sum of this part and one that is adjacent; `None` if they are not, if one of them may still change, or
+    /// if a sum would be above 2^64 - 1. `width` is the number of columns.
+    pub(crate) fn joined(&self, other: &Self, width: usize) -> Option<Self> {
+        if self.provisional || other.provisional || self.window.end() != other.window.start() {
+            return None;
+        }
+        let reported = match (self.reported, other.reported) {
+            (Some(one), Some(other)) => Some(one.checked_add(other)?),
+            (None, None) => None,
+            _ => return None,
+        };
+        let rows = Rows::combine(&[&self.rows.get(), &other.rows.get()], width).ok()?;
+        Some(Self {
+            window: Window::new(self.window.start(), other.window.end()).ok()?,
+            reported,
+            notes: self.notes.and(other.notes),
+            provisional: false,
+            rows: rows.into(),
+        })
+    }
+}
+
+impl From<Rows> for PartRows {
+    fn from(rows: Rows) -> Self {
+        Self::Own(Arc::new(rows))
+    }
+}
+
+impl PartialEq for PartRows {
+    fn eq(&self, other: &Self) -> bool {
+        self.totals() == other.totals() && self.get() == other.get()
+    }
+}
+
+impl Eq for PartRows {}
+
+/// How many parts are packed together: few enough that their rows take little memory until then, and enough
+/// that the values, which are stored once for all of them, take little for each.
+pub(crate) const PACKED_TOGETHER: usize = 64;
+
+/// Packs parts that have their own rows, as many at a time as are packed together; the rest stays as it is.
+/// `width` is the number of columns.
+///
+/// # Errors
+/// `sum_overflow`, and `group_limit` for more than 1 GiB of values.
+pub(crate) fn pack<'a>(parts: impl Iterator<Item = &'a mut Part>, width: usize) -> Result<()> {
+    let mut group = Vec::with_capacity(PACKED_TOGETHER);
+    for part in parts {
+        let PartRows::Own(rows) = &part.rows else {
+            continue;
+        };
+        let rows = Arc::clone(rows);
+        group.push((part, rows));
+        if group.len() == PACKED_TOGETHER {
+            let all: Vec<&Rows> = group.iter().map(|(_, rows)| &**rows).collect();
+            let sum = Arc::new(Rows::combine(&all, width).map_err(refusal)?);
+            for (part, rows) in group.drain(..) {
+                part.rows = PartRows::Packed {
+                    rows: Arc::new(Packed::new(&rows, &sum.places_of(&rows))),
+                    sum: Arc::clone(&sum),
+                };
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The sum of the rows of parts.
+///
+/// # Errors
+/// `sum_overflow`, and `group_limit` for more than 1 GiB of values.
+pub(crate) fn sum(parts: &[Part], width: usize) -> Result<Arc<Rows>> {
+    let mut totals = parts.iter().map(|part| part.rows.totals());
+    let totals = totals.try_fold(Counts::default(), Counts::checked_add);
+    totals.ok_or_else(|| refusal(Refused::SumOverflow))?;
+    let mut sums = Vec::new();
+    let mut packed: Vec<(&Arc<Rows>, Vec<&Packed>)> = Vec::new();
+    for part in parts {
+        match &part.rows {
+            PartRows::Own(rows) => sums.push(Arc::clone(rows)),
+            PartRows::Packed { sum, rows } => {
+                let same = packed
+                    .iter_mut()
+                    .rfind(|(other, _)| Arc::ptr_eq(other, sum));
+                match same {
+                    Some((_, all)) => all.push(rows),
+                    None => packed.push((sum, vec![rows])),
+                }
+            }
+        }
+    }
+    let packed = packed.into_iter();
+    sums.extend(packed.map(|(sum, all)| Arc::new(sum.sum_of(all.into_iter()))));
+    match sums.as_slice() {
+        [only] => Ok(Arc::clone(only)),
+        _ => {
+            let all: Vec<&Rows> = sums.iter().map(|rows| &**rows).collect();
+            Ok(Arc::new(Rows::combine(&all, width).map_err(refusal)?))
+        }
+    }
 }
 
 /// How many deviations were tolerated, because the caller asked for it.

@@ -21,9 +21,7 @@ impl<'a> Remap<'a> {
         let columns = rows.dictionaries().iter().zip(whole);
         Self {
             rows,
-            ids: columns
-                .map(|(part, whole)| positions(part, whole))
-                .collect(),
+            ids: columns.map(|(part, whole)| whole.places_of(part)).collect(),
         }
     }
 
@@ -61,40 +59,4 @@ pub(crate) fn union<'a>(
     let one = Remap::new(one, &dictionaries);
     let other = Remap::new(other, &dictionaries);
     Ok((dictionaries, one, other))
-}
-
-/// The id in `whole` of each value of `part`. `whole` contains all of them.
-fn positions(part: &Dictionary, whole: &Dictionary) -> Vec<u32> {
-    if part.len() == whole.len() {
-        return (0..).take(part.len()).collect();
-    }
-    let mut from = 0;
-    part.values()
-        .map(|value| {
-            let id = seek(whole, from, value);
-            from = id + 1;
-            id as u32
-        })
-        .collect()
-}
-
-/// The first id from `from` on whose value is not less. It searches in steps that double, so that
-/// finding a few values among many takes a time that grows with the few.
-fn seek(whole: &Dictionary, from: usize, value: &str) -> usize {
-    let is_less = |id: usize| whole.value(id as u32) < value;
-    let (mut low, mut stride) = (from, 1);
-    while low + stride <= whole.len() && is_less(low + stride - 1) {
-        low += stride;
-        stride *= 2;
-    }
-    let mut high = whole.len().min(low + stride);
-    while low < high {
-        let middle = low + (high - low) / 2;
-        if is_less(middle) {
-            low = middle + 1;
-        } else {
-            high = middle;
-        }
-    }
-    low
 }

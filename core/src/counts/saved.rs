@@ -1,7 +1,7 @@
 //! A table as JSON; [`loaded`](super::loaded) reads it back.
 
-use serde::Serialize;
-use tallyfold_engine::Counts;
+use serde::{Serialize, Serializer};
+use tallyfold_engine::{Counts, Rows};
 
 use super::change::Deltas;
 use super::dimension::Dimension;
@@ -38,15 +38,23 @@ pub(crate) struct SavedFilter<'a> {
     values: &'a [String],
 }
 
-/// The contents of one response.
+/// A window of a table. Its rows are unpacked only while it is written.
+pub(crate) struct SavedWindow<'a>(pub(crate) &'a Part);
+
+/// The same as it is written.
 #[derive(Serialize)]
-pub(crate) struct SavedWindow<'a> {
+struct WrittenWindow<'a> {
     start: Timestamp,
     end: Timestamp,
+    /// `true`, or left out.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    provisional: Option<bool>,
     reported: Option<SavedCounts>,
     notes: SavedNotes,
-    rows: Vec<SavedRow<'a>>,
+    rows: SavedRows<'a>,
 }
+
+struct SavedRows<'a>(&'a Rows);
 
 #[derive(Serialize)]
 struct SavedNotes {
@@ -80,11 +88,7 @@ pub(crate) fn json_of(value: &impl Serialize) -> String {
 impl<'a> SavedTable<'a> {
     /// A whole table, without a digest.
     pub(crate) fn of(subject: &'a Subject, totals: Counts, parts: &'a [Part]) -> Self {
-        Self::new(
-            subject,
-            totals,
-            parts.iter().map(SavedWindow::from).collect(),
-        )
+        Self::new(subject, totals, parts.iter().map(SavedWindow).collect())
     }
 
     pub(crate) fn new(subject: &'a Subject, totals: Counts, windows: Vec<SavedWindow<'a>>) -> Self {
@@ -152,23 +156,31 @@ impl<'a> SavedRow<'a> {
     }
 }
 
-impl<'a> From<&'a Part> for SavedWindow<'a> {
-    fn from(part: &'a Part) -> Self {
-        let rows = &*part.rows;
-        let row = |row: usize| {
-            let values = (0..rows.width()).map(|column| rows.value(row, column));
-            SavedRow::new(values, rows.counts(row))
-        };
-        Self {
+impl Serialize for SavedWindow<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let part = self.0;
+        WrittenWindow {
             start: part.window.start(),
             end: part.window.end(),
+            provisional: part.provisional.then_some(true),
             reported: part.reported.map(SavedCounts::from),
             notes: SavedNotes {
                 repeated_combinations: part.notes.repeated_combinations,
                 null_dimensions: part.notes.null_dimensions,
             },
-            rows: (0..rows.len()).map(row).collect(),
+            rows: SavedRows(&part.rows.get()),
         }
+        .serialize(serializer)
+    }
+}
+
+impl Serialize for SavedRows<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let rows = self.0;
+        serializer.collect_seq((0..rows.len()).map(|row| {
+            let values = (0..rows.width()).map(|column| rows.value(row, column));
+            SavedRow::new(values, rows.counts(row))
+        }))
     }
 }
 

@@ -144,17 +144,17 @@ impl Series {
             complete: covered == [window],
         });
         if let [part] = parts {
-            let remap = Remap::new(&part.rows, &self.dictionaries);
+            let rows = part.rows.get();
+            let remap = Remap::new(&rows, &self.dictionaries);
             for (column, ids) in self.ids.iter_mut().enumerate() {
                 ids.extend(remap.column(column));
             }
-            let rows = &part.rows;
             self.counts
                 .extend(rows.success(), rows.errors(), rows.filtered());
         } else {
             let mut rows: Vec<(Key, Counts)> = Vec::new();
             for part in parts {
-                rows.extend(Remap::new(&part.rows, &self.dictionaries).rows());
+                rows.extend(Remap::new(&part.rows.get(), &self.dictionaries).rows());
             }
             // The rows of each part are sorted already, so a stable sort only has to merge them.
             rows.sort_by_key(|(key, _)| *key);

@@ -11,10 +11,9 @@ use super::frame::{Column, Frame, Keys, Row};
 use super::html::HtmlFrame;
 use super::loaded::{self, Loaded, invalid_at};
 use super::metric::Metric;
-use super::parse::refusal;
-use super::part::{Notes, Part};
+use super::part::{Notes, Part, PartRows, pack, sum};
 use super::reconciliation::{Reconciliation, reported_sums};
-use super::saved::{SavedTable, SavedWindow, json_of};
+use super::saved::{SavedTable, json_of};
 use super::subject::Subject;
 use crate::error::Result;
 use crate::time::window::{Window, join_adjacent, spans, uncovered};
@@ -49,25 +48,24 @@ pub struct CountTable {
 impl CountTable {
     /// The table of one response.
     pub(crate) fn of_response(subject: Subject, part: Part) -> Self {
+        let rows = part.rows.get();
         Self {
             subject,
-            rows: Arc::clone(&part.rows),
-            parts: vec![part],
+            rows: Arc::clone(&rows),
+            parts: vec![Part {
+                rows: PartRows::Own(rows),
+                ..part
+            }],
         }
     }
 
     /// The table of several parts, sorted and not overlapping.
-    pub(crate) fn of_parts(subject: Subject, parts: Vec<Part>) -> Result<Self> {
-        let rows = match parts.as_slice() {
-            [part] => Arc::clone(&part.rows),
-            _ => {
-                let all: Vec<_> = parts.iter().map(|part| &*part.rows).collect();
-                Arc::new(Rows::combine(&all, subject.dimensions.len()).map_err(refusal)?)
-            }
-        };
+    pub(crate) fn of_parts(subject: Subject, mut parts: Vec<Part>) -> Result<Self> {
+        let width = subject.dimensions.len();
+        pack(parts.iter_mut(), width)?;
         Ok(Self {
+            rows: sum(&parts, width)?,
             subject,
-            rows,
             parts,
         })
     }
@@ -80,29 +78,36 @@ impl CountTable {
             reported: Some(Counts::default()),
             notes: Notes::default(),
             // Without rows, no sum can be refused.
-            rows: Arc::new(Rows::from_values(&no_values, &[]).unwrap_or_default()),
+            rows: Rows::from_values(&no_values, &[])
+                .unwrap_or_default()
+                .into(),
+            provisional: false,
         };
         Self::of_response(subject, part)
     }
 
-    /// A table for each window, in the order of time.
-    pub(crate) fn split(&self) -> impl Iterator<Item = (Window, Self)> {
-        self.parts.iter().map(|part| {
-            (
-                part.window,
-                Self::of_response(self.subject.clone(), part.clone()),
-            )
-        })
+    /// The windows whose counts may still change, because they were read so early after their end; sorted.
+    ///
+    /// [`Collect`](crate::Collect) and [`Follow`](crate::Follow) tell by their `settle_ms`, a single
+    /// call by its default, an hour. An [`Aggregator`](crate::Aggregator) has no clock, and so its
+    /// windows are never provisional.
+    #[must_use]
+    pub fn provisional(&self) -> Vec<Window> {
+        let provisional = self.parts.iter().filter(|part| part.provisional);
+        provisional.map(|part| part.window).collect()
+    }
+
+    /// The same table, whose windows may still change or not.
+    pub(crate) fn marked(mut self, is_provisional: impl Fn(Window) -> bool) -> Self {
+        for part in &mut self.parts {
+            part.provisional = is_provisional(part.window);
+        }
+        self
     }
 
     /// The table in its saved form, without a digest.
     fn saved(&self) -> SavedTable<'_> {
         SavedTable::of(&self.subject, self.totals(), &self.parts)
-    }
-
-    /// The first window in its saved form.
-    pub(crate) fn saved_window(&self) -> Option<SavedWindow<'_>> {
-        self.parts.first().map(SavedWindow::from)
     }
 
     /// The sum of all rows.
@@ -208,7 +213,7 @@ impl CountTable {
         let columns = self.subject.dimensions.positions(&kept);
         let mut parts = self.parts.clone();
         for part in &mut parts {
-            part.rows = Arc::new(part.rows.regroup(&columns));
+            part.rows = part.rows.get().regroup(&columns).into();
         }
         Self::of_parts(self.subject.grouped_by(kept), parts)
     }
@@ -248,14 +253,14 @@ impl CountTable {
         let columns = dimensions.positions(&named);
         let mut parts = self.parts.clone();
         for part in &mut parts {
-            let rows = &part.rows;
+            let rows = part.rows.get();
             let mut among: Vec<Option<Vec<bool>>> = vec![None; rows.width()];
             for (column, (_, values)) in columns.iter().zip(wanted) {
                 let is_among = |value: &str| values.iter().any(|wanted| wanted == value);
                 let dictionary = &rows.dictionaries()[*column];
                 among[*column] = Some(dictionary.values().map(is_among).collect());
             }
-            part.rows = Arc::new(rows.filter(&among));
+            part.rows = rows.filter(&among).into();
             part.reported = None;
         }
         Self::of_parts(subject, parts)

@@ -17,6 +17,7 @@ pub(crate) enum Tree<'a> {
     /// A number below 2^64 without a sign, a fraction or an exponent.
     Whole(u64),
     Text(Cow<'a, str>),
+    Flag(bool),
     List(Vec<Tree<'a>>),
     Object(Vec<(Cow<'a, str>, Tree<'a>)>),
     /// Any other value; also an object in which a name occurs twice.
@@ -131,8 +132,8 @@ impl<'de> Visitor<'de> for AnyValue {
         Ok(Tree::Null)
     }
 
-    fn visit_bool<E>(self, _: bool) -> Result<Self::Value, E> {
-        Ok(Tree::Other)
+    fn visit_bool<E>(self, flag: bool) -> Result<Self::Value, E> {
+        Ok(Tree::Flag(flag))
     }
 
     fn visit_u64<E>(self, number: u64) -> Result<Self::Value, E> {
@@ -202,7 +203,7 @@ mod tests {
             Tree::Text("x".into()),
             Tree::Other,
             Tree::Other,
-            Tree::Other,
+            Tree::Flag(true),
         ];
         let object = vec![
             ("a".into(), Tree::List(list)),

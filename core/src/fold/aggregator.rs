@@ -1,7 +1,5 @@
 //! Makes a [`CountTable`] of response bytes: each response counts whole or not at all.
 
-use std::sync::Arc;
-
 use super::read_options::ReadOptions;
 use super::shape::ResultShape;
 use super::tolerate::Tolerate;
@@ -218,7 +216,8 @@ impl Reading {
             window,
             reported: Some(reported),
             notes,
-            rows: Arc::new(rows),
+            provisional: false,
+            rows: rows.into(),
         };
         Ok(CountTable::of_response(self.subject, part))
     }

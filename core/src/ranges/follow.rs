@@ -2,7 +2,6 @@
 
 use std::fmt;
 
-use super::settling::{SETTLE_MS, is_settled};
 use super::step::{Drive, FollowStep};
 use super::window_query::{Outcome, WindowQuery, unknown_task};
 use crate::calls::call::Call;
@@ -15,6 +14,7 @@ use crate::endpoint::metrics::MetricsQuery;
 use crate::endpoint::query::endpoint_of;
 use crate::error::{Error, Result};
 use crate::time::now::Now;
+use crate::time::settling::{SETTLE_MS, is_settled};
 use crate::time::step::TimeStep;
 use crate::time::timestamp::Timestamp;
 use crate::time::window::Window;
@@ -345,6 +345,8 @@ impl Follow {
             _ => now,
         };
         open.state = State::Rests { since: now };
+        // Readings are compared without regard to their age.
+        let table = table.marked(|_| true);
         let nothing = CountTable::empty(self.query.subject(), window);
         let changes = compare(open.table.as_ref().unwrap_or(&nothing), &table)?;
         if open.table.as_ref() != Some(&table) {
@@ -360,7 +362,7 @@ impl Follow {
         }
         Ok(Revision {
             window,
-            table,
+            table: table.marked(|_| !settled),
             changes,
             settled,
         })

@@ -6,6 +6,5 @@ pub(crate) mod collecting;
 pub(crate) mod follow;
 pub(crate) mod plan;
 pub(crate) mod probe;
-mod settling;
 pub(crate) mod step;
 mod window_query;

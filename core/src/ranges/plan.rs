@@ -143,6 +143,15 @@ impl Plan {
         Window::new(start, end).ok()
     }
 
+    /// The plan of another range, or the same part of it.
+    pub(crate) fn of_range(&self, range: Window) -> Self {
+        Self {
+            first: self.first,
+            stride: self.stride,
+            ..Self::new(range, self.step)
+        }
+    }
+
     /// The windows in the order of time.
     pub fn windows(&self) -> impl Iterator<Item = Window> + use<> {
         let plan = *self;

@@ -2,6 +2,7 @@
 
 pub(crate) mod now;
 pub(crate) mod patience;
+pub(crate) mod settling;
 pub(crate) mod step;
 pub(crate) mod timestamp;
 pub(crate) mod window;

@@ -2,8 +2,8 @@
 
 use serde_json::Value;
 use tallyfold::{
-    Call, Collect, CollectOptions, CollectStep, Drive, Frame, HostFailure, Machine, MachineOptions,
-    Metric, Now, Result, Secret, Step, TimeStep, Window, segment_name,
+    Call, Collect, CollectOptions, CollectStep, Drive, Frame, HostFailure, Keep, Machine,
+    MachineOptions, Metric, Now, Result, Secret, Step, TimeStep, Window, segment_name,
 };
 
 use super::{check, check_error, list, load_table, number, run, string, strings, text};
@@ -40,7 +40,8 @@ fn collects() {
         if let Some(stored) = case.get("stored") {
             let segment = collect.unsaved().expect("something to store");
             assert_eq!(segment.json, text(stored));
-            let number = list(&case["segments"]).len() as u64;
+            let document: Value = serde_json::from_str(text(stored)).expect("JSON");
+            let number = document["segment"].as_u64().expect("a number");
             assert_eq!(segment.name, segment_name(number));
             assert_eq!(collect.unsaved(), None);
         }
@@ -71,6 +72,9 @@ fn begin(case: &Value) -> Result<Collect> {
         part: query
             .get("part")
             .map(|part| (small(&part[0]), small(&part[1]))),
+        keep: string(&query["keep"]).map_or(Ok(usual.keep), |keep| Keep::parse(&keep))?,
+        memory_limit: query["memory_limit"].as_u64().unwrap_or(usual.memory_limit),
+        drop_old: query["drop_old"].as_bool().unwrap_or(false),
         have: case.get("have").map(load_table).transpose()?,
         probe: query["probe"].as_bool().unwrap_or(false),
         ..usual

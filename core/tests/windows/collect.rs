@@ -241,18 +241,34 @@ fn what_is_there_must_count_the_same() {
     ingestion.metric = tallyfold::Metric::EventIngestion;
     ingestion.dimensions = vec!["integration".to_owned()];
     assert_eq!(refused(truth.clone(), ingestion), Code::IncompatibleTables);
-    let mut half = range();
-    half.start = instant(HOUR / 2);
-    assert_eq!(refused(truth.clone(), half), Code::UnalignedWindow);
-    let mut part = range();
-    part.part = Some((0, 2));
-    let both = world.truth(window(0, 2 * HOUR));
-    let options = CollectOptions {
-        have: Some(both),
-        ..part
+}
+
+/// Counts can't be cut, so a window that lies only partly in the plan is read as if it were not there.
+#[test]
+fn what_is_there_may_reach_beyond_the_range() {
+    let mut world = World::with_events(4 * HOUR, 90);
+    let parts =
+        [(0, 2), (2, 3), (3, 4)].map(|(from, to)| world.truth(window(from * HOUR, to * HOUR)));
+    let have = CountTable::merge_all(&parts).expect("different times");
+    let options = |from: u64, to: u64, part| CollectOptions {
+        have: Some(have.clone()),
+        start: instant(from * HOUR),
+        end: instant(to * HOUR),
+        part,
+        ..collect_options(4 * HOUR, "1h")
     };
-    let error = world.client.collect(options).expect_err("a refusal");
-    assert_eq!(error.code(), Code::UnalignedWindow);
+    for (options, given, whole) in [
+        (options(1, 4, None), 2, window(HOUR, 4 * HOUR)),
+        (options(2, 6, None), 2, window(2 * HOUR, 6 * HOUR)),
+        (options(0, 4, Some((2, 4))), 1, window(2 * HOUR, 3 * HOUR)),
+        (options(0, 4, Some((0, 4))), 0, window(0, HOUR)),
+    ] {
+        let mut collect = start(&world, options);
+        assert_eq!(progress(&collect)[1], given);
+        world.run(&mut collect, |_| None);
+        let table = collect.finish().expect("a whole table");
+        assert_same_counts(&table, &world.truth(whole));
+    }
 }
 
 #[test]

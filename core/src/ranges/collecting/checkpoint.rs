@@ -1,33 +1,38 @@
 //! Stores what a collect has read while it runs, so that another process can continue it.
 //!
-//! The state is stored in segments, each a small JSON document of some windows. The last segment is
-//! rewritten with each window until it is large enough; then a new one begins. So storing a window
-//! takes the same time however many were stored before.
+//! The state is stored in segments, each a small JSON document of some windows. If every window is kept, the
+//! last segment is rewritten with each window until it is large enough; then a new one begins. If windows are
+//! added up, there is a segment for each kept step, which is rewritten with each window of that step. So storing
+//! a window takes the same time however many were stored before.
+//!
+//! A checkpoint serves every range of its query: of what is stored, the windows in the range are used.
 
 use std::borrow::Cow;
+use std::collections::VecDeque;
 use std::fmt;
 use std::ops::Range;
 
 use serde::Serialize;
 use tallyfold_engine::Counts;
 
-use super::ledger::{Ledger, Origin, Reading};
+use super::keep::Keep;
+use super::ledger::{Ledger, Origin};
 use crate::checksum::checksum;
 use crate::code::Code;
 use crate::counts::loaded::{offset_of, problem};
 use crate::counts::metric::Metric;
-use crate::counts::saved::{SavedTable, json_of};
-use crate::counts::subject::Subject;
+use crate::counts::part::Part;
+use crate::counts::saved::{SavedTable, SavedWindow, json_of};
 use crate::counts::table::CountTable;
 use crate::counts::tree::Tree;
 use crate::error::{Error, Result};
 use crate::ranges::plan::Plan;
 use crate::ranges::window_query::WindowQuery;
 use crate::time::timestamp::Timestamp;
-use crate::time::window::Window;
+use crate::time::window::{Window, uncovered};
 
 /// The name of the format in each segment. The number grows when old readers can't read new segments.
-const FORMAT: &str = "tallyfold-checkpoint/2";
+const FORMAT: &str = "tallyfold-checkpoint/3";
 
 /// Once the windows of a segment take more bytes than this, the next window goes into a new
 /// segment.
@@ -63,16 +68,8 @@ impl fmt::Debug for Segment {
 }
 
 /// The fields of a segment, and those of its query.
-const SEGMENT: [&str; 7] = [
-    "format",
-    "digest",
-    "query",
-    "segment",
-    "provisional",
-    "parts",
-    "table",
-];
-const QUERY: [&str; 8] = [
+const SEGMENT: [&str; 6] = ["format", "digest", "query", "segment", "parts", "table"];
+const QUERY: [&str; 9] = [
     "cluster",
     "metric",
     "start",
@@ -80,8 +77,11 @@ const QUERY: [&str; 8] = [
     "dimensions",
     "group_by",
     "window",
+    "keep",
     "part",
 ];
+/// Those in which the stored query may differ: the range.
+const RANGE: [&str; 2] = ["start", "end"];
 
 /// A segment as it is stored.
 #[derive(Serialize)]
@@ -91,11 +91,10 @@ struct SavedSegment<'a> {
     digest: &'static str,
     query: &'a SavedQuery,
     segment: u64,
-    /// The starts of windows whose counts may still change.
-    provisional: Vec<Timestamp>,
-    /// The starts of windows that are parts of a window of the plan, as halves are.
+    /// The starts of windows that do not begin and end as windows of the plan do, as halves.
     parts: Vec<Timestamp>,
-    table: SavedTable<'a>,
+    /// `None` for a segment whose windows were dropped.
+    table: Option<SavedTable<'a>>,
 }
 
 /// The query and a fingerprint of the cluster. It does not say which client asked.
@@ -108,11 +107,12 @@ struct SavedQuery {
     dimensions: Vec<&'static str>,
     group_by: Vec<&'static str>,
     window: String,
+    keep: String,
     part: Option<(u32, u32)>,
 }
 
 impl SavedQuery {
-    fn new(query: &WindowQuery, plan: &Plan, part: Option<(u32, u32)>) -> Self {
+    fn new(query: &WindowQuery, plan: &Plan, keep: Keep, part: Option<(u32, u32)>) -> Self {
         Self {
             cluster: query.cluster(),
             metric: query.query().metric(),
@@ -121,6 +121,7 @@ impl SavedQuery {
             dimensions: query.query().requested().names(),
             group_by: query.subject().dimensions.names(),
             window: plan.step().to_string(),
+            keep: keep.text(),
             part,
         }
     }
@@ -129,109 +130,172 @@ impl SavedQuery {
 /// What has been stored, and what must be stored next.
 pub(super) struct Journal {
     query: SavedQuery,
-    subject: Subject,
-    /// The number of the segment that is being filled.
-    number: u64,
-    /// The windows of that segment, in the order of time.
-    entries: Vec<Entry>,
-    /// How many bytes its windows take.
-    bytes: usize,
-    totals: Counts,
-    /// How many of the ledger's readings have been put into this segment or an earlier one.
-    stored: usize,
+    /// Windows that were read and are in no segment, in the order of reading.
+    unsaved: VecDeque<Window>,
+    /// The segments that may be written again.
+    open: Vec<Open>,
+    /// The number of the next new segment.
+    next: u64,
+    /// Segments whose windows are to be dropped.
+    old: Vec<u64>,
+    /// Segments without any window, which are used before there are new ones; the last one first.
+    free: Vec<u64>,
+    drops_old: bool,
 }
 
-/// A window as it is written in its segment.
-struct Entry {
-    window: Window,
-    is_provisional: bool,
-    /// Whether it is a part of a window of the plan.
-    is_part: bool,
-    table: CountTable,
+/// A segment that may be written again.
+struct Open {
+    number: u64,
+    holds: Holds,
+}
+
+/// Which windows a segment holds.
+enum Holds {
+    /// All of a kept step.
+    Step(Window),
+    /// These.
+    Windows {
+        windows: Vec<Window>,
+        /// How many bytes they take.
+        bytes: usize,
+        totals: Counts,
+    },
 }
 
 impl Journal {
-    pub(super) fn new(query: &WindowQuery, plan: &Plan, part: Option<(u32, u32)>) -> Self {
+    pub(super) fn new(
+        query: &WindowQuery,
+        plan: &Plan,
+        keep: Keep,
+        part: Option<(u32, u32)>,
+        drops_old: bool,
+    ) -> Self {
         Self {
-            query: SavedQuery::new(query, plan, part),
-            subject: query.subject(),
-            number: 0,
-            entries: Vec::new(),
-            bytes: 0,
-            totals: Counts::default(),
-            stored: 0,
+            query: SavedQuery::new(query, plan, keep, part),
+            unsaved: VecDeque::new(),
+            open: Vec::new(),
+            next: 0,
+            old: Vec::new(),
+            free: Vec::new(),
+            drops_old,
         }
     }
 
-    /// The segment with readings that are in no segment yet, as many as fit.
+    /// Takes note of a window that was read.
+    pub(super) fn note(&mut self, window: Window) {
+        self.unsaved.push_back(window);
+    }
+
+    /// A segment that has to be stored.
     pub(super) fn next_segment(&mut self, ledger: &Ledger) -> Option<Segment> {
-        let read = ledger.read();
-        let first = read.get(self.stored)?;
-        if !self.has_room_for(&first.table) {
-            self.number += 1;
-            self.entries.clear();
-            self.bytes = 0;
-            self.totals = Counts::default();
+        if let Some(number) = self.old.pop() {
+            self.free.push(number);
+            return Some(self.segment(number, &[], ledger));
         }
-        for reading in &read[self.stored..] {
-            if !self.has_room_for(&reading.table) {
-                break;
+        let first = *self.unsaved.front()?;
+        let Some(step) = ledger.around(first) else {
+            return self.next_windows(ledger);
+        };
+        self.unsaved.retain(|window| !step.contains(*window));
+        let is_it = |open: &&Open| matches!(open.holds, Holds::Step(other) if other == step);
+        let number = match self.open.iter().find(is_it) {
+            Some(open) => open.number,
+            None => self.begin(Holds::Step(step)),
+        };
+        let known = ledger.overlapping(step).iter();
+        let stored = known.filter(|reading| reading.origin != Origin::Given);
+        let parts: Vec<&Part> = stored.map(|reading| &reading.part).collect();
+        Some(self.segment(number, &parts, ledger))
+    }
+
+    /// The segment with windows that are in no segment yet, as many as fit.
+    fn next_windows(&mut self, ledger: &Ledger) -> Option<Segment> {
+        let has_room = |open: &Open, part: &Part| match &open.holds {
+            Holds::Windows { bytes, totals, .. } => {
+                // A segment's table has totals, which must not overflow.
+                *bytes <= SEGMENT_BYTES && totals.checked_add(part.rows.totals()).is_some()
             }
-            self.add(reading, ledger.plan());
+            Holds::Step(_) => false,
+        };
+        let mut is_first = true;
+        while let Some(part) = self.unsaved.front().and_then(|window| ledger.part(*window)) {
+            if !self.open.first().is_some_and(|open| has_room(open, part)) {
+                if !is_first {
+                    break;
+                }
+                self.open.clear();
+                self.begin(Holds::Windows {
+                    windows: Vec::new(),
+                    bytes: 0,
+                    totals: Counts::default(),
+                });
+            }
+            is_first = false;
+            self.unsaved.pop_front();
+            if let Some(Open {
+                holds:
+                    Holds::Windows {
+                        windows,
+                        bytes,
+                        totals,
+                    },
+                ..
+            }) = self.open.first_mut()
+            {
+                let after = windows.partition_point(|other| *other < part.window);
+                windows.insert(after, part.window);
+                *bytes += json_of(&SavedWindow(part)).len();
+                *totals = totals.checked_add(part.rows.totals()).unwrap_or(*totals);
+            }
         }
-        Some(Segment {
-            name: segment_name(self.number),
-            json: self.to_json(),
-        })
-    }
-
-    /// A segment's table has totals, which must not overflow.
-    fn has_room_for(&self, table: &CountTable) -> bool {
-        let sum = self.totals.checked_add(table.totals());
-        self.bytes <= SEGMENT_BYTES && sum.is_some()
-    }
-
-    fn add(&mut self, reading: &Reading, plan: &Plan) {
-        let sum = self.totals.checked_add(reading.table.totals());
-        self.totals = sum.unwrap_or(self.totals);
-        self.bytes += json_of(&reading.table.saved_window()).len();
-        let after = self
-            .entries
-            .partition_point(|entry| entry.window < reading.window);
-        let entry = Entry {
-            window: reading.window,
-            is_provisional: reading.origin == Origin::Read { provisional: true },
-            is_part: !plan
-                .overlapping(reading.window)
-                .any(|own| own == reading.window),
-            table: reading.table.clone(),
+        let open = self.open.first()?;
+        let Holds::Windows { windows, .. } = &open.holds else {
+            return None;
         };
-        self.entries.insert(after, entry);
-        self.stored += 1;
+        let parts: Vec<&Part> = windows
+            .iter()
+            .filter_map(|window| ledger.part(*window))
+            .collect();
+        Some(self.segment(open.number, &parts, ledger))
     }
 
-    fn to_json(&self) -> String {
-        let starts = |has: fn(&Entry) -> bool| {
-            let entries = self.entries.iter().filter(|entry| has(entry));
-            entries.map(|entry| entry.window.start()).collect()
-        };
-        let windows = self.entries.iter();
-        let windows = windows.filter_map(|entry| entry.table.saved_window());
+    /// Begins a segment and gives its number.
+    fn begin(&mut self, holds: Holds) -> u64 {
+        let number = self.free.pop().unwrap_or(self.next);
+        self.next = self.next.max(number + 1);
+        self.open.push(Open { number, holds });
+        number
+    }
+
+    fn segment(&self, number: u64, parts: &[&Part], ledger: &Ledger) -> Segment {
+        let is_part = |part: &&&Part| !is_of_whole_windows(part.window, ledger.plan());
+        let totals = parts.iter().map(|part| part.rows.totals());
+        // If they overflow, the collect itself will end with that error.
+        let totals = totals.fold(Counts::default(), |sum, totals| {
+            sum.checked_add(totals).unwrap_or(sum)
+        });
+        let windows = parts.iter().map(|part| SavedWindow(part)).collect();
         let mut json = json_of(&SavedSegment {
             format: FORMAT,
             digest: "",
             query: &self.query,
-            segment: self.number,
-            provisional: starts(|entry| entry.is_provisional),
-            parts: starts(|entry| entry.is_part),
-            table: SavedTable::new(&self.subject, self.totals, windows.collect()),
+            segment: number,
+            parts: parts
+                .iter()
+                .filter(is_part)
+                .map(|part| part.window.start())
+                .collect(),
+            table: (!parts.is_empty()).then(|| SavedTable::new(ledger.subject(), totals, windows)),
         });
         // What was just written can be read.
         if let Ok(document) = Document::read(json.as_bytes()) {
             let (place, digest) = (document.digest_place(), document.digest());
             json.insert_str(place.start + 1, &digest);
         }
-        json
+        Segment {
+            name: segment_name(number),
+            json,
+        }
     }
 
     /// Refuses a segment of another query or number.
@@ -240,9 +304,11 @@ impl Journal {
         let expected = Tree::read_fields(expected.as_bytes()).unwrap_or_default();
         let expected = fields_of(expected, QUERY, "$.query")?;
         for ((name, found), expected) in QUERY.iter().zip(document.query).zip(expected) {
-            document.check(&format!("$.query.{name}"), found, expected)?;
+            if !RANGE.contains(name) {
+                document.check(&format!("$.query.{name}"), found, expected)?;
+            }
         }
-        document.check("$.segment", document.segment, &self.number.to_string())
+        document.check("$.segment", document.segment, &self.next.to_string())
     }
 
     /// Loads a stored segment.
@@ -251,57 +317,93 @@ impl Journal {
             let message = "load segments before the first step of the collect";
             return Err(Error::new(Code::OutOfOrder, message));
         }
-        let expected = segment_name(self.number);
-        if name != expected {
+        let expected = segment_name(self.next);
+        if name.rsplit(['/', '\\']).next() != Some(&expected) {
             let message = format!("want {expected}: load each segment once, in order");
             return Err(Error::argument("name", Code::InvalidArgument, message));
         }
-        let document = Document::read(json)?;
-        self.check(&document)?;
-        let readings = self.readings_of(&document, ledger)?;
-        // Last, so that a mistake is named where it is, if it can be.
-        let digest = format!("\"{}\"", document.digest());
-        document.check("$.digest", document.written_digest, &digest)?;
-        for reading in readings {
-            ledger.put_before(reading);
-        }
-        self.number += 1;
+        let parts = self
+            .parts_of(json, ledger)
+            .map_err(|error| in_segment(error, name))?;
+        self.take_up(parts, ledger);
+        self.next += 1;
         Ok(())
     }
 
-    /// The windows of a segment that need not be read again.
-    fn readings_of(&self, document: &Document<'_>, ledger: &Ledger) -> Result<Vec<Reading>> {
-        let mut provisional = document.starts("$.provisional", document.provisional)?;
-        let mut parts = document.starts("$.parts", document.parts)?;
+    /// The windows of a segment.
+    fn parts_of(&self, json: &[u8], ledger: &Ledger) -> Result<Vec<Part>> {
+        let document = Document::read(json)?;
+        self.check(&document)?;
+        let parts = self.checked_parts(&document, ledger)?;
+        // Last, so that a mistake is named where it is, if it can be.
+        let digest = format!("\"{}\"", document.digest());
+        document.check("$.digest", document.written_digest, &digest)?;
+        Ok(parts)
+    }
+
+    fn checked_parts(&self, document: &Document<'_>, ledger: &Ledger) -> Result<Vec<Part>> {
+        let mut starts = document.starts("$.parts", document.parts)?;
+        let plan = ledger.plan().of_range(document.range()?);
         let table = document.table()?;
-        if table.subject != self.subject {
+        let table = table.as_ref();
+        if table.is_some_and(|table| table.subject != *ledger.subject()) {
             return Err(invalid(
                 "$.table",
                 "want a table with the counts of this query",
             ));
         }
-        let mut readings = Vec::new();
-        for (index, (window, table)) in table.split().enumerate() {
-            let start = window.start().to_string();
-            if let Err(message) = check_window(window, ledger, taken(&mut parts, &start)) {
+        let parts = table.map(|table| table.parts.clone()).unwrap_or_default();
+        for (index, part) in parts.iter().enumerate() {
+            let is_part = taken(&mut starts, &part.window.start().to_string());
+            if let Err(message) = check_window(part.window, &plan, ledger.kept(), is_part) {
                 return Err(invalid(&format!("$.table.windows[{index}]"), message));
             }
-            if !taken(&mut provisional, &start) {
-                readings.push(Reading {
-                    window,
-                    table,
-                    origin: Origin::Stored,
-                });
-            }
         }
-        for (path, left) in [("$.provisional", provisional), ("$.parts", parts)] {
-            if !left.is_empty() {
-                let message = "want the starts of windows of the table, each at most once";
-                return Err(invalid(path, message));
-            }
+        if !starts.is_empty() {
+            let message = "want the starts of windows of the table, each at most once";
+            return Err(invalid("$.parts", message));
         }
-        Ok(readings)
+        Ok(parts)
     }
+
+    /// Uses the windows of a segment that need not be read again.
+    fn take_up(&mut self, parts: Vec<Part>, ledger: &mut Ledger) {
+        let number = self.next;
+        let Some(last) = parts.last().map(|part| part.window) else {
+            self.free.push(number);
+            return;
+        };
+        let range = ledger.plan().range();
+        if self.drops_old && last.end() <= range.start() {
+            self.old.push(number);
+            return;
+        }
+        let step = ledger.around(last);
+        let mut is_used = true;
+        for part in parts {
+            let window = part.window;
+            let stored = ledger.overlapping(window).iter();
+            let mut stored = stored.filter(|reading| reading.origin == Origin::Stored);
+            is_used &= ledger.is_inside(window);
+            if ledger.is_usable(&part) && stored.next().is_none() {
+                ledger.put(part, Origin::Stored);
+            }
+        }
+        // To write a segment again that has other windows too would lose them.
+        if let Some(step) = step.filter(|_| is_used) {
+            self.open.push(Open {
+                number,
+                holds: Holds::Step(step),
+            });
+        }
+    }
+}
+
+/// Adds to an error of which segment it is, and what can be done.
+fn in_segment(error: Error, name: &str) -> Error {
+    error.adding(format!(
+        " (in {name}); use another checkpoint, or remove this segment and those after it: their windows are read again"
+    ))
 }
 
 /// Whether a start was among those left; it is taken out.
@@ -310,25 +412,30 @@ fn taken(starts: &mut Vec<Cow<'_, str>>, start: &str) -> bool {
     place.map(|place| starts.swap_remove(place)).is_some()
 }
 
-/// Says what is wrong with a stored window, which is a part of a window of the plan or all of it.
-fn check_window(window: Window, ledger: &Ledger, is_part: bool) -> Result<(), String> {
-    let mut around = ledger.plan().overlapping(window);
-    let Some(around) = around.find(|own| own.contains(window)) else {
+/// Says what is wrong with a stored window.
+fn check_window(window: Window, plan: &Plan, keep: Keep, is_part: bool) -> Result<(), String> {
+    if !uncovered(window, plan.overlapping(window)).is_empty() {
         return Err(format!("{window:?} is in no window of the plan"));
-    };
-    let overlapping = ledger.overlapping(window).iter();
-    let mut stored = overlapping.filter(|reading| reading.origin == Origin::Stored);
-    if let Some(Reading { window: other, .. }) = stored.next() {
-        return Err(format!(
-            "{window:?} overlaps {other:?} of an earlier segment"
-        ));
     }
-    if is_part == (around == window) {
+    let mut around = plan
+        .overlapping(window)
+        .map(|own| keep.around(own, plan.range()).unwrap_or(own));
+    if !around.all(|around| around.contains(window)) {
+        return Err(format!("{window:?} is more than what is kept together"));
+    }
+    if is_part == is_of_whole_windows(window, plan) {
         return Err(format!(
             "{window:?} is no window of the plan, and no part that was stored"
         ));
     }
     Ok(())
+}
+
+/// Whether a window begins and ends where windows of the plan do.
+fn is_of_whole_windows(window: Window, plan: &Plan) -> bool {
+    let starts = plan.overlapping(window).next().map(Window::start);
+    let ends = plan.overlapping(window).last().map(Window::end);
+    (starts, ends) == (Some(window.start()), Some(window.end()))
 }
 
 /// A segment as it is read.
@@ -337,7 +444,6 @@ struct Document<'a> {
     query: [&'a str; QUERY.len()],
     written_digest: &'a str,
     segment: &'a str,
-    provisional: &'a str,
     parts: &'a str,
     table: &'a str,
 }
@@ -354,14 +460,13 @@ impl<'a> Document<'a> {
             check(json, "$.format", format, &format!("\"{FORMAT}\""))?;
         }
         let fields = fields_of(document, SEGMENT, "$")?;
-        let [_, written_digest, query, segment, provisional, parts, table] = fields;
+        let [_, written_digest, query, segment, parts, table] = fields;
         let query = Tree::read_fields(query.as_bytes()).map_err(torn)?;
         Ok(Self {
             json,
             query: fields_of(query, QUERY, "$.query")?,
             written_digest,
             segment,
-            provisional,
             parts,
             table,
         })
@@ -392,17 +497,31 @@ impl<'a> Document<'a> {
         })
     }
 
-    fn table(&self) -> Result<CountTable> {
-        let found = self.table;
-        CountTable::from_json(found.as_bytes()).map_err(|error| {
-            let inside = error.path().and_then(|path| path.strip_prefix('$'));
-            let path = format!("$.table{}", inside.unwrap_or_default());
-            let offset = error
-                .offset()
-                .map(|offset| offset + offset_in(self.json, found));
-            let error = invalid(&path, error.message());
-            offset.map_or(error.clone(), |offset| error.with_offset(offset))
+    /// The range of the collect that wrote it.
+    fn range(&self) -> Result<Window> {
+        let [_, _, start, end, ..] = self.query.map(|written| written.trim_matches('"'));
+        Window::parse(start, end).map_err(|error| {
+            let error = invalid("$.query.start", error.message());
+            error.with_offset(offset_in(self.json, self.query[2]))
         })
+    }
+
+    fn table(&self) -> Result<Option<CountTable>> {
+        let found = self.table;
+        if found == "null" {
+            return Ok(None);
+        }
+        CountTable::from_json(found.as_bytes())
+            .map(Some)
+            .map_err(|error| {
+                let inside = error.path().and_then(|path| path.strip_prefix('$'));
+                let path = format!("$.table{}", inside.unwrap_or_default());
+                let offset = error
+                    .offset()
+                    .map(|offset| offset + offset_in(self.json, found));
+                let error = invalid(&path, error.message());
+                offset.map_or(error.clone(), |offset| error.with_offset(offset))
+            })
     }
 }
 

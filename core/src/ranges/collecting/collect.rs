@@ -15,10 +15,11 @@ use crate::endpoint::query::QueryOptions;
 use crate::error::{Error, Result};
 use crate::ranges::plan::{Plan, halves};
 use crate::ranges::probe::Probe;
-use crate::ranges::settling::is_settled;
 use crate::ranges::step::{CollectStep, Drive};
 use crate::ranges::window_query::{Outcome, WindowQuery, unknown_task};
+use crate::spelling::{Name, words};
 use crate::time::now::Now;
+use crate::time::settling::is_settled;
 use crate::time::step::TimeStep;
 use crate::time::window::{Window, join_adjacent, uncovered};
 
@@ -61,6 +62,7 @@ pub struct Collect {
     concurrency: u32,
     finest: TimeStep,
     settle_ms: u64,
+    memory_limit: u64,
     probing: Probing,
     ledger: Ledger,
     under_way: Vec<UnderWay>,
@@ -111,11 +113,13 @@ impl Machine {
             let message = "this part is empty: there are more parts than windows";
             return Err(Error::argument("part", Code::InvalidArgument, message));
         }
+        options.keep.check(options.window)?;
         let query = WindowQuery::new(self, query)?;
         Ok(Collect {
-            journal: Journal::new(&query, &plan, options.part),
-            ledger: Ledger::new(plan, options.have.as_ref(), &query)?,
+            journal: Journal::new(&query, &plan, options.keep, options.part, options.drop_old),
+            ledger: Ledger::new(plan, options.keep, options.have.as_ref(), &query)?,
             query,
+            memory_limit: options.memory_limit,
             concurrency: options.concurrency,
             finest: options.finest,
             settle_ms: options.settle_ms,
@@ -241,7 +245,14 @@ impl Collect {
 
     fn keep(&mut self, window: Window, table: CountTable, times: [Now; 2]) -> Settled {
         let provisional = !is_settled(window, self.settle_ms, times);
-        self.ledger.keep(window, table, provisional);
+        for part in table.marked(|_| provisional).parts {
+            self.ledger.keep(part);
+        }
+        self.journal.note(window);
+        if self.ledger.bytes() as u64 > self.memory_limit {
+            self.cause
+                .get_or_insert_with(|| too_much_memory(self.memory_limit));
+        }
         if !self.has_ended() {
             self.failed_in_a_row = 0;
         }
@@ -348,11 +359,7 @@ impl Collect {
     /// any time, also for a collect that is not driven any further.
     pub fn finish(&self) -> Result<CountTable, CollectError> {
         let Progress { planned, done, .. } = self.progress();
-        let partial = match self.ledger.done() {
-            0 => Ok(None),
-            _ => CountTable::merge_all(self.ledger.tables()).map(Some),
-        };
-        let (error, partial) = match partial {
+        let (error, partial) = match self.ledger.table() {
             Ok(Some(table)) if planned == done => return Ok(table),
             Ok(partial) => (None, partial),
             Err(error) => (Some(error), None),
@@ -401,6 +408,17 @@ fn ends_all(error: &Error) -> bool {
             error.code(),
             Code::Forbidden | Code::Redirected | Code::RetryLater
         )
+}
+
+fn too_much_memory(limit: u64) -> Error {
+    let message = words![
+        "the counts that were read take more than ",
+        Name::from("memory_limit"),
+        format!(", {limit} bytes; add windows up by "),
+        Name::from("keep"),
+        ", such as 1h, 1d or total"
+    ];
+    Error::new(Code::MemoryLimit, message)
 }
 
 fn unfinished() -> Error {

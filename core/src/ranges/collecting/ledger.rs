@@ -1,41 +1,58 @@
-//! Which windows of a collect have been read, now or earlier, with their tables, and which are
+//! Which windows of a collect have been read, now or earlier, with their counts, and which are
 //! still to be started.
 
+use std::ops::Range;
+
+use super::keep::Keep;
 use crate::code::Code;
+use crate::counts::part::{PACKED_TOGETHER, Part, PartRows, pack};
+use crate::counts::subject::Subject;
 use crate::counts::table::CountTable;
 use crate::error::{Error, Result};
 use crate::ranges::plan::Plan;
 use crate::ranges::window_query::WindowQuery;
 use crate::time::window::{Window, uncovered};
 
-/// One window's counts.
+/// The counts of one window, or of several adjacent windows that were added up.
 pub(super) struct Reading {
-    pub(super) window: Window,
-    pub(super) table: CountTable,
+    pub(super) part: Part,
     pub(super) origin: Origin,
+    /// As how many windows it counts.
+    windows: u64,
 }
 
 /// Where counts are from.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Origin {
     /// The caller's `have` table contained them.
     Given,
     /// They were stored in a checkpoint.
     Stored,
-    /// They were read by this collect; they may still change if they were read too early.
-    Read { provisional: bool },
+    /// They were read by this collect.
+    Read,
+}
+
+impl Reading {
+    pub(super) fn window(&self) -> Window {
+        self.part.window
+    }
 }
 
 /// The windows of a collect: those that were read, which do not overlap, and those that are left.
 ///
-/// Each reading has its own dictionaries, so that keeping one takes the same time however many were
-/// read before. Readings are added up once, at the end.
+/// Readings are added up once, at the end, unless the caller wants to keep less than every window.
 pub(super) struct Ledger {
     plan: Plan,
-    /// What was known before the first call, in the order of time.
-    before: Vec<Reading>,
-    /// What was read since then, in the order of reading.
-    read: Vec<Reading>,
+    subject: Subject,
+    keep: Keep,
+    /// What is known, in the order of time.
+    known: Vec<Reading>,
+    /// How many of the known readings are not packed.
+    loose: usize,
+    /// How many bytes their rows take, about.
+    bytes: usize,
+    /// How many windows are known.
+    done: u64,
     /// How many of the plan's windows have been taken from it.
     position: u64,
     /// Windows to start before the plan's next window, in reverse order.
@@ -47,12 +64,21 @@ pub(super) struct Ledger {
 }
 
 impl Ledger {
-    /// The ledger of a plan, with those windows of a given table that lie in the plan.
-    pub(super) fn new(plan: Plan, have: Option<&CountTable>, query: &WindowQuery) -> Result<Self> {
+    /// The ledger of a plan, with those windows of a given table that lie in the plan and are settled.
+    pub(super) fn new(
+        plan: Plan,
+        keep: Keep,
+        have: Option<&CountTable>,
+        query: &WindowQuery,
+    ) -> Result<Self> {
         let mut ledger = Self {
             plan,
-            before: Vec::new(),
-            read: Vec::new(),
+            subject: query.subject(),
+            keep,
+            known: Vec::new(),
+            loose: 0,
+            bytes: 0,
+            done: 0,
             position: 0,
             ahead: Vec::new(),
             left: None,
@@ -65,35 +91,56 @@ impl Ledger {
     }
 
     fn put_given(&mut self, have: &CountTable, query: &WindowQuery) -> Result<()> {
-        if have.subject != query.subject() {
+        if have.subject != self.subject {
             let message = format!(
                 "want a table of {} by {:?} that was not filtered",
                 query.query().metric(),
-                query.subject().dimensions
+                self.subject.dimensions
             );
             return Err(Error::argument("have", Code::IncompatibleTables, message));
         }
-        for (window, table) in have.split() {
-            let outside = uncovered(window, self.plan.overlapping(window));
-            if outside.is_empty() {
-                self.put_before(Reading {
-                    window,
-                    table,
-                    origin: Origin::Given,
-                });
-            } else if outside != [window] {
-                let message = format!(
-                    "{window:?} lies only partly in the range, and its counts can't be split"
-                );
-                return Err(Error::argument("have", Code::UnalignedWindow, message));
+        for part in &have.parts {
+            if self.is_usable(part) {
+                self.put(part.clone(), Origin::Given);
             }
         }
         Ok(())
     }
 
+    /// Whether counts from elsewhere can be used: all of their time is in windows of the plan, and they will not
+    /// change.
+    pub(super) fn is_usable(&self, part: &Part) -> bool {
+        !part.provisional && self.is_inside(part.window)
+    }
+
+    /// Whether all of a window is in windows of the plan.
+    pub(super) fn is_inside(&self, window: Window) -> bool {
+        uncovered(window, self.plan.overlapping(window)).is_empty()
+    }
+
     /// The windows that the collect was made for.
     pub(super) fn plan(&self) -> &Plan {
         &self.plan
+    }
+
+    /// What its tables count.
+    pub(super) fn subject(&self) -> &Subject {
+        &self.subject
+    }
+
+    /// What is kept.
+    pub(super) fn kept(&self) -> Keep {
+        self.keep
+    }
+
+    /// The time whose windows are added up with this one.
+    pub(super) fn around(&self, window: Window) -> Option<Window> {
+        self.keep.around(window, self.plan.range())
+    }
+
+    /// How many bytes the known readings take, about.
+    pub(super) fn bytes(&self) -> usize {
+        self.bytes
     }
 
     /// Whether a window has been taken.
@@ -104,10 +151,10 @@ impl Ledger {
     /// How many windows are still to be started.
     pub(super) fn left(&self) -> u64 {
         self.left.unwrap_or_else(|| {
-            if self.before.is_empty() {
+            if self.known.is_empty() {
                 return self.plan.len();
             }
-            let gaps = |window| self.gaps_before(window).len() as u64;
+            let gaps = |window| self.gaps_in(window).len() as u64;
             self.plan.windows().map(gaps).sum()
         })
     }
@@ -123,7 +170,7 @@ impl Ledger {
             let window = self.plan.window(self.position)?;
             self.position += 1;
             if !self.probed.is_some_and(|probed| probed.contains(window)) {
-                self.ahead = self.gaps_before(window);
+                self.ahead = self.gaps_in(window);
                 self.ahead.reverse();
             }
         };
@@ -159,76 +206,146 @@ impl Ledger {
         self.ahead.extend(windows.into_iter().rev());
     }
 
-    /// Keeps the table of a window.
-    pub(super) fn keep(&mut self, window: Window, table: CountTable, provisional: bool) {
-        let origin = Origin::Read { provisional };
-        self.read.push(Reading {
-            window,
-            table,
+    /// Adds the counts of a window that was read now. If less than every window is kept, they are added to those
+    /// of its neighbours.
+    pub(super) fn keep(&mut self, part: Part) {
+        let window = part.window;
+        self.put(part, Origin::Read);
+        if let Some(around) = self.around(window) {
+            let place = self.place_of(window);
+            self.join(place, around);
+            if let Some(before) = place.checked_sub(1) {
+                self.join(before, around);
+            }
+        }
+    }
+
+    /// Adds counts, and removes those that they overlap.
+    pub(super) fn put(&mut self, part: Part, origin: Origin) {
+        let first = self.place_of(part.window);
+        let overlapped = first..first + self.overlapping(part.window).len();
+        let windows = match origin {
+            Origin::Stored => self.plan.overlapping(part.window).count() as u64,
+            Origin::Given | Origin::Read => 1,
+        };
+        let reading = Reading {
+            part,
             origin,
-        });
+            windows,
+        };
+        self.replace(overlapped, reading);
+        if self.loose >= 2 * PACKED_TOGETHER {
+            self.pack();
+        }
     }
 
-    /// Adds a reading to those known before the first call, and removes those that it overlaps.
-    pub(super) fn put_before(&mut self, reading: Reading) {
-        let first = self
-            .before
-            .partition_point(|other| other.window.end() <= reading.window.start());
-        let replaced = first..first + self.overlapping(reading.window).len();
-        drop(self.before.drain(replaced));
-        self.before.insert(first, reading);
-    }
-
-    /// The readings known before the first call that overlap a window.
-    pub(super) fn overlapping(&self, window: Window) -> &[Reading] {
-        let first = self
-            .before
-            .partition_point(|reading| reading.window.end() <= window.start());
-        let after = self.before[first..]
+    /// Adds up two readings of the same kept step, if they are adjacent, settled and both to be stored.
+    fn join(&mut self, first: usize, around: Window) {
+        let Some([one, other]) = self.known.get(first..first + 2) else {
+            return;
+        };
+        let both = [one, other];
+        if both
             .iter()
-            .take_while(|reading| reading.window.start() < window.end());
-        &self.before[first..first + after.count()]
+            .any(|of| of.origin == Origin::Given || !around.contains(of.window()))
+        {
+            return;
+        }
+        let Some(part) = one.part.joined(&other.part, self.subject.dimensions.len()) else {
+            return;
+        };
+        let joined = Reading {
+            part,
+            origin: Origin::Read,
+            windows: one.windows + other.windows,
+        };
+        self.replace(first..first + 2, joined);
     }
 
-    /// The parts of a window that were not known before the first call.
-    fn gaps_before(&self, window: Window) -> Vec<Window> {
+    fn replace(&mut self, places: Range<usize>, reading: Reading) {
+        self.loose += usize::from(!reading.part.rows.is_packed());
+        self.bytes += reading.part.rows.bytes();
+        self.done += reading.windows;
+        for removed in self.known.splice(places, [reading]) {
+            self.loose -= usize::from(!removed.part.rows.is_packed());
+            self.bytes = self.bytes.saturating_sub(removed.part.rows.bytes());
+            self.done -= removed.windows;
+        }
+    }
+
+    fn pack(&mut self) {
+        let parts = self.known.iter_mut().map(|reading| &mut reading.part);
+        // If their sum is refused, they stay as they are, and the whole sum will be refused.
+        let _ = pack(parts, self.subject.dimensions.len());
+        let rows = || self.known.iter().map(|reading| &reading.part.rows);
+        self.loose = rows().filter(|rows| !rows.is_packed()).count();
+        self.bytes = rows().map(PartRows::bytes).sum();
+    }
+
+    /// The place of the first reading that does not end before a window.
+    fn place_of(&self, window: Window) -> usize {
+        self.known
+            .partition_point(|reading| reading.window().end() <= window.start())
+    }
+
+    /// The known readings that overlap a window.
+    pub(super) fn overlapping(&self, window: Window) -> &[Reading] {
+        let first = self.place_of(window);
+        let after = self.known[first..]
+            .iter()
+            .take_while(|reading| reading.window().start() < window.end());
+        &self.known[first..first + after.count()]
+    }
+
+    /// The counts of a window.
+    pub(super) fn part(&self, window: Window) -> Option<&Part> {
+        let found = self.overlapping(window).first()?;
+        (found.window() == window).then_some(&found.part)
+    }
+
+    /// The parts of a window that are not known.
+    fn gaps_in(&self, window: Window) -> Vec<Window> {
         let overlapping = self.overlapping(window).iter();
-        uncovered(window, overlapping.map(|reading| reading.window))
+        uncovered(window, overlapping.map(Reading::window))
     }
 
-    /// What was read since the first call, in the order of reading.
-    pub(super) fn read(&self) -> &[Reading] {
-        &self.read
-    }
-
-    /// How many windows were read, now or before.
+    /// How many windows are known.
     pub(super) fn done(&self) -> u64 {
-        (self.before.len() + self.read.len()) as u64
+        self.done
     }
 
-    /// The table of each window that was read, now or before.
-    pub(super) fn tables(&self) -> impl Iterator<Item = &CountTable> {
-        self.all().map(|reading| &reading.table)
-    }
-
-    /// The windows that were read, now or before, sorted.
+    /// The windows that are known, sorted.
     pub(super) fn windows(&self) -> Vec<Window> {
-        sorted(self.all())
+        self.known.iter().map(Reading::window).collect()
     }
 
     /// The windows whose counts may still change, sorted.
     pub(super) fn provisional(&self) -> Vec<Window> {
-        let provisional = Origin::Read { provisional: true };
-        sorted(self.all().filter(|reading| reading.origin == provisional))
+        let provisional = self.known.iter().filter(|reading| reading.part.provisional);
+        provisional.map(Reading::window).collect()
     }
 
-    fn all(&self) -> impl Iterator<Item = &Reading> {
-        self.before.iter().chain(&self.read)
+    /// The table of all that is known; `None` if that is nothing.
+    pub(super) fn table(&self) -> Result<Option<CountTable>> {
+        let width = self.subject.dimensions.len();
+        let mut parts: Vec<Part> = Vec::with_capacity(self.known.len());
+        for reading in &self.known {
+            let part = &reading.part;
+            // What the caller gave was not added up before.
+            let around = self.around(part.window);
+            let before = parts.last_mut().filter(|before| {
+                around.is_some_and(|around| {
+                    around.contains(before.window) && around.contains(part.window)
+                })
+            });
+            match before.and_then(|before| Some((before.joined(part, width)?, before))) {
+                Some((joined, before)) => *before = joined,
+                None => parts.push(part.clone()),
+            }
+        }
+        if parts.is_empty() {
+            return Ok(None);
+        }
+        CountTable::of_parts(self.subject.clone(), parts).map(Some)
     }
-}
-
-fn sorted<'a>(readings: impl Iterator<Item = &'a Reading>) -> Vec<Window> {
-    let mut windows: Vec<Window> = readings.map(|reading| reading.window).collect();
-    windows.sort_unstable();
-    windows
 }

@@ -1,8 +1,9 @@
 //! The options of a collect.
 
+use super::keep::Keep;
 use crate::counts::metric::Metric;
 use crate::counts::table::CountTable;
-use crate::ranges::settling::SETTLE_MS;
+use crate::time::settling::SETTLE_MS;
 use crate::time::step::TimeStep;
 
 crate::options! {
@@ -48,8 +49,18 @@ crate::options! {
         /// For how long after a window's end its counts may still change. If a window is read
         /// earlier, its counts are used, but a checkpoint marks it as provisional.
         settle_ms: u64 [Milliseconds] = SETTLE_MS,
-        /// A table that covers a part of the range already: only its gaps are read. Its windows
-        /// outside of the range are ignored.
+        /// What is kept of the windows that were read: `windows` for each by itself; a step such as
+        /// `1h` or `1d`, a multiple of `window`; or `total` for their sum. Windows are added up as
+        /// they settle, so that memory grows with groups and kept steps, not with windows.
+        keep: Keep = Keep::Windows,
+        /// How many bytes the counts that are kept may take, about. More end the collect with
+        /// `memory_limit`; then keep less with `keep`.
+        memory_limit: u64 = 1024 * 1024 * 1024,
+        /// Whether segments of the checkpoint are dropped that hold only time before `start`. By
+        /// default they stay, and serve another collect of an earlier range.
+        drop_old: bool = false,
+        /// A table that covers a part of the range already: only its gaps are read, and the windows
+        /// that are provisional in it. Windows that lie outside of the range, or partly, are ignored.
         have: Option<CountTable> [Host] = None,
         /// Whether to test first that the counts of two windows add up, which takes one more call:
         /// see [`Probe`](crate::Probe). It tests the first two adjacent windows that are settled by

@@ -6,10 +6,10 @@ use crate::code::Code;
 use crate::counts::table::CountTable;
 use crate::error::{Error, Result};
 use crate::ranges::probe::{AdditivityVerdict, Probe};
-use crate::ranges::settling::is_settled;
 use crate::ranges::step::CollectStep;
 use crate::ranges::window_query::{WindowQuery, unknown_task};
 use crate::time::now::Now;
+use crate::time::settling::is_settled;
 use crate::time::window::{Window, spans};
 
 /// The state of the probe.
