@@ -209,7 +209,7 @@ class TypeScript(Language):
             case "Window":
                 return "{ readonly start: Date | string; readonly end: Date | string }"
             case "Step":
-                return "TimeStep"
+                return '"windows" | "total" | TimeStep' if rust == "Keep" else "TimeStep"
             case "Flag":
                 return "boolean"
             case "Whole":
@@ -270,7 +270,8 @@ class Python(Language):
     #: What a client of Python hands to the core as an object of its own.
     HAVE = (
         '    have: "CountTable | None"\n'
-        '    """A table that holds some of the range already: only its gaps are read."""'
+        '    """A table that holds some of the range already: only its gaps are read, and the windows\n'
+        '    that are provisional in it. Windows that lie outside of the range, or partly, are ignored."""'
     )
 
     def __init__(self, surface: dict) -> None:

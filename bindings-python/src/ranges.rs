@@ -124,7 +124,8 @@ impl Collect {
 
     /// Loads a stored segment. Load all segments before the first step, in order, from
     /// `segment_name(0)` on until there is none. Their windows are not read again, except
-    /// provisional ones.
+    /// provisional ones. `name` may be a path that ends in the segment's name; errors then name
+    /// that path.
     ///
     /// Raises:
     ///     ConfigError: `invalid_checkpoint` for a segment that is incomplete, was changed, or

@@ -75,6 +75,17 @@ impl CountTable {
         plain(py, &self.0.windows())
     }
 
+    /// The windows whose counts may still change, because they were read less than an hour after their end (or
+    /// less than `settle`, by a `collect` or `follow` that was given one), sorted. A table of an `Aggregator`,
+    /// which has no clock, has none.
+    ///
+    /// >>> table.provisional
+    /// []
+    #[getter]
+    fn provisional<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        plain(py, &self.0.provisional())
+    }
+
     /// How many deviations were tolerated because of `tolerate`, as `Notes`.
     #[getter]
     fn notes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {

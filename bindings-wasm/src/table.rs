@@ -44,6 +44,11 @@ impl CountTable {
         plain(&self.0.windows())
     }
 
+    /// Windows that may still change.
+    pub fn provisional(&self) -> JsValue {
+        plain(&self.0.provisional())
+    }
+
     /// What was tolerated.
     pub fn notes(&self) -> JsValue {
         plain(&self.0.notes())

@@ -149,13 +149,28 @@ class CollectArguments(TypedDict, total=False):
     its counts are used, but a checkpoint marks it as provisional. In seconds. `3,600` unless told
     otherwise.
     """
+    keep: Step
+    """What is kept of the windows that were read: `windows` for each by itself; a step such as `1h`
+    or `1d`, a multiple of `window`; or `total` for their sum. Windows are added up as they settle,
+    so that memory grows with groups and kept steps, not with windows. `Windows` unless told
+    otherwise.
+    """
+    memory_limit: int
+    """How many bytes the counts that are kept may take, about. More end the collect with
+    `memory_limit`; then keep less with `keep`. `1,073,741,824` unless told otherwise.
+    """
+    drop_old: bool
+    """Whether segments of the checkpoint are dropped that hold only time before `start`. By default
+    they stay, and serve another collect of an earlier range.
+    """
     probe: bool
     """Whether to test first that the counts of two windows add up, which takes one more call: see
     `Probe`. It tests the first two adjacent windows that are settled by the wall clock and have not
     been read yet; if there is no such pair, there is no test.
     """
     have: "CountTable | None"
-    """A table that holds some of the range already: only its gaps are read."""
+    """A table that holds some of the range already: only its gaps are read, and the windows
+    that are provisional in it. Windows that lie outside of the range, or partly, are ignored."""
 
 
 class FollowArguments(TypedDict, total=False):

@@ -27,7 +27,7 @@ class AsyncKeeper:
             segment = await self._store.load(name)
             if segment is None:
                 return
-            self._machine.load(name, segment)
+            self._machine.load(self._store.place(name), segment)
 
     async def save(self) -> None:
         """Stores what has been read since the last time, and what could not be stored before."""

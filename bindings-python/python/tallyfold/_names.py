@@ -56,6 +56,7 @@ ErrorCode = Literal[
     "unaligned_window",
     "incompatible_tables",
     "invalid_checkpoint",
+    "memory_limit",
     "out_of_order",
     "token_refused",
     "invalid_token_response",

@@ -40,6 +40,10 @@ class _Opened(Generic[CheckpointT]):
         """Whether there is a checkpoint."""
         return self._to is not None
 
+    def place(self, name: str) -> str:
+        """Tells where a segment is stored, for error messages."""
+        return str(self._to.path_of(name)) if isinstance(self._to, Directory) else name
+
     def close(self) -> None:
         """Lets others use the directory."""
         self._opened.close()
@@ -109,9 +113,13 @@ class Directory:
         with self._saving:
             self._lock.release()
 
+    def path_of(self, name: str) -> pathlib.Path:
+        """Gives the file of a segment."""
+        return self._path / name
+
     def load(self, name: str, /) -> bytes | None:
         """Reads a segment."""
-        path = self._path / name
+        path = self.path_of(name)
         # Anything but a file may have no end, as a pipe, or lead out of the directory.
         flags = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
         try:

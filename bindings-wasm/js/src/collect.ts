@@ -27,7 +27,8 @@ export interface CollectQuery<M extends Metric, D extends DimensionOf<M>, G exte
   readonly metric: M;
   /**
    * A table that covers a part of the range already, such as the `partial` of an error: only its
-   * gaps are read. Its windows outside of the range are ignored.
+   * gaps are read, and the windows that are provisional in it. Windows that lie outside of the range, or partly,
+   * are ignored.
    */
   readonly have?: CountTable | undefined;
 }
@@ -179,6 +180,7 @@ export class Collect<D extends Dimension | undefined = Dimension | undefined> {
    * `segmentName(0)` on until there is none. Their windows are not read again, except provisional
    * ones.
    *
+   * @param name The segment's name, or a path that ends in it, which errors then name.
    * @throws {@link TallyfoldError} with code `invalid_checkpoint`, and the JSON path or byte
    * offset, for a segment that is incomplete, was changed, or belongs to another query. The collect
    * is unchanged then.

@@ -35,6 +35,8 @@ export interface Checkpoint {
   load(name: string): StoredSegment | Promise<StoredSegment>;
   /** Stores a document under a name and replaces the old one, completely or not at all. */
   save(name: string, json: string): unknown;
+  /** Where a document is stored, such as a path: error messages name it. */
+  place?(name: string): string;
 }
 
 /** A stored document as text or bytes, if there is one. */
@@ -121,7 +123,7 @@ export class Collecting<D extends Dimension | undefined> {
       const stored = await this.#checkpoint.load(name);
       this.#stop.signal.throwIfAborted();
       if (stored === undefined || stored === null) return;
-      this.#collect.load(name, stored);
+      this.#collect.load(this.#checkpoint.place?.(name) ?? name, stored);
     }
   }
 

@@ -25,6 +25,7 @@ export const errorCodes = [
   "unaligned_window",
   "incompatible_tables",
   "invalid_checkpoint",
+  "memory_limit",
   "out_of_order",
   "token_refused",
   "invalid_token_response",
@@ -330,6 +331,23 @@ export interface CollectArguments {
    * unless told otherwise.
    */
   readonly settleMs?: number | undefined;
+  /**
+   * What is kept of the windows that were read: `windows` for each by itself; a step such as `1h`
+   * or `1d`, a multiple of `window`; or `total` for their sum. Windows are added up as they
+   * settle, so that memory grows with groups and kept steps, not with windows. `Windows` unless
+   * told otherwise.
+   */
+  readonly keep?: "windows" | "total" | TimeStep | undefined;
+  /**
+   * How many bytes the counts that are kept may take, about. More end the collect with
+   * `memoryLimit`; then keep less with `keep`. `1,073,741,824` unless told otherwise.
+   */
+  readonly memoryLimit?: number | undefined;
+  /**
+   * Whether segments of the checkpoint are dropped that hold only time before `start`. By default
+   * they stay, and serve another collect of an earlier range.
+   */
+  readonly dropOld?: boolean | undefined;
   /**
    * Whether to test first that the counts of two windows add up, which takes one more call: see
    * {@link Probe}. It tests the first two adjacent windows that are settled by the wall clock and

@@ -67,10 +67,14 @@ export class Directory implements Checkpoint {
     };
   }
 
+  place(name: string): string {
+    return this.#files.path.join(this.#path, name);
+  }
+
   async load(name: string): Promise<Uint8Array | undefined> {
-    const { fs, path } = this.#files;
+    const { fs } = this.#files;
     const { O_RDONLY, O_NOFOLLOW = 0, O_NONBLOCK = 0 } = fs.constants;
-    const place = path.join(this.#path, name);
+    const place = this.place(name);
     // Anything but a file may have no end, as a pipe, or lead out of the directory.
     const opened = fs.open(place, O_RDONLY | O_NOFOLLOW | O_NONBLOCK).catch((error) => {
       throw error.code === "ELOOP" ? noFile(place) : error;
@@ -85,10 +89,10 @@ export class Directory implements Checkpoint {
   }
 
   async save(name: string, json: string): Promise<void> {
-    const { crypto, fs, path } = this.#files;
+    const { crypto, fs } = this.#files;
     await fs.mkdir(this.#path, { recursive: true });
     await this.#lock?.check();
-    const place = path.join(this.#path, name);
+    const place = this.place(name);
     const before = await this.#fingerprint(place);
     if (this.#lock === undefined && before !== this.#written.get(name)) throw taken(place);
     const beside = `${place}.${crypto.randomUUID()}.tmp`;

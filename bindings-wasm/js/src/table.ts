@@ -153,6 +153,15 @@ export class CountTable<D extends Dimension | undefined = Dimension | undefined>
     return own(this).windows();
   }
 
+  /**
+   * The windows whose counts may still change, because they were read less than an hour after their end (or less
+   * than `settleMs`, by a collect or a follow that was given one), sorted. A table of an {@link Aggregator}, which
+   * has no clock, has none.
+   */
+  get provisional(): Window[] {
+    return own(this).provisional();
+  }
+
   /** How many deviations were tolerated, because the caller asked for it. */
   get notes(): Notes {
     return own(this).notes();

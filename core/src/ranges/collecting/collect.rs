@@ -322,6 +322,8 @@ impl Collect {
     /// # }
     /// ```
     ///
+    /// `name` may be a path that ends in the segment's name; errors then name that path.
+    ///
     /// # Errors `invalid_checkpoint`, with the JSON path and often the byte offset, for a segment
     /// that is incomplete, was changed, or belongs to another query; `invalid_argument` if `name`
     /// is not that of the next segment; `out_of_order` once a window has been given. After an error
