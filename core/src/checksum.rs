@@ -1,10 +1,14 @@
 //! A checksum of what is saved, so that a flipped bit is noticed. It protects against accidents, not against someone
 //! who changes a document on purpose.
 
+use std::sync::LazyLock;
+
 use crc::{CRC_32_ISO_HDLC, Crc, Table};
 
-/// That of zip and PNG files.
-static CRC: Crc<u32, Table<1>> = Crc::<u32, Table<1>>::new(&CRC_32_ISO_HDLC);
+/// That of zip and PNG files. Its table is made at first use, because 1 kB of it would be a hundredth of the
+/// WebAssembly.
+static CRC: LazyLock<Crc<u32, Table<1>>> =
+    LazyLock::new(|| Crc::<u32, Table<1>>::new(&CRC_32_ISO_HDLC));
 
 /// The checksum of a text that is given in pieces, as eight hexadecimal digits.
 pub(crate) fn checksum(pieces: &[&[u8]]) -> String {

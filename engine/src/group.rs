@@ -36,31 +36,45 @@ impl Rows {
             )
         };
         let keys = sums.iter().map(key);
-        Self::from_unsorted(dictionaries, keys, |row| sums[row].counts, totals)
+        let (rows, _) = Self::from_unsorted(dictionaries, keys, |row| sums[row].counts, totals);
+        rows
     }
 
     /// Rows from ids and counts in any order; counts with equal ids are added up. The totals must
-    /// not overflow, and each dictionary must be sorted and without unused values.
+    /// not overflow, and each dictionary must be sorted and without unused values. It also tells a
+    /// row whose ids are those of an earlier one.
     fn from_unsorted(
         dictionaries: Vec<Arc<Dictionary>>,
         keys: impl ExactSizeIterator<Item = Key>,
         counts: impl Fn(usize) -> Counts,
         totals: Counts,
-    ) -> Self {
+    ) -> (Self, Option<usize>) {
         let mut sorted = Packing::of(&dictionaries).sort(keys);
         let mut columns = CountColumns::with_capacity(sorted.len());
+        let mut repeated = None;
         sorted.visit(|row, is_new| {
             if is_new {
                 columns.push(counts(row));
             } else {
                 columns.add_to_last(counts(row));
+                repeated = repeated.or(Some(row));
             }
         });
         if columns.success.len() < sorted.len() {
             sorted.dedup();
             columns.shrink();
         }
-        columns.into_rows(dictionaries, &sorted, totals)
+        (columns.into_rows(dictionaries, &sorted, totals), repeated)
+    }
+
+    /// The same, of lists.
+    fn from_lists(
+        dictionaries: Vec<Arc<Dictionary>>,
+        keys: Vec<Key>,
+        counts: &[Counts],
+        totals: Counts,
+    ) -> (Self, Option<usize>) {
+        Self::from_unsorted(dictionaries, keys.into_iter(), |row| counts[row], totals)
     }
 
     /// Rows from values in any order: each column's values, and the counts.
@@ -82,22 +96,9 @@ impl Rows {
             ids.push(column);
         }
         let keys = (0..counts.len()).map(|row| key_of(ids.iter().map(|ids| ids[row])));
-        let mut repeated = None;
-        Packing::of(&dictionaries)
-            .sort(keys.clone())
-            .visit(|row, is_new| {
-                if !is_new {
-                    repeated = repeated.or(Some(row));
-                }
-            });
-        match repeated {
-            Some(row) => Err((row, Refused::Repeated)),
-            None => Ok(Self::from_unsorted(
-                dictionaries,
-                keys,
-                |row| counts[row],
-                totals,
-            )),
+        match Self::from_lists(dictionaries, keys.collect(), counts, totals) {
+            (_, Some(row)) => Err((row, Refused::Repeated)),
+            (rows, None) => Ok(rows),
         }
     }
 
@@ -111,7 +112,9 @@ impl Rows {
             None => {
                 let key = |row| key_of(columns.iter().map(|column| self.ids[*column][row]));
                 let keys = (0..self.len()).map(key);
-                Self::from_unsorted(dictionaries, keys, |row| self.counts(row), self.totals)
+                let counts = |row| self.counts(row);
+                let (rows, _) = Self::from_unsorted(dictionaries, keys, counts, self.totals);
+                rows
             }
         }
     }
@@ -247,13 +250,8 @@ impl Rows {
                 counts.push(rows.counts(row));
             }
         }
-        let keys = keys.into_iter();
-        Ok(Self::from_unsorted(
-            dictionaries,
-            keys,
-            |row| counts[row],
-            totals,
-        ))
+        let (rows, _) = Self::from_lists(dictionaries, keys, &counts, totals);
+        Ok(rows)
     }
 
     fn empty(dictionaries: Vec<Arc<Dictionary>>, totals: Counts) -> Self {

@@ -217,7 +217,7 @@ impl Frame for Comparison {
         let keys = self.keys().columns(&self.subject.dimensions);
         let before = self.before.counts.columns(Some("before"));
         let after = self.after.counts.columns(Some("after"));
-        keys.chain([presence]).chain(before).chain(after).collect()
+        [keys, vec![presence], before, after].concat()
     }
 
     /// How much the count changed, up or down.

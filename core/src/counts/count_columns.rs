@@ -60,7 +60,7 @@ impl CountColumns {
     }
 
     /// The columns of a frame, or of one side of a frame that has two.
-    pub(crate) fn columns(&self, side: Option<&'static str>) -> impl Iterator<Item = Column<'_>> {
+    pub(crate) fn columns(&self, side: Option<&'static str>) -> Vec<Column<'_>> {
         count_columns(side, self.0.each_ref().map(Vec::as_slice))
     }
 }
@@ -69,11 +69,13 @@ impl CountColumns {
 pub(crate) fn count_columns<'a>(
     side: Option<&'static str>,
     counts: [&'a [u64]; 3],
-) -> impl Iterator<Item = Column<'a>> {
+) -> Vec<Column<'a>> {
     let columns = CountName::ALL.iter().zip(counts);
-    columns.map(move |(name, counts)| Column {
-        side,
-        name: name.as_str(),
-        values: Values::Counts(counts),
-    })
+    columns
+        .map(|(name, counts)| Column {
+            side,
+            name: name.as_str(),
+            values: Values::Counts(counts),
+        })
+        .collect()
 }

@@ -60,9 +60,12 @@ impl Dimensions {
         for name in names {
             let name = name.as_ref();
             let Some(dimension) = Dimension::from_name(name) else {
+                let shown = excerpt(name)
+                    .chars()
+                    .map(|c| c.escape_default().to_string());
                 let message = format!(
                     "\"{}\" is not a dimension; want event_name, write_key, integration or reason",
-                    excerpt(name).escape_default()
+                    shown.collect::<String>()
                 );
                 return Err(Error::argument(argument, Code::UnknownDimension, message));
             };

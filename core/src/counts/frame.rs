@@ -57,10 +57,8 @@ pub trait Frame {
     /// The positions of the `n` rows that rank highest, highest first; rows of equal rank keep
     /// their order.
     fn top(&self, n: usize, by: CountName) -> Vec<usize> {
-        let mut order: Vec<usize> = (0..self.len()).collect();
-        order.sort_unstable_by_key(|row| (Reverse(self.rank(*row, by)), *row));
-        order.truncate(n);
-        order
+        let ranks = (0..self.len()).map(|row| self.rank(row, by));
+        highest(&ranks.collect::<Vec<_>>(), n)
     }
 
     /// The row at a position.
@@ -78,6 +76,14 @@ pub trait Frame {
     {
         (0..self.len()).map(|index| Row { frame: self, index })
     }
+}
+
+/// The positions of the `n` highest numbers, highest first; equal numbers keep their order.
+fn highest(numbers: &[u64], n: usize) -> Vec<usize> {
+    let mut order: Vec<usize> = (0..numbers.len()).collect();
+    order.sort_unstable_by_key(|place| (Reverse(numbers[*place]), *place));
+    order.truncate(n);
+    order
 }
 
 /// One row. In a [`CountTable`](crate::CountTable), it is a combination of dimension values with
@@ -127,13 +133,15 @@ impl<'a> Keys<'a> {
     }
 
     /// A column for each dimension.
-    pub(crate) fn columns(self, dimensions: &Dimensions) -> impl Iterator<Item = Column<'a>> {
+    pub(crate) fn columns(self, dimensions: &Dimensions) -> Vec<Column<'a>> {
         let columns = dimensions.iter().zip(self.dictionaries).zip(self.ids);
-        columns.map(|((dimension, dictionary), ids)| Column {
-            side: None,
-            name: dimension.as_str(),
-            values: Values::Texts { dictionary, ids },
-        })
+        columns
+            .map(|((dimension, dictionary), ids)| Column {
+                side: None,
+                name: dimension.as_str(),
+                values: Values::Texts { dictionary, ids },
+            })
+            .collect()
     }
 }
 

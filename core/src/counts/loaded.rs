@@ -14,7 +14,7 @@ use super::part::{Notes, Part};
 use super::saved::{FORMAT, FORMAT_WITHOUT_DIGEST};
 use super::selection::Selection;
 use super::subject::Subject;
-use super::tree::Tree;
+use super::tree::{NoJson, Tree};
 use crate::code::Code;
 use crate::error::{Error, Result};
 use crate::time::window::Window;
@@ -32,9 +32,8 @@ pub(crate) struct Loaded {
 
 /// Reads a table's JSON. Whether the totals and the digest are right, the caller checks.
 pub(crate) fn read(json: &[u8]) -> Result<Loaded> {
-    let saved: Tree<'_> = serde_json::from_slice(json).map_err(|error| {
-        let message = format!("this is no saved table: {}", problem(&error));
-        invalid(message).with_offset(offset_of(json, &error))
+    let saved = Tree::read(json).map_err(|NoJson { problem, offset }| {
+        invalid(format!("this is no saved table: {problem}")).with_offset(offset)
     })?;
     let names = [
         "format",
@@ -259,23 +258,4 @@ fn want(path: &str, what: &str) -> Error {
 
 fn want_fields(path: &str, names: &[&str]) -> Error {
     want(path, &format!("an object of {}", names.join(", ")))
-}
-
-/// What serde_json found wrong in a document.
-pub(crate) fn problem(error: &serde_json::Error) -> &'static str {
-    if error.is_eof() {
-        "the JSON is not complete"
-    } else {
-        "there is no JSON here"
-    }
-}
-
-/// The offset of an error that serde_json found. It counts lines and columns from 1.
-pub(crate) fn offset_of(json: &[u8], error: &serde_json::Error) -> u64 {
-    let before: usize = json
-        .split_inclusive(|byte| *byte == b'\n')
-        .take(error.line().saturating_sub(1))
-        .map(<[u8]>::len)
-        .sum();
-    (before + error.column().saturating_sub(1)) as u64
 }

@@ -245,7 +245,7 @@ impl Frame for Series {
         };
         let keys = self.keys().columns(&self.subject.dimensions);
         let counts = self.counts.columns(None);
-        [window].into_iter().chain(keys).chain(counts).collect()
+        [vec![window], keys, counts].concat()
     }
 
     fn rank(&self, row: usize, by: CountName) -> u64 {

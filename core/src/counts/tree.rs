@@ -1,10 +1,12 @@
 //! Reads a whole JSON document at once, for documents that tallyfold has written.
 
 use std::borrow::Cow;
-use std::fmt;
 
-use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
-use serde_json::value::RawValue;
+use crate::code::Code;
+use crate::wire::json::event::{Event, Rare, Visitor};
+use crate::wire::json::lexer::Lexer;
+use crate::wire::json::path::{Place, Shown};
+use crate::wire::limits::Limits;
 
 /// A JSON value. There is one type for all documents, so that reading is compiled once. Fields are
 /// checked when they are taken out.
@@ -20,17 +22,35 @@ pub(crate) enum Tree<'a> {
     Flag(bool),
     List(Vec<Tree<'a>>),
     Object(Vec<(Cow<'a, str>, Tree<'a>)>),
-    /// Any other value; also an object in which a name occurs twice.
+    /// Any other value.
     Other,
-    /// The unparsed text of a value, in a document that was read by [`Tree::read_fields`].
+    /// The text of a value, in a document that was read by [`Tree::read_fields`].
     Written(&'a str),
 }
 
 impl<'a> Tree<'a> {
-    /// Reads a document without parsing the fields of its object.
-    pub(crate) fn read_fields(json: &'a [u8]) -> serde_json::Result<Self> {
-        let WrittenFields(tree) = serde_json::from_slice(json)?;
-        Ok(tree)
+    /// Reads a whole document.
+    pub(crate) fn read(json: &'a [u8]) -> Result<Self, NoJson> {
+        let mut builder = TreeBuilder {
+            json,
+            open: Vec::new(),
+            whole: Tree::Null,
+        };
+        read(json, &mut builder)?;
+        Ok(builder.whole)
+    }
+
+    /// Reads a document, but keeps the fields of its object as they are written; `Null` if it is
+    /// no object.
+    pub(crate) fn read_fields(json: &'a [u8]) -> Result<Self, NoJson> {
+        let mut builder = FieldsBuilder {
+            json,
+            fields: None,
+            depth: 0,
+            start: None,
+        };
+        read(json, &mut builder)?;
+        Ok(builder.fields.map_or(Tree::Null, Tree::Object))
     }
 
     /// The fields of an object, in the order of the names; `None` if this is not an object, or if
@@ -101,88 +121,141 @@ impl<'a> Tree<'a> {
     }
 }
 
-impl<'de> Deserialize<'de> for Tree<'de> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(AnyValue { written: false })
-    }
+/// Why a document can't be read.
+pub(crate) struct NoJson {
+    pub(crate) problem: &'static str,
+    pub(crate) offset: u64,
 }
 
-struct WrittenFields<'a>(Tree<'a>);
+/// The documents are the user's own, so only their depth has a limit.
+const LIMITS: Limits = Limits {
+    depth: 127,
+    string_bytes: usize::MAX,
+    keys: usize::MAX,
+    body_bytes: u64::MAX,
+    groups: 0,
+};
 
-impl<'de> Deserialize<'de> for WrittenFields<'de> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let tree = deserializer.deserialize_any(AnyValue { written: true });
-        tree.map(WrittenFields)
-    }
+fn read(json: &[u8], builder: &mut dyn Visitor) -> Result<(), NoJson> {
+    let mut lexer = Lexer::new(LIMITS, Shown::All);
+    let mut builder = Rare(builder);
+    let pushed = lexer.push(json, &mut builder);
+    let read = pushed.and_then(|()| lexer.finish(&mut builder));
+    read.map_err(|error| match error.code() {
+        Code::EmptyBody | Code::TruncatedBody => NoJson {
+            problem: "the JSON is not complete",
+            offset: (json.len() as u64).saturating_sub(1),
+        },
+        code => NoJson {
+            problem: match code {
+                Code::DuplicateKey => "the same key occurs twice in one object",
+                _ => "there is no JSON here",
+            },
+            offset: error.offset().unwrap_or_default(),
+        },
+    })
 }
 
-struct AnyValue {
-    /// Whether to keep fields unparsed.
-    written: bool,
+/// Builds the tree of a whole document.
+struct TreeBuilder<'a> {
+    json: &'a [u8],
+    /// The lists and objects that have not ended, without the value that is being read.
+    open: Vec<Tree<'a>>,
+    whole: Tree<'a>,
 }
 
-impl<'de> Visitor<'de> for AnyValue {
-    type Value = Tree<'de>;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a JSON value")
-    }
-
-    fn visit_unit<E>(self) -> Result<Self::Value, E> {
-        Ok(Tree::Null)
-    }
-
-    fn visit_bool<E>(self, flag: bool) -> Result<Self::Value, E> {
-        Ok(Tree::Flag(flag))
-    }
-
-    fn visit_u64<E>(self, number: u64) -> Result<Self::Value, E> {
-        Ok(Tree::Whole(number))
-    }
-
-    fn visit_i64<E>(self, _: i64) -> Result<Self::Value, E> {
-        Ok(Tree::Other)
-    }
-
-    fn visit_f64<E>(self, _: f64) -> Result<Self::Value, E> {
-        Ok(Tree::Other)
-    }
-
-    fn visit_borrowed_str<E>(self, text: &'de str) -> Result<Self::Value, E> {
-        Ok(Tree::Text(Cow::Borrowed(text)))
-    }
-
-    fn visit_str<E>(self, text: &str) -> Result<Self::Value, E> {
-        Ok(Tree::Text(Cow::Owned(text.to_owned())))
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, mut elements: A) -> Result<Self::Value, A::Error> {
-        let mut list = Vec::new();
-        while let Some(element) = elements.next_element()? {
-            list.push(element);
+impl<'a> TreeBuilder<'a> {
+    fn add(&mut self, value: Tree<'a>) {
+        let place = match self.open.last_mut() {
+            Some(Tree::List(list)) => return list.push(value),
+            Some(Tree::Object(fields)) => fields.last_mut().map(|(_, value)| value),
+            _ => Some(&mut self.whole),
+        };
+        if let Some(place) = place {
+            *place = value;
         }
-        Ok(Tree::List(list))
     }
+}
 
-    fn visit_map<A: MapAccess<'de>>(self, mut fields: A) -> Result<Self::Value, A::Error> {
-        let mut object: Vec<(Cow<'de, str>, Tree<'de>)> = Vec::new();
-        let mut is_repeated = false;
-        while let Some(key) = fields.next_key()? {
-            let value = if self.written {
-                Tree::Written(fields.next_value::<&RawValue>()?.get())
-            } else {
-                fields.next_value()?
-            };
-            // A key is always a string.
-            let Tree::Text(key) = key else { continue };
-            is_repeated |= object.iter().any(|(other, _)| *other == key);
-            object.push((key, value));
+impl Visitor for TreeBuilder<'_> {
+    fn event(&mut self, event: Event<'_>, place: &Place<'_>) -> crate::error::Result<()> {
+        match event {
+            Event::BeginObject => self.open.push(Tree::Object(Vec::new())),
+            Event::BeginArray => self.open.push(Tree::List(Vec::new())),
+            Event::EndObject | Event::EndArray => {
+                let ended = self.open.pop().unwrap_or_default();
+                self.add(ended);
+            }
+            Event::Key(key) => {
+                let key = text_at(self.json, place, key);
+                if let Some(Tree::Object(fields)) = self.open.last_mut() {
+                    fields.push((key, Tree::Null));
+                }
+            }
+            Event::String(text) => self.add(Tree::Text(text_at(self.json, place, text))),
+            Event::Number(number) => self.add(number.parse().map_or(Tree::Other, Tree::Whole)),
+            Event::Bool => {
+                let first = self.json.get(place.offset as usize);
+                self.add(Tree::Flag(first == Some(&b't')));
+            }
+            Event::Null => self.add(Tree::Null),
         }
-        Ok(if is_repeated {
-            Tree::Other
-        } else {
-            Tree::Object(object)
-        })
+        Ok(())
+    }
+}
+
+/// Keeps the fields of a document's object as they are written.
+struct FieldsBuilder<'a> {
+    json: &'a [u8],
+    fields: Option<Vec<(Cow<'a, str>, Tree<'a>)>>,
+    /// How many lists and objects have not ended.
+    depth: usize,
+    /// Where the value of the last key starts.
+    start: Option<usize>,
+}
+
+impl FieldsBuilder<'_> {
+    /// Keeps the value of the last key, which is followed by a comma, if at all, before this offset.
+    fn end_value(&mut self, end: usize) {
+        let last = self.fields.as_mut().and_then(|fields| fields.last_mut());
+        if let (Some((_, value)), Some(start)) = (last, self.start.take()) {
+            let written = self.json[start..end].trim_ascii_end();
+            let written = written.strip_suffix(b",").unwrap_or(written);
+            let written = str::from_utf8(written.trim_ascii_end());
+            *value = Tree::Written(written.unwrap_or_default());
+        }
+    }
+}
+
+impl Visitor for FieldsBuilder<'_> {
+    fn event(&mut self, event: Event<'_>, place: &Place<'_>) -> crate::error::Result<()> {
+        let at = place.offset as usize;
+        match (self.depth, event) {
+            (0, Event::BeginObject) => self.fields = Some(Vec::new()),
+            (1, Event::Key(key)) => {
+                self.end_value(at);
+                let key = text_at(self.json, place, key);
+                self.fields.get_or_insert_default().push((key, Tree::Null));
+            }
+            (1, Event::EndObject) => self.end_value(at),
+            _ => _ = self.start.get_or_insert(at),
+        }
+        match event {
+            Event::BeginObject | Event::BeginArray => self.depth += 1,
+            Event::EndObject | Event::EndArray => self.depth -= 1,
+            _ => {}
+        }
+        Ok(())
+    }
+}
+
+/// The string at a place of the document, borrowed if it is written without escapes.
+fn text_at<'a>(json: &'a [u8], place: &Place<'_>, text: &str) -> Cow<'a, str> {
+    let start = place.offset as usize + 1;
+    let written = json.get(start..start + text.len());
+    match written.and_then(|written| str::from_utf8(written).ok()) {
+        Some(written) if written == text => Cow::Borrowed(written),
+        _ => Cow::Owned(text.to_owned()),
     }
 }
 
@@ -190,8 +263,8 @@ impl<'de> Visitor<'de> for AnyValue {
 mod tests {
     use super::*;
 
-    fn read(json: &str) -> Result<Tree<'_>, serde_json::Error> {
-        serde_json::from_str(json)
+    fn read(json: &str) -> Option<Tree<'_>> {
+        Tree::read(json.as_bytes()).ok()
     }
 
     #[test]
@@ -219,8 +292,39 @@ mod tests {
         assert_eq!(fields(r#"{"b": 1}"#), Some(expected));
         assert_eq!(fields(r#"{"b": 1, "c": null}"#), None);
         assert_eq!(fields("[]"), None);
-        assert_eq!(fields(r#"{"b": 1, "b": 1}"#), None);
-        let inner = fields(r#"{"b": {"c": 1, "c": 2}}"#);
-        assert_eq!(inner, Some([Tree::Null, Tree::Other]));
+    }
+
+    #[test]
+    fn a_document_that_is_read_to_where_it_breaks() {
+        let broken = |json: &str| {
+            let error = Tree::read(json.as_bytes()).err();
+            error.map(|error| (error.problem, error.offset))
+        };
+        let incomplete = "the JSON is not complete";
+        let nested = "[".repeat(128);
+        assert_eq!(broken(""), Some((incomplete, 0)));
+        assert_eq!(broken(r#"{"a": [1"#), Some((incomplete, 7)));
+        assert_eq!(broken("[1,]"), Some(("there is no JSON here", 3)));
+        assert_eq!(broken(&nested), Some(("there is no JSON here", 127)));
+        let twice = "the same key occurs twice in one object";
+        assert_eq!(broken(r#"[{"b": 1, "b": 1}]"#), Some((twice, 10)));
+    }
+
+    #[test]
+    fn fields_as_they_are_written() {
+        let json = r#" {"a" : "x\"," , "b\n":[ {"c": [1, 2]} ],"d": -1e9 } "#;
+        let fields = Tree::read_fields(json.as_bytes()).ok();
+        let expected = [
+            ("a", r#""x\",""#),
+            ("b\n", r#"[ {"c": [1, 2]} ]"#),
+            ("d", "-1e9"),
+        ];
+        let expected = expected.map(|(key, written)| (key.into(), Tree::Written(written)));
+        assert_eq!(fields, Some(Tree::Object(expected.into())));
+        assert_eq!(
+            Tree::read_fields(b"{}").ok(),
+            Some(Tree::Object(Vec::new()))
+        );
+        assert_eq!(Tree::read_fields(br#"[{"a": 1}]"#).ok(), Some(Tree::Null));
     }
 }

@@ -19,12 +19,11 @@ use super::keep::Keep;
 use super::ledger::{Ledger, Origin};
 use crate::checksum::checksum;
 use crate::code::Code;
-use crate::counts::loaded::{offset_of, problem};
 use crate::counts::metric::Metric;
 use crate::counts::part::Part;
 use crate::counts::saved::{SavedTable, SavedWindow, json_of};
 use crate::counts::table::CountTable;
-use crate::counts::tree::Tree;
+use crate::counts::tree::{NoJson, Tree};
 use crate::error::{Error, Result};
 use crate::ranges::plan::Plan;
 use crate::ranges::window_query::WindowQuery;
@@ -450,9 +449,9 @@ struct Document<'a> {
 
 impl<'a> Document<'a> {
     fn read(json: &'a [u8]) -> Result<Self> {
-        let torn = |error: serde_json::Error| {
-            let message = format!("this is no checkpoint, or a torn one: {}", problem(&error));
-            invalid("$", message).with_offset(offset_of(json, &error))
+        let torn = |NoJson { problem, offset }| {
+            let message = format!("this is no checkpoint, or a torn one: {problem}");
+            invalid("$", message).with_offset(offset)
         };
         let document = Tree::read_fields(json).map_err(torn)?;
         // The format is checked first, because another format may have other fields.
@@ -490,7 +489,7 @@ impl<'a> Document<'a> {
 
     /// Starts of windows.
     fn starts(&self, path: &str, written: &'a str) -> Result<Vec<Cow<'a, str>>> {
-        let found: Option<Tree<'_>> = serde_json::from_slice(written.as_bytes()).ok();
+        let found = Tree::read(written.as_bytes()).ok();
         found.and_then(Tree::into_texts).ok_or_else(|| {
             let error = invalid(path, "want a list of timestamps");
             error.with_offset(offset_in(self.json, written))

@@ -183,7 +183,7 @@ fn push_quoted(path: &mut String, key: &str) {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Place<'a> {
     pub(super) frames: &'a Frames,
-    pub(super) offset: u64,
+    pub(crate) offset: u64,
 }
 
 impl Place<'_> {
