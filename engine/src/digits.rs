@@ -11,22 +11,22 @@ pub(crate) const MOST_DIGITS: usize = 19;
 #[inline]
 #[must_use]
 pub fn read_count(bytes: &[u8]) -> Option<(u64, usize)> {
-    let word = u64::from_le_bytes(*bytes.first_chunk()?);
-    let length = leading_digits(word);
+    // A byte that is a digit becomes its value.
+    let digits = u64::from_le_bytes(*bytes.first_chunk()?) ^ ZEROS;
+    let length = leading_digits(digits);
     if length == 0 {
         return None;
     }
     if length < 8 {
-        // Moves the digits to the end and fills with leading zeros.
-        let digits = word << (64 - 8 * length) | ZEROS >> (8 * length);
-        return Some((parse_eight(digits), length as usize));
+        // Moves the digits to the end, after leading zeros.
+        return Some((parse_eight(digits << (64 - 8 * length)), length as usize));
     }
-    read_long_count(word, &bytes[8..])
+    read_long_count(parse_eight(digits), &bytes[8..])
 }
 
 /// Reads a count of eight digits or more.
 #[cold]
-fn read_long_count(head: u64, rest: &[u8]) -> Option<(u64, usize)> {
+fn read_long_count(first_eight: u64, rest: &[u8]) -> Option<(u64, usize)> {
     let length = rest
         .iter()
         .take(MOST_DIGITS - 7)
@@ -34,7 +34,7 @@ fn read_long_count(head: u64, rest: &[u8]) -> Option<(u64, usize)> {
         .count();
     let tail = |count: u64, byte: &u8| count * 10 + u64::from(byte - b'0');
     (length <= MOST_DIGITS - 8).then(|| {
-        let count = rest[..length].iter().fold(parse_eight(head), tail);
+        let count = rest[..length].iter().fold(first_eight, tail);
         (count, 8 + length)
     })
 }
@@ -42,22 +42,22 @@ fn read_long_count(head: u64, rest: &[u8]) -> Option<(u64, usize)> {
 /// Eight times the digit 0.
 const ZEROS: u64 = LOW_BITS * b'0' as u64;
 
-/// How many of the first bytes are ASCII digits.
+/// How many of the first bytes are from 0 to 9.
 #[inline]
-fn leading_digits(word: u64) -> u32 {
-    let from_zero = word ^ ZEROS;
-    // The high half of a byte is set unless the byte is a digit: 0 to 9 stay below 16 with 6 added.
-    let others = (from_zero | from_zero.wrapping_add(LOW_BITS * 6)) & (LOW_BITS * 0xF0);
+fn leading_digits(digits: u64) -> u32 {
+    // The high half of a byte is set unless it is a digit: 0 to 9 stay below 16 with 6 added.
+    let others = (digits | digits.wrapping_add(LOW_BITS * 6)) & (LOW_BITS * 0xF0);
     others.trailing_zeros() / 8
 }
 
-/// The value of eight digits, the first one in the lowest byte.
+/// The number with eight digits, the first one in the lowest byte.
 #[inline]
-fn parse_eight(word: u64) -> u64 {
-    let digits = word & (LOW_BITS * 0x0F);
-    let pairs = (digits.wrapping_mul(10).wrapping_add(digits >> 8)) & 0x00FF_00FF_00FF_00FF;
-    let fours = (pairs.wrapping_mul(100).wrapping_add(pairs >> 16)) & 0x0000_FFFF_0000_FFFF;
-    (fours.wrapping_mul(10_000).wrapping_add(fours >> 32)) & 0xFFFF_FFFF
+fn parse_eight(digits: u64) -> u64 {
+    // The first product adds ten times each digit to the digit after it, which makes pairs. The
+    // others do the same with pairs and with fours.
+    let pairs = digits.wrapping_mul(10 << 8 | 1) >> 8;
+    let fours = (pairs & 0x00FF_00FF_00FF_00FF).wrapping_mul(100 << 16 | 1) >> 16;
+    (fours & 0x0000_FFFF_0000_FFFF).wrapping_mul(10_000 << 32 | 1) >> 32
 }
 
 #[cfg(test)]

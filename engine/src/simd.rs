@@ -9,6 +9,7 @@
 
 use core::arch::x86_64::{
     _mm_cmpeq_epi8, _mm_cmplt_epi8, _mm_movemask_epi8, _mm_or_si128, _mm_set_epi64x, _mm_set1_epi8,
+    _mm_xor_si128,
 };
 
 /// A mask with a bit for each byte that is a quote, a backslash, a control character or not ASCII.
@@ -31,9 +32,10 @@ fn in_registers(block: [u8; 32]) -> u32 {
 fn ends(half: [u8; 16]) -> i32 {
     let both = u128::from_le_bytes(half);
     let bytes = _mm_set_epi64x((both >> 64) as i64, both as i64);
-    let quote = _mm_cmpeq_epi8(bytes, _mm_set1_epi8(b'"' as i8));
     let backslash = _mm_cmpeq_epi8(bytes, _mm_set1_epi8(b'\\' as i8));
+    // With this bit flipped, a quote comes right after the control characters and a space does not.
     // As signed bytes, those that are not ASCII are below zero.
-    let others = _mm_cmplt_epi8(bytes, _mm_set1_epi8(0x20));
-    _mm_movemask_epi8(_mm_or_si128(_mm_or_si128(quote, backslash), others))
+    let flipped = _mm_xor_si128(bytes, _mm_set1_epi8(b'"' as i8 ^ 0x20));
+    let others = _mm_cmplt_epi8(flipped, _mm_set1_epi8(0x21));
+    _mm_movemask_epi8(_mm_or_si128(backslash, others))
 }

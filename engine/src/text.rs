@@ -170,11 +170,12 @@ mod words {
     #[inline]
     fn ends(word: u64) -> u64 {
         // Bytes with their high bit set are included anyway, so the others can be treated as 7
-        // bits.
-        let quote = (word ^ (LOW_BITS * b'"' as u64)).wrapping_sub(LOW_BITS);
+        // bits. With this bit flipped, a quote comes right after the control characters and a space
+        // does not.
+        let flipped = word ^ (LOW_BITS * (b'"' ^ 0x20) as u64);
+        let others = flipped.wrapping_sub(LOW_BITS * 0x21);
         let backslash = (word ^ (LOW_BITS * b'\\' as u64)).wrapping_sub(LOW_BITS);
-        let control = word.wrapping_sub(LOW_BITS * 0x20);
-        (quote | backslash | control | word) & (LOW_BITS << 7)
+        (others | backslash | word) & (LOW_BITS << 7)
     }
 }
 
