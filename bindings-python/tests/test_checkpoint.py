@@ -147,10 +147,13 @@ def test_a_foreign_checkpoint_is_refused(tmp_path: Path, run: Any) -> None:
     service = Service(busy_day())
     run(service, tmp_path)
     service.asked.clear()
-    for options in ({"range": DAY}, {"window": "5m"}, {"part": (0, 2)}):
+    for options in ({"keep": "1h"}, {"window": "5m"}, {"part": (0, 2)}):
         with pytest.raises(tallyfold.ConfigError, match="no checkpoint of this query") as caught:
             run(service, tmp_path, **options)
         assert caught.value.code == "invalid_checkpoint"
+        # Which file it is, and what can be done.
+        assert str(tmp_path / "segment-00000.json") in str(caught.value)
+        assert "use another checkpoint, or remove this segment" in str(caught.value)
     assert service.asked == []
 
 

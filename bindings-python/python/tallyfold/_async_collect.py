@@ -13,6 +13,8 @@ async def collect(gathering: Gathering, keeper: AsyncKeeper, workers: Tasks) -> 
     with keeper:
         async with workers:
             await keeper.load()
+            # What is too old is dropped, even if there is nothing to read.
+            await keeper.save()
             with gathering:
                 try:
                     workers.start(gathering.due())

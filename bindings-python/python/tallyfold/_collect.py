@@ -13,6 +13,8 @@ def collect(gathering: Gathering, keeper: Keeper, workers: Threads) -> CountTabl
     """Collects by workers, none of which outlives the call."""
     with keeper, workers:
         keeper.load()
+        # What is too old is dropped, even if there is nothing to read.
+        keeper.save()
         with gathering:
             try:
                 workers.start(gathering.due())

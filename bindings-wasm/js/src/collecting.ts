@@ -122,9 +122,11 @@ export class Collecting<D extends Dimension | undefined> {
       const name = segmentName(number);
       const stored = await this.#checkpoint.load(name);
       this.#stop.signal.throwIfAborted();
-      if (stored === undefined || stored === null) return;
+      if (stored === undefined || stored === null) break;
       this.#collect.load(this.#checkpoint.place?.(name) ?? name, stored);
     }
+    // What is too old is dropped, even if there is nothing to read.
+    await this.#store();
   }
 
   /** Starts another reading whenever one ends, until none is left. */
