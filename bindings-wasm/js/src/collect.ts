@@ -180,7 +180,7 @@ export class Collect<D extends Dimension | undefined = Dimension | undefined> {
    * `segmentName(0)` on until there is none. Their windows are not read again, except provisional
    * ones.
    *
-   * @param name The segment's name, or a path that ends in it, which errors then name.
+   * @param name The segment's name, or a place, such as a path, that ends in it, which errors then tell.
    * @throws {@link TallyfoldError} with code `invalid_checkpoint`, and the JSON path or byte
    * offset, for a segment that is incomplete, was changed, or belongs to another query. The collect
    * is unchanged then.

@@ -35,7 +35,7 @@ export interface Checkpoint {
   load(name: string): StoredSegment | Promise<StoredSegment>;
   /** Stores a document under a name and replaces the old one, completely or not at all. */
   save(name: string, json: string): unknown;
-  /** Where a document is stored, such as a path: error messages name it. */
+  /** Where a document is stored, such as a path that ends in its name: error messages tell it. */
   place?(name: string): string;
 }
 

@@ -64,7 +64,7 @@ test("a window of today is provisional, and read again", async () => {
     [table.provisional[0].start],
   );
   assert.deepEqual(rowsOf(again), rowsOf(table));
-  const alone = await client.eventDelivery({ ...query, window: undefined });
+  const alone = await atOnce(sandbox, query);
   assert.equal(alone.provisional.length, 1);
 });
 

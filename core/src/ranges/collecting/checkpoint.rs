@@ -317,7 +317,7 @@ impl Journal {
             return Err(Error::new(Code::OutOfOrder, message));
         }
         let expected = segment_name(self.next);
-        if name.rsplit(['/', '\\']).next() != Some(&expected) {
+        if !name.ends_with(&expected) {
             let message = format!("want {expected}: load each segment once, in order");
             return Err(Error::argument("name", Code::InvalidArgument, message));
         }

@@ -322,7 +322,7 @@ impl Collect {
     /// # }
     /// ```
     ///
-    /// `name` may be a path that ends in the segment's name; errors then name that path.
+    /// `name` may be a place, such as a path, that ends in the segment's name; errors then tell that place.
     ///
     /// # Errors `invalid_checkpoint`, with the JSON path and often the byte offset, for a segment
     /// that is incomplete, was changed, or belongs to another query; `invalid_argument` if `name`
