@@ -4,6 +4,7 @@ Every expectation is written here by hand. The only thing computed is a byte off
 mark ‹› that stands in a body just before the byte at fault and is taken out again.
 """
 
+import itertools
 import json
 import sys
 import zlib
@@ -1903,7 +1904,12 @@ def collect_vectors():
     )
     had = provisional(quarters(0, 1, 3), HOUR[1])
     collected("provisional windows of what is there are read again", {"table": quarters(0, 1, 2, 3)}, have=had, answers=usual_answers(0, 3))
-    collected("a time that was stored twice is used once", {"table": quarters(0, 1, 2, 3)}, segments=[first, segment(1, quarters(1, 2))], answers=usual_answers(0, 1, 2))
+    collected(
+        "a time that was stored twice is used once",
+        {"table": quarters(0, 1, 2, 3)},
+        segments=[first, segment(1, quarters(1, 2))],
+        answers=usual_answers(0, 1, 2),
+    )
     later = {"start": HOUR[1], "end": "2026-01-01T01:15:00Z"}
     fifth = (HOUR[4], later["end"])
     moved = quarters(1, 2, 3, 4, start=[*HOUR, later["end"]])
@@ -1917,7 +1923,9 @@ def collect_vectors():
         stored=segment(1, quarters(4, start=[*HOUR, later["end"]]), **later),
     )
     early = {"start": "2025-12-31T23:45:00Z", "end": HOUR[0]}
-    hour_before = table(["integration"], window([(["a"], (9, 0, 0))], reported=(9, 0, 0), start=early["start"], end=early["end"]), totals=(9, 0, 0), metric="event_delivery")
+    hour_before = table(
+        ["integration"], window([(["a"], (9, 0, 0))], reported=(9, 0, 0), start=early["start"], end=early["end"]), totals=(9, 0, 0), metric="event_delivery"
+    )
     collected(
         "what is older than the range is dropped if that is wanted",
         {"table": quarters(0, 1, 2, 3)},
@@ -1936,7 +1944,7 @@ def collect_vectors():
 
     def sums(*edges):
         windows = []
-        for start, end in zip(edges, edges[1:]):
+        for start, end in itertools.pairwise(edges):
             total = sum(range(start + 1, end + 1))
             windows.append(window([(["a"], (total, 0, 0))], reported=(total, 0, 0), start=HOUR[start], end=HOUR[end]))
         return table(["integration"], *windows, totals=(10, 0, 0), metric="event_delivery")
@@ -1975,7 +1983,11 @@ def collect_vectors():
     invalid("a window outside of the part", segment(0, quarters(0, 1), part=[0, 2]), path="$.table.windows[1]", part=[0, 2])
     invalid("parts that are not there", segment(0, quarters(0), parts=[HOUR[3]]), path="$.parts")
     invalid("parts of another kind", first.replace('"parts":[]', '"parts":[1]'), path="$.parts", after='"parts":')
-    invalid("a window provisional or what", first.replace('"end":"2026-01-01T00:15:00Z",', '"end":"2026-01-01T00:15:00Z","provisional":1,'), path="$.table.windows[0].provisional")
+    invalid(
+        "a window provisional or what",
+        first.replace('"end":"2026-01-01T00:15:00Z",', '"end":"2026-01-01T00:15:00Z","provisional":1,'),
+        path="$.table.windows[0].provisional",
+    )
     invalid("half an hour where windows are kept", segment(0, half), path="$.table.windows[0]")
     invalid("a range that ends before it starts", segment(0, quarters(0), end=HOUR[0]), path="$.query.start", after='"start":')
     invalid("a table of another metric", first.replace('"metric":"event_delivery","dimensions"', '"metric":null,"dimensions"'), path="$.table")

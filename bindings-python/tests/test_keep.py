@@ -139,9 +139,10 @@ class Answers(httpx2.BaseTransport):
             token = {"access_token": "t", "token_type": "Bearer", "expires_in": 86_400}
             return httpx2.Response(200, json=token)
         asked = json.loads(request.content)
-        head = {"start": asked["start"], "end": asked["end"], "totalDelivered": str(SUCCESS),
-                "totalErrors": str(sum(int(row["errors"]) for row in ROWS)), "totalFiltered": "3600"}
-        body = json.dumps(head)[:-1] + ', "counts": [' + REST + "}"
+        errors = str(sum(int(row["errors"]) for row in ROWS))
+        totals = {"totalDelivered": str(SUCCESS), "totalErrors": errors, "totalFiltered": "3600"}
+        head = json.dumps({"start": asked["start"], "end": asked["end"], **totals})
+        body = head[:-1] + ', "counts": [' + REST + "}"
         headers = {"content-type": "application/json"}
         return httpx2.Response(200, headers=headers, content=body.encode())
 
