@@ -9,6 +9,7 @@ python3 tests/make_faults.py --check
 python3 scripts/declare.py --check
 cargo fmt --all --check
 cargo clippy --quiet --workspace --all-targets -- -D warnings
+scripts/deny.sh
 cargo fmt --manifest-path fuzz/Cargo.toml --check
 cargo clippy --quiet --manifest-path fuzz/Cargo.toml --no-default-features --locked -- -D warnings
 

@@ -1,0 +1,17 @@
+#!/usr/bin/env bash
+# Checks the dependencies of all crates: licences, sources, versions, and known vulnerabilities where
+# their database can be reached. cargo-deny is compiled once, which takes some minutes.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+version=0.20.2
+export PATH=$PWD/.cache/tools/bin:$PATH
+if [[ $(cargo deny --version 2>/dev/null) != "cargo-deny $version" ]]; then
+  cargo install --quiet --locked --root .cache/tools cargo-deny --version $version
+fi
+cargo deny --log-level error check bans licenses sources
+if cargo deny --log-level off fetch db; then
+  cargo deny --log-level error check advisories
+else
+  echo "Known vulnerabilities were not checked: their database can't be reached." >&2
+fi
