@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::fmt::{self, Display};
 
 use crate::code::{Code, Kind};
-use crate::spelling::{Name, Spelling, Words};
+use crate::spelling::{Name, Spelling, Word, Words};
 
 /// The result type of this crate.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -86,7 +86,7 @@ impl Error {
     }
 
     /// The same error with text added to its message.
-    pub(crate) fn adding(mut self, words: &'static str) -> Self {
+    pub(crate) fn adding(mut self, words: impl Into<Word>) -> Self {
         self.0.message = std::mem::take(&mut self.0.message).and(words);
         self
     }

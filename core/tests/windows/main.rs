@@ -9,6 +9,7 @@
 mod checkpoint;
 mod collect;
 mod follow;
+mod patience;
 mod probe;
 #[allow(dead_code, reason = "the tests of single calls use the rest of it")]
 #[path = "../support/mod.rs"]
