@@ -81,6 +81,10 @@ class Language:
         text = re.sub(r"`([a-z_]+)`", lambda name: f"`{self.name_in_text(name[1])}`", text)
         return text.strip()
 
+    def no_limit(self, of: dict, value: str) -> str:
+        is_usual = of["default"] == "Endless"
+        return f" `{value}`, the default, for no limit." if is_usual else f" `{value}` for no limit."
+
     def name_in_text(self, name: str) -> str:
         return self.spelled(name) if name in self.arguments else name
 
@@ -185,7 +189,7 @@ class TypeScript(Language):
         if of["kind"] in ("Milliseconds", "Patience"):
             text += " In milliseconds."
         if of["kind"] == "Patience":
-            text += " `Infinity` for no limit."
+            text += self.no_limit(of, "Infinity")
         default = usual(of)
         return f"{text} `{default}` unless told otherwise." if default else text
 
@@ -340,7 +344,7 @@ class Python(Language):
         if of["kind"] in ("Milliseconds", "Patience"):
             text += " In seconds."
         if of["kind"] == "Patience":
-            text += " `None` for no limit."
+            text += self.no_limit(of, "None")
         default = usual(of)
         if default and of["kind"] in ("Milliseconds", "Patience"):
             default = f"{int(default.replace(',', '')) / 1000:,g}"
@@ -422,7 +426,7 @@ def is_required(of: dict) -> bool:
 
 def usual(of: dict) -> str | None:
     """The default, where it says something that the meaning does not."""
-    if of["kind"] in ("Flag", "Nested", "Secret", "Texts") or of["default"] in ("None", '""'):
+    if of["kind"] in ("Flag", "Nested", "Secret", "Texts") or of["default"] in ("None", '""', "Endless"):
         return None
     number = re.fullmatch(r"(?:Milliseconds\()?(\d+)\)?", of["default"] or "")
     return f"{int(number[1]):,}" if number else (of["default"] or "").strip('"') or None

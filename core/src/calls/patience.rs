@@ -23,4 +23,6 @@ pub(crate) struct Setback {
     pub(crate) wait_ms: u64,
     /// The part of it that the service asked for.
     pub(crate) floor_ms: u64,
+    /// Whether requests of others have failed too.
+    pub(crate) is_down: bool,
 }

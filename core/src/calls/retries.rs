@@ -262,6 +262,7 @@ impl Retries {
             number,
             wait_ms: pace.pause(patient, floor_ms, pays),
             floor_ms,
+            is_down: pace.health(self.api, self.last).is_down(),
         });
     }
 

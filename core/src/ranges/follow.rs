@@ -380,7 +380,7 @@ impl Follow {
     }
 
     /// While the follow waits for a service that is down: how many milliseconds it waits before the
-    /// next try, counted from when a call was last settled. `None` while the service is up.
+    /// next try, counted from when a call was last settled. Otherwise it is `None`.
     #[must_use]
     pub fn waiting_ms(&self) -> Option<u32> {
         self.outages.waiting_ms()

@@ -332,9 +332,10 @@ impl Collect {
         halves: Option<[Window; 2]>,
         now: Now,
     ) -> Settled {
-        let next = call
-            .setback()
-            .map(|setback| self.outages.fail(window, setback, &error, now));
+        // A response that comes too late is no outage yet, if its window can be halved.
+        let is_outage = |is_down| halves.is_none() || is_down || self.outages.is_on();
+        let setback = call.setback().filter(|setback| is_outage(setback.is_down));
+        let next = setback.map(|setback| self.outages.fail(window, setback, &error, now));
         match (next, halves) {
             (Some(Next::End(error)), _) => {
                 self.cause.get_or_insert_with(|| error.clone());

@@ -46,7 +46,7 @@ pub struct Progress {
     /// The windows whose calls have been given to workers and are not settled.
     pub under_way: u32,
     /// While the collect waits for a service that is down: how many milliseconds it waits before
-    /// the next try, counted from when a window was last settled. `None` while the service is up.
+    /// the next try, counted from when a window was last settled. Otherwise it is `None`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub waiting_ms: Option<u32>,
 }
