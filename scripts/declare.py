@@ -93,7 +93,8 @@ class Language:
             text += f" In {self.UNIT}."
             default = default and self.time(default)
         if of["kind"] == "Patience":
-            text += f" `{self.ENDLESS}` for no limit."
+            usually = ", the default," if of["default"] == "Endless" else ""
+            text += f" `{self.ENDLESS}`{usually} for no limit."
         return f"{text} `{default}` unless told otherwise." if default else text
 
     def time(self, milliseconds: str) -> str:
@@ -423,7 +424,7 @@ def is_required(of: dict) -> bool:
 
 def usual(of: dict) -> str | None:
     """The default, where it says something that the meaning does not."""
-    if of["kind"] in ("Flag", "Nested", "Secret", "Texts") or of["default"] in ("None", '""'):
+    if of["kind"] in ("Flag", "Nested", "Secret", "Texts") or of["default"] in ("None", '""', "Endless"):
         return None
     number = re.fullmatch(r"(?:Milliseconds\()?(\d+)\)?", of["default"] or "")
     return f"{int(number[1]):,}" if number else (of["default"] or "").strip('"') or None

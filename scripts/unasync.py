@@ -58,7 +58,6 @@ SENTENCES = {
     "attributes `partial`, `gaps` and `failures`.": """attributes `partial`, `gaps` and `failures`. Waits
         and transfers are stopped, but a `transport` that was given to the client can't be stopped:
         its transfers are waited for, for at most `timeout` seconds.""",
-    "later calls raise": "calls from now on, and those that wait, raise",
 }
 """Sentences in the docs of the source, and of the twin."""
 

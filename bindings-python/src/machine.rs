@@ -119,8 +119,18 @@ impl Machine {
     ///     ConfigError: for arguments that can't be used.
     #[pyo3(signature = (*positional, **named))]
     fn follow(&self, positional: Positional<'_>, named: Option<Named<'_>>) -> Result<Follow> {
-        let options: FollowOptions = options(3, positional, named, &[])?;
-        Ok(Follow::new(self.0.follow(&options)?))
+        self.follow_of(positional, named, &[])
+    }
+
+    /// The follow of a client, which handles the options `others` itself.
+    #[pyo3(signature = (others, *positional, **named))]
+    fn _follow_of_client(
+        &self,
+        others: Vec<String>,
+        positional: Positional<'_>,
+        named: Option<Named<'_>>,
+    ) -> Result<Follow> {
+        self.follow_of(positional, named, &names(&others))
     }
 
     /// Begins to test whether the service's windows are half-open: makes the `Probe` that a host
@@ -169,6 +179,16 @@ impl Machine {
             ..keywords(py, named, others)?
         };
         Ok(Self(tallyfold::Machine::new(options)?))
+    }
+
+    fn follow_of(
+        &self,
+        positional: Positional<'_>,
+        named: Option<Named<'_>>,
+        others: &[&str],
+    ) -> Result<Follow> {
+        let options: FollowOptions = options(3, positional, named, others)?;
+        Ok(Follow::new(self.0.follow(&options)?))
     }
 
     fn collect_of(

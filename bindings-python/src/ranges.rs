@@ -60,7 +60,8 @@ impl Collect {
 
     /// Takes the result of a call; if the call has not ended, its window will be read again.
     /// Returns what became of the window: `"kept"`, or `"provisional"` if its counts may still
-    /// change; `"halved"`, `"failed"`, `"given_back"`; or `"probed"`.
+    /// change; `"halved"`, `"failed"`, `"given_back"`; `"postponed"` if the service counts as down
+    /// and the window will be read again once it is back; or `"probed"`.
     ///
     /// Raises:
     ///     ConfigError: `out_of_order` for a task that is not under way.
@@ -83,6 +84,7 @@ impl Collect {
             Settled::Halved => "halved",
             Settled::Failed(_) => "failed",
             Settled::GivenBack => "given_back",
+            Settled::Postponed => "postponed",
             Settled::Probed => "probed",
         })
     }
@@ -100,8 +102,17 @@ impl Collect {
             done,
             failed,
             under_way,
+            ..
         } = locked(py, &self.core, BRIEF, |collect| collect.progress());
         (planned, done, failed, under_way)
+    }
+
+    /// While the collect waits for a service that is down: how many seconds it waits before the next
+    /// try, counted from when a window was last settled. Otherwise `None`.
+    #[getter]
+    fn waiting(&self, py: Python<'_>) -> Option<f64> {
+        let progress = locked(py, &self.core, BRIEF, |collect| collect.progress());
+        seconds(progress.waiting_ms)
     }
 
     /// The windows whose counts may still change, because they were read early. The table includes
@@ -250,7 +261,8 @@ impl Follow {
     }
 
     /// Takes the result of a call and returns a `Revision` of its window. If the call has not
-    /// ended, it returns `None`, and the window is read again at once.
+    /// ended, it returns `None`, and the window is read again at once. It also returns `None`, and
+    /// the window is read again later, if the service counts as down: then `waiting` is a number.
     ///
     /// Raises:
     ///     TallyfoldError: the call's final error; its window is read again later. `out_of_order`
@@ -276,6 +288,13 @@ impl Follow {
         Ok(Some(object(py, "Revision", fields)?))
     }
 
+    /// While the follow waits for a service that is down: how many seconds it waits before the next
+    /// try, counted from when a call was last settled. Otherwise `None`.
+    #[getter]
+    fn waiting(&self, py: Python<'_>) -> Option<f64> {
+        seconds(locked(py, &self.0, BRIEF, |follow| follow.waiting_ms()))
+    }
+
     /// The windows that were given out at least once and are not settled.
     fn provisional<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         plain(
@@ -288,6 +307,10 @@ impl Follow {
     fn __repr__(&self) -> &'static str {
         "<Follow>"
     }
+}
+
+fn seconds(milliseconds: Option<u32>) -> Option<f64> {
+    milliseconds.map(|ms| f64::from(ms) / 1000.0)
 }
 
 fn shown(py: Python<'_>, step: CollectStep) -> PyResult<Bound<'_, PyAny>> {

@@ -99,7 +99,7 @@ def test_so_many_windows_are_read_at_a_time(service: Service) -> None:
         ) as client,
         pytest.raises(tallyfold.ServiceError) as caught,
     ):
-        client.collect("event_delivery", *first_six, DIMENSIONS, concurrency=6)
+        client.collect("event_delivery", *first_six, DIMENSIONS, concurrency=6, patience=0)
     assert caught.value.status == 500
     assert service.most_under_way == 6
 
@@ -109,7 +109,7 @@ def test_a_failed_window_leaves_the_others(service: Service, collect: Collecting
     first, second = "2026-01-01T07:15:00Z", "2026-01-01T16:00:00Z"
     service.troubles = {second: answer(500), first: answer(418)}
     with pytest.raises(tallyfold.ServiceError) as caught:
-        collect(service)
+        collect(service, patience=0)
     error = caught.value
     assert (error.code, error.status) == ("unexpected_status", 418)
     gaps = [

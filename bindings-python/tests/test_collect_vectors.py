@@ -80,13 +80,13 @@ def options_of(script: Script) -> dict[str, Any]:
 
 def in_threads(script: Script, shelf: Shelf, query: Case) -> tallyfold.CountTable:
     with tallyfold.Client(**options_of(script)) as client:
-        return client.collect(**query, checkpoint=shelf)
+        return client.collect(**query, checkpoint=shelf, patience=0)
 
 
 def in_tasks(script: Script, shelf: Shelf, query: Case) -> tallyfold.CountTable:
     async def collect() -> tallyfold.CountTable:
         async with tallyfold.AsyncClient(**options_of(script)) as client:
-            return await client.collect(**query, checkpoint=AsyncShelf(shelf))
+            return await client.collect(**query, checkpoint=AsyncShelf(shelf), patience=0)
 
     return asyncio.run(collect())
 

@@ -140,7 +140,9 @@ def test_a_failed_reading_is_raised_and_made_again(clock: Clock) -> None:
     service.troubles = dict.fromkeys(failing, answer(500))
     errors = 0
     with service.client() as client:
-        revisions = client.follow("event_delivery", START, DIMENSIONS, **OPTIONS, reread=2700)
+        revisions = client.follow(
+            "event_delivery", START, DIMENSIONS, **OPTIONS, reread=2700, patience=0
+        )
         while True:
             try:
                 sums.add(next(revisions))
@@ -161,7 +163,9 @@ def test_a_failed_reading_of_tasks(clock: Clock) -> None:
 
     async def main() -> None:
         async with service.async_client() as client:
-            revisions = client.follow("event_delivery", START, DIMENSIONS, window="15m")
+            revisions = client.follow(
+                "event_delivery", START, DIMENSIONS, window="15m", patience=0
+            )
             with pytest.raises(tallyfold.ServiceError):
                 await anext(revisions)
             service.troubles.clear()

@@ -20,17 +20,20 @@ pub struct Machine {
     others: Vec<String>,
     /// Those in the query of a collect.
     others_of_collect: Vec<String>,
+    /// Those in the query of a follow.
+    others_of_follow: Vec<String>,
 }
 
 #[wasm_bindgen(js_class = CoreMachine)]
 impl Machine {
-    /// With the facade's options, and the names that the facade reads by itself: in every query, and in that of a
-    /// collect.
+    /// With the facade's options, and the names that the facade reads by itself: in every query, in that of a
+    /// collect, and in that of a follow.
     #[wasm_bindgen(constructor)]
     pub fn new(
         given: &JsValue,
         others: Vec<String>,
         others_of_collect: Vec<String>,
+        others_of_follow: Vec<String>,
     ) -> Result<Self, Thrown> {
         let options = MachineOptions {
             hash_seed: random_seed(),
@@ -42,6 +45,7 @@ impl Machine {
             core,
             others,
             others_of_collect,
+            others_of_follow,
         })
     }
 
@@ -86,7 +90,7 @@ impl Machine {
 
     /// Windows as they close.
     pub fn follow(&self, query: &JsValue) -> Result<Follow, Thrown> {
-        let options = read(query, &self.others)?;
+        let options = read(query, &self.others_of_follow)?;
         Ok(Follow(self.core.follow(&options)?))
     }
 

@@ -70,6 +70,7 @@ enum Settled {
         error: JsValue,
     },
     GivenBack,
+    Postponed,
     Probed,
 }
 
@@ -82,6 +83,7 @@ impl From<tallyfold::Settled> for Settled {
                 error: Thrown::from(error).into(),
             },
             tallyfold::Settled::GivenBack => Self::GivenBack,
+            tallyfold::Settled::Postponed => Self::Postponed,
             tallyfold::Settled::Probed => Self::Probed,
         }
     }
@@ -267,6 +269,12 @@ impl Follow {
             changes: Comparison(revision.changes).into(),
             settled: revision.settled,
         })))
+    }
+
+    /// The wait before the next try, if the service is down.
+    #[wasm_bindgen(js_name = waitingMs)]
+    pub fn waiting_ms(&self) -> Option<u32> {
+        self.0.waiting_ms()
     }
 
     /// The windows that are not settled.

@@ -86,8 +86,8 @@ impl Error {
     }
 
     /// The same error with text added to its message.
-    pub(crate) fn adding(mut self, text: impl Into<Word>) -> Self {
-        self.0.message = std::mem::take(&mut self.0.message).and(text);
+    pub(crate) fn adding(mut self, words: impl Into<Word>) -> Self {
+        self.0.message = std::mem::take(&mut self.0.message).and(words);
         self
     }
 

@@ -4,6 +4,9 @@
 //! The budget of a client starts with ten retries, and earns 0.09 for each call. So in the worst
 //! case, where everything fails, `n` calls are `1.09 n + 10` requests, and one for a token: from
 //! 1,100 calls on, that is at most 1.1 for each. Here each client makes 1,200.
+//!
+//! The same holds for collects that wait for the service: each reads 1,200 windows, and a window
+//! that is put back and read again counts as one call.
 #![allow(
     clippy::expect_used,
     clippy::panic,
@@ -17,7 +20,10 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use support::{after, at, options};
-use tallyfold::{AuditLogsOptions, Call, HostFailure, Machine, MachineOptions, Result, Step};
+use tallyfold::{
+    AuditLogsOptions, Call, Collect, CollectOptions, CollectStep, Drive, HostFailure, Machine,
+    MachineOptions, Metric, Patience, Request, Result, Step,
+};
 
 const CLIENTS: usize = 1_000;
 const CALLS_OF_CLIENT: usize = 1_200;
@@ -57,7 +63,7 @@ impl Service {
         }
     }
 
-    fn answer(&mut self, call: &mut Call, is_token: bool, now_ms: u64) -> Result<()> {
+    fn answer(&mut self, call: &mut Call, request: &Request, now_ms: u64) -> Result<()> {
         self.requests += 1;
         if now_ms / 1000 != self.second {
             (self.second, self.taken) = (now_ms / 1000, 0);
@@ -72,15 +78,27 @@ impl Service {
                 Refusal::Silence => call.failed(HostFailure::Network, ""),
             };
         }
-        let body = if is_token {
-            r#"{"access_token": "t", "expires_in": 86400}"#
+        let body = if request.url().ends_with("/oauth/token") {
+            r#"{"access_token": "t", "expires_in": 86400}"#.to_owned()
+        } else if request.url().ends_with("/event_delivery") {
+            no_events(request)
         } else {
-            "[]"
+            "[]".to_owned()
         };
         call.head(200, &[])?;
         call.chunk(body.as_bytes())?;
         call.end()
     }
+}
+
+/// The result of a window without events.
+fn no_events(request: &Request) -> String {
+    let query: serde_json::Value =
+        serde_json::from_slice(request.body().unwrap_or_default()).expect("JSON");
+    let (start, end) = (&query["start"], &query["end"]);
+    format!(
+        r#"{{"start": {start}, "end": {end}, "totalDelivered": "0", "totalErrors": "0", "totalFiltered": "0", "counts": []}}"#
+    )
 }
 
 /// One that makes calls in the name of a client.
@@ -149,13 +167,10 @@ fn act(worker: &mut Worker, service: &mut Service, now_ms: u64) -> (Option<bool>
     };
     let call = worker.call.get_or_insert_with(begin);
     match call.step(after(at(0), now_ms)) {
-        Ok(Step::Send(request)) => {
-            let is_token = request.url().ends_with("/oauth/token");
-            match service.answer(call, is_token, now_ms) {
-                Ok(()) => (None, ANSWER_MS),
-                Err(_) => (Some(false), PAUSE_MS),
-            }
-        }
+        Ok(Step::Send(request)) => match service.answer(call, &request, now_ms) {
+            Ok(()) => (None, ANSWER_MS),
+            Err(_) => (Some(false), PAUSE_MS),
+        },
         Ok(Step::Wait { ms }) => (None, ms.into()),
         Ok(Step::Blocked { .. }) => (None, ANSWER_MS),
         Ok(Step::Done) => (Some(true), PAUSE_MS),
@@ -230,4 +245,154 @@ fn an_outage_of_503() {
 #[test]
 fn an_outage_of_the_network() {
     outage("an outage of the network", Refusal::Silence);
+}
+
+/// Collects, each with a client of its own. As each keeps its windows, there are fewer.
+const COLLECTS: usize = 100;
+const COLLECT_PAUSE_MS: u64 = PAUSE_MS;
+
+/// Runs a collect of 1,200 windows for each client, and holds the load to the bound. Gives how many
+/// windows were read, and how long it took.
+fn collects(
+    name: &str,
+    capacity: fn(u64) -> usize,
+    refusal: Refusal,
+    patience_ms: Patience,
+) -> (usize, u64) {
+    let mut service = Service::new(capacity, refusal);
+    let mut collects: Vec<Collect> = (0..COLLECTS)
+        .map(|number| collect(number, patience_ms))
+        .collect();
+    // The workers of a collect have numbers that follow each other.
+    let mut drives: Vec<Option<Drive>> = (0..COLLECTS * WORKERS).map(|_| None).collect();
+    let mut due: BinaryHeap<_> = (0..drives.len())
+        .map(|index| Reverse((index as u64 * PAUSE_MS / drives.len() as u64, index)))
+        .collect();
+    let mut last_ms = 0;
+    while let Some(Reverse((now_ms, index))) = due.pop() {
+        last_ms = now_ms;
+        let (collect, drive) = (&mut collects[index / WORKERS], &mut drives[index]);
+        if let Some(next_ms) = act_for(collect, drive, &mut service, now_ms) {
+            due.push(Reverse((now_ms + next_ms, index)));
+        }
+    }
+    let windows = COLLECTS * CALLS_OF_CLIENT;
+    let read: usize = collects
+        .iter()
+        .map(|collect| collect.progress().done as usize)
+        .sum();
+    let amplification = service.requests as f64 / windows as f64;
+    println!(
+        "{name}: {} requests for {windows} windows, {amplification:.4} each; {read} are read after {} s",
+        service.requests,
+        last_ms / 1_000,
+    );
+    assert!(amplification <= 1.1, "{name}: {amplification}");
+    (read, last_ms)
+}
+
+fn collect(number: usize, patience_ms: Patience) -> Collect {
+    let client = Machine::new(MachineOptions {
+        jitter_seed: number as u64,
+        ..options()
+    });
+    let (start, end) = ("2025-01-01T00:00:00Z", "2025-01-13T12:00:00Z");
+    let options = CollectOptions {
+        patience_ms,
+        ..CollectOptions::new(Metric::EventDelivery, start, end, &["reason"])
+    };
+    let collect = client.expect("good options").collect(options);
+    let collect = collect.expect("good options");
+    assert_eq!(collect.progress().planned as usize, CALLS_OF_CLIENT);
+    collect
+}
+
+/// One step of a worker of a collect: the time until its next step, if there is one.
+fn act_for(
+    collect: &mut Collect,
+    drive: &mut Option<Drive>,
+    service: &mut Service,
+    now_ms: u64,
+) -> Option<u64> {
+    let now = after(at(0), now_ms);
+    if drive.is_none() {
+        match collect.next(now) {
+            CollectStep::Drive(next) => *drive = Some(next),
+            CollectStep::Idle => return Some(COLLECT_PAUSE_MS),
+            CollectStep::Done => return None,
+        }
+    }
+    let Drive { task, call, .. } = drive.as_mut()?;
+    let has_ended = match call.step(now) {
+        Ok(Step::Send(request)) => {
+            // The call says its error again when it is settled.
+            drop(service.answer(call, &request, now_ms));
+            false
+        }
+        Ok(Step::Wait { ms }) => return Some(ms.into()),
+        Ok(Step::Blocked { .. }) => false,
+        Ok(Step::Done) | Err(_) => true,
+        Ok(other) => panic!("unexpected {other:?}"),
+    };
+    if !has_ended {
+        return Some(ANSWER_MS);
+    }
+    collect.settle(*task, call, now).expect("it is under way");
+    *drive = None;
+    Some(COLLECT_PAUSE_MS)
+}
+
+const QUARTER: Patience = Patience::Milliseconds(900_000);
+
+#[test]
+fn patient_collects_of_a_service_that_sheds_with_503() {
+    let (read, _) = collects(
+        "collects, 503",
+        |_| 120,
+        Refusal::Status(503),
+        Patience::Endless,
+    );
+    assert!(read > COLLECTS * CALLS_OF_CLIENT / 2);
+}
+
+#[test]
+fn patient_collects_of_a_service_that_sheds_with_429() {
+    let refusal = Refusal::Later(429, "2");
+    let (read, _) = collects(
+        "collects, 429, Retry-After: 2",
+        |_| 120,
+        refusal,
+        Patience::Endless,
+    );
+    assert!(read > COLLECTS * CALLS_OF_CLIENT / 2);
+}
+
+#[test]
+fn patient_collects_in_an_outage_without_an_end() {
+    let (read, ms) = collects(
+        "collects, without an end",
+        |_| 0,
+        Refusal::Status(503),
+        QUARTER,
+    );
+    assert_eq!(read, 0);
+    assert!(ms < 1_000_000);
+}
+
+#[test]
+fn patient_collects_in_outages() {
+    for (name, refusal) in [
+        ("collects, 503", Refusal::Status(503)),
+        ("collects, no network", Refusal::Silence),
+        ("collects, 503, Retry-After: 40", Refusal::Later(503, "40")),
+    ] {
+        // Of 300 s, and every hundred seconds one of three.
+        let capacity = |second| match second {
+            100..400 => 0,
+            _ if second % 100 < 3 => 0,
+            _ => ENOUGH,
+        };
+        let (read, _) = collects(name, capacity, refusal, QUARTER);
+        assert_eq!(read, COLLECTS * CALLS_OF_CLIENT);
+    }
 }

@@ -168,6 +168,13 @@ class CollectArguments(TypedDict, total=False):
     `Probe`. It tests the first two adjacent windows that are settled by the wall clock and have not
     been read yet; if there is no such pair, there is no test.
     """
+    patience: float | None
+    """How long to wait for a service that is down. When calls fail temporarily and no other one is
+    answered, the workers pause, and one call at a time tries again, with longer and longer waits of
+    up to a minute. When it is answered, all go on. If that takes longer, the collect ends. With 0,
+    each window fails once its own retries are used up. In seconds. `None` for no limit. `900`
+    unless told otherwise.
+    """
     have: "CountTable | None"
     """A table that holds some of the range already: only its gaps are read, and the windows
     that are provisional in it. Windows that lie outside of the range, or partly, are ignored."""
@@ -197,6 +204,13 @@ class FollowArguments(TypedDict, total=False):
     until_settled: bool
     """Whether every window is read again until `settle` is over, even if two readings were equal.
     By default, two equal readings that are at least the window's length apart settle it.
+    """
+    patience: float | None
+    """How long to wait for a service that is down. When a reading fails temporarily, no other one
+    is made until the service answers, except one try at a time, with longer and longer waits of up
+    to a minute. If that takes longer, the reading fails. With 0, a reading fails once its own
+    retries are used up. A window that fails again and again while others can be read fails too. In
+    seconds. `None`, the default, for no limit.
     """
 
 

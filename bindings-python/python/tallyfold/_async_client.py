@@ -8,12 +8,14 @@ from tallyfold._arguments import CollectArguments, FollowArguments, Instant
 from tallyfold._async_checkpoint import AsyncCheckpoint
 from tallyfold._async_driver import AsyncDriver
 from tallyfold._async_follow import AsyncRevisions
+from tallyfold._errors import TallyfoldError
 from tallyfold._facade import parsed
 from tallyfold._names import DimensionName, MetricName
 from tallyfold._ranges import Additivity, Progress
 from tallyfold._steps import Drive
 from tallyfold._stores import Path
 from tallyfold._tallyfold import CountTable
+from tallyfold._window import Window
 
 __all__ = ["AsyncClient"]
 
@@ -170,6 +172,11 @@ class AsyncClient(AsyncDriver):
                 multiple of this step and read again.
             probe: whether to test first that the counts of two windows add up, which takes one more
                 call; if they do not, the collect ends with `windows_not_additive`.
+            patience: for how many seconds to wait for a service that is down, 15 minutes unless told
+                otherwise; `None` for as long as it takes, 0 for not at all. When calls fail and may
+                succeed later, all workers pause, one call at a time tries, and all go on when the
+                service answers. `Progress.waiting` tells that they pause, and `on_attempt` when the
+                next try is. If it takes longer, the collect ends.
             progress: whether to show a progress bar; `None` shows one if rich is installed
                 (`tallyfold[progress]`). It is shown only if standard error is a terminal.
 
@@ -202,6 +209,8 @@ class AsyncClient(AsyncDriver):
         metric: MetricName,
         start: Instant,
         dimensions: Sequence[DimensionName],
+        *,
+        on_failure: Callable[[Window, TallyfoldError], object] | None = None,
         **options: Unpack[FollowArguments],
     ) -> AsyncRevisions:
         """Reads windows as they close, and again while their counts may change.
@@ -222,10 +231,17 @@ class AsyncClient(AsyncDriver):
             reread: how many seconds after a reading, successful or failed, a window is read again;
                 `None` for the window's length.
             settle: for how many seconds after a window's end its counts may still change.
+            patience: for how many seconds to wait for a service that is down; `None`, the default,
+                for as long as it takes, 0 for not at all. Until then no reading fails because of
+                it.
+            on_failure: a plain function that is called with the window and the error if a reading
+                fails; the window is read again after `reread`. Without it, `anext` raises the error
+                and may be called again, or another `async for` loop may be begun. If the function
+                raises, so does `anext`.
 
         Raises:
-            ConfigError: for arguments that can't be used. If a reading fails, `anext` raises the
-                error.
+            ConfigError: for arguments that can't be used. If a reading fails, and there is no
+                `on_failure`, `anext` raises the error.
 
         >>> revisions = async_client.follow(
         ...     "event_delivery", "2026-01-01T00:00:00Z", ["integration"],
@@ -234,8 +250,10 @@ class AsyncClient(AsyncDriver):
         >>> [revision.changes.total_delta.success async for revision in revisions]
         [7, 0]
         """
-        machine = self._machine.follow(metric, start, dimensions, **options)
-        return AsyncRevisions(machine, self._reader())
+        machine = self._machine._follow_of_client(  # noqa: SLF001
+            ["on_failure"], metric, start, dimensions, **options
+        )
+        return AsyncRevisions(machine, self._reader(), on_failure)
 
     async def probe_additivity(
         self,
@@ -287,7 +305,7 @@ class AsyncClient(AsyncDriver):
         return parsed(await self._run(self._machine.audit_logs(page, per_page)))
 
     async def close(self) -> None:
-        """Closes the transport; later calls raise `RuntimeError`.
+        """Closes the transport; calls from now on, and those that wait, raise `RuntimeError`.
 
         >>> await async_client.close()
         """

@@ -4,7 +4,7 @@ import asyncio
 import contextlib
 import inspect
 import threading
-from collections.abc import Awaitable, Callable, Coroutine, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator
 from typing import TypeVar
 
 import httpx2
@@ -43,7 +43,7 @@ AsyncAccessToken = Callable[[ApiName], tuple[str, int | None] | Awaitable[tuple[
 class AsyncDriver(Facade[AsyncAccessToken, httpx2.AsyncBaseTransport]):
     """A client's machine, and the tasks that drive its calls."""
 
-    __slots__ = ("_lock", "_token_moved", "_use")
+    __slots__ = ("_limits", "_lock", "_token_moved", "_use")
 
     def _open(self, transport: httpx2.AsyncBaseTransport | None) -> None:
         self._transport = LoopTransport() if transport is None else transport
@@ -51,6 +51,7 @@ class AsyncDriver(Facade[AsyncAccessToken, httpx2.AsyncBaseTransport]):
         # Reentrant: the garbage collector may end a forgotten call while this thread holds it.
         self._lock = threading.RLock()
         self._use: _Use | None = None
+        self._limits: set[_Limit] = set()
 
     async def _run(self, call: Call[T]) -> T:
         self._check_usable()
@@ -78,13 +79,26 @@ class AsyncDriver(Facade[AsyncAccessToken, httpx2.AsyncBaseTransport]):
             return await collect(gathering, keeper, Tasks(gathering, self._drive))
 
     def _reader(self) -> "AsyncReader":
-        return AsyncReader(self._drive_alone, self._check_usable)
+        return AsyncReader(self._drive_alone, self._check_usable, self._limit)
 
     async def _shut(self) -> None:
         self._closed = True
         # A fork's copies of the connections are the parent's to close.
         if not self._in_other_process():
+            for limit in list(self._limits):
+                limit.end()
             await self._transport.aclose()
+
+    @contextlib.asynccontextmanager
+    async def _limit(self, seconds: float | None) -> AsyncIterator[None]:
+        """Raises `TimeoutError` after so many seconds, or when the client is closed."""
+        async with asyncio.timeout(seconds) as timeout:
+            limit = _Limit(timeout)
+            self._limits.add(limit)
+            try:
+                yield
+            finally:
+                self._limits.discard(limit)
 
     @contextlib.contextmanager
     def _in_this_loop(self) -> Iterator[None]:
@@ -109,6 +123,7 @@ class AsyncDriver(Facade[AsyncAccessToken, httpx2.AsyncBaseTransport]):
             while not await self._advance(call):
                 # Outside of `_advance`: what the caller's function raises keeps its traceback.
                 self._report(call)
+                self._check_open()
         except TallyfoldError:
             self._report(call)
             raise
@@ -130,8 +145,7 @@ class AsyncDriver(Facade[AsyncAccessToken, httpx2.AsyncBaseTransport]):
                 case Blocked(epoch=epoch):
                     await self._wait(epoch)
                 case Wait(ms=ms):
-                    await asyncio.sleep(ms / 1000)
-                    self._check_open()
+                    await self._pause(ms / 1000)
                 case Done():
                     return True
         except BaseException as error:
@@ -141,9 +155,14 @@ class AsyncDriver(Facade[AsyncAccessToken, httpx2.AsyncBaseTransport]):
             raise
         return False
 
+    async def _pause(self, seconds: float) -> None:
+        with contextlib.suppress(TimeoutError):
+            async with self._limit(seconds):
+                await asyncio.get_running_loop().create_future()
+
     async def _exchange(self, call: Call[T], request: Request) -> None:
         try:
-            async with asyncio.timeout(self._timeout):
+            async with self._limit(self._timeout):
                 complete = await self._receive(call, request)
         except BaseException as error:  # noqa: BLE001 - a transport may raise anything
             name, late = broken(error)
@@ -151,7 +170,8 @@ class AsyncDriver(Facade[AsyncAccessToken, httpx2.AsyncBaseTransport]):
             if complete:
                 call.end()
             return
-        call.failed(name, timed_out=late)
+        if not self._closed:
+            call.failed(name, timed_out=late)
 
     async def _receive(self, call: Call[T], request: Request) -> bool:
         """Feeds the call one response; whether it wanted the body, which then was complete."""
@@ -175,25 +195,27 @@ class AsyncDriver(Facade[AsyncAccessToken, httpx2.AsyncBaseTransport]):
         else:
             hand_in(call, answer)
             return
-        token_failed(call, cause)
+        if not self._closed:
+            token_failed(call, cause)
 
     async def _answer(self, api: ApiName) -> tuple[str, int | None]:
         if self._access_token is None:
             raise RuntimeError("a token is asked for where no access_token was given")
         with self._provision():
-            async with asyncio.timeout(self._timeout):
+            async with self._limit(self._timeout):
                 answer = self._access_token(api)
                 return await answer if inspect.isawaitable(answer) else answer
 
     async def _wait(self, epoch: int) -> None:
         try:
-            async with asyncio.timeout(self._timeout):
+            async with self._limit(self._timeout):
                 while self._machine.token_epoch() == epoch:
                     # There is a new event after each wake-up, so that no task misses its own.
                     self._token_moved = self._token_moved or asyncio.Event()
                     await self._token_moved.wait()
         except TimeoutError:
-            raise waited_too_long() from None
+            if not self._closed:
+                raise waited_too_long() from None
 
     def _wake(self) -> None:
         moved, self._token_moved = self._token_moved, None
@@ -208,9 +230,11 @@ class AsyncReader:
         self,
         drive: Callable[[Call[CountTable]], Coroutine[None, None, None]],
         check: Callable[[], None],
+        limit: Callable[[float], contextlib.AbstractAsyncContextManager[None]],
     ) -> None:
         """Drives nothing yet."""
         self._drive = drive
+        self._limit = limit
         self.check = check
         self._closed = asyncio.Event()
         self._reading: asyncio.Task[None] | None = None
@@ -231,9 +255,9 @@ class AsyncReader:
                 raise
 
     async def pause(self, seconds: float) -> None:
-        """Waits for so long, or until this is closed."""
+        """Waits for so long, or until this or the client is closed."""
         with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(seconds):
+            async with self._limit(seconds):
                 await self._closed.wait()
 
     async def close(self) -> None:
@@ -242,6 +266,24 @@ class AsyncReader:
         if self._reading is not None and not self._reading.done():
             self._reading.cancel()
             await asyncio.wait([self._reading])
+
+
+class _Limit:
+    """A time limit that can be ended early, from any event loop."""
+
+    def __init__(self, timeout: asyncio.Timeout) -> None:
+        self._timeout = timeout
+        self._loop = asyncio.get_running_loop()
+
+    def end(self) -> None:
+        # The loop may have been closed with a wait in it.
+        with contextlib.suppress(RuntimeError):
+            self._loop.call_soon_threadsafe(self._expire)
+
+    def _expire(self) -> None:
+        # The wait may have ended in between.
+        with contextlib.suppress(RuntimeError):
+            self._timeout.reschedule(0)
 
 
 class _Use:

@@ -1,7 +1,7 @@
 """Iterators over the revisions of windows as they close."""
 
 import contextlib
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from types import TracebackType
 from typing import Self
 
@@ -11,6 +11,7 @@ from tallyfold._errors import TallyfoldError
 from tallyfold._ranges import Revision
 from tallyfold._steps import Done, Drive, Wait
 from tallyfold._tallyfold import Follow
+from tallyfold._window import Window
 
 __all__ = ["AsyncRevisions"]
 
@@ -18,8 +19,9 @@ __all__ = ["AsyncRevisions"]
 class AsyncRevisions(AsyncIterator[Revision]):
     """What `AsyncClient.follow` gives: revisions of windows, one after the other.
 
-    If a reading fails, `anext` raises the error and may be called again: the window is read again
-    later, and nothing is lost. Close the iterator, from any task, or use it in an `async with`
+    If a reading fails, and there is no `on_failure`, `anext` raises the error. Call it again, or
+    begin another `async for` loop over the same iterator, to go on: the window is read again later,
+    and nothing is lost. Close the iterator, from any task, or use it in an `async with`
     statement: closing ends a wait and the iteration at once.
 
     >>> async with async_client.follow(
@@ -30,10 +32,16 @@ class AsyncRevisions(AsyncIterator[Revision]):
     Window('2026-01-01T00:00:00Z', '2026-01-01T00:05:00Z')
     """
 
-    def __init__(self, machine: Follow, reader: AsyncReader) -> None:
+    def __init__(
+        self,
+        machine: Follow,
+        reader: AsyncReader,
+        on_failure: Callable[[Window, TallyfoldError], object] | None = None,
+    ) -> None:
         """Reads nothing yet."""
         self._machine = machine
         self._reader = reader
+        self._on_failure = on_failure
 
     def __aiter__(self) -> Self:
         """Gives itself."""
@@ -43,8 +51,8 @@ class AsyncRevisions(AsyncIterator[Revision]):
         """Waits for the next revision.
 
         Raises:
-            TallyfoldError: what `AsyncClient.event_delivery` raises; the window is read again
-                later.
+            TallyfoldError: what `AsyncClient.event_delivery` raises, unless there is an
+                `on_failure`; the window is read again later.
         """
         while not self._reader.is_closed():
             self._reader.check()
@@ -60,14 +68,28 @@ class AsyncRevisions(AsyncIterator[Revision]):
         raise StopAsyncIteration
 
     async def _read(self, drive: Drive) -> Revision | None:
+        thrown: TallyfoldError | None = None
         try:
             await self._reader.drive(drive.call)
+        except TallyfoldError as error:
+            thrown = error
         except BaseException:
-            # The machine raises the call's error too, but without its cause.
             with contextlib.suppress(TallyfoldError):
                 self._machine.settle(drive.task, drive.call, Now.read())
             raise
-        return self._machine.settle(drive.task, drive.call, Now.read())
+        try:
+            revision = self._machine.settle(drive.task, drive.call, Now.read())
+        except TallyfoldError as error:
+            # The machine raises the call's error, but without its cause.
+            error.__cause__ = None if thrown is None else thrown.__cause__
+            if self._on_failure is None:
+                raise
+            self._on_failure(drive.window, error)
+            return None
+        # Without a revision the machine waits for the service, or the call has not ended.
+        if thrown is not None and self._machine.waiting is None:
+            raise thrown
+        return revision
 
     async def close(self) -> None:
         """Ends the revisions, and what is being waited for.

@@ -8,6 +8,7 @@ from typing import Any, Self, Unpack
 from tallyfold._arguments import CollectArguments, FollowArguments, Instant
 from tallyfold._checkpoint import Checkpoint
 from tallyfold._driver import Driver
+from tallyfold._errors import TallyfoldError
 from tallyfold._facade import parsed
 from tallyfold._follow import Revisions
 from tallyfold._names import DimensionName, MetricName
@@ -15,6 +16,7 @@ from tallyfold._ranges import Additivity, Progress
 from tallyfold._steps import Drive
 from tallyfold._stores import Path
 from tallyfold._tallyfold import CountTable
+from tallyfold._window import Window
 
 __all__ = ["Client"]
 
@@ -173,6 +175,11 @@ class Client(Driver):
                 multiple of this step and read again.
             probe: whether to test first that the counts of two windows add up, which takes one more
                 call; if they do not, the collect ends with `windows_not_additive`.
+            patience: for how many seconds to wait for a service that is down, 15 minutes unless told
+                otherwise; `None` for as long as it takes, 0 for not at all. When calls fail and may
+                succeed later, all workers pause, one call at a time tries, and all go on when the
+                service answers. `Progress.waiting` tells that they pause, and `on_attempt` when the
+                next try is. If it takes longer, the collect ends.
             progress: whether to show a progress bar; `None` shows one if rich is installed
                 (`tallyfold[progress]`). It is shown only if standard error is a terminal.
 
@@ -207,6 +214,8 @@ class Client(Driver):
         metric: MetricName,
         start: Instant,
         dimensions: Sequence[DimensionName],
+        *,
+        on_failure: Callable[[Window, TallyfoldError], object] | None = None,
         **options: Unpack[FollowArguments],
     ) -> Revisions:
         """Reads windows as they close, and again while their counts may change.
@@ -227,10 +236,17 @@ class Client(Driver):
             reread: how many seconds after a reading, successful or failed, a window is read again;
                 `None` for the window's length.
             settle: for how many seconds after a window's end its counts may still change.
+            patience: for how many seconds to wait for a service that is down; `None`, the default,
+                for as long as it takes, 0 for not at all. Until then no reading fails because of
+                it.
+            on_failure: a function that is called with the window and the error if a reading
+                fails; the window is read again after `reread`. Without it, `next` raises the error
+                and may be called again, or another `for` loop may be begun. If the function
+                raises, so does `next`.
 
         Raises:
-            ConfigError: for arguments that can't be used. If a reading fails, `next` raises the
-                error.
+            ConfigError: for arguments that can't be used. If a reading fails, and there is no
+                `on_failure`, `next` raises the error.
 
         >>> revisions = client.follow(
         ...     "event_delivery", "2026-01-01T00:00:00Z", ["integration"],
@@ -239,8 +255,10 @@ class Client(Driver):
         >>> [revision.changes.total_delta.success for revision in revisions]
         [7, 0]
         """
-        machine = self._machine.follow(metric, start, dimensions, **options)
-        return Revisions(machine, self._reader())
+        machine = self._machine._follow_of_client(  # noqa: SLF001
+            ["on_failure"], metric, start, dimensions, **options
+        )
+        return Revisions(machine, self._reader(), on_failure)
 
     def probe_additivity(
         self,

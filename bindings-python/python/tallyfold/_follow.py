@@ -2,7 +2,7 @@
 """Iterators over the revisions of windows as they close."""
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from types import TracebackType
 from typing import Self
 
@@ -12,6 +12,7 @@ from tallyfold._errors import TallyfoldError
 from tallyfold._ranges import Revision
 from tallyfold._steps import Done, Drive, Wait
 from tallyfold._tallyfold import Follow
+from tallyfold._window import Window
 
 __all__ = ["Revisions"]
 
@@ -19,8 +20,9 @@ __all__ = ["Revisions"]
 class Revisions(Iterator[Revision]):
     """What `Client.follow` gives: revisions of windows, one after the other.
 
-    If a reading fails, `next` raises the error and may be called again: the window is read again
-    later, and nothing is lost. Close the iterator, from any thread, or use it in a `with`
+    If a reading fails, and there is no `on_failure`, `next` raises the error. Call it again, or
+    begin another `for` loop over the same iterator, to go on: the window is read again later,
+    and nothing is lost. Close the iterator, from any thread, or use it in a `with`
     statement: closing ends a wait and the iteration at once.
 
     >>> with client.follow(
@@ -31,10 +33,16 @@ class Revisions(Iterator[Revision]):
     Window('2026-01-01T00:00:00Z', '2026-01-01T00:05:00Z')
     """
 
-    def __init__(self, machine: Follow, reader: Reader) -> None:
+    def __init__(
+        self,
+        machine: Follow,
+        reader: Reader,
+        on_failure: Callable[[Window, TallyfoldError], object] | None = None,
+    ) -> None:
         """Reads nothing yet."""
         self._machine = machine
         self._reader = reader
+        self._on_failure = on_failure
 
     def __iter__(self) -> Self:
         """Gives itself."""
@@ -44,8 +52,8 @@ class Revisions(Iterator[Revision]):
         """Waits for the next revision.
 
         Raises:
-            TallyfoldError: what `Client.event_delivery` raises; the window is read again
-                later.
+            TallyfoldError: what `Client.event_delivery` raises, unless there is an
+                `on_failure`; the window is read again later.
         """
         while not self._reader.is_closed():
             self._reader.check()
@@ -61,14 +69,28 @@ class Revisions(Iterator[Revision]):
         raise StopIteration
 
     def _read(self, drive: Drive) -> Revision | None:
+        thrown: TallyfoldError | None = None
         try:
             self._reader.drive(drive.call)
+        except TallyfoldError as error:
+            thrown = error
         except BaseException:
-            # The machine raises the call's error too, but without its cause.
             with contextlib.suppress(TallyfoldError):
                 self._machine.settle(drive.task, drive.call, Now.read())
             raise
-        return self._machine.settle(drive.task, drive.call, Now.read())
+        try:
+            revision = self._machine.settle(drive.task, drive.call, Now.read())
+        except TallyfoldError as error:
+            # The machine raises the call's error, but without its cause.
+            error.__cause__ = None if thrown is None else thrown.__cause__
+            if self._on_failure is None:
+                raise
+            self._on_failure(drive.window, error)
+            return None
+        # Without a revision the machine waits for the service, or the call has not ended.
+        if thrown is not None and self._machine.waiting is None:
+            raise thrown
+        return revision
 
     def close(self) -> None:
         """Ends the revisions, and what is being waited for.

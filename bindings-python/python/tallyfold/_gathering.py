@@ -96,7 +96,8 @@ class Gathering:
         if outcome != "given_back":
             if self.is_watched:
                 elapsed = time.monotonic() - self._began
-                self._reports.append(Progress(*self._machine.progress(), drive.window, elapsed))
+                counts, waiting = self._machine.progress(), self._machine.waiting
+                self._reports.append(Progress(*counts, drive.window, elapsed, waiting))
             if isinstance(failure, TallyfoldError):
                 # The machine keeps the error, but not its cause, which the host's function raised.
                 self._cause = self._cause or failure.__cause__

@@ -52,8 +52,16 @@ def _drawn(planned: int, done: int) -> Iterator[Show]:
         def show(now: Progress) -> None:
             nonlocal last
             failed = f"{now.failed} failed" if now.failed else ""
-            drawn.update(task, total=now.planned, completed=now.done, failed=failed)
-            if time.monotonic() - last >= SECONDS_BETWEEN:
+            waits = now.waiting is not None
+            drawn.update(
+                task,
+                description="waiting for the service" if waits else "collecting",
+                total=now.planned,
+                completed=now.done,
+                failed=failed,
+            )
+            # Nothing else may be drawn during a wait.
+            if waits or time.monotonic() - last >= SECONDS_BETWEEN:
                 drawn.refresh()
                 last = time.monotonic()
 

@@ -31,9 +31,12 @@ class Progress:
     under_way: int
     """The windows that are being read."""
     window: Window
-    """The window that has just been settled: read, halved or failed."""
+    """The window that has just been settled: read, halved, failed or postponed."""
     elapsed: float
     """Seconds since the collect began."""
+    waiting: float | None = None
+    """While the collect waits for a service that is down: how many seconds it now waits before the
+    next try. Otherwise `None`."""
 
 
 @dataclass(frozen=True, slots=True)

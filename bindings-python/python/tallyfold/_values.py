@@ -323,7 +323,8 @@ class Attempt:
     code: ErrorCode | None
     """What was wrong; `None` if the request succeeded."""
     wait: float | None
-    """The call tries again after this many seconds or later; `None` if it does not try again."""
+    """The call tries again after this many seconds or later; `None` if it does not try again. If it
+    is one of a collect or follow that waits for a service that is down, these try again."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,7 @@ import type { CollectQuery, DimensionOf } from "./collect.js";
 import { Collecting, type CollectOptions } from "./collecting.js";
 import { Driver, type DriverOptions } from "./driver.js";
 import type { FollowQuery } from "./follow.js";
-import { Following } from "./following.js";
+import { Following, type FollowOptions } from "./following.js";
 import { optionalSignal } from "./input.js";
 import { Machine, type MachineOptions } from "./machine.js";
 import type { Additivity, ProbeQuery } from "./probe.js";
@@ -18,9 +18,10 @@ import type {
   MetricsQuery,
 } from "./types.js";
 
-/** The options that the client handles itself: in every query, and in a collect's query. */
+/** The options that the client handles itself: in every query, in a collect's, and in a follow's. */
 const OF_CALL = ["signal"];
 const OF_COLLECT = ["onProgress", "checkpoint", "progress"];
+const OF_FOLLOW = ["onFailure"];
 
 /** The options of a {@link Client}. The arguments of an API that is not used may be left out. */
 export interface ClientOptions extends MachineOptions, DriverOptions {}
@@ -59,7 +60,7 @@ export class Client {
   constructor(options: ClientOptions) {
     const { accessToken, fetch, onAttempt, now, ...rest } = options ?? {};
     const hostTokens = (accessToken ?? undefined) !== undefined;
-    this.#machine = new Machine({ ...rest, hostTokens }, OF_CALL, OF_COLLECT);
+    this.#machine = new Machine({ ...rest, hostTokens }, OF_CALL, OF_COLLECT, OF_FOLLOW);
     this.#driver = new Driver({ accessToken, fetch, onAttempt, now }, this.#machine.timeoutMs);
   }
 
@@ -115,6 +116,9 @@ export class Client {
    * with the same `checkpoint`: only the gaps are read then. Failed authentication, 403, a redirect
    * or `retry_later` end it at once, and so do eight failed windows in a row.
    *
+   * If the service is down, all calls pause, one at a time tries, and all go on when it answers:
+   * see `patienceMs`.
+   *
    * It also ends when its `signal` aborts, when one of your functions throws, or when the
    * `checkpoint` can't be written. Then all calls end, and the promise rejects with that reason.
    * Windows that were stored by then are not read again.
@@ -156,9 +160,9 @@ export class Client {
    * }
    */
   follow<const M extends Metric, const D extends DimensionOf<M>, const G extends D = D>(
-    query: FollowQuery<M, D, G> & Abortable,
+    query: FollowQuery<M, D, G> & FollowOptions,
   ): Following<G> {
-    return new Following(this.#machine.follow<M, D, G>(query), this.#driver, query.signal);
+    return new Following(this.#machine.follow<M, D, G>(query), this.#driver, query);
   }
 
   /**

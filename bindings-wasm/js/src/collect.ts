@@ -69,7 +69,11 @@ export type Settled =
       readonly type: "givenBack";
     }
   | {
-      /** The call was one of the probe's. */
+      /** The service counts as down: the window will be read again once it is back. */
+      readonly type: "postponed";
+    }
+  | {
+      /** The call was one of the probe's, or one that only tested whether the service is back. */
       readonly type: "probed";
     };
 

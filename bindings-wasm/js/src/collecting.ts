@@ -12,7 +12,7 @@ import type { Abortable, Attempt, Dimension, Window } from "./types.js";
 
 /** How many windows of a collect are done, when one has just been settled. */
 export interface Progress extends WindowCounts {
-  /** The window that has just been settled: read, failed or halved. */
+  /** The window that has just been settled: read, failed, halved or postponed. */
   readonly window: Window;
   /** How many milliseconds the collect has taken so far. */
   readonly elapsedMs: number;

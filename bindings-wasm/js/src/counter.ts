@@ -21,10 +21,12 @@ export class Counter {
   }
 
   /** Shows how far it is, if the last time is a while ago. */
-  show({ planned, done, failed, elapsedMs }: Progress): void {
+  show({ planned, done, failed, elapsedMs, waitingMs }: Progress): void {
     const failures = failed > 0 ? `, ${failed} failed` : "";
-    this.#line = `\rtallyfold: ${done} of ${planned} windows${failures}\x1b[K`;
-    if (elapsedMs - this.#writtenMs < EVERY_MS) return;
+    const waits = waitingMs === undefined ? "" : ", waiting for the service";
+    this.#line = `\rtallyfold: ${done} of ${planned} windows${failures}${waits}\x1b[K`;
+    // Nothing else may be written during a wait.
+    if (waits === "" && elapsedMs - this.#writtenMs < EVERY_MS) return;
     this.#writtenMs = elapsedMs;
     this.#terminal.write(this.#line);
   }

@@ -167,7 +167,10 @@ export interface Attempt {
   readonly status?: number;
   /** What was wrong; absent if the request succeeded. */
   readonly code?: ErrorCode;
-  /** The call tries again after this many milliseconds or later; absent if it does not try again. */
+  /**
+   * The call tries again after this many milliseconds or later; absent if it does not try again.
+   * If it is one of a collect or follow that waits for a service that is down, these try again.
+   */
   readonly waitMs?: number;
 }
 
@@ -264,6 +267,11 @@ export interface WindowCounts {
   readonly failed: number;
   /** The windows whose calls have been given to workers and are not settled. */
   readonly underWay: number;
+  /**
+   * While the collect waits for a service that is down: how many milliseconds it waits before the
+   * next try, counted from when a window was last settled. Otherwise it is absent.
+   */
+  readonly waitingMs?: number;
 }
 
 /** What an {@link Aggregator} has to know, but for the dimensions of the response. */
@@ -354,6 +362,14 @@ export interface CollectArguments {
    * have not been read yet; if there is no such pair, there is no test.
    */
   readonly probe?: boolean | undefined;
+  /**
+   * How long to wait for a service that is down. When calls fail temporarily and no other one is
+   * answered, the workers pause, and one call at a time tries again, with longer and longer waits
+   * of up to a minute. When it is answered, all go on. If that takes longer, the collect ends.
+   * With 0, each window fails once its own retries are used up. In milliseconds. `Infinity` for no
+   * limit. `900,000` unless told otherwise.
+   */
+  readonly patienceMs?: number | undefined;
 }
 
 /** What to follow, and how. */
@@ -393,6 +409,14 @@ export interface FollowArguments {
    * By default, two equal readings that are at least the window's length apart settle it.
    */
   readonly untilSettled?: boolean | undefined;
+  /**
+   * How long to wait for a service that is down. When a reading fails temporarily, no other one is
+   * made until the service answers, except one try at a time, with longer and longer waits of up
+   * to a minute. If that takes longer, the reading fails. With 0, a reading fails once its own
+   * retries are used up. A window that fails again and again while others can be read fails too.
+   * In milliseconds. `Infinity`, the default, for no limit.
+   */
+  readonly patienceMs?: number | undefined;
 }
 
 /** The most that a response may hold; more is an error. */

@@ -81,7 +81,8 @@ export class Follow<D extends Dimension | undefined = Dimension | undefined> {
 
   /**
    * Takes the result of a call and returns a revision of its window. If the call has not ended, it
-   * returns `undefined`, and the window is read again at once.
+   * returns `undefined`, and the window is read again at once. It also returns `undefined`, and the
+   * window is read again later, if the service counts as down: then `waitingMs` is a number.
    *
    * @throws {@link TallyfoldError}: the call's final error, after which its window is read again
    * later; `out_of_order` for a task that is not under way.
@@ -91,6 +92,14 @@ export class Follow<D extends Dimension | undefined = Dimension | undefined> {
     if (revision === undefined) return undefined;
     const { table, changes } = revision;
     return { ...revision, table: CountTable.of(table), changes: Comparison.of(changes) };
+  }
+
+  /**
+   * While the follow waits for a service that is down: how many milliseconds it waits before the
+   * next try, counted from when a call was last settled. Otherwise `undefined`.
+   */
+  get waitingMs(): number | undefined {
+    return this.#core.object.waitingMs();
   }
 
   /** The windows that were given out at least once and are not settled. */

@@ -2,14 +2,26 @@ import { onAbort, pause } from "./abort.js";
 import type { DriveStep } from "./call.js";
 import type { Driver } from "./driver.js";
 import type { Follow, Revision } from "./follow.js";
-import { optionalSignal } from "./input.js";
+import { because, TallyfoldError } from "./error.js";
+import { optionalFunction, optionalSignal } from "./input.js";
 import type { CountTable } from "./table.js";
-import type { Attempt, Dimension } from "./types.js";
+import type { Abortable, Attempt, Dimension, Window } from "./types.js";
+
+/** Options for running a follow. */
+export interface FollowOptions extends Abortable {
+  /**
+   * Called with the window and the error if a reading fails; the window is read again after
+   * `rereadMs`. Without it, `next` rejects with the error: to continue, call `next` again, or start
+   * another `for await` loop over the same iterator. If it throws, `next` rejects with the same
+   * error.
+   */
+  readonly onFailure?: ((window: Window, error: TallyfoldError) => void) | undefined;
+}
 
 /**
  * The revisions of windows as they close: what {@link Client.follow} gives. If the reading of a
- * window fails, `next` rejects with the error; call `next` again, or start another `for await`
- * loop, to continue.
+ * window fails, and there is no `onFailure`, `next` rejects with the error; call `next` again, or
+ * start another `for await` loop over the same iterator, to continue.
  */
 export class Following<D extends Dimension | undefined = Dimension | undefined>
   implements AsyncIterableIterator<Revision<D>, undefined>
@@ -19,13 +31,15 @@ export class Following<D extends Dimension | undefined = Dimension | undefined>
   /** Ends what is under way. */
   readonly #stop = new AbortController();
   readonly #forget: (() => void) | undefined;
+  readonly #onFailure: FollowOptions["onFailure"];
   /** The last `next`. */
   #turn: Promise<unknown> = Promise.resolve();
   #closed = false;
 
   /** @internal */
-  constructor(follow: Follow<D>, driver: Driver, given: AbortSignal | undefined) {
-    const signal = optionalSignal(given);
+  constructor(follow: Follow<D>, driver: Driver, options: FollowOptions) {
+    const signal = optionalSignal(options.signal);
+    this.#onFailure = optionalFunction("onFailure", options.onFailure, "want a function");
     signal?.throwIfAborted();
     this.#follow = follow;
     this.#driver = driver;
@@ -95,8 +109,9 @@ export class Following<D extends Dimension | undefined = Dimension | undefined>
     }
   }
 
-  async #read({ task, call }: DriveStep<CountTable<D>>): Promise<Revision<D> | undefined> {
+  async #read({ task, window, call }: DriveStep<CountTable<D>>): Promise<Revision<D> | undefined> {
     let thrown: { readonly error: unknown } | undefined;
+    let failure: TallyfoldError | undefined;
     const tell = (attempt: Attempt): void => {
       try {
         this.#driver.onAttempt(attempt);
@@ -116,12 +131,24 @@ export class Following<D extends Dimension | undefined = Dimension | undefined>
     try {
       const revision = this.#follow.settle(task, call, this.#driver.now());
       if (revision !== undefined) return revision;
+      // The machine waits for the service, and the call's error is not for the caller.
+      const waits = this.#follow.waitingMs !== undefined;
+      if (waits && TallyfoldError.is(thrown?.error)) return undefined;
     } catch (error) {
       thrown ??= { error };
+      if (TallyfoldError.is(error) && TallyfoldError.is(thrown.error)) {
+        // The machine's own error may say more than the call's, but it has no cause.
+        const { cause } = thrown.error;
+        if (cause !== undefined) because(error, cause);
+        failure = error;
+      }
     } finally {
       this.#driver.close(call);
     }
-    throw thrown?.error;
+    if (failure === undefined) throw thrown?.error;
+    if (this.#onFailure === undefined) throw failure;
+    this.#onFailure(window, failure);
+    return undefined;
   }
 
   #close(): void {

@@ -49,16 +49,30 @@ export class Machine {
    * @throws {@link TallyfoldError} of kind `config`, with the name of the argument.
    */
   constructor(options: MachineOptions & HostOptions);
-  /** @internal @param ofCall What the driver reads of every query. @param ofCollect And of a collect's. */
-  constructor(options: MachineOptions & HostOptions, ofCall: string[], ofCollect: string[]);
+  /**
+   * @internal
+   * @param ofCall What the driver reads of every query.
+   * @param ofCollect And of a collect's.
+   * @param ofFollow And of a follow's.
+   */
+  constructor(
+    options: MachineOptions & HostOptions,
+    ofCall: string[],
+    ofCollect: string[],
+    ofFollow: string[],
+  );
   constructor(
     options: MachineOptions & HostOptions,
     ofCall: string[] = [],
     ofCollect: string[] = [],
+    ofFollow: string[] = [],
   ) {
     const inBrowser = isBrowser() || options?.inBrowser;
     const collect = [...ofCall, ...ofCollect, "have"];
-    this.#core = new Handle(new (core().CoreMachine)({ ...options, inBrowser }, ofCall, collect));
+    const follow = [...ofCall, ...ofFollow];
+    this.#core = new Handle(
+      new (core().CoreMachine)({ ...options, inBrowser }, ofCall, collect, follow),
+    );
   }
 
   /** Begins a call of event_delivery (service reference 4.4). */

@@ -67,7 +67,7 @@ describe("a collect", () => {
     const expected = rowsOf(await atOnce(sandbox, hour));
     const { client, asked } = watched(sandbox, { maxRetries: 0 });
     sandbox.inject({ kind: "status", status: 500, endpoint: "event_delivery", every: 5 });
-    const error = await rejectionOf(client.collect({ ...hour, concurrency: 1 }));
+    const error = await rejectionOf(client.collect({ ...hour, concurrency: 1, patienceMs: 0 }));
     assert.ok(TallyfoldError.is(error));
     assert.deepEqual([error.code, error.status], ["server_error", 500]);
     const failed = asked.filter(({ code }) => code === "server_error").map(({ start }) => start);
@@ -141,7 +141,8 @@ describe("a collect", () => {
     const told = [];
     const { client } = watched(sandbox, { maxRetries: 0 });
     sandbox.inject({ kind: "status", status: 500, endpoint: "event_delivery" });
-    await rejectionOf(client.collect({ ...hour, onProgress: (progress) => told.push(progress) }));
+    const onProgress = (progress) => told.push(progress);
+    await rejectionOf(client.collect({ ...hour, onProgress, patienceMs: 0 }));
     assert.equal(told.length, 12);
     for (const [index, progress] of told.entries()) {
       const { planned, done, failed, underWay, elapsedMs } = progress;

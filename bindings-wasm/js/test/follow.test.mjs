@@ -119,7 +119,7 @@ describe("a follow", () => {
     const { sandbox, client, pass } = world();
     sandbox.record({ ...event, timestamp: query.start });
     sandbox.inject({ kind: "status", status: 500, endpoint: "event_delivery" });
-    const revisions = client.follow(query);
+    const revisions = client.follow({ ...query, patienceMs: 0 });
     const error = await rejectionOf(inTime(revisions.next(), pass));
     assert.equal(error.code, "server_error");
     const { value } = await inTime(revisions.next(), pass);

@@ -299,7 +299,7 @@ function beginCollect({ query, have, segments }) {
   const clusterEndpoint = "https://cluster.example";
   const machine = new Machine({ clusterEndpoint, hostTokens: true, maxRetries: 0 });
   const held = have && CountTable.fromJSON(have);
-  const collect = machine.collect({ ...camelKeys(query), have: held });
+  const collect = machine.collect({ ...camelKeys(query), have: held, patienceMs: 0 });
   for (const [number, json] of segments.entries()) collect.load(segmentName(number), json);
   return collect;
 }

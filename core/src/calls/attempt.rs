@@ -47,6 +47,7 @@ pub struct Attempt {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub code: Option<Code>,
     /// The call tries again after this many milliseconds or later; `None` if it does not try again.
+    /// If it is one of a collect or follow that waits for a service that is down, these try again.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub wait_ms: Option<u32>,
 }

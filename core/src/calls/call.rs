@@ -4,6 +4,7 @@ use std::fmt;
 
 use super::attempt::Attempt;
 use super::course::{Course, Input};
+use super::patience::{Patient, Setback};
 use super::step::{HostFailure, Step};
 use crate::endpoint::contract::Output;
 use crate::error::Result;
@@ -24,6 +25,22 @@ pub struct Call(Box<Course>);
 impl Call {
     pub(super) fn new(course: Course) -> Self {
         Self(Box::new(course))
+    }
+
+    /// Makes it a call of a patient long range, which begins at a moment of the monotonic clock.
+    pub(crate) fn be_patient(&mut self, patient: Patient, begin_ms: u64) {
+        self.0.be_patient(patient, begin_ms);
+    }
+
+    /// The failure that ended it, if its long range is to try again.
+    pub(crate) fn setback(&self) -> Option<Setback> {
+        self.0.setback()
+    }
+
+    /// How many requests of the client had failed temporarily when its last request was sent, if the
+    /// API has answered that one, well or not.
+    pub(crate) fn answered_after(&self) -> Option<u64> {
+        self.0.answered_after()
     }
 
     /// Whether its last request went to the API itself, not to a token endpoint.

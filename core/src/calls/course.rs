@@ -6,7 +6,8 @@ use std::sync::Arc;
 use super::any_endpoint::{AnyEndpoint, AuthorizedRequest};
 use super::attempt::Attempt;
 use super::pace::Destination;
-use super::retries::{NextRequest, Retries};
+use super::patience::{Patient, Setback};
+use super::retries::{Delay, NextRequest, Retries};
 use super::retry::passing::LONGEST_TIMER_MS;
 use super::shared::{Common, Shared};
 use super::step::{HostFailure, Step};
@@ -97,6 +98,25 @@ impl Course {
         }
     }
 
+    /// Makes the call one of a patient long range, which begins at a moment of the monotonic clock.
+    pub(super) fn be_patient(&mut self, patient: Patient, begin_ms: u64) {
+        self.retries.patient = Some(patient);
+        self.state = State::Ready(NextRequest {
+            delay: Delay::Until(begin_ms),
+            ..NextRequest::default()
+        });
+    }
+
+    /// The failure that ended the call, if its long range is to try again.
+    pub(super) fn setback(&self) -> Option<Setback> {
+        self.retries.setback()
+    }
+
+    /// See [`Retries::answered_after`].
+    pub(super) fn answered_after(&self) -> Option<u64> {
+        self.retries.answered_after()
+    }
+
     /// Whether the last request was one to the API itself.
     pub(super) fn has_asked_api(&self) -> bool {
         self.retries.last() == Destination::Api
@@ -162,8 +182,15 @@ fn next(
     common: &mut Common,
     now: Now,
     request: &mut NextRequest,
+    retries: &mut Retries,
 ) -> Next {
     let Common { tokens, pace } = common;
+    if request.after.is_some()
+        && retries.gives_up(pace, now)
+        && let Some(error) = request.after.take()
+    {
+        return Next::Fail(error);
+    }
     let api = endpoint.api();
     // Both waits are read now, before the call's own wait is over, because each is counted from the
     // first time that it is read.
@@ -198,10 +225,10 @@ impl Course {
             _ => return self.out_of_order("first do what the last step asked for"),
         };
         request.drains = false;
-        let endpoint = &*self.endpoint;
+        let (endpoint, retries) = (&*self.endpoint, &mut self.retries);
         let next = self
             .shared
-            .with(|common| next(endpoint, common, now, request));
+            .with(|common| next(endpoint, common, now, request, retries));
         match next {
             Next::Wait(ms) => Ok(Step::Wait {
                 ms: ms.min(LONGEST_TIMER_MS) as u32,

@@ -2,7 +2,8 @@
 //!
 //! [`Machine`](crate::Machine) holds what all calls of a client share: its tokens, and the pace of its requests.
 //! Each [`Call`](crate::Call) is driven by the host: `course` holds the order of things in it, `api_request` and
-//! `token_request` what follows each response, `retries` what is tried again.
+//! `token_request` what follows each response, `retries` what is tried again. `patience` is what a long range adds to
+//! that: calls that stop early when the service is down, so that the range can wait.
 
 pub(crate) mod any_endpoint;
 mod api_request;
@@ -10,9 +11,11 @@ pub(crate) mod attempt;
 mod broken;
 pub(crate) mod call;
 mod course;
+mod health;
 pub(crate) mod machine;
 pub(crate) mod options;
 mod pace;
+pub(crate) mod patience;
 mod reply;
 mod retries;
 pub(crate) mod retry;

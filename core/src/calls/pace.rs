@@ -1,6 +1,8 @@
 //! Limits how often all calls of a client together send requests.
 
+use super::health::Health;
 use super::options::Policy;
+use super::patience::Patient;
 use super::retry::budget::Budget;
 use super::retry::jitter::Jitter;
 use super::retry::not_before::NotBefore;
@@ -27,9 +29,12 @@ pub(super) enum Payment {
     Now,
     /// Later: one of several calls will send again for all of them, and pays then.
     BySender,
+    /// The same, after the failure of a request that another call had sent.
+    ByOther,
 }
 
-/// The retry budget, the waits that the service asked for, and the random numbers of a client.
+/// The retry budget, the waits that the service asked for, how it has answered lately, and the
+/// random numbers of a client.
 #[derive(Debug)]
 pub(super) struct Pace {
     policy: Policy,
@@ -37,6 +42,10 @@ pub(super) struct Pace {
     jitter: Jitter,
     /// For each API and destination.
     not_before: [[NotBefore; 2]; 2],
+    /// For each API and destination.
+    health: [[Health; 2]; 2],
+    /// How many requests have failed temporarily, wherever they went.
+    failures: u64,
 }
 
 impl Pace {
@@ -46,12 +55,31 @@ impl Pace {
             budget: Budget::default(),
             jitter: Jitter::new(policy.seed),
             not_before: Default::default(),
+            health: Default::default(),
+            failures: 0,
         }
     }
 
     /// Counts a call that sends its first request.
-    pub(super) fn earn(&mut self) {
-        self.budget.earn();
+    pub(super) fn earn(&mut self, is_patient: bool) {
+        self.budget.earn(is_patient);
+    }
+
+    /// How many requests have failed temporarily.
+    pub(super) fn failures(&self) -> u64 {
+        self.failures
+    }
+
+    pub(super) fn health(&mut self, api: Api, to: Destination) -> &mut Health {
+        &mut self.health[api as usize][to as usize]
+    }
+
+    /// Counts a request that failed temporarily, and gives its number.
+    pub(super) fn fail(&mut self, api: Api, to: Destination) -> u64 {
+        self.failures += 1;
+        let number = self.failures;
+        self.health(api, to).fail(number);
+        number
     }
 
     /// How long nothing may be sent to a destination.
@@ -64,13 +92,15 @@ impl Pace {
     }
 
     /// Obeys a `Retry-After`: nothing is sent to the destination for that long. Gives the error
-    /// with that wait, or `retry_later` if the wait is longer than the caller allows.
+    /// with that wait, or `retry_later` if the wait is longer than the caller allows. A wait that
+    /// only the patience of a long range allows is not one for all calls of the client.
     pub(super) fn heed(
         &mut self,
         api: Api,
         to: Destination,
         error: Error,
         asked_ms: Option<u64>,
+        patient: Option<Patient>,
     ) -> Error {
         let Some(asked_ms) = asked_ms else {
             return error;
@@ -78,6 +108,10 @@ impl Pace {
         let seconds = asked_ms.div_ceil(1000).min(MOST_SECONDS);
         if asked_ms <= self.policy.longest_wait_ms {
             self.not_before(api, to).raise(asked_ms);
+            return error.with_retry_after(seconds);
+        }
+        if patient.is_some_and(|patient| asked_ms <= patient.longest_wait_ms) {
+            self.health(api, to).believe_down();
             return error.with_retry_after(seconds);
         }
         let message = format!("retry later, {seconds} seconds");
@@ -102,13 +136,32 @@ impl Pace {
         }
         let paid = match payment {
             Payment::Now => self.budget.pay(),
-            Payment::BySender => self.budget.suffices(),
+            Payment::BySender | Payment::ByOther => self.budget.suffices(),
         };
         if !paid {
             return Err(unpaid(error));
         }
         let longest_ms = self.policy.longest_wait_ms;
         Ok(self.jitter.wait_ms(retries + 1, longest_ms, floor_ms))
+    }
+
+    /// Whether a call that was retried so often may be retried again.
+    pub(super) fn may_retry(&self, retries: u32) -> bool {
+        retries < self.policy.max_retries && self.budget.suffices()
+    }
+
+    /// Whether a call that was retried so often has no retry left.
+    pub(super) fn has_tried_all(&self, retries: u32) -> bool {
+        retries >= self.policy.max_retries
+    }
+
+    /// How many milliseconds a long range waits before its next try, at least `floor_ms`. If a
+    /// request will be sent again, it is paid from the budget, or from what further calls will earn.
+    pub(super) fn pause(&mut self, patient: Patient, floor_ms: u64, pays: bool) -> u64 {
+        let paid = !pays || self.budget.borrow(patient.calls_left);
+        let longest_ms = self.policy.longest_wait_ms;
+        self.jitter
+            .pause_ms(patient.tries + 1, longest_ms, paid, floor_ms)
     }
 
     /// Pays for sending a failed request again. If the budget is used up, gives the request's

@@ -2,7 +2,9 @@
 
 use super::attempt::Attempt;
 use super::pace::{Destination, Pace, Payment};
+use super::patience::{Patient, Setback};
 use super::reply::Reply;
+use super::retry::passing::is_passing;
 use crate::access::api::Api;
 use crate::access::slot::{FetchHistory, FetchId};
 use crate::code::Code;
@@ -22,6 +24,8 @@ pub(super) struct NextRequest {
     /// The error of the failed token request, which this call may send again unless another call
     /// does.
     pub(super) repeats: Option<Error>,
+    /// The error of the failed request that this one repeats, if the call is patient.
+    pub(super) after: Option<Error>,
 }
 
 impl NextRequest {
@@ -35,8 +39,9 @@ impl NextRequest {
         }
     }
 
-    fn after(mut self, milliseconds: u64) -> Self {
+    fn after(mut self, milliseconds: u64, error: Option<Error>) -> Self {
         self.delay = Delay::For(milliseconds);
+        self.after = error;
         self
     }
 }
@@ -79,6 +84,19 @@ pub(super) struct Retries {
     last: Destination,
     /// The request that ended last, until the host has taken it.
     ended: Option<Attempt>,
+    /// How patient the long range is that the call belongs to, if it is.
+    pub(super) patient: Option<Patient>,
+    /// How many requests of the client had failed when the last request was sent.
+    sent_after: u64,
+    /// Whether the last request was answered, well or not, by the API itself.
+    is_answered: bool,
+    /// The number of the last failure of this call.
+    failed: Option<u64>,
+    /// Whether the service was known to be up again, after a failure of this call, when its last
+    /// request was sent.
+    sent_when_up: bool,
+    /// The failure that ended the call, if its long range is to try again.
+    setback: Option<Setback>,
 }
 
 impl Retries {
@@ -92,16 +110,29 @@ impl Retries {
             token_requests: 0,
             last: Destination::TokenEndpoint,
             ended: None,
+            patient: None,
+            sent_after: 0,
+            is_answered: false,
+            failed: None,
+            sent_when_up: false,
+            setback: None,
         }
     }
 
     /// Counts a request that is sent. The first request of a call adds to the client's retry
     /// budget.
     pub(super) fn send(&mut self, pace: &mut Pace, to: Destination) {
-        if self.requests + self.token_requests == 0 {
-            pace.earn();
+        let earns = self.patient.is_none_or(|patient| !patient.repeats);
+        if earns && self.requests + self.token_requests == 0 {
+            pace.earn(self.patient.is_some());
         }
         self.last = to;
+        self.sent_after = pace.failures();
+        self.is_answered = false;
+        let health = pace.health(self.api, to);
+        self.sent_when_up = self
+            .failed
+            .is_some_and(|failed| health.answered_since(failed));
         *match to {
             Destination::TokenEndpoint => &mut self.token_requests,
             Destination::Api => &mut self.requests,
@@ -113,6 +144,39 @@ impl Retries {
         self.last
     }
 
+    /// How many requests of the client had failed when the request was sent that the API answered
+    /// last; `None` if it has not answered the last one.
+    pub(super) fn answered_after(&self) -> Option<u64> {
+        self.is_answered.then_some(self.sent_after)
+    }
+
+    /// The failure that ended the call, if its long range is to try again.
+    pub(super) fn setback(&self) -> Option<Setback> {
+        self.setback
+    }
+
+    /// Takes a complete answer to the last request, good or not.
+    pub(super) fn answered(&mut self, pace: &mut Pace, to: Destination) {
+        pace.health(self.api, to).answer(self.sent_after);
+        self.is_answered = to == Destination::Api;
+    }
+
+    /// Takes the error of the last request. Gives the error with which the call goes on or ends.
+    pub(super) fn failed(
+        &mut self,
+        pace: &mut Pace,
+        to: Destination,
+        reply: Reply,
+        error: Error,
+    ) -> Error {
+        if is_passing(&error) {
+            self.failed = Some(pace.fail(self.api, to));
+        } else {
+            self.answered(pace, to);
+        }
+        pace.heed(self.api, to, error, reply.asked_ms, self.patient)
+    }
+
     /// What follows the failure of the request to the API: the next request, or the error that ends
     /// the call.
     pub(super) fn after_request(
@@ -121,20 +185,17 @@ impl Retries {
         reply: Reply,
         error: Error,
     ) -> Result<NextRequest> {
-        let error = pace.heed(self.api, Destination::Api, error, reply.asked_ms);
-        let code = error.code();
-        let wait_ms = self.retry(pace, error, reply.asked_ms.unwrap_or(0), Payment::Now);
-        self.note(
-            Destination::Api,
-            reply.status,
-            Some(code),
-            wait_ms.as_ref().ok(),
-        );
+        let to = Destination::Api;
+        let error = self.failed(pace, to, reply, error);
+        let (code, after) = (error.code(), self.patient.map(|_| error.clone()));
+        let floor_ms = reply.asked_ms.unwrap_or(0);
+        let wait_ms = self.retry(pace, to, error, floor_ms, Payment::Now);
+        self.note(to, reply.status, Some(code), wait_ms.as_ref().ok());
         let next = NextRequest {
             drains: reply.drains,
             ..NextRequest::default()
         };
-        wait_ms.map(|ms| next.after(ms))
+        wait_ms.map(|ms| next.after(ms, after))
     }
 
     /// The same for a token request that this call has sent.
@@ -145,13 +206,13 @@ impl Retries {
         reply: Reply,
         error: Error,
     ) -> Result<NextRequest> {
-        let code = error.code();
+        let (code, after) = (error.code(), self.patient.map(|_| error.clone()));
         let floor_ms = reply.asked_ms.unwrap_or(0);
-        let wait_ms = self.retry(pace, error.clone(), floor_ms, Payment::BySender);
         let to = Destination::TokenEndpoint;
+        let wait_ms = self.retry(pace, to, error.clone(), floor_ms, Payment::BySender);
         self.note(to, reply.status, Some(code), wait_ms.as_ref().ok());
         let next = NextRequest::fetch_again(fetch, error, reply.drains);
-        wait_ms.map(|ms| next.after(ms))
+        wait_ms.map(|ms| next.after(ms, after))
     }
 
     /// The same for a token request that another call has sent. A retry counts for this call; the
@@ -163,22 +224,59 @@ impl Retries {
         error: Error,
         now: Now,
     ) -> Result<NextRequest> {
-        self.last = Destination::TokenEndpoint;
-        let floor_ms = pace.rest(self.api, Destination::TokenEndpoint, now);
-        let wait_ms = self.retry(pace, error.clone(), floor_ms, Payment::BySender)?;
-        Ok(NextRequest::fetch_again(fetch, error, false).after(wait_ms))
+        let to = Destination::TokenEndpoint;
+        self.last = to;
+        if is_passing(&error) {
+            self.failed = Some(pace.health(self.api, to).failed());
+        }
+        let floor_ms = pace.rest(self.api, to, now);
+        let after = self.patient.map(|_| error.clone());
+        let wait_ms = self.retry(pace, to, error.clone(), floor_ms, Payment::ByOther)?;
+        Ok(NextRequest::fetch_again(fetch, error, false).after(wait_ms, after))
     }
 
     fn retry(
         &mut self,
         pace: &mut Pace,
+        to: Destination,
         error: Error,
         floor_ms: u64,
         payment: Payment,
     ) -> Result<u64> {
+        if let Some(patient) = self.patient.filter(|_| is_passing(&error)) {
+            let is_down = patient.tries > 0 || pace.health(self.api, to).is_down();
+            let is_final = self.sent_when_up && pace.has_tried_all(self.retries);
+            if is_down || !is_final && !pace.may_retry(self.retries) {
+                self.set_back(pace, patient, floor_ms, payment != Payment::ByOther);
+                return Err(error);
+            }
+        }
         let wait_ms = pace.retry(error, self.retries, floor_ms, payment)?;
         self.retries += 1;
         Ok(wait_ms)
+    }
+
+    /// Leaves it to the long range to try again.
+    fn set_back(&mut self, pace: &mut Pace, patient: Patient, floor_ms: u64, pays: bool) {
+        self.setback = self.failed.map(|number| Setback {
+            number,
+            wait_ms: pace.pause(patient, floor_ms, pays),
+            floor_ms,
+            is_down: pace.health(self.api, self.last).is_down(),
+        });
+    }
+
+    /// Whether a retry, which has been paid, is not to be sent, because the service is down by now
+    /// and the long range waits for it.
+    pub(super) fn gives_up(&mut self, pace: &mut Pace, now: Now) -> bool {
+        let patient = self
+            .patient
+            .filter(|_| pace.health(self.api, self.last).is_down());
+        if let Some(patient) = patient {
+            let floor_ms = pace.rest(self.api, self.last, now);
+            self.set_back(pace, patient, floor_ms, false);
+        }
+        patient.is_some()
     }
 
     /// Keeps the result of a request for the host.
@@ -199,7 +297,10 @@ impl Retries {
             number,
             status,
             code,
-            wait_ms: wait_ms.map(|ms| u32::try_from(*ms).unwrap_or(u32::MAX)),
+            wait_ms: wait_ms
+                .copied()
+                .or(self.setback.map(|setback| setback.wait_ms))
+                .map(|ms| u32::try_from(ms).unwrap_or(u32::MAX)),
         });
     }
 

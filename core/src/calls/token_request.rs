@@ -54,8 +54,10 @@ impl Course {
             },
             (Some(body), Input::End) => match body.finish() {
                 Ok(grant) => {
-                    let to = Destination::TokenEndpoint;
-                    self.retries.note(to, reply.status, None, None);
+                    let (to, retries) = (Destination::TokenEndpoint, &mut self.retries);
+                    self.shared
+                        .with(|common| retries.answered(&mut common.pace, to));
+                    retries.note(to, reply.status, None, None);
                     self.fetched(fetch, grant)
                 }
                 Err(error) => self.token_request_failed(fetch, reply, error),
@@ -133,7 +135,7 @@ impl Course {
         let (api, retries) = (self.endpoint.api(), &mut self.retries);
         let to = Destination::TokenEndpoint;
         let next = self.shared.with(|common| {
-            let error = common.pace.heed(api, to, error, reply.asked_ms);
+            let error = retries.failed(&mut common.pace, to, reply, error);
             let code = error.code();
             let slot = common.tokens.slot(api);
             match slot.fetch_failed(fetch.id, fetch.asked_at, error) {

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use super::outage::{Next, Outages};
 use super::step::{Drive, FollowStep};
 use super::window_query::{Outcome, WindowQuery, unknown_task};
 use crate::calls::call::Call;
@@ -14,10 +15,14 @@ use crate::endpoint::metrics::MetricsQuery;
 use crate::endpoint::query::endpoint_of;
 use crate::error::{Error, Result};
 use crate::time::now::Now;
+use crate::time::patience::Patience;
 use crate::time::settling::{SETTLE_MS, is_settled};
 use crate::time::step::TimeStep;
 use crate::time::timestamp::Timestamp;
 use crate::time::window::Window;
+
+/// How long a driver of several calls waits while one of them tries whether the service is back.
+const SCOUTED_MS: u64 = 1_000;
 
 crate::options! {
     /// What to follow.
@@ -60,6 +65,12 @@ crate::options! {
         /// Whether every window is read again until `settle_ms` is over, even if two readings were
         /// equal. By default, two equal readings that are at least the window's length apart settle it.
         until_settled: bool = false,
+        /// How long to wait for a service that is down. When a reading fails temporarily, no other
+        /// one is made until the service answers, except one try at a time, with longer and longer
+        /// waits of up to a minute. If that takes longer, the reading fails. With 0, a reading fails
+        /// once its own retries are used up. A window that fails again and again while others can
+        /// be read fails too.
+        patience_ms: Patience = Patience::Endless,
     }
 }
 
@@ -149,6 +160,7 @@ pub struct Follow {
     until_settled: bool,
     /// The windows that are not settled, in the order of time.
     open: Vec<Open>,
+    outages: Outages,
     next_task: u32,
 }
 
@@ -218,6 +230,7 @@ impl Machine {
             settle_ms: options.settle_ms,
             until_settled: options.until_settled,
             open: Vec::new(),
+            outages: Outages::new(options.patience_ms),
             next_task: 0,
         })
     }
@@ -240,18 +253,29 @@ fn first_window(start: Timestamp, end: Option<Timestamp>, step: TimeStep) -> Res
 impl Follow {
     /// What to do next.
     pub fn next(&mut self, now: Now) -> FollowStep {
-        let due = self
-            .open
-            .iter()
-            .position(|open| self.rest_ms(open, now) == Some(0));
-        if let Some(position) = due {
+        if self.outages.has_scout() {
+            return self.wait_for(SCOUTED_MS);
+        }
+        let rest_ms = self.outages.rest_ms(now);
+        if rest_ms > 0 {
+            return self.wait_for(rest_ms);
+        }
+        // In an outage, a window that has not failed yet is a better try.
+        let failed = |open: &Open| self.outages.has_failed(open.window);
+        let is_due = |open: &Open| self.rest_ms(open, now) == Some(0);
+        let due = |wanted: bool| {
+            let mut open = self.open.iter();
+            open.position(|open| is_due(open) && failed(open) == wanted)
+        };
+        if let Some(position) = due(false) {
             return self.read(position, now);
         }
-        let Some(window) = self
-            .opening()
-            .filter(|window| self.unripe_ms(*window, now) == 0)
-        else {
-            return self.wait(now);
+        let ripe = |window: &Window| self.unripe_ms(*window, now) == 0;
+        let Some(window) = self.opening().filter(ripe) else {
+            return match due(true) {
+                Some(position) => self.read(position, now),
+                None => self.wait(now),
+            };
         };
         self.next_start = Some(window.end()).filter(|end| Some(*end) != self.end);
         self.open.push(Open {
@@ -295,11 +319,11 @@ impl Follow {
             task,
             asked_at: now,
         };
-        FollowStep::Drive(Drive {
-            task,
-            window: open.window,
-            call: self.query.call(open.window),
-        })
+        let window = open.window;
+        let call = self.query.call(window);
+        let mut drive = Drive { task, window, call };
+        self.outages.prepare(&mut drive, now, 0);
+        FollowStep::Drive(drive)
     }
 
     fn wait(&self, now: Now) -> FollowStep {
@@ -309,14 +333,19 @@ impl Follow {
         }
         let rests = self.open.iter().filter_map(|open| self.rest_ms(open, now));
         let opens = opening.map(|window| self.unripe_ms(window, now));
-        let ms = rests.chain(opens).min().unwrap_or(self.reread_ms);
+        self.wait_for(rests.chain(opens).min().unwrap_or(self.reread_ms))
+    }
+
+    fn wait_for(&self, ms: u64) -> FollowStep {
         FollowStep::Wait {
             ms: ms.clamp(1, self.step.ms()) as u32,
         }
     }
 
     /// Takes the result of a call and gives a revision of its window. If the call was closed or not
-    /// driven to its end, it gives `None`, and the window is read again at once.
+    /// driven to its end, it gives `None`, and the window is read again at once. It also gives
+    /// `None`, and the window is read again later, if the service counts as down: then
+    /// [`Follow::waiting_ms`] tells for how long the follow waits.
     ///
     /// # Errors The call's final error. Its window is read again after `reread_ms`; other windows
     /// are not affected. `out_of_order` for a task that is not under way.
@@ -324,6 +353,7 @@ impl Follow {
         let is_it = |open: &Open| open.state.task() == Some(task);
         let position = self.open.iter().position(is_it).ok_or_else(unknown_task)?;
         let open = &mut self.open[position];
+        self.outages.settle(task, call);
         match self.query.outcome(call, open.window) {
             Outcome::Table(table) => self.revise(position, table, now).map(Some),
             Outcome::None => {
@@ -331,10 +361,29 @@ impl Follow {
                 Ok(None)
             }
             Outcome::Failed(error) => {
+                let next = call
+                    .setback()
+                    .map(|setback| self.outages.fail(open.window, setback, &error, now));
+                let error = match next {
+                    Some(Next::Again) => {
+                        open.state = State::Due;
+                        return Ok(None);
+                    }
+                    Some(Next::End(error)) => error,
+                    Some(Next::Fail) | None => error,
+                };
+                self.outages.forget(open.window);
                 open.state = State::Rests { since: now };
                 Err(error)
             }
         }
+    }
+
+    /// While the follow waits for a service that is down: how many milliseconds it waits before the
+    /// next try, counted from when a call was last settled. Otherwise it is `None`.
+    #[must_use]
+    pub fn waiting_ms(&self) -> Option<u32> {
+        self.outages.waiting_ms()
     }
 
     fn revise(&mut self, position: usize, table: CountTable, now: Now) -> Result<Revision> {
@@ -358,6 +407,7 @@ impl Follow {
         let stays_the_same = !self.until_settled && same_for_ms >= window.length_ms();
         let settled = stays_the_same || is_settled(window, self.settle_ms, [asked_at, now]);
         if settled {
+            self.outages.forget(window);
             self.open.remove(position);
         }
         Ok(Revision {

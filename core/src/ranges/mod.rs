@@ -1,9 +1,10 @@
 //! Long ranges: [`Plan`](crate::Plan) cuts them into windows, [`Collect`](crate::Collect) reads these,
 //! [`Follow`](crate::Follow) reads windows as they close, [`Probe`](crate::Probe) finds out whether their counts
-//! add up.
+//! add up. `outage` is how the first two wait for a service that is down.
 
 pub(crate) mod collecting;
 pub(crate) mod follow;
+mod outage;
 pub(crate) mod plan;
 pub(crate) mod probe;
 pub(crate) mod step;

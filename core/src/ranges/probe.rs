@@ -190,6 +190,11 @@ impl Probe {
         })
     }
 
+    /// Forgets the failure of the last call, so that it is given again.
+    pub(super) fn forget_failure(&mut self) {
+        self.failure = None;
+    }
+
     /// The halves' tables, once they have been read.
     pub(super) fn halves(&self) -> &[CountTable] {
         self.tables.get(1..).unwrap_or_default()

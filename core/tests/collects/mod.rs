@@ -3,7 +3,7 @@
 use serde_json::Value;
 use tallyfold::{
     Call, Collect, CollectOptions, CollectStep, Drive, Frame, HostFailure, Keep, Machine,
-    MachineOptions, Metric, Now, Result, Secret, Step, TimeStep, Window, segment_name,
+    MachineOptions, Metric, Now, Patience, Result, Secret, Step, TimeStep, Window, segment_name,
 };
 
 use super::{check, check_error, list, load_table, number, run, string, strings, text};
@@ -77,6 +77,8 @@ fn begin(case: &Value) -> Result<Collect> {
         drop_old: query["drop_old"].as_bool().unwrap_or(false),
         have: case.get("have").map(load_table).transpose()?,
         probe: query["probe"].as_bool().unwrap_or(false),
+        // In a vector no time passes.
+        patience_ms: Patience::Milliseconds(0),
         ..usual
     })?;
     for (name, segment) in (0..).map(segment_name).zip(list(&case["segments"])) {

@@ -2,7 +2,7 @@
 
 use tallyfold::{
     Code, Collect, CollectError, CollectOptions, CollectStep, CountTable, Drive, Frame, Limits,
-    Machine, MachineOptions, Progress, Settled, Step, Window,
+    Machine, MachineOptions, Patience, Progress, Settled, Step, Window,
 };
 
 use crate::support::{after, at, client, options};
@@ -17,6 +17,14 @@ fn start(world: &World, options: CollectOptions) -> Collect {
     world.client.collect(options).expect("good options")
 }
 
+/// A window fails once its own retries are used up.
+fn impatient(options: CollectOptions) -> CollectOptions {
+    CollectOptions {
+        patience_ms: Patience::Milliseconds(0),
+        ..options
+    }
+}
+
 fn ended(collect: &Collect) -> CollectError {
     collect.finish().expect_err("windows are missing")
 }
@@ -27,6 +35,7 @@ fn progress(collect: &Collect) -> [u32; 4] {
         done,
         failed,
         under_way,
+        ..
     } = collect.progress();
     [planned, done, failed, under_way]
 }
@@ -394,7 +403,7 @@ fn halving_ends_at_the_finest_step_and_then_the_window_has_failed() {
 fn a_slow_token_endpoint_halves_no_window() {
     for status in [504, 408] {
         let mut world = World::with_events(2 * HOUR, 100);
-        let mut collect = start(&world, collect_options(2 * HOUR, "1h"));
+        let mut collect = start(&world, impatient(collect_options(2 * HOUR, "1h")));
         while let CollectStep::Drive(Drive { task, mut call, .. }) = collect.next(world.now) {
             loop {
                 match call.step(world.now) {
@@ -424,7 +433,7 @@ fn a_refusal_ends_the_collect_at_once() {
         (Trouble::Later, Code::RetryLater),
     ] {
         let mut world = World::with_events(DAY, 200);
-        let mut collect = start(&world, collect_options(DAY, "1h"));
+        let mut collect = start(&world, impatient(collect_options(DAY, "1h")));
         let mut windows = 0;
         world.run(&mut collect, |_| {
             windows += 1;
@@ -449,7 +458,7 @@ fn a_refusal_ends_the_collect_at_once() {
 #[test]
 fn eight_failures_in_a_row_end_the_collect_and_seven_do_not() {
     let mut world = World::with_events(DAY, 200);
-    let mut collect = start(&world, collect_options(DAY, "1h"));
+    let mut collect = start(&world, impatient(collect_options(DAY, "1h")));
     let mut windows = 0;
     world.run(&mut collect, |_| {
         windows += 1;
@@ -464,7 +473,7 @@ fn eight_failures_in_a_row_end_the_collect_and_seven_do_not() {
 #[test]
 fn calls_that_outlive_the_end_are_kept() {
     let mut world = World::with_events(DAY, 200);
-    let mut collect = start(&world, collect_options(DAY, "1h"));
+    let mut collect = start(&world, impatient(collect_options(DAY, "1h")));
     let CollectStep::Drive(Drive {
         task,
         mut call,

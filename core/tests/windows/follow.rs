@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use tallyfold::{
     Code, CountTable, Counts, Deltas, Drive, Follow, FollowOptions, FollowStep, Frame,
-    MachineOptions, Metric, Revision, Window,
+    MachineOptions, Metric, Patience, Revision, Window,
 };
 
 use crate::support::{NEW_YEAR_MS, at, options as client_options};
@@ -15,13 +15,13 @@ use crate::world::{
 const HOUR: u64 = 3_600;
 const DAY: u64 = 24 * HOUR;
 
+/// A reading fails once its own retries are used up.
 fn options(step_text: &str) -> FollowOptions {
-    FollowOptions::new(
-        Metric::EventDelivery,
-        NEW_YEAR,
-        &DIMENSIONS,
-        step(step_text),
-    )
+    let metric = Metric::EventDelivery;
+    FollowOptions {
+        patience_ms: Patience::Milliseconds(0),
+        ..FollowOptions::new(metric, NEW_YEAR, &DIMENSIONS, step(step_text))
+    }
 }
 
 fn follow(world: &World, options: FollowOptions) -> Follow {

@@ -10,6 +10,7 @@ mod checkpoint;
 mod collect;
 mod follow;
 mod keep;
+mod patience;
 mod probe;
 #[allow(dead_code, reason = "the tests of single calls use the rest of it")]
 #[path = "../support/mod.rs"]

@@ -4,13 +4,17 @@
 /// call earns more.
 ///
 /// However long a service is down, retries add at most 0.09 requests for each call, plus ten in
-/// total.
+/// total. A collect may spend in advance what its further calls will earn; then the credits are
+/// below zero, and no call is retried until they are earned.
 #[derive(Debug)]
-pub(crate) struct Budget(u32);
+pub(crate) struct Budget(i32);
 
-const MOST: u32 = 1_000;
-const EARNED_BY_CALL: u32 = 9;
-const COST_OF_RETRY: u32 = 100;
+const MOST: i32 = 1_000;
+const EARNED_BY_CALL: i32 = 9;
+/// Less than other calls, because a long range also makes tries that nothing pays, one in half a
+/// minute at most.
+const EARNED_BY_PATIENT_CALL: i32 = 8;
+const COST_OF_RETRY: i32 = 100;
 
 impl Default for Budget {
     fn default() -> Self {
@@ -20,8 +24,12 @@ impl Default for Budget {
 
 impl Budget {
     /// Adds the credits of a call that has begun to send.
-    pub(crate) fn earn(&mut self) {
-        self.0 = (self.0 + EARNED_BY_CALL).min(MOST);
+    pub(crate) fn earn(&mut self, is_patient: bool) {
+        let earned = match is_patient {
+            true => EARNED_BY_PATIENT_CALL,
+            false => EARNED_BY_CALL,
+        };
+        self.0 = (self.0 + earned).min(MOST);
     }
 
     /// Whether there are enough credits for a retry.
@@ -32,6 +40,17 @@ impl Budget {
     /// Pays one retry; `false` if the credits are not enough.
     pub(crate) fn pay(&mut self) -> bool {
         let suffices = self.suffices();
+        if suffices {
+            self.0 -= COST_OF_RETRY;
+        }
+        suffices
+    }
+
+    /// Pays one retry with what so many further patient calls will earn; `false` if that is not enough.
+    pub(crate) fn borrow(&mut self, calls: u32) -> bool {
+        // Far more calls than any collect makes, and far from an overflow.
+        let earned = EARNED_BY_PATIENT_CALL * calls.min(1 << 24) as i32;
+        let suffices = self.0 - COST_OF_RETRY >= -earned;
         if suffices {
             self.0 -= COST_OF_RETRY;
         }
@@ -59,18 +78,29 @@ mod tests {
     fn twelve_calls_earn_a_retry_and_eleven_do_not() {
         let mut budget = Budget::default();
         payable(&mut budget);
-        (0..11).for_each(|_| budget.earn());
+        (0..11).for_each(|_| budget.earn(false));
         assert_eq!(payable(&mut budget), 0);
-        budget.earn();
+        budget.earn(false);
+        assert_eq!(payable(&mut budget), 1);
+    }
+
+    #[test]
+    fn what_will_be_earned_can_be_spent_once() {
+        let mut budget = Budget::default();
+        assert_eq!((0..).take_while(|_| budget.borrow(100)).count(), 18);
+        assert!(!budget.suffices() && !budget.borrow(0));
+        (0..100).for_each(|_| budget.earn(true));
+        assert_eq!(payable(&mut budget), 0);
+        (0..13).for_each(|_| budget.earn(true));
         assert_eq!(payable(&mut budget), 1);
     }
 
     #[test]
     fn what_is_earned_is_kept_up_to_ten() {
         let mut budget = Budget::default();
-        (0..100_000).for_each(|_| budget.earn());
+        (0..100_000).for_each(|_| budget.earn(false));
         assert_eq!(payable(&mut budget), 10);
-        (0..100_000).for_each(|_| budget.earn());
+        (0..100_000).for_each(|_| budget.earn(false));
         assert_eq!(payable(&mut budget), 10);
     }
 }

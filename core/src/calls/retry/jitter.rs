@@ -6,6 +6,9 @@ const FIRST_BACKOFF_MS: u64 = 500;
 
 const LONGEST_BACKOFF_MS: u64 = 30_000;
 
+/// The longest backoff of a collect or follow that waits for a service that is down.
+const LONGEST_PAUSE_MS: u64 = 60_000;
+
 /// A stream of random numbers (splitmix64): the same seed gives the same waits.
 #[derive(Debug)]
 pub(crate) struct Jitter(u64);
@@ -21,9 +24,31 @@ impl Jitter {
     /// If the service has asked for a wait, `floor_ms`, the random part is added to that wait, so
     /// that clients that got the same answer don't retry together.
     pub(crate) fn wait_ms(&mut self, retry: u32, longest_ms: u64, floor_ms: u64) -> u64 {
-        let doubled = FIRST_BACKOFF_MS << retry.saturating_sub(1).min(10);
-        let half = doubled.min(LONGEST_BACKOFF_MS).min(longest_ms) / 2;
-        half.max(floor_ms) + self.next() % (half + 1)
+        let backoff_ms = doubled(retry).min(LONGEST_BACKOFF_MS).min(longest_ms);
+        self.around(backoff_ms, floor_ms)
+    }
+
+    /// The same for the next try, numbered from 1, of a collect or follow that waits for a service
+    /// that is down. However short the waits of calls may be, it is half a second or more, because
+    /// there may be many tries. It is the longest for a try that the retry budget does not pay.
+    pub(crate) fn pause_ms(
+        &mut self,
+        number: u32,
+        longest_ms: u64,
+        paid: bool,
+        floor_ms: u64,
+    ) -> u64 {
+        let backoff_ms = match paid {
+            true => doubled(number).min(longest_ms.max(FIRST_BACKOFF_MS)),
+            false => LONGEST_PAUSE_MS,
+        };
+        self.around(backoff_ms.min(LONGEST_PAUSE_MS), floor_ms)
+    }
+
+    fn around(&mut self, backoff_ms: u64, floor_ms: u64) -> u64 {
+        let half = backoff_ms / 2;
+        // A service may ask for any wait.
+        half.max(floor_ms).saturating_add(self.next() % (half + 1))
     }
 
     fn next(&mut self) -> u64 {
@@ -32,6 +57,10 @@ impl Jitter {
         let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
         mixed ^ (mixed >> 31)
     }
+}
+
+fn doubled(number: u32) -> u64 {
+    FIRST_BACKOFF_MS << number.saturating_sub(1).min(10)
 }
 
 #[cfg(test)]
@@ -71,6 +100,26 @@ mod tests {
     fn no_wait_of_our_own_is_above_the_longest() {
         assert_eq!(range(5, 100, 0), (50, 100));
         assert_eq!(range(5, 0, 0), (0, 0));
+    }
+
+    #[test]
+    fn a_pause_is_up_to_a_minute_and_never_too_short() {
+        let pause = |number, longest_ms, paid| {
+            let mut jitter = Jitter::new(7);
+            let waits = (0..200_000).map(|_| jitter.pause_ms(number, longest_ms, paid, 0));
+            waits.fold((u64::MAX, 0), |(least, most), ms| {
+                (least.min(ms), most.max(ms))
+            })
+        };
+        assert_eq!(pause(1, NEVER_MS, true), (250, 500));
+        assert_eq!(pause(9, 0, true), (250, 500));
+        assert_eq!(pause(3, 1_000, true), (500, 1_000));
+        for (number, paid) in [(8, true), (u32::MAX, true), (1, false)] {
+            let (least, most) = pause(number, NEVER_MS, paid);
+            assert!((30_000..30_010).contains(&least), "{least}");
+            assert!((59_990..=60_000).contains(&most), "{most}");
+        }
+        assert_eq!(Jitter::new(7).pause_ms(1, 0, true, u64::MAX), u64::MAX);
     }
 
     #[test]

@@ -13,6 +13,7 @@ use crate::code::{Code, Kind};
 use crate::counts::table::CountTable;
 use crate::endpoint::query::QueryOptions;
 use crate::error::{Error, Result};
+use crate::ranges::outage::{Next, Outages};
 use crate::ranges::plan::{Plan, halves};
 use crate::ranges::probe::Probe;
 use crate::ranges::step::{CollectStep, Drive};
@@ -33,6 +34,9 @@ const FAILURES_IN_A_ROW: u32 = 8;
 /// The host may use one worker or many; several workers share the collect under a lock, which they
 /// hold only between calls. A window that fails does not end the collect. Calls do their own
 /// retries; only a window whose response is too large or too slow is read again, as two halves.
+///
+/// When the service is down, one worker at a time tries, and the others get
+/// [`CollectStep::Idle`] until it is back: see [`CollectOptions::patience_ms`].
 ///
 /// The collect ends at once after a failed authentication, a refusal (403), a redirect, wrong
 /// arguments, or `retry_later`; it also ends after several failed windows in a row.
@@ -71,6 +75,11 @@ pub struct Collect {
     /// Sorted by window.
     failures: Vec<(Window, Error)>,
     failed_in_a_row: u32,
+    outages: Outages,
+    /// A window that was read, to see whether it still can be.
+    last_read: Option<Window>,
+    /// The same, while another window has its turn.
+    checked: Option<Window>,
     /// The error that ended the collect early.
     cause: Option<Error>,
     journal: Journal,
@@ -81,6 +90,9 @@ struct UnderWay {
     task: u32,
     window: Window,
     asked_at: Now,
+    /// Whether the window has been read before, and is read again only to see whether the service
+    /// is up.
+    is_check: bool,
 }
 
 impl Machine {
@@ -132,6 +144,9 @@ impl Machine {
             next_task: Probe::CALLS,
             failures: Vec::new(),
             failed_in_a_row: 0,
+            outages: Outages::new(options.patience_ms),
+            last_read: None,
+            checked: None,
             cause: None,
         })
     }
@@ -152,7 +167,7 @@ impl Collect {
 
     /// What to do next. `now` counts as the time at which the window is requested.
     pub fn next(&mut self, now: Now) -> CollectStep {
-        if self.has_ended() {
+        if self.has_ended() || self.outages.has_scout() {
             return self.wait();
         }
         let Self {
@@ -161,10 +176,19 @@ impl Collect {
             query,
             ..
         } = self;
-        if let Some(step) = probing.next(ledger, query, self.settle_ms, now) {
-            return step;
+        let mut step = match probing.next(ledger, query, self.settle_ms, now) {
+            Some(step) => step,
+            None => self.begin(now),
+        };
+        if let CollectStep::Drive(drive) = &mut step {
+            self.outages.prepare(drive, now, self.ledger.left());
         }
-        let Some(window) = self.ledger.take() else {
+        step
+    }
+
+    /// Begins to read the next window.
+    fn begin(&mut self, now: Now) -> CollectStep {
+        let Some((window, is_check)) = self.pick() else {
             return self.wait();
         };
         let task = self.next_task;
@@ -173,12 +197,27 @@ impl Collect {
             task,
             window,
             asked_at: now,
+            is_check,
         });
         CollectStep::Drive(Drive {
             task,
             window,
             call: self.query.call(window),
         })
+    }
+
+    /// The next window, and whether it has been read before. In an outage in which all windows that
+    /// are left have failed, every other try is one of a window that could be read: if it can't be
+    /// read either, the windows are not to blame.
+    fn pick(&mut self) -> Option<(Window, bool)> {
+        let window = self.ledger.take()?;
+        if let Some(read) = self.last_read.take_if(|_| self.outages.has_failed(window)) {
+            self.ledger.put_back([window]);
+            self.checked = Some(read);
+            return Some((read, true));
+        }
+        self.last_read = self.last_read.or(self.checked.take());
+        Some((window, false))
     }
 
     /// Whether the collect starts no further windows.
@@ -209,17 +248,30 @@ impl Collect {
         }
         let position = self.under_way.iter().position(|other| other.task == task);
         let UnderWay {
-            window, asked_at, ..
+            window,
+            asked_at,
+            is_check,
+            ..
         } = self
             .under_way
             .swap_remove(position.ok_or_else(unknown_task)?);
-        Ok(match self.query.outcome(call, window) {
-            Outcome::Table(table) => self.keep(window, table, [asked_at, now]),
-            // A shorter window does not help if the token endpoint is too slow.
-            Outcome::Failed(error) if call.has_asked_api() && is_too_much(&error) => {
-                self.halve(window, error)
+        self.outages.settle(task, call);
+        let outcome = self.query.outcome(call, window);
+        if is_check {
+            return Ok(self.check(window, call, outcome, now));
+        }
+        Ok(match outcome {
+            Outcome::Table(table) => {
+                self.last_read = Some(window);
+                self.keep(window, table, [asked_at, now])
             }
-            Outcome::Failed(error) => self.fail(window, error),
+            Outcome::Failed(error) => {
+                // A shorter window does not help if the token endpoint is too slow.
+                let halves = (call.has_asked_api() && is_too_much(&error))
+                    .then(|| halves(window, self.finest))
+                    .flatten();
+                self.take_failure(window, call, error, halves, now)
+            }
             Outcome::None => {
                 self.ledger.put_back([window]);
                 Settled::GivenBack
@@ -228,19 +280,81 @@ impl Collect {
     }
 
     fn settle_probe(&mut self, task: u32, call: &mut Call, now: Now) -> Result<Settled> {
-        match self.probing.settle(task, call)? {
+        let probed = self.probing.settle(task, call)?;
+        self.outages.settle(task, call);
+        match probed {
             None => {}
             Some(Probed::Read { tables, asked_at }) => {
                 for (window, table) in tables {
                     self.keep(window, table, [asked_at, now]);
                 }
             }
-            Some(Probed::Failed { windows, error }) => {
-                self.ledger.put_back(windows);
-                self.cause = Some(error);
-            }
+            Some(Probed::SetBack {
+                windows,
+                error,
+                setback,
+            }) => match self.outages.fail(windows[0], setback, &error, now) {
+                Next::Again | Next::Fail => {
+                    self.probing.try_again();
+                    return Ok(Settled::Postponed);
+                }
+                Next::End(error) => self.end_probe(windows, error),
+            },
+            Some(Probed::Failed { windows, error }) => self.end_probe(windows, error),
         }
         Ok(Settled::Probed)
+    }
+
+    fn end_probe(&mut self, windows: [Window; 2], error: Error) {
+        self.probing = Probing::Over;
+        self.ledger.put_back(windows);
+        self.cause = Some(error);
+    }
+
+    /// Takes the outcome of a call that only tested whether the service is up.
+    fn check(&mut self, window: Window, call: &Call, outcome: Outcome, now: Now) -> Settled {
+        let Outcome::Failed(error) = outcome else {
+            return Settled::Probed;
+        };
+        let next = call
+            .setback()
+            .map(|setback| self.outages.fail(window, setback, &error, now));
+        let cause = match next {
+            Some(Next::End(error)) => Some(error),
+            Some(_) => return Settled::Postponed,
+            None => Some(error).filter(ends_all),
+        };
+        self.cause = self.cause.take().or(cause);
+        Settled::Probed
+    }
+
+    fn take_failure(
+        &mut self,
+        window: Window,
+        call: &Call,
+        error: Error,
+        halves: Option<[Window; 2]>,
+        now: Now,
+    ) -> Settled {
+        // A response that comes too late is no outage yet, if its window can be halved.
+        let is_outage = |is_down| halves.is_none() || is_down || self.outages.is_on();
+        let setback = call.setback().filter(|setback| is_outage(setback.is_down));
+        let next = setback.map(|setback| self.outages.fail(window, setback, &error, now));
+        match (next, halves) {
+            (Some(Next::End(error)), _) => {
+                self.cause.get_or_insert_with(|| error.clone());
+                self.fail(window, error)
+            }
+            (_, Some(halves)) => {
+                self.ledger.put_back(halves);
+                Settled::Halved
+            }
+            (Some(Next::Again), None) => {
+                self.ledger.put_behind(window);
+                Settled::Postponed
+            }
+            (Some(Next::Fail) | None, None) => self.fail(window, error),
+        }
     }
 
     fn keep(&mut self, window: Window, table: CountTable, times: [Now; 2]) -> Settled {
@@ -257,16 +371,6 @@ impl Collect {
             self.failed_in_a_row = 0;
         }
         Settled::Kept { provisional }
-    }
-
-    fn halve(&mut self, window: Window, error: Error) -> Settled {
-        match halves(window, self.finest) {
-            Some(halves) => {
-                self.ledger.put_back(halves);
-                Settled::Halved
-            }
-            None => self.fail(window, error),
-        }
     }
 
     fn fail(&mut self, window: Window, error: Error) -> Settled {
@@ -337,7 +441,8 @@ impl Collect {
     pub fn progress(&self) -> Progress {
         let done = self.ledger.done();
         let failed = self.failures.len() as u64;
-        let under_way = self.under_way.len() as u64 + self.probing.under_way();
+        let under_way = self.under_way.iter().filter(|read| !read.is_check);
+        let under_way = under_way.count() as u64 + self.probing.under_way();
         // No range has that many windows: reading them would take years.
         let number = |windows: u64| u32::try_from(windows).unwrap_or(u32::MAX);
         Progress {
@@ -345,6 +450,7 @@ impl Collect {
             done: number(done),
             failed: number(failed),
             under_way: number(under_way),
+            waiting_ms: self.outages.waiting_ms().filter(|_| !self.has_ended()),
         }
     }
 

@@ -25,7 +25,10 @@ pub enum Settled {
     Failed(Error),
     /// The call had not ended: the window will be read again.
     GivenBack,
-    /// The call was one of the probe's.
+    /// The service counts as down: the window will be read again once it is back, after the other
+    /// windows.
+    Postponed,
+    /// The call was one of the probe's, or one that only tested whether the service is back.
     Probed,
 }
 
@@ -42,6 +45,10 @@ pub struct Progress {
     pub failed: u32,
     /// The windows whose calls have been given to workers and are not settled.
     pub under_way: u32,
+    /// While the collect waits for a service that is down: how many milliseconds it waits before
+    /// the next try, counted from when a window was last settled. Otherwise it is `None`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub waiting_ms: Option<u32>,
 }
 
 /// Why windows of a collect are missing, and the counts of the others.

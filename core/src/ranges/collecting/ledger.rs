@@ -1,6 +1,7 @@
 //! Which windows of a collect have been read, now or earlier, with their counts, and which are
 //! still to be started.
 
+use std::collections::VecDeque;
 use std::ops::Range;
 
 use super::keep::Keep;
@@ -57,6 +58,8 @@ pub(super) struct Ledger {
     position: u64,
     /// Windows to start before the plan's next window, in reverse order.
     ahead: Vec<Window>,
+    /// Windows to start after the plan's last one, in this order.
+    behind: VecDeque<Window>,
     /// How many windows are left, counted when the first one is taken.
     left: Option<u64>,
     /// The time of the two windows that the probe reads.
@@ -81,6 +84,7 @@ impl Ledger {
             done: 0,
             position: 0,
             ahead: Vec::new(),
+            behind: VecDeque::new(),
             left: None,
             probed: None,
         };
@@ -167,7 +171,9 @@ impl Ledger {
             if let Some(window) = self.ahead.pop() {
                 break window;
             }
-            let window = self.plan.window(self.position)?;
+            let Some(window) = self.plan.window(self.position) else {
+                break self.behind.pop_front()?;
+            };
             self.position += 1;
             if !self.probed.is_some_and(|probed| probed.contains(window)) {
                 self.ahead = self.gaps_in(window);
@@ -204,6 +210,12 @@ impl Ledger {
     pub(super) fn put_back<const N: usize>(&mut self, windows: [Window; N]) {
         self.left = self.left.map(|left| left + N as u64);
         self.ahead.extend(windows.into_iter().rev());
+    }
+
+    /// Puts a window back, to be started after all others.
+    pub(super) fn put_behind(&mut self, window: Window) {
+        self.left = self.left.map(|left| left + 1);
+        self.behind.push_back(window);
     }
 
     /// Adds the counts of a window that was read now. If less than every window is kept, they are added to those

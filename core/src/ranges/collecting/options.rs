@@ -3,6 +3,7 @@
 use super::keep::Keep;
 use crate::counts::metric::Metric;
 use crate::counts::table::CountTable;
+use crate::time::patience::Patience;
 use crate::time::settling::SETTLE_MS;
 use crate::time::step::TimeStep;
 
@@ -66,6 +67,11 @@ crate::options! {
         /// see [`Probe`](crate::Probe). It tests the first two adjacent windows that are settled by
         /// the wall clock and have not been read yet; if there is no such pair, there is no test.
         probe: bool = false,
+        /// How long to wait for a service that is down. When calls fail temporarily and no other
+        /// one is answered, the workers pause, and one call at a time tries again, with longer and
+        /// longer waits of up to a minute. When it is answered, all go on. If that takes longer,
+        /// the collect ends. With 0, each window fails once its own retries are used up.
+        patience_ms: Patience = Patience::Milliseconds(900_000),
     }
 }
 

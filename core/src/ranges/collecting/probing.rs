@@ -2,6 +2,7 @@
 
 use super::ledger::Ledger;
 use crate::calls::call::Call;
+use crate::calls::patience::Setback;
 use crate::code::Code;
 use crate::counts::table::CountTable;
 use crate::error::{Error, Result};
@@ -28,6 +29,12 @@ pub(super) enum Probed {
     },
     /// They don't add up, or a call failed: the two windows are still to be read.
     Failed { windows: [Window; 2], error: Error },
+    /// The service counts as down: the call may be [made again](Probing::try_again).
+    SetBack {
+        windows: [Window; 2],
+        error: Error,
+        setback: Setback,
+    },
 }
 
 impl Probing {
@@ -66,6 +73,13 @@ impl Probing {
         }
     }
 
+    /// Makes the call that has failed again.
+    pub(super) fn try_again(&mut self) {
+        if let Self::UnderWay { probe, .. } = self {
+            probe.forget_failure();
+        }
+    }
+
     /// Takes the result of one of the probe's calls; `None` if there are more to make.
     pub(super) fn settle(&mut self, task: u32, call: &mut Call) -> Result<Option<Probed>> {
         let Self::UnderWay { probe, asked_at } = self else {
@@ -73,7 +87,17 @@ impl Probing {
         };
         let outcome = match probe.settle(task, call) {
             Err(error) if error.code() == Code::OutOfOrder => return Err(error),
-            Err(error) => Err(error),
+            Err(error) => match call.setback() {
+                Some(setback) => {
+                    let windows = probe.half_windows();
+                    return Ok(Some(Probed::SetBack {
+                        windows,
+                        error,
+                        setback,
+                    }));
+                }
+                None => Err(error),
+            },
             Ok(()) if !probe.has_ended() => return Ok(None),
             Ok(()) => check_additive(probe),
         };

@@ -1,0 +1,69 @@
+//! How a service has answered lately: whether it is down, and whether it has answered since.
+
+/// A service counts as down after this many temporary failures in a row.
+const DOWN: u32 = 3;
+
+/// How one destination of requests has answered lately. Failures are numbered, and an answer tells
+/// how many there had been when its request was sent: it shows that the service was up after those,
+/// not after later ones.
+#[derive(Debug, Default)]
+pub(super) struct Health {
+    /// The number of the last failure.
+    failed: u64,
+    /// How many failures there had been when a request was sent that was answered.
+    answered_after: u64,
+    /// How many requests have failed since then.
+    in_a_row: u32,
+}
+
+impl Health {
+    /// Takes the failure with that number.
+    pub(super) fn fail(&mut self, number: u64) {
+        self.failed = number;
+        self.in_a_row += 1;
+    }
+
+    /// Takes the answer to a request that was sent after so many failures.
+    pub(super) fn answer(&mut self, sent_after: u64) {
+        self.answered_after = self.answered_after.max(sent_after);
+        if sent_after >= self.failed {
+            self.in_a_row = 0;
+        }
+    }
+
+    /// Takes the word of the service that it is down.
+    pub(super) fn believe_down(&mut self) {
+        self.in_a_row = self.in_a_row.max(DOWN);
+    }
+
+    pub(super) fn is_down(&self) -> bool {
+        self.in_a_row >= DOWN
+    }
+
+    /// Whether the service has answered a request that was sent after that failure.
+    pub(super) fn answered_since(&self, failure: u64) -> bool {
+        self.answered_after >= failure
+    }
+
+    /// The number of the last failure.
+    pub(super) fn failed(&self) -> u64 {
+        self.failed
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Health;
+
+    #[test]
+    fn an_answer_proves_nothing_about_failures_after_its_request() {
+        let mut health = Health::default();
+        (1..=3).for_each(|number| health.fail(number));
+        health.answer(0);
+        assert!(health.is_down() && !health.answered_since(1));
+        health.answer(2);
+        assert!(health.is_down() && health.answered_since(2) && !health.answered_since(3));
+        health.answer(3);
+        assert!(!health.is_down() && health.answered_since(3));
+    }
+}
