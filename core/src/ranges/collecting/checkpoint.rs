@@ -10,22 +10,19 @@
 use std::borrow::Cow;
 use std::collections::VecDeque;
 use std::fmt;
-use std::ops::Range;
 
 use serde::Serialize;
 use tallyfold_engine::Counts;
 
 use super::keep::Keep;
 use super::ledger::{Ledger, Origin};
-use crate::checksum::checksum;
 use crate::code::Code;
 use crate::counts::metric::Metric;
 use crate::counts::part::Part;
 use crate::counts::saved::{SavedTable, SavedWindow, json_of};
-use crate::counts::table::CountTable;
-use crate::counts::tree::{NoJson, Tree};
 use crate::error::{Error, Result};
 use crate::ranges::plan::Plan;
+use crate::ranges::stored::{Stored, invalid, seal};
 use crate::ranges::window_query::WindowQuery;
 use crate::time::timestamp::Timestamp;
 use crate::time::window::{Window, uncovered};
@@ -274,7 +271,7 @@ impl Journal {
             sum.checked_add(totals).unwrap_or(sum)
         });
         let windows = parts.iter().map(|part| SavedWindow(part)).collect();
-        let mut json = json_of(&SavedSegment {
+        let json = seal(&SavedSegment {
             format: FORMAT,
             digest: "",
             query: &self.query,
@@ -286,28 +283,10 @@ impl Journal {
                 .collect(),
             table: (!parts.is_empty()).then(|| SavedTable::new(ledger.subject(), totals, windows)),
         });
-        // What was just written can be read.
-        if let Ok(document) = Document::read(json.as_bytes()) {
-            let (place, digest) = (document.digest_place(), document.digest());
-            json.insert_str(place.start + 1, &digest);
-        }
         Segment {
             name: segment_name(number),
             json,
         }
-    }
-
-    /// Refuses a segment of another query or number.
-    fn check(&self, document: &Document<'_>) -> Result<()> {
-        let expected = json_of(&self.query);
-        let expected = Tree::read_fields(expected.as_bytes()).unwrap_or_default();
-        let expected = fields_of(expected, QUERY, "$.query")?;
-        for ((name, found), expected) in QUERY.iter().zip(document.query).zip(expected) {
-            if !RANGE.contains(name) {
-                document.check(&format!("$.query.{name}"), found, expected)?;
-            }
-        }
-        document.check("$.segment", document.segment, &self.next.to_string())
     }
 
     /// Loads a stored segment.
@@ -331,19 +310,16 @@ impl Journal {
 
     /// The windows of a segment.
     fn parts_of(&self, json: &[u8], ledger: &Ledger) -> Result<Vec<Part>> {
-        let document = Document::read(json)?;
-        self.check(&document)?;
-        let parts = self.checked_parts(&document, ledger)?;
-        // Last, so that a mistake is named where it is, if it can be.
-        let digest = format!("\"{}\"", document.digest());
-        document.check("$.digest", document.written_digest, &digest)?;
-        Ok(parts)
-    }
-
-    fn checked_parts(&self, document: &Document<'_>, ledger: &Ledger) -> Result<Vec<Part>> {
-        let mut starts = document.starts("$.parts", document.parts)?;
-        let plan = ledger.plan().of_range(document.range()?);
-        let table = document.table()?;
+        let segment = Stored::read(json, FORMAT, SEGMENT)?;
+        let [_, _, query, number, starts, table] = segment.fields;
+        let query = segment.check_query(query, &self.query, QUERY, &RANGE)?;
+        segment.check("$.segment", number, &self.next.to_string())?;
+        let [_, _, start, end, ..] = query.map(|written| written.trim_matches('"'));
+        let range = Window::parse(start, end)
+            .map_err(|error| segment.wrong("$.query.start", error.message(), query[2]))?;
+        let mut starts = segment.texts("$.parts", starts, "timestamps")?;
+        let plan = ledger.plan().of_range(range);
+        let table = segment.table(table)?;
         let table = table.as_ref();
         if table.is_some_and(|table| table.subject != *ledger.subject()) {
             return Err(invalid(
@@ -362,6 +338,7 @@ impl Journal {
             let message = "want the starts of windows of the table, each at most once";
             return Err(invalid("$.parts", message));
         }
+        segment.check_digest()?;
         Ok(parts)
     }
 
@@ -435,127 +412,4 @@ fn is_of_whole_windows(window: Window, plan: &Plan) -> bool {
     let starts = plan.overlapping(window).next().map(Window::start);
     let ends = plan.overlapping(window).last().map(Window::end);
     (starts, ends) == (Some(window.start()), Some(window.end()))
-}
-
-/// A segment as it is read.
-struct Document<'a> {
-    json: &'a [u8],
-    query: [&'a str; QUERY.len()],
-    written_digest: &'a str,
-    segment: &'a str,
-    parts: &'a str,
-    table: &'a str,
-}
-
-impl<'a> Document<'a> {
-    fn read(json: &'a [u8]) -> Result<Self> {
-        let torn = |NoJson { problem, offset }| {
-            let message = format!("this is no checkpoint, or a torn one: {problem}");
-            invalid("$", message).with_offset(offset)
-        };
-        let document = Tree::read_fields(json).map_err(torn)?;
-        // The format is checked first, because another format may have other fields.
-        if let Some(format) = document.written("format") {
-            check(json, "$.format", format, &format!("\"{FORMAT}\""))?;
-        }
-        let fields = fields_of(document, SEGMENT, "$")?;
-        let [_, written_digest, query, segment, parts, table] = fields;
-        let query = Tree::read_fields(query.as_bytes()).map_err(torn)?;
-        Ok(Self {
-            json,
-            query: fields_of(query, QUERY, "$.query")?,
-            written_digest,
-            segment,
-            parts,
-            table,
-        })
-    }
-
-    fn check(&self, path: &str, found: &str, expected: &str) -> Result<()> {
-        check(self.json, path, found, expected)
-    }
-
-    /// Where the digest stands, with its quotes.
-    fn digest_place(&self) -> Range<usize> {
-        let start = offset_in(self.json, self.written_digest) as usize;
-        start..start + self.written_digest.len()
-    }
-
-    /// The checksum of the document without its digest.
-    fn digest(&self) -> String {
-        let Range { start, end } = self.digest_place();
-        checksum(&[&self.json[..start], &self.json[end..]])
-    }
-
-    /// Starts of windows.
-    fn starts(&self, path: &str, written: &'a str) -> Result<Vec<Cow<'a, str>>> {
-        let found = Tree::read(written.as_bytes()).ok();
-        found.and_then(Tree::into_texts).ok_or_else(|| {
-            let error = invalid(path, "want a list of timestamps");
-            error.with_offset(offset_in(self.json, written))
-        })
-    }
-
-    /// The range of the collect that wrote it.
-    fn range(&self) -> Result<Window> {
-        let [_, _, start, end, ..] = self.query.map(|written| written.trim_matches('"'));
-        Window::parse(start, end).map_err(|error| {
-            let error = invalid("$.query.start", error.message());
-            error.with_offset(offset_in(self.json, self.query[2]))
-        })
-    }
-
-    fn table(&self) -> Result<Option<CountTable>> {
-        let found = self.table;
-        if found == "null" {
-            return Ok(None);
-        }
-        CountTable::from_json(found.as_bytes())
-            .map(Some)
-            .map_err(|error| {
-                let inside = error.path().and_then(|path| path.strip_prefix('$'));
-                let path = format!("$.table{}", inside.unwrap_or_default());
-                let offset = error
-                    .offset()
-                    .map(|offset| offset + offset_in(self.json, found));
-                let error = invalid(&path, error.message());
-                offset.map_or(error.clone(), |offset| error.with_offset(offset))
-            })
-    }
-}
-
-/// Refuses a value that differs from what this collect would write.
-fn check(json: &[u8], path: &str, found: &str, expected: &str) -> Result<()> {
-    if found == expected {
-        return Ok(());
-    }
-    let start: String = found.chars().take(120).collect();
-    let message = format!("this is no checkpoint of this query: {start}, want {expected}");
-    Err(invalid(path, message).with_offset(offset_in(json, found)))
-}
-
-/// The offset of a value in its document.
-fn offset_in(json: &[u8], value: &str) -> u64 {
-    (value.as_ptr().addr() - json.as_ptr().addr()) as u64
-}
-
-/// The fields with these names; the object must not have any others.
-fn fields_of<'a, const N: usize>(
-    object: Tree<'a>,
-    names: [&str; N],
-    path: &str,
-) -> Result<[&'a str; N]> {
-    let fields = object.into_fields(names);
-    let written = fields.map(|fields| fields.map(|field| field.into_written().unwrap_or_default()));
-    written.ok_or_else(|| {
-        let names = names.join(", ");
-        invalid(
-            path,
-            format!("this is no checkpoint: want an object of {names}"),
-        )
-    })
-}
-
-fn invalid(path: &str, message: impl Into<String>) -> Error {
-    Error::new(Code::InvalidCheckpoint, message.into()).with_path(path.to_owned())
 }
