@@ -295,6 +295,12 @@ impl Follow {
         seconds(locked(py, &self.0, BRIEF, |follow| follow.waiting_ms()))
     }
 
+    /// Where the follow is, as JSON: with it as `state`, a later follow of the same query goes on
+    /// from the revisions that were returned so far.
+    fn state(&self, py: Python<'_>) -> String {
+        locked(py, &self.0, BRIEF, |follow| follow.state())
+    }
+
     /// The windows that were given out at least once and are not settled.
     fn provisional<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         plain(

@@ -277,6 +277,11 @@ impl Follow {
         self.0.waiting_ms()
     }
 
+    /// Where the follow is, as JSON.
+    pub fn state(&self) -> String {
+        self.0.state()
+    }
+
     /// The windows that are not settled.
     pub fn provisional(&self) -> JsValue {
         plain(&self.0.provisional())

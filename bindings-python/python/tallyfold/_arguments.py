@@ -205,6 +205,10 @@ class FollowArguments(TypedDict, total=False):
     """Whether every window is read again until `settle` is over, even if two readings were equal.
     By default, two equal readings that are at least the window's length apart settle it.
     """
+    state: str | None
+    """Where an earlier follow of the same query ended, from [`Follow::state`]: this one goes on
+    there, and `start` has no effect.
+    """
     patience: float | None
     """How long to wait for a service that is down. When a reading fails temporarily, no other one
     is made until the service answers, except one try at a time, with longer and longer waits of up

@@ -91,6 +91,24 @@ class AsyncRevisions(AsyncIterator[Revision]):
             raise thrown
         return revision
 
+    def state(self) -> str:
+        """Gives what a later follow needs to go on from the revisions that were given so far.
+
+        It is JSON without any secret: pass it as `state`. Store it together with what you made of
+        the last revision, in one step. Then no revision is lost and none is taken twice, whenever
+        the process ends.
+
+        >>> query = "event_delivery", "2026-01-01T00:00:00Z", ["integration"]
+        >>> async with async_client.follow(*query, window="15m") as revisions:
+        ...     first = await anext(revisions)
+        ...     state = revisions.state()
+        >>> async with async_client.follow(*query, window="15m", state=state) as revisions:
+        ...     second = await anext(revisions)
+        >>> second.window
+        Window('2026-01-01T00:15:00Z', '2026-01-01T00:30:00Z')
+        """
+        return self._machine.state()
+
     async def close(self) -> None:
         """Ends the revisions, and what is being waited for.
 

@@ -410,6 +410,11 @@ export interface FollowArguments {
    */
   readonly untilSettled?: boolean | undefined;
   /**
+   * Where an earlier follow of the same query ended, from [`Follow::state`]: this one goes on
+   * there, and `start` has no effect.
+   */
+  readonly state?: string | undefined;
+  /**
    * How long to wait for a service that is down. When a reading fails temporarily, no other one is
    * made until the service answers, except one try at a time, with longer and longer waits of up
    * to a minute. If that takes longer, the reading fails. With 0, a reading fails once its own

@@ -102,6 +102,14 @@ export class Follow<D extends Dimension | undefined = Dimension | undefined> {
     return this.#core.object.waitingMs();
   }
 
+  /**
+   * Where the follow is, as JSON: with it as `state`, a later follow of the same query goes on from the revisions
+   * that were returned so far.
+   */
+  state(): string {
+    return this.#core.object.state();
+  }
+
   /** The windows that were given out at least once and are not settled. */
   get provisional(): Window[] {
     return this.#core.object.provisional();

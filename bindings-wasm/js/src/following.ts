@@ -57,6 +57,17 @@ export class Following<D extends Dimension | undefined = Dimension | undefined>
     return turn;
   }
 
+  /**
+   * What a later follow needs to go on from the revisions that were given so far: JSON without any secret, to be
+   * passed as `state`. Store it together with what you made of the last revision, in one step. Then no revision is
+   * lost and none is taken twice, whenever the process ends.
+   *
+   * @throws {@link TallyfoldError} with code `out_of_order` once it was closed.
+   */
+  state(): string {
+    return this.#follow.state();
+  }
+
   /** Closes it: ends a wait or a reading at once, and with it the `next` that waits. */
   async return(): Promise<IteratorResult<Revision<D>, undefined>> {
     this.#close();

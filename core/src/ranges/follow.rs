@@ -65,6 +65,9 @@ crate::options! {
         /// Whether every window is read again until `settle_ms` is over, even if two readings were
         /// equal. By default, two equal readings that are at least the window's length apart settle it.
         until_settled: bool = false,
+        /// Where an earlier follow of the same query ended, from [`Follow::state`]: this one goes on
+        /// there, and `start` has no effect.
+        state: Option<String> = None,
         /// How long to wait for a service that is down. When a reading fails temporarily, no other
         /// one is made until the service answers, except one try at a time, with longer and longer
         /// waits of up to a minute. If that takes longer, the reading fails. With 0, a reading fails
@@ -149,29 +152,57 @@ pub struct Revision {
 /// ```
 #[must_use = "a follow does nothing until it is driven"]
 pub struct Follow {
-    query: WindowQuery,
-    step: TimeStep,
+    pub(super) query: WindowQuery,
+    pub(super) step: TimeStep,
     /// Where the next window starts; `None` once the last window has been opened.
-    next_start: Option<Timestamp>,
-    end: Option<Timestamp>,
+    pub(super) next_start: Option<Timestamp>,
+    pub(super) end: Option<Timestamp>,
     delay_ms: u64,
     reread_ms: u64,
     settle_ms: u64,
     until_settled: bool,
     /// The windows that are not settled, in the order of time.
-    open: Vec<Open>,
+    pub(super) open: Vec<Open>,
     outages: Outages,
     next_task: u32,
 }
 
 /// A window that is not settled.
-struct Open {
-    window: Window,
+pub(super) struct Open {
+    pub(super) window: Window,
     /// The counts of the last reading.
-    table: Option<CountTable>,
-    /// When the first of the readings with these counts was taken, on the monotonic clock.
-    same_since_ms: u64,
+    pub(super) table: Option<CountTable>,
+    /// When the first of this process's readings with these counts was taken, on the monotonic clock.
+    same_since_ms: Option<u64>,
+    /// How long the counts were the same, from the first of the readings to the last.
+    pub(super) same_for_ms: u64,
+    /// How much of that was before this process.
+    pub(super) same_before_ms: u64,
     state: State,
+}
+
+impl Open {
+    pub(super) fn new(window: Window) -> Self {
+        Self {
+            window,
+            table: None,
+            same_since_ms: None,
+            same_for_ms: 0,
+            same_before_ms: 0,
+            state: State::Due,
+        }
+    }
+
+    /// Takes a reading that was asked for and taken at these times of the monotonic clock.
+    fn compare(&mut self, table: &CountTable, [asked_ms, now_ms]: [u64; 2]) {
+        if self.table.as_ref() != Some(table) {
+            self.table = Some(table.clone());
+            self.same_since_ms = None;
+            self.same_before_ms = 0;
+        }
+        let since_ms = *self.same_since_ms.get_or_insert(now_ms);
+        self.same_for_ms = self.same_before_ms + asked_ms.saturating_sub(since_ms);
+    }
 }
 
 #[derive(Clone, Copy)]
@@ -220,7 +251,7 @@ impl Machine {
             let message = "want 1 millisecond or more";
             return Err(Error::argument("reread_ms", Code::InvalidArgument, message));
         }
-        Ok(Follow {
+        let mut follow = Follow {
             query: WindowQuery::new(self, query)?,
             step: options.window,
             next_start: Some(start),
@@ -232,7 +263,13 @@ impl Machine {
             open: Vec::new(),
             outages: Outages::new(options.patience_ms),
             next_task: 0,
-        })
+        };
+        if let Some(state) = &options.state {
+            follow
+                .take_up(state)
+                .map_err(|error| error.with_argument("state"))?;
+        }
+        Ok(follow)
     }
 }
 
@@ -278,12 +315,7 @@ impl Follow {
             };
         };
         self.next_start = Some(window.end()).filter(|end| Some(*end) != self.end);
-        self.open.push(Open {
-            window,
-            table: None,
-            same_since_ms: now.monotonic_ms,
-            state: State::Due,
-        });
+        self.open.push(Open::new(window));
         self.read(self.open.len() - 1, now)
     }
 
@@ -398,13 +430,9 @@ impl Follow {
         let table = table.marked(|_| true);
         let nothing = CountTable::empty(self.query.subject(), window);
         let changes = compare(open.table.as_ref().unwrap_or(&nothing), &table)?;
-        if open.table.as_ref() != Some(&table) {
-            open.table = Some(table.clone());
-            open.same_since_ms = now.monotonic_ms;
-        }
+        open.compare(&table, [asked_at.monotonic_ms, now.monotonic_ms]);
         // Late events may come between two readings, so readings close to each other prove nothing.
-        let same_for_ms = asked_at.monotonic_ms.saturating_sub(open.same_since_ms);
-        let stays_the_same = !self.until_settled && same_for_ms >= window.length_ms();
+        let stays_the_same = !self.until_settled && open.same_for_ms >= window.length_ms();
         let settled = stays_the_same || is_settled(window, self.settle_ms, [asked_at, now]);
         if settled {
             self.outages.forget(window);

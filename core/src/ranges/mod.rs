@@ -4,6 +4,7 @@
 
 pub(crate) mod collecting;
 pub(crate) mod follow;
+mod follow_state;
 mod outage;
 pub(crate) mod plan;
 pub(crate) mod probe;

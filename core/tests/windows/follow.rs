@@ -138,25 +138,32 @@ fn sums_of(table: &CountTable) -> Sums {
 /// Events come late, but no later than windows are read again.
 #[test]
 fn a_week_with_late_events_adds_up_at_every_step() {
-    follow_a_week(15 * 60_000, None);
-    follow_a_week(50 * 60_000, Some(51 * 60_000));
+    follow_a_week(15 * 60_000, None, false);
+    follow_a_week(50 * 60_000, Some(51 * 60_000), false);
+}
+
+/// Every so often the process ends, and another one goes on from the state after the last revision.
+#[test]
+fn a_week_that_is_stopped_and_taken_up_loses_and_doubles_nothing() {
+    follow_a_week(15 * 60_000, None, true);
+    follow_a_week(50 * 60_000, Some(51 * 60_000), true);
 }
 
 /// A week in 15-minute windows. A third of the events comes up to so many milliseconds late, some
-/// calls fail, and the process sleeps for hours now and then.
-fn follow_a_week(late_ms: u64, reread_ms: Option<u64>) {
+/// calls fail, and the process sleeps for hours now and then, or ends.
+fn follow_a_week(late_ms: u64, reread_ms: Option<u64>, is_stopped: bool) {
     const WEEK: u64 = 7 * DAY;
     let mut world = World::empty();
     world.now = at(0);
-    let mut follow = follow(
-        &world,
-        FollowOptions {
-            end: Some(instant(WEEK)),
-            delay_ms: 20_000,
-            reread_ms,
-            ..options("15m")
-        },
-    );
+    let options = |state| FollowOptions {
+        end: Some(instant(WEEK)),
+        delay_ms: 20_000,
+        reread_ms,
+        state,
+        ..options("15m")
+    };
+    let mut followed = follow(&world, options(None));
+    let mut stops = 0;
     let mut random = Random(7);
     // When each event is seen by the service, and when it was.
     let mut events: Vec<(u64, u64)> = (0..1_500)
@@ -176,19 +183,25 @@ fn follow_a_week(late_ms: u64, reread_ms: Option<u64>) {
             world.record(ms, &mut random);
         }
         let mut faults = Random(random.below(1 << 40));
-        let (revisions, wait) = read_due(&mut world, &mut follow, |_| {
+        let (revisions, wait) = read_due(&mut world, &mut followed, |_| {
             (faults.below(20) == 0).then_some(Trouble::Status(500))
         });
+        if is_stopped && random.below(7) == 0 {
+            stops += 1;
+            followed = follow(&world, options(Some(followed.state())));
+            // A monotonic clock counts from the start of a computer or a process.
+            world.now.monotonic_ms = random.below(1 << 40);
+        }
         for revision in &revisions {
             let newest = sum.newest.get(&revision.window);
             let changed = newest.is_some_and(|newest| *newest != revision.table);
             corrections += u32::from(changed);
-            assert!(newest.is_none() || changed || revision.settled);
+            assert!(is_stopped || newest.is_none() || changed || revision.settled);
             sum.add(revision);
             // It is the truth at the moment of reading.
             assert_same_counts(&revision.table, &world.truth(revision.window));
         }
-        most_open = most_open.max(follow.provisional().len());
+        most_open = most_open.max(followed.provisional().len());
         steps += 1;
         match wait {
             Some(_) if random.below(200) == 0 => pass(&mut world, 6 * HOUR * 1_000),
@@ -200,6 +213,7 @@ fn follow_a_week(late_ms: u64, reread_ms: Option<u64>) {
         steps > 500 && corrections > 100,
         "{steps} steps, {corrections} corrections"
     );
+    assert_eq!(stops > 50, is_stopped);
     assert!(
         most_open < 30,
         "only provisional windows are remembered: {most_open}"
@@ -565,4 +579,116 @@ fn wrong_arguments_are_refused() {
         .follow(&options("15m"))
         .expect_err("no API");
     assert_eq!(error.code(), Code::MissingArgument);
+}
+
+/// The time for which counts were the same goes on counting in another process, which counts none
+/// of the time between.
+#[test]
+fn a_state_keeps_for_how_long_counts_were_the_same() {
+    let mut world = World::empty();
+    world.now = at(900);
+    let options = |state| FollowOptions {
+        reread_ms: Some(300_000),
+        end: Some(instant(900)),
+        state,
+        ..options("15m")
+    };
+    let mut followed = follow(&world, options(None));
+    let mut settled = Vec::new();
+    for _ in 0..6 {
+        let (revisions, _) = read_due(&mut world, &mut followed, |_| None);
+        settled.extend(revisions.iter().map(|revision| revision.settled));
+        pass(&mut world, 300_000);
+        let (more, _) = read_due(&mut world, &mut followed, |_| None);
+        settled.extend(more.iter().map(|revision| revision.settled));
+        // Ten minutes go by in which nobody follows.
+        let state = followed.state();
+        pass(&mut world, 600_000);
+        followed = follow(&world, options(Some(state)));
+    }
+    // Three times five minutes in which somebody did.
+    assert_eq!(settled, [false, false, false, false, false, true]);
+}
+
+#[test]
+fn a_finished_follow_goes_on_with_a_later_end() {
+    let mut world = World::with_events(2 * HOUR, 60);
+    let until = |end, state| FollowOptions {
+        end: Some(instant(end)),
+        state,
+        ..options("30m")
+    };
+    let mut first = follow(&world, until(3_000, None));
+    let (revisions, wait) = read_due(&mut world, &mut first, |_| None);
+    assert_eq!((windows_of(&revisions).len(), wait), (2, None));
+    let state = first.state();
+    let mut same = follow(&world, until(3_000, Some(state.clone())));
+    assert_eq!(read_due(&mut world, &mut same, |_| None), (vec![], None));
+    let mut longer = follow(&world, until(2 * HOUR, Some(state)));
+    let (revisions, wait) = read_due(&mut world, &mut longer, |_| None);
+    let rest = [(3_000, 3_600), (3_600, 5_400), (5_400, 7_200)];
+    let rest = rest.map(|(start, end)| window(start, end));
+    assert_eq!((windows_of(&revisions), wait), (rest.to_vec(), None));
+}
+
+#[test]
+fn a_state_of_another_query_or_with_a_flipped_bit_is_refused() {
+    let mut world = World::with_events(HOUR, 30);
+    world.now = at(HOUR + 900);
+    let mut first = follow(&world, options("15m"));
+    read_due(&mut world, &mut first, |window| {
+        (window == self::window(900, 1_800)).then_some(Trouble::Status(500))
+    });
+    let state = first.state();
+    assert!(!state.contains("example") && state.contains("\"unread\":[\"2026-01-01T00:15:00Z\""));
+    let refused = |state: String, change: fn(&mut FollowOptions)| {
+        let mut options = FollowOptions {
+            state: Some(state),
+            ..options("15m")
+        };
+        change(&mut options);
+        let error = world.client.follow(&options).expect_err("a refusal");
+        assert_eq!(error.code(), Code::InvalidCheckpoint);
+        assert_eq!(error.argument_name(), Some("state"));
+        error.path().expect("a place").to_owned()
+    };
+    let changes: [(fn(&mut FollowOptions), &str); 4] = [
+        (|options| options.window = step("5m"), "$.query.window"),
+        (|options| options.dimensions.reverse(), "$.query.dimensions"),
+        (
+            |options| options.group_by = Some(vec![]),
+            "$.query.group_by",
+        ),
+        (
+            |options| {
+                options.metric = Metric::EventIngestion;
+                options.dimensions = vec!["integration".to_owned()];
+            },
+            "$.query.metric",
+        ),
+    ];
+    for (change, path) in changes {
+        assert_eq!(refused(state.clone(), change), path);
+    }
+    for end in (0..state.len()).step_by(11) {
+        refused(state[..end].to_owned(), |_| ());
+    }
+    for at in 0..state.len() {
+        for bit in 0..7 {
+            let mut bytes = state.clone().into_bytes();
+            bytes[at] ^= 1 << bit;
+            if let Ok(flipped) = String::from_utf8(bytes) {
+                refused(flipped, |_| ());
+            }
+        }
+    }
+    let mut again = follow(
+        &world,
+        FollowOptions {
+            state: Some(state),
+            ..options("15m")
+        },
+    );
+    let (revisions, _) = read_due(&mut world, &mut again, |_| None);
+    assert_eq!(windows_of(&revisions).len(), 4);
 }

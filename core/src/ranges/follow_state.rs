@@ -1,0 +1,158 @@
+//! Where a follow is, for another process that goes on from there.
+
+use serde::Serialize;
+use tallyfold_engine::Counts;
+
+use super::follow::{Follow, Open};
+use super::stored::{Stored, invalid, seal};
+use crate::counts::metric::Metric;
+use crate::counts::part::Part;
+use crate::counts::saved::{SavedTable, SavedWindow};
+use crate::counts::table::CountTable;
+use crate::error::Result;
+use crate::time::timestamp::Timestamp;
+use crate::time::window::Window;
+
+/// The name of the format of a state. The number grows when old readers can't read new states.
+const FORMAT: &str = "tallyfold-follow/1";
+
+/// The fields of a state, and those of its query.
+const STATE: [&str; 7] = [
+    "format", "digest", "query", "next", "unread", "same_ms", "table",
+];
+const QUERY: [&str; 5] = ["cluster", "metric", "dimensions", "group_by", "window"];
+
+/// A state as it is stored.
+#[derive(Serialize)]
+struct SavedFollow<'a> {
+    format: &'static str,
+    /// The checksum of the document without this value. It is put in when all else is written.
+    digest: &'static str,
+    query: SavedQuery,
+    /// Where the next window starts.
+    next: Option<Timestamp>,
+    /// The edges of open windows that were not read.
+    unread: Vec<Timestamp>,
+    /// For each window of the table, how long its counts were the same.
+    same_ms: Vec<String>,
+    /// The last readings of the other open windows.
+    table: Option<SavedTable<'a>>,
+}
+
+#[derive(Serialize)]
+struct SavedQuery {
+    cluster: String,
+    metric: Metric,
+    dimensions: Vec<&'static str>,
+    group_by: Vec<&'static str>,
+    window: String,
+}
+
+impl Follow {
+    /// Where the follow is, as JSON: what a later follow, also in another process, needs to go on from
+    /// the revisions that were given so far ([`FollowOptions::state`]). It holds no secret, no
+    /// token and no address.
+    ///
+    /// Store it together with what you made of the last revision, in one step. Then no revision is
+    /// lost and none is taken twice, whenever the process ends.
+    ///
+    /// ```
+    /// # include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/doc/host.rs"));
+    /// # fn main() -> Result<()> {
+    /// # use tallyfold::{FollowOptions, Metric, TimeStep};
+    /// # let mut host = Host::new()?;
+    /// # let step = TimeStep::parse("15m")?;
+    /// let options = FollowOptions::new(Metric::EventDelivery, "2026-01-02T12:00:00Z", &["integration"], step);
+    /// let state = host.machine.follow(&options)?.state();
+    /// // Later, in another process:
+    /// let follow = host.machine.follow(&FollowOptions { state: Some(state), ..options })?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn state(&self) -> String {
+        let (read, unread): (Vec<&Open>, Vec<&Open>) =
+            self.open.iter().partition(|open| open.table.is_some());
+        let parts: Vec<&Part> = read
+            .iter()
+            .filter_map(|open| open.table.as_ref()?.parts.first())
+            .collect();
+        let totals = parts.iter().map(|part| part.rows.totals());
+        // No service has counted so much that the sum of some windows is above 2^64 - 1.
+        let totals = totals.fold(Counts::default(), |sum, totals| {
+            sum.checked_add(totals).unwrap_or(sum)
+        });
+        let subject = self.query.subject();
+        let windows = parts.iter().map(|part| SavedWindow(part)).collect();
+        let edges = |open: &&Open| [open.window.start(), open.window.end()];
+        seal(&SavedFollow {
+            format: FORMAT,
+            digest: "",
+            query: self.saved_query(),
+            next: self.next_start.or(self.end),
+            unread: unread.iter().flat_map(edges).collect(),
+            same_ms: read
+                .iter()
+                .map(|open| open.same_for_ms.to_string())
+                .collect(),
+            table: (!parts.is_empty()).then(|| SavedTable::new(&subject, totals, windows)),
+        })
+    }
+
+    fn saved_query(&self) -> SavedQuery {
+        SavedQuery {
+            cluster: self.query.cluster(),
+            metric: self.query.query().metric(),
+            dimensions: self.query.query().requested().names(),
+            group_by: self.query.subject().dimensions.names(),
+            window: self.step.to_string(),
+        }
+    }
+
+    /// Goes on from a state.
+    pub(super) fn take_up(&mut self, state: &str) -> Result<()> {
+        let stored = Stored::read(state.as_bytes(), FORMAT, STATE)?;
+        let [_, _, query, next, unread, same_ms, table] = stored.fields;
+        stored.check_query(query, &self.saved_query(), QUERY, &[])?;
+        let next_start = Timestamp::parse(next.trim_matches('"'));
+        let next_start =
+            next_start.map_err(|error| stored.wrong("$.next", error.message(), next))?;
+        let edges = stored.texts("$.unread", unread, "timestamps")?;
+        for edges in edges.chunks(2) {
+            let window = match edges {
+                [start, end] => Window::parse(start, end).ok(),
+                _ => None,
+            };
+            let window = window.ok_or_else(|| {
+                stored.wrong(
+                    "$.unread",
+                    "want the start and the end of each window",
+                    unread,
+                )
+            })?;
+            self.open.push(Open::new(window));
+        }
+        let same_ms = stored.texts("$.same_ms", same_ms, "numbers as strings")?;
+        let table = stored.table(table)?;
+        let parts = table.as_ref().map_or(&[][..], |table| &table.parts);
+        let is_alike = |table: &CountTable| table.subject == self.query.subject();
+        if parts.len() != same_ms.len() || !table.as_ref().is_none_or(is_alike) {
+            let message =
+                "want a table with the counts of this query, and a number for each window";
+            return Err(invalid("$.table", message));
+        }
+        for (part, same_ms) in parts.iter().zip(same_ms) {
+            let same_ms = same_ms
+                .parse()
+                .map_err(|_| stored.wrong("$.same_ms", "want whole numbers", stored.fields[5]))?;
+            let mut open = Open::new(part.window);
+            open.table = Some(CountTable::of_response(self.query.subject(), part.clone()));
+            (open.same_for_ms, open.same_before_ms) = (same_ms, same_ms);
+            self.open.push(open);
+        }
+        self.open.sort_by_key(|open| open.window);
+        stored.check_digest()?;
+        self.next_start = Some(next_start).filter(|next| self.end.is_none_or(|end| *next < end));
+        Ok(())
+    }
+}

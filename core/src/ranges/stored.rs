@@ -1,0 +1,159 @@
+//! Documents that collects and follows store: their fields as they are written, and a digest of all bytes.
+
+use std::borrow::Cow;
+
+use serde::Serialize;
+
+use crate::checksum::checksum;
+use crate::code::Code;
+use crate::counts::saved::json_of;
+use crate::counts::table::CountTable;
+use crate::counts::tree::{NoJson, Tree};
+use crate::error::{Error, Result};
+
+/// A stored document. Its first two fields are `format` and `digest`.
+pub(super) struct Stored<'a, const N: usize> {
+    json: &'a [u8],
+    /// The fields, as they are written.
+    pub(super) fields: [&'a str; N],
+}
+
+/// Writes a document whose `digest` is empty, and puts the checksum of all other bytes there.
+pub(super) fn seal(document: &impl Serialize) -> String {
+    const EMPTY: &str = "\"digest\":\"\"";
+    let mut json = json_of(document);
+    if let Some(place) = json
+        .as_bytes()
+        .windows(EMPTY.len())
+        .position(|of| of == EMPTY.as_bytes())
+    {
+        let end = place + EMPTY.len();
+        let digest = checksum(&[&json.as_bytes()[..end - 2], &json.as_bytes()[end..]]);
+        json.insert_str(end - 1, &digest);
+    }
+    json
+}
+
+impl<'a, const N: usize> Stored<'a, N> {
+    /// Reads a document of a format, with fields of these names.
+    pub(super) fn read(json: &'a [u8], format: &str, names: [&str; N]) -> Result<Self> {
+        let document = fields(json)?;
+        // The format is checked first, because another format may have other fields.
+        if let Some(found) = document.written("format") {
+            check(json, "$.format", found, &json_of(&format))?;
+        }
+        let fields = fields_of(document, names, "$")?;
+        Ok(Self { json, fields })
+    }
+
+    /// Refuses a query that differs from the expected one, but for some fields. Gives its fields.
+    pub(super) fn check_query<const M: usize>(
+        &self,
+        query: &'a str,
+        expected: &impl Serialize,
+        names: [&str; M],
+        may_differ: &[&str],
+    ) -> Result<[&'a str; M]> {
+        let found = fields_of(fields(query.as_bytes())?, names, "$.query")?;
+        let expected = json_of(expected);
+        let expected = fields_of(fields(expected.as_bytes())?, names, "$.query")?;
+        for ((name, found), expected) in names.iter().zip(found).zip(expected) {
+            if !may_differ.contains(name) {
+                self.check(&format!("$.query.{name}"), found, expected)?;
+            }
+        }
+        Ok(found)
+    }
+
+    /// Refuses a value that differs from what would be written.
+    pub(super) fn check(&self, path: &str, found: &str, expected: &str) -> Result<()> {
+        check(self.json, path, found, expected)
+    }
+
+    /// Refuses a document that is not what was sealed. Call this last, so that a mistake is named
+    /// where it is, if it can be.
+    pub(super) fn check_digest(&self) -> Result<()> {
+        let written = self.fields[1];
+        let start = offset_in(self.json, written) as usize;
+        let end = start + written.len();
+        let digest = checksum(&[&self.json[..start], &self.json[end..]]);
+        self.check("$.digest", written, &json_of(&digest))
+    }
+
+    /// A list of texts.
+    pub(super) fn texts(
+        &self,
+        path: &str,
+        written: &'a str,
+        what: &str,
+    ) -> Result<Vec<Cow<'a, str>>> {
+        let found = Tree::read(written.as_bytes()).ok();
+        let found = found.and_then(Tree::into_texts);
+        found.ok_or_else(|| self.wrong(path, format!("want a list of {what}"), written))
+    }
+
+    /// A table; `None` for `null`.
+    pub(super) fn table(&self, found: &str) -> Result<Option<CountTable>> {
+        if found == "null" {
+            return Ok(None);
+        }
+        let table = CountTable::from_json(found.as_bytes()).map_err(|error| {
+            let inside = error.path().and_then(|path| path.strip_prefix('$'));
+            let path = format!("$.table{}", inside.unwrap_or_default());
+            let offset = error
+                .offset()
+                .map(|offset| offset + offset_in(self.json, found));
+            let error = invalid(&path, error.message());
+            offset.map_or(error.clone(), |offset| error.with_offset(offset))
+        });
+        table.map(Some)
+    }
+
+    /// The error for a value, with its offset.
+    pub(super) fn wrong(&self, path: &str, message: impl Into<String>, value: &str) -> Error {
+        invalid(path, message).with_offset(offset_in(self.json, value))
+    }
+}
+
+/// The error for a place of a document.
+pub(super) fn invalid(path: &str, message: impl Into<String>) -> Error {
+    Error::new(Code::InvalidCheckpoint, message.into()).with_path(path.to_owned())
+}
+
+fn fields(json: &[u8]) -> Result<Tree<'_>> {
+    Tree::read_fields(json).map_err(|NoJson { problem, offset }| {
+        let message = format!("this is no checkpoint, or a torn one: {problem}");
+        invalid("$", message).with_offset(offset)
+    })
+}
+
+fn check(json: &[u8], path: &str, found: &str, expected: &str) -> Result<()> {
+    if found == expected {
+        return Ok(());
+    }
+    let start: String = found.chars().take(120).collect();
+    let message = format!("this is no checkpoint of this query: {start}, want {expected}");
+    Err(invalid(path, message).with_offset(offset_in(json, found)))
+}
+
+/// The offset of a value in its document.
+fn offset_in(json: &[u8], value: &str) -> u64 {
+    (value.as_ptr().addr() - json.as_ptr().addr()) as u64
+}
+
+/// The fields with these names; the object must not have any others.
+fn fields_of<'a, const N: usize>(
+    object: Tree<'a>,
+    names: [&str; N],
+    path: &str,
+) -> Result<[&'a str; N]> {
+    let fields = object.into_fields(names);
+    let written = fields.map(|fields| fields.map(|field| field.into_written().unwrap_or_default()));
+    written.ok_or_else(|| {
+        let names = names.join(", ");
+        invalid(
+            path,
+            format!("this is no checkpoint: want an object of {names}"),
+        )
+    })
+}
