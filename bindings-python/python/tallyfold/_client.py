@@ -236,6 +236,8 @@ class Client(Driver):
             reread: how many seconds after a reading, successful or failed, a window is read again;
                 `None` for the window's length.
             settle: for how many seconds after a window's end its counts may still change.
+            state: what `state` of an earlier follow of the same query gave: this one goes on there,
+                and `start` has no effect.
             patience: for how many seconds to wait for a service that is down; `None`, the default,
                 for as long as it takes, 0 for not at all. Until then no reading fails because of
                 it.

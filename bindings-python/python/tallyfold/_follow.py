@@ -92,6 +92,24 @@ class Revisions(Iterator[Revision]):
             raise thrown
         return revision
 
+    def state(self) -> str:
+        """Gives what a later follow needs to go on from the revisions that were given so far.
+
+        It is JSON without any secret: pass it as `state`. Store it together with what you made of
+        the last revision, in one step. Then no revision is lost and none is taken twice, whenever
+        the process ends.
+
+        >>> query = "event_delivery", "2026-01-01T00:00:00Z", ["integration"]
+        >>> with client.follow(*query, window="15m") as revisions:
+        ...     first = next(revisions)
+        ...     state = revisions.state()
+        >>> with client.follow(*query, window="15m", state=state) as revisions:
+        ...     second = next(revisions)
+        >>> second.window
+        Window('2026-01-01T00:15:00Z', '2026-01-01T00:30:00Z')
+        """
+        return self._machine.state()
+
     def close(self) -> None:
         """Ends the revisions, and what is being waited for.
 
