@@ -35,5 +35,5 @@ pub use entries::{EntryLimits, EntryReader, Fields, Taken};
 pub use hash::HashKeys;
 pub use key::Key;
 pub use rates::{Rates, quotient};
-pub use rows::{Added, Refused, Rows, RowsBuilder};
+pub use rows::{Added, Refused, Rows, RowsBuilder, RowsLimits};
 pub use text::{is_space, plain_text};
