@@ -45,6 +45,7 @@ KINDS = {
         " invalid_utf8 lone_surrogate byte_order_mark trailing_bytes duplicate_key missing_field"
         " wrong_type invalid_count count_overflow sum_overflow window_mismatch dimension_mismatch"
         " repeated_combination depth_limit string_limit key_limit body_limit group_limit"
+        " out_of_memory crashed"
         " invalid_table windows_not_additive",
     }.items()
     for code in codes.split()
@@ -522,6 +523,15 @@ def response_vectors():
     response("a body longer than the limit", result(A) + "‹›\n", error("body_limit", path="$"), limits={"body_bytes": len(result(A))})
     three = [entry(integration=name) for name in "abc"]
     response("more groups than the limit", result(*three[:2], three[2][:-1] + "‹›}"), error("group_limit", path="$.counts[2]"), limits={"groups": 2})
+    # Each group counts 64 bytes, each distinct value 32 and its own.
+    response("a table as large as the limit", result(A), one_row(), limits={"table_bytes": 64 + 32 + len("a")})
+    response("a table larger than the limit", result(*three[:2], three[2][:-1] + "‹›}"), error("group_limit", path="$.counts[2]"), limits={"table_bytes": 2 * (64 + 32 + len("a"))})
+    response(
+        "a table larger than the limit, found by an entry that was read ahead",
+        result(*(entry(integration=name) for name in "abc"), entry(integration="d" * 100)[:-1] + "‹›}", *(entry(integration=name) for name in "efgh")),
+        error("group_limit", path="$.counts[3]"),
+        limits={"table_bytes": 4 * (64 + 32 + len("a"))},
+    )
     response("finishing twice", result(A), error("out_of_order"), finish_twice=True)
 
     # Arguments.

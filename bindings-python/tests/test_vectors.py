@@ -84,7 +84,8 @@ def test_every_code_has_a_vector() -> None:
 
     names = ("responses", "exchanges", "tables", "series", "collects")
     seen = set().union(*(codes(load(name)) for name in names))
-    assert seen == set(_tallyfold.error_codes())
+    # No vector takes all the memory there is.
+    assert seen | {"out_of_memory", "crashed"} == set(_tallyfold.error_codes())
 
 
 def check_response(case: Case) -> None:

@@ -175,6 +175,10 @@ codes! {
     BodyLimit "body_limit" Response,
     /// More groups than the limit.
     GroupLimit "group_limit" Response,
+    /// There is no memory left for what was read.
+    OutOfMemory "out_of_memory" Response,
+    /// The core has stopped in the middle of a call: a mistake in tallyfold. Only JavaScript can report it.
+    Crashed "crashed" Response,
     /// A saved table that this version did not write, or that was changed since.
     InvalidTable "invalid_table" Response,
     /// Counts of adjacent windows do not add up to those of the time that they cover.

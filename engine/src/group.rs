@@ -436,7 +436,7 @@ mod tests {
                 (Just(given), Just(pushed).prop_shuffle())
             }),
         ) {
-            let mut builder = RowsBuilder::new(3, usize::MAX, HashKeys::from_seed(1));
+            let mut builder = RowsBuilder::new(3, crate::RowsLimits::NONE, HashKeys::from_seed(1));
             for (values, [success, errors, filtered]) in pushed {
                 let mut key = Key::default();
                 for (column, value) in values.iter().enumerate() {

@@ -3,10 +3,6 @@
 /// The number of slots at first.
 const LEAST_SLOTS: usize = 64;
 
-/// There are at least this many slots for each number. With so many free slots, the first slot of a
-/// search nearly always decides it.
-const SLOTS_PER_NUMBER: usize = 4;
-
 /// The contents of a free slot. A used slot never has these contents, because its number would be
 /// the highest that fits in the number's bits.
 const FREE: u32 = u32::MAX;
@@ -16,13 +12,16 @@ const FREE: u32 = u32::MAX;
 /// Open addressing with linear probing. A search starts at the slot that the low bits of the hash
 /// name. A slot holds the number in these bits, and the upper bits of the number's hash in the
 /// others.
+///
+/// There are at least `SLOTS_PER_NUMBER` slots for each number. With four, the first slot of a search nearly
+/// always decides it.
 #[derive(Debug, Default)]
-pub(crate) struct Index {
+pub(crate) struct Index<const SLOTS_PER_NUMBER: usize> {
     slots: Vec<u32>,
     len: u32,
 }
 
-impl Index {
+impl<const SLOTS_PER_NUMBER: usize> Index<SLOTS_PER_NUMBER> {
     /// The number with that hash for which `is_it` is true.
     #[inline(always)]
     pub(crate) fn find(&self, hash: u32, is_it: impl Fn(u32) -> bool) -> Option<u32> {
@@ -42,25 +41,32 @@ impl Index {
         }
     }
 
-    /// Adds the next number, below 2^31. When the table grows, `hash_of` gives the hash of each number
-    /// in it.
+    /// Adds the next number, below 2^31; `None` if there is no memory for it, after which none is found.
+    /// When the table grows, `hash_of` gives the hash of each number in it.
     #[inline]
-    pub(crate) fn insert(&mut self, hash: u32, hash_of: impl Fn(u32) -> u32) {
+    pub(crate) fn insert(&mut self, hash: u32, hash_of: impl Fn(u32) -> u32) -> Option<()> {
         if self.len as usize * SLOTS_PER_NUMBER >= self.slots.len() {
-            self.grow(hash_of);
+            self.grow(hash_of)?;
         }
         self.place(hash, self.len);
         self.len += 1;
+        Some(())
     }
 
     #[cold]
-    fn grow(&mut self, hash_of: impl Fn(u32) -> u32) {
+    fn grow(&mut self, hash_of: impl Fn(u32) -> u32) -> Option<()> {
         // The old slots are freed first, so that their memory can be used again.
-        let slots = std::mem::take(&mut self.slots).len();
-        self.slots = vec![FREE; (slots * 4).max(LEAST_SLOTS)];
+        self.slots = Vec::new();
+        let mut slots = LEAST_SLOTS;
+        while slots <= self.len as usize * SLOTS_PER_NUMBER {
+            slots *= 4;
+        }
+        self.slots.try_reserve_exact(slots).ok()?;
+        self.slots.resize(slots, FREE);
         for number in 0..self.len {
             self.place(hash_of(number), number);
         }
+        Some(())
     }
 
     #[inline(always)]
@@ -90,9 +96,9 @@ mod tests {
                 hash
             }
         };
-        let mut index = Index::default();
+        let mut index = Index::<4>::default();
         for number in 0..NUMBERS {
-            index.insert(hash_of(number), hash_of);
+            assert_eq!(index.insert(hash_of(number), hash_of), Some(()));
         }
         for number in 0..NUMBERS {
             let found = index.find(hash_of(number), |other| other == number);

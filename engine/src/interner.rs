@@ -1,5 +1,6 @@
 //! Gives numbers to distinct strings as they arrive.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use crate::dictionary::{Dictionary, MOST_BYTES, sorted_places};
@@ -7,32 +8,70 @@ use crate::hash::HashKeys;
 use crate::head::Head;
 use crate::index::Index;
 
-/// The room at first: enough for the few values that most dimensions have.
-const SOME_VALUES: usize = 16;
+/// The room at first: enough for the few values that most dimensions have. It doubles, but never at the same value as
+/// the room for sums or for the index: each of them takes a while if there are a million.
+const SOME_VALUES: usize = 12;
 const SOME_BYTES: usize = 256;
+
+/// The size of a segment of text, as a power of two.
+const SEGMENT_BITS: u32 = 20;
+const SEGMENT: usize = 1 << SEGMENT_BITS;
 
 /// Gives each distinct string an id, in the order of their first appearance.
 #[derive(Debug)]
 pub(crate) struct Interner {
     values: Vec<Value>,
-    /// The values end to end.
-    text: String,
-    index: Index,
+    texts: Texts,
+    /// With three slots for each value it does not grow at the same value as the index of rows.
+    index: Index<3>,
     keys: HashKeys,
 }
 
 /// A value: where it starts, and its length and first bytes, which are enough to compare most
-/// values.
+/// values. The hash is kept, because a growing index would otherwise read all values again.
 #[derive(Debug)]
 struct Value {
     head: Head,
     start: u32,
+    hash: u32,
 }
 
-impl Value {
-    fn of<'a>(&self, text: &'a str) -> &'a str {
-        let start = self.start as usize;
-        &text[start..start + self.head.length as usize]
+/// The values one after the other, in segments: half a gigabyte in one piece would have to be copied while it grows.
+#[derive(Debug)]
+struct Texts {
+    full: Vec<String>,
+    last: String,
+    bytes: usize,
+}
+
+impl Texts {
+    fn new() -> Self {
+        Self {
+            full: Vec::new(),
+            last: String::with_capacity(SOME_BYTES),
+            bytes: 0,
+        }
+    }
+
+    /// Adds a value and gives its start; `None` if there is no room for it.
+    fn push(&mut self, value: &str) -> Option<u32> {
+        if self.last.len() + value.len() > SEGMENT && !self.last.is_empty() {
+            let mut next = String::new();
+            next.try_reserve_exact(SEGMENT).ok()?;
+            self.full.try_reserve(1).ok()?;
+            self.full.push(std::mem::replace(&mut self.last, next));
+        }
+        self.last.try_reserve(value.len()).ok()?;
+        let start = (self.full.len() << SEGMENT_BITS) + self.last.len();
+        self.last.push_str(value);
+        self.bytes += value.len();
+        u32::try_from(start).ok()
+    }
+
+    fn value(&self, value: &Value) -> &str {
+        let start = value.start as usize % SEGMENT;
+        let segment = self.full.get(value.start as usize / SEGMENT);
+        &segment.unwrap_or(&self.last)[start..start + value.head.length as usize]
     }
 }
 
@@ -41,13 +80,13 @@ impl Interner {
     pub(crate) fn new(keys: HashKeys) -> Self {
         Self {
             values: Vec::with_capacity(SOME_VALUES),
-            text: String::with_capacity(SOME_BYTES),
+            texts: Texts::new(),
             index: Index::default(),
             keys,
         }
     }
 
-    /// The id of a value; `None` when the dictionary is full.
+    /// The id of a value; `None` when the dictionary is full, or there is no memory for it.
     pub(crate) fn intern(&mut self, value: &str) -> Option<u32> {
         self.intern_with(Head::of(value.as_bytes()), value.as_bytes())
     }
@@ -74,33 +113,43 @@ impl Interner {
 
     #[cold]
     fn is_value(&self, id: u32, value: &[u8]) -> bool {
-        self.values[id as usize].of(&self.text).as_bytes() == value
+        self.texts.value(&self.values[id as usize]).as_bytes() == value
     }
 
     #[cold]
     fn add(&mut self, head: Head, hash: u32, value: &[u8]) -> Option<u32> {
         let value = str::from_utf8(value).ok()?;
-        let start = self.text.len();
-        if start + value.len() > MOST_BYTES {
+        if !self.has_room(value.len()) {
             return None;
         }
         let id = u32::try_from(self.values.len()).ok()?;
-        self.text.push_str(value);
-        self.values.push(Value {
-            head,
-            start: start as u32,
-        });
-        let Self {
-            values,
-            text,
-            index,
-            keys,
-        } = self;
-        index.insert(hash, |id| {
-            let value = &values[id as usize];
-            keys.hash(value.of(text).as_bytes())
-        });
+        self.values.try_reserve(1).ok()?;
+        let start = self.texts.push(value)?;
+        self.values.push(Value { head, start, hash });
+        let Self { values, index, .. } = self;
+        index.insert(hash, |id| values[id as usize].hash)?;
         Some(id)
+    }
+
+    /// Whether a value of that length would still fit into a dictionary.
+    pub(crate) fn has_room(&self, length: usize) -> bool {
+        self.texts.bytes + length <= MOST_BYTES
+    }
+
+    /// How many values.
+    pub(crate) fn len(&self) -> usize {
+        self.values.len()
+    }
+
+    /// The bytes of all values.
+    pub(crate) fn bytes(&self) -> usize {
+        self.texts.bytes
+    }
+
+    /// The bytes of the values with these ids.
+    pub(crate) fn bytes_of(&self, ids: Range<usize>) -> usize {
+        let values = self.values[ids].iter();
+        values.map(|value| value.head.length as usize).sum()
     }
 
     /// The sorted dictionary, and the new id of each old one.
@@ -108,10 +157,10 @@ impl Interner {
         let values: Vec<&str> = self
             .values
             .iter()
-            .map(|value| value.of(&self.text))
+            .map(|value| self.texts.value(value))
             .collect();
         let mut new_ids = vec![0; values.len()];
-        let mut sorted = Dictionary::with_capacity(self.text.len(), values.len());
+        let mut sorted = Dictionary::with_capacity(self.texts.bytes, values.len());
         for (new_id, place) in (0..).zip(sorted_places(&values)) {
             new_ids[place as usize] = new_id;
             sorted.push(values[place as usize]);
@@ -144,6 +193,38 @@ mod tests {
                 let id = id.expect("there is room");
                 prop_assert_eq!(dictionary.value(new_ids[id as usize]), value);
             }
+        }
+    }
+
+    #[test]
+    fn values_of_any_length_are_kept_whole() {
+        let mut interner = Interner::new(HashKeys::from_seed(1));
+        let lengths = [
+            0,
+            700_000,
+            1,
+            400_000,
+            SEGMENT,
+            0,
+            3 * SEGMENT,
+            5,
+            SEGMENT - 5,
+            1,
+        ];
+        let value = |number: usize, length: usize| {
+            let mut value = number.to_string();
+            value += &"x".repeat(length);
+            value
+        };
+        for (number, length) in lengths.into_iter().enumerate() {
+            assert_eq!(interner.intern(&value(number, length)), Some(number as u32));
+        }
+        for (number, length) in lengths.into_iter().enumerate() {
+            assert_eq!(interner.intern(&value(number, length)), Some(number as u32));
+        }
+        let (dictionary, new_ids) = interner.into_sorted();
+        for (number, length) in lengths.into_iter().enumerate() {
+            assert_eq!(dictionary.value(new_ids[number]), value(number, length));
         }
     }
 

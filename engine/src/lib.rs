@@ -38,5 +38,5 @@ pub use hash::HashKeys;
 pub use key::Key;
 pub use packed::Packed;
 pub use rates::{Rates, quotient};
-pub use rows::{Added, Refused, Rows, RowsBuilder};
+pub use rows::{Added, Refused, Rows, RowsBuilder, RowsLimits};
 pub use text::{is_space, plain_text};

@@ -133,10 +133,41 @@ pub enum Refused {
         /// How many are allowed.
         limit: usize,
     },
+    /// The table would take more bytes than allowed.
+    TooManyBytes {
+        /// How many are allowed.
+        limit: usize,
+    },
     /// The combination is there already and must not be repeated.
     Repeated,
     /// The distinct values of one dimension take more than 1 GiB.
     DictionaryFull,
+    /// There is no memory for them.
+    OutOfMemory,
+}
+
+/// How large a table may be.
+#[derive(Clone, Copy, Debug)]
+pub struct RowsLimits {
+    /// The groups.
+    pub groups: usize,
+    /// The bytes: those of each distinct value and [`RowsLimits::PER_VALUE`] more, and
+    /// [`RowsLimits::PER_GROUP`] for each group.
+    pub bytes: usize,
+}
+
+impl RowsLimits {
+    /// About what a distinct value takes beside its bytes.
+    pub const PER_VALUE: usize = 32;
+
+    /// About what a group takes.
+    pub const PER_GROUP: usize = 64;
+
+    /// As many groups as row numbers have room for.
+    pub const NONE: Self = Self {
+        groups: usize::MAX,
+        bytes: usize::MAX,
+    };
 }
 
 /// The sums of one combination.
@@ -146,37 +177,54 @@ pub(crate) struct Sum {
     pub(crate) counts: Counts,
 }
 
+/// Fewer bytes are not worth a look whether there is memory for them.
+const MUCH: usize = 1 << 20;
+
+/// The room for sums at first, which grows at other times than that for values and that of the index.
+const SOME_SUMS: usize = 20;
+
 /// Adds counts up by combination.
 #[derive(Debug)]
 pub struct RowsBuilder {
     interners: Vec<Interner>,
     sums: Vec<Sum>,
-    index: Index,
+    index: Index<4>,
     keys: HashKeys,
     totals: Counts,
-    group_limit: usize,
+    limits: RowsLimits,
 }
 
 impl RowsBuilder {
-    /// A builder of rows with `width` columns, at most [`MOST_COLUMNS`], and at most `group_limit`
-    /// groups.
+    /// A builder of rows with `width` columns, at most [`MOST_COLUMNS`].
     #[must_use]
-    pub fn new(width: usize, group_limit: usize, keys: HashKeys) -> Self {
+    pub fn new(width: usize, limits: RowsLimits, keys: HashKeys) -> Self {
         debug_assert!(width <= MOST_COLUMNS, "a key has room for four ids");
         Self {
             interners: (0..width).map(|_| Interner::new(keys.clone())).collect(),
-            sums: Vec::with_capacity(16),
+            sums: Vec::with_capacity(SOME_SUMS),
             index: Index::default(),
             keys,
             totals: Counts::default(),
-            // Row numbers have 32 bits, and one value is reserved for "none".
-            group_limit: group_limit.min(u32::MAX as usize - 1),
+            limits: RowsLimits {
+                // Row numbers have 32 bits, and one value is reserved for "none".
+                groups: limits.groups.min(u32::MAX as usize - 1),
+                ..limits
+            },
         }
     }
 
-    /// The id of a value in a column; `None` if the dictionary is full.
-    pub fn intern(&mut self, column: usize, value: &str) -> Option<u32> {
-        self.interners[column].intern(value)
+    /// The id of a value in a column.
+    ///
+    /// # Errors Why it has none.
+    pub fn intern(&mut self, column: usize, value: &str) -> Result<u32, Refused> {
+        let interner = &mut self.interners[column];
+        interner.intern(value).ok_or_else(|| {
+            if interner.has_room(value.len()) {
+                Refused::OutOfMemory
+            } else {
+                Refused::DictionaryFull
+            }
+        })
     }
 
     /// The same for the value at the start of `bytes`, which must be UTF-8.
@@ -203,21 +251,69 @@ impl RowsBuilder {
                 self.sums[row as usize].counts.add(counts);
                 Added::Again
             }
-            None if self.sums.len() >= self.group_limit => {
-                let limit = self.group_limit;
+            None if self.sums.len() >= self.limits.groups => {
+                let limit = self.limits.groups;
                 return Err(Refused::TooManyGroups { limit });
+            }
+            None if self.bytes(self.sums.len() + 1) > self.limits.bytes
+                && self.is_above_limit(key) =>
+            {
+                let limit = self.limits.bytes;
+                return Err(Refused::TooManyBytes { limit });
             }
             None => {
                 let Self {
                     sums, keys, index, ..
                 } = self;
-                index.insert(hash, |row| keys.hash_ids(sums[row as usize].key));
+                sums.try_reserve(1).map_err(|_| Refused::OutOfMemory)?;
+                index
+                    .insert(hash, |row| keys.hash_ids(sums[row as usize].key))
+                    .ok_or(Refused::OutOfMemory)?;
                 sums.push(Sum { key, counts });
                 Added::New
             }
         };
         self.totals = totals;
         Ok(added)
+    }
+
+    /// The bytes of all values so far and of so many groups. That is about what they take, so a `usize` has room
+    /// for it.
+    #[inline(always)]
+    fn bytes(&self, groups: usize) -> usize {
+        let values = self
+            .interners
+            .iter()
+            .map(|interner| interner.bytes() + interner.len() * RowsLimits::PER_VALUE);
+        values.sum::<usize>() + groups * RowsLimits::PER_GROUP
+    }
+
+    /// Whether the bytes with another group are above the limit. A few values may have been read ahead; they count
+    /// only when their groups are added, so that the limit is exceeded by the same group however a body is cut.
+    #[cold]
+    fn is_above_limit(&self, key: Key) -> bool {
+        let keys = self.sums.iter().map(|sum| sum.key).chain([key]);
+        let last = keys.reduce(|last, key| std::array::from_fn(|at| last[at].max(key[at])));
+        let ahead = self.interners.iter().zip(last.unwrap_or_default());
+        let ahead = ahead.map(|(interner, last)| {
+            let ids = last as usize + 1..interner.len();
+            ids.len() * RowsLimits::PER_VALUE + interner.bytes_of(ids)
+        });
+        self.bytes(self.sums.len() + 1) - ahead.sum::<usize>() > self.limits.bytes
+    }
+
+    /// Whether there is memory to finish, as far as that can be known without finishing.
+    ///
+    /// # Errors
+    /// [`Refused::OutOfMemory`].
+    pub fn check_memory(&self) -> Result<(), Refused> {
+        let bytes = self.bytes(self.sums.len());
+        if bytes < MUCH {
+            return Ok(());
+        }
+        Vec::<u8>::new()
+            .try_reserve_exact(bytes)
+            .map_err(|_| Refused::OutOfMemory)
     }
 
     /// The rows in canonical form.
@@ -251,7 +347,7 @@ mod tests {
     /// So many keys that hashes of 32 bits are bound to be equal, a few of them.
     #[test]
     fn combinations_of_equal_hashes_are_told_apart() {
-        let mut builder = RowsBuilder::new(0, usize::MAX, HashKeys::from_seed(1));
+        let mut builder = RowsBuilder::new(0, RowsLimits::NONE, HashKeys::from_seed(1));
         let counts = Counts::default();
         for number in 0..300_000 {
             let key = [number / 1_000, number % 1_000, 0, 0];

@@ -49,6 +49,10 @@ class LimitsArguments(TypedDict, total=False):
     """The bytes of one body (`body_limit`). `4,294,967,296` unless told otherwise."""
     groups: int
     """The groups of one table (`group_limit`). `4,000,000` unless told otherwise."""
+    table_bytes: int
+    """The bytes of one table: those of each distinct value of a dimension and 32 more, and 64 for
+    each group (`group_limit`). `536,870,912` unless told otherwise.
+    """
 
 
 class AggregatorArguments(TypedDict, total=False):

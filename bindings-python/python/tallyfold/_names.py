@@ -95,6 +95,8 @@ ErrorCode = Literal[
     "key_limit",
     "body_limit",
     "group_limit",
+    "out_of_memory",
+    "crashed",
     "invalid_table",
     "windows_not_additive",
 ]

@@ -375,7 +375,7 @@ class Notes:
 
 @dataclass(frozen=True, slots=True, init=False)
 class Limits:
-    """How much of a response is read before it is refused. Each limit has an error code of its own.
+    """How much of a response is read before it is refused.
 
     Limits that are not given have their default.
 
@@ -396,6 +396,9 @@ class Limits:
     """The bytes of one body (`body_limit`)."""
     groups: int
     """The groups of one table (`group_limit`)."""
+    table_bytes: int
+    """The bytes of one table: those of each distinct value of a dimension and 32 more, and 64 for each
+    group (`group_limit`)."""
 
     def __init__(self, **limits: Unpack[LimitsArguments]) -> None:
         """Checks the limits, and uses the defaults for the others."""

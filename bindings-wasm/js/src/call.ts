@@ -6,7 +6,7 @@ import { bytes, checkedToken, flat } from "./input.js";
 import { inspectSymbol } from "./inspect.js";
 import { CountTable } from "./table.js";
 import type { AccessToken, Api, Attempt, Now, Window } from "./types.js";
-import { stage } from "./wasm.js";
+import { stage, troubled } from "./wasm.js";
 
 /** What a {@link Call} asks its host to do next. */
 export type Step =
@@ -93,6 +93,7 @@ export class Call<T> {
    * Call.chunk}, then call {@link Call.end}. `false` if not: drop it and ask for the next step.
    */
   head(status: number, headers: Iterable<readonly [string, string]>): boolean {
+    if (status !== 200) troubled();
     return this.#core.object.head(status, flat(headers));
   }
 
@@ -115,6 +116,7 @@ export class Call<T> {
    * request.
    */
   failed(failure: "network" | "timeout", detail: string): void {
+    troubled();
     this.#core.object.failed(failure, detail);
   }
 

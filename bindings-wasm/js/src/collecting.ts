@@ -5,7 +5,7 @@ import { type Counter, counter } from "./counter.js";
 import type { CollectArguments, WindowCounts } from "./declared.js";
 import { directoryHere, use } from "./directory.js";
 import type { Driver } from "./driver.js";
-import { because, invalidArgument, TallyfoldError } from "./error.js";
+import { because, invalidArgument, rootOf, TallyfoldError } from "./error.js";
 import { optionalFunction, optionalSignal } from "./input.js";
 import type { CountTable } from "./table.js";
 import type { Abortable, Attempt, Dimension, Window } from "./types.js";
@@ -146,7 +146,7 @@ export class Collecting<D extends Dimension | undefined> {
       if (step === undefined) return;
       this.#underWay += 1;
       this.#read(step)
-        .catch((reason) => this.#stop.abort(reason))
+        .catch((reason) => this.#stop.abort(rootOf(reason)))
         .then(() => {
           this.#underWay -= 1;
           this.#ended();
@@ -160,7 +160,7 @@ export class Collecting<D extends Dimension | undefined> {
       return step.type === "drive" ? step : undefined;
     } catch (reason) {
       // The caller's own clock, while others may still be reading.
-      this.#stop.abort(reason);
+      this.#stop.abort(rootOf(reason));
       return undefined;
     }
   }

@@ -64,6 +64,8 @@ export const errorCodes = [
   "key_limit",
   "body_limit",
   "group_limit",
+  "out_of_memory",
+  "crashed",
   "invalid_table",
   "windows_not_additive",
 ] as const;
@@ -439,6 +441,11 @@ export interface Limits {
   readonly bodyBytes?: number | undefined;
   /** The groups of one table (`group_limit`). `4,000,000` unless told otherwise. */
   readonly groups?: number | undefined;
+  /**
+   * The bytes of one table: those of each distinct value of a dimension and 32 more, and 64 for
+   * each group (`group_limit`). `536,870,912` unless told otherwise.
+   */
+  readonly tableBytes?: number | undefined;
 }
 
 /** What a {@link Machine} has to know. */

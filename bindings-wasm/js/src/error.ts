@@ -31,7 +31,8 @@ const brand = Symbol.for("tallyfold.TallyfoldError");
 /**
  * The one error of this package. No property, message or stack of it ever holds a secret, a token,
  * or text of a token endpoint's body. If the caller's own `accessToken` caused the error, `cause`
- * is what it threw or what is wrong with its answer; otherwise there is no `cause`.
+ * is what it threw or what is wrong with its answer. For `out_of_memory` and `crashed`, it is what WebAssembly
+ * threw; and it is that error, if an object can't be used any more because of it. Otherwise there is no `cause`.
  *
  * @example
  * try {
@@ -132,7 +133,7 @@ export function ended(
   return own;
 }
 
-/** @internal Sets the cause of an error that the caller's own code has caused. */
+/** @internal Sets the cause of an error that something outside of the core has caused. */
 export function because(error: unknown, cause: unknown): unknown {
   if (TallyfoldError.is(error)) hide(error, { cause });
   return error;
@@ -151,6 +152,47 @@ export function invalidArgument(argument: string, message: string): TallyfoldErr
 /** @internal An error about a checkpoint that can't be used. */
 export function invalidCheckpoint(message: string): TallyfoldError {
   return refused("invalid_checkpoint", undefined, message);
+}
+
+/**
+ * @internal The error of a call in which the WebAssembly instance has ended, or could not be made if there is no
+ * memory.
+ */
+export function crashed(memory: WebAssembly.Memory | undefined, cause: unknown): TallyfoldError {
+  const isFull = memory === undefined || !hasRoom(memory);
+  const code = isFull ? "out_of_memory" : "crashed";
+  const what = isFull ? FULL : STOPPED;
+  const error = TallyfoldError.of({ code, kind: "response", message: `${code}: ${what}; ${LOST}` });
+  hide(error, { cause });
+  return error;
+}
+
+const FULL =
+  "WebAssembly has no more memory: keep fewer tables, or ask for fewer dimensions or shorter windows";
+const STOPPED = "tallyfold has stopped in the middle of this call; please report its cause";
+const LOST = "tables and calls under way are lost, and the next call starts with an empty memory";
+
+/** Whether a call can't have asked for more than there is: mostly it wants as much again as there is already. */
+function hasRoom(memory: WebAssembly.Memory): boolean {
+  try {
+    memory.grow(Math.max(memory.buffer.byteLength, 1 << 30) / 65_536);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** @internal The error about an object of an instance that has ended. */
+export function lost(): TallyfoldError {
+  return outOfOrder(
+    "its WebAssembly instance has ended, and what was in it is lost; make a new one",
+  );
+}
+
+/** @internal The error that ended an instance, if that is why there is another one. */
+export function rootOf(error: unknown): unknown {
+  const isRemains = TallyfoldError.is(error) && error.code === "out_of_order";
+  return isRemains && TallyfoldError.is(error.cause) ? error.cause : error;
 }
 
 function refused(code: ErrorCode, argument: string | undefined, text: string): TallyfoldError {

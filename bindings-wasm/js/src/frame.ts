@@ -1,5 +1,5 @@
 import { Handle } from "./handle.js";
-import type { Inspect } from "./inspect.js";
+import { type Inspect, shown } from "./inspect.js";
 import type { CountName, Dimension, Metric } from "./types.js";
 
 /** What the core's tables, series and comparisons have in common. */
@@ -43,9 +43,10 @@ export abstract class Frame<D extends Dimension | undefined, R, J> implements It
     properties: readonly (keyof F)[],
     [options, inspect]: [object, Inspect],
   ): string {
-    if (frame.#core.released) return `${name} (disposed of)`;
-    const shown = properties.map((property) => [property, frame[property]]);
-    return `${name} ${inspect(Object.fromEntries(shown), options)}`;
+    return shown(name, frame.#core.released, () => {
+      const all = properties.map((property) => [property, frame[property]]);
+      return inspect(Object.fromEntries(all), options);
+    });
   }
 
   /** The names of the dimensions, in sorting order. */

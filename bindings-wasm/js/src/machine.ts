@@ -1,4 +1,4 @@
-import type { CoreMachine } from "../wasm/tallyfold_wasm.js";
+import type { CoreMachine, Glue } from "../wasm/tallyfold_wasm.js";
 import { Call } from "./call.js";
 import { Collect, type CollectQuery, type DimensionOf } from "./collect.js";
 import type { MachineArguments } from "./declared.js";
@@ -41,7 +41,10 @@ type HostOptions = Pick<MachineArguments, "hostTokens" | "inBrowser">;
  * const table = call.output();
  */
 export class Machine {
-  readonly #core: Handle<CoreMachine>;
+  readonly #make: (glue: Glue) => CoreMachine;
+  #core: Handle<CoreMachine>;
+  /** Where the core's machine is. */
+  #glue: Glue;
 
   /**
    * @param options Addresses, credentials and audiences of the APIs in use; or `hostTokens` instead
@@ -70,28 +73,39 @@ export class Machine {
     const inBrowser = isBrowser() || options?.inBrowser;
     const collect = [...ofCall, ...ofCollect, "have"];
     const follow = [...ofCall, ...ofFollow];
-    this.#core = new Handle(
-      new (core().CoreMachine)({ ...options, inBrowser }, ofCall, collect, follow),
-    );
+    const all = { ...options, inBrowser };
+    this.#make = ({ CoreMachine }) => new CoreMachine(all, ofCall, collect, follow);
+    this.#glue = core();
+    this.#core = new Handle(this.#make(this.#glue));
+  }
+
+  /** The core's machine, which is made anew if its instance has been replaced. Its tokens are fetched again then. */
+  get #machine(): CoreMachine {
+    const glue = this.#core.released ? this.#glue : core();
+    if (glue !== this.#glue) {
+      this.#core = new Handle(this.#make(glue));
+      this.#glue = glue;
+    }
+    return this.#core.object;
   }
 
   /** Begins a call of event_delivery (service reference 4.4). */
   eventDelivery<const D extends Dimension, const G extends D = D>(
     query: MetricsQuery<D, G>,
   ): Call<CountTable<G>> {
-    return Call.of(this.#core.object.eventDelivery(query));
+    return Call.of(this.#machine.eventDelivery(query));
   }
 
   /** Begins a call of event_ingestion (service reference 4.5). */
   eventIngestion<const D extends IngestionDimension, const G extends D = D>(
     query: MetricsQuery<D, G>,
   ): Call<CountTable<G>> {
-    return Call.of(this.#core.object.eventIngestion(query));
+    return Call.of(this.#machine.eventIngestion(query));
   }
 
   /** Begins a listing of audit logs (service reference 4.2). */
   auditLogs(query: AuditLogsQuery = {}): Call<Json> {
-    return Call.of(this.#core.object.auditLogs(query));
+    return Call.of(this.#machine.auditLogs(query));
   }
 
   /** Begins to collect a long range: see {@link Client.collect}. */
@@ -99,32 +113,33 @@ export class Machine {
     query: CollectQuery<M, D, G>,
   ): Collect<G> {
     const { have } = query ?? {};
+    const machine = this.#machine;
     const held = have && coreOf("have", have).copy();
-    return Collect.of(this.#core.object.collect(query, held));
+    return Collect.of(machine.collect(query, held));
   }
 
   /** Begins to follow windows as they close: see {@link Client.follow}. */
   follow<const M extends Metric, const D extends DimensionOf<M>, const G extends D = D>(
     query: FollowQuery<M, D, G>,
   ): Follow<G> {
-    return Follow.of(this.#core.object.follow(query));
+    return Follow.of(this.#machine.follow(query));
   }
 
   /** Begins to probe the service's windows: see {@link Client.probeAdditivity}. */
   probeAdditivity<const M extends Metric, const D extends DimensionOf<M>>(
     query: ProbeQuery<M, D>,
   ): Probe<D> {
-    return Probe.of(this.#core.object.probeAdditivity(query));
+    return Probe.of(this.#machine.probeAdditivity(query));
   }
 
   /** @internal How many milliseconds an exchange may take; infinite if there is no limit. */
   get timeoutMs(): number {
-    return this.#core.object.timeoutMs();
+    return this.#machine.timeoutMs();
   }
 
   /** A number that changes whenever a token fetch has ended. */
   get tokenEpoch(): bigint {
-    return this.#core.object.tokenEpoch();
+    return this.#machine.tokenEpoch();
   }
 
   /** Frees the memory now. Calls that it began can still be driven. */

@@ -1,4 +1,4 @@
-import type { CoreAggregator, CoreAggregatorPlan } from "../wasm/tallyfold_wasm.js";
+import type { CoreAggregator, CoreAggregatorPlan, Glue } from "../wasm/tallyfold_wasm.js";
 import type { AggregatorOptions } from "./aggregator.js";
 import type { Dimension } from "./types.js";
 import { core } from "./wasm.js";
@@ -12,7 +12,9 @@ interface Branch {
   plan?: CoreAggregatorPlan;
 }
 
-const plans: Branch = { next: new Map() };
+let plans: Branch = { next: new Map() };
+/** Where the plans are: they end with their instance. */
+let plansOf: Glue | undefined;
 
 /** Stands between the names of `dimensions` and of `groupBy`, if there is one. */
 const GROUP_BY = Symbol("groupBy");
@@ -23,13 +25,18 @@ const GROUP_BY = Symbol("groupBy");
  */
 export function planned(options: AggregatorOptions<Dimension>): CoreAggregator {
   const { dimensions, groupBy, metric, window, limits, tolerate } = options ?? {};
+  const glue = core();
+  if (plansOf !== glue) {
+    plansOf = glue;
+    plans = { next: new Map() };
+  }
   const isUsual = (metric ?? window ?? limits ?? tolerate ?? undefined) === undefined;
   const known = isUsual ? find(dimensions, groupBy) : undefined;
   if (known) return known.aggregator();
   // Copied, because the caller may change the arrays after they were checked.
   const names = { dimensions: copy(dimensions), groupBy: copy(groupBy) };
   const rest = { metric, window, limits, tolerate };
-  const plan = new (core().CoreAggregatorPlan)({ ...names, ...rest });
+  const plan = new glue.CoreAggregatorPlan({ ...names, ...rest });
   const aggregator = plan.aggregator();
   if (isUsual)
     branch(names.dimensions as unknown[], names.groupBy as unknown[] | undefined | null).plan =

@@ -1,14 +1,13 @@
 // The WebAssembly module of the sandbox, which whoever only talks to the service does without.
 
-import * as glue from "../wasm/tallyfold_sandbox.js";
+import { type Glue, glue } from "../wasm/tallyfold_sandbox.js";
 import base64 from "../wasm/tallyfold_sandbox_bg.wasm";
-import { start } from "./start.js";
+import { Module } from "./start.js";
 
-let isStarted = false;
+let sandbox: Module<Glue> | undefined;
 
 /** The core of the sandbox. The first call compiles it. */
-export function replica(): typeof glue {
-  if (!isStarted) start(glue, base64);
-  isStarted = true;
-  return glue;
+export function replica(): Glue {
+  sandbox ??= new Module(glue, base64);
+  return sandbox.instance.glue;
 }

@@ -3,7 +3,7 @@ import { clocks } from "./clock.js";
 import type { SandboxArguments, SandboxEndpoint, SandboxEvent } from "./declared.js";
 import { Handle } from "./handle.js";
 import { bytes, flat } from "./input.js";
-import { type Inspect, inspectSymbol } from "./inspect.js";
+import { type Inspect, inspectSymbol, shown } from "./inspect.js";
 import { replica } from "./replica.js";
 import type { Now } from "./types.js";
 
@@ -176,8 +176,7 @@ export class Sandbox {
 
   /** @internal */
   [inspectSymbol](_depth: number, options: object, inspect: Inspect): string {
-    if (this.#core.released) return "Sandbox (disposed of)";
-    return `Sandbox ${inspect({ stats: this.stats }, options)}`;
+    return shown("Sandbox", this.#core.released, () => inspect({ stats: this.stats }, options));
   }
 }
 

@@ -1,19 +1,129 @@
-// Starts a WebAssembly module: at first use, synchronously, without top-level await.
+// Starts a WebAssembly module: at first use, synchronously, without top-level await; and anew when its
+// instance has trapped.
 
-import type { InitOutput, SyncInitInput } from "../wasm/tallyfold_wasm.js";
-import { type ErrorFields, TallyfoldError } from "./error.js";
+import { because, crashed, type ErrorFields, lost, TallyfoldError } from "./error.js";
+import { counted, type Population } from "./registry.js";
 
 /** What the glue of every module has. */
 interface Glue {
-  initSync(options: { module: SyncInitInput }): Pick<InitOutput, "memory">;
+  readonly imports: WebAssembly.Imports;
+  use(exports: object): void;
   setErrorFactory(factory: (fields: ErrorFields) => unknown): void;
 }
 
-/** Compiles a module that came as base64, and gives its memory. */
-export function start(glue: Glue, base64: string): WebAssembly.Memory {
-  const { memory } = glue.initSync({ module: decoded(base64) });
-  glue.setErrorFactory((fields) => TallyfoldError.of(fields));
-  return memory;
+/** What every module exports. */
+interface Exports {
+  readonly memory: WebAssembly.Memory;
+  __wbindgen_start(): void;
+}
+
+interface Instance<G> {
+  readonly glue: G;
+  readonly memory: WebAssembly.Memory;
+  readonly population: Population;
+}
+
+/**
+ * A module that came as base64, and its instance. Each instance has a glue of its own, so that an object of an
+ * instance that has ended can't reach the memory of the next one: whatever is asked of it throws
+ * `out_of_order`.
+ */
+export class Module<G extends Glue> {
+  readonly #makeGlue: (lost: () => Error) => G;
+  readonly #base64: string;
+  readonly #forget: () => void;
+  #compiled: WebAssembly.Module | undefined;
+  #instance: Instance<G> | undefined;
+
+  /** @param forget Called when an instance has ended. */
+  constructor(makeGlue: (lost: () => Error) => G, base64: string, forget: () => void = () => {}) {
+    this.#makeGlue = makeGlue;
+    this.#base64 = base64;
+    this.#forget = forget;
+  }
+
+  /** The instance in use. */
+  get instance(): Instance<G> {
+    this.#instance ??= this.#start();
+    return this.#instance;
+  }
+
+  /** Has the next call start with a new instance. The memory of this one is free. */
+  end(error?: TallyfoldError): void {
+    this.#instance?.glue.use(remains(error));
+    this.#instance = undefined;
+    this.#forget();
+  }
+
+  #start(): Instance<G> {
+    this.#compiled ??= new WebAssembly.Module(decoded(this.#base64));
+    const population = { objects: 0 };
+    const glue = counted(population, () => this.#makeGlue(lost));
+    const exports = instantiated(this.#compiled, glue.imports);
+    const { memory } = exports;
+    const instance = { glue, memory, population };
+    const failed = (thrown: unknown): unknown => {
+      if (!isTrap(thrown)) return thrown;
+      const error = crashed(memory, thrown);
+      if (this.#instance === instance) this.end(error);
+      return error;
+    };
+    glue.use(guarded(exports, failed));
+    exports.__wbindgen_start();
+    glue.setErrorFactory((fields) => TallyfoldError.of(fields));
+    return instance;
+  }
+}
+
+function instantiated(module: WebAssembly.Module, imports: WebAssembly.Imports): Exports {
+  try {
+    return new WebAssembly.Instance(module, imports).exports as unknown as Exports;
+  } catch (thrown) {
+    // There is no room for its memory.
+    throw crashed(undefined, thrown);
+  }
+}
+
+/** The exports, with something else thrown in place of a trap. */
+function guarded(exports: object, failed: (thrown: unknown) => unknown): object {
+  const all = Object.entries(exports).map(([name, value]) => [
+    name,
+    typeof value === "function" ? guard(value, failed) : value,
+  ]);
+  return Object.fromEntries(all);
+}
+
+type Anything = (...all: unknown[]) => unknown;
+
+/** No function of a module has more parameters than these. */
+function guard(call: Anything, failed: (thrown: unknown) => unknown): Anything {
+  return (a, b, c, d, e, f) => {
+    try {
+      return call(a, b, c, d, e, f);
+    } catch (thrown) {
+      throw failed(thrown);
+    }
+  };
+}
+
+/**
+ * Whether the code of the module was interrupted: it ran into `unreachable`, or the stack is full. What other code
+ * throws while the module calls it goes on unchanged.
+ */
+function isTrap(thrown: unknown): boolean {
+  return thrown instanceof WebAssembly.RuntimeError || thrown instanceof RangeError;
+}
+
+/** What may be asked of an object whatever became of its instance. */
+const HARMLESS = /_free$|^corecall_(attempt|close)$/;
+
+/** The exports of an instance that has ended. */
+function remains(error: TallyfoldError | undefined): object {
+  const get = (_: object, name: string): unknown => {
+    if (HARMLESS.test(name)) return () => undefined;
+    throw because(lost(), error);
+  };
+  return new Proxy({}, { get });
 }
 
 function decoded(base64: string): Uint8Array<ArrayBuffer> {

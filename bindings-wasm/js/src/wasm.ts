@@ -1,20 +1,63 @@
 // The WebAssembly module of the library: all but the sandbox.
 
-import * as glue from "../wasm/tallyfold_wasm.js";
+import { type Glue, glue } from "../wasm/tallyfold_wasm.js";
 import base64 from "../wasm/tallyfold_wasm_bg.wasm";
-import { start } from "./start.js";
+import { isRenewable } from "./registry.js";
+import { Module } from "./start.js";
 
-let memory: WebAssembly.Memory | undefined;
+let library: Module<Glue> | undefined;
+/** What {@link core} gives, as long as there is nothing to look at. */
+let current: Glue | undefined;
 
-/** The core. The first call compiles it, so that an import costs nothing and changes nothing. */
-export function core(): typeof glue {
-  memory ??= start(glue, base64);
-  return glue;
+/** A memory of more bytes is given back when nothing is in it: it never shrinks. */
+const LARGE = 256 << 20;
+let isLarge = false;
+/** Whether a machine remembers more than its tokens: what the service has refused, and when it may be asked again. */
+let isTroubled = false;
+
+/**
+ * The core. The first call compiles it, so that an import costs nothing and changes nothing. There is another one
+ * when the last one has trapped, or when its memory is large and nothing is in it but machines and plans, which
+ * their owners make anew.
+ */
+export function core(): Glue {
+  // A memory that has grown leaves the views of it empty.
+  if (current === undefined || isLarge || staging.length === 0) current = lookedAt();
+  return current;
+}
+
+function lookedAt(): Glue {
+  library ??= new Module(makeGlue, base64, forget);
+  const { memory, population } = library.instance;
+  isLarge ||= memory.buffer.byteLength > LARGE;
+  if (isLarge && population.objects === 0 && !isTroubled) library.end();
+  return library.instance.glue;
+}
+
+function makeGlue(lost: () => Error): Glue {
+  const made = glue(lost);
+  for (const { prototype } of [made.CoreMachine, made.CoreAggregatorPlan]) {
+    Object.defineProperty(prototype, isRenewable, { value: true });
+  }
+  return made;
+}
+
+/** Forgets what is true of an instance that has ended, and keeps no view of its memory. */
+function forget(): void {
+  current = undefined;
+  isLarge = false;
+  isTroubled = false;
+  staging = new Uint8Array();
+}
+
+/** Says that something went wrong that a machine has to remember. */
+export function troubled(): void {
+  isTroubled = true;
 }
 
 /** How many bytes the core has staged for chunks, and they themselves. */
 const STAGING = 64 * 1024;
-let staging = new Uint8Array();
+let staging: Uint8Array = new Uint8Array();
 
 /**
  * Writes bytes where the core reads chunks, as many as fit at a time, and says how many. Each byte
@@ -24,13 +67,15 @@ export function stage(bytes: Uint8Array, take: (length: number) => unknown): voi
   let from = 0;
   do {
     const piece = bytes.length <= STAGING ? bytes : bytes.subarray(from, from + STAGING);
-    // A growing memory leaves the views of it empty.
-    if (staging.length === 0) {
-      const address = core().staging();
-      staging = new Uint8Array((memory as WebAssembly.Memory).buffer, address, STAGING);
-    }
+    if (staging.length === 0) staging = staged(core());
     staging.set(piece);
     take(piece.length);
     from += STAGING;
   } while (from < bytes.length);
+}
+
+function staged(glue: Glue): Uint8Array {
+  const { memory } = (library as Module<Glue>).instance;
+  const address = glue.staging();
+  return new Uint8Array(memory.buffer, address, STAGING);
 }

@@ -1,7 +1,7 @@
 import type { CorePlan } from "../wasm/tallyfold_wasm.js";
 import type { PlanArguments } from "./declared.js";
 import { Handle } from "./handle.js";
-import { type Inspect, inspectSymbol } from "./inspect.js";
+import { type Inspect, inspectSymbol, shown } from "./inspect.js";
 import type { Window } from "./types.js";
 import { core } from "./wasm.js";
 
@@ -62,9 +62,10 @@ export class Plan implements Iterable<Window> {
 
   /** @internal */
   [inspectSymbol](_depth: number, options: object, inspect: Inspect): string {
-    if (this.#core.released) return "Plan (disposed of)";
-    const { length } = this;
-    return `Plan ${inspect({ length, first: this.at(0), last: this.at(-1) }, options)}`;
+    return shown("Plan", this.#core.released, () => {
+      const { length } = this;
+      return inspect({ length, first: this.at(0), last: this.at(-1) }, options);
+    });
   }
 }
 

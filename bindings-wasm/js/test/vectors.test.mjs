@@ -45,7 +45,8 @@ async function load(name) {
 }
 
 test("every error code has a vector", async () => {
-  const codes = new Set();
+  // No vector takes all the memory there is: see trap.test.mjs.
+  const codes = new Set(["out_of_memory", "crashed"]);
   JSON.stringify([files, await load("collects")], (key, value) => {
     // There is also a rate of that name.
     if (key === "error" && value?.code) codes.add(value.code);

@@ -40,6 +40,11 @@ pub(crate) fn refusal(refused: Refused) -> Error {
             let message = format!("there are more than {limit} groups, which is the limit");
             Error::new(Code::GroupLimit, message)
         }
+        Refused::TooManyBytes { limit } => {
+            let message = format!("the groups take more than {limit} bytes (table_bytes)");
+            Error::new(Code::GroupLimit, message)
+        }
+        Refused::OutOfMemory => Error::new(Code::OutOfMemory, "there is no memory for more groups"),
         Refused::Repeated => {
             let message = "this combination of dimension values stands in counts before; \
                            tolerate repeated_combination to add both up";

@@ -18,6 +18,7 @@ const LIMITS: Limits = Limits {
     keys: 100,
     body_bytes: 64 * 1024,
     groups: 0,
+    table_bytes: 0,
 };
 
 /// The JSON of a token request.

@@ -1,7 +1,7 @@
 //! The shape of a metrics result (service reference 2.2 and 2.3), checked while it is folded.
 
 use tallyfold_engine::{
-    Added, Counts, EntryLimits, EntryReader, Fields, HashKeys, Key, Refused, Rows, RowsBuilder,
+    Added, Counts, EntryLimits, EntryReader, Fields, HashKeys, Key, Rows, RowsBuilder, RowsLimits,
     Taken,
 };
 
@@ -162,7 +162,14 @@ impl ResultShape {
             reported: Counts::default(),
             entry: Entry::default(),
             notes: Notes::default(),
-            rows: RowsBuilder::new(kept.len(), limits.groups, HashKeys::from_seed(hash_seed)),
+            rows: RowsBuilder::new(
+                kept.len(),
+                RowsLimits {
+                    groups: limits.groups,
+                    bytes: usize::try_from(limits.table_bytes).unwrap_or(usize::MAX),
+                },
+                HashKeys::from_seed(hash_seed),
+            ),
             reader: EntryReader::new(
                 Fields {
                     dimensions: names.zip(columns).collect(),
@@ -186,6 +193,7 @@ impl ResultShape {
                 "the body ends before its JSON is complete",
             )
         })?;
+        self.rows.check_memory().map_err(refusal)?;
         Ok((window, self.reported, self.notes, self.rows.finish()))
     }
 
@@ -268,8 +276,7 @@ impl ResultShape {
         self.entry.has_empty |= value.is_empty();
         if let Some(column) = self.columns[dimension] {
             let id = self.rows.intern(column, value);
-            let id = id.ok_or_else(|| place.locate(refusal(Refused::DictionaryFull)))?;
-            self.entry.key[column] = id;
+            self.entry.key[column] = id.map_err(|refused| place.locate(refusal(refused)))?;
         }
         Ok(At::DimensionKey)
     }

@@ -7,7 +7,7 @@ use crate::code::Code;
 use crate::error::{Error, Result};
 
 crate::options! {
-    /// How much of a response is read before it is refused. Each limit has an error code of its own.
+    /// How much of a response is read before it is refused.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
     pub struct Limits: Default {
         /// How deeply objects and arrays may be nested (`depth_limit`).
@@ -20,6 +20,9 @@ crate::options! {
         body_bytes: u64 = 4 * 1024 * 1024 * 1024,
         /// The groups of one table (`group_limit`).
         groups: usize = 4_000_000,
+        /// The bytes of one table: those of each distinct value of a dimension and 32 more, and 64 for each
+        /// group (`group_limit`).
+        table_bytes: u64 = 512 * 1024 * 1024,
     }
 }
 

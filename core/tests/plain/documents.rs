@@ -71,12 +71,13 @@ pub(crate) fn any_setup(choices: &mut Choices<'_>) -> Setup {
         null_dimension: choices.one_in(4),
     };
     let mut limits = Limits::default();
-    match choices.below(24) {
+    match choices.below(25) {
         19 => limits.body_bytes = choices.below(4_096) as u64,
         20 => limits.depth = choices.below(8),
         21 => limits.string_bytes = choices.below(45),
         22 => limits.keys = choices.below(12),
         23 => limits.groups = choices.below(12),
+        24 => limits.table_bytes = choices.below(1_000) as u64,
         _ => {}
     }
     let window = choices
@@ -704,7 +705,7 @@ pub(crate) fn mutate(choices: &mut Choices<'_>, body: &mut Vec<u8>) {
             return;
         }
         let at = choices.below(body.len());
-        match choices.below(24) {
+        match choices.below(25) {
             0 => body[at] = choices.byte(),
             1 => body[at] ^= 1 << choices.below(8),
             2 => drop(body.remove(at)),

@@ -4,7 +4,7 @@
 //! in the order of the bytes, so that of several mistakes both readings name the first one.
 
 use std::cell::{Cell, RefCell};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 use chrono::{DateTime, NaiveDate, Utc};
@@ -438,7 +438,17 @@ impl<'a, 'b> Node<'a, 'b> {
             None if said.rows.len() >= setup.options.limits.groups => {
                 return fail(Code::GroupLimit);
             }
-            None => {}
+            None => {
+                let mut bytes = 64 * (said.rows.len() + 1);
+                for (column, value) in key.iter().enumerate() {
+                    let values = said.rows.keys().map(|key| &key[column]);
+                    let distinct: BTreeSet<&String> = values.chain([value]).collect();
+                    bytes += distinct.iter().map(|value| value.len() + 32).sum::<usize>();
+                }
+                if bytes as u64 > setup.options.limits.table_bytes {
+                    return fail(Code::GroupLimit);
+                }
+            }
         }
         let row = said.rows.entry(key).or_default();
         *row = sum(*row, said.counts).expect("no sum is above the total");

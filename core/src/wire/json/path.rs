@@ -7,6 +7,9 @@ use crate::error::{Error, Result};
 /// The most characters of a key that a path shows.
 const SHOWN_KEY_CHARS: usize = 64;
 
+/// The most bytes that the keys of all open objects may have together.
+const MOST_KEY_BYTES: usize = 4 * 1024 * 1024;
+
 /// The open containers, and the keys of the open objects so far.
 #[derive(Debug)]
 pub(crate) struct Frames {
@@ -116,6 +119,10 @@ impl Frames {
         }
         if over {
             let message = format!("an object has more than {limit} keys, which is the limit");
+            return Err(self.error(offset, Code::KeyLimit, message));
+        }
+        if self.text.len() > MOST_KEY_BYTES {
+            let message = "the keys of the open objects take more than 4 MiB";
             return Err(self.error(offset, Code::KeyLimit, message));
         }
         Ok(())
