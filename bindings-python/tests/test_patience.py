@@ -374,7 +374,7 @@ def test_what_on_failure_raises_ends_the_loop(clock: Clock) -> None:
         )
         with pytest.raises(KeyError):
             next(revisions)
+        misspelt: dict[str, Any] = {"on_failur": print}
         with pytest.raises(tallyfold.ConfigError, match="did you mean on_failure"):
-            misspelt: dict[str, Any] = {"on_failur": print}
             client.follow("event_delivery", DAY[0], DIMENSIONS, **FOLLOWED, **misspelt)
     assert clock.ms < 900_000
