@@ -163,9 +163,7 @@ def test_a_failed_reading_of_tasks(clock: Clock) -> None:
 
     async def main() -> None:
         async with service.async_client() as client:
-            revisions = client.follow(
-                "event_delivery", START, DIMENSIONS, window="15m", patience=0
-            )
+            revisions = client.follow("event_delivery", START, DIMENSIONS, window="15m", patience=0)
             with pytest.raises(tallyfold.ServiceError):
                 await anext(revisions)
             service.troubles.clear()

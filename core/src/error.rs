@@ -85,10 +85,9 @@ impl Error {
         self
     }
 
-    /// The same error with text added to its message.
-    pub(crate) fn adding(mut self, words: impl Into<Word>) -> Self {
+    /// Adds text to the message.
+    pub(crate) fn add(&mut self, words: impl Into<Word>) {
         self.0.message = std::mem::take(&mut self.0.message).and(words);
-        self
     }
 
     /// What went wrong.

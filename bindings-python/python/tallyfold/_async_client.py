@@ -172,7 +172,7 @@ class AsyncClient(AsyncDriver):
                 multiple of this step and read again.
             probe: whether to test first that the counts of two windows add up, which takes one more
                 call; if they do not, the collect ends with `windows_not_additive`.
-            patience: for how many seconds to wait for a service that is down, 15 minutes unless told
+            patience: for how many seconds to wait for a service that is down, 900 unless told
                 otherwise; `None` for as long as it takes, 0 for not at all. When calls fail and may
                 succeed later, all workers pause, one call at a time tries, and all go on when the
                 service answers. `Progress.waiting` tells that they pause, and `on_attempt` when the

@@ -1,8 +1,8 @@
 import { onAbort, pause } from "./abort.js";
 import type { DriveStep } from "./call.js";
 import type { Driver } from "./driver.js";
-import type { Follow, Revision } from "./follow.js";
 import { because, TallyfoldError } from "./error.js";
+import type { Follow, Revision } from "./follow.js";
 import { optionalFunction, optionalSignal } from "./input.js";
 import type { CountTable } from "./table.js";
 import type { Abortable, Attempt, Dimension, Window } from "./types.js";

@@ -103,7 +103,10 @@ describe("with patience", () => {
     const seen = [];
     const onProgress = (progress) => seen.push(progress);
     const error = await rejectionOf(world.client.collect({ ...day, onProgress }));
-    assert.match(error.message, /; the service has been down for 9\d\d s, longer than the patience/);
+    assert.match(
+      error.message,
+      /; the service has been down for 9\d\d s, longer than the patience/,
+    );
     assert.equal(error.partial.windows.length, 19);
     assert.ok(world.ms >= 900_000 && world.ms < 1_000_000);
     const waits = seen.map(({ waitingMs }) => waitingMs).filter((ms) => ms !== undefined);

@@ -51,10 +51,7 @@ impl Course {
             },
             (Some(body), Input::End) => match body.finish() {
                 Ok(output) => {
-                    let retries = &mut self.retries;
-                    self.shared
-                        .with(|common| retries.answered(&mut common.pace, Destination::Api));
-                    retries.note(Destination::Api, reply.status, None, None);
+                    self.answered(Destination::Api, reply.status, None, None);
                     self.state = State::Done(match output {
                         Output::Table(table) => Output::Table(
                             table.marked(|window| !is_settled(window, SETTLE_MS, [asked_at; 2])),
@@ -106,10 +103,7 @@ impl Course {
             .with_slot(self.endpoint.api(), |slot| slot.rejected(generation));
         let tried_again = worth_a_try && self.replays < MOST_REPLAYS;
         let (code, wait_ms) = (Code::TokenRejected, tried_again.then_some(&0));
-        let retries = &mut self.retries;
-        self.shared
-            .with(|common| retries.answered(&mut common.pace, Destination::Api));
-        retries.note(Destination::Api, Some(401), Some(code), wait_ms);
+        self.answered(Destination::Api, Some(401), Some(code), wait_ms);
         if !tried_again {
             let message = "the service refused a token that had just been fetched: \
                            is the audience that of this API?";

@@ -122,6 +122,20 @@ impl Course {
         self.retries.last() == Destination::Api
     }
 
+    /// Takes a complete answer to the last request, and keeps its result for the host.
+    pub(super) fn answered(
+        &mut self,
+        to: Destination,
+        status: Option<u16>,
+        code: Option<Code>,
+        wait_ms: Option<&u64>,
+    ) {
+        let retries = &mut self.retries;
+        self.shared
+            .with(|common| retries.answered(&mut common.pace, to));
+        retries.note(to, status, code, wait_ms);
+    }
+
     /// Ends the call with an error.
     pub(super) fn fail<T>(&mut self, error: Error) -> Result<T> {
         self.state = State::Failed(error.clone());
@@ -185,10 +199,7 @@ fn next(
     retries: &mut Retries,
 ) -> Next {
     let Common { tokens, pace } = common;
-    if request.after.is_some()
-        && retries.gives_up(pace, now)
-        && let Some(error) = request.after.take()
-    {
+    if let Some(error) = retries.gives_up(pace, now) {
         return Next::Fail(error);
     }
     let api = endpoint.api();

@@ -174,6 +174,7 @@ impl Pace {
     }
 }
 
-fn unpaid(error: Error) -> Error {
-    error.adding("; it is not tried again, as the retry budget is used up")
+fn unpaid(mut error: Error) -> Error {
+    error.add("; it is not tried again, as the retry budget is used up");
+    error
 }

@@ -24,8 +24,6 @@ pub(super) struct NextRequest {
     /// The error of the failed token request, which this call may send again unless another call
     /// does.
     pub(super) repeats: Option<Error>,
-    /// The error of the failed request that this one repeats, if the call is patient.
-    pub(super) after: Option<Error>,
 }
 
 impl NextRequest {
@@ -39,9 +37,8 @@ impl NextRequest {
         }
     }
 
-    fn after(mut self, milliseconds: u64, error: Option<Error>) -> Self {
+    fn after(mut self, milliseconds: u64) -> Self {
         self.delay = Delay::For(milliseconds);
-        self.after = error;
         self
     }
 }
@@ -97,6 +94,8 @@ pub(super) struct Retries {
     sent_when_up: bool,
     /// The failure that ended the call, if its long range is to try again.
     setback: Option<Setback>,
+    /// The error after which a patient call is to be sent again.
+    again_after: Option<Error>,
 }
 
 impl Retries {
@@ -116,6 +115,7 @@ impl Retries {
             failed: None,
             sent_when_up: false,
             setback: None,
+            again_after: None,
         }
     }
 
@@ -129,6 +129,7 @@ impl Retries {
         self.last = to;
         self.sent_after = pace.failures();
         self.is_answered = false;
+        self.again_after = None;
         let health = pace.health(self.api, to);
         self.sent_when_up = self
             .failed
@@ -187,7 +188,7 @@ impl Retries {
     ) -> Result<NextRequest> {
         let to = Destination::Api;
         let error = self.failed(pace, to, reply, error);
-        let (code, after) = (error.code(), self.patient.map(|_| error.clone()));
+        let code = error.code();
         let floor_ms = reply.asked_ms.unwrap_or(0);
         let wait_ms = self.retry(pace, to, error, floor_ms, Payment::Now);
         self.note(to, reply.status, Some(code), wait_ms.as_ref().ok());
@@ -195,7 +196,7 @@ impl Retries {
             drains: reply.drains,
             ..NextRequest::default()
         };
-        wait_ms.map(|ms| next.after(ms, after))
+        wait_ms.map(|ms| next.after(ms))
     }
 
     /// The same for a token request that this call has sent.
@@ -206,13 +207,13 @@ impl Retries {
         reply: Reply,
         error: Error,
     ) -> Result<NextRequest> {
-        let (code, after) = (error.code(), self.patient.map(|_| error.clone()));
+        let code = error.code();
         let floor_ms = reply.asked_ms.unwrap_or(0);
         let to = Destination::TokenEndpoint;
         let wait_ms = self.retry(pace, to, error.clone(), floor_ms, Payment::BySender);
         self.note(to, reply.status, Some(code), wait_ms.as_ref().ok());
         let next = NextRequest::fetch_again(fetch, error, reply.drains);
-        wait_ms.map(|ms| next.after(ms, after))
+        wait_ms.map(|ms| next.after(ms))
     }
 
     /// The same for a token request that another call has sent. A retry counts for this call; the
@@ -230,9 +231,8 @@ impl Retries {
             self.failed = Some(pace.health(self.api, to).failed());
         }
         let floor_ms = pace.rest(self.api, to, now);
-        let after = self.patient.map(|_| error.clone());
         let wait_ms = self.retry(pace, to, error.clone(), floor_ms, Payment::ByOther)?;
-        Ok(NextRequest::fetch_again(fetch, error, false).after(wait_ms, after))
+        Ok(NextRequest::fetch_again(fetch, error, false).after(wait_ms))
     }
 
     fn retry(
@@ -250,6 +250,7 @@ impl Retries {
                 self.set_back(pace, patient, floor_ms, payment != Payment::ByOther);
                 return Err(error);
             }
+            self.again_after = Some(error.clone());
         }
         let wait_ms = pace.retry(error, self.retries, floor_ms, payment)?;
         self.retries += 1;
@@ -266,17 +267,16 @@ impl Retries {
         });
     }
 
-    /// Whether a retry, which has been paid, is not to be sent, because the service is down by now
-    /// and the long range waits for it.
-    pub(super) fn gives_up(&mut self, pace: &mut Pace, now: Now) -> bool {
-        let patient = self
-            .patient
-            .filter(|_| pace.health(self.api, self.last).is_down());
-        if let Some(patient) = patient {
-            let floor_ms = pace.rest(self.api, self.last, now);
-            self.set_back(pace, patient, floor_ms, false);
+    /// If a retry, which has been paid, is not to be sent, because the service is down by now and the
+    /// long range waits for it: the error that ends the call.
+    pub(super) fn gives_up(&mut self, pace: &mut Pace, now: Now) -> Option<Error> {
+        let patient = self.patient.filter(|_| self.again_after.is_some())?;
+        if !pace.health(self.api, self.last).is_down() {
+            return None;
         }
-        patient.is_some()
+        let floor_ms = pace.rest(self.api, self.last, now);
+        self.set_back(pace, patient, floor_ms, false);
+        self.again_after.take()
     }
 
     /// Keeps the result of a request for the host.

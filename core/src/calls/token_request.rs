@@ -54,10 +54,7 @@ impl Course {
             },
             (Some(body), Input::End) => match body.finish() {
                 Ok(grant) => {
-                    let (to, retries) = (Destination::TokenEndpoint, &mut self.retries);
-                    self.shared
-                        .with(|common| retries.answered(&mut common.pace, to));
-                    retries.note(to, reply.status, None, None);
+                    self.answered(Destination::TokenEndpoint, reply.status, None, None);
                     self.fetched(fetch, grant)
                 }
                 Err(error) => self.token_request_failed(fetch, reply, error),

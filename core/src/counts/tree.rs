@@ -134,6 +134,7 @@ const LIMITS: Limits = Limits {
     keys: usize::MAX,
     body_bytes: u64::MAX,
     groups: 0,
+    table_bytes: 0,
 };
 
 fn read(json: &[u8], builder: &mut dyn Visitor) -> Result<(), NoJson> {

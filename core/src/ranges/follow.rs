@@ -298,18 +298,18 @@ impl Follow {
             return self.wait_for(rest_ms);
         }
         // In an outage, a window that has not failed yet is a better try.
-        let failed = |open: &Open| self.outages.has_failed(open.window);
-        let is_due = |open: &Open| self.rest_ms(open, now) == Some(0);
-        let due = |wanted: bool| {
-            let mut open = self.open.iter();
-            open.position(|open| is_due(open) && failed(open) == wanted)
-        };
-        if let Some(position) = due(false) {
-            return self.read(position, now);
+        let mut failed = None;
+        for (position, open) in self.open.iter().enumerate() {
+            if self.rest_ms(open, now) == Some(0) {
+                if !self.outages.has_failed(open.window) {
+                    return self.read(position, now);
+                }
+                failed = failed.or(Some(position));
+            }
         }
         let ripe = |window: &Window| self.unripe_ms(*window, now) == 0;
         let Some(window) = self.opening().filter(ripe) else {
-            return match due(true) {
+            return match failed {
                 Some(position) => self.read(position, now),
                 None => self.wait(now),
             };
@@ -392,18 +392,13 @@ impl Follow {
                 open.state = State::Due;
                 Ok(None)
             }
-            Outcome::Failed(error) => {
-                let next = call
-                    .setback()
-                    .map(|setback| self.outages.fail(open.window, setback, &error, now));
-                let error = match next {
-                    Some(Next::Again) => {
-                        open.state = State::Due;
-                        return Ok(None);
-                    }
-                    Some(Next::End(error)) => error,
-                    Some(Next::Fail) | None => error,
-                };
+            Outcome::Failed(mut error) => {
+                if let Some(setback) = call.setback()
+                    && self.outages.fail(open.window, setback, &mut error, now) == Next::Again
+                {
+                    open.state = State::Due;
+                    return Ok(None);
+                }
                 self.outages.forget(open.window);
                 open.state = State::Rests { since: now };
                 Err(error)

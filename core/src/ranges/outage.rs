@@ -21,15 +21,11 @@ const MOST: u32 = 2 * ALONE;
 pub(super) struct Outages {
     /// How long an outage may last: 0 for never, without end for the largest number.
     patience_ms: u64,
-    current: Option<Outage>,
     /// How many there were.
     count: u32,
-    /// The windows that failed in outages.
-    lapses: Vec<Lapse>,
-}
-
-struct Outage {
-    /// All times are those of the monotonic clock.
+    /// Whether the last of them is still on. Without it, the fields from here on mean nothing.
+    is_on: bool,
+    /// When it began. All times are those of the monotonic clock.
     since_ms: u64,
     /// When the next try may begin.
     next_ms: u64,
@@ -41,12 +37,10 @@ struct Outage {
     tries: u32,
     /// The task of the try that is under way.
     scout: Option<u32>,
-}
-
-impl Outage {
-    fn lasted_ms(&self, now: Now) -> u64 {
-        now.monotonic_ms.saturating_sub(self.since_ms)
-    }
+    /// How many windows have failed in it.
+    windows: u32,
+    /// The windows that failed in outages.
+    lapses: Vec<Lapse>,
 }
 
 /// A window that has failed in outages.
@@ -59,47 +53,59 @@ struct Lapse {
 }
 
 /// What follows a setback.
+#[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Next {
     /// The window is read again later.
     Again,
-    /// The window has failed in too many outages.
+    /// The window has failed, perhaps in too many outages.
     Fail,
-    /// The outage lasts longer than the patience: the error says so.
-    End(Error),
+    /// The outage lasts longer than the patience.
+    End,
 }
 
 impl Outages {
     pub(super) fn new(patience: Patience) -> Self {
         Self {
             patience_ms: patience.ms().unwrap_or(u64::MAX),
-            current: None,
             count: 0,
+            is_on: false,
+            since_ms: 0,
+            next_ms: 0,
+            waiting_ms: 0,
+            failure: 0,
+            tries: 0,
+            scout: None,
+            windows: 0,
             lapses: Vec::new(),
         }
     }
 
     /// Whether the service counts as down.
     pub(super) fn is_on(&self) -> bool {
-        self.current.is_some()
+        self.is_on
     }
 
     /// Whether a try is under way, beside which there is no other.
     pub(super) fn has_scout(&self) -> bool {
-        self.current
-            .as_ref()
-            .is_some_and(|outage| outage.scout.is_some())
+        self.is_on && self.scout.is_some()
     }
 
     /// Milliseconds until the next try may begin; 0 without an outage.
     pub(super) fn rest_ms(&self, now: Now) -> u64 {
-        let next_ms = self.current.as_ref().map_or(0, |outage| outage.next_ms);
+        let next_ms = if self.is_on { self.next_ms } else { 0 };
         next_ms.saturating_sub(now.monotonic_ms)
     }
 
     /// The wait before the next try, when a call was last settled.
     pub(super) fn waiting_ms(&self) -> Option<u32> {
-        let outage = self.current.as_ref()?;
-        Some(u32::try_from(outage.waiting_ms).unwrap_or(u32::MAX))
+        let waiting_ms = u32::try_from(self.waiting_ms).unwrap_or(u32::MAX);
+        self.is_on.then_some(waiting_ms)
+    }
+
+    /// How long the outage has lasted; 0 without one.
+    fn lasted_ms(&self, now: Now) -> u64 {
+        let since_ms = if self.is_on { self.since_ms } else { u64::MAX };
+        now.monotonic_ms.saturating_sub(since_ms)
     }
 
     /// Prepares a call that is given out. In an outage it begins when the next try is due.
@@ -107,110 +113,100 @@ impl Outages {
         if self.patience_ms == 0 {
             return;
         }
-        let (mut left_ms, mut begin_ms, mut tries) = (self.patience_ms, 0, 0);
-        if let Some(outage) = &mut self.current {
-            outage.scout = Some(drive.task);
-            outage.tries += 1;
-            tries = outage.tries;
-            left_ms = left_ms.saturating_sub(outage.lasted_ms(now));
-            begin_ms = outage.next_ms;
+        if self.is_on {
+            self.scout = Some(drive.task);
+            self.tries += 1;
         }
         let patient = Patient {
-            longest_wait_ms: left_ms,
+            longest_wait_ms: self.patience_ms.saturating_sub(self.lasted_ms(now)),
             calls_left: u32::try_from(calls_left).unwrap_or(u32::MAX),
-            tries,
-            repeats: self.lapses.iter().any(|lapse| lapse.window == drive.window),
+            tries: if self.is_on { self.tries } else { 0 },
+            repeats: position(&self.lapses, drive.window).is_some(),
         };
+        let begin_ms = now.monotonic_ms + self.rest_ms(now);
         drive.call.be_patient(patient, begin_ms);
     }
 
     /// Takes a call that has ended. If it was answered, the outage may be over.
     pub(super) fn settle(&mut self, task: u32, call: &Call) {
-        let Some(outage) = &mut self.current else {
-            return;
-        };
-        outage.scout.take_if(|scout| *scout == task);
-        if call.answered_after() >= Some(outage.failure) {
-            self.current = None;
-            let count = self.count;
-            let failed = |lapse: &&mut Lapse| lapse.outage == count;
-            let is_one = self.lapses.iter_mut().filter(failed).count() == 1;
-            for lapse in self.lapses.iter_mut().filter(failed) {
-                lapse.score += if is_one { ALONE } else { 1 };
+        self.scout.take_if(|scout| *scout == task);
+        if self.is_on && call.answered_after() >= Some(self.failure) {
+            self.is_on = false;
+            let counts = if self.windows == 1 { ALONE } else { 1 };
+            for lapse in &mut self.lapses {
+                if lapse.outage == self.count {
+                    lapse.score += counts;
+                }
             }
         }
     }
 
-    /// Takes a call of a window that was set back.
+    /// Takes a call of a window that was set back. If the patience is over, the error says so.
     pub(super) fn fail(
         &mut self,
         window: Window,
         setback: Setback,
-        error: &Error,
+        error: &mut Error,
         now: Now,
     ) -> Next {
-        if self.current.is_none() {
-            self.count += 1;
-        }
-        let outage = self.current.get_or_insert(Outage {
-            since_ms: now.monotonic_ms,
-            next_ms: 0,
-            waiting_ms: 0,
-            failure: 0,
-            tries: 0,
-            scout: None,
-        });
-        let lasted_ms = outage.lasted_ms(now);
+        let lasted_ms = self.lasted_ms(now);
         let left_ms = self.patience_ms.saturating_sub(lasted_ms);
         if left_ms == 0 {
-            self.current = None;
-            return Next::End(outlasted(error, lasted_ms));
+            self.is_on = false;
+            outlasted(error, lasted_ms);
+            return Next::End;
+        }
+        if !self.is_on {
+            self.is_on = true;
+            self.count += 1;
+            self.since_ms = now.monotonic_ms;
+            (self.next_ms, self.failure) = (0, 0);
+            (self.tries, self.windows) = (0, 0);
+            self.scout = None;
         }
         let wait_ms = setback.wait_ms.min(left_ms).max(setback.floor_ms);
-        outage.failure = outage.failure.max(setback.number);
-        outage.next_ms = outage.next_ms.max(now.monotonic_ms.saturating_add(wait_ms));
-        outage.waiting_ms = outage.next_ms.saturating_sub(now.monotonic_ms);
-        if self.lapse(window) < MOST {
+        self.failure = self.failure.max(setback.number);
+        self.next_ms = self.next_ms.max(now.monotonic_ms.saturating_add(wait_ms));
+        self.waiting_ms = self.rest_ms(now);
+        let position = position(&self.lapses, window).unwrap_or_else(|| {
+            self.lapses.push(Lapse {
+                window,
+                outage: 0,
+                score: 0,
+            });
+            self.lapses.len() - 1
+        });
+        let lapse = &mut self.lapses[position];
+        self.windows += u32::from(lapse.outage != self.count);
+        lapse.outage = self.count;
+        if lapse.score < MOST {
             Next::Again
         } else {
             Next::Fail
         }
     }
 
-    /// Notes that a window has failed in the current outage; gives how much earlier ones count.
-    fn lapse(&mut self, window: Window) -> u32 {
-        let outage = self.count;
-        match self.lapses.iter_mut().find(|lapse| lapse.window == window) {
-            Some(lapse) => {
-                lapse.outage = outage;
-                lapse.score
-            }
-            None => {
-                self.lapses.push(Lapse {
-                    window,
-                    outage,
-                    score: 0,
-                });
-                0
-            }
-        }
-    }
-
     /// Whether a window has failed in the current outage.
     pub(super) fn has_failed(&self, window: Window) -> bool {
-        let failed = |lapse: &Lapse| lapse.window == window && lapse.outage == self.count;
-        self.is_on() && self.lapses.iter().any(failed)
+        let lapse = position(&self.lapses, window).map(|position| self.lapses[position].outage);
+        self.is_on && lapse == Some(self.count)
     }
 
     /// Forgets a window that is not read again soon.
     pub(super) fn forget(&mut self, window: Window) {
-        self.lapses.retain(|lapse| lapse.window != window);
+        if let Some(position) = position(&self.lapses, window) {
+            self.lapses.swap_remove(position);
+        }
     }
 }
 
-fn outlasted(error: &Error, lasted_ms: u64) -> Error {
+fn position(lapses: &[Lapse], window: Window) -> Option<usize> {
+    lapses.iter().position(|lapse| lapse.window == window)
+}
+
+fn outlasted(error: &mut Error, lasted_ms: u64) {
     let seconds = lasted_ms.div_ceil(1_000);
-    error.clone().adding(format!(
+    error.add(format!(
         "; the service has been down for {seconds} s, longer than the patience for it"
-    ))
+    ));
 }

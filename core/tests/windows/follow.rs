@@ -641,7 +641,8 @@ fn a_state_of_another_query_or_with_a_flipped_bit_is_refused() {
     });
     let state = first.state();
     assert!(!state.contains("example") && state.contains("\"unread\":[\"2026-01-01T00:15:00Z\""));
-    let refused = |state: String, change: fn(&mut FollowOptions)| {
+    type Change = fn(&mut FollowOptions);
+    let refused = |state: String, change: Change| {
         let mut options = FollowOptions {
             state: Some(state),
             ..options("15m")
@@ -652,7 +653,7 @@ fn a_state_of_another_query_or_with_a_flipped_bit_is_refused() {
         assert_eq!(error.argument_name(), Some("state"));
         error.path().expect("a place").to_owned()
     };
-    let changes: [(fn(&mut FollowOptions), &str); 4] = [
+    let changes: [(Change, &str); 4] = [
         (|options| options.window = step("5m"), "$.query.window"),
         (|options| options.dimensions.reverse(), "$.query.dimensions"),
         (

@@ -376,10 +376,11 @@ impl Journal {
 }
 
 /// Adds to an error of which segment it is, and what can be done.
-fn in_segment(error: Error, name: &str) -> Error {
-    error.adding(format!(
+fn in_segment(mut error: Error, name: &str) -> Error {
+    error.add(format!(
         " (in {name}); use another checkpoint, or remove this segment and those after it: their windows are read again"
-    ))
+    ));
+    error
 }
 
 /// Whether a start was among those left; it is taken out.

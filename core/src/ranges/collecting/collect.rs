@@ -212,7 +212,7 @@ impl Collect {
     fn pick(&mut self) -> Option<(Window, bool)> {
         let window = self.ledger.take()?;
         if let Some(read) = self.last_read.take_if(|_| self.outages.has_failed(window)) {
-            self.ledger.put_back([window]);
+            self.ledger.put_back(&[window]);
             self.checked = Some(read);
             return Some((read, true));
         }
@@ -256,24 +256,20 @@ impl Collect {
             .under_way
             .swap_remove(position.ok_or_else(unknown_task)?);
         self.outages.settle(task, call);
-        let outcome = self.query.outcome(call, window);
-        if is_check {
-            return Ok(self.check(window, call, outcome, now));
-        }
-        Ok(match outcome {
+        Ok(match self.query.outcome(call, window) {
+            Outcome::Failed(error) => {
+                // A shorter window does not help if the token endpoint is too slow.
+                let is_too_long = !is_check && call.has_asked_api() && is_too_much(&error);
+                let halves = is_too_long.then(|| halves(window, self.finest)).flatten();
+                self.take_failure(window, is_check, call, error, halves, now)
+            }
+            _ if is_check => Settled::Probed,
             Outcome::Table(table) => {
                 self.last_read = Some(window);
                 self.keep(window, table, [asked_at, now])
             }
-            Outcome::Failed(error) => {
-                // A shorter window does not help if the token endpoint is too slow.
-                let halves = (call.has_asked_api() && is_too_much(&error))
-                    .then(|| halves(window, self.finest))
-                    .flatten();
-                self.take_failure(window, call, error, halves, now)
-            }
             Outcome::None => {
-                self.ledger.put_back([window]);
+                self.ledger.put_back(&[window]);
                 Settled::GivenBack
             }
         })
@@ -289,71 +285,63 @@ impl Collect {
                     self.keep(window, table, [asked_at, now]);
                 }
             }
-            Some(Probed::SetBack {
-                windows,
-                error,
-                setback,
-            }) => match self.outages.fail(windows[0], setback, &error, now) {
-                Next::Again | Next::Fail => {
+            Some(Probed::Failed { windows, mut error }) => {
+                if self.after(windows[0], call, &mut error, None, now) == Next::Again {
                     self.probing.try_again();
                     return Ok(Settled::Postponed);
                 }
-                Next::End(error) => self.end_probe(windows, error),
-            },
-            Some(Probed::Failed { windows, error }) => self.end_probe(windows, error),
+                self.probing = Probing::Over;
+                self.ledger.put_back(&windows);
+                self.cause = Some(error);
+            }
         }
         Ok(Settled::Probed)
     }
 
-    fn end_probe(&mut self, windows: [Window; 2], error: Error) {
-        self.probing = Probing::Over;
-        self.ledger.put_back(windows);
-        self.cause = Some(error);
-    }
-
-    /// Takes the outcome of a call that only tested whether the service is up.
-    fn check(&mut self, window: Window, call: &Call, outcome: Outcome, now: Now) -> Settled {
-        let Outcome::Failed(error) = outcome else {
-            return Settled::Probed;
-        };
-        let next = call
-            .setback()
-            .map(|setback| self.outages.fail(window, setback, &error, now));
-        let cause = match next {
-            Some(Next::End(error)) => Some(error),
-            Some(_) => return Settled::Postponed,
-            None => Some(error).filter(ends_all),
-        };
-        self.cause = self.cause.take().or(cause);
-        Settled::Probed
-    }
-
+    /// Takes the failure of a call of a window, or of one that only tested whether the service is up.
     fn take_failure(
         &mut self,
         window: Window,
+        is_check: bool,
         call: &Call,
-        error: Error,
+        mut error: Error,
         halves: Option<[Window; 2]>,
         now: Now,
     ) -> Settled {
-        // A response that comes too late is no outage yet, if its window can be halved.
-        let is_outage = |is_down| halves.is_none() || is_down || self.outages.is_on();
-        let setback = call.setback().filter(|setback| is_outage(setback.is_down));
-        let next = setback.map(|setback| self.outages.fail(window, setback, &error, now));
-        match (next, halves) {
-            (Some(Next::End(error)), _) => {
-                self.cause.get_or_insert_with(|| error.clone());
-                self.fail(window, error)
-            }
-            (_, Some(halves)) => {
-                self.ledger.put_back(halves);
-                Settled::Halved
-            }
-            (Some(Next::Again), None) => {
+        let next = self.after(window, call, &mut error, halves, now);
+        if next == Next::End || is_check && ends_all(&error) {
+            self.cause.get_or_insert_with(|| error.clone());
+        } else if let Some(halves) = halves {
+            self.ledger.put_back(&halves);
+            return Settled::Halved;
+        } else if next == Next::Again {
+            if !is_check {
                 self.ledger.put_behind(window);
-                Settled::Postponed
             }
-            (Some(Next::Fail) | None, None) => self.fail(window, error),
+            return Settled::Postponed;
+        }
+        if is_check {
+            return Settled::Probed;
+        }
+        self.fail(window, error)
+    }
+
+    /// What follows a call that has failed. A response that comes too late is no outage yet, if its
+    /// window can be halved.
+    fn after(
+        &mut self,
+        window: Window,
+        call: &Call,
+        error: &mut Error,
+        halves: Option<[Window; 2]>,
+        now: Now,
+    ) -> Next {
+        let is_on = self.outages.is_on();
+        match call.setback() {
+            Some(setback) if halves.is_none() || setback.is_down || is_on => {
+                self.outages.fail(window, setback, error, now)
+            }
+            _ => Next::Fail,
         }
     }
 

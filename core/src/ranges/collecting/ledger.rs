@@ -1,7 +1,6 @@
 //! Which windows of a collect have been read, now or earlier, with their counts, and which are
 //! still to be started.
 
-use std::collections::VecDeque;
 use std::ops::Range;
 
 use super::keep::Keep;
@@ -59,7 +58,7 @@ pub(super) struct Ledger {
     /// Windows to start before the plan's next window, in reverse order.
     ahead: Vec<Window>,
     /// Windows to start after the plan's last one, in this order.
-    behind: VecDeque<Window>,
+    behind: Vec<Window>,
     /// How many windows are left, counted when the first one is taken.
     left: Option<u64>,
     /// The time of the two windows that the probe reads.
@@ -84,7 +83,7 @@ impl Ledger {
             done: 0,
             position: 0,
             ahead: Vec::new(),
-            behind: VecDeque::new(),
+            behind: Vec::new(),
             left: None,
             probed: None,
         };
@@ -172,7 +171,10 @@ impl Ledger {
                 break window;
             }
             let Some(window) = self.plan.window(self.position) else {
-                break self.behind.pop_front()?;
+                if self.behind.is_empty() {
+                    return None;
+                }
+                break self.behind.remove(0);
             };
             self.position += 1;
             if !self.probed.is_some_and(|probed| probed.contains(window)) {
@@ -207,15 +209,15 @@ impl Ledger {
     }
 
     /// Puts windows back, to be started next in this order.
-    pub(super) fn put_back<const N: usize>(&mut self, windows: [Window; N]) {
-        self.left = self.left.map(|left| left + N as u64);
-        self.ahead.extend(windows.into_iter().rev());
+    pub(super) fn put_back(&mut self, windows: &[Window]) {
+        self.left = self.left.map(|left| left + windows.len() as u64);
+        self.ahead.extend(windows.iter().rev());
     }
 
     /// Puts a window back, to be started after all others.
     pub(super) fn put_behind(&mut self, window: Window) {
         self.left = self.left.map(|left| left + 1);
-        self.behind.push_back(window);
+        self.behind.push(window);
     }
 
     /// Adds the counts of a window that was read now. If less than every window is kept, they are added to those

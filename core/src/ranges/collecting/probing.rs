@@ -2,7 +2,6 @@
 
 use super::ledger::Ledger;
 use crate::calls::call::Call;
-use crate::calls::patience::Setback;
 use crate::code::Code;
 use crate::counts::table::CountTable;
 use crate::error::{Error, Result};
@@ -27,14 +26,9 @@ pub(super) enum Probed {
         tables: Vec<(Window, CountTable)>,
         asked_at: Now,
     },
-    /// They don't add up, or a call failed: the two windows are still to be read.
+    /// They don't add up, or a call failed: the two windows are still to be read, or the call is
+    /// [made again](Probing::try_again).
     Failed { windows: [Window; 2], error: Error },
-    /// The service counts as down: the call may be [made again](Probing::try_again).
-    SetBack {
-        windows: [Window; 2],
-        error: Error,
-        setback: Setback,
-    },
 }
 
 impl Probing {
@@ -87,17 +81,7 @@ impl Probing {
         };
         let outcome = match probe.settle(task, call) {
             Err(error) if error.code() == Code::OutOfOrder => return Err(error),
-            Err(error) => match call.setback() {
-                Some(setback) => {
-                    let windows = probe.half_windows();
-                    return Ok(Some(Probed::SetBack {
-                        windows,
-                        error,
-                        setback,
-                    }));
-                }
-                None => Err(error),
-            },
+            Err(error) => Err(error),
             Ok(()) if !probe.has_ended() => return Ok(None),
             Ok(()) => check_additive(probe),
         };
@@ -108,7 +92,7 @@ impl Probing {
                 tables: windows.into_iter().zip(probe.halves().to_vec()).collect(),
                 asked_at: *asked_at,
             },
-            Err(error) => Probed::Failed { windows, error },
+            Err(error) => return Ok(Some(Probed::Failed { windows, error })),
         };
         *self = Self::Over;
         Ok(Some(probed))
