@@ -67,6 +67,16 @@ def test_failures_are_shown() -> None:
     assert "ServiceError" in written
 
 
+def test_a_wait_for_the_service_is_shown() -> None:
+    inside = 'sandbox.inject("status", endpoint="event_delivery", status=503)'
+    written, code = on_a_terminal(script(inside=inside))
+    assert code == 0, written
+    assert "waiting for the service" in written
+    assert "48/48" in written
+    last = written[written.rindex("48/48") - 200 :]
+    assert "collecting" in last
+
+
 @pytest.mark.parametrize(
     ("options", "before"),
     [("progress=False,", ""), ("", 'sys.modules["rich"] = None'), ("", "sys.stderr = None")],

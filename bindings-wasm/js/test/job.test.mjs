@@ -86,7 +86,10 @@ describe("a job", () => {
       [false, true, false],
       [undefined, false, false],
     ]) {
-      const argument = JSON.stringify({ query: hour, options, progress });
+      // One request fails, and the collect waits for the service.
+      sandbox.inject({ kind: "status", status: 503, endpoint: "event_delivery" });
+      const once = { ...options, maxRetries: 0 };
+      const argument = JSON.stringify({ query: hour, options: once, progress });
       const command = isTerminal
         ? ["python3", ["-c", PTY, process.execPath, job, argument]]
         : [process.execPath, [job, argument]];
@@ -99,8 +102,10 @@ describe("a job", () => {
       }
       const exit = await new Promise((resolve) => child.once("close", resolve));
       assert.equal(exit, 0, shown);
-      if (isShown) assert.match(shown, /\rtallyfold: 12 of 12 windows\S+\r?\n$/);
-      else assert.equal(shown, "");
+      if (isShown) {
+        assert.match(shown, /\rtallyfold: \d+ of 12 windows, waiting for the service/);
+        assert.match(shown, /\rtallyfold: 12 of 12 windows\S+\r?\n$/);
+      } else assert.equal(shown, "");
     }
   });
 
