@@ -525,7 +525,12 @@ def response_vectors():
     response("more groups than the limit", result(*three[:2], three[2][:-1] + "‹›}"), error("group_limit", path="$.counts[2]"), limits={"groups": 2})
     # Each group counts 64 bytes, each distinct value 32 and its own.
     response("a table as large as the limit", result(A), one_row(), limits={"table_bytes": 64 + 32 + len("a")})
-    response("a table larger than the limit", result(*three[:2], three[2][:-1] + "‹›}"), error("group_limit", path="$.counts[2]"), limits={"table_bytes": 2 * (64 + 32 + len("a"))})
+    response(
+        "a table larger than the limit",
+        result(*three[:2], three[2][:-1] + "‹›}"),
+        error("group_limit", path="$.counts[2]"),
+        limits={"table_bytes": 2 * (64 + 32 + len("a"))},
+    )
     response(
         "a table larger than the limit, found by an entry that was read ahead",
         result(*(entry(integration=name) for name in "abc"), entry(integration="d" * 100)[:-1] + "‹›}", *(entry(integration=name) for name in "efgh")),

@@ -1,6 +1,5 @@
 //! Gives numbers to distinct strings as they arrive.
 
-use std::ops::Range;
 use std::sync::Arc;
 
 use crate::dictionary::{Dictionary, MOST_BYTES, sorted_places};
@@ -146,10 +145,10 @@ impl Interner {
         self.texts.bytes
     }
 
-    /// The bytes of the values with these ids.
-    pub(crate) fn bytes_of(&self, ids: Range<usize>) -> usize {
-        let values = self.values[ids].iter();
-        values.map(|value| value.head.length as usize).sum()
+    /// The bytes of so many values, in the order of their ids.
+    pub(crate) fn bytes_of_first(&self, values: usize) -> usize {
+        let lengths = self.values.iter().map(|value| value.head.length as usize);
+        lengths.take(values).sum()
     }
 
     /// The sorted dictionary, and the new id of each old one.

@@ -292,14 +292,13 @@ impl RowsBuilder {
     /// only when their groups are added, so that the limit is exceeded by the same group however a body is cut.
     #[cold]
     fn is_above_limit(&self, key: Key) -> bool {
-        let keys = self.sums.iter().map(|sum| sum.key).chain([key]);
-        let last = keys.reduce(|last, key| std::array::from_fn(|at| last[at].max(key[at])));
-        let ahead = self.interners.iter().zip(last.unwrap_or_default());
-        let ahead = ahead.map(|(interner, last)| {
-            let ids = last as usize + 1..interner.len();
-            ids.len() * RowsLimits::PER_VALUE + interner.bytes_of(ids)
-        });
-        self.bytes(self.sums.len() + 1) - ahead.sum::<usize>() > self.limits.bytes
+        let mut bytes = (self.sums.len() + 1) * RowsLimits::PER_GROUP;
+        for (column, interner) in self.interners.iter().enumerate() {
+            let ids = self.sums.iter().map(|sum| sum.key[column]);
+            let values = ids.fold(key[column], u32::max) as usize + 1;
+            bytes += interner.bytes_of_first(values) + values * RowsLimits::PER_VALUE;
+        }
+        bytes > self.limits.bytes
     }
 
     /// Whether there is memory to finish, as far as that can be known without finishing.

@@ -50,8 +50,8 @@ class LimitsArguments(TypedDict, total=False):
     groups: int
     """The groups of one table (`group_limit`). `4,000,000` unless told otherwise."""
     table_bytes: int
-    """The bytes of one table: those of each distinct value of a dimension and 32 more, and 64 for
-    each group (`group_limit`). `536,870,912` unless told otherwise.
+    """The bytes of one table: those of each distinct value and 32 more, and 64 for each group
+    (`group_limit`). `536,870,912` unless told otherwise.
     """
 
 

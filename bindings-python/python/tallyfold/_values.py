@@ -397,8 +397,8 @@ class Limits:
     groups: int
     """The groups of one table (`group_limit`)."""
     table_bytes: int
-    """The bytes of one table: those of each distinct value of a dimension and 32 more, and 64 for each
-    group (`group_limit`)."""
+    """The bytes of one table: those of each distinct value and 32 more, and 64 for each group
+    (`group_limit`)."""
 
     def __init__(self, **limits: Unpack[LimitsArguments]) -> None:
         """Checks the limits, and uses the defaults for the others."""

@@ -442,8 +442,8 @@ export interface Limits {
   /** The groups of one table (`group_limit`). `4,000,000` unless told otherwise. */
   readonly groups?: number | undefined;
   /**
-   * The bytes of one table: those of each distinct value of a dimension and 32 more, and 64 for
-   * each group (`group_limit`). `536,870,912` unless told otherwise.
+   * The bytes of one table: those of each distinct value and 32 more, and 64 for each group
+   * (`group_limit`). `536,870,912` unless told otherwise.
    */
   readonly tableBytes?: number | undefined;
 }

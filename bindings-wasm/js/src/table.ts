@@ -53,7 +53,7 @@ export interface SavedTable {
  *
  * Its memory is freed when the garbage collector finds it, or at the end of a `using` block. The
  * garbage collector frees tables only between turns of the event loop: a long synchronous loop that
- * makes tables needs `using`, or it runs out of WebAssembly's 4 GB (`RuntimeError: unreachable`).
+ * makes tables needs `using`, or it runs out of WebAssembly's 4 GB (`out_of_memory`), which loses all tables.
  *
  * @example
  * const table = await client.eventDelivery({ start, end, dimensions: ["integration", "reason"] });

@@ -77,6 +77,38 @@ describe("the packed package in a browser", () => {
     assert.equal(code, "secret_in_browser");
   });
 
+  test("goes on after WebAssembly had no more memory", async (t) => {
+    const root = join(home, "node_modules/tallyfold/dist");
+    await cp(new URL("small_memory.mjs", import.meta.url), join(root, "small_memory.js"));
+    const tab = await open(t, root, { json: JSON.stringify(await table()) });
+    const found = await tab.evaluate(async () => {
+      const { limitMemory } = await import("/small_memory.js");
+      limitMemory(16 << 20);
+      const { CountTable, TallyfoldError } = await import("/index.js");
+      const codes = [];
+      for (let round = 0; round < 3; round++) {
+        const held = CountTable.fromJSON(globalThis.given.json);
+        for (const act of [() => CountTable.fromJSON("x".repeat(16 << 20)), () => held.length]) {
+          try {
+            act();
+          } catch (error) {
+            codes.push(TallyfoldError.is(error) ? error.code : String(error));
+          }
+        }
+        codes.push(CountTable.fromJSON(globalThis.given.json).length);
+      }
+      return codes;
+    });
+    const each = ["out_of_memory", "out_of_order", (await table()).length];
+    assert.deepEqual(found, [...each, ...each, ...each]);
+  });
+
+  async function table() {
+    const sandbox = new Sandbox({ seed: 3 });
+    const options = { ...sandbox.credentials, fetch: sandbox.fetch };
+    return new Client({ ...options, clusterEndpoint: "http://localhost" }).eventDelivery(query);
+  }
+
   /** Serves `root` on loopback and opens it. The test fails on any error of the page. */
   async function open(t, root, given, policy) {
     const server = createServer((request, response) => answer(root, policy, request, response));

@@ -5,6 +5,7 @@ use tallyfold_engine::Refused;
 
 use crate::code::Code;
 use crate::error::{Error, Result};
+use crate::spelling::{Name, words};
 
 /// Reads a count as the service sends it: a string of ASCII digits, leading zeros allowed.
 ///
@@ -41,7 +42,10 @@ pub(crate) fn refusal(refused: Refused) -> Error {
             Error::new(Code::GroupLimit, message)
         }
         Refused::TooManyBytes { limit } => {
-            let message = format!("the groups take more than {limit} bytes (table_bytes)");
+            let message = words![
+                format!("the groups take more than {limit} bytes, the limit "),
+                Name::from("table_bytes"),
+            ];
             Error::new(Code::GroupLimit, message)
         }
         Refused::OutOfMemory => Error::new(Code::OutOfMemory, "there is no memory for more groups"),

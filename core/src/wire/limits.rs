@@ -20,8 +20,8 @@ crate::options! {
         body_bytes: u64 = 4 * 1024 * 1024 * 1024,
         /// The groups of one table (`group_limit`).
         groups: usize = 4_000_000,
-        /// The bytes of one table: those of each distinct value of a dimension and 32 more, and 64 for each
-        /// group (`group_limit`).
+        /// The bytes of one table: those of each distinct value and 32 more, and 64 for each group
+        /// (`group_limit`).
         table_bytes: u64 = 512 * 1024 * 1024,
     }
 }
@@ -38,5 +38,20 @@ impl Parameter for Limits {
                 "want limits by their names",
             )),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tallyfold_engine::RowsLimits;
+
+    use super::*;
+
+    #[test]
+    fn as_many_groups_as_are_allowed_may_each_have_an_identifier() {
+        let limits = Limits::default();
+        let identifier = "123e4567-e89b-12d3-a456-426614174000".len();
+        let group = RowsLimits::PER_GROUP + RowsLimits::PER_VALUE + identifier;
+        assert!((limits.groups * group) as u64 <= limits.table_bytes);
     }
 }
