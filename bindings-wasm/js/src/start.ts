@@ -95,11 +95,12 @@ function guarded(exports: object, failed: (thrown: unknown) => unknown): object 
 
 type Anything = (...all: unknown[]) => unknown;
 
-/** No function of a module has more parameters than these. */
 function guard(call: Anything, failed: (thrown: unknown) => unknown): Anything {
-  return (a, b, c, d, e, f) => {
+  // Listed, because collecting and spreading arguments takes time in every call of a small body.
+  if (call.length > 8) throw new Error("list more parameters here");
+  return (a, b, c, d, e, f, g, h) => {
     try {
-      return call(a, b, c, d, e, f);
+      return call(a, b, c, d, e, f, g, h);
     } catch (thrown) {
       throw failed(thrown);
     }
