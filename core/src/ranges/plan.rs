@@ -159,7 +159,10 @@ impl Plan {
     }
 
     /// The windows of the plan that overlap a window.
-    pub(crate) fn overlapping(&self, window: Window) -> impl Iterator<Item = Window> + use<> {
+    pub(crate) fn overlapping(
+        &self,
+        window: Window,
+    ) -> impl DoubleEndedIterator<Item = Window> + use<> {
         let plan = *self;
         let edge = edges_before(plan.range.start(), plan.step);
         let place = |instant| edges_before(instant, plan.step).saturating_sub(edge);
@@ -167,8 +170,9 @@ impl Plan {
             let places = u64::try_from(place).unwrap_or(0).saturating_sub(plan.first);
             places.div_ceil(plan.stride)
         };
-        let indexes = before(place(window.start()))..before(place(window.end()).saturating_add(1));
-        let windows = indexes.map_while(move |index| plan.window(index));
+        let after = before(place(window.end()).saturating_add(1)).min(plan.len());
+        let indexes = before(place(window.start()))..after;
+        let windows = indexes.filter_map(move |index| plan.window(index));
         windows.filter(move |own| own.overlaps(window))
     }
 }

@@ -411,6 +411,6 @@ fn check_window(window: Window, plan: &Plan, keep: Keep, is_part: bool) -> Resul
 /// Whether a window begins and ends where windows of the plan do.
 fn is_of_whole_windows(window: Window, plan: &Plan) -> bool {
     let starts = plan.overlapping(window).next().map(Window::start);
-    let ends = plan.overlapping(window).last().map(Window::end);
+    let ends = plan.overlapping(window).next_back().map(Window::end);
     (starts, ends) == (Some(window.start()), Some(window.end()))
 }
