@@ -163,9 +163,19 @@ class AsyncClient(AsyncDriver):
             checkpoint: the path of a directory, which is made if it is not there, or an object with
                 `load` and `save`: see `AsyncCheckpoint`. Counts are stored there while they are
                 read; after a job was killed, the same call with the same checkpoint continues where
-                it ended. One collect at a time may use it.
+                it ended. It also serves another range of the same query, such as the last 30 days,
+                every night: what is stored of the range is not read again. One collect at a time
+                may use it.
+            drop_old: whether to drop segments of the checkpoint that hold only time before `start`.
+            keep: what is kept of the windows: `"windows"`, the default, for each by itself; a step
+                such as `"1h"` or `"1d"`, a multiple of `window`; or `"total"` for their sum.
+                Windows are added up as they settle, so that memory grows with groups and steps.
+            memory_limit: how many bytes the counts that are kept may take, 1 GiB unless told
+                otherwise. More end the collect with `memory_limit`.
             part: `(index, of)` to collect one of `of` parts of the range: see `Plan.part`.
-            have: a table that covers a part of the range already: only its gaps are read.
+            have: a table that covers a part of the range already: only its gaps are read, and the
+                windows that are `provisional` in it. Windows that lie outside of the range, or
+                partly, are ignored.
             settle: for how many seconds after a window's end its counts may still change. A window
                 that is read earlier is used, but it is read again when a checkpoint is continued.
             finest: if the response for a window is too large or too slow, the window is halved at a
