@@ -13,10 +13,10 @@ async def collect(gathering: Gathering, keeper: AsyncKeeper, workers: Tasks) -> 
     with keeper:
         async with workers:
             await keeper.load()
-            # What is too old is dropped, even if there is nothing to read.
-            await keeper.save()
             with gathering:
                 try:
+                    # What is too old is dropped, even if there is nothing to read.
+                    await keeper.save()
                     workers.start(gathering.due())
                     while gathering.is_busy():
                         await workers.wait()

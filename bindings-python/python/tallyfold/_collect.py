@@ -13,10 +13,10 @@ def collect(gathering: Gathering, keeper: Keeper, workers: Threads) -> CountTabl
     """Collects by workers, none of which outlives the call."""
     with keeper, workers:
         keeper.load()
-        # What is too old is dropped, even if there is nothing to read.
-        keeper.save()
         with gathering:
             try:
+                # What is too old is dropped, even if there is nothing to read.
+                keeper.save()
                 workers.start(gathering.due())
                 while gathering.is_busy():
                     workers.wait()
