@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use crate::code::Code;
-use crate::wire::json::event::{Event, Rare, Visitor};
+use crate::wire::json::event::{Event, Visitor};
 use crate::wire::json::lexer::Lexer;
 use crate::wire::json::path::{Place, Shown};
 use crate::wire::limits::Limits;
@@ -139,9 +139,8 @@ const LIMITS: Limits = Limits {
 
 fn read(json: &[u8], builder: &mut dyn Visitor) -> Result<(), NoJson> {
     let mut lexer = Lexer::new(LIMITS, Shown::All);
-    let mut builder = Rare(builder);
-    let pushed = lexer.push(json, &mut builder);
-    let read = pushed.and_then(|()| lexer.finish(&mut builder));
+    let pushed = lexer.push(json, builder);
+    let read = pushed.and_then(|()| lexer.finish(builder));
     read.map_err(|error| match error.code() {
         Code::EmptyBody | Code::TruncatedBody => NoJson {
             problem: "the JSON is not complete",
