@@ -9,6 +9,7 @@ use crate::secret::Secret;
 use crate::wire::json::event::{Event, Skip, Visitor};
 use crate::wire::json::lexer::Lexer;
 use crate::wire::json::path::{Place, Shown};
+use crate::wire::json::writer::json_of;
 use crate::wire::limits::Limits;
 
 /// A token response is shorter than this; a longer body is refused.
@@ -23,8 +24,7 @@ const LIMITS: Limits = Limits {
 
 /// The JSON of a token request.
 pub(super) fn request_body(fields: &impl Serialize) -> Secret {
-    // Writing strings can't fail.
-    Secret::from(serde_json::to_string(fields).unwrap_or_default())
+    Secret::from(json_of(fields))
 }
 
 /// Reads one access token object.
