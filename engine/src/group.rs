@@ -67,14 +67,14 @@ impl Rows {
         (columns.into_rows(dictionaries, &sorted, totals), repeated)
     }
 
-    /// The same, of lists.
-    fn from_lists(
+    /// The same for whatever is not read from a response. It is compiled once.
+    fn from_keys(
         dictionaries: Vec<Arc<Dictionary>>,
         keys: Vec<Key>,
-        counts: &[Counts],
+        counts: &dyn Fn(usize) -> Counts,
         totals: Counts,
     ) -> (Self, Option<usize>) {
-        Self::from_unsorted(dictionaries, keys.into_iter(), |row| counts[row], totals)
+        Self::from_unsorted(dictionaries, keys.into_iter(), counts, totals)
     }
 
     /// Rows from values in any order: each column's values, and the counts.
@@ -96,7 +96,7 @@ impl Rows {
             ids.push(column);
         }
         let keys = (0..counts.len()).map(|row| key_of(ids.iter().map(|ids| ids[row])));
-        match Self::from_lists(dictionaries, keys.collect(), counts, totals) {
+        match Self::from_keys(dictionaries, keys.collect(), &|row| counts[row], totals) {
             (_, Some(row)) => Err((row, Refused::Repeated)),
             (rows, None) => Ok(rows),
         }
@@ -111,9 +111,9 @@ impl Rows {
             Some(cells) => self.regroup_in_cells(dictionaries, columns, cells),
             None => {
                 let key = |row| key_of(columns.iter().map(|column| self.ids[*column][row]));
-                let keys = (0..self.len()).map(key);
+                let keys = (0..self.len()).map(key).collect();
                 let counts = |row| self.counts(row);
-                let (rows, _) = Self::from_unsorted(dictionaries, keys, counts, self.totals);
+                let (rows, _) = Self::from_keys(dictionaries, keys, &counts, self.totals);
                 rows
             }
         }
@@ -250,7 +250,7 @@ impl Rows {
                 counts.push(rows.counts(row));
             }
         }
-        let (rows, _) = Self::from_lists(dictionaries, keys, &counts, totals);
+        let (rows, _) = Self::from_keys(dictionaries, keys, &|row| counts[row], totals);
         Ok(rows)
     }
 

@@ -1,6 +1,8 @@
 //! How the counts of one group, or of all groups, changed from one table to another.
 
-use serde::Serialize;
+use std::fmt;
+
+use serde::{Serialize, Serializer};
 use tallyfold_engine::{Counts, quotient};
 
 crate::names! {
@@ -29,11 +31,11 @@ pub struct Deltas {
 
 impl Deltas {
     /// Their digits, with a `-` before those below 0.
-    pub(crate) fn digits(self) -> [String; 3] {
-        [self.success, self.errors, self.filtered].map(|delta| {
+    pub(crate) fn digits(self) -> [Digits; 3] {
+        [self.success, self.errors, self.filtered].map(|delta| Digits {
+            sign: if delta < 0 { "-" } else { "" },
             // A difference of two counts has no more digits than a count.
-            let size = delta.unsigned_abs() as u64;
-            format!("{}{size}", if delta < 0 { "-" } else { "" })
+            size: delta.unsigned_abs() as u64,
         })
     }
 
@@ -44,6 +46,33 @@ impl Deltas {
             errors: delta(before.errors, after.errors),
             filtered: delta(before.filtered, after.filtered),
         }
+    }
+}
+
+/// A count or a difference of counts as a text of digits.
+pub(crate) struct Digits {
+    sign: &'static str,
+    size: u64,
+}
+
+impl From<u64> for Digits {
+    fn from(count: u64) -> Self {
+        Self {
+            sign: "",
+            size: count,
+        }
+    }
+}
+
+impl fmt::Display for Digits {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}{}", self.sign, self.size)
+    }
+}
+
+impl Serialize for Digits {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
     }
 }
 

@@ -14,11 +14,12 @@ use super::html::HtmlFrame;
 use super::metric::Metric;
 use super::remap::union;
 use super::report::{ChangeReport, ComparisonReport, SideReport};
-use super::saved::{SavedFilter, json_of};
+use super::saved::SavedFilter;
 use super::subject::Subject;
 use super::table::CountTable;
 use crate::error::Result;
 use crate::time::window::{Window, spans};
+use crate::wire::json::writer::json_of;
 
 /// What changed from one table to another: one row for each group that is in at least one of them.
 ///

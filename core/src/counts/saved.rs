@@ -3,13 +3,14 @@
 use serde::{Serialize, Serializer};
 use tallyfold_engine::{Counts, Rows};
 
-use super::change::Deltas;
+use super::change::{Deltas, Digits};
 use super::dimension::Dimension;
 use super::metric::Metric;
 use super::part::Part;
 use super::subject::Subject;
 use crate::checksum::checksum;
 use crate::time::timestamp::Timestamp;
+use crate::wire::json::writer::json_of;
 
 /// The name of the format in the JSON. The number grows when old readers can't read new JSON.
 pub(crate) const FORMAT: &str = "tallyfold-table/2";
@@ -65,24 +66,18 @@ struct SavedNotes {
 /// Counts as strings of digits, because a JSON number can't hold them exactly.
 #[derive(Serialize)]
 pub(crate) struct SavedCounts {
-    success: String,
-    errors: String,
-    filtered: String,
+    success: Digits,
+    errors: Digits,
+    filtered: Digits,
 }
 
 /// One row: its dimension values in the table's order, and its counts.
 #[derive(Serialize)]
 pub(crate) struct SavedRow<'a> {
     values: Vec<&'a str>,
-    success: String,
-    errors: String,
-    filtered: String,
-}
-
-/// The JSON of a value of strings and integers.
-pub(crate) fn json_of(value: &impl Serialize) -> String {
-    // No such value fails.
-    serde_json::to_string(value).unwrap_or_default()
+    success: Digits,
+    errors: Digits,
+    filtered: Digits,
 }
 
 impl<'a> SavedTable<'a> {
@@ -91,7 +86,18 @@ impl<'a> SavedTable<'a> {
         Self::new(subject, totals, parts.iter().map(SavedWindow).collect())
     }
 
-    pub(crate) fn new(subject: &'a Subject, totals: Counts, windows: Vec<SavedWindow<'a>>) -> Self {
+    /// A table of some windows; `None` if there are none.
+    pub(crate) fn of_windows(subject: &'a Subject, parts: &[&'a Part]) -> Option<Self> {
+        let totals = parts.iter().map(|part| part.rows.totals());
+        // If they overflow, whatever reads these windows will end with that error.
+        let totals = totals.fold(Counts::default(), |sum, totals| {
+            sum.checked_add(totals).unwrap_or(sum)
+        });
+        let windows = parts.iter().map(|part| SavedWindow(part)).collect();
+        (!parts.is_empty()).then(|| Self::new(subject, totals, windows))
+    }
+
+    fn new(subject: &'a Subject, totals: Counts, windows: Vec<SavedWindow<'a>>) -> Self {
         Self {
             format: FORMAT_WITHOUT_DIGEST,
             digest: None,
@@ -131,7 +137,7 @@ impl<'a> SavedFilter<'a> {
 }
 
 impl SavedCounts {
-    fn new([success, errors, filtered]: [String; 3]) -> Self {
+    fn new([success, errors, filtered]: [Digits; 3]) -> Self {
         Self {
             success,
             errors,
@@ -186,7 +192,7 @@ impl Serialize for SavedRows<'_> {
 
 impl From<Counts> for SavedCounts {
     fn from(counts: Counts) -> Self {
-        Self::new(counts.each().map(|count| count.to_string()))
+        Self::new(counts.each().map(Digits::from))
     }
 }
 

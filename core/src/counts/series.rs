@@ -14,7 +14,7 @@ use super::parse::refusal;
 use super::part::Part;
 use super::remap::Remap;
 use super::report::{SeriesReport, WindowReport};
-use super::saved::{SavedFilter, SavedRow, json_of};
+use super::saved::{SavedFilter, SavedRow};
 use super::series_window::SeriesWindow;
 use super::subject::Subject;
 use super::table::CountTable;
@@ -22,6 +22,7 @@ use crate::code::Code;
 use crate::error::{Error, Result};
 use crate::time::step::TimeStep;
 use crate::time::window::{Window, join_adjacent};
+use crate::wire::json::writer::json_of;
 
 /// A table's counts in the order of time: one row for each window and combination.
 ///

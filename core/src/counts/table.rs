@@ -13,10 +13,11 @@ use super::loaded::{self, Loaded, invalid_at};
 use super::metric::Metric;
 use super::part::{Notes, Part, PartRows, pack, sum};
 use super::reconciliation::{Reconciliation, reported_sums};
-use super::saved::{SavedTable, json_of};
+use super::saved::SavedTable;
 use super::subject::Subject;
 use crate::error::Result;
 use crate::time::window::{Window, join_adjacent, spans, uncovered};
+use crate::wire::json::writer::json_of;
 
 /// Counts by dimension values, of one response or of several that were merged.
 ///

@@ -3,15 +3,15 @@
 use std::borrow::Cow;
 
 use crate::code::Code;
-use crate::wire::json::event::{Event, Rare, Visitor};
+use crate::wire::json::event::{Event, Visitor};
 use crate::wire::json::lexer::Lexer;
 use crate::wire::json::path::{Place, Shown};
 use crate::wire::limits::Limits;
 
 /// A JSON value. There is one type for all documents, so that reading is compiled once. Fields are
 /// checked when they are taken out.
-#[derive(Default, PartialEq)]
-#[cfg_attr(test, derive(Debug))]
+#[derive(Default)]
+#[cfg_attr(test, derive(Debug, PartialEq))]
 pub(crate) enum Tree<'a> {
     /// `null`, or a missing field.
     #[default]
@@ -70,16 +70,26 @@ impl<'a> Tree<'a> {
         })
     }
 
+    /// The same with the unparsed texts of the fields: whether there is no other field.
+    pub(crate) fn written_fields(&self, names: &[&str], fields: &mut [&'a str]) -> bool {
+        let Self::Object(entries) = self else {
+            return false;
+        };
+        entries.iter().all(|(key, value)| {
+            let place = names.iter().position(|name| name == key);
+            match (place, value) {
+                (Some(place), Self::Written(text)) => {
+                    fields[place] = text;
+                    true
+                }
+                _ => false,
+            }
+        })
+    }
+
     pub(crate) fn into_text(self) -> Option<Cow<'a, str>> {
         match self {
             Self::Text(text) => Some(text),
-            _ => None,
-        }
-    }
-
-    pub(crate) fn into_written(self) -> Option<&'a str> {
-        match self {
-            Self::Written(text) => Some(text),
             _ => None,
         }
     }
@@ -117,7 +127,7 @@ impl<'a> Tree<'a> {
 
     /// The value, unless it is `null` or missing.
     pub(crate) fn given(self) -> Option<Self> {
-        (self != Self::Null).then_some(self)
+        (!matches!(self, Self::Null)).then_some(self)
     }
 }
 
@@ -139,9 +149,8 @@ const LIMITS: Limits = Limits {
 
 fn read(json: &[u8], builder: &mut dyn Visitor) -> Result<(), NoJson> {
     let mut lexer = Lexer::new(LIMITS, Shown::All);
-    let mut builder = Rare(builder);
-    let pushed = lexer.push(json, &mut builder);
-    let read = pushed.and_then(|()| lexer.finish(&mut builder));
+    let pushed = lexer.push(json, builder);
+    let read = pushed.and_then(|()| lexer.finish(builder));
     read.map_err(|error| match error.code() {
         Code::EmptyBody | Code::TruncatedBody => NoJson {
             problem: "the JSON is not complete",

@@ -13,7 +13,7 @@ use crate::error::{Error, Result};
 use crate::time::window::Window;
 use crate::wire::address::BaseAddress;
 use crate::wire::json::double::is_beyond_double;
-use crate::wire::json::event::{Event, Rare, Visitor};
+use crate::wire::json::event::{Event, Visitor};
 use crate::wire::json::lexer::Lexer;
 use crate::wire::json::path::{Place, Shown};
 use crate::wire::limits::Limits;
@@ -120,13 +120,13 @@ impl Visitor for AnyShape {
 
 impl Body for AuditLogsBody {
     fn push(&mut self, chunk: &[u8]) -> Result<()> {
-        self.lexer.push(chunk, &mut Rare(&mut AnyShape))?;
+        self.lexer.push(chunk, &mut AnyShape)?;
         self.bytes.extend_from_slice(chunk);
         Ok(())
     }
 
     fn finish(&mut self) -> Result<Output> {
-        self.lexer.finish(&mut Rare(&mut AnyShape))?;
+        self.lexer.finish(&mut AnyShape)?;
         Ok(Output::Json(std::mem::take(&mut self.bytes)))
     }
 }

@@ -17,6 +17,7 @@ use crate::secret::Secret;
 use crate::time::window::Window;
 use crate::wire::address::BaseAddress;
 use crate::wire::json::path::Shown;
+use crate::wire::json::writer::json_of;
 use crate::wire::request::Request;
 
 /// One of the two analytics endpoints.
@@ -111,10 +112,8 @@ impl Endpoint for MetricsQuery {
             end: self.window.end().to_string(),
             dimensions: self.requested.names(),
         };
-        // Writing strings can't fail.
-        let body = serde_json::to_string(&fields).unwrap_or_default();
         let url = cluster_endpoint.join(self.endpoint.path);
-        Request::post_json(url, Secret::from(body)).bearing(token.value())
+        Request::post_json(url, Secret::from(json_of(&fields))).bearing(token.value())
     }
 
     fn body(&self) -> Aggregator {

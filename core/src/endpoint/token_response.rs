@@ -6,9 +6,10 @@ use crate::access::token::{Grant, Lifetime};
 use crate::code::Code;
 use crate::error::{Error, Result};
 use crate::secret::Secret;
-use crate::wire::json::event::{Event, Rare, Skip, Visitor};
+use crate::wire::json::event::{Event, Skip, Visitor};
 use crate::wire::json::lexer::Lexer;
 use crate::wire::json::path::{Place, Shown};
+use crate::wire::json::writer::json_of;
 use crate::wire::limits::Limits;
 
 /// A token response is shorter than this; a longer body is refused.
@@ -23,8 +24,7 @@ const LIMITS: Limits = Limits {
 
 /// The JSON of a token request.
 pub(super) fn request_body(fields: &impl Serialize) -> Secret {
-    // Writing strings can't fail.
-    Secret::from(serde_json::to_string(fields).unwrap_or_default())
+    Secret::from(json_of(fields))
 }
 
 /// Reads one access token object.
@@ -65,11 +65,11 @@ impl TokenResponse {
     }
 
     pub(crate) fn push(&mut self, chunk: &[u8]) -> Result<()> {
-        self.lexer.push(chunk, &mut Rare(&mut self.shape))
+        self.lexer.push(chunk, &mut self.shape)
     }
 
     pub(crate) fn finish(&mut self) -> Result<Grant> {
-        self.lexer.finish(&mut Rare(&mut self.shape))?;
+        self.lexer.finish(&mut self.shape)?;
         let token = self.shape.access_token.take().ok_or_else(|| {
             let message = "the token response has no access_token";
             Error::new(Code::InvalidTokenResponse, message).with_path("$".to_owned())

@@ -1,17 +1,17 @@
 //! Where a follow is, for another process that goes on from there.
 
 use serde::Serialize;
-use tallyfold_engine::Counts;
 
 use super::follow::{Follow, Open};
 use super::stored::{Stored, invalid, seal};
 use crate::counts::metric::Metric;
 use crate::counts::part::Part;
-use crate::counts::saved::{SavedTable, SavedWindow};
+use crate::counts::saved::SavedTable;
 use crate::counts::table::CountTable;
 use crate::error::Result;
 use crate::time::timestamp::Timestamp;
 use crate::time::window::Window;
+use crate::wire::json::writer::json_of;
 
 /// The name of the format of a state. The number grows when old readers can't read new states.
 const FORMAT: &str = "tallyfold-follow/1";
@@ -77,15 +77,9 @@ impl Follow {
             .iter()
             .filter_map(|open| open.table.as_ref()?.parts.first())
             .collect();
-        let totals = parts.iter().map(|part| part.rows.totals());
-        // No service has counted so much that the sum of some windows is above 2^64 - 1.
-        let totals = totals.fold(Counts::default(), |sum, totals| {
-            sum.checked_add(totals).unwrap_or(sum)
-        });
         let subject = self.query.subject();
-        let windows = parts.iter().map(|part| SavedWindow(part)).collect();
         let edges = |open: &&Open| [open.window.start(), open.window.end()];
-        seal(&SavedFollow {
+        seal(json_of(&SavedFollow {
             format: FORMAT,
             digest: "",
             query: self.saved_query(),
@@ -95,8 +89,8 @@ impl Follow {
                 .iter()
                 .map(|open| open.same_for_ms.to_string())
                 .collect(),
-            table: (!parts.is_empty()).then(|| SavedTable::new(&subject, totals, windows)),
-        })
+            table: SavedTable::of_windows(&subject, &parts),
+        }))
     }
 
     fn saved_query(&self) -> SavedQuery {
@@ -113,7 +107,7 @@ impl Follow {
     pub(super) fn take_up(&mut self, state: &str) -> Result<()> {
         let stored = Stored::read(state.as_bytes(), FORMAT, STATE)?;
         let [_, _, query, next, unread, same_ms, table] = stored.fields;
-        stored.check_query(query, &self.saved_query(), QUERY, &[])?;
+        stored.check_query(query, &json_of(&self.saved_query()), QUERY, &[])?;
         let next_start = Timestamp::parse(next.trim_matches('"'));
         let next_start =
             next_start.map_err(|error| stored.wrong("$.next", error.message(), next))?;
@@ -150,7 +144,7 @@ impl Follow {
             (open.same_for_ms, open.same_before_ms) = (same_ms, same_ms);
             self.open.push(open);
         }
-        self.open.sort_by_key(|open| open.window);
+        self.open.sort_unstable_by_key(|open| open.window);
         stored.check_digest()?;
         self.next_start = Some(next_start).filter(|next| self.end.is_none_or(|end| *next < end));
         Ok(())

@@ -2,14 +2,12 @@
 
 use std::borrow::Cow;
 
-use serde::Serialize;
-
 use crate::checksum::checksum;
 use crate::code::Code;
-use crate::counts::saved::json_of;
 use crate::counts::table::CountTable;
 use crate::counts::tree::{NoJson, Tree};
 use crate::error::{Error, Result};
+use crate::wire::json::writer::json_of;
 
 /// A stored document. Its first two fields are `format` and `digest`.
 pub(super) struct Stored<'a, const N: usize> {
@@ -18,10 +16,9 @@ pub(super) struct Stored<'a, const N: usize> {
     pub(super) fields: [&'a str; N],
 }
 
-/// Writes a document whose `digest` is empty, and puts the checksum of all other bytes there.
-pub(super) fn seal(document: &impl Serialize) -> String {
+/// Puts the checksum of all other bytes into a document whose `digest` is empty.
+pub(super) fn seal(mut json: String) -> String {
     const EMPTY: &str = "\"digest\":\"\"";
-    let mut json = json_of(document);
     if let Some(place) = json
         .as_bytes()
         .windows(EMPTY.len())
@@ -42,21 +39,20 @@ impl<'a, const N: usize> Stored<'a, N> {
         if let Some(found) = document.written("format") {
             check(json, "$.format", found, &json_of(&format))?;
         }
-        let fields = fields_of(document, names, "$")?;
+        let fields = fields_of(&document, names, "$")?;
         Ok(Self { json, fields })
     }
 
-    /// Refuses a query that differs from the expected one, but for some fields. Gives its fields.
+    /// Refuses a query that differs from the expected one, which is JSON, but for some fields. Gives its fields.
     pub(super) fn check_query<const M: usize>(
         &self,
         query: &'a str,
-        expected: &impl Serialize,
+        expected: &str,
         names: [&str; M],
         may_differ: &[&str],
     ) -> Result<[&'a str; M]> {
-        let found = fields_of(fields(query.as_bytes())?, names, "$.query")?;
-        let expected = json_of(expected);
-        let expected = fields_of(fields(expected.as_bytes())?, names, "$.query")?;
+        let found = fields_of(&fields(query.as_bytes())?, names, "$.query")?;
+        let expected = fields_of(&fields(expected.as_bytes())?, names, "$.query")?;
         for ((name, found), expected) in names.iter().zip(found).zip(expected) {
             if !may_differ.contains(name) {
                 self.check(&format!("$.query.{name}"), found, expected)?;
@@ -141,19 +137,21 @@ fn offset_in(json: &[u8], value: &str) -> u64 {
     (value.as_ptr().addr() - json.as_ptr().addr()) as u64
 }
 
+fn want_fields(path: &str, names: &[&str]) -> Error {
+    let names = names.join(", ");
+    let message = format!("this is no checkpoint: want an object of {names}");
+    invalid(path, message)
+}
+
 /// The fields with these names; the object must not have any others.
 fn fields_of<'a, const N: usize>(
-    object: Tree<'a>,
+    object: &Tree<'a>,
     names: [&str; N],
     path: &str,
 ) -> Result<[&'a str; N]> {
-    let fields = object.into_fields(names);
-    let written = fields.map(|fields| fields.map(|field| field.into_written().unwrap_or_default()));
-    written.ok_or_else(|| {
-        let names = names.join(", ");
-        invalid(
-            path,
-            format!("this is no checkpoint: want an object of {names}"),
-        )
-    })
+    let mut fields = [""; N];
+    if object.written_fields(&names, &mut fields) {
+        return Ok(fields);
+    }
+    Err(want_fields(path, &names))
 }

@@ -19,13 +19,14 @@ use super::ledger::{Ledger, Origin};
 use crate::code::Code;
 use crate::counts::metric::Metric;
 use crate::counts::part::Part;
-use crate::counts::saved::{SavedTable, SavedWindow, json_of};
+use crate::counts::saved::{SavedTable, SavedWindow};
 use crate::error::{Error, Result};
 use crate::ranges::plan::Plan;
 use crate::ranges::stored::{Stored, invalid, seal};
 use crate::ranges::window_query::WindowQuery;
 use crate::time::timestamp::Timestamp;
 use crate::time::window::{Window, uncovered};
+use crate::wire::json::writer::json_of;
 
 /// The name of the format in each segment. The number grows when old readers can't read new segments.
 const FORMAT: &str = "tallyfold-checkpoint/3";
@@ -265,13 +266,7 @@ impl Journal {
 
     fn segment(&self, number: u64, parts: &[&Part], ledger: &Ledger) -> Segment {
         let is_part = |part: &&&Part| !is_of_whole_windows(part.window, ledger.plan());
-        let totals = parts.iter().map(|part| part.rows.totals());
-        // If they overflow, the collect itself will end with that error.
-        let totals = totals.fold(Counts::default(), |sum, totals| {
-            sum.checked_add(totals).unwrap_or(sum)
-        });
-        let windows = parts.iter().map(|part| SavedWindow(part)).collect();
-        let json = seal(&SavedSegment {
+        let json = seal(json_of(&SavedSegment {
             format: FORMAT,
             digest: "",
             query: &self.query,
@@ -281,8 +276,8 @@ impl Journal {
                 .filter(is_part)
                 .map(|part| part.window.start())
                 .collect(),
-            table: (!parts.is_empty()).then(|| SavedTable::new(ledger.subject(), totals, windows)),
-        });
+            table: SavedTable::of_windows(ledger.subject(), parts),
+        }));
         Segment {
             name: segment_name(number),
             json,
@@ -312,7 +307,7 @@ impl Journal {
     fn parts_of(&self, json: &[u8], ledger: &Ledger) -> Result<Vec<Part>> {
         let segment = Stored::read(json, FORMAT, SEGMENT)?;
         let [_, _, query, number, starts, table] = segment.fields;
-        let query = segment.check_query(query, &self.query, QUERY, &RANGE)?;
+        let query = segment.check_query(query, &json_of(&self.query), QUERY, &RANGE)?;
         segment.check("$.segment", number, &self.next.to_string())?;
         let [_, _, start, end, ..] = query.map(|written| written.trim_matches('"'));
         let range = Window::parse(start, end)

@@ -1,32 +1,56 @@
 //! Which numbers a 64-bit float holds.
 
+use std::cmp::Ordering;
+
 /// The digits of the largest one, 1.7976931348623157e308.
 const LARGEST: &[u8; 17] = b"17976931348623157";
 
 /// The exponent of its first digit.
 const LARGEST_EXPONENT: i64 = 308;
 
+/// No number has so many digits, so a greater exponent makes no difference.
+const GREAT: i64 = 1 << 48;
+
 /// Whether a JSON number is above the largest 64-bit float, or below the smallest, by its first 17 digits: what
 /// JavaScript reads as `Infinity`. It is told by the digits, because a parser of floats is larger than all the
 /// rest of this module in WebAssembly.
 pub(crate) fn is_beyond_double(number: &str) -> bool {
-    let (mantissa, exponent) = number.split_once(['e', 'E']).unwrap_or((number, "0"));
-    let mantissa = mantissa.trim_start_matches('-');
-    let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
-    let digits = || whole.bytes().chain(fraction.bytes());
-    let Some(zeros) = digits().position(|digit| digit != b'0') else {
-        return false;
-    };
-    let Ok(exponent) = exponent.parse::<i64>() else {
-        return !exponent.starts_with('-');
-    };
-    // A number has at most as many digits as a string may have bytes.
-    let first = exponent.saturating_add(whole.len() as i64 - 1 - zeros as i64);
-    if first != LARGEST_EXPONENT {
-        return first > LARGEST_EXPONENT;
+    let mut leading = *b"00000000000000000";
+    let mut digits = 0;
+    // The exponent of the first digit that is not 0.
+    let mut first = -1;
+    let mut in_fraction = false;
+    let mut bytes = number.bytes();
+    for byte in bytes.by_ref() {
+        match byte {
+            b'-' => {}
+            b'.' => in_fraction = true,
+            b'e' | b'E' => break,
+            b'0' if digits == 0 => first -= i64::from(in_fraction),
+            digit => {
+                if let Some(place) = leading.get_mut(digits) {
+                    *place = digit;
+                }
+                digits += 1;
+                first += i64::from(!in_fraction);
+            }
+        }
     }
-    let leading = digits().skip(zeros).chain(std::iter::repeat(b'0'));
-    leading.take(LARGEST.len()).gt(LARGEST.iter().copied())
+    let mut exponent = 0;
+    let mut is_negative = false;
+    for byte in bytes {
+        match byte {
+            b'+' => {}
+            b'-' => is_negative = true,
+            digit => exponent = GREAT.min(exponent * 10 + i64::from(digit - b'0')),
+        }
+    }
+    first += if is_negative { -exponent } else { exponent };
+    digits > 0
+        && match first.cmp(&LARGEST_EXPONENT) {
+            Ordering::Equal => leading > *LARGEST,
+            order => order.is_gt(),
+        }
 }
 
 #[cfg(test)]

@@ -47,15 +47,6 @@ pub(crate) trait Visitor {
     }
 }
 
-/// A visitor for documents that are small or rare. The lexer is compiled once for all of them.
-pub(crate) struct Rare<'a>(pub(crate) &'a mut dyn Visitor);
-
-impl Visitor for Rare<'_> {
-    fn event(&mut self, event: Event<'_>, place: &Place<'_>) -> Result<()> {
-        self.0.event(event, place)
-    }
-}
-
 /// Skips a value that is not wanted: tells when it has ended.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Skip {

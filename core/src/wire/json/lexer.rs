@@ -76,7 +76,7 @@ impl Lexer {
     }
 
     /// Reads the next bytes. Do not use the lexer again after an error.
-    pub(crate) fn push(&mut self, chunk: &[u8], visitor: &mut impl Visitor) -> Result<()> {
+    pub(crate) fn push(&mut self, chunk: &[u8], visitor: &mut dyn Visitor) -> Result<()> {
         let pushed = self.base + self.carried.len() as u64;
         let left = usize::try_from(self.limits.body_bytes - pushed).unwrap_or(usize::MAX);
         let allowed = chunk.len().min(left);
@@ -92,7 +92,7 @@ impl Lexer {
     }
 
     /// Ends the body.
-    pub(crate) fn finish(&mut self, visitor: &mut impl Visitor) -> Result<()> {
+    pub(crate) fn finish(&mut self, visitor: &mut dyn Visitor) -> Result<()> {
         self.read_carried(&[], visitor)?;
         match self.state {
             State::Done => Ok(()),
@@ -112,7 +112,7 @@ impl Lexer {
 
     /// Reads the carried bytes, together with the start of the chunk if the visitor takes elements
     /// from both; returns how many bytes of the chunk were read.
-    fn read_carried(&mut self, chunk: &[u8], visitor: &mut impl Visitor) -> Result<usize> {
+    fn read_carried(&mut self, chunk: &[u8], visitor: &mut dyn Visitor) -> Result<usize> {
         if self.carried.is_empty() {
             return Ok(0);
         }
@@ -145,7 +145,7 @@ impl Lexer {
     }
 
     /// Reads a chunk, except the bytes that it carries to the next one.
-    fn read(&mut self, chunk: &[u8], visitor: &mut impl Visitor) -> Result<()> {
+    fn read(&mut self, chunk: &[u8], visitor: &mut dyn Visitor) -> Result<()> {
         let start = utf8_start(chunk);
         let mut at = 0;
         let mut carries = false;
@@ -224,7 +224,7 @@ impl Lexer {
     }
 
     /// Reads a byte that is not white space, outside of strings, numbers and literals.
-    fn read_structure(&mut self, byte: u8, at: u64, visitor: &mut impl Visitor) -> Result<()> {
+    fn read_structure(&mut self, byte: u8, at: u64, visitor: &mut dyn Visitor) -> Result<()> {
         match (self.state, byte) {
             (State::Start, 0xEF | 0xFE | 0xFF) if at == 0 => {
                 let rest = match byte {
@@ -264,7 +264,7 @@ impl Lexer {
         }
     }
 
-    fn begin_value(&mut self, byte: u8, at: u64, visitor: &mut impl Visitor) -> Result<()> {
+    fn begin_value(&mut self, byte: u8, at: u64, visitor: &mut dyn Visitor) -> Result<()> {
         self.token_start = at;
         self.state = match byte {
             b'{' | b'[' => return self.open(at, byte, visitor),
@@ -296,7 +296,7 @@ impl Lexer {
         Ok(())
     }
 
-    fn open(&mut self, at: u64, byte: u8, visitor: &mut impl Visitor) -> Result<()> {
+    fn open(&mut self, at: u64, byte: u8, visitor: &mut dyn Visitor) -> Result<()> {
         if self.frames.depth() >= self.limits.depth {
             let limit = self.limits.depth;
             let message = format!("the JSON is nested deeper than {limit}, which is the limit");
@@ -314,7 +314,7 @@ impl Lexer {
         Ok(())
     }
 
-    fn close(&mut self, at: u64, byte: u8, visitor: &mut impl Visitor) -> Result<()> {
+    fn close(&mut self, at: u64, byte: u8, visitor: &mut dyn Visitor) -> Result<()> {
         self.frames.close();
         self.end_value();
         let event = if byte == b'}' {
@@ -341,7 +341,7 @@ impl Lexer {
         self.state = State::Text(Text::Plain);
     }
 
-    pub(super) fn end_text(&mut self, text: &str, visitor: &mut impl Visitor) -> Result<()> {
+    pub(super) fn end_text(&mut self, text: &str, visitor: &mut dyn Visitor) -> Result<()> {
         if self.is_key {
             self.frames
                 .add_key(text, self.limits.keys, self.token_start)?;
@@ -359,7 +359,7 @@ impl Lexer {
         event: Event<'static>,
         byte: u8,
         at: u64,
-        visitor: &mut impl Visitor,
+        visitor: &mut dyn Visitor,
     ) -> Result<()> {
         match rest.split_first() {
             Some((expected, rest)) if *expected == byte => {

@@ -12,3 +12,4 @@ mod number;
 pub(crate) mod path;
 mod state;
 mod text;
+pub(crate) mod writer;

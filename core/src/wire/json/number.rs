@@ -12,7 +12,7 @@ impl Lexer {
         mut number: Number,
         chunk: &[u8],
         from: usize,
-        visitor: &mut impl Visitor,
+        visitor: &mut dyn Visitor,
     ) -> Result<usize> {
         for (at, byte) in chunk.iter().enumerate().skip(from) {
             let offset = self.base + at as u64;
@@ -35,7 +35,7 @@ impl Lexer {
         Ok(chunk.len())
     }
 
-    pub(super) fn end_number(&mut self, visitor: &mut impl Visitor) -> Result<()> {
+    pub(super) fn end_number(&mut self, visitor: &mut dyn Visitor) -> Result<()> {
         self.end_value();
         let text = str::from_utf8(&self.text).unwrap_or_default();
         visitor.event(Event::Number(text), &self.place(self.token_start))

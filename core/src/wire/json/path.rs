@@ -3,6 +3,7 @@
 
 use crate::code::Code;
 use crate::error::{Error, Result};
+use crate::wire::json::writer::json_of;
 
 /// The most characters of a key that a path shows.
 const SHOWN_KEY_CHARS: usize = 64;
@@ -181,9 +182,7 @@ impl Frames {
 
 /// Adds a key that is not a plain name as a JSON string.
 fn push_quoted(path: &mut String, key: &str) {
-    // Writing a string can't fail.
-    let quoted = serde_json::to_string(key).unwrap_or_default();
-    path.push_str(&format!("[{quoted}]"));
+    path.push_str(&format!("[{}]", json_of(key)));
 }
 
 /// The position of an event, for the visitor's own errors.

@@ -16,7 +16,7 @@ impl Lexer {
         start: &str,
         chunk: &[u8],
         from: usize,
-        visitor: &mut impl Visitor,
+        visitor: &mut dyn Visitor,
     ) -> Result<usize> {
         let end = from + plain_text(&chunk[from..]);
         let run = &chunk[from..end];
