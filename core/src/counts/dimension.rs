@@ -53,22 +53,17 @@ impl Dimensions {
     /// # Errors
     /// `unknown_dimension` and `repeated_dimension`.
     pub(crate) fn parse<S: AsRef<str>>(argument: &'static str, names: &[S]) -> Result<Self> {
+        Self::parse_each(argument, &mut names.iter().map(AsRef::as_ref))
+    }
+
+    /// The same, compiled once for all kinds of names.
+    fn parse_each(argument: &'static str, names: &mut dyn Iterator<Item = &str>) -> Result<Self> {
         let mut dimensions = Self {
             items: [Dimension::EventName; 4],
             len: 0,
         };
         for name in names {
-            let name = name.as_ref();
-            let Some(dimension) = Dimension::from_name(name) else {
-                let shown = excerpt(name)
-                    .chars()
-                    .map(|c| c.escape_default().to_string());
-                let message = format!(
-                    "\"{}\" is not a dimension; want event_name, write_key, integration or reason",
-                    shown.collect::<String>()
-                );
-                return Err(Error::argument(argument, Code::UnknownDimension, message));
-            };
+            let dimension = Dimension::from_name(name).ok_or_else(|| unknown(argument, name))?;
             if dimensions.position(dimension).is_some() {
                 let message = format!("{dimension} is named twice; name each dimension once");
                 return Err(Error::argument(argument, Code::RepeatedDimension, message));
@@ -181,6 +176,14 @@ impl fmt::Debug for Dimensions {
         let names: Vec<String> = self.iter().map(|name| format!("\"{name}\"")).collect();
         write!(f, "[{}]", names.join(", "))
     }
+}
+
+fn unknown(argument: &'static str, name: &str) -> Error {
+    let message = format!(
+        "\"{}\" is not a dimension; want event_name, write_key, integration or reason",
+        excerpt(name).escape_default()
+    );
+    Error::argument(argument, Code::UnknownDimension, message)
 }
 
 /// The start of a caller's text, short enough for a message.
