@@ -76,6 +76,14 @@ def test_no_link_is_followed(tmp_path: Path, run: Any) -> None:
     with pytest.raises(tallyfold.ConfigError, match="no regular file") as caught:
         run(directory)
     assert caught.value.code == "invalid_checkpoint"
+    # Nor is a directory read, or left open.
+    segment.unlink()
+    segment.mkdir()
+    opened = len(os.listdir("/proc/self/fd")) if sys.platform == "linux" else 0
+    for _ in range(3):
+        with pytest.raises(tallyfold.ConfigError, match="no regular file"):
+            run(directory)
+    assert not opened or len(os.listdir("/proc/self/fd")) <= opened
 
 
 @BOTH

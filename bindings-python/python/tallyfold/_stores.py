@@ -130,9 +130,10 @@ class Directory:
             if error.errno == errno.ELOOP:
                 raise _no_file(path) from None
             raise
+        if not stat.S_ISREG(os.fstat(file).st_mode):
+            os.close(file)
+            raise _no_file(path)
         with os.fdopen(file, "rb") as opened:
-            if not stat.S_ISREG(os.fstat(file).st_mode):
-                raise _no_file(path)
             return opened.read()
 
     def save(self, name: str, data: bytes, /) -> None:

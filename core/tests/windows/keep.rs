@@ -5,11 +5,12 @@ use std::collections::BTreeSet;
 use tallyfold::{
     Code, Collect, CollectOptions, CountTable, Error, Frame, Keep, Window, segment_name,
 };
+use tallyfold_sandbox::Outcome;
 
 use crate::checkpoint::{Files, load, resumed, save};
 use crate::support::at;
 use crate::world::{
-    NEW_YEAR, Random, Trouble, World, assert_same_counts, collect_options, instant, window,
+    NEW_YEAR, Random, Trouble, World, assert_same_counts, collect_options, event, instant, window,
 };
 
 const HOUR: u64 = 3_600;
@@ -328,5 +329,33 @@ fn loading_changes_nothing_that_is_stored() {
             load(&mut again, &files).is_err(),
             "each segment is loaded once"
         );
+    }
+}
+
+/// Sums that can't be stored are not: what can be read of the range is read again, and not refused.
+#[test]
+fn a_kept_step_whose_sums_overflow_does_not_spoil_the_checkpoint() {
+    let mut world = World::empty();
+    for hour in 0..3 {
+        let counts = event(
+            &instant(hour * HOUR),
+            Outcome::Success,
+            ["a", "b", "c", "d"],
+            1 << 63,
+        );
+        world.sandbox.record(&counts).expect("a good event");
+    }
+    for keep in ["total", "2h", "windows"] {
+        let mut files = Files::new();
+        let options = |hours: u64| keeping(keep, collect_options(hours * HOUR, "1h"));
+        for _ in 0..2 {
+            let mut collect = resumed(&world, options(3), &files);
+            run_for(&mut world, &mut collect, &mut files, u64::MAX);
+            let error = collect.finish().expect_err("an overflow").error;
+            assert_eq!(error.code(), Code::SumOverflow, "{keep}");
+        }
+        let mut hour = resumed(&world, options(1), &files);
+        run_for(&mut world, &mut hour, &mut files, u64::MAX);
+        assert!(hour.finish().is_ok(), "{keep}");
     }
 }

@@ -436,6 +436,29 @@ fn one_bad_window_never_stalls_the_collect() {
 
 /// Two that shield each other, at the end.
 #[test]
+fn a_bad_window_that_an_earlier_collect_left_does_not_stall_the_next_one() {
+    let mut world = world(6);
+    world.client = client(6);
+    let bad = window(900, 1_800);
+    let mut have = None;
+    for requests in [8, 8] {
+        let options = CollectOptions {
+            have,
+            ..patient(HOUR, 7 * DAY)
+        };
+        let mut collect = world.client.collect(options).expect("good options");
+        world.run(&mut collect, |window| {
+            (window == bad).then_some(Trouble::Status(500))
+        });
+        let ended = collect.finish().expect_err("a window is missing");
+        assert_eq!(ended.gaps, [bad]);
+        assert!(world.requests() < 3 * requests, "{}", world.requests());
+        world.asked.clear();
+        have = ended.partial;
+    }
+}
+
+#[test]
 fn two_bad_windows_do_not_stall_it_either() {
     let mut world = world(5);
     world.client = client(5);

@@ -189,19 +189,30 @@ impl Journal {
             self.free.push(number);
             return Some(self.segment(number, &[], ledger));
         }
-        let first = *self.unsaved.front()?;
-        let Some(step) = ledger.around(first) else {
-            return self.next_windows(ledger);
-        };
+        while let Some(first) = self.unsaved.front() {
+            let Some(step) = ledger.around(*first) else {
+                return self.next_windows(ledger);
+            };
+            if let Some(segment) = self.next_step(step, ledger) {
+                return Some(segment);
+            }
+        }
+        None
+    }
+
+    /// The segment of a kept step. There is none if its sums overflow: the collect itself ends with that error.
+    fn next_step(&mut self, step: Window, ledger: &Ledger) -> Option<Segment> {
         self.unsaved.retain(|window| !step.contains(*window));
+        let known = ledger.overlapping(step).iter();
+        let stored = known.filter(|reading| reading.origin != Origin::Given);
+        let parts: Vec<&Part> = stored.map(|reading| &reading.part).collect();
+        let mut totals = parts.iter().map(|part| part.rows.totals());
+        totals.try_fold(Counts::default(), Counts::checked_add)?;
         let is_it = |open: &&Open| matches!(open.holds, Holds::Step(other) if other == step);
         let number = match self.open.iter().find(is_it) {
             Some(open) => open.number,
             None => self.begin(Holds::Step(step)),
         };
-        let known = ledger.overlapping(step).iter();
-        let stored = known.filter(|reading| reading.origin != Origin::Given);
-        let parts: Vec<&Part> = stored.map(|reading| &reading.part).collect();
         Some(self.segment(number, &parts, ledger))
     }
 
@@ -264,6 +275,7 @@ impl Journal {
         number
     }
 
+    /// A segment with some windows.
     fn segment(&self, number: u64, parts: &[&Part], ledger: &Ledger) -> Segment {
         let is_part = |part: &&&Part| !is_of_whole_windows(part.window, ledger.plan());
         let json = seal(json_of(&SavedSegment {

@@ -211,10 +211,14 @@ impl Collect {
     /// read either, the windows are not to blame.
     fn pick(&mut self) -> Option<(Window, bool)> {
         let window = self.ledger.take()?;
-        if let Some(read) = self.last_read.take_if(|_| self.outages.has_failed(window)) {
-            self.ledger.put_back(&[window]);
-            self.checked = Some(read);
-            return Some((read, true));
+        if self.outages.has_failed(window) && self.checked.is_none() {
+            // It may have been read by an earlier collect.
+            let read = self.last_read.take().or_else(|| self.ledger.window_known());
+            if let Some(read) = read {
+                self.ledger.put_back(&[window]);
+                self.checked = Some(read);
+                return Some((read, true));
+            }
         }
         self.last_read = self.last_read.or(self.checked.take());
         Some((window, false))

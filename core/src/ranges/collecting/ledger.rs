@@ -328,6 +328,13 @@ impl Ledger {
         self.done
     }
 
+    /// A window of the plan that is known.
+    pub(super) fn window_known(&self) -> Option<Window> {
+        let known = self.known.first()?.window();
+        let mut own = self.plan.overlapping(known);
+        own.find(|own| known.contains(*own))
+    }
+
     /// The windows that are known, sorted.
     pub(super) fn windows(&self) -> Vec<Window> {
         self.known.iter().map(Reading::window).collect()
