@@ -57,10 +57,7 @@ impl Dimensions {
     }
 
     /// The same, compiled once for all kinds of names.
-    fn parse_each(
-        argument: &'static str,
-        names: &mut dyn Iterator<Item = &str>,
-    ) -> Result<Self> {
+    fn parse_each(argument: &'static str, names: &mut dyn Iterator<Item = &str>) -> Result<Self> {
         let mut dimensions = Self {
             items: [Dimension::EventName; 4],
             len: 0,
