@@ -178,6 +178,8 @@ pub(super) struct Open {
     pub(super) same_for_ms: u64,
     /// How much of that was before this process.
     pub(super) same_before_ms: u64,
+    /// When it was read last, by the wall clock.
+    pub(super) read_ms: i64,
     state: State,
 }
 
@@ -189,8 +191,20 @@ impl Open {
             same_since_ms: None,
             same_for_ms: 0,
             same_before_ms: 0,
+            read_ms: 0,
             state: State::Due,
         }
+    }
+
+    /// Rests since a reading of an earlier process, of which only the wall clock tells.
+    pub(super) fn rest_since(&mut self, read_ms: i64) {
+        self.read_ms = read_ms;
+        self.state = State::Rests {
+            since: Now {
+                monotonic_ms: u64::MAX,
+                unix_ms: read_ms,
+            },
+        };
     }
 
     /// Takes a reading that was asked for and taken at these times of the monotonic clock.
@@ -425,6 +439,7 @@ impl Follow {
         let table = table.marked(|_| true);
         let nothing = CountTable::empty(self.query.subject(), window);
         let changes = compare(open.table.as_ref().unwrap_or(&nothing), &table)?;
+        open.read_ms = now.unix_ms;
         open.compare(&table, [asked_at.monotonic_ms, now.monotonic_ms]);
         // Late events may come between two readings, so readings close to each other prove nothing.
         let stays_the_same = !self.until_settled && open.same_for_ms >= window.length_ms();

@@ -17,8 +17,8 @@ use crate::wire::json::writer::json_of;
 const FORMAT: &str = "tallyfold-follow/1";
 
 /// The fields of a state, and those of its query.
-const STATE: [&str; 7] = [
-    "format", "digest", "query", "next", "unread", "same_ms", "table",
+const STATE: [&str; 8] = [
+    "format", "digest", "query", "next", "unread", "same_ms", "read_ms", "table",
 ];
 const QUERY: [&str; 5] = ["cluster", "metric", "dimensions", "group_by", "window"];
 
@@ -35,6 +35,8 @@ struct SavedFollow<'a> {
     unread: Vec<Timestamp>,
     /// For each window of the table, how long its counts were the same.
     same_ms: Vec<String>,
+    /// For each of them, when it was read last by the wall clock, in milliseconds since 1970.
+    read_ms: Vec<String>,
     /// The last readings of the other open windows.
     table: Option<SavedTable<'a>>,
 }
@@ -89,6 +91,7 @@ impl Follow {
                 .iter()
                 .map(|open| open.same_for_ms.to_string())
                 .collect(),
+            read_ms: read.iter().map(|open| open.read_ms.to_string()).collect(),
             table: SavedTable::of_windows(&subject, &parts),
         }))
     }
@@ -106,7 +109,7 @@ impl Follow {
     /// Goes on from a state.
     pub(super) fn take_up(&mut self, state: &str) -> Result<()> {
         let stored = Stored::read(state.as_bytes(), FORMAT, STATE)?;
-        let [_, _, query, next, unread, same_ms, table] = stored.fields;
+        let [_, _, query, next, unread, same_ms, read_ms, table] = stored.fields;
         stored.check_query(query, &json_of(&self.saved_query()), QUERY, &[])?;
         let next_start = Timestamp::parse(next.trim_matches('"'));
         let next_start =
@@ -130,18 +133,26 @@ impl Follow {
         let table = stored.table(table)?;
         let parts = table.as_ref().map_or(&[][..], |table| &table.parts);
         let is_alike = |table: &CountTable| table.subject == self.query.subject();
-        if parts.len() != same_ms.len() || !table.as_ref().is_none_or(is_alike) {
+        let read_ms = stored.texts("$.read_ms", read_ms, "numbers as strings")?;
+        if parts.len() != same_ms.len()
+            || parts.len() != read_ms.len()
+            || !table.as_ref().is_none_or(is_alike)
+        {
             let message =
                 "want a table with the counts of this query, and a number for each window";
             return Err(invalid("$.table", message));
         }
-        for (part, same_ms) in parts.iter().zip(same_ms) {
+        for ((part, same_ms), read_ms) in parts.iter().zip(same_ms).zip(read_ms) {
             let same_ms = same_ms
                 .parse()
                 .map_err(|_| stored.wrong("$.same_ms", "want whole numbers", stored.fields[5]))?;
             let mut open = Open::new(part.window);
             open.table = Some(CountTable::of_response(self.query.subject(), part.clone()));
             (open.same_for_ms, open.same_before_ms) = (same_ms, same_ms);
+            let read_ms = read_ms
+                .parse()
+                .map_err(|_| stored.wrong("$.read_ms", "want whole numbers", stored.fields[6]))?;
+            open.rest_since(read_ms);
             self.open.push(open);
         }
         self.open.sort_unstable_by_key(|open| open.window);

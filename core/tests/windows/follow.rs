@@ -691,5 +691,34 @@ fn a_state_of_another_query_or_with_a_flipped_bit_is_refused() {
         },
     );
     let (revisions, _) = read_due(&mut world, &mut again, |_| None);
-    assert_eq!(windows_of(&revisions).len(), 4);
+    // The others were read just now.
+    assert_eq!(windows_of(&revisions), [window(900, 1_800)]);
+}
+
+/// A process that ends after each revision comes to the next windows too.
+#[test]
+fn a_follow_that_is_stopped_after_every_revision_goes_on() {
+    let mut world = World::with_events(HOUR, 30);
+    world.now = at(HOUR + 60);
+    let mut state = None;
+    let mut windows = Vec::new();
+    for _ in 0..4 {
+        let mut followed = follow(
+            &world,
+            FollowOptions {
+                state,
+                ..options("15m")
+            },
+        );
+        let FollowStep::Drive(mut next) = followed.next(world.now) else {
+            panic!("a window is due");
+        };
+        world.drive(&mut next.call, next.window, None);
+        let revision = followed.settle(next.task, &mut next.call, world.now);
+        windows.extend(revision.expect("no error").map(|revision| revision.window));
+        state = Some(followed.state());
+        world.now.monotonic_ms = 5;
+    }
+    let quarters = (0..4).map(|quarter| window(quarter * 900, quarter * 900 + 900));
+    assert_eq!(windows, quarters.collect::<Vec<_>>());
 }
