@@ -13,7 +13,6 @@ use crate::seek::seek;
 #[derive(Debug)]
 pub struct Packed {
     bytes: Box<[u8]>,
-    len: usize,
     totals: Counts,
 }
 
@@ -34,21 +33,8 @@ impl Packed {
         }
         Self {
             bytes: bytes.into_boxed_slice(),
-            len: rows.len(),
             totals: rows.totals(),
         }
-    }
-
-    /// How many rows.
-    #[must_use]
-    pub fn len(&self) -> usize {
-        self.len
-    }
-
-    /// Whether there is no row.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.len == 0
     }
 
     /// How many bytes they take, about.
@@ -179,7 +165,7 @@ mod tests {
                 let packed: Vec<Packed> = parts.iter().map(pack).collect();
                 for (rows, packed) in parts.iter().zip(&packed) {
                     prop_assert_eq!(&sum.unpack(packed), rows);
-                    prop_assert_eq!(packed.len(), rows.len());
+                    prop_assert_eq!(sum.unpack(packed).len(), rows.len());
                     prop_assert_eq!(packed.totals(), rows.totals());
                 }
                 prop_assert_eq!(&sum.sum_of(packed.iter()), &sum);

@@ -146,7 +146,7 @@ class Directory:
                     file.write(data)
                     file.flush()
                     os.fsync(file.fileno())
-                new.replace(self._path / name)
+                new.replace(self.path_of(name))
             except BaseException:
                 new.unlink(missing_ok=True)
                 raise

@@ -87,11 +87,8 @@ impl Follow {
             query: self.saved_query(),
             next: self.next_start.or(self.end),
             unread: unread.iter().flat_map(edges).collect(),
-            same_ms: read
-                .iter()
-                .map(|open| open.same_for_ms.to_string())
-                .collect(),
-            read_ms: read.iter().map(|open| open.read_ms.to_string()).collect(),
+            same_ms: texts(&read, |open| open.same_for_ms.to_string()),
+            read_ms: texts(&read, |open| open.read_ms.to_string()),
             table: SavedTable::of_windows(&subject, &parts),
         }))
     }
@@ -129,29 +126,21 @@ impl Follow {
             })?;
             self.open.push(Open::new(window));
         }
-        let same_ms = stored.texts("$.same_ms", same_ms, "numbers as strings")?;
+        let same_ms: Vec<u64> = stored.numbers("$.same_ms", same_ms)?;
+        let read_ms: Vec<i64> = stored.numbers("$.read_ms", read_ms)?;
         let table = stored.table(table)?;
         let parts = table.as_ref().map_or(&[][..], |table| &table.parts);
         let is_alike = |table: &CountTable| table.subject == self.query.subject();
-        let read_ms = stored.texts("$.read_ms", read_ms, "numbers as strings")?;
-        if parts.len() != same_ms.len()
-            || parts.len() != read_ms.len()
-            || !table.as_ref().is_none_or(is_alike)
-        {
+        let has_all = [same_ms.len(), read_ms.len()] == [parts.len(); 2];
+        if !has_all || !table.as_ref().is_none_or(is_alike) {
             let message =
                 "want a table with the counts of this query, and a number for each window";
             return Err(invalid("$.table", message));
         }
         for ((part, same_ms), read_ms) in parts.iter().zip(same_ms).zip(read_ms) {
-            let same_ms = same_ms
-                .parse()
-                .map_err(|_| stored.wrong("$.same_ms", "want whole numbers", stored.fields[5]))?;
             let mut open = Open::new(part.window);
             open.table = Some(CountTable::of_response(self.query.subject(), part.clone()));
             (open.same_for_ms, open.same_before_ms) = (same_ms, same_ms);
-            let read_ms = read_ms
-                .parse()
-                .map_err(|_| stored.wrong("$.read_ms", "want whole numbers", stored.fields[6]))?;
             open.rest_since(read_ms);
             self.open.push(open);
         }
@@ -160,4 +149,8 @@ impl Follow {
         self.next_start = Some(next_start).filter(|next| self.end.is_none_or(|end| *next < end));
         Ok(())
     }
+}
+
+fn texts(all: &[&Open], text: impl Fn(&Open) -> String) -> Vec<String> {
+    all.iter().map(|open| text(open)).collect()
 }

@@ -1,6 +1,7 @@
 //! Documents that collects and follows store: their fields as they are written, and a digest of all bytes.
 
 use std::borrow::Cow;
+use std::str::FromStr;
 
 use crate::checksum::checksum;
 use crate::code::Code;
@@ -90,6 +91,13 @@ impl<'a, const N: usize> Stored<'a, N> {
         let found = Tree::read(written.as_bytes()).ok();
         let found = found.and_then(Tree::into_texts);
         found.ok_or_else(|| self.wrong(path, format!("want a list of {what}"), written))
+    }
+
+    /// A list of whole numbers, which are written as texts.
+    pub(super) fn numbers<T: FromStr>(&self, path: &str, written: &'a str) -> Result<Vec<T>> {
+        let texts = self.texts(path, written, "numbers as strings")?;
+        let numbers: Result<Vec<T>, _> = texts.iter().map(|text| text.parse()).collect();
+        numbers.map_err(|_| self.wrong(path, "want whole numbers", written))
     }
 
     /// A table; `None` for `null`.

@@ -63,6 +63,11 @@ enum Act {
 }
 
 impl Simulation {
+    fn collect(&self, options: CollectOptions) -> Collect {
+        let collect = self.world.client.collect(options);
+        collect.expect("good options")
+    }
+
     fn new(world: World, down: Down, seed: u64) -> Self {
         Self {
             world,
@@ -277,11 +282,7 @@ fn a_month_with_ten_outages_and_one_of_an_hour_is_whole() {
             let outages = eleven_outages(&mut Random(seed));
             let mut simulation = Simulation::new(world(seed), down, seed).with_outages(outages);
             let options = patient(MONTH, 2 * HOUR);
-            let mut collect = simulation
-                .world
-                .client
-                .collect(options)
-                .expect("good options");
+            let mut collect = simulation.collect(options);
             simulation.run(&mut collect, 8);
             let table = collect.finish().expect("a whole table");
             assert_same_counts(&table, &simulation.world.truth(window(0, MONTH)));
@@ -306,11 +307,7 @@ fn a_month_with_ten_outages_and_one_of_an_hour_is_whole() {
 fn without_patience_an_outage_ends_the_collect() {
     let outages = [(500, 3_000)];
     let mut simulation = Simulation::new(world(1), Down::Status, 1).with_outages(outages);
-    let mut collect = simulation
-        .world
-        .client
-        .collect(patient(MONTH, 0))
-        .expect("good options");
+    let mut collect = simulation.collect(patient(MONTH, 0));
     simulation.run(&mut collect, 8);
     let ended = collect.finish().expect_err("windows are missing");
     assert_eq!(ended.error.code(), Code::ServerError);
@@ -323,11 +320,7 @@ fn without_patience_an_outage_ends_the_collect() {
 fn in_an_outage_one_call_at_a_time_tries_and_says_when() {
     let outages = [(40, 120_000)];
     let mut simulation = Simulation::new(world(2), Down::Status, 2).with_outages(outages);
-    let mut collect = simulation
-        .world
-        .client
-        .collect(patient(DAY, 900))
-        .expect("good options");
+    let mut collect = simulation.collect(patient(DAY, 900));
     simulation.run(&mut collect, 8);
     assert!(collect.finish().is_ok());
     let failed = simulation
@@ -365,11 +358,7 @@ fn when_the_patience_is_over_the_collect_ends_with_what_it_has() {
         (Down::Tokens, Code::ServerError),
     ] {
         let mut simulation = Simulation::new(world(3), down, 3).with_outages(outages);
-        let mut collect = simulation
-            .world
-            .client
-            .collect(patient(MONTH, 900))
-            .expect("good options");
+        let mut collect = simulation.collect(patient(MONTH, 900));
         simulation.run(&mut collect, 8);
         let ended = collect.finish().expect_err("windows are missing");
         assert_eq!(ended.error.code(), code);
@@ -409,11 +398,7 @@ fn one_bad_window_never_stalls_the_collect() {
             let mut simulation = Simulation::new(world(4), Down::Status, 4);
             simulation.bad = Some(bad);
             let options = patient(DAY, 7 * DAY);
-            let mut collect = simulation
-                .world
-                .client
-                .collect(options)
-                .expect("good options");
+            let mut collect = simulation.collect(options);
             simulation.run(&mut collect, workers);
             let ended = collect.finish().expect_err("a window is missing");
             assert_eq!(ended.gaps, [bad]);
@@ -484,11 +469,7 @@ fn a_longer_retry_after_is_waited_for_if_the_patience_allows() {
     let outages = || [(30, 5_000)];
     let down = Down::RetryAfter("600");
     let mut simulation = Simulation::new(world(6), down, 6).with_outages(outages());
-    let mut collect = simulation
-        .world
-        .client
-        .collect(patient(DAY, 900))
-        .expect("good options");
+    let mut collect = simulation.collect(patient(DAY, 900));
     simulation.run(&mut collect, 8);
     assert!(collect.finish().is_ok());
     let lasted_s = simulation.world.now.monotonic_ms / 1_000 - crate::world::LATER;
@@ -505,11 +486,7 @@ fn a_longer_retry_after_is_waited_for_if_the_patience_allows() {
     assert!(asked.clone().count() > 0 && asked.clone().all(|ms| ms >= 600_000));
 
     let mut simulation = Simulation::new(world(6), down, 6).with_outages(outages());
-    let mut collect = simulation
-        .world
-        .client
-        .collect(patient(DAY, 500))
-        .expect("good options");
+    let mut collect = simulation.collect(patient(DAY, 500));
     simulation.run(&mut collect, 8);
     let ended = collect.finish().expect_err("windows are missing");
     assert_eq!(ended.error.code(), Code::RetryLater);

@@ -76,10 +76,8 @@ pub struct Collect {
     failures: Vec<(Window, Error)>,
     failed_in_a_row: u32,
     outages: Outages,
-    /// A window that was read, to see whether it still can be.
-    last_read: Option<Window>,
-    /// The same, while another window has its turn.
-    checked: Option<Window>,
+    /// Whether the last call was given for a window that is known, to see whether the service is up.
+    has_checked: bool,
     /// The error that ended the collect early.
     cause: Option<Error>,
     journal: Journal,
@@ -99,8 +97,7 @@ impl Machine {
     /// Begins to read the counts of a long range, window by window.
     ///
     /// # Errors Of kind `config`, with the name of the argument; nothing is sent then.
-    /// `incompatible_tables` if `have` counts something else, and `unaligned_window` if one of its
-    /// windows lies only partly in the range.
+    /// `incompatible_tables` if `have` counts something else.
     pub fn collect(&self, options: CollectOptions) -> Result<Collect> {
         if options.concurrency == 0 {
             let message = "want 1 worker or more";
@@ -145,8 +142,7 @@ impl Machine {
             failures: Vec::new(),
             failed_in_a_row: 0,
             outages: Outages::new(options.patience_ms),
-            last_read: None,
-            checked: None,
+            has_checked: false,
             cause: None,
         })
     }
@@ -211,16 +207,13 @@ impl Collect {
     /// read either, the windows are not to blame.
     fn pick(&mut self) -> Option<(Window, bool)> {
         let window = self.ledger.take()?;
-        if self.outages.has_failed(window) && self.checked.is_none() {
-            // It may have been read by an earlier collect.
-            let read = self.last_read.take().or_else(|| self.ledger.window_known());
-            if let Some(read) = read {
-                self.ledger.put_back(&[window]);
-                self.checked = Some(read);
-                return Some((read, true));
-            }
+        let may_check = self.outages.has_failed(window) && !self.has_checked;
+        let known = may_check.then(|| self.ledger.window_known()).flatten();
+        self.has_checked = known.is_some();
+        if let Some(known) = known {
+            self.ledger.put_back(&[window]);
+            return Some((known, true));
         }
-        self.last_read = self.last_read.or(self.checked.take());
         Some((window, false))
     }
 
@@ -268,10 +261,7 @@ impl Collect {
                 self.take_failure(window, is_check, call, error, halves, now)
             }
             _ if is_check => Settled::Probed,
-            Outcome::Table(table) => {
-                self.last_read = Some(window);
-                self.keep(window, table, [asked_at, now])
-            }
+            Outcome::Table(table) => self.keep(window, table, [asked_at, now]),
             Outcome::None => {
                 self.ledger.put_back(&[window]);
                 Settled::GivenBack

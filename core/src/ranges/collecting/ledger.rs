@@ -328,11 +328,11 @@ impl Ledger {
         self.done
     }
 
-    /// A window of the plan that is known.
+    /// A window that can be asked for and is known: the last one of the plan, or a part of it.
     pub(super) fn window_known(&self) -> Option<Window> {
-        let known = self.known.first()?.window();
-        let mut own = self.plan.overlapping(known);
-        own.find(|own| known.contains(*own))
+        let known = self.known.last()?.window();
+        let mut own = self.plan.overlapping(known).rev();
+        own.find(|own| known.contains(*own)).or(Some(known))
     }
 
     /// The windows that are known, sorted.

@@ -31,11 +31,6 @@ impl Writer {
         self.mark(':')
     }
 
-    fn element(&mut self, value: &(impl Serialize + ?Sized)) -> fmt::Result {
-        self.separate();
-        value.serialize(self)
-    }
-
     fn mark(&mut self, mark: char) -> fmt::Result {
         self.0.push(mark);
         Ok(())
@@ -176,31 +171,26 @@ impl Serializer for &mut Writer {
     }
 }
 
-impl SerializeSeq for &mut Writer {
-    type Ok = ();
-    type Error = fmt::Error;
+/// A list, whatever serde calls it.
+macro_rules! write_as_list {
+    ($($List:ident),+) => { $(
+        impl $List for &mut Writer {
+            type Ok = ();
+            type Error = fmt::Error;
 
-    fn serialize_element<T: Serialize + ?Sized>(&mut self, value: &T) -> fmt::Result {
-        self.element(value)
-    }
+            fn serialize_element<T: Serialize + ?Sized>(&mut self, value: &T) -> fmt::Result {
+                self.separate();
+                value.serialize(&mut **self)
+            }
 
-    fn end(self) -> fmt::Result {
-        self.mark(']')
-    }
+            fn end(self) -> fmt::Result {
+                self.mark(']')
+            }
+        }
+    )+ };
 }
 
-impl SerializeTuple for &mut Writer {
-    type Ok = ();
-    type Error = fmt::Error;
-
-    fn serialize_element<T: Serialize + ?Sized>(&mut self, value: &T) -> fmt::Result {
-        self.element(value)
-    }
-
-    fn end(self) -> fmt::Result {
-        self.mark(']')
-    }
-}
+write_as_list!(SerializeSeq, SerializeTuple);
 
 impl SerializeStruct for &mut Writer {
     type Ok = ();
