@@ -13,8 +13,8 @@ const FREE: u32 = u32::MAX;
 /// name. A slot holds the number in these bits, and the upper bits of the number's hash in the
 /// others.
 ///
-/// There are at least `SLOTS_PER_NUMBER` slots for each number. With four, the first slot of a search nearly
-/// always decides it.
+/// There are at least `SLOTS_PER_NUMBER` slots for each number. With more of them, more searches end at their
+/// first slot; with fewer, more of the slots are in the processor's cache.
 #[derive(Debug, Default)]
 pub(crate) struct Index<const SLOTS_PER_NUMBER: usize> {
     slots: Vec<u32>,

@@ -188,7 +188,7 @@ const SOME_SUMS: usize = 20;
 pub struct RowsBuilder {
     interners: Vec<Interner>,
     sums: Vec<Sum>,
-    index: Index<4>,
+    index: Index<2>,
     keys: HashKeys,
     totals: Counts,
     limits: RowsLimits,
