@@ -4,7 +4,8 @@ import asyncio
 import contextlib
 import inspect
 import threading
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator
+from collections.abc import Awaitable, Callable, Coroutine, Iterator
+from types import TracebackType
 from typing import TypeVar
 
 import httpx2
@@ -89,16 +90,9 @@ class AsyncDriver(Facade[AsyncAccessToken, httpx2.AsyncBaseTransport]):
                 limit.end()
             await self._transport.aclose()
 
-    @contextlib.asynccontextmanager
-    async def _limit(self, seconds: float | None) -> AsyncIterator[None]:
+    def _limit(self, seconds: float | None) -> "_Limit":
         """Raises `TimeoutError` after so many seconds, or when the client is closed."""
-        async with asyncio.timeout(seconds) as timeout:
-            limit = _Limit(timeout)
-            self._limits.add(limit)
-            try:
-                yield
-            finally:
-                self._limits.discard(limit)
+        return _Limit(seconds, self._limits)
 
     @contextlib.contextmanager
     def _in_this_loop(self) -> Iterator[None]:
@@ -271,9 +265,23 @@ class AsyncReader:
 class _Limit:
     """A time limit that can be ended early, from any event loop."""
 
-    def __init__(self, timeout: asyncio.Timeout) -> None:
-        self._timeout = timeout
+    def __init__(self, seconds: float | None, limits: "set[_Limit]") -> None:
+        self._timeout = asyncio.timeout(seconds)
+        self._limits = limits
         self._loop = asyncio.get_running_loop()
+
+    async def __aenter__(self) -> None:
+        await self._timeout.__aenter__()
+        self._limits.add(self)
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self._limits.discard(self)
+        await self._timeout.__aexit__(kind, error, traceback)
 
     def end(self) -> None:
         # The loop may have been closed with a wait in it.

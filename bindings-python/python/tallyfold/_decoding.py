@@ -52,9 +52,9 @@ class Gunzip:
 class _Plain:
     """Gives a response that is not compressed as it is."""
 
-    def pieces(self, chunk: bytes) -> Iterator[bytes]:
+    def pieces(self, chunk: bytes) -> tuple[bytes]:
         """Gives the chunk."""
-        yield chunk
+        return (chunk,)
 
     def end(self) -> None:
         """Has nothing to check."""
@@ -68,8 +68,4 @@ def decoder(response: httpx2.Response) -> "Gunzip | _Plain":
 
 def is_decoded(response: httpx2.Response) -> bool:
     """Whether httpx2 has decoded it already, as it does with a body that is given in one piece."""
-    try:
-        _ = response.content
-    except httpx2.ResponseNotRead:
-        return False
-    return True
+    return response.is_stream_consumed
