@@ -1,7 +1,10 @@
 """Requests, responses and recorded events that the tests share."""
 
+import asyncio
+import contextlib
 import json
-from collections.abc import Iterable
+import time
+from collections.abc import AsyncIterator, Iterable
 
 import tallyfold
 
@@ -81,3 +84,21 @@ LARGE = body(
     for number in range(20)
 )
 """A result of more than 2 kB, with escapes and with characters of two and four bytes."""
+
+
+@contextlib.asynccontextmanager
+async def watched_turns() -> AsyncIterator[list[float]]:
+    """Notes for how many seconds each turn of the event loop lasts meanwhile."""
+    turns = []
+
+    async def watch() -> None:
+        while True:
+            begin = time.monotonic()
+            await asyncio.sleep(0.001)
+            turns.append(time.monotonic() - begin)
+
+    watching = asyncio.create_task(watch())
+    try:
+        yield turns
+    finally:
+        watching.cancel()

@@ -9,7 +9,7 @@ from typing import Any
 
 import httpx2
 import pytest
-from support import ADDRESS, END, START, body
+from support import ADDRESS, END, START, body, watched_turns
 from test_surplus import serving
 
 import tallyfold
@@ -33,26 +33,17 @@ def in_threads(address: str, **options: Any) -> int:
 
 
 def in_tasks(address: str, **options: Any) -> int:
-    longest = 0.0
-
-    async def watch() -> None:
-        nonlocal longest
-        while True:
-            begin = time.monotonic()
-            await asyncio.sleep(0.001)
-            longest = max(longest, time.monotonic() - begin)
-
     async def main() -> int:
-        watching = asyncio.create_task(watch())
+        turns = []
         try:
-            async with tallyfold.AsyncClient(
-                cluster_endpoint=address, **OPTIONS, **options
-            ) as client:
+            async with (
+                watched_turns() as turns,
+                tallyfold.AsyncClient(cluster_endpoint=address, **OPTIONS, **options) as client,
+            ):
                 table = await client.event_delivery(START, END, ["integration"])
         finally:
-            watching.cancel()
             # No piece holds the loop for long.
-            assert longest < 0.1
+            assert max(turns, default=0.0) < 0.1
         return table.totals.success
 
     return asyncio.run(main())

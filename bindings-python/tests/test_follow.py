@@ -1,57 +1,30 @@
 """Windows as they close, in a time of the tests' own."""
 
 import asyncio
+import itertools
 import threading
 import time
 from collections import Counter
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import httpx2
 import pytest
+from clock import Clock
 from service import Service, answer, other_tasks
 from support import record
 
 import tallyfold
-from tallyfold import _async_driver
-from tallyfold._stop import Stop
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 START = "2026-01-01T00:00:00Z"
 START_MS = 1_767_225_600_000
 DIMENSIONS: list[tallyfold.DimensionName] = ["integration"]
 
 
-class Clock:
-    """Both clocks, which only waiting moves."""
-
-    def __init__(self) -> None:
-        self.ms = 0
-        self.events: list[tuple[int, Callable[[], None]]] = []
-        """What happens, and when."""
-
-    def now(self) -> tallyfold.Now:
-        return tallyfold.Now(self.ms, START_MS + self.ms)
-
-    def wait(self, seconds: float) -> None:
-        self.ms += round(seconds * 1000)
-        while self.events and self.events[0][0] <= self.ms:
-            self.events.pop(0)[1]()
-
-
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     """Gives the time that clients, the sandbox and iterators go by."""
-    clock = Clock()
-
-    async def pause(_: object, seconds: float) -> None:
-        clock.wait(seconds)
-        await asyncio.sleep(0)
-
-    monkeypatch.setattr(tallyfold.Now, "read", clock.now)
-    monkeypatch.setattr(Stop, "wait", lambda _, seconds: clock.wait(seconds))
-    monkeypatch.setattr(_async_driver.AsyncReader, "pause", pause)
+    clock = Clock(START_MS)
+    clock.drive(monkeypatch)
     return clock
 
 
@@ -131,6 +104,62 @@ def test_tasks_follow_too(clock: Clock) -> None:
 
     asyncio.run(main())
     check_end(sums, service, total)
+
+
+STATEFUL: dict[str, Any] = {**OPTIONS, "reread": 2700, "until_settled": True}
+
+
+@pytest.mark.parametrize("given", [1, 7])
+def test_a_follow_goes_on_from_its_state(clock: Clock, given: int) -> None:
+    service, sums = Service(tallyfold.Sandbox()), Sums()
+    total = late_events(service.sandbox, clock)
+    state, follows = None, 0
+    while True:
+        follows += 1
+        with service.client() as client:
+            revisions = client.follow("event_delivery", START, DIMENSIONS, **STATEFUL, state=state)
+            taken = list(itertools.islice(revisions, given))
+            state = revisions.state()
+        for revision in taken:
+            sums.add(revision)
+        if len(taken) < given:
+            break
+    assert follows > 4
+    check_end(sums, service, total)
+
+
+def test_tasks_go_on_from_a_state(clock: Clock) -> None:
+    service, sums = Service(tallyfold.Sandbox()), Sums()
+    total = late_events(service.sandbox, clock)
+
+    async def follow(state: str | None) -> str | None:
+        async with service.async_client() as client:
+            revisions = client.follow("event_delivery", START, DIMENSIONS, **STATEFUL, state=state)
+            for _ in range(5):
+                try:
+                    sums.add(await anext(revisions))
+                except StopAsyncIteration:
+                    return None
+            return revisions.state()
+
+    state = asyncio.run(follow(None))
+    while state is not None:
+        state = asyncio.run(follow(state))
+    check_end(sums, service, total)
+
+
+def test_a_state_belongs_to_its_query(clock: Clock) -> None:
+    del clock
+    with Service(tallyfold.Sandbox()).client() as client:
+        revisions = client.follow("event_delivery", START, DIMENSIONS, **STATEFUL)
+        next(revisions)
+        state = revisions.state()
+        with pytest.raises(tallyfold.ConfigError) as caught:
+            client.follow("event_delivery", START, ["reason"], **STATEFUL, state=state)
+        assert caught.value.argument == "state"
+        with pytest.raises(tallyfold.ConfigError) as caught:
+            client.follow("event_delivery", START, DIMENSIONS, **STATEFUL, state=state[:-2])
+        assert caught.value.argument == "state"
 
 
 def test_a_failed_reading_is_raised_and_made_again(clock: Clock) -> None:

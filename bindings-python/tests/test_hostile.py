@@ -14,7 +14,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 import pytest
-from support import END, START, body
+from support import END, START, body, watched_turns
 
 import tallyfold
 
@@ -113,26 +113,16 @@ def in_threads(address: str, **options: Any) -> Found:
 
 
 def in_tasks(address: str, **options: Any) -> Found:
-    longest = 0.0
-
-    async def watch() -> None:
-        nonlocal longest
-        while True:
-            begin = time.monotonic()
-            await asyncio.sleep(0.001)
-            longest = max(longest, time.monotonic() - begin)
-
     async def main() -> Found:
         async with tallyfold.AsyncClient(cluster_endpoint=address, **OPTIONS, **options) as client:
             begin = time.monotonic()
-            watching = asyncio.create_task(watch())
-            with pytest.raises(tallyfold.TallyfoldError) as caught:
-                await client.event_delivery(START, END, ["integration"])
+            async with watched_turns() as turns:
+                with pytest.raises(tallyfold.TallyfoldError) as caught:
+                    await client.event_delivery(START, END, ["integration"])
             seconds = time.monotonic() - begin
-            watching.cancel()
             table = await client.event_ingestion(START, END, ["integration"])
             assert table.totals.success == 7
-        return caught.value, seconds, longest
+        return caught.value, seconds, max(turns, default=0.0)
 
     return asyncio.run(main())
 

@@ -10,11 +10,10 @@ from typing import Any
 
 import httpx2
 import pytest
+from clock import Clock
 from service import DAY, Service, answer, busy_day, collecting_threads, other_tasks, truth
 
 import tallyfold
-from tallyfold import _async_driver
-from tallyfold._stop import Stop
 
 DIMENSIONS: list[tallyfold.DimensionName] = ["integration"]
 MONTH = "2026-01-01T00:00:00Z", "2026-01-31T00:00:00Z"
@@ -22,34 +21,11 @@ WINDOWS = 2_880
 UNIX_MS = 1_780_000_000_000
 
 
-class Clock:
-    """Both clocks, which waits and requests move."""
-
-    def __init__(self) -> None:
-        self.ms = 0
-        self._lock = threading.Lock()
-
-    def now(self) -> tallyfold.Now:
-        return tallyfold.Now(self.ms, UNIX_MS + self.ms)
-
-    def wait(self, seconds: float) -> None:
-        with self._lock:
-            self.ms += round(seconds * 1000)
-
-
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     """Gives the time that clients and iterators go by."""
-    clock = Clock()
-
-    async def pause(_: object, seconds: float) -> None:
-        clock.wait(seconds)
-        await asyncio.sleep(0)
-
-    monkeypatch.setattr(tallyfold.Now, "read", clock.now)
-    monkeypatch.setattr(Stop, "wait", lambda _, seconds: clock.wait(seconds))
-    monkeypatch.setattr(_async_driver.AsyncReader, "pause", pause)
-    monkeypatch.setattr(_async_driver.AsyncDriver, "_pause", pause)
+    clock = Clock(UNIX_MS)
+    clock.drive(monkeypatch)
     return clock
 
 
@@ -191,7 +167,7 @@ def test_one_bad_window_stalls_nothing(clock: Clock, run: Run) -> None:
 
 
 def test_ctrl_c_ends_the_wait() -> None:
-    service = Fragile(busy_day(), Clock(), {5: 10**9})
+    service = Fragile(busy_day(), Clock(UNIX_MS), {5: 10**9})
     began: list[float] = []
 
     def press(main: int) -> None:
@@ -215,7 +191,7 @@ def test_ctrl_c_ends_the_wait() -> None:
 
 
 def test_cancelling_ends_the_wait() -> None:
-    service = Fragile(busy_day(), Clock(), {5: 10**9})
+    service = Fragile(busy_day(), Clock(UNIX_MS), {5: 10**9})
 
     async def main() -> None:
         async with service.async_client(max_retries=3) as client:
@@ -234,7 +210,7 @@ def test_cancelling_ends_the_wait() -> None:
 
 @pytest.mark.parametrize("what", ["collect", "follow", "call", "transfer", "token", "blocked"])
 def test_closing_an_async_client_ends_every_wait(what: str) -> None:
-    service = Fragile(busy_day(), Clock(), {1: 10**9} if what in {"collect", "call"} else {})
+    service = Fragile(busy_day(), Clock(UNIX_MS), {1: 10**9} if what in {"collect", "call"} else {})
     if what == "transfer":
         service.sandbox.inject("delay", endpoint="event_delivery", milliseconds=20_000)
     if what == "blocked":
@@ -276,7 +252,7 @@ def test_closing_an_async_client_ends_every_wait(what: str) -> None:
 
 
 def test_closing_a_client_ends_the_wait() -> None:
-    service = Fragile(busy_day(), Clock(), {5: 10**9})
+    service = Fragile(busy_day(), Clock(UNIX_MS), {5: 10**9})
     client = service.client(max_retries=3)
     closer = threading.Timer(0.3, client.close)
     closer.start()
