@@ -114,6 +114,40 @@ describe("a follow", () => {
     assert.equal((await inTime(revisions.next(), pass)).done, true);
   });
 
+  test("goes on from its state, however often it is stopped", async (t) => {
+    t.after(() => mock.timers.reset());
+    const { sandbox, client, now, pass } = world();
+    const end = new Date(startMs + 2 * 60 * minute);
+    const options = { ...query, end, untilSettled: true };
+    let recorded = 0;
+    const record = (ms) => {
+      pass(ms);
+      for (; recorded < 120 && recorded < (now().unixMs - startMs) / minute; recorded++) {
+        // Every third event comes a quarter of an hour late.
+        const late = recorded >= 15 && recorded % 3 === 0 ? 15 : 0;
+        sandbox.record({ ...event, timestamp: new Date(startMs + (recorded - late) * minute) });
+      }
+    };
+    let [sum, state, follows, isOver] = [0n, undefined, 0, false];
+    while (!isOver) {
+      follows += 1;
+      const revisions = client.follow({ ...options, state });
+      for (let taken = 0; taken < 5 && !isOver; taken++) {
+        const { done, value } = await inTime(revisions.next(), record);
+        sum += done ? 0n : value.changes.totalDelta.success;
+        isOver = done;
+      }
+      state = revisions.state();
+      await revisions.return();
+    }
+    assert.ok(follows > 4);
+    assert.equal(sum, 120n);
+    const other = { ...options, dimensions: ["reason"], state };
+    assert.throws(() => client.follow(other), { code: "invalid_checkpoint", argument: "state" });
+    const cut = { ...options, state: state.slice(0, -2) };
+    assert.throws(() => client.follow(cut), { code: "invalid_checkpoint", argument: "state" });
+  });
+
   test("goes on after a reading that failed", async (t) => {
     t.after(() => mock.timers.reset());
     const { sandbox, client, pass } = world();
