@@ -1,5 +1,5 @@
-# For everyday use: demo, test, bench, lint, dist. Each sets up what it needs, once, and a second
-# run rebuilds only what changed. `make test-rust`, `test-python`, `test-js` and `test-examples` run one suite.
+# For everyday use: demo, test, bench, lint, dist, docs. Each sets up what it needs, once, and a second
+# run rebuilds only what changed. `make test-rust`, `test-python`, `test-js`, `test-examples` and `test-docs` run one suite.
 
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
@@ -21,6 +21,8 @@ tarball := dist/tallyfold-$(VERSION).tgz
 chromium := .cache/chromium
 examples := examples/node_modules/.package-lock.json
 bench_peers := bench/node_modules/.package-lock.json
+docs_python := .cache/docs/.ready
+docs_node := scripts/docs/node_modules/.package-lock.json
 
 core_files := Cargo.toml Cargo.lock $(shell find {core,engine,sandbox}/Cargo.toml {core,engine,sandbox}/src -type f)
 python_files := $(shell find LICENSE* $(PY)/README.md $(PY)/Cargo.toml $(PY)/pyproject.toml $(PY)/src $(PY)/python -type f)
@@ -28,8 +30,8 @@ wasm_files := $(shell find bindings-wasm/Cargo.toml bindings-wasm/src xtask -typ
 js_files := $(addprefix $(JS)/,README.md package.json tsconfig.json build.mjs) \
 	$(shell find LICENSE* $(JS)/src $(JS)/node -type f)
 
-.PHONY: demo test bench lint fuzz dist setup wheel wasm npm \
-	test-rust test-python test-js test-examples test-distributed clean
+.PHONY: demo test bench lint fuzz dist docs setup wheel wasm npm \
+	test-rust test-python test-js test-examples test-docs test-distributed clean
 
 demo: $(wheel_in_venv) $(examples) $(chromium)
 	@scripts/demo.sh
@@ -49,6 +51,9 @@ fuzz:
 dist: $(wheel) $(tarball)
 	@ls -l dist
 
+docs: $(docs_python) $(docs_node) $(wasm)
+	scripts/docs.sh
+
 setup: $(venv) $(node_modules) .cache/wasm-route $(chromium)
 wheel: $(wheel_in_venv)
 wasm: $(wasm)
@@ -64,6 +69,12 @@ test-python: $(wheel_in_venv)
 test-examples: $(wheel_in_venv) $(examples) $(chromium)
 	scripts/demo.sh
 	@echo "3 passed, 0 failed"
+	scripts/test-rust-example.sh
+	node --test --test-timeout=300000 --test-reporter=spec examples/guide.test.mjs
+
+# The site: each page, in both colours and two widths.
+test-docs: docs $(chromium)
+	node --test --test-timeout=300000 --test-reporter=spec scripts/docs/site.test.mjs
 
 # With engines that few have installed, and so not part of `test`.
 test-distributed: $(wheel)
@@ -112,8 +123,18 @@ $(tarball): $(npm)
 	rm -f dist/*.tgz
 	npm pack --silent --pack-destination dist ./$(JS)
 
-$(examples): $(tarball)
+$(examples): $(tarball) examples/package.json
 	npm install --silent --no-save --no-package-lock --prefix examples $(abspath $<)
+	touch $@
+
+$(docs_python): scripts/docs/requirements.txt $(wheel)
+	$(PYTHON) -m venv .cache/docs
+	.cache/docs/bin/pip install --quiet --requirement $< dist/*.whl
+	.cache/docs/bin/pip install --quiet --no-deps --force-reinstall dist/*.whl
+	touch $@
+
+$(docs_node): scripts/docs/package-lock.json $(node_modules)
+	cd scripts/docs && npm ci --silent --no-audit --no-fund
 	touch $@
 
 $(bench_peers): bench/package.json bench/package-lock.json

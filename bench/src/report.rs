@@ -87,7 +87,7 @@ impl Unit {
 /// Prints measurements as rows of a table as they come in, then how many targets were met. Gives
 /// whether all were.
 pub(crate) fn judge(lines: impl BufRead) -> bool {
-    println!("| language | work | against | ours | theirs | ratio | target | |");
+    println!("| language | work | against | ours | theirs | ratio | target | met |");
     println!("|---|---|---|---|---|---|---|---|");
     let [mut met, mut short] = [0, 0];
     for line in lines.lines() {

@@ -1,0 +1,70 @@
+// Every JavaScript program of the README files and the guide runs in Node, against a sandbox on loopback.
+//
+// A block that begins with an import is a new program; the blocks after it on the same page continue it.
+
+import assert from "node:assert/strict";
+import { execFile, spawn } from "node:child_process";
+import { mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { createInterface } from "node:readline";
+import { after, before, describe, test } from "node:test";
+import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
+
+const root = fileURLToPath(new URL("..", import.meta.url));
+const run = promisify(execFile);
+
+/** The programs of a page, by the line where each begins. */
+function programs(page) {
+  const found = new Map();
+  let [line, last] = [0, undefined];
+  const text = readFileSync(join(root, page), "utf8");
+  for (const [part, block] of text.matchAll(/^```js\n(.*?)^```$|^.*$/gms)) {
+    line += 1;
+    if (block === undefined) continue;
+    // Files that a page shows whole have tests of their own.
+    if (!block.startsWith("--8<--")) {
+      if (last === undefined || block.startsWith("import ")) last = line;
+      found.set(last, (found.get(last) ?? "") + block);
+    }
+    line += part.split("\n").length - 1;
+  }
+  return [...found].map(([begin, code]) => [`${page}:${begin}`, code]);
+}
+
+const made = ["docs/architecture.md", "docs/changelog.md"];
+const pages = readdirSync(join(root, "docs"), { recursive: true })
+  .map((name) => `docs/${name}`)
+  .filter((name) => name.endsWith(".md") && !made.includes(name) && !name.includes("/reference/"));
+const all = ["README.md", "bindings-wasm/js/README.md", ...pages.sort()].flatMap(programs);
+
+describe("the program at", () => {
+  let sandbox;
+  const env = { ...process.env };
+
+  before(async () => {
+    const cli = join(root, "examples/node_modules/tallyfold/dist/cli.js");
+    sandbox = spawn(process.execPath, [cli, "sandbox", "--port", "0", "--seed", "7"]);
+    for await (const line of createInterface({ input: sandbox.stdout })) {
+      const [name, value] = line.trim().split(/ +(?=\S+$)/);
+      if (value?.startsWith("http://")) {
+        for (const each of ["CLUSTER_ENDPOINT", "BASE_URL", "AUTH_URL"]) env[`TALLYFOLD_${each}`] = value;
+      } else if (value) env[`TALLYFOLD_${name.toUpperCase()}`] = value;
+      if (name === "orchestration_audience") break;
+    }
+  });
+  after(() => sandbox.kill());
+
+  for (const [place, code] of all) {
+    test(place, async (t) => {
+      const folder = mkdtempSync(join(tmpdir(), "guide-"));
+      t.after(() => rmSync(folder, { recursive: true }));
+      symlinkSync(join(root, "examples/node_modules"), join(folder, "node_modules"));
+      writeFileSync(join(folder, "program.mjs"), code);
+      await run(process.execPath, ["program.mjs"], { cwd: folder, env, timeout: 120_000 });
+    });
+  }
+
+  test("is there for each start", () => assert.ok(all.length >= 5, `${all.length}`));
+});

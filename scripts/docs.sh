@@ -1,0 +1,11 @@
+#!/usr/bin/env bash
+# Builds the documentation site into site/. Pages that are made of other files are put into docs/ first.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+cp ARCHITECTURE.md docs/architecture.md
+cp CHANGELOG.md docs/changelog.md
+scripts/docs/node_modules/.bin/typedoc --logLevel Error --options scripts/docs/typedoc.json
+# The text about other generators is not about this site.
+NO_MKDOCS_2_WARNING=1 .cache/docs/bin/mkdocs build --strict --quiet
+echo "site/index.html: $(find site -name '*.html' | wc -l) pages"

@@ -1,0 +1,58 @@
+// The built site as its readers see it: nothing comes from elsewhere, nothing is cut off, and axe finds nothing.
+
+import assert from "node:assert/strict";
+import { existsSync, readdirSync } from "node:fs";
+import { createRequire } from "node:module";
+import { after, before, describe, test } from "node:test";
+import { fileURLToPath } from "node:url";
+
+const require = createRequire(import.meta.url);
+const tools = createRequire(new URL("../../bindings-wasm/js/package.json", import.meta.url));
+const { chromium } = tools("playwright-core");
+const axe = require.resolve("axe-core/axe.min.js");
+const folder = fileURLToPath(new URL("../../site", import.meta.url));
+const site = "http://docs.example";
+const pages = readdirSync(folder, { recursive: true }).filter((name) => name.endsWith(".html"));
+const looks = [
+  [1280, "light"],
+  [400, "dark"],
+];
+
+describe("the page", () => {
+  let browser;
+  before(async () => {
+    const quiet = ["--disable-background-networking", "--disable-component-update", "--disable-sync"];
+    const args = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", ...quiet];
+    browser = await chromium.launch({ executablePath: "/usr/bin/chromium", args });
+  });
+  after(() => browser.close());
+
+  for (const name of pages) {
+    test(name, async () => {
+      for (const [width, colorScheme] of looks) {
+        const page = await browser.newPage({ viewport: { width, height: 900 }, colorScheme });
+        const foreign = [];
+        await page.route("**", (route) => {
+          const { origin, pathname } = new URL(route.request().url());
+          const path = folder + pathname;
+          if (origin === site && existsSync(path)) return route.fulfill({ path });
+          foreign.push(route.request().url());
+          return route.abort();
+        });
+        await page.goto(`${site}/${name}`);
+        assert.deepEqual(foreign, []);
+        assert.ok(await page.evaluate("document.documentElement.scrollWidth <= innerWidth"));
+        // References are thousands of nodes, each made like the others.
+        if (!name.startsWith("reference/index")) {
+          await page.addScriptTag({ path: axe });
+          const { violations } = await page.evaluate("axe.run()");
+          const found = violations.map(({ id, nodes }) => [id, nodes.length, nodes[0].html]);
+          assert.deepEqual(found, [], `${width} wide, ${colorScheme}`);
+        }
+        await page.close();
+      }
+    });
+  }
+
+  test("is there for each guide", () => assert.ok(pages.length > 15));
+});
