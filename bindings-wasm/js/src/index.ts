@@ -1,6 +1,4 @@
 /// <reference lib="esnext.disposable" preserve="true" />
-import { core } from "./wasm.js";
-
 export { Aggregator, type AggregatorOptions } from "./aggregator.js";
 export type { Call, DriveStep, MachineRequest, Step } from "./call.js";
 export { Client, type ClientOptions } from "./client.js";
@@ -59,9 +57,5 @@ export {
 } from "./series.js";
 export { type Columns, CountTable, type SavedTable } from "./table.js";
 export type * from "./types.js";
+export { version } from "./version.js";
 export { Plan, type PlanOptions } from "./windows.js";
-
-/** The version of this package. */
-export function version(): string {
-  return core().version();
-}
