@@ -8,6 +8,6 @@ let sandbox: Module<Glue> | undefined;
 
 /** The core of the sandbox. The first call compiles it. */
 export function replica(): Glue {
-  sandbox ??= new Module(glue, source);
+  sandbox ??= new Module(glue, source, "coresandbox_new");
   return sandbox.instance.glue;
 }

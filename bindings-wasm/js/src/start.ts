@@ -2,7 +2,14 @@
 // instance has trapped.
 
 import { compiled, type Source, soonCompiled } from "./compile.js";
-import { because, crashed, type ErrorFields, lost, TallyfoldError } from "./error.js";
+import {
+  because,
+  crashed,
+  type ErrorFields,
+  invalidArgument,
+  lost,
+  TallyfoldError,
+} from "./error.js";
 import { counted, type Population } from "./registry.js";
 
 /** What the glue of every module has. */
@@ -32,15 +39,25 @@ interface Instance<G> {
 export class Module<G extends Glue> {
   readonly #makeGlue: (lost: () => Error) => G;
   readonly #source: Source;
+  readonly #mark: string;
   readonly #forget: () => void;
   #compiled: WebAssembly.Module | undefined;
   #compiling: Promise<void> | undefined;
   #instance: Instance<G> | undefined;
 
-  /** @param forget Called when an instance has ended. */
-  constructor(makeGlue: (lost: () => Error) => G, source: Source, forget: () => void = () => {}) {
+  /**
+   * @param mark What this module exports and no other.
+   * @param forget Called when an instance has ended.
+   */
+  constructor(
+    makeGlue: (lost: () => Error) => G,
+    source: Source,
+    mark: string,
+    forget: () => void = () => {},
+  ) {
     this.#makeGlue = makeGlue;
     this.#source = source;
+    this.#mark = mark;
     this.#forget = forget;
   }
 
@@ -51,14 +68,18 @@ export class Module<G extends Glue> {
 
   /** Compiles off the main thread. What needs the instance meanwhile compiles it at once. */
   compile(): Promise<void> {
-    this.#compiling ??= soonCompiled(this.#source).then((module) => {
-      this.#compiled ??= module;
-    });
+    this.#compiling ??= this.#soon();
     return this.#compiling;
   }
 
   /** Uses what the caller has compiled, unless there is something already. */
   provide(module: WebAssembly.Module): void {
+    const has = (list: { name: string }[], name: string) => list.some((it) => it.name === name);
+    const { exports, imports } = WebAssembly.Module;
+    const given = Object.values(this.#makeGlue(lost).imports).flatMap(Object.keys);
+    const isOurs =
+      has(exports(module), this.#mark) && imports(module).every(({ name }) => given.includes(name));
+    if (!isOurs) throw invalidArgument("module", "want tallyfold.wasm of the same version");
     this.#compiled ??= module;
   }
 
@@ -73,6 +94,12 @@ export class Module<G extends Glue> {
     this.#instance?.glue.use(remains(error));
     this.#instance = undefined;
     this.#forget();
+  }
+
+  async #soon(): Promise<void> {
+    if (this.isCompiled) return;
+    const module = await soonCompiled(this.#source);
+    this.#compiled ??= module;
   }
 
   #start(): Instance<G> {

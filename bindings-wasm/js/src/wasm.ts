@@ -5,7 +5,8 @@ import source from "../wasm/tallyfold_wasm_bg.wasm";
 import { isRenewable } from "./registry.js";
 import { Module } from "./start.js";
 
-const library = new Module(makeGlue, source, forget);
+/** The module, and its instance. */
+export const library = new Module(makeGlue, source, "staging", forget);
 /** What {@link core} gives, as long as there is nothing to look at. */
 let current: Glue | undefined;
 

@@ -62,6 +62,41 @@ describe("the packed package in a browser", () => {
     assert.deepEqual(shown.codes, codes);
   });
 
+  test("compiles off the main thread where a call is awaited", async (t) => {
+    const sandbox = new Sandbox({ seed: 3 });
+    const server = await serve(sandbox);
+    t.after(() => server.close());
+    const given = { clusterEndpoint: server.url, accessToken: await controlToken(sandbox), query };
+    const tab = await open(t, join(home, "node_modules/tallyfold/dist"), given);
+    const found = await tab.evaluate(async () => {
+      const found = { atOnce: 0, codes: [] };
+      WebAssembly.Module = new Proxy(WebAssembly.Module, {
+        construct(Module, given) {
+          found.atOnce += 1;
+          return new Module(...given);
+        },
+      });
+      const { Client } = await import("/index.js");
+      const { accessToken, query, ...rest } = globalThis.given;
+      const options = { ...rest, accessToken: () => ({ accessToken, expiresIn: 600 }) };
+      const client = new Client(options);
+      const call = client.eventDelivery(query);
+      // A call under way still runs to its end.
+      client[Symbol.dispose]();
+      await client.eventDelivery(query).catch(({ code }) => found.codes.push(code));
+      found.rows = (await call).length;
+      found.waited = found.atOnce;
+      try {
+        new Client({ ...options, clusterEndpoint: "https://a.example/?" });
+      } catch ({ code }) {
+        found.codes.push(code);
+      }
+      return found;
+    });
+    const codes = ["out_of_order", "invalid_base_address"];
+    assert.deepEqual(found, { atOnce: 0, waited: 0, codes, rows: (await table()).length });
+  });
+
   test("works without a bundler, under a content security policy, and in a worker", async (t) => {
     const root = join(home, "node_modules/tallyfold/dist");
     await cp(join(pages, "worker.js"), join(root, "worker.js"));
