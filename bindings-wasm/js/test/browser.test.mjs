@@ -10,6 +10,7 @@ import { chromium } from "playwright-core";
 import { Client, Sandbox } from "tallyfold";
 import { serve } from "tallyfold/node";
 import { build } from "vite";
+import { CHROMIUM } from "./chromium.mjs";
 import { install } from "./installed.mjs";
 
 const { version } = JSON.parse(await readFile(new URL("../package.json", import.meta.url), "utf8"));
@@ -26,7 +27,7 @@ describe("the packed package in a browser", () => {
 
   before(async () => {
     home = await install();
-    browser = await launch();
+    browser = await chromium.launch(CHROMIUM);
   });
   after(async () => {
     await browser?.close();
@@ -176,21 +177,6 @@ async function answer(root, policy, request, response) {
   response.setHeader("content-type", types[extname(path)] ?? "text/plain");
   if (policy) response.setHeader("content-security-policy", policy);
   response.end(await readFile(join(root, path)).catch(() => ""));
-}
-
-function launch() {
-  return chromium.launch({
-    executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium",
-    args: [
-      "--no-sandbox",
-      "--disable-gpu",
-      "--disable-quic",
-      "--no-first-run",
-      "--disable-background-networking",
-      "--disable-component-update",
-      "--disable-sync",
-    ],
-  });
 }
 
 /** A token as a page's own server would hand it out. */
