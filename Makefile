@@ -118,12 +118,13 @@ $(tarball): $(npm)
 	rm -f dist/*.tgz
 	npm pack --silent --pack-destination dist ./$(JS)
 
+# Not `npm ci`: it refuses a lock file without the packages of other platforms, which some registries lack.
 $(bundlers): $(JS)/hosts/package.json $(JS)/hosts/package-lock.json | $(node_modules)
-	cd $(JS)/hosts && npm ci --omit=dev --silent --no-audit --no-fund
+	cd $(JS)/hosts && npm install --no-save --omit=dev --silent --no-audit --no-fund
 	touch $@
 
 $(hosts): $(JS)/hosts/package.json $(JS)/hosts/package-lock.json | $(node_modules)
-	cd $(JS)/hosts && npm ci --silent --no-audit --no-fund
+	cd $(JS)/hosts && npm install --no-save --silent --no-audit --no-fund
 	touch $(bundlers) $@
 
 $(examples): $(tarball)
