@@ -19,6 +19,8 @@ wasm := $(JS)/wasm/tallyfold_sandbox_bg.wasm
 npm := $(JS)/dist/index.js
 tarball := dist/tallyfold-$(VERSION).tgz
 chromium := .cache/chromium
+bundlers := $(JS)/hosts/node_modules/.package-lock.json
+hosts := $(JS)/hosts/node_modules/.hosts
 examples := examples/node_modules/.package-lock.json
 bench_peers := bench/node_modules/.package-lock.json
 docs_python := .cache/docs/.ready
@@ -31,7 +33,7 @@ js_files := $(addprefix $(JS)/,README.md package.json tsconfig.json build.mjs) \
 	$(shell find LICENSE* $(JS)/src $(JS)/node -type f)
 
 .PHONY: demo test bench lint fuzz dist docs setup wheel wasm npm \
-	test-rust test-python test-js test-examples test-docs test-distributed clean
+	test-rust test-python test-js test-examples test-docs test-hosts test-distributed clean
 
 demo: $(wheel_in_venv) $(examples) $(chromium)
 	@scripts/demo.sh
@@ -54,7 +56,7 @@ dist: $(wheel) $(tarball)
 docs: $(docs_python) $(docs_node) $(wasm)
 	scripts/docs.sh
 
-setup: $(venv) $(node_modules) .cache/wasm-route $(chromium)
+setup: $(venv) $(node_modules) $(bundlers) .cache/wasm-route $(chromium)
 wheel: $(wheel_in_venv)
 wasm: $(wasm)
 npm: $(npm)
@@ -80,11 +82,15 @@ test-docs: docs $(chromium)
 test-distributed: $(wheel)
 	scripts/test-distributed.sh
 
-test-js: $(tarball) $(chromium)
+test-js: $(tarball) $(chromium) $(bundlers)
 	cd $(JS) && TALLYFOLD_TARBALL=$(abspath $(tarball)) npm test --silent
 
+# The packed package in every host that users have, which are 1.4 GB of tools and so not part of `test`.
+test-hosts: $(tarball) $(chromium) $(hosts)
+	cd $(JS) && TALLYFOLD_TARBALL=$(abspath $(tarball)) node hosts/matrix.mjs
+
 clean:
-	rm -rf target target-wasm fuzz/{target,corpus,artifacts} dist .cache .venv {$(JS),examples,bench}/node_modules $(JS)/{dist,wasm}
+	rm -rf target target-wasm fuzz/{target,corpus,artifacts} dist .cache .venv {$(JS),$(JS)/hosts,examples,bench}/node_modules $(JS)/{dist,wasm}
 
 # Python: a virtual environment with pinned tools, the wheel, and the wheel in the environment.
 
@@ -103,7 +109,7 @@ $(wheel_in_venv): $(wheel) $(venv)
 	.venv/bin/pip install --quiet --no-deps --force-reinstall dist/*.whl
 	touch $@
 
-# JavaScript: the wasm with its glue, dist/ with the wasm inlined, and the npm tarball.
+# JavaScript: the wasm with its glue, dist/ with the wasm inside, the npm tarball, and the hosts that try it.
 
 $(node_modules): $(JS)/package.json $(JS)/package-lock.json
 	cd $(JS) && npm ci --silent --no-audit --no-fund
@@ -122,6 +128,15 @@ $(tarball): $(npm)
 	mkdir -p dist
 	rm -f dist/*.tgz
 	npm pack --silent --pack-destination dist ./$(JS)
+
+# Not `npm ci`: it refuses a lock file without the packages of other platforms, which some registries lack.
+$(bundlers): $(JS)/hosts/package.json $(JS)/hosts/package-lock.json | $(node_modules)
+	cd $(JS)/hosts && npm install --no-save --omit=dev --silent --no-audit --no-fund
+	touch $@
+
+$(hosts): $(JS)/hosts/package.json $(JS)/hosts/package-lock.json | $(node_modules)
+	cd $(JS)/hosts && npm install --no-save --silent --no-audit --no-fund
+	touch $(bundlers) $@
 
 $(examples): $(tarball) examples/package.json
 	npm install --silent --no-save --no-package-lock --prefix examples $(abspath $<)

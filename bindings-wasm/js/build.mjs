@@ -1,51 +1,139 @@
-// Builds dist/: the library as ESM and CommonJS, each with the wasm inside, its types, the CLI.
+// Builds dist/: each source file as an ES module of its own, so that a bundler ships only what is used; the
+// same once more for Cloudflare Workers; a CommonJS file for each entry; the wasm files; and the types.
 
 import { execFileSync } from "node:child_process";
-import { copyFile, mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { copyFile, mkdir, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { basename, join } from "node:path";
+import { deflateRawSync } from "node:zlib";
 import { build } from "esbuild";
 
+/** What `exports` in package.json names. */
+const entries = ["index", "node"];
+/** The two modules: the file that is exported, and what build-wasm.sh calls it. */
+const modules = { "tallyfold.wasm": "tallyfold_wasm", "sandbox.wasm": "tallyfold_sandbox" };
+/** What takes the place of a global, and the source file that exports it and says why. */
+const standIns = [
+  ["Symbol.dispose", "disposeSymbol", "dispose"],
+  ["Symbol.asyncDispose", "asyncDisposeSymbol", "dispose"],
+  ["FinalizationRegistry", "Registry", "registry"],
+  ["TextDecoder", "Decoder", "text"],
+  ["TextEncoder", "Encoder", "text"],
+];
 const common = {
   bundle: true,
   target: "es2022",
-  // Inlined as base64: no host has to find, fetch or copy a file beside the script.
-  loader: { ".wasm": "base64" },
-  // What `using` looks for is not yet in every host; `dispose.ts` says what stands in for it, and
-  // `registry.ts` what stands in for the registry of the glue.
-  define: {
-    "Symbol.dispose": "disposeSymbol",
-    "Symbol.asyncDispose": "asyncDisposeSymbol",
-    FinalizationRegistry: "Registry",
-  },
-  inject: ["src/dispose.ts", "src/registry.ts"],
-  // `sideEffects: false` is told to those who import dist/. Obeyed here, it drops `initSync`.
-  ignoreAnnotations: true,
+  define: Object.fromEntries(standIns.map(([name, own]) => [name, own])),
   legalComments: "none",
   logLevel: "warning",
 };
-const library = { ...common, platform: "neutral", entryPoints: ["src/index.ts"] };
-const node = { ...common, platform: "node", entryPoints: ["src/node.ts"] };
-const cli = { ...common, platform: "node", entryPoints: ["src/cli.ts"] };
 
 await rm("dist", { recursive: true, force: true });
 await mkdir("dist");
 // npm packs what lies in this folder, and the licences lie at the root.
-await Promise.all(
-  ["LICENSE", "LICENSE-MIT", "LICENSE-APACHE"].map((name) => copyFile(`../../${name}`, name)),
+for (const name of ["LICENSE", "LICENSE-MIT", "LICENSE-APACHE"]) {
+  await copyFile(`../../${name}`, name);
+}
+// Its inflate is in compile.js.
+await copyFile("node_modules/fflate/LICENSE", "dist/LICENSE-fflate");
+for (const [file, name] of Object.entries(modules)) {
+  await copyFile(`wasm/${name}_bg.wasm`, `dist/${file}`);
+  await writeFile(`dist/${name}_bg.js`, await inlined(`wasm/${name}_bg.wasm`));
+  const types = "declare const module: WebAssembly.Module;\nexport default module;\n";
+  await writeFile(`dist/${file}.d.ts`, types);
+}
+await esModules("dist", (name) => `./${name}.js`);
+// A Worker may not compile bytes. It imports the files, which are compiled before it starts.
+const files = Object.fromEntries(
+  Object.entries(modules).map(([file, name]) => [`${name}_bg`, file]),
 );
-await Promise.all([
-  build({ ...library, format: "esm", outfile: "dist/index.js" }),
-  build({ ...library, format: "cjs", outfile: "dist/index.cjs" }),
-  build({ ...node, format: "esm", outfile: "dist/node.js" }),
-  build({ ...node, format: "cjs", outfile: "dist/node.cjs" }),
-  // The CLI uses the library beside it, not a copy of its own.
-  build({ ...cli, format: "esm", outfile: "dist/cli.js", external: ["./index.js", "./node.js"] }),
-]);
-await declarations("index", "node");
+await esModules("dist/workerd", (name) => `../${files[name]}`);
+await Promise.all(entries.map(commonJs));
+await declarations();
+
+/**
+ * A script with the bytes inside, so that no host has to find, fetch or copy a file. They are deflated, because
+ * base64 of the bytes themselves is a fifth larger on its way through gzip.
+ */
+async function inlined(file) {
+  const bytes = deflateRawSync(await readFile(file), { level: 9 });
+  return `export default "${bytes.toString("base64")}";\n`;
+}
+
+/** @param wasm Where a module of `wasm/` is. */
+async function esModules(outdir, wasm) {
+  const sources = (await readdir("src")).filter((name) => /^\w+\.ts$/.test(name));
+  const glue = Object.values(modules).map((name) => `wasm/${name}.js`);
+  const { outputFiles } = await build({
+    ...common,
+    platform: "neutral",
+    format: "esm",
+    external: ["node:*"],
+    entryPoints: [...sources.map((name) => `src/${name}`), ...glue],
+    entryNames: "[name]",
+    outdir,
+    write: false,
+    // Imports of types only are dropped.
+    tsconfigRaw: {},
+    plugins: [
+      {
+        name: "each file on its own",
+        setup(own) {
+          own.onResolve({ filter: /^\./ }, ({ kind, path }) => {
+            if (kind === "entry-point") return undefined;
+            const name = basename(path);
+            const isWasm = name.endsWith(".wasm");
+            return { path: isWasm ? wasm(name.slice(0, -5)) : `./${name}`, external: true };
+          });
+          own.onLoad({ filter: /\/(src|wasm)\/\w+\.[jt]s$/ }, async ({ path }) => {
+            const text = await readFile(path, "utf8");
+            return {
+              contents: importStandIns(text, path) + text,
+              loader: path.endsWith(".ts") ? "ts" : "js",
+            };
+          });
+        },
+      },
+    ],
+  });
+  await mkdir(outdir, { recursive: true });
+  for (const { path, text } of outputFiles) {
+    if (text.trim() !== "") await writeFile(path, text);
+  }
+}
+
+/** Imports, for what a file mentions. */
+function importStandIns(text, path) {
+  return standIns
+    .filter(([name, _, file]) => text.includes(name) && basename(path) !== `${file}.ts`)
+    .map(([_, own, file]) => `import { ${own} } from "./${file}.js";`)
+    .join("");
+}
+
+/** One file, because Node takes its time to find and read each. */
+function commonJs(entry) {
+  return build({
+    ...common,
+    platform: entry === "node" ? "node" : "neutral",
+    format: "cjs",
+    entryPoints: [`src/${entry}.ts`],
+    outfile: `dist/${entry}.cjs`,
+    inject: [...new Set(standIns.map(([, , file]) => `src/${file}.ts`))],
+    plugins: [
+      {
+        name: "wasm inside",
+        setup(own) {
+          own.onLoad({ filter: /\.wasm$/ }, async ({ path }) => ({
+            contents: await inlined(path),
+          }));
+        },
+      },
+    ],
+  });
+}
 
 /** Writes the types that the entries reach, once for each module system. */
-async function declarations(...entries) {
+async function declarations() {
   const all = await mkdtemp(join(tmpdir(), "tallyfold-types-"));
   execFileSync("node_modules/.bin/tsc", ["--outDir", all], { stdio: "inherit" });
   const reached = new Set(entries);

@@ -33,8 +33,9 @@ export interface ClientOptions extends MachineOptions, DriverOptions {}
  * Every call rejects with a {@link TallyfoldError}, or with the reason of the signal that aborted
  * it. Calls may run at the same time; they share one token and one token request.
  *
- * Making the first client compiles the WebAssembly inside this package. A page with a content
- * security policy must allow `'wasm-unsafe-eval'` for scripts.
+ * Making the first client compiles the WebAssembly inside this package. In a page it compiles off the main
+ * thread, and the first call waits for it. A page with a content security policy must allow
+ * `'wasm-unsafe-eval'` for scripts.
  *
  * @example
  * const client = new Client({
@@ -61,7 +62,7 @@ export class Client {
     const { accessToken, fetch, onAttempt, now, ...rest } = options ?? {};
     const hostTokens = (accessToken ?? undefined) !== undefined;
     this.#machine = new Machine({ ...rest, hostTokens }, OF_CALL, OF_COLLECT, OF_FOLLOW);
-    this.#driver = new Driver({ accessToken, fetch, onAttempt, now }, this.#machine.timeoutMs);
+    this.#driver = new Driver({ accessToken, fetch, onAttempt, now }, this.#machine);
   }
 
   /**
@@ -80,6 +81,7 @@ export class Client {
   async eventDelivery<const D extends Dimension, const G extends D = D>(
     query: MetricsQuery<D, G> & Abortable,
   ): Promise<CountTable<G>> {
+    if (this.#machine.compiling) await this.#machine.compiling;
     return this.#run(this.#machine.eventDelivery(query), query.signal);
   }
 
@@ -92,6 +94,7 @@ export class Client {
   async eventIngestion<const D extends IngestionDimension, const G extends D = D>(
     query: MetricsQuery<D, G> & Abortable,
   ): Promise<CountTable<G>> {
+    if (this.#machine.compiling) await this.#machine.compiling;
     return this.#run(this.#machine.eventIngestion(query), query.signal);
   }
 
@@ -104,6 +107,7 @@ export class Client {
    * const page = await client.auditLogs({ page: 1, perPage: 50 });
    */
   async auditLogs(query: AuditLogsQuery & Abortable = {}): Promise<Json> {
+    if (this.#machine.compiling) await this.#machine.compiling;
     return this.#run(this.#machine.auditLogs(query), query.signal);
   }
 
@@ -136,6 +140,7 @@ export class Client {
   async collect<const M extends Metric, const D extends DimensionOf<M>, const G extends D = D>(
     query: CollectQuery<M, D, G> & CollectOptions,
   ): Promise<CountTable<G>> {
+    if (this.#machine.compiling) await this.#machine.compiling;
     const collect = this.#machine.collect<M, D, G>(query);
     try {
       return await new Collecting(collect, this.#driver, query).run();
@@ -181,6 +186,7 @@ export class Client {
   async probeAdditivity<const M extends Metric, const D extends DimensionOf<M>>(
     query: ProbeQuery<M, D> & Abortable,
   ): Promise<Additivity<D>> {
+    if (this.#machine.compiling) await this.#machine.compiling;
     const probe = this.#machine.probeAdditivity<M, D>(query);
     const signal = optionalSignal(query.signal);
     for (let step = probe.next(); step.type === "drive"; step = probe.next()) {

@@ -25,6 +25,12 @@ export interface DriverOptions {
   readonly now?: (() => Now) | undefined;
 }
 
+/** What is known once there is a call. */
+interface Limit {
+  /** How long one exchange may take; infinite for no limit. */
+  readonly timeoutMs: number;
+}
+
 const WANT_SOURCE = "want a function that returns { accessToken, expiresIn }";
 
 /** Carries bytes, waits and gets tokens for the calls of one client, until each has ended. */
@@ -36,16 +42,15 @@ export class Driver {
   /** The caller's own source of tokens, if there is one. */
   readonly accessToken: DriverOptions["accessToken"];
   readonly #fetch: Fetch | undefined;
-  readonly #timeoutMs: number;
+  readonly #limit: Limit;
   /** Calls that wait for another one's token. */
   #waiting: (() => void)[] = [];
 
-  /** @param timeoutMs How long one exchange may take; infinite for no limit. */
-  constructor({ accessToken, fetch, onAttempt, now }: DriverOptions, timeoutMs: number) {
+  constructor({ accessToken, fetch, onAttempt, now }: DriverOptions, limit: Limit) {
     this.accessToken = optionalFunction("accessToken", accessToken, WANT_SOURCE);
     this.#fetch = optionalFunction("fetch", fetch, "want a function like the standard fetch");
     this.onAttempt = optionalFunction("onAttempt", onAttempt, "want a function") ?? (() => {});
-    this.#timeoutMs = timeoutMs;
+    this.#limit = limit;
     this.now = clocks(now);
   }
 
@@ -103,7 +108,7 @@ export class Driver {
     signal: AbortSignal | undefined,
     work: (deadline: Deadline) => Promise<void>,
   ): Promise<void> {
-    const deadline = new Deadline(this.#timeoutMs, signal);
+    const deadline = new Deadline(this.#limit.timeoutMs, signal);
     try {
       await work(deadline);
     } finally {

@@ -27,3 +27,9 @@ export function isBrowser(): boolean {
     host.navigator?.userAgent === "Cloudflare-Workers";
   return !isServer && (host.document !== undefined || host.WorkerGlobalScope !== undefined);
 }
+
+/** A module of Node, where the host has one: Node 20.16 or later, Deno, Bun. */
+export function builtIn<T>(name: string): T | undefined {
+  const { process } = globalThis as { process?: { getBuiltinModule?: (name: string) => unknown } };
+  return process?.getBuiltinModule?.(name) as T | undefined;
+}

@@ -1,6 +1,4 @@
 /// <reference lib="esnext.disposable" preserve="true" />
-import { core } from "./wasm.js";
-
 export { Aggregator, type AggregatorOptions } from "./aggregator.js";
 export type { Call, DriveStep, MachineRequest, Step } from "./call.js";
 export { Client, type ClientOptions } from "./client.js";
@@ -40,6 +38,7 @@ export type { DriverOptions } from "./driver.js";
 export { type ErrorKind, type Failure, TallyfoldError } from "./error.js";
 export type { Follow, FollowQuery, FollowStep, Revision } from "./follow.js";
 export type { Following, FollowOptions } from "./following.js";
+export { init, type WasmSource } from "./init.js";
 export { Machine, type MachineOptions } from "./machine.js";
 export type { Additivity, Probe, ProbeQuery } from "./probe.js";
 export type { Row, SavedCounts } from "./row.js";
@@ -59,9 +58,5 @@ export {
 } from "./series.js";
 export { type Columns, CountTable, type SavedTable } from "./table.js";
 export type * from "./types.js";
+export { version } from "./version.js";
 export { Plan, type PlanOptions } from "./windows.js";
-
-/** The version of this package. */
-export function version(): string {
-  return core().version();
-}

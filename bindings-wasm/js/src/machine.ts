@@ -1,11 +1,13 @@
 import type { CoreMachine, Glue } from "../wasm/tallyfold_wasm.js";
 import { Call } from "./call.js";
 import { Collect, type CollectQuery, type DimensionOf } from "./collect.js";
+import { turn } from "./compile.js";
 import type { MachineArguments } from "./declared.js";
 import { Follow, type FollowQuery } from "./follow.js";
 import { Handle } from "./handle.js";
 import { isBrowser } from "./host.js";
 import { Probe, type ProbeQuery } from "./probe.js";
+import { isSound } from "./sound.js";
 import { type CountTable, coreOf } from "./table.js";
 import type {
   AuditLogsQuery,
@@ -15,7 +17,7 @@ import type {
   Metric,
   MetricsQuery,
 } from "./types.js";
-import { core } from "./wasm.js";
+import { core, library } from "./wasm.js";
 
 /** The options of a {@link Machine}. */
 export type MachineOptions = Omit<MachineArguments, keyof HostOptions>;
@@ -42,9 +44,12 @@ type HostOptions = Pick<MachineArguments, "hostTokens" | "inBrowser">;
  */
 export class Machine {
   readonly #make: (glue: Glue) => CoreMachine;
-  #core: Handle<CoreMachine>;
+  #core: Handle<CoreMachine> | undefined;
   /** Where the core's machine is. */
-  #glue: Glue;
+  #glue: Glue | undefined;
+  #timeoutMs = Number.POSITIVE_INFINITY;
+  /** @internal Until then it is better to wait, because the WebAssembly compiles off the main thread. */
+  compiling: Promise<void> | undefined;
 
   /**
    * @param options Addresses, credentials and audiences of the APIs in use; or `hostTokens` instead
@@ -75,16 +80,35 @@ export class Machine {
     const follow = [...ofCall, ...ofFollow];
     const all = { ...options, inBrowser };
     this.#make = ({ CoreMachine }) => new CoreMachine(all, ofCall, collect, follow);
-    this.#glue = core();
-    this.#core = new Handle(this.#make(this.#glue));
+    // Only a client waits, and only a page has a thread that must not be held up.
+    const mayWait = ofCall.length > 0 && isBrowser() && !library.isCompiled;
+    if (mayWait && isSound(all)) this.compiling = this.#compile();
+    else void this.#machine;
+  }
+
+  async #compile(): Promise<void> {
+    try {
+      await library.compile();
+      // On a slow phone each of the two takes longer than a page should be held up.
+      await turn();
+      core();
+      await turn();
+      void this.#machine;
+      await turn();
+    } catch {
+      // The call will meet it again, and tell the caller.
+    }
+    this.compiling = undefined;
   }
 
   /** The core's machine, which is made anew if its instance has been replaced. Its tokens are fetched again then. */
   get #machine(): CoreMachine {
-    const glue = this.#core.released ? this.#glue : core();
-    if (glue !== this.#glue) {
+    if (this.#core?.released) return this.#core.object;
+    const glue = core();
+    if (this.#core === undefined || glue !== this.#glue) {
       this.#core = new Handle(this.#make(glue));
       this.#glue = glue;
+      this.#timeoutMs = this.#core.object.timeoutMs();
     }
     return this.#core.object;
   }
@@ -132,9 +156,9 @@ export class Machine {
     return Probe.of(this.#machine.probeAdditivity(query));
   }
 
-  /** @internal How many milliseconds an exchange may take; infinite if there is no limit. */
+  /** @internal How many milliseconds an exchange of a call may take; infinite if there is no limit. */
   get timeoutMs(): number {
-    return this.#machine.timeoutMs();
+    return this.#timeoutMs;
   }
 
   /** A number that changes whenever a token fetch has ended. */
@@ -144,6 +168,14 @@ export class Machine {
 
   /** Frees the memory now. Calls that it began can still be driven. */
   [Symbol.dispose](): void {
-    this.#core.release();
+    // Those calls too that wait for it.
+    if (this.compiling) this.compiling.then(() => this.#release());
+    else this.#release();
+  }
+
+  #release(): void {
+    // One that was never made can't be used either.
+    if (this.#core === undefined) void this.#machine;
+    this.#core?.release();
   }
 }

@@ -1,5 +1,5 @@
 declare module "*.wasm" {
-  /** The file's bytes in base64. */
-  const base64: string;
-  export default base64;
+  /** The file's bytes, deflated, in base64; for Cloudflare Workers the compiled module. */
+  const source: string | WebAssembly.Module;
+  export default source;
 }

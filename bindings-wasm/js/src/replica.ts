@@ -1,13 +1,13 @@
 // The WebAssembly module of the sandbox, which whoever only talks to the service does without.
 
 import { type Glue, glue } from "../wasm/tallyfold_sandbox.js";
-import base64 from "../wasm/tallyfold_sandbox_bg.wasm";
+import source from "../wasm/tallyfold_sandbox_bg.wasm";
 import { Module } from "./start.js";
 
 let sandbox: Module<Glue> | undefined;
 
 /** The core of the sandbox. The first call compiles it. */
 export function replica(): Glue {
-  sandbox ??= new Module(glue, base64);
+  sandbox ??= new Module(glue, source, "coresandbox_new");
   return sandbox.instance.glue;
 }

@@ -131,8 +131,18 @@ export class Sandbox {
   /**
    * Answers requests instead of the network: pass it as `fetch` to a {@link Client}. It is bound to
    * this sandbox, so it can be passed on its own.
+   *
+   * @throws TypeError if the host has no `Response`.
    */
-  readonly fetch = async (input: string | URL | Request, init?: RequestInit): Promise<Response> => {
+  get fetch(): (input: string | URL | Request, init?: RequestInit) => Promise<Response> {
+    if (globalThis.Response === undefined) throw new TypeError(LACKS);
+    return this.#fetch;
+  }
+
+  readonly #fetch = async (
+    input: string | URL | Request,
+    init?: RequestInit,
+  ): Promise<Response> => {
     const request = new Request(input, init);
     const { pathname, search } = new URL(request.url);
     const response = this.handle({
@@ -179,6 +189,10 @@ export class Sandbox {
     return shown("Sandbox", this.#core.released, () => inspect({ stats: this.stats }, options));
   }
 }
+
+/** jsdom has neither. */
+const LACKS =
+  "this host has no Response and no fetch; in jest, use testEnvironment jest-fixed-jsdom or node";
 
 /** The body, or the part of it that is sent before the connection breaks. */
 function stream(response: SandboxResponse): ReadableStream<Uint8Array> {

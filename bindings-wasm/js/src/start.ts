@@ -1,7 +1,15 @@
 // Starts a WebAssembly module: at first use, synchronously, without top-level await; and anew when its
 // instance has trapped.
 
-import { because, crashed, type ErrorFields, lost, TallyfoldError } from "./error.js";
+import { compiled, type Source, soonCompiled } from "./compile.js";
+import {
+  because,
+  crashed,
+  type ErrorFields,
+  invalidArgument,
+  lost,
+  TallyfoldError,
+} from "./error.js";
 import { counted, type Population } from "./registry.js";
 
 /** What the glue of every module has. */
@@ -24,22 +32,55 @@ interface Instance<G> {
 }
 
 /**
- * A module that came as base64, and its instance. Each instance has a glue of its own, so that an object of an
+ * A module and its instance. Each instance has a glue of its own, so that an object of an
  * instance that has ended can't reach the memory of the next one: whatever is asked of it throws
  * `out_of_order`.
  */
 export class Module<G extends Glue> {
   readonly #makeGlue: (lost: () => Error) => G;
-  readonly #base64: string;
+  readonly #source: Source;
+  readonly #mark: string;
   readonly #forget: () => void;
   #compiled: WebAssembly.Module | undefined;
+  #compiling: Promise<void> | undefined;
   #instance: Instance<G> | undefined;
 
-  /** @param forget Called when an instance has ended. */
-  constructor(makeGlue: (lost: () => Error) => G, base64: string, forget: () => void = () => {}) {
+  /**
+   * @param mark What this module exports and no other.
+   * @param forget Called when an instance has ended.
+   */
+  constructor(
+    makeGlue: (lost: () => Error) => G,
+    source: Source,
+    mark: string,
+    forget: () => void = () => {},
+  ) {
     this.#makeGlue = makeGlue;
-    this.#base64 = base64;
+    this.#source = source;
+    this.#mark = mark;
     this.#forget = forget;
+  }
+
+  /** Whether there is nothing to compile any more. */
+  get isCompiled(): boolean {
+    return this.#compiled !== undefined;
+  }
+
+  /** Compiles off the main thread. What needs the instance meanwhile compiles it at once. */
+  compile(): Promise<void> {
+    this.#compiling ??= this.#soon();
+    return this.#compiling;
+  }
+
+  /** Uses what the caller has compiled, unless there is something already. */
+  provide(module: WebAssembly.Module): void {
+    const has = (list: { name: string }[], name: string) => list.some((it) => it.name === name);
+    const { exports, imports } = WebAssembly.Module;
+    const given = Object.values(this.#makeGlue(lost).imports).flatMap(Object.keys);
+    const isOurs =
+      has(exports(module), this.#mark) && imports(module).every(({ name }) => given.includes(name));
+    if (!isOurs) throw invalidArgument("module", "want tallyfold.wasm of the same version");
+    this.#compiled ??= module;
   }
 
   /** The instance in use. */
@@ -55,8 +96,14 @@ export class Module<G extends Glue> {
     this.#forget();
   }
 
+  async #soon(): Promise<void> {
+    if (this.isCompiled) return;
+    const module = await soonCompiled(this.#source);
+    this.#compiled ??= module;
+  }
+
   #start(): Instance<G> {
-    this.#compiled ??= new WebAssembly.Module(decoded(this.#base64));
+    this.#compiled ??= compiled(this.#source);
     const population = { objects: 0 };
     const glue = counted(population, () => this.#makeGlue(lost));
     const exports = instantiated(this.#compiled, glue.imports);
@@ -125,11 +172,4 @@ function remains(error: TallyfoldError | undefined): object {
     throw because(lost(), error);
   };
   return new Proxy({}, { get });
-}
-
-function decoded(base64: string): Uint8Array<ArrayBuffer> {
-  const binary = atob(base64);
-  const bytes = new Uint8Array(binary.length);
-  for (let at = 0; at < bytes.length; at++) bytes[at] = binary.charCodeAt(at);
-  return bytes;
 }

@@ -1,11 +1,12 @@
 // The WebAssembly module of the library: all but the sandbox.
 
 import { type Glue, glue } from "../wasm/tallyfold_wasm.js";
-import base64 from "../wasm/tallyfold_wasm_bg.wasm";
+import source from "../wasm/tallyfold_wasm_bg.wasm";
 import { isRenewable } from "./registry.js";
 import { Module } from "./start.js";
 
-let library: Module<Glue> | undefined;
+/** The module, and its instance. */
+export const library = new Module(makeGlue, source, "staging", forget);
 /** What {@link core} gives, as long as there is nothing to look at. */
 let current: Glue | undefined;
 
@@ -27,7 +28,6 @@ export function core(): Glue {
 }
 
 function lookedAt(): Glue {
-  library ??= new Module(makeGlue, base64, forget);
   const { memory, population } = library.instance;
   isLarge ||= memory.buffer.byteLength > LARGE;
   if (isLarge && population.objects === 0 && !isTroubled) library.end();
@@ -75,7 +75,7 @@ export function stage(bytes: Uint8Array, take: (length: number) => unknown): voi
 }
 
 function staged(glue: Glue): Uint8Array {
-  const { memory } = (library as Module<Glue>).instance;
+  const { memory } = library.instance;
   const address = glue.staging();
   return new Uint8Array(memory.buffer, address, STAGING);
 }

@@ -10,6 +10,7 @@ import { chromium } from "playwright-core";
 import { Client, Sandbox } from "tallyfold";
 import { serve } from "tallyfold/node";
 import { build } from "vite";
+import { CHROMIUM } from "./chromium.mjs";
 import { install } from "./installed.mjs";
 
 const { version } = JSON.parse(await readFile(new URL("../package.json", import.meta.url), "utf8"));
@@ -26,7 +27,7 @@ describe("the packed package in a browser", () => {
 
   before(async () => {
     home = await install();
-    browser = await launch();
+    browser = await chromium.launch(CHROMIUM);
   });
   after(async () => {
     await browser?.close();
@@ -60,6 +61,41 @@ describe("the packed package in a browser", () => {
     assert.equal(shown.hasToken, false);
     const codes = ["secret_in_browser", "redirected", "network_failed", "timed_out"];
     assert.deepEqual(shown.codes, codes);
+  });
+
+  test("compiles off the main thread where a call is awaited", async (t) => {
+    const sandbox = new Sandbox({ seed: 3 });
+    const server = await serve(sandbox);
+    t.after(() => server.close());
+    const given = { clusterEndpoint: server.url, accessToken: await controlToken(sandbox), query };
+    const tab = await open(t, join(home, "node_modules/tallyfold/dist"), given);
+    const found = await tab.evaluate(async () => {
+      const found = { atOnce: 0, codes: [] };
+      WebAssembly.Module = new Proxy(WebAssembly.Module, {
+        construct(Module, given) {
+          found.atOnce += 1;
+          return new Module(...given);
+        },
+      });
+      const { Client } = await import("/index.js");
+      const { accessToken, query, ...rest } = globalThis.given;
+      const options = { ...rest, accessToken: () => ({ accessToken, expiresIn: 600 }) };
+      const client = new Client(options);
+      const call = client.eventDelivery(query);
+      // A call under way still runs to its end.
+      client[Symbol.dispose]();
+      await client.eventDelivery(query).catch(({ code }) => found.codes.push(code));
+      found.rows = (await call).length;
+      found.waited = found.atOnce;
+      try {
+        new Client({ ...options, clusterEndpoint: "https://a.example/?" });
+      } catch ({ code }) {
+        found.codes.push(code);
+      }
+      return found;
+    });
+    const codes = ["out_of_order", "invalid_base_address"];
+    assert.deepEqual(found, { atOnce: 0, waited: 0, codes, rows: (await table()).length });
   });
 
   test("works without a bundler, under a content security policy, and in a worker", async (t) => {
@@ -141,21 +177,6 @@ async function answer(root, policy, request, response) {
   response.setHeader("content-type", types[extname(path)] ?? "text/plain");
   if (policy) response.setHeader("content-security-policy", policy);
   response.end(await readFile(join(root, path)).catch(() => ""));
-}
-
-function launch() {
-  return chromium.launch({
-    executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium",
-    args: [
-      "--no-sandbox",
-      "--disable-gpu",
-      "--disable-quic",
-      "--no-first-run",
-      "--disable-background-networking",
-      "--disable-component-update",
-      "--disable-sync",
-    ],
-  });
 }
 
 /** A token as a page's own server would hand it out. */

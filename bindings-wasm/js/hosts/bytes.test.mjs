@@ -1,0 +1,45 @@
+// How many bytes a page loads, by bundler. `make test-hosts` prints the numbers.
+
+import assert from "node:assert/strict";
+import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { after, before, describe, test } from "node:test";
+import { run } from "../test/installed.mjs";
+import { bundlers, sizes } from "./bundlers.mjs";
+
+describe("the packed package, as a bundler ships it", () => {
+  let home;
+
+  before(async () => {
+    home = await mkdtemp(join(import.meta.dirname, "bytes-"));
+    const place = join(home, "node_modules/tallyfold");
+    await mkdir(place, { recursive: true });
+    const tarball = process.env.TALLYFOLD_TARBALL;
+    assert.ok(tarball, "TALLYFOLD_TARBALL names the packed package");
+    await run("tar", ["xf", tarball, "-C", place, "--strip-components=1"]);
+  });
+  after(() => rm(home, { recursive: true, force: true }));
+
+  for (const [name, bundle] of Object.entries(bundlers)) {
+    test(`${name}: at most 3 kB for errorCodes`, async () => {
+      const text = await bundle(await entry(name, "errorCodes"));
+      assert.ok(text.includes("token_refused"));
+      assert.ok(text.length <= 3_000, `${text.length} bytes`);
+    });
+
+    test(`${name}: at most 170 kB gzipped for Client, without the sandbox`, async () => {
+      const text = await bundle(await entry(name, "Client"));
+      const { gzip } = sizes(text);
+      assert.ok(gzip <= 170_000, `${gzip} bytes gzipped`);
+      assert.ok(gzip > 100_000, `${gzip} bytes gzipped: where is the wasm?`);
+      assert.ok(text.includes("corecounttable_"), "this is the glue of the library");
+      assert.ok(!text.includes("coresandbox_"), "this is the glue of the sandbox");
+    });
+  }
+
+  async function entry(bundler, name) {
+    const path = join(home, `${bundler}-${name}.js`);
+    await writeFile(path, `import { ${name} } from "tallyfold";\nglobalThis.shown = ${name};\n`);
+    return path;
+  }
+});

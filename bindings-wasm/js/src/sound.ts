@@ -1,0 +1,38 @@
+// Tells usual options from others, so that a page need not ask the core about them at once.
+
+const HOST = "[a-z0-9]+(-[a-z0-9]+)*(\\.[a-z]([a-z0-9-]*[a-z0-9])?)*";
+const PORT = "(:([1-9]\\d{0,3}|[1-5]\\d{4}|6[0-4]\\d{3}))?";
+const PATH = "(/[\\w-]+)*/?";
+const ADDRESS = new RegExp(
+  `^(https://[a-z]${HOST}|https?://(localhost|127\\.0\\.0\\.1))${PORT}${PATH}$`,
+);
+
+const isText = (value: unknown) => typeof value === "string" && /^[\w:/.-]+$/.test(value);
+const isWhole = (value: unknown) =>
+  Number.isInteger(value) && (value as number) > 0 && (value as number) <= 1e6;
+
+/** What a client of the metrics in a page usually has. */
+const usual: { readonly [name: string]: (value: unknown) => boolean } = {
+  clusterEndpoint: (value) => typeof value === "string" && ADDRESS.test(value),
+  clientId: isText,
+  controlAudience: isText,
+  orchestrationAudience: isText,
+  timeoutMs: isWhole,
+  maxRetries: isWhole,
+  longestRetryWaitMs: isWhole,
+  hostTokens: (value) => value === true,
+  inBrowser: (value) => typeof value === "boolean",
+};
+const needed = ["clusterEndpoint", "hostTokens"];
+
+/**
+ * Whether the core is sure to take these options. It decides about all others, and about these too, but later:
+ * this must be true of nothing that it refuses.
+ */
+export function isSound(options: { readonly [name: string]: unknown }): boolean {
+  const isUsual = ([name, value]: [string, unknown]) =>
+    Object.hasOwn(usual, name) && (value === undefined || usual[name]?.(value) === true);
+  return (
+    needed.every((name) => options[name] !== undefined) && Object.entries(options).every(isUsual)
+  );
+}
