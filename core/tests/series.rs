@@ -26,6 +26,25 @@ fn nothing_can_be_made_of_no_table() {
     );
 }
 
+#[test]
+fn a_change_that_no_signed_column_holds_is_refused() {
+    let table = |count: u64| {
+        let mut tables = tables(&[(0, 15, BTreeMap::from([((1, 1), [count, 0, 0])]))]);
+        tables.pop().expect("one table")
+    };
+    let deltas = |before, after| {
+        let comparison = compare(&table(before), &table(after)).expect("the same dimensions");
+        comparison
+            .deltas()
+            .map(|deltas| deltas.expect("a comparison")[0].clone())
+    };
+    assert_eq!(deltas(0, i64::MAX as u64), Ok(vec![i64::MAX]));
+    assert_eq!(deltas(1 << 63, 0), Ok(vec![i64::MIN]));
+    let error = deltas(0, 1 << 63).expect_err("too large");
+    assert_eq!(error.code(), Code::CountOverflow);
+    assert!(error.to_string().contains("9223372036854775808"), "{error}");
+}
+
 /// Values that have a common start, are empty, or sort otherwise by UTF-16 than by UTF-8.
 const VALUES: [&str; 7] = ["", "a", "aa", "b", "ключ", "\u{ffee}", "😀"];
 
@@ -280,6 +299,60 @@ proptest! {
                 add(&mut sums, values[1..].to_vec(), counts);
             }
             prop_assert_eq!(sums_over_windows(&grouped, |window| window == bucket.window), sums);
+        }
+    }
+
+    /// Each window has each combination once; what was there is unchanged, and all else is 0.
+    #[test]
+    fn a_filled_series_has_every_combination_in_every_window(responses in responses(), step in prop::option::of(step())) {
+        let table = merged(tables(&responses), 0);
+        for table in [table.clone(), table.group_by::<&str>(&[]).expect("no dimension")] {
+            let Ok(series) = table.by_window(step) else { return Ok(()) };
+            let filled = series.fill_zeros().expect("few rows");
+            check_order(&filled);
+            let per_window = if table.dimensions().is_empty() { 1 } else { table.len() };
+            prop_assert_eq!(filled.len(), series.windows().len() * per_window);
+            prop_assert_eq!(filled.windows(), series.windows());
+            prop_assert_eq!(filled.complete(), series.windows().iter().all(|of| of.complete));
+            prop_assert_eq!(filled.totals(), series.totals());
+            for bucket in series.windows() {
+                let inside = |window: Window| window == bucket.window;
+                let mut found = sums_over_windows(&filled, inside);
+                let expected = sums_over_windows(&series, inside);
+                found.retain(|values, counts| *counts != Counts::default() || expected.contains_key(values));
+                prop_assert_eq!(found, expected);
+            }
+            prop_assert_eq!(filled.fill_zeros().expect("no more rows"), filled);
+        }
+    }
+
+    /// What is equal has the same JSON, and the same JSON is of what is equal.
+    #[test]
+    fn equal_frames_have_equal_json(responses in responses(), other in responses(), turn in 0..12_usize) {
+        let (table, other) = (merged(tables(&responses), turn), merged(tables(&other), 0));
+        let again = CountTable::from_json(table.to_json().as_bytes()).expect("what was just written");
+        prop_assert_eq!(&again, &table);
+        prop_assert_eq!(table == other, table.to_json() == other.to_json());
+        let (one, two) = (table.by_window(None), other.by_window(None));
+        let (one, two) = (one.expect("no step"), two.expect("no step"));
+        prop_assert_eq!(again.by_window(None).expect("no step"), one.clone());
+        prop_assert_eq!(one == two, one.to_json() == two.to_json());
+        let filled = one.fill_zeros().expect("few rows");
+        prop_assert_eq!(one == filled, one.to_json() == filled.to_json());
+        let (one, two) = (compare(&table, &other), compare(&table, &table));
+        let (one, two) = (one.expect("the same dimensions"), two.expect("the same dimensions"));
+        prop_assert_eq!(compare(&again, &other).expect("the same dimensions"), one.clone());
+        prop_assert_eq!(one == two, one.to_json() == two.to_json());
+    }
+
+    #[test]
+    fn columns_of_deltas_are_those_of_the_rows(one in responses(), other in responses()) {
+        let (before, after) = (merged(tables(&one), 0), merged(tables(&other), 0));
+        prop_assert_eq!(before.deltas().expect("no deltas"), None);
+        let comparison = compare(&before, &after).expect("the same dimensions");
+        let columns = comparison.deltas().expect("small changes").expect("a comparison");
+        for (row, at) in comparison.rows().zip(0..) {
+            prop_assert_eq!(columns.each_ref().map(|column| i128::from(column[at])), of_deltas(row.delta()));
         }
     }
 

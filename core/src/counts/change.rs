@@ -30,9 +30,14 @@ pub struct Deltas {
 }
 
 impl Deltas {
+    /// The three, in their order.
+    pub(crate) fn each(self) -> [i128; 3] {
+        [self.success, self.errors, self.filtered]
+    }
+
     /// Their digits, with a `-` before those below 0.
     pub(crate) fn digits(self) -> [Digits; 3] {
-        [self.success, self.errors, self.filtered].map(|delta| Digits {
+        self.each().map(|delta| Digits {
             sign: if delta < 0 { "-" } else { "" },
             // A difference of two counts has no more digits than a count.
             size: delta.unsigned_abs() as u64,

@@ -56,6 +56,9 @@ pub struct Series {
     totals: Counts,
 }
 
+/// The most rows of a series that is filled: about 1.5 GiB.
+const MOST_FILLED: usize = 1 << 25;
+
 impl CountTable {
     /// The counts by window. Without a step, each response keeps its own window. With one, each is
     /// added to the step of the UTC day that it lies in.
@@ -176,11 +179,89 @@ impl Series {
                 sum.checked_add(*counts)
             })
             .ok_or_else(|| refusal(Refused::SumOverflow))?;
+        self.push_counts(key, counts);
+        Ok(())
+    }
+
+    /// The series with a row for each window and each combination that any of its windows has. The rows that were
+    /// missing have counts of 0. A series without dimensions gets a row for each window.
+    ///
+    /// No window is added: nothing is known of those that the table does not cover.
+    ///
+    /// ```
+    /// # include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/doc/host.rs"));
+    /// # fn main() -> Result<()> {
+    /// # use tallyfold::Frame;
+    /// # let mut host = Host::new()?;
+    /// let table = CountTable::merge_all(&[host.quarter(36)?, host.quarter(37)?])?;
+    /// let series = table.by_window(None)?.fill_zeros()?;
+    /// assert_eq!(series.len(), 2 * table.len());
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors `group_limit` for more than 2^25 rows.
+    pub fn fill_zeros(&self) -> Result<Self> {
+        let own: Vec<Key> = (0..self.len()).map(|row| self.key(row)).collect();
+        let mut groups = own.clone();
+        if self.ids.is_empty() {
+            groups.push(Key::default());
+        }
+        groups.sort_unstable();
+        groups.dedup();
+        let rows = groups.len().saturating_mul(self.windows.len());
+        if rows > MOST_FILLED {
+            let message = format!(
+                "{} windows of {} groups are more than {MOST_FILLED} rows; want a larger step, or fewer groups",
+                self.windows.len(),
+                groups.len()
+            );
+            return Err(Error::new(Code::GroupLimit, message));
+        }
+        let mut filled = Self {
+            window_ids: Vec::with_capacity(rows),
+            ids: vec![Vec::with_capacity(rows); self.ids.len()],
+            counts: CountColumns::with_capacity(rows),
+            ..self.clone()
+        };
+        let mut row = 0;
+        for window in 0..self.windows.len() as u32 {
+            for group in &groups {
+                // Both are sorted, so the next row is of this window and group, or neither has one.
+                let is_there = own.get(row) == Some(group) && self.window_ids[row] == window;
+                let counts = if is_there {
+                    row += 1;
+                    self.counts.counts(row - 1)
+                } else {
+                    Counts::default()
+                };
+                filled.window_ids.push(window);
+                filled.push_counts(*group, counts);
+            }
+        }
+        Ok(filled)
+    }
+
+    /// The position of each of a row's values in its dictionary.
+    fn key(&self, row: usize) -> Key {
+        let mut key = Key::default();
+        for (id, ids) in key.iter_mut().zip(&self.ids) {
+            *id = ids[row];
+        }
+        key
+    }
+
+    fn push_counts(&mut self, key: Key, counts: Counts) {
         for (ids, id) in self.ids.iter_mut().zip(key) {
             ids.push(id);
         }
         self.counts.push(counts);
-        Ok(())
+    }
+
+    /// Whether the table covers all of each window.
+    #[must_use]
+    pub fn complete(&self) -> bool {
+        self.windows.iter().all(|window| window.complete)
     }
 
     /// The step of the windows; `None` if they are the windows of the responses.
