@@ -17,8 +17,7 @@ use super::report::{ChangeReport, ComparisonReport, SideReport};
 use super::saved::SavedFilter;
 use super::subject::Subject;
 use super::table::CountTable;
-use crate::code::Code;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::time::window::{Window, spans};
 use crate::wire::json::writer::json_of;
 
@@ -241,14 +240,8 @@ impl Frame for Comparison {
         Counts::NAMES
     }
 
-    fn deltas(&self) -> Result<Option<[Vec<i64>; 3]>> {
-        let mut columns = [(); 3].map(|()| Vec::with_capacity(self.len()));
-        for row in 0..self.len() {
-            for (column, delta) in columns.iter_mut().zip(self.row_delta(row).each()) {
-                column.push(i64::try_from(delta).map_err(|_| too_large(delta))?);
-            }
-        }
-        Ok(Some(columns))
+    fn delta(&self, row: usize) -> Option<Deltas> {
+        Some(self.row_delta(row))
     }
 
     fn to_json(&self) -> String {
@@ -308,14 +301,6 @@ impl<'a> From<Row<'a, Comparison>> for ChangeReport<'a> {
             delta: row.delta().into(),
         }
     }
-}
-
-/// The error about a change that a column of 64 bits with a sign can't hold.
-fn too_large(delta: i128) -> Error {
-    let message = format!(
-        "a change of {delta} does not fit into a column of signed 64-bit integers; the rows have it exactly"
-    );
-    Error::new(Code::CountOverflow, message)
 }
 
 /// Each count before and after, and the change in brackets.

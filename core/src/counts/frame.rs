@@ -5,12 +5,11 @@ use std::sync::Arc;
 
 use tallyfold_engine::Dictionary;
 
-use super::change::Presence;
+use super::change::{Deltas, Presence};
 use super::count_name::CountName;
 use super::dimension::Dimensions;
 use super::metric::Metric;
 use super::series_window::SeriesWindow;
-use crate::error::Result;
 
 /// Rows of labels and numbers: a [`CountTable`](crate::CountTable), a [`Series`](crate::Series) or a
 /// [`Comparison`](crate::Comparison). None of them changes, and each has its rows sorted by their labels.
@@ -45,12 +44,10 @@ pub trait Frame {
     /// The names of those quotients.
     fn fraction_names(&self) -> [&'static str; 3];
 
-    /// How the counts of each row changed, as three columns; `None` for frames other than comparisons.
-    ///
-    /// # Errors
-    /// `count_overflow` for a change that does not fit into 64 bits with a sign.
-    fn deltas(&self) -> Result<Option<[Vec<i64>; 3]>> {
-        Ok(None)
+    /// How the counts of a row changed; `None` for frames other than comparisons.
+    fn delta(&self, row: usize) -> Option<Deltas> {
+        let _ = row;
+        None
     }
 
     /// The frame as JSON with every count as a string of digits. The same frame gives the same bytes, in

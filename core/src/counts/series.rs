@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use tallyfold_engine::{Counts, Dictionary, Key, Rates, Refused};
+use tallyfold_engine::{Counts, Key, Rates, Refused, Rows};
 
 use super::count_columns::CountColumns;
 use super::count_name::CountName;
@@ -50,10 +50,10 @@ pub struct Series {
     step: Option<TimeStep>,
     windows: Vec<SeriesWindow>,
     window_ids: Vec<u32>,
-    dictionaries: Vec<Arc<Dictionary>>,
     ids: Vec<Vec<u32>>,
     counts: CountColumns,
-    totals: Counts,
+    /// The sum of all windows: every combination, and the dictionaries.
+    whole: Arc<Rows>,
 }
 
 /// The most rows of a series that is filled: about 1.5 GiB.
@@ -88,7 +88,7 @@ impl CountTable {
                 .map(|own| step_around(step, own))
                 .collect::<Result<_>>()?,
         };
-        let mut series = Series::of_no_window(self, step);
+        let mut series = Series::without_rows(&self.subject, step, &self.rows, self.len());
         let mut rest = self.parts.as_slice();
         // Parts are sorted, so those of one step are adjacent.
         for same in steps.chunk_by(PartialEq::eq) {
@@ -121,21 +121,22 @@ fn step_around(step: TimeStep, window: Window) -> Result<Window> {
 }
 
 impl Series {
-    fn of_no_window(table: &CountTable, step: Option<TimeStep>) -> Self {
-        let dictionaries = table.keys().dictionaries.to_vec();
-        let rows = table.len();
+    /// A series without windows, with room for some rows.
+    fn without_rows(
+        subject: &Subject,
+        step: Option<TimeStep>,
+        whole: &Arc<Rows>,
+        rows: usize,
+    ) -> Self {
+        let columns = 0..whole.width();
         Self {
-            subject: table.subject.clone(),
+            subject: subject.clone(),
             step,
             windows: Vec::new(),
             window_ids: Vec::with_capacity(rows),
-            ids: dictionaries
-                .iter()
-                .map(|_| Vec::with_capacity(rows))
-                .collect(),
-            dictionaries,
+            ids: columns.map(|_| Vec::with_capacity(rows)).collect(),
+            whole: Arc::clone(whole),
             counts: CountColumns::with_capacity(rows),
-            totals: table.totals(),
         }
     }
 
@@ -149,7 +150,7 @@ impl Series {
         });
         if let [part] = parts {
             let rows = part.rows.get();
-            let remap = Remap::new(&rows, &self.dictionaries);
+            let remap = Remap::new(&rows, self.whole.dictionaries());
             for (column, ids) in self.ids.iter_mut().enumerate() {
                 ids.extend(remap.column(column));
             }
@@ -158,7 +159,7 @@ impl Series {
         } else {
             let mut rows: Vec<(Key, Counts)> = Vec::new();
             for part in parts {
-                rows.extend(Remap::new(&part.rows.get(), &self.dictionaries).rows());
+                rows.extend(Remap::new(&part.rows.get(), self.whole.dictionaries()).rows());
             }
             // The rows of each part are sorted already, so a stable sort only has to merge them.
             rows.sort_by_key(|(key, _)| *key);
@@ -202,41 +203,37 @@ impl Series {
     ///
     /// # Errors `group_limit` for more than 2^25 rows.
     pub fn fill_zeros(&self) -> Result<Self> {
-        let own: Vec<Key> = (0..self.len()).map(|row| self.key(row)).collect();
-        let mut groups = own.clone();
-        if self.ids.is_empty() {
-            groups.push(Key::default());
-        }
-        groups.sort_unstable();
-        groups.dedup();
-        let rows = groups.len().saturating_mul(self.windows.len());
+        // Without dimensions there is one combination, even if no window has a row.
+        let groups = if self.ids.is_empty() {
+            1
+        } else {
+            self.whole.len()
+        };
+        let rows = groups.saturating_mul(self.windows.len());
         if rows > MOST_FILLED {
-            let message = format!(
-                "{} windows of {} groups are more than {MOST_FILLED} rows; want a larger step, or fewer groups",
-                self.windows.len(),
-                groups.len()
-            );
+            let message = "a row for each window and group makes more than 33,554,432 rows; want a larger step, or \
+                           fewer groups";
             return Err(Error::new(Code::GroupLimit, message));
         }
-        let mut filled = Self {
-            window_ids: Vec::with_capacity(rows),
-            ids: vec![Vec::with_capacity(rows); self.ids.len()],
-            counts: CountColumns::with_capacity(rows),
-            ..self.clone()
-        };
+        let mut filled = Self::without_rows(&self.subject, self.step, &self.whole, rows);
+        filled.windows.clone_from(&self.windows);
         let mut row = 0;
         for window in 0..self.windows.len() as u32 {
-            for group in &groups {
-                // Both are sorted, so the next row is of this window and group, or neither has one.
-                let is_there = own.get(row) == Some(group) && self.window_ids[row] == window;
-                let counts = if is_there {
-                    row += 1;
-                    self.counts.counts(row - 1)
+            for group in 0..groups {
+                let key = if self.ids.is_empty() {
+                    Key::default()
                 } else {
-                    Counts::default()
+                    self.whole.key(group)
                 };
+                // Both are sorted: the next row is of this window and group, or there is none of them.
+                let is_there = self.window_ids.get(row) == Some(&window) && self.key(row) == key;
                 filled.window_ids.push(window);
-                filled.push_counts(*group, counts);
+                if is_there {
+                    filled.push_counts(key, self.counts.counts(row));
+                    row += 1;
+                } else {
+                    filled.push_counts(key, Counts::default());
+                }
             }
         }
         Ok(filled)
@@ -286,7 +283,7 @@ impl Series {
     /// The sum of all rows.
     #[must_use]
     pub fn totals(&self) -> Counts {
-        self.totals
+        self.whole.totals()
     }
 
     /// Per row, the three counts.
@@ -311,7 +308,7 @@ impl Frame for Series {
 
     fn keys(&self) -> Keys<'_> {
         Keys {
-            dictionaries: &self.dictionaries,
+            dictionaries: self.whole.dictionaries(),
             ids: &self.ids,
         }
     }
@@ -358,7 +355,7 @@ impl Frame for Series {
             dimensions: self.subject.dimensions.names(),
             filter: SavedFilter::all(&self.subject),
             step: self.step.map(|step| step.to_string()),
-            totals: self.totals.into(),
+            totals: self.totals().into(),
             windows: windows.collect(),
         })
     }
@@ -378,7 +375,7 @@ impl HtmlFrame for Series {
     }
 
     fn shown_totals(&self) -> [String; 3] {
-        self.totals.each().map(|count| count.to_string())
+        self.totals().each().map(|count| count.to_string())
     }
 }
 
