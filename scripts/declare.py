@@ -323,10 +323,13 @@ class Python(Language):
                 f'"""Arguments by their names, as types.\n\n{NOTICE}\n"""',
                 "from collections.abc import Sequence\nfrom datetime import datetime, timedelta\n"
                 "from typing import TYPE_CHECKING, Required, TypedDict",
-                "from tallyfold._names import DimensionName, EndpointName, MetricName, Tolerance",
+                "from tallyfold._names import DimensionName, EndpointName, MetricName, Tolerance\n"
+                "from tallyfold._texts import Texts",
                 "if TYPE_CHECKING:\n    from tallyfold._tallyfold import CountTable\n"
                 "    from tallyfold._values import Limits",
-                exported([*declared, "Instant", "Step"]),
+                exported(sorted([*declared, "Dimensions", "Instant", "Step"])),
+                "Dimensions = Sequence[DimensionName] | Texts\n"
+                '"""Names of dimensions. Any `Sequence[str]` will do; editors complete the known ones."""',
                 'Instant = datetime | str\n"""An aware `datetime`, or UTC ISO 8601 that ends in `Z`."""',
                 "Step = str | timedelta\n"
                 '"""What divides a day: digits and one of `s`, `m`, `h` and `d`, or whole seconds."""',
@@ -360,7 +363,7 @@ class Python(Language):
             case "Text" | "Secret":
                 return self.LISTS.get(rust, "str")
             case "Texts":
-                return "Sequence[Tolerance]" if rust == "Tolerate" else "Sequence[DimensionName]"
+                return "Sequence[Tolerance]" if rust == "Tolerate" else "Dimensions"
             case "Instant":
                 return "Instant"
             case "Window":

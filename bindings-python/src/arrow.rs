@@ -7,9 +7,9 @@ use std::sync::Arc;
 
 use arrow_array::ffi_stream::FFI_ArrowArrayStream;
 use arrow_array::types::{Int8Type, Int32Type};
-use arrow_array::{Array, ArrayRef, Decimal128Array, DictionaryArray, Float64Array, Int8Array};
-use arrow_array::{Int32Array, RecordBatch, RecordBatchIterator, StringArray};
-use arrow_array::{TimestampNanosecondArray, UInt64Array};
+use arrow_array::{Array, ArrayRef, BooleanArray, DictionaryArray, Float64Array, Int8Array};
+use arrow_array::{Int32Array, Int64Array, RecordBatch, RecordBatchIterator, StringArray};
+use arrow_array::{TimestampMicrosecondArray, UInt64Array};
 use arrow_buffer::{Buffer, OffsetBuffer, ScalarBuffer, ToByteSlice};
 use arrow_schema::ffi::FFI_ArrowSchema;
 use arrow_schema::{Field, Schema};
@@ -17,7 +17,7 @@ use bytes::Bytes;
 use pyo3::prelude::*;
 use pyo3::types::PyCapsule;
 use tallyfold::Window;
-use tallyfold::{Code, Column, Counts, Error, Frame, Presence, SeriesWindow, Timestamp, Values};
+use tallyfold::{Column, Counts, Deltas, Frame, Presence, SeriesWindow, Timestamp, Values};
 
 use crate::detach::detached;
 use crate::error::Result;
@@ -60,8 +60,10 @@ fn batch_of(own: &Arc<dyn Content>) -> Result<RecordBatch> {
         match values {
             Values::Texts { .. } => columns.texts(&name, own, index)?,
             Values::Windows { windows, ids } => {
-                columns.instants(&format!("{name}_start"), windows, ids, Window::start)?;
-                columns.instants(&format!("{name}_end"), windows, ids, Window::end)?;
+                columns.instants(&format!("{name}_start"), windows, ids, Window::start);
+                columns.instants(&format!("{name}_end"), windows, ids, Window::end);
+                let complete = ids.iter().map(|id| Some(windows[*id as usize].complete));
+                columns.push("complete", complete.collect::<BooleanArray>(), false);
             }
             Values::Presences(presences) => columns.presences(&name, presences)?,
             // A group that is not there counts 0, and its presence says so. A null would make
@@ -128,22 +130,19 @@ impl Columns {
         Ok(())
     }
 
-    /// An edge of each row's window.
+    /// An edge of each row's window, in the microseconds of `datetime`, which other data frames have too.
     fn instants(
         &mut self,
         name: &str,
         windows: &[SeriesWindow],
         ids: &[u32],
         edge: fn(Window) -> Timestamp,
-    ) -> Result<()> {
-        let message = "Arrow's nanoseconds hold 1677-09-21 to 2262-04-11 only";
-        let too_far = || Error::argument("windows", Code::InvalidArgument, message);
-        let exact = |of: &SeriesWindow| edge(of.window).unix_ns().ok_or_else(too_far);
-        let instants: Vec<i64> = windows.iter().map(exact).collect::<Result<_, _>>()?;
-        let of_rows = ids.iter().map(|id| instants[*id as usize]);
-        let array = TimestampNanosecondArray::from_iter_values(of_rows);
+    ) {
+        let of_rows = ids
+            .iter()
+            .map(|id| edge(windows[*id as usize].window).unix_us());
+        let array = TimestampMicrosecondArray::from_iter_values(of_rows);
         self.push(name, array.with_timezone("UTC"), false);
-        Ok(())
     }
 
     fn presences(&mut self, name: &str, presences: &[Presence]) -> Result<()> {
@@ -157,15 +156,13 @@ impl Columns {
     /// How each count changed, and what share of the whole change that is.
     fn changes(&mut self, frame: &dyn Frame) -> Result<()> {
         let rows = 0..frame.len();
-        let deltas: Vec<[i128; 3]> = rows
-            .clone()
-            .filter_map(|row| frame.delta(row))
-            .map(|delta| [delta.success, delta.errors, delta.filtered])
-            .collect();
+        let deltas = rows.clone().filter_map(|row| frame.delta(row));
+        let deltas: Vec<[i64; 3]> = deltas
+            .map(Deltas::signed)
+            .collect::<std::result::Result<_, _>>()?;
         for (index, name) in Counts::NAMES.into_iter().enumerate() {
-            let exact = Decimal128Array::from_iter_values(deltas.iter().map(|delta| delta[index]));
-            let exact = exact.with_precision_and_scale(38, 0)?;
-            self.push(&format!("delta_{name}"), exact, false);
+            let deltas = Int64Array::from_iter_values(deltas.iter().map(|delta| delta[index]));
+            self.push(&format!("delta_{name}"), deltas, false);
         }
         let shares: Vec<[Option<f64>; 3]> = rows.map(|row| frame.fractions(row)).collect();
         for (index, name) in frame.fraction_names().into_iter().enumerate() {

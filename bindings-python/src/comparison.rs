@@ -57,7 +57,8 @@ pub(crate) fn compare<'py>(
 /// polars, pandas, duckdb and pyarrow read a comparison through `__arrow_c_stream__`: a categorical
 /// column for each dimension and `presence`; then for each count `before_…` and `after_…` as unsigned
 /// 64-bit integers, 0 where the table lacks the group (a null would make pandas use floats), `delta_…`
-/// as `decimal128(38, 0)`, and `share_…` as floats, null where there is no share.
+/// as signed 64-bit integers, and `share_…` as floats, null where there is no share. Use `delta_…` instead of
+/// subtracting: a difference of unsigned integers wraps around below 0.
 ///
 /// >>> comparison = tallyfold.compare(table, table)
 /// >>> [(row.presence, row.delta.success, row.share.success) for row in comparison]

@@ -3,6 +3,7 @@
 use std::fmt::Display;
 use std::sync::Arc;
 
+use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::pyclass::PyClass;
 use pyo3::types::{PyCapsule, PyTuple};
@@ -84,8 +85,8 @@ impl Frame {
     /// An Arrow C stream of one batch, in a capsule; `requested_schema` is ignored.
     ///
     /// Raises:
-    ///     ConfigError: `invalid_argument` for a series with a window before 1677-09-21 or after
-    ///         2262-04-11, which Arrow's nanoseconds can't hold.
+    ///     ResponseError: `count_overflow` for a comparison with a change that does not fit into 64 bits
+    ///         with a sign.
     #[pyo3(signature = (requested_schema = None))]
     fn __arrow_c_stream__<'py>(
         &self,
@@ -100,6 +101,25 @@ impl Frame {
     /// The stream's schema, in a capsule.
     fn __arrow_c_schema__<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyCapsule>> {
         arrow::schema(py, &self.0)
+    }
+
+    /// Refuses to be made an array: numpy, and `pandas.DataFrame(table)`, which asks for one, would put whole
+    /// rows into it.
+    ///
+    /// Raises:
+    ///     TypeError: with the calls that give columns.
+    #[pyo3(signature = (dtype = None, copy = None))]
+    fn __array__(
+        slf: &Bound<'_, Self>,
+        dtype: Option<Bound<'_, PyAny>>,
+        copy: Option<Bound<'_, PyAny>>,
+    ) -> PyResult<()> {
+        drop((dtype, copy));
+        let class = slf.get_type().name()?;
+        Err(PyTypeError::new_err(format!(
+            "a {class} is not an array; for columns, want pandas.DataFrame.from_arrow(x), polars.DataFrame(x) or \
+             pyarrow.table(x).to_pandas()"
+        )))
     }
 
     fn __len__(&self) -> usize {

@@ -7,6 +7,8 @@ use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyList, PyTuple};
 use tallyfold::{Frame as _, HtmlFrame};
 
+use crate::detach::detached;
+use crate::error::Result;
 use crate::frame::{self, Frame, Reduced};
 use crate::plain::{object, plain};
 use crate::rows::{Content, Rows};
@@ -19,7 +21,8 @@ use crate::rows::{Content, Rows};
 /// (service reference 2.2 and 2.3).
 ///
 /// polars, pandas, duckdb and pyarrow read a series through `__arrow_c_stream__`: `window_start`
-/// and `window_end` as timestamps in UTC, exact to the nanosecond, then the columns of a table.
+/// and `window_end` as timestamps in UTC, rounded down to the microsecond as `Window.start` is, `complete`
+/// as a boolean, then the columns of a table.
 ///
 /// >>> series = table.group_by("integration").by_window("15m")
 /// >>> for row in series:
@@ -28,7 +31,7 @@ use crate::rows::{Content, Rows};
 /// 2026-01-01T00:00:00Z warehouse 0.875
 /// >>> import polars
 /// >>> polars.DataFrame(series).columns
-/// ['window_start', 'window_end', 'integration', 'success', 'errors', 'filtered']
+/// ['window_start', 'window_end', 'complete', 'integration', 'success', 'errors', 'filtered']
 #[pyclass(frozen, eq, extends = Frame, module = "tallyfold")]
 pub(crate) struct Series(Arc<SeriesRows>);
 
@@ -41,9 +44,14 @@ impl PartialEq for Series {
 /// The core's series, and what its rows share.
 struct SeriesRows {
     series: tallyfold::Series,
-    /// The table and step that it was made of, which a pickle contains.
-    table: Py<PyAny>,
+    origin: Origin,
     windows: PyOnceLock<Py<PyList>>,
+}
+
+/// What it was made of, which a pickle contains.
+enum Origin {
+    Table(Py<PyAny>),
+    Unfilled(Py<Series>),
 }
 
 #[pymethods]
@@ -68,6 +76,40 @@ impl Series {
         plain(py, &self.0.series.totals())
     }
 
+    /// Whether the table covers all of each window. If not, the `complete` of each window and row says which.
+    ///
+    /// >>> table.by_window("15m").complete, table.by_window("1h").complete
+    /// (True, False)
+    #[getter]
+    fn complete(&self) -> bool {
+        self.0.series.complete()
+    }
+
+    /// The series with a row for each window and each combination that any of its windows has. The rows that
+    /// were missing have counts of 0. A series without dimensions gets a row for each window.
+    ///
+    /// No window is added: nothing is known of those that the table does not cover.
+    ///
+    /// Raises:
+    ///     ResponseError: `group_limit` for more than 2**25 rows.
+    ///
+    /// >>> later = client.event_delivery(
+    /// ...     "2026-01-01T00:15:00Z", "2026-01-01T00:30:00Z", ["integration", "reason"]
+    /// ... )
+    /// >>> series = table.merge(later).by_window("15m")
+    /// >>> len(series), len(series.fill_zeros())
+    /// (2, 4)
+    fn fill_zeros<'py>(slf: &Bound<'py, Self>) -> Result<Bound<'py, Self>> {
+        let (py, own) = (slf.py(), &slf.get().0);
+        let bytes = own.bytes().saturating_mul(own.series.windows().len());
+        let series = detached(py, bytes, || own.series.fill_zeros())?;
+        Ok(Self::of(
+            py,
+            series,
+            Origin::Unfilled(slf.clone().unbind()),
+        )?)
+    }
+
     fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
         let series = &self.0.series;
         let step = series.step().map(|step| format!(" of {step}"));
@@ -76,9 +118,17 @@ impl Series {
         frame::repr(py, "Series", series, &middle, series.totals().each())
     }
 
-    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<Reduced<'py, (Option<String>,)>> {
-        let by_window = self.0.table.bind(py).getattr("by_window")?;
-        Ok((by_window, (self.step(),)))
+    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<Reduced<'py, Bound<'py, PyTuple>>> {
+        match &self.0.origin {
+            Origin::Table(table) => {
+                let by_window = table.bind(py).getattr("by_window")?;
+                Ok((by_window, PyTuple::new(py, [self.step()])?))
+            }
+            Origin::Unfilled(series) => {
+                let fill_zeros = series.bind(py).getattr("fill_zeros")?;
+                Ok((fill_zeros, PyTuple::empty(py)))
+            }
+        }
     }
 }
 
@@ -88,12 +138,17 @@ impl Series {
         table: &Bound<'py, PyAny>,
         series: tallyfold::Series,
     ) -> PyResult<Bound<'py, Self>> {
+        Self::of(table.py(), series, Origin::Table(table.clone().unbind()))
+    }
+
+    fn of(py: Python<'_>, series: tallyfold::Series, origin: Origin) -> PyResult<Bound<'_, Self>> {
+        let windows = PyOnceLock::new();
         let own = Arc::new(SeriesRows {
             series,
-            table: table.clone().unbind(),
-            windows: PyOnceLock::new(),
+            origin,
+            windows,
         });
-        Frame::made(table.py(), Self(Arc::clone(&own)), own)
+        Frame::made(py, Self(Arc::clone(&own)), own)
     }
 }
 

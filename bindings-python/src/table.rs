@@ -25,6 +25,10 @@ use crate::series::Series;
 /// polars, pandas, duckdb and pyarrow read a table through `__arrow_c_stream__`: a categorical
 /// column for each dimension, then `success`, `errors` and `filtered` as unsigned 64-bit integers.
 /// If you need text instead of categories, for example to join with text, convert them in one line.
+/// `pandas.DataFrame(table)` raises `TypeError`: it would make a column of whole rows.
+///
+/// Do not subtract such columns: a difference of unsigned integers wraps around below 0, to 2**64 - 1 instead of
+/// -1. `compare` gives signed changes; or convert to signed integers first.
 ///
 /// >>> len(table), table.totals
 /// (2, Counts(success=7, errors=1, filtered=2))

@@ -58,6 +58,48 @@ def test_a_terminal_gets_a_bar(options: str) -> None:
     assert "48/48" in written
 
 
+NOTEBOOK = """
+import types
+shown = []
+class Handle:
+    def update(self, it): shown.append(it)
+def display(it, display_id):
+    assert display_id is True
+    shown.append(it)
+    return Handle()
+IPython = sys.modules["IPython"] = types.ModuleType("IPython")
+IPython.get_ipython = lambda: types.SimpleNamespace({kernel})
+IPython.display = sys.modules["IPython.display"] = types.ModuleType("IPython.display")
+IPython.display.display = display
+sys.modules["rich"] = None
+import atexit
+def report():
+    for it in shown: print(repr(it))
+    if shown: print(shown[-1]._repr_html_())
+atexit.register(report)
+"""
+
+
+@pytest.mark.parametrize("options", ["", "progress=True,"])
+def test_a_notebook_gets_a_bar(options: str) -> None:
+    before = NOTEBOOK.format(kernel="kernel=1")
+    inside = 'sandbox.inject("status", endpoint="event_delivery", status=418)'
+    run = subprocess.run(
+        script(options, before=before, inside=inside), capture_output=True, text=True
+    )
+    first, *_, last, html = run.stdout.splitlines()
+    assert (first, last) == ("collecting 0/48", "collecting 47/48, 1 failed"), run.stderr
+    assert '<progress max="48" value="47"' in html
+
+
+@pytest.mark.parametrize(("options", "kernel"), [("progress=False,", "kernel=1"), ("", "")])
+def test_a_notebook_gets_none_where_it_is_not_wanted(options: str, kernel: str) -> None:
+    # A shell of IPython on a terminal has no kernel.
+    command = script(options, before=NOTEBOOK.format(kernel=kernel))
+    run = subprocess.run(command, capture_output=True, check=True, text=True)
+    assert run.stdout.strip() == ""
+
+
 def test_failures_are_shown() -> None:
     inside = 'sandbox.inject("status", endpoint="event_delivery", status=418)'
     written, code = on_a_terminal(script(inside=inside))

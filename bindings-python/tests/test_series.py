@@ -130,6 +130,40 @@ def test_a_step_is_nothing_else(merged: tallyfold.CountTable) -> None:
             merged.by_window(step)  # type: ignore[arg-type]
 
 
+def test_empty_windows_are_filled_with_zeros(merged: tallyfold.CountTable) -> None:
+    series = merged.by_window("15m")
+    filled = series.fill_zeros()
+    found = [(row.window.start_text, row.values[0], row.success, row.errors) for row in filled]
+    assert found == [
+        (START, "email", 5, 2),
+        (START, "push", 0, 4),
+        (START, "sms", 0, 0),
+        (START, "warehouse", 7, 0),
+        (LATER, "email", 0, 0),
+        (LATER, "push", 9, 0),
+        (LATER, "sms", 0, 3),
+        (LATER, "warehouse", 0, 0),
+    ]
+    assert (filled.windows, filled.totals) == (series.windows, series.totals)
+    assert filled != series
+    assert filled == filled.fill_zeros()
+    assert pickle.loads(pickle.dumps(filled)) == copy.deepcopy(filled) == filled
+
+
+def test_nothing_is_said_of_windows_that_were_not_read(client: tallyfold.Client) -> None:
+    quiet = client.event_delivery("2020-01-01T00:00:00Z", "2020-01-01T00:15:00Z", ["reason"])
+    gap = quiet.merge(client.event_delivery(START, LATER, ["reason"])).group_by()
+    zero, counted = gap.by_window("15m").fill_zeros()
+    assert (zero.window.start.year, zero.success) == (2020, 0)
+    assert (counted.window.start_text, counted.success) == (START, 12)
+
+
+def test_it_is_complete_if_all_of_its_windows_are(merged: tallyfold.CountTable) -> None:
+    assert merged.by_window("30m").complete
+    assert merged.by_window().complete
+    assert not merged.by_window("1h").complete
+
+
 def test_counts_are_not_cut(merged: tallyfold.CountTable) -> None:
     with pytest.raises(tallyfold.ConfigError) as caught:
         merged.by_window("5m")

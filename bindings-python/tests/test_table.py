@@ -5,12 +5,16 @@ import itertools
 import pickle
 from datetime import UTC, datetime
 from html.parser import HTMLParser
+from typing import TYPE_CHECKING
 
 import pytest
 from support import END, START, body, record
 
 import tallyfold
 from tallyfold import Counts, Row
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 
 def test_it_says_what_it_holds(table: tallyfold.CountTable) -> None:
@@ -211,3 +215,13 @@ def test_html_is_escaped_and_short() -> None:
 
     Reader().feed(html)
     assert f"{value}0" in cells
+
+
+def test_names_of_dimensions_may_be_any_sequence_of_text(client: tallyfold.Client) -> None:
+    # What a configuration file gives; mypy checks that it is accepted.
+    names: list[str] = ["integration", "reason"]
+    more: Sequence[str] = tuple(names)
+    table = client.event_delivery(START, END, names, group_by=more)
+    assert table == client.collect("event_delivery", START, END, more, window="15m", group_by=names)
+    assert table.group_by(*more) == table
+    assert tallyfold.Aggregator(names, group_by=more).finish is not None

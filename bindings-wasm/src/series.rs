@@ -25,6 +25,12 @@ impl Series {
         plain(self.0.windows())
     }
 
+    /// With zeros for the rows that windows lack.
+    #[wasm_bindgen(js_name = fillZeros)]
+    pub fn fill_zeros(&self) -> Result<Self, Thrown> {
+        Ok(Self(self.0.fill_zeros()?))
+    }
+
     /// Sum over all rows.
     pub fn totals(&self) -> JsValue {
         plain(&self.0.totals())

@@ -155,7 +155,7 @@ codes! {
     WrongType "wrong_type" Response,
     /// A count that is not a string of ASCII digits.
     InvalidCount "invalid_count" Response,
-    /// A count above 2^64 - 1.
+    /// A count above 2^64 - 1, or a count or change that is too large for the numbers of a column.
     CountOverflow "count_overflow" Response,
     /// A sum of counts above 2^64 - 1.
     SumOverflow "sum_overflow" Response,

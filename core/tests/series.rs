@@ -26,6 +26,23 @@ fn nothing_can_be_made_of_no_table() {
     );
 }
 
+#[test]
+fn a_change_that_no_signed_column_holds_is_refused() {
+    let signed = |success: i128| {
+        let deltas = Deltas {
+            success,
+            ..Deltas::default()
+        };
+        deltas.signed()
+    };
+    assert_eq!(signed(i128::from(i64::MAX)), Ok([i64::MAX, 0, 0]));
+    assert_eq!(signed(i128::from(i64::MIN)), Ok([i64::MIN, 0, 0]));
+    for beyond in [i128::from(i64::MAX) + 1, i128::from(i64::MIN) - 1] {
+        let error = signed(beyond).expect_err("too large");
+        assert_eq!(error.code(), Code::CountOverflow);
+    }
+}
+
 /// Values that have a common start, are empty, or sort otherwise by UTF-16 than by UTF-8.
 const VALUES: [&str; 7] = ["", "a", "aa", "b", "ключ", "\u{ffee}", "😀"];
 
@@ -281,6 +298,49 @@ proptest! {
             }
             prop_assert_eq!(sums_over_windows(&grouped, |window| window == bucket.window), sums);
         }
+    }
+
+    /// Each window has each combination once; what was there is unchanged, and all else is 0.
+    #[test]
+    fn a_filled_series_has_every_combination_in_every_window(responses in responses(), step in prop::option::of(step())) {
+        let table = merged(tables(&responses), 0);
+        for table in [table.clone(), table.group_by::<&str>(&[]).expect("no dimension")] {
+            let Ok(series) = table.by_window(step) else { return Ok(()) };
+            let filled = series.fill_zeros().expect("few rows");
+            check_order(&filled);
+            let per_window = if table.dimensions().is_empty() { 1 } else { table.len() };
+            prop_assert_eq!(filled.len(), series.windows().len() * per_window);
+            prop_assert_eq!(filled.windows(), series.windows());
+            prop_assert_eq!(filled.complete(), series.windows().iter().all(|of| of.complete));
+            prop_assert_eq!(filled.totals(), series.totals());
+            for bucket in series.windows() {
+                let inside = |window: Window| window == bucket.window;
+                let mut found = sums_over_windows(&filled, inside);
+                let expected = sums_over_windows(&series, inside);
+                found.retain(|values, counts| *counts != Counts::default() || expected.contains_key(values));
+                prop_assert_eq!(found, expected);
+            }
+            prop_assert_eq!(filled.fill_zeros().expect("no more rows"), filled);
+        }
+    }
+
+    /// What is equal has the same JSON, and the same JSON is of what is equal.
+    #[test]
+    fn equal_frames_have_equal_json(responses in responses(), other in responses(), turn in 0..12_usize) {
+        let (table, other) = (merged(tables(&responses), turn), merged(tables(&other), 0));
+        let again = CountTable::from_json(table.to_json().as_bytes()).expect("what was just written");
+        prop_assert_eq!(&again, &table);
+        prop_assert_eq!(table == other, table.to_json() == other.to_json());
+        let (one, two) = (table.by_window(None), other.by_window(None));
+        let (one, two) = (one.expect("no step"), two.expect("no step"));
+        prop_assert_eq!(again.by_window(None).expect("no step"), one.clone());
+        prop_assert_eq!(one == two, one.to_json() == two.to_json());
+        let filled = one.fill_zeros().expect("few rows");
+        prop_assert_eq!(one == filled, one.to_json() == filled.to_json());
+        let (one, two) = (compare(&table, &other), compare(&table, &table));
+        let (one, two) = (one.expect("the same dimensions"), two.expect("the same dimensions"));
+        prop_assert_eq!(compare(&again, &other).expect("the same dimensions"), one.clone());
+        prop_assert_eq!(one == two, one.to_json() == two.to_json());
     }
 
     #[test]

@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Required, TypedDict
 
 from tallyfold._names import DimensionName, EndpointName, MetricName, Tolerance
+from tallyfold._texts import Texts
 
 if TYPE_CHECKING:
     from tallyfold._tallyfold import CountTable
@@ -17,6 +18,7 @@ __all__ = [
     "AggregatorArguments",
     "ClientArguments",
     "CollectArguments",
+    "Dimensions",
     "EventArguments",
     "FaultArguments",
     "FollowArguments",
@@ -26,6 +28,9 @@ __all__ = [
     "SandboxArguments",
     "Step",
 ]
+
+Dimensions = Sequence[DimensionName] | Texts
+"""Names of dimensions. Any `Sequence[str]` will do; editors complete the known ones."""
 
 Instant = datetime | str
 """An aware `datetime`, or UTC ISO 8601 that ends in `Z`."""
@@ -130,7 +135,7 @@ class MachineArguments(ClientArguments, total=False):
 class CollectArguments(TypedDict, total=False):
     """Arguments of `Client.collect`, by name."""
 
-    group_by: Sequence[DimensionName] | None
+    group_by: Dimensions | None
     """The dimensions to keep, in this order; an empty list gives one grand total. By default, all
     are kept.
     """
@@ -191,7 +196,7 @@ class FollowArguments(TypedDict, total=False):
     """The step of the UTC day at whose edges windows start and end."""
     end: Instant | None
     """The end of the last window. By default, the follow has no end."""
-    group_by: Sequence[DimensionName] | None
+    group_by: Dimensions | None
     """The dimensions to keep, in this order; an empty list gives one grand total. By default, all
     are kept.
     """

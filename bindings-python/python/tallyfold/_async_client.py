@@ -1,16 +1,16 @@
 """The client: drives a machine of the core over an httpx2 transport."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from types import TracebackType
 from typing import Any, Self, Unpack
 
-from tallyfold._arguments import CollectArguments, FollowArguments, Instant
+from tallyfold._arguments import CollectArguments, Dimensions, FollowArguments, Instant
 from tallyfold._async_checkpoint import AsyncCheckpoint
 from tallyfold._async_driver import AsyncDriver
 from tallyfold._async_follow import AsyncRevisions
 from tallyfold._errors import TallyfoldError
 from tallyfold._facade import parsed
-from tallyfold._names import DimensionName, MetricName
+from tallyfold._names import MetricName
 from tallyfold._ranges import Additivity, Progress
 from tallyfold._steps import Drive
 from tallyfold._stores import Path
@@ -86,8 +86,8 @@ class AsyncClient(AsyncDriver):
         self,
         start: Instant,
         end: Instant,
-        dimensions: Sequence[DimensionName],
-        group_by: Sequence[DimensionName] | None = None,
+        dimensions: Dimensions,
+        group_by: Dimensions | None = None,
     ) -> CountTable:
         """Asks for event delivery metrics of `[start, end)` (service reference 4.4).
 
@@ -115,8 +115,8 @@ class AsyncClient(AsyncDriver):
         self,
         start: Instant,
         end: Instant,
-        dimensions: Sequence[DimensionName],
-        group_by: Sequence[DimensionName] | None = None,
+        dimensions: Dimensions,
+        group_by: Dimensions | None = None,
     ) -> CountTable:
         """Asks for event ingestion metrics of `[start, end)` (service reference 4.5).
 
@@ -135,7 +135,7 @@ class AsyncClient(AsyncDriver):
         metric: MetricName,
         start: Instant,
         end: Instant,
-        dimensions: Sequence[DimensionName],
+        dimensions: Dimensions,
         *,
         on_progress: Callable[[Progress], object] | None = None,
         checkpoint: AsyncCheckpoint | Path | None = None,
@@ -187,8 +187,9 @@ class AsyncClient(AsyncDriver):
                 succeed later, all workers pause, one call at a time tries, and all go on when the
                 service answers. `Progress.waiting` tells that they pause, and `on_attempt` when the
                 next try is. If it takes longer, the collect ends.
-            progress: whether to show a progress bar; `None` shows one if rich is installed
-                (`tallyfold[progress]`). It is shown only if standard error is a terminal.
+            progress: whether to show a progress bar: in a notebook, and on standard error if that
+                is a terminal. On a terminal, `None` shows one if rich is installed
+                (`tallyfold[progress]`).
 
         Raises:
             ConfigError: for arguments that can't be used, and `invalid_checkpoint` for a checkpoint
@@ -218,7 +219,7 @@ class AsyncClient(AsyncDriver):
         self,
         metric: MetricName,
         start: Instant,
-        dimensions: Sequence[DimensionName],
+        dimensions: Dimensions,
         *,
         on_failure: Callable[[Window, TallyfoldError], object] | None = None,
         **options: Unpack[FollowArguments],
@@ -273,7 +274,7 @@ class AsyncClient(AsyncDriver):
         start: Instant,
         middle: Instant,
         end: Instant,
-        dimensions: Sequence[DimensionName],
+        dimensions: Dimensions,
     ) -> Additivity:
         """Finds out whether the service's windows are half-open, which its reference does not say.
 

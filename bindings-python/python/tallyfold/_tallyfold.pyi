@@ -5,6 +5,7 @@ from typing import (
     Final,
     Generic,
     Literal,
+    Never,
     Self,
     SupportsIndex,
     TypeAlias,
@@ -19,6 +20,7 @@ from typing_extensions import Buffer, CapsuleType, Unpack, disjoint_base
 from tallyfold._arguments import (
     AggregatorArguments,
     CollectArguments,
+    Dimensions,
     EventArguments,
     FaultArguments,
     FollowArguments,
@@ -113,6 +115,7 @@ class Frame(Generic[_Row_co]):
     def _repr_html_(self) -> str: ...
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> CapsuleType: ...
     def __arrow_c_schema__(self) -> CapsuleType: ...
+    def __array__(self, dtype: object | None = None, copy: object | None = None) -> Never: ...
     def __len__(self) -> int: ...
     @overload
     def __getitem__(self, key: SupportsIndex, /) -> _Row_co: ...
@@ -137,7 +140,7 @@ class CountTable(Frame[Row]):
     def provisional(self) -> list[Window]: ...
     @property
     def notes(self) -> Notes: ...
-    def group_by(self, *names: DimensionName) -> CountTable: ...
+    def group_by(self, *names: DimensionName | str) -> CountTable: ...
     def filter(self, **wanted: Unpack[_Wanted]) -> CountTable: ...
     def merge(self, other: CountTable, *, replace: bool = False) -> CountTable: ...
     @staticmethod
@@ -157,7 +160,10 @@ class Series(Frame[SeriesRow]):
     @property
     def windows(self) -> list[SeriesWindow]: ...
     @property
+    def complete(self) -> bool: ...
+    @property
     def totals(self) -> Counts: ...
+    def fill_zeros(self) -> Series: ...
     def __eq__(self, value: object, /) -> bool: ...
     def __ne__(self, value: object, /) -> bool: ...
     __hash__: ClassVar[None]  # type: ignore[assignment]
@@ -205,8 +211,8 @@ class Plan:
 class Aggregator:
     def __new__(
         cls,
-        dimensions: Sequence[DimensionName],
-        group_by: Sequence[DimensionName] | None = None,
+        dimensions: Dimensions,
+        group_by: Dimensions | None = None,
         **options: Unpack[AggregatorArguments],
     ) -> Self: ...
     def push(self, chunk: Buffer) -> None: ...
@@ -221,15 +227,15 @@ class Machine:
         self,
         start: Instant,
         end: Instant,
-        dimensions: Sequence[DimensionName],
-        group_by: Sequence[DimensionName] | None = None,
+        dimensions: Dimensions,
+        group_by: Dimensions | None = None,
     ) -> Call[CountTable]: ...
     def event_ingestion(
         self,
         start: Instant,
         end: Instant,
-        dimensions: Sequence[DimensionName],
-        group_by: Sequence[DimensionName] | None = None,
+        dimensions: Dimensions,
+        group_by: Dimensions | None = None,
     ) -> Call[CountTable]: ...
     def audit_logs(self, page: int | None = None, per_page: int | None = None) -> Call[bytes]: ...
     def collect(
@@ -237,7 +243,7 @@ class Machine:
         metric: MetricName,
         start: Instant,
         end: Instant,
-        dimensions: Sequence[DimensionName],
+        dimensions: Dimensions,
         **options: Unpack[CollectArguments],
     ) -> Collect: ...
     def _collect_of_client(
@@ -246,14 +252,14 @@ class Machine:
         metric: MetricName,
         start: Instant,
         end: Instant,
-        dimensions: Sequence[DimensionName],
+        dimensions: Dimensions,
         **named: Unpack[CollectArguments],
     ) -> Collect: ...
     def follow(
         self,
         metric: MetricName,
         start: Instant,
-        dimensions: Sequence[DimensionName],
+        dimensions: Dimensions,
         **options: Unpack[FollowArguments],
     ) -> Follow: ...
     def _follow_of_client(
@@ -261,7 +267,7 @@ class Machine:
         others: Sequence[str],
         metric: MetricName,
         start: Instant,
-        dimensions: Sequence[DimensionName],
+        dimensions: Dimensions,
         **named: Unpack[FollowArguments],
     ) -> Follow: ...
     def probe_additivity(
@@ -270,7 +276,7 @@ class Machine:
         start: Instant,
         middle: Instant,
         end: Instant,
-        dimensions: Sequence[DimensionName],
+        dimensions: Dimensions,
     ) -> Probe: ...
     @property
     def timeout(self) -> float | None: ...

@@ -106,11 +106,20 @@ class Shares:
     """The part of the change of events filtered."""
 
 
+def _named(of: object, prefix: str = "") -> dict[str, object]:
+    names = ("success", "errors", "filtered")
+    return {f"{prefix}{name}": getattr(of, name) for name in names}
+
+
+def _texts(row: "Row | ComparisonRow") -> dict[str, object]:
+    return dict(zip(row.names, row.values, strict=True))
+
+
 class _Values:
     """Values that do not change, in the order of `__match_args__`."""
 
     # This is not a dataclass, because pandas makes columns of a dataclass's fields:
-    # `DataFrame(table)` would seem to work, but without the table's columns.
+    # `DataFrame(list(table))` would seem to work, but without the table's columns.
     # `DataFrame.from_arrow(table)` has them.
     __slots__ = ()
     __match_args__: tuple[str, ...] = ()
@@ -188,6 +197,14 @@ class Row(_Values):
         """The rates of the row's counts."""
         return count_rates(self.success, self.errors, self.filtered)
 
+    def to_dict(self) -> dict[str, object]:
+        """The row as a flat dict with the names of a data frame's columns.
+
+        >>> table[1].to_dict()
+        {'integration': 'warehouse', 'reason': '', 'success': 7, 'errors': 1, 'filtered': 0}
+        """
+        return {**_texts(self), **_named(self)}
+
     def _counts(self) -> str:
         return f"success={self.success}, errors={self.errors}, filtered={self.filtered}"
 
@@ -226,6 +243,16 @@ class SeriesRow(Row):
     def complete(self) -> bool:
         """Whether the table covers all of the window. If not, the counts are those of a part."""
         return self.window.complete
+
+    def to_dict(self) -> dict[str, object]:
+        """The row as a flat dict with the names of a data frame's columns.
+
+        >>> row = table.group_by().by_window()[0].to_dict()
+        >>> row["window_start"], row["complete"], row["success"]
+        (datetime.datetime(2026, 1, 1, 0, 0, tzinfo=datetime.timezone.utc), True, 7)
+        """
+        window = {"window_start": self.window.start, "window_end": self.window.end}
+        return {**window, "complete": self.complete, **super().to_dict()}
 
     def __repr__(self) -> str:
         """Shows the window, and the dimensions as a mapping."""
@@ -282,6 +309,25 @@ class ComparisonRow(_Values):
     def dimensions(self) -> dict[DimensionName, str]:
         """The value of each dimension by its name, as a new dict."""
         return dict(zip(self.names, self.values, strict=True))
+
+    def to_dict(self) -> dict[str, object]:
+        """The row as a flat dict with the names of a data frame's columns.
+
+        As there, the counts of a table that lacks the group are 0.
+
+        >>> row = tallyfold.compare(table, table)[1].to_dict()
+        >>> row["integration"], row["presence"], row["after_success"], row["delta_success"]
+        ('warehouse', 'both', 7, 0)
+        """
+        nothing = Counts(0, 0, 0)
+        return {
+            **_texts(self),
+            "presence": self.presence,
+            **_named(self.before or nothing, "before_"),
+            **_named(self.after or nothing, "after_"),
+            **_named(self.delta, "delta_"),
+            **_named(self.share, "share_"),
+        }
 
     def __repr__(self) -> str:
         """Shows the dimensions as a mapping. It omits the shares, which follow from the totals."""

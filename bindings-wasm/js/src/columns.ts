@@ -1,5 +1,6 @@
-import { Counts } from "./counts.js";
-import type { Dimension } from "./types.js";
+import { type Counts, countsOf } from "./counts.js";
+import { TallyfoldError } from "./error.js";
+import type { CountName, Dimension } from "./types.js";
 
 /**
  * Something per dimension. Where it is not known which dimensions there are, each may be missing:
@@ -47,6 +48,66 @@ export interface ShareColumns {
   readonly filtered: Float64Array<ArrayBuffer>;
 }
 
+/** How the three counts changed, as columns: per row, a number of events with its sign. */
+export interface DeltaColumns {
+  /** The change of events delivered. */
+  readonly success: BigInt64Array<ArrayBuffer>;
+  /** The change of events not sent due to an error. */
+  readonly errors: BigInt64Array<ArrayBuffer>;
+  /** The change of events filtered. */
+  readonly filtered: BigInt64Array<ArrayBuffer>;
+}
+
+/** The three counts as columns of numbers, for charts. */
+export interface NumberColumns {
+  /** Events delivered. */
+  readonly success: number[];
+  /** Events not sent due to an error. */
+  readonly errors: number[];
+  /** Events filtered. */
+  readonly filtered: number[];
+}
+
+/** @internal The counts as numbers, or an error if one is too large for that. */
+export function numbersOf({
+  success,
+  errors,
+  filtered,
+}: CountColumns | DeltaColumns): NumberColumns {
+  return {
+    success: numbers("success", success),
+    errors: numbers("errors", errors),
+    filtered: numbers("filtered", filtered),
+  };
+}
+
+function numbers(name: string, counts: Iterable<bigint>): number[] {
+  return Array.from(counts, (count, row) => {
+    if (-EXACT <= count && count <= EXACT) return Number(count);
+    throw tooLarge(`${name}: ${count} in row ${row} is beyond 2^53, up to which numbers are exact`);
+  });
+}
+
+/** Up to here, every whole number is a `number`. */
+const EXACT = 2n ** 53n;
+
+/** @internal Changes as columns, or an error if one is too large for that. */
+export function deltaColumns(
+  deltas: readonly { readonly [N in CountName]: bigint }[],
+): DeltaColumns {
+  const column = (name: CountName) =>
+    BigInt64Array.from(deltas, ({ [name]: delta }, row) => {
+      if (BigInt.asIntN(64, delta) === delta) return delta;
+      throw tooLarge(`${name}: ${delta} in row ${row} is beyond 64 bits with a sign`);
+    });
+  return { success: column("success"), errors: column("errors"), filtered: column("filtered") };
+}
+
+function tooLarge(message: string): TallyfoldError {
+  const text = `count_overflow: ${message}; the rows have it as a bigint`;
+  return TallyfoldError.of({ code: "count_overflow", kind: "response", message: text });
+}
+
 /** @internal The value of each dimension at one row. */
 export function valuesAt<D extends Dimension | undefined>(
   names: readonly Dimension[],
@@ -65,5 +126,9 @@ export function valueAt<T>({ dictionary, ids }: DictionaryColumn<T>, row: number
 
 /** @internal */
 export function countsAt({ success, errors, filtered }: CountColumns, row: number): Counts {
-  return new Counts(success[row] as bigint, errors[row] as bigint, filtered[row] as bigint);
+  return countsOf({
+    success: success[row] as bigint,
+    errors: errors[row] as bigint,
+    filtered: filtered[row] as bigint,
+  }) as unknown as Counts;
 }

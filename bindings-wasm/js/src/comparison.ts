@@ -2,16 +2,20 @@ import type { CoreComparison } from "../wasm/tallyfold_wasm.js";
 import {
   type CountColumns,
   countsAt,
+  type DeltaColumns,
   type DictionaryColumn,
+  deltaColumns,
+  type NumberColumns,
+  numbersOf,
   type PerDimension,
   type ShareColumns,
   valueAt,
   valuesAt,
 } from "./columns.js";
-import { type Counts, countsOf, orNull } from "./counts.js";
+import { type Counts, countsOf, orNull, type SavedCounts } from "./counts.js";
+import { exact } from "./exact.js";
 import { Frame } from "./frame.js";
 import { type Inspect, inspectSymbol } from "./inspect.js";
-import type { SavedCounts } from "./row.js";
 import { type CountTable, coreOf } from "./table.js";
 import type { Deltas, Dimension, Metric, Presence, Shares, Window } from "./types.js";
 
@@ -29,12 +33,14 @@ export interface ComparisonRow<D extends Dimension | undefined = Dimension | und
   readonly delta: Deltas;
   /** The part of the change of each total that the group causes. */
   readonly share: Shares;
+  /** The row with counts as strings of digits, for `JSON.stringify`. */
+  toJSON(): object;
 }
 
 /**
  * A comparison as columns of equal length: one per dimension, by its name, the presence, and the
- * counts of both tables, which are 0 where a table lacks the group. Deltas do not fit in the
- * numbers of a typed array: rows have them, as `bigint`.
+ * counts of both tables, which are 0 where a table lacks the group. {@link Comparison.deltas} has the changes: a
+ * difference of two of these columns has no sign, and wraps around below 0.
  */
 export type ComparisonColumns<D extends Dimension | undefined = Dimension | undefined> =
   PerDimension<D, DictionaryColumn> & {
@@ -128,7 +134,7 @@ export class Comparison<D extends Dimension | undefined = Dimension | undefined>
 
   /** How the totals changed: the sum of the deltas of all rows. */
   get totalDelta(): Deltas {
-    return own(this).totalDelta();
+    return exact(own(this).totalDelta() as Deltas);
   }
 
   /** The groups that only the table after has, in sorted order. */
@@ -150,6 +156,25 @@ export class Comparison<D extends Dimension | undefined = Dimension | undefined>
    */
   columns(): ComparisonColumns<D> {
     return own(this).columns() as ComparisonColumns<D>;
+  }
+
+  /**
+   * How the counts of each row changed, as columns of signed integers.
+   *
+   * @throws {@link TallyfoldError} with code `count_overflow` for a change that does not fit into 64 bits with a sign.
+   */
+  deltas(): DeltaColumns {
+    return deltaColumns(own(this).deltas());
+  }
+
+  /**
+   * The counts and their changes as plain numbers, which chart libraries take.
+   *
+   * @throws {@link TallyfoldError} with code `count_overflow` for one beyond 2^53, up to which numbers are exact.
+   */
+  numbers(): { readonly [side in "before" | "after" | "delta"]: NumberColumns } {
+    const { before, after } = own(this).columns();
+    return { before: numbersOf(before), after: numbersOf(after), delta: numbersOf(this.deltas()) };
   }
 
   /**
@@ -188,17 +213,17 @@ function* rowsOf<D extends Dimension | undefined>(
   const deltas: Deltas[] = core.deltas(positions);
   for (const [row, delta] of deltas.entries()) {
     const presence: Presence = valueAt(columns.presence, row);
-    yield {
+    yield exact({
       dimensions: valuesAt<D>(names, columns, row),
       presence,
       before: presence === "new" ? null : countsAt(columns.before, row),
       after: presence === "vanished" ? null : countsAt(columns.after, row),
-      delta,
+      delta: exact(delta),
       share: {
         success: orNull(shares.success[row]),
         errors: orNull(shares.errors[row]),
         filtered: orNull(shares.filtered[row]),
       },
-    };
+    });
   }
 }

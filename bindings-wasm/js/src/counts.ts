@@ -1,38 +1,39 @@
-import type { Rates } from "./types.js";
+import { exact } from "./exact.js";
+import type { CountName, Rates } from "./types.js";
 import { core } from "./wasm.js";
 
+/** Counts in JSON: strings of digits, as no JSON number holds them exactly. */
+export type SavedCounts = { [N in CountName]: string };
+
 /** The three counts, each a number of events, exact to 2^64 - 1. */
-export class Counts {
+export interface Counts {
   /** Events delivered. */
   readonly success: bigint;
   /** Events not sent due to an error. */
   readonly errors: bigint;
   /** Events filtered from the stream due to playbook, pipeline or compliance filters. */
   readonly filtered: bigint;
-
-  /** @internal */
-  constructor(success: bigint, errors: bigint, filtered: bigint) {
-    this.success = success;
-    this.errors = errors;
-    this.filtered = filtered;
-  }
-
-  /** The rates of these counts. A getter: a copy of the properties has none. */
-  get rates(): Rates {
-    return ratesOf(this);
-  }
+  /** The rates of these counts. A copy of the properties has none. */
+  readonly rates: Rates;
+  /** The counts as strings of digits, for `JSON.stringify`. */
+  toJSON(): SavedCounts;
 }
 
-/** @internal */
-export function countsOf({ success, errors, filtered }: Omit<Counts, "rates">): Counts {
-  return new Counts(success, errors, filtered);
+/** @internal Counts as a plain object. What is not a value of its own does not show and is not copied. */
+export function countsOf<T extends Omit<Counts, "rates" | "toJSON">>(
+  counts: T,
+): T & Pick<Counts, "rates"> {
+  Object.defineProperty(counts, "rates", RATES);
+  return exact(counts) as unknown as T & Pick<Counts, "rates">;
 }
 
-/** @internal Only the core divides. */
-export function ratesOf({ success, errors, filtered }: Omit<Counts, "rates">): Rates {
-  const [delivery, error, filter] = core().rates(success, errors, filtered);
-  return { delivery: orNull(delivery), error: orNull(error), filter: orNull(filter) };
-}
+const RATES: PropertyDescriptor & ThisType<Counts> = {
+  // Only the core divides.
+  get() {
+    const [delivery, error, filter] = core().rates(this.success, this.errors, this.filtered);
+    return { delivery: orNull(delivery), error: orNull(error), filter: orNull(filter) };
+  },
+};
 
 /** @internal Typed arrays say with NaN that there is none. */
 export function orNull(value: number | undefined): number | null {

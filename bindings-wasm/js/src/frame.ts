@@ -1,3 +1,4 @@
+import { bare } from "./exact.js";
 import { Handle } from "./handle.js";
 import { type Inspect, shown } from "./inspect.js";
 import type { CountName, Dimension, Metric } from "./types.js";
@@ -12,6 +13,37 @@ interface CoreFrame {
   free(): void;
 }
 
+/** Under this symbol, shared by all copies of this package in a program, a frame has its JSON. */
+const contentSymbol = Symbol.for("tallyfold.content");
+
+/** The properties of a row that are values. */
+export type Values<R> = Omit<R, "rates" | "toJSON">;
+
+/** How many rows an inspector shows. */
+const SHOWN = 20;
+
+type AnyFrame = Frame<Dimension | undefined, unknown, unknown>;
+
+const ROWS: PropertyDescriptor & ThisType<AnyFrame> = {
+  get() {
+    return Array.from(this, bare);
+  },
+};
+
+/** `assert.deepStrictEqual` and its like compare this. */
+const CONTENT: PropertyDescriptor & ThisType<AnyFrame> = {
+  enumerable: true,
+  get() {
+    return this.toJSON();
+  },
+};
+
+/** A symbol can't be cloned, and the error of `structuredClone` quotes it. */
+const CLONE: PropertyDescriptor = {
+  enumerable: true,
+  get: () => Symbol.for("a tallyfold table: send its toJSON() or its rows instead"),
+};
+
 /**
  * Rows of counts by dimension values: what a {@link CountTable}, a {@link Series} and a {@link
  * Comparison} have in common. It does not change, and stays valid when the object that it was made
@@ -21,6 +53,15 @@ export abstract class Frame<D extends Dimension | undefined, R, J> implements It
   readonly #core: Handle<CoreFrame>;
   readonly #rows: (core: never, positions?: Uint32Array) => IterableIterator<R>;
 
+  /**
+   * All rows as plain objects with nothing but values: what a React server component passes on, and what a
+   * browser's console shows. It is made anew each time.
+   *
+   * @example
+   * const copies = structuredClone(table.groupBy("integration").rows);
+   */
+  declare readonly rows: Values<R>[];
+
   /** @internal @param rows Makes the rows at some positions, or all. */
   constructor(
     core: CoreFrame,
@@ -28,6 +69,16 @@ export abstract class Frame<D extends Dimension | undefined, R, J> implements It
   ) {
     this.#core = new Handle(core);
     this.#rows = rows;
+    // Properties of its own, because consoles, comparisons and clones look at no others.
+    Object.defineProperty(this, "rows", ROWS);
+    Object.defineProperty(this, "clone", CLONE);
+    Object.defineProperty(this, contentSymbol, CONTENT);
+  }
+
+  /** @internal The JSON of a frame, also of one of another copy of this package; `undefined` for any other value. */
+  static contentOf(value: unknown): { readonly format: string } | undefined {
+    const has = typeof value === "object" && value !== null && contentSymbol in value;
+    return has ? (value[contentSymbol] as { format: string }) : undefined;
   }
 
   /** @internal The core's object of a frame; `undefined` for any other value. */
@@ -45,7 +96,13 @@ export abstract class Frame<D extends Dimension | undefined, R, J> implements It
   ): string {
     return shown(name, frame.#core.released, () => {
       const all = properties.map((property) => [property, frame[property]]);
-      return inspect(Object.fromEntries(all), options);
+      const positions = Uint32Array.from(
+        { length: Math.min(SHOWN, frame.length) },
+        (_, row) => row,
+      );
+      const rows = Array.from(frame.#rows(frame.#core.object as never, positions), bare);
+      const title = frame.length > SHOWN ? `first ${SHOWN} rows` : "rows";
+      return inspect({ ...Object.fromEntries(all), [title]: rows }, options);
     });
   }
 
@@ -62,6 +119,19 @@ export abstract class Frame<D extends Dimension | undefined, R, J> implements It
   /** How many rows. */
   get length(): number {
     return this.#core.object.length();
+  }
+
+  /**
+   * Whether the other is of the same kind and has the same content: rows, windows, metric, filter, what the service
+   * reported, and all else that {@link toJSON} has. The other may be of another copy of this package.
+   *
+   * @example
+   * const isUnchanged = table.equals(CountTable.fromJSON(JSON.stringify(table)));
+   */
+  equals(other: unknown): boolean {
+    const content = this.toJSON();
+    // The core writes equal content to equal JSON.
+    return JSON.stringify(content) === JSON.stringify(Frame.contentOf(other));
   }
 
   /** The rows in sorted order. */

@@ -15,7 +15,9 @@ export {
 export type { Checkpoint, CollectOptions, Progress, StoredSegment } from "./collecting.js";
 export type {
   CountColumns,
+  DeltaColumns,
   DictionaryColumn,
+  NumberColumns,
   RateColumns,
   ShareColumns,
 } from "./columns.js";
@@ -26,7 +28,7 @@ export {
   type ComparisonRow,
   compare,
 } from "./comparison.js";
-export type { Counts } from "./counts.js";
+export type { Counts, SavedCounts } from "./counts.js";
 export {
   type ErrorCode,
   errorCodes,
@@ -41,7 +43,7 @@ export type { Following, FollowOptions } from "./following.js";
 export { init, type WasmSource } from "./init.js";
 export { Machine, type MachineOptions } from "./machine.js";
 export type { Additivity, Probe, ProbeQuery } from "./probe.js";
-export type { Row, SavedCounts } from "./row.js";
+export type { Row } from "./row.js";
 export {
   Sandbox,
   type SandboxFault,

@@ -2,15 +2,17 @@ import type { CoreSeries } from "../wasm/tallyfold_wasm.js";
 import {
   type CountColumns,
   type DictionaryColumn,
+  type NumberColumns,
+  numbersOf,
   type PerDimension,
   type RateColumns,
   valueAt,
   valuesAt,
 } from "./columns.js";
-import { type Counts, countsOf } from "./counts.js";
+import { type Counts, countsOf, type SavedCounts } from "./counts.js";
 import { Frame } from "./frame.js";
 import { type Inspect, inspectSymbol } from "./inspect.js";
-import { Row, type SavedCounts } from "./row.js";
+import type { Row } from "./row.js";
 import type { Dimension, Metric, TimeStep, Window } from "./types.js";
 
 /** A window of a {@link Series}: a step, or the window of a response if the series has no step. */
@@ -19,21 +21,12 @@ export interface SeriesWindow extends Window {
   readonly complete: boolean;
 }
 
-/** One combination of dimension values in one window, and its counts. */
-export class SeriesRow<D extends Dimension | undefined = Dimension | undefined> extends Row<D> {
+/** One combination of dimension values in one window, and its counts: a plain object like {@link Row}. */
+export interface SeriesRow<D extends Dimension | undefined = Dimension | undefined> extends Row<D> {
   /** The window. */
   readonly window: SeriesWindow;
-
-  /** @internal */
-  constructor(
-    window: SeriesWindow,
-    dimensions: PerDimension<D, string>,
-    columns: CountColumns,
-    row: number,
-  ) {
-    super(dimensions, columns, row);
-    this.window = window;
-  }
+  /** The row with counts as strings of digits, for `JSON.stringify`. */
+  toJSON(): ReturnType<Row<D>["toJSON"]> & { window: SeriesWindow };
 }
 
 /**
@@ -107,6 +100,25 @@ export class Series<D extends Dimension | undefined = Dimension | undefined> ext
     return own(this).windows();
   }
 
+  /** Whether the table covers all of each window. If not, the `complete` of each window says which. */
+  get complete(): boolean {
+    return this.windows.every(({ complete }) => complete);
+  }
+
+  /**
+   * The series with a row for each window and each combination that any of its windows has. The rows that were missing
+   * have counts of 0. A series without dimensions gets a row for each window.
+   *
+   * No window is added: nothing is known of those that the table does not cover.
+   *
+   * @throws {@link TallyfoldError} with code `group_limit` for more than 2^25 rows.
+   * @example
+   * const lines = table.groupBy("integration").byWindow("15m").fillZeros();
+   */
+  fillZeros(): Series<D> {
+    return Series.of(own(this).fillZeros());
+  }
+
   /** The sum of all rows. */
   get totals(): Counts {
     return countsOf(own(this).totals());
@@ -122,6 +134,18 @@ export class Series<D extends Dimension | undefined = Dimension | undefined> ext
    */
   columns(): SeriesColumns<D> {
     return own(this).columns() as SeriesColumns<D>;
+  }
+
+  /**
+   * The counts as plain numbers, which chart libraries take.
+   *
+   * @throws {@link TallyfoldError} with code `count_overflow` for a count above 2^53, up to which numbers are exact.
+   * @example
+   * const total = table.groupBy().byWindow("15m");
+   * chart(total.rows.map((row) => Date.parse(row.window.start)), total.numbers().errors);
+   */
+  numbers(): NumberColumns {
+    return numbersOf(own(this).columns());
   }
 
   /** The rates of each row as columns. NaN means that there is no rate; in rows, that is `null`. */
@@ -147,7 +171,12 @@ function* rowsOf<D extends Dimension | undefined>(
   const names = core.dimensions();
   const columns = core.columns(positions);
   for (let row = 0; row < columns.success.length; row++) {
-    const dimensions = valuesAt<D>(names, columns, row);
-    yield new SeriesRow(valueAt(columns.window, row), dimensions, columns, row);
+    yield countsOf({
+      window: valueAt(columns.window, row),
+      dimensions: valuesAt<D>(names, columns, row),
+      success: columns.success[row],
+      errors: columns.errors[row],
+      filtered: columns.filtered[row],
+    }) as unknown as SeriesRow<D>;
   }
 }

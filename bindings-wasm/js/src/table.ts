@@ -2,15 +2,18 @@ import type { CoreCountTable } from "../wasm/tallyfold_wasm.js";
 import {
   type CountColumns,
   type DictionaryColumn,
+  type NumberColumns,
+  numbersOf,
   type PerDimension,
   type RateColumns,
   valuesAt,
 } from "./columns.js";
-import { type Counts, countsOf } from "./counts.js";
+import { type Counts, countsOf, type SavedCounts } from "./counts.js";
 import { invalidArgument } from "./error.js";
+import { exact } from "./exact.js";
 import { Frame } from "./frame.js";
 import { type Inspect, inspectSymbol } from "./inspect.js";
-import { Row, type SavedCounts } from "./row.js";
+import { type Row, rowOf } from "./row.js";
 import { Series } from "./series.js";
 import { kept } from "./shapes.js";
 import type { Dimension, Metric, Notes, Reconciliation, TimeStep, Window } from "./types.js";
@@ -126,7 +129,7 @@ export class CountTable<D extends Dimension | undefined = Dimension | undefined>
 
   /** Whether the reported totals are the sums of the counts. A difference is not an error. */
   get reconciliation(): Reconciliation {
-    return own(this).reconciliation();
+    return exact(own(this).reconciliation() as Reconciliation);
   }
 
   /** The time that the counts cover: sorted windows; adjacent windows are joined. */
@@ -164,7 +167,7 @@ export class CountTable<D extends Dimension | undefined = Dimension | undefined>
 
   /** How many deviations were tolerated, because the caller asked for it. */
   get notes(): Notes {
-    return own(this).notes();
+    return exact(own(this).notes() as Notes);
   }
 
   /** Adds all rows up to one. */
@@ -245,6 +248,18 @@ export class CountTable<D extends Dimension | undefined = Dimension | undefined>
     return own(this).columns() as Columns<D>;
   }
 
+  /**
+   * The counts as plain numbers, which chart libraries take.
+   *
+   * @throws {@link TallyfoldError} with code `count_overflow` for a count above 2^53, up to which numbers are exact.
+   * @example
+   * const byIntegration = table.groupBy("integration");
+   * chart(byIntegration.rows.map((row) => row.dimensions.integration), byIntegration.numbers().errors);
+   */
+  numbers(): NumberColumns {
+    return numbersOf(own(this).columns());
+  }
+
   /** The rates of each row as columns. NaN means that there is no rate; in rows, that is `null`. */
   rates(): RateColumns {
     return own(this).fractions() as RateColumns;
@@ -273,8 +288,12 @@ const INSPECTED = [
 
 /** @internal The core's table. It checks the value, because untyped callers may pass anything. */
 export function coreOf(argument: string, value: unknown): CoreCountTable {
-  const core = value instanceof CountTable ? own(value) : undefined;
-  if (core !== undefined) return core;
+  if (value instanceof CountTable) return own(value);
+  // A table of another copy of this package, such as the CommonJS one, is in another memory.
+  const content = Frame.contentOf(value);
+  if (content?.format.startsWith("tallyfold-table/")) {
+    return core().CoreCountTable.fromJson(JSON.stringify(content));
+  }
   throw invalidArgument(argument, "want a CountTable");
 }
 
@@ -294,6 +313,6 @@ function* rowsOf<D extends Dimension | undefined>(
   const names = core.dimensions();
   const columns = core.columns(positions);
   for (let row = 0; row < columns.success.length; row++) {
-    yield new Row(valuesAt<D>(names, columns, row), columns, row);
+    yield rowOf(valuesAt<D>(names, columns, row), columns, row);
   }
 }

@@ -113,6 +113,40 @@ describe("the packed package in a browser", () => {
     assert.equal(code, "secret_in_browser");
   });
 
+  test("shows the rows of a table in the console, and says why a table can't be posted", async (t) => {
+    const root = join(home, "node_modules/tallyfold/dist");
+    const tab = await open(t, root, { json: JSON.stringify(await table()) });
+    const console = await tab.context().newCDPSession(tab);
+    const logged = new Promise((resolve) => console.once("Runtime.consoleAPICalled", resolve));
+    await console.send("Runtime.enable");
+    const refused = await tab.evaluate(async () => {
+      const { CountTable } = await import("/index.js");
+      const table = CountTable.fromJSON(globalThis.given.json);
+      console.log(table);
+      try {
+        globalThis.postMessage(table);
+      } catch (error) {
+        return `${error.name}: ${error.message}`;
+      }
+      return "";
+    });
+    assert.match(refused, /^DataCloneError: .*send its toJSON\(\) or its rows instead/);
+    // What the console shows when its reader opens the object.
+    // The console shows each property of the object's own; a click on this one shows the rows.
+    const [{ preview, objectId }] = (await logged).args;
+    const property = preview.properties.find(({ name }) => name === "rows");
+    assert.equal(property?.type, "accessor");
+    const { result } = await console.send("Runtime.callFunctionOn", {
+      objectId,
+      functionDeclaration: "function () { return this.rows.map(({ errors }) => String(errors)); }",
+      returnByValue: true,
+    });
+    assert.deepEqual(
+      result.value,
+      Array.from(await table(), ({ errors }) => String(errors)),
+    );
+  });
+
   test("goes on after WebAssembly had no more memory", async (t) => {
     const root = join(home, "node_modules/tallyfold/dist");
     await cp(new URL("small_memory.mjs", import.meta.url), join(root, "small_memory.js"));

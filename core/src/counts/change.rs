@@ -5,6 +5,9 @@ use std::fmt;
 use serde::{Serialize, Serializer};
 use tallyfold_engine::{Counts, quotient};
 
+use crate::code::Code;
+use crate::error::{Error, Result};
+
 crate::names! {
     /// Which of two tables has a group. A table has a group even if all of its counts are 0.
     pub enum Presence {
@@ -30,9 +33,32 @@ pub struct Deltas {
 }
 
 impl Deltas {
+    /// The three, in their order.
+    pub(crate) fn each(self) -> [i128; 3] {
+        [self.success, self.errors, self.filtered]
+    }
+
+    /// The three as signed 64-bit integers, which the columns of a data frame hold.
+    ///
+    /// # Errors
+    /// `count_overflow` if one is below -2^63 or above 2^63 - 1.
+    pub fn signed(self) -> Result<[i64; 3]> {
+        let too_large = |_| {
+            let message = "a change is beyond a signed 64-bit integer, which this column holds; the rows have it \
+                           exactly";
+            Error::new(Code::CountOverflow, message)
+        };
+        let [success, errors, filtered] = self.each().map(i64::try_from);
+        Ok([
+            success.map_err(too_large)?,
+            errors.map_err(too_large)?,
+            filtered.map_err(too_large)?,
+        ])
+    }
+
     /// Their digits, with a `-` before those below 0.
     pub(crate) fn digits(self) -> [Digits; 3] {
-        [self.success, self.errors, self.filtered].map(|delta| Digits {
+        self.each().map(|delta| Digits {
             sign: if delta < 0 { "-" } else { "" },
             // A difference of two counts has no more digits than a count.
             size: delta.unsigned_abs() as u64,
@@ -71,7 +97,7 @@ impl fmt::Display for Digits {
 }
 
 impl Serialize for Digits {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error> {
         serializer.collect_str(self)
     }
 }

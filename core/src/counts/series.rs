@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use tallyfold_engine::{Counts, Dictionary, Key, Rates, Refused};
+use tallyfold_engine::{Counts, Key, Rates, Refused, Rows};
 
 use super::count_columns::CountColumns;
 use super::count_name::CountName;
@@ -50,11 +50,14 @@ pub struct Series {
     step: Option<TimeStep>,
     windows: Vec<SeriesWindow>,
     window_ids: Vec<u32>,
-    dictionaries: Vec<Arc<Dictionary>>,
     ids: Vec<Vec<u32>>,
     counts: CountColumns,
-    totals: Counts,
+    /// The sum of all windows: every combination, and the dictionaries.
+    whole: Arc<Rows>,
 }
+
+/// The most rows of a series that is filled: about 1.5 GiB.
+const MOST_FILLED: usize = 1 << 25;
 
 impl CountTable {
     /// The counts by window. Without a step, each response keeps its own window. With one, each is
@@ -85,7 +88,7 @@ impl CountTable {
                 .map(|own| step_around(step, own))
                 .collect::<Result<_>>()?,
         };
-        let mut series = Series::of_no_window(self, step);
+        let mut series = Series::without_rows(&self.subject, step, &self.rows, self.len());
         let mut rest = self.parts.as_slice();
         // Parts are sorted, so those of one step are adjacent.
         for same in steps.chunk_by(PartialEq::eq) {
@@ -118,21 +121,22 @@ fn step_around(step: TimeStep, window: Window) -> Result<Window> {
 }
 
 impl Series {
-    fn of_no_window(table: &CountTable, step: Option<TimeStep>) -> Self {
-        let dictionaries = table.keys().dictionaries.to_vec();
-        let rows = table.len();
+    /// A series without windows, with room for some rows.
+    fn without_rows(
+        subject: &Subject,
+        step: Option<TimeStep>,
+        whole: &Arc<Rows>,
+        rows: usize,
+    ) -> Self {
+        let columns = 0..whole.width();
         Self {
-            subject: table.subject.clone(),
+            subject: subject.clone(),
             step,
             windows: Vec::new(),
             window_ids: Vec::with_capacity(rows),
-            ids: dictionaries
-                .iter()
-                .map(|_| Vec::with_capacity(rows))
-                .collect(),
-            dictionaries,
+            ids: columns.map(|_| Vec::with_capacity(rows)).collect(),
+            whole: Arc::clone(whole),
             counts: CountColumns::with_capacity(rows),
-            totals: table.totals(),
         }
     }
 
@@ -146,7 +150,7 @@ impl Series {
         });
         if let [part] = parts {
             let rows = part.rows.get();
-            let remap = Remap::new(&rows, &self.dictionaries);
+            let remap = Remap::new(&rows, self.whole.dictionaries());
             for (column, ids) in self.ids.iter_mut().enumerate() {
                 ids.extend(remap.column(column));
             }
@@ -155,7 +159,7 @@ impl Series {
         } else {
             let mut rows: Vec<(Key, Counts)> = Vec::new();
             for part in parts {
-                rows.extend(Remap::new(&part.rows.get(), &self.dictionaries).rows());
+                rows.extend(Remap::new(&part.rows.get(), self.whole.dictionaries()).rows());
             }
             // The rows of each part are sorted already, so a stable sort only has to merge them.
             rows.sort_by_key(|(key, _)| *key);
@@ -176,11 +180,85 @@ impl Series {
                 sum.checked_add(*counts)
             })
             .ok_or_else(|| refusal(Refused::SumOverflow))?;
+        self.push_counts(key, counts);
+        Ok(())
+    }
+
+    /// The series with a row for each window and each combination that any of its windows has. The rows that were
+    /// missing have counts of 0. A series without dimensions gets a row for each window.
+    ///
+    /// No window is added: nothing is known of those that the table does not cover.
+    ///
+    /// ```
+    /// # include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/doc/host.rs"));
+    /// # fn main() -> Result<()> {
+    /// # use tallyfold::Frame;
+    /// # let mut host = Host::new()?;
+    /// let table = CountTable::merge_all(&[host.quarter(36)?, host.quarter(37)?])?;
+    /// let series = table.by_window(None)?.fill_zeros()?;
+    /// assert_eq!(series.len(), 2 * table.len());
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors `group_limit` for more than 2^25 rows.
+    pub fn fill_zeros(&self) -> Result<Self> {
+        // Without dimensions there is one combination, even if no window has a row.
+        let groups = if self.ids.is_empty() {
+            1
+        } else {
+            self.whole.len()
+        };
+        let rows = groups.saturating_mul(self.windows.len());
+        if rows > MOST_FILLED {
+            let message = "a row for each window and group makes more than 33,554,432 rows; want a larger step, or \
+                           fewer groups";
+            return Err(Error::new(Code::GroupLimit, message));
+        }
+        let mut filled = Self::without_rows(&self.subject, self.step, &self.whole, rows);
+        filled.windows.clone_from(&self.windows);
+        let mut row = 0;
+        for window in 0..self.windows.len() as u32 {
+            for group in 0..groups {
+                let key = if self.ids.is_empty() {
+                    Key::default()
+                } else {
+                    self.whole.key(group)
+                };
+                // Both are sorted: the next row is of this window and group, or there is none of them.
+                let is_there = self.window_ids.get(row) == Some(&window) && self.key(row) == key;
+                filled.window_ids.push(window);
+                if is_there {
+                    filled.push_counts(key, self.counts.counts(row));
+                    row += 1;
+                } else {
+                    filled.push_counts(key, Counts::default());
+                }
+            }
+        }
+        Ok(filled)
+    }
+
+    /// The position of each of a row's values in its dictionary.
+    fn key(&self, row: usize) -> Key {
+        let mut key = Key::default();
+        for (id, ids) in key.iter_mut().zip(&self.ids) {
+            *id = ids[row];
+        }
+        key
+    }
+
+    fn push_counts(&mut self, key: Key, counts: Counts) {
         for (ids, id) in self.ids.iter_mut().zip(key) {
             ids.push(id);
         }
         self.counts.push(counts);
-        Ok(())
+    }
+
+    /// Whether the table covers all of each window.
+    #[must_use]
+    pub fn complete(&self) -> bool {
+        self.windows.iter().all(|window| window.complete)
     }
 
     /// The step of the windows; `None` if they are the windows of the responses.
@@ -205,7 +283,7 @@ impl Series {
     /// The sum of all rows.
     #[must_use]
     pub fn totals(&self) -> Counts {
-        self.totals
+        self.whole.totals()
     }
 
     /// Per row, the three counts.
@@ -230,7 +308,7 @@ impl Frame for Series {
 
     fn keys(&self) -> Keys<'_> {
         Keys {
-            dictionaries: &self.dictionaries,
+            dictionaries: self.whole.dictionaries(),
             ids: &self.ids,
         }
     }
@@ -277,7 +355,7 @@ impl Frame for Series {
             dimensions: self.subject.dimensions.names(),
             filter: SavedFilter::all(&self.subject),
             step: self.step.map(|step| step.to_string()),
-            totals: self.totals.into(),
+            totals: self.totals().into(),
             windows: windows.collect(),
         })
     }
@@ -297,7 +375,7 @@ impl HtmlFrame for Series {
     }
 
     fn shown_totals(&self) -> [String; 3] {
-        self.totals.each().map(|count| count.to_string())
+        self.totals().each().map(|count| count.to_string())
     }
 }
 

@@ -69,18 +69,16 @@ impl Timestamp {
         self.0.timestamp_millis()
     }
 
-    /// Nanoseconds since 1970-01-01T00:00:00Z, exactly; `None` if 64 bits can't hold them, that is
-    /// before 1677-09-21T00:12:43.145224192Z and after 2262-04-11T23:47:16.854775807Z.
+    /// Microseconds since 1970-01-01T00:00:00Z, rounded down.
     ///
     /// ```
     /// # use tallyfold::Timestamp;
-    /// assert_eq!(Timestamp::parse("1969-12-31T23:59:59.999999999Z")?.unix_ns(), Some(-1));
-    /// assert_eq!(Timestamp::parse("1677-09-21T00:12:43.145224191Z")?.unix_ns(), None);
+    /// assert_eq!(Timestamp::parse("1969-12-31T23:59:59.999999999Z")?.unix_us(), -1);
     /// # Ok::<(), tallyfold::Error>(())
     /// ```
     #[must_use]
-    pub fn unix_ns(self) -> Option<i64> {
-        self.0.timestamp_nanos_opt()
+    pub fn unix_us(self) -> i64 {
+        self.0.timestamp_micros()
     }
 
     /// The instant so many milliseconds after 1970-01-01T00:00:00Z; `None` outside the years

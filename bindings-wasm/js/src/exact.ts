@@ -1,0 +1,31 @@
+/** An object as JSON has it: each `bigint` is a string of digits. */
+export type Digits<T> = {
+  [K in keyof T as K extends "rates" | "toJSON" ? never : K]: T[K] extends bigint ? string : T[K];
+};
+
+/** What has a `bigint`, which JSON has no number for. */
+export interface Exact<J> {
+  /** The same with strings of digits, for `JSON.stringify`. */
+  toJSON(): J;
+}
+
+/**
+ * @internal A plain object that `JSON.stringify` takes although it has a `bigint`. `toJSON` does not show and is not
+ * copied: a copy is what React and `structuredClone` take.
+ */
+export function exact<T extends object>(object: T): T & Exact<Digits<T>> {
+  return Object.defineProperty(object, "toJSON", TO_JSON) as T & Exact<Digits<T>>;
+}
+
+const TO_JSON: PropertyDescriptor & ThisType<object> = {
+  value() {
+    const digits = (value: unknown) => (typeof value === "bigint" ? `${value}` : value);
+    return Object.fromEntries(Object.entries(this).map(([name, value]) => [name, digits(value)]));
+  },
+};
+
+/** @internal A copy with plain objects all the way down, and nothing in it but values. */
+export function bare<T>(value: T): T {
+  if (typeof value !== "object" || value === null) return value;
+  return Object.fromEntries(Object.entries(value).map(([name, inner]) => [name, bare(inner)])) as T;
+}
