@@ -93,6 +93,7 @@ const hosts = {
       </script>`),
       "/worker.js": besideIt(`${ESM}counts().then(postMessage, (it) => postMessage(it.stack));`),
     }),
+  "page, on a CPU six times slower": slowPhone,
   Next: next,
 };
 
@@ -239,6 +240,72 @@ async function titleOf(url) {
   } finally {
     await tab.close();
   }
+}
+
+/**
+ * How long the main thread is held up at a time, at most, by a page that imports `Client` and awaits a call. It is
+ * the least of several runs, because other programs take their part of the CPU. A browser reports what takes
+ * longer than 50 ms.
+ */
+async function slowPhone() {
+  const { Sandbox } = await import(join(home, "node_modules/tallyfold/dist/index.js"));
+  const { serve } = await import(join(home, "node_modules/tallyfold/dist/node.js"));
+  const served = await serve(new Sandbox({ seed: 3 }));
+  const { clientId, clientSecret, controlAudience } = new Sandbox({ seed: 3 }).credentials;
+  const response = await fetch(`${served.url}/v1.1/oauth/token`, {
+    method: "POST",
+    headers: { "content-type": "application/json" },
+    body: JSON.stringify({
+      client_id: clientId,
+      client_secret: clientSecret,
+      audience: controlAudience,
+    }),
+  });
+  const { access_token: accessToken } = await response.json();
+  await write({
+    "slow.mjs": `import { Client } from "tallyfold";
+      const longest = [0];
+      const see = (list) => longest.push(...list.getEntries().map(({ duration }) => duration));
+      new PerformanceObserver(see).observe({ type: "longtask", buffered: true });
+      const token = { accessToken: ${JSON.stringify(accessToken)}, expiresIn: 600 };
+      const clusterEndpoint = ${JSON.stringify(served.url)};
+      const client = new Client({ clusterEndpoint, accessToken: async () => token });
+      const start = "2026-03-01T12:00:00Z";
+      const end = "2026-03-01T12:15:00Z";
+      const table = await client.eventDelivery({ start, end, dimensions: ["integration"] });
+      const seen = () => [table.length, Math.round(Math.max(...longest))].join(" ");
+      setTimeout(() => fetch("/seen/" + seen()), 500);`,
+  });
+  const text = await bundlers.esbuild(join(home, "slow.mjs"));
+  let seen;
+  const server = createServer((request, response) => {
+    if (request.url.startsWith("/seen/")) seen(decodeURI(request.url.slice(6)));
+    const isScript = request.url === "/main.js";
+    response.setHeader("content-type", isScript ? "text/javascript" : "text/html");
+    response.end(isScript ? text : request.url === "/" ? script("/main.js") : "");
+  });
+  await new Promise((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const url = `http://127.0.0.1:${server.address().port}/`;
+  const longest = [];
+  for (let round = 0; round < 8; round++) {
+    const tab = await browser.newPage();
+    await tab.goto(`${url}empty`);
+    const session = await tab.context().newCDPSession(tab);
+    await session.send("Emulation.setCPUThrottlingRate", { rate: 6 });
+    const result = new Promise((resolve) => {
+      seen = resolve;
+    });
+    await tab.goto(url);
+    const [rows, ms] = (await result).split(" ").map(Number);
+    if (rows !== 30) return `${rows} rows`;
+    longest.push(ms);
+    await tab.close();
+  }
+  server.close();
+  server.closeAllConnections();
+  await served.close();
+  console.log(`longest task of each run: ${longest.map((ms) => ms || "at most 50").join(", ")} ms`);
+  return Math.min(...longest) <= 50 ? expected : `${Math.min(...longest)} ms`;
 }
 
 /** A component of the server and one of the page, each of which has to see the counts. */
