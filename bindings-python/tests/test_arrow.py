@@ -263,6 +263,21 @@ def test_a_comparison_is_exact_everywhere() -> None:
     assert rows.fetchall() == list(zip(*(expected[name] for name in names), strict=True))
 
 
+def test_differences_have_a_sign_only_in_the_columns_of_changes() -> None:
+    tables = []
+    for count in (5, 3):
+        aggregator = tallyfold.Aggregator(["integration"])
+        aggregator.push(body([({"integration": "a"}, count, 0, 0)]))
+        tables.append(aggregator.finish())
+    before, after = tables
+    comparison = tallyfold.compare(before, after)
+    for read in (pl.DataFrame, pd.DataFrame.from_arrow):  # type: ignore[attr-defined]
+        assert read(comparison)["delta_success"].to_list() == [-2]
+        # What the documentation warns of.
+        wrapped = read(after)["success"] - read(before)["success"]
+        assert wrapped.to_list() == [2**64 - 2]
+
+
 def test_a_change_that_no_signed_column_holds_is_refused() -> None:
     tables = []
     for count in (0, 2**63):

@@ -22,6 +22,12 @@ export type Values<R> = Omit<R, "rates" | "toJSON">;
 /** How many rows an inspector shows. */
 const SHOWN = 20;
 
+/** A row as an inspector shows it: the values of the dimensions among the others. */
+function line(row: unknown): object {
+  const { dimensions, ...others } = bare(row) as { dimensions: object };
+  return { ...dimensions, ...others };
+}
+
 type AnyFrame = Frame<Dimension | undefined, unknown, unknown>;
 
 const ROWS: PropertyDescriptor & ThisType<AnyFrame> = {
@@ -100,9 +106,9 @@ export abstract class Frame<D extends Dimension | undefined, R, J> implements It
         { length: Math.min(SHOWN, frame.length) },
         (_, row) => row,
       );
-      const rows = Array.from(frame.#rows(frame.#core.object as never, positions), bare);
+      const rows = Array.from(frame.#rows(frame.#core.object as never, positions), line);
       const title = frame.length > SHOWN ? `first ${SHOWN} rows` : "rows";
-      return inspect({ ...Object.fromEntries(all), [title]: rows }, options);
+      return inspect({ ...Object.fromEntries(all), [title]: rows }, { ...options, depth: null });
     });
   }
 

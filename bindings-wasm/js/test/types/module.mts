@@ -16,6 +16,7 @@ import {
   type Counts,
   CountTable,
   compare,
+  type DeltaColumns,
   type Deltas,
   type Dimension,
   type ErrorCode,
@@ -24,6 +25,7 @@ import {
   type Failure,
   type Json,
   Machine,
+  type NumberColumns,
   Plan,
   type Presence,
   type Progress,
@@ -33,6 +35,7 @@ import {
   type Revision,
   type Row,
   Sandbox,
+  type SavedCounts,
   type SavedTable,
   Series,
   type SeriesColumns,
@@ -212,6 +215,10 @@ same<typeof seriesColumns.window.ids, Uint32Array<ArrayBuffer>>(true);
 same<typeof seriesColumns.reason.dictionary, string[]>(true);
 same<typeof seriesColumns.errors, BigUint64Array<ArrayBuffer>>(true);
 same<ReturnType<typeof series.toJSON>, SeriesReport>(true);
+same<typeof series.complete, boolean>(true);
+same<ReturnType<typeof series.fillZeros>, Series<"integration" | "reason">>(true);
+same<ReturnType<typeof series.numbers>, NumberColumns>(true);
+same<(typeof series.rows)[number]["window"], SeriesWindow>(true);
 // @ts-expect-error series come from tables
 new Series();
 function showSeries(any: Series): SeriesRow[] {
@@ -233,6 +240,18 @@ for (const row of comparison) {
 }
 same<ReturnType<typeof comparison.top>, ComparisonRow<"integration" | "reason">[]>(true);
 comparison.top(5, { by: "filtered" });
+same<ReturnType<typeof comparison.deltas>, DeltaColumns>(true);
+same<ReturnType<typeof comparison.numbers>["delta"], NumberColumns>(true);
+same<ReturnType<typeof comparison.equals>, boolean>(true);
+same<ReturnType<typeof table.numbers>["success"], number[]>(true);
+const [copy] = table.rows;
+if (copy) {
+  same<typeof copy.dimensions.reason, string>(true);
+  same<typeof copy.errors, bigint>(true);
+  // @ts-expect-error a copy has values only
+  copy.rates;
+}
+same<ReturnType<typeof table.totals.toJSON>, SavedCounts>(true);
 // @ts-expect-error no such count
 comparison.top(5, { by: "sum" });
 same<typeof comparison.totalDelta, Deltas>(true);
