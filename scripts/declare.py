@@ -327,7 +327,7 @@ class Python(Language):
                 "if TYPE_CHECKING:\n    from tallyfold._tallyfold import CountTable\n"
                 "    from tallyfold._values import Limits",
                 exported([*declared, "Instant", "Step"]),
-                'Instant = datetime | str\n"""An aware `datetime`, or UTC ISO 8601 that ends in `Z`."""',
+                'Instant = datetime | str\n"""An aware `datetime`, or ISO 8601 text with `Z` or an offset from UTC."""',
                 "Step = str | timedelta\n"
                 '"""What divides a day: digits and one of `s`, `m`, `h` and `d`, or whole seconds."""',
             ]

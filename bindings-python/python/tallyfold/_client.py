@@ -95,7 +95,7 @@ class Client(Driver):
         """Asks for event delivery metrics of `[start, end)` (service reference 4.4).
 
         Args:
-            start: an aware `datetime`, or UTC ISO 8601 that ends in `Z`.
+            start: an aware `datetime`, or ISO 8601 text with `Z` or an offset from UTC.
             end: likewise, after `start`. The service recommends windows of 5 to 15 minutes.
             dimensions: one to four of `event_name`, `write_key`, `integration`, `reason`.
             group_by: the dimensions to keep; `None` keeps all.
@@ -153,7 +153,7 @@ class Client(Driver):
 
         Args:
             metric: `"event_delivery"` or `"event_ingestion"`.
-            start: an aware `datetime`, or UTC ISO 8601 that ends in `Z`.
+            start: an aware `datetime`, or ISO 8601 text with `Z` or an offset from UTC.
             end: likewise, after `start`.
             dimensions: one to four of `event_name`, `write_key`, `integration`, `reason`.
             window: the length of the windows, `"5m"` to `"15m"` as the service advises (service
