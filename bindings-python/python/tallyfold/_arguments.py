@@ -28,7 +28,7 @@ __all__ = [
 ]
 
 Instant = datetime | str
-"""An aware `datetime`, or UTC ISO 8601 that ends in `Z`."""
+"""An aware `datetime`, or ISO 8601 text with `Z` or an offset from UTC."""
 
 Step = str | timedelta
 """What divides a day: digits and one of `s`, `m`, `h` and `d`, or whole seconds."""

@@ -16,6 +16,7 @@ __all__ = [
     "ResponseError",
     "ServiceError",
     "TallyfoldError",
+    "wrong_type",
 ]
 
 ErrorKind = Literal["config", "auth", "service", "response"]
@@ -162,6 +163,12 @@ class ResponseError(TallyfoldError):
     """
 
     kind = "response"
+
+
+def wrong_type(argument: str, wanted: str, value: object) -> ArgumentTypeError:
+    """The error for an argument of another type; it does not quote the value."""
+    message = f"invalid_argument: {argument}: {wanted}, not {type(value).__name__}"
+    return ArgumentTypeError(message, code="invalid_argument", argument=argument)
 
 
 # Tracebacks and pickles should name the package, from which users import the classes.

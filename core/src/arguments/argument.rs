@@ -84,7 +84,7 @@ impl Kind {
                 "want a number of seconds, or None",
                 "want milliseconds, or Infinity",
             ),
-            Self::Nested(_) => ("want an object of limits", "want an object"),
+            Self::Nested(_) => ("want Limits", "want an object"),
             Self::Host => ("want another value", "want another value"),
         };
         match spelling {
