@@ -180,7 +180,7 @@ fn read(name: &str, value: &Bound<'_, PyAny>, kind: Kind) -> Result<Value> {
     let wanted = kind.wanted(Spelling::Python);
     let wrong_type = || Failure::wrong_type(name, wanted, value);
     let read = match kind {
-        Kind::Text => text(name, value)?.map(Value::Text),
+        Kind::Text | Kind::Address => text(name, value)?.map(Value::Text),
         Kind::Texts => texts(name, value)?.map(Value::Texts),
         // Python's own error would quote the text.
         Kind::Secret => match value.extract::<String>() {

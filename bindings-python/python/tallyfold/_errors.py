@@ -29,7 +29,7 @@ class TallyfoldError(Exception):
     No error holds a secret, a token, or text of a token endpoint's body.
 
     Attributes:
-        code: what went wrong, one of a closed list.
+        code: what went wrong, one of a closed list; `help(tallyfold.codes)` explains each.
         kind: who has to act: `"config"`, `"auth"`, `"service"` or `"response"`.
         status: the HTTP status, if the error was caused by one.
         path: the JSON path of the value at fault, such as `$.counts[3].success`.

@@ -90,6 +90,12 @@ impl Timestamp {
         self.0.timestamp_nanos_opt()
     }
 
+    /// The instant so many nanoseconds after 1970-01-01T00:00:00Z.
+    #[must_use]
+    pub fn from_unix_ns(unix_ns: i64) -> Self {
+        Self(DateTime::from_timestamp_nanos(unix_ns))
+    }
+
     /// The instant so many milliseconds after 1970-01-01T00:00:00Z; `None` outside the years
     /// 0000 to 9999.
     #[must_use]
