@@ -149,7 +149,8 @@ fn edges(name: &str, value: &JsValue) -> Result<Vec<String>> {
 /// a polyfill's.
 fn of_temporal(value: &JsValue) -> Option<String> {
     let nanoseconds = Reflect::get(value, &"epochNanoseconds".into()).ok()?;
-    Some(Timestamp::from_unix_ns(i64::try_from(nanoseconds).ok()?).to_string())
+    let instant = Timestamp::from_unix_ns(i64::try_from(nanoseconds).ok()?)?;
+    Some(instant.to_string())
 }
 
 #[wasm_bindgen]

@@ -6,8 +6,8 @@ use schemars::{JsonSchema, SchemaGenerator};
 use serde_json::{Map, Value, json};
 use tallyfold::arguments::{Argument, Kind, Options};
 use tallyfold::{
-    AggregatorOptions, AuditLogsOptions, Code, CollectOptions, FollowOptions, Limits, MachineOptions,
-    PlanOptions, ProbeOptions, QueryOptions,
+    AggregatorOptions, AuditLogsOptions, Code, CollectOptions, FollowOptions, Limits,
+    MachineOptions, PlanOptions, ProbeOptions, QueryOptions,
 };
 use tallyfold_sandbox::{FaultOptions, SandboxEvent, SandboxOptions};
 

@@ -333,7 +333,7 @@ async function faultOf(act, argument) {
 }
 
 test("every error code is explained in the declarations", async () => {
-  const declarations = new URL("index.d.ts", import.meta.resolve("tallyfold"));
+  const declarations = new URL("declared.d.ts", import.meta.resolve("tallyfold"));
   const text = await readFile(declarations, "utf8");
   const unexplained = errorCodes.filter((code) => !text.includes(` * \`${code}\`: `));
   assert.deepEqual(unexplained, []);

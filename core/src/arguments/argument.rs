@@ -78,7 +78,7 @@ impl Kind {
             Self::Address => ("want a str", "want a string or a URL"),
             Self::Instant => (
                 "want a datetime or a str",
-                "want a Date, a Temporal.Instant, a Temporal.ZonedDateTime or a string",
+                "want a Date, a Temporal.Instant or ZonedDateTime, or ISO 8601 text",
             ),
             Self::Window => ("want a pair (start, end)", "want { start, end }"),
             Self::Step => ("want a str or a timedelta", "want a string such as \"15m\""),

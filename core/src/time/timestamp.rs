@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::{Serialize, Serializer};
 
-use chrono::{DateTime, Datelike, NaiveDate, SecondsFormat, TimeDelta, Utc};
+use chrono::{DateTime, Datelike, NaiveDate, SecondsFormat, Utc};
 
 use crate::code::Code;
 use crate::error::{Error, Result};
@@ -31,7 +31,7 @@ impl Timestamp {
 
     /// The instant that the text names, if it names one.
     pub(crate) fn named_by(text: &str) -> Option<Self> {
-        let (local, offset) = split_zone(text.as_bytes())?;
+        let (local, ahead_s) = split_zone(text.as_bytes())?;
         let (whole, fraction) = local.split_at_checked(19)?;
         if [4, 7, 10, 13, 16].map(|at| whole[at]) != *b"--T::" {
             return None;
@@ -46,10 +46,7 @@ impl Timestamp {
         };
         let clock = [part(11, 13)?, part(14, 16)?, part(17, 19)?];
         let local = Self::of(part(0, 4)?, part(5, 7)?, part(8, 10)?, clock, nanos)?;
-        let instant = local.0.checked_sub_signed(offset)?;
-        (0..=9999)
-            .contains(&instant.year())
-            .then_some(Self(instant))
+        Self::since_1970(local.0.timestamp() - ahead_s, nanos)
     }
 
     /// The instant with this date and time of day in UTC, if it exists.
@@ -63,6 +60,14 @@ impl Timestamp {
         let day = NaiveDate::from_ymd_opt(i32::try_from(year).ok()?, month, day)?;
         let instant = day.and_hms_nano_opt(hour, minute, second, nanos)?;
         Some(Self(instant.and_utc()))
+    }
+
+    /// The instant so long after 1970-01-01T00:00:00Z, if it is in the years 0000 to 9999.
+    fn since_1970(seconds: i64, nanos: u32) -> Option<Self> {
+        let instant = DateTime::from_timestamp(seconds, nanos)?;
+        (0..=9999)
+            .contains(&instant.year())
+            .then_some(Self(instant))
     }
 
     /// The year, from 0 to 9999.
@@ -92,25 +97,24 @@ impl Timestamp {
 
     /// The instant so many nanoseconds after 1970-01-01T00:00:00Z.
     #[must_use]
-    pub fn from_unix_ns(unix_ns: i64) -> Self {
-        Self(DateTime::from_timestamp_nanos(unix_ns))
+    pub fn from_unix_ns(unix_ns: i64) -> Option<Self> {
+        let nanos = unix_ns.rem_euclid(1_000_000_000) as u32;
+        Self::since_1970(unix_ns.div_euclid(1_000_000_000), nanos)
     }
 
     /// The instant so many milliseconds after 1970-01-01T00:00:00Z; `None` outside the years
     /// 0000 to 9999.
     #[must_use]
     pub fn from_unix_ms(unix_ms: i64) -> Option<Self> {
-        let instant = DateTime::from_timestamp_millis(unix_ms)?;
-        (0..=9999)
-            .contains(&instant.year())
-            .then_some(Self(instant))
+        let nanos = unix_ms.rem_euclid(1_000) as u32 * 1_000_000;
+        Self::since_1970(unix_ms.div_euclid(1_000), nanos)
     }
 }
 
-/// A date and time without its time zone, and how far that is ahead of UTC.
-fn split_zone(text: &[u8]) -> Option<(&[u8], TimeDelta)> {
+/// A date and time without its time zone, and how many seconds that is ahead of UTC.
+fn split_zone(text: &[u8]) -> Option<(&[u8], i64)> {
     if let Some(local) = text.strip_suffix(b"Z") {
-        return Some((local, TimeDelta::zero()));
+        return Some((local, 0));
     }
     let (local, zone) = text.split_last_chunk::<6>()?;
     let [sign @ (b'+' | b'-'), hours @ .., b':', tens, ones] = zone else {
@@ -120,8 +124,8 @@ fn split_zone(text: &[u8]) -> Option<(&[u8], TimeDelta)> {
     if hours > 23 || minutes > 59 {
         return None;
     }
-    let ahead = TimeDelta::minutes(i64::from(hours * 60 + minutes));
-    Some((local, if *sign == b'-' { -ahead } else { ahead }))
+    let ahead_s = i64::from(hours * 60 + minutes) * 60;
+    Some((local, if *sign == b'-' { -ahead_s } else { ahead_s }))
 }
 
 /// Reads a number of up to nine ASCII digits.
