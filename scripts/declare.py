@@ -16,9 +16,17 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 TYPESCRIPT = ROOT / "bindings-wasm/js/src/declared.ts"
 PYTHON = ROOT / "bindings-python/python/tallyfold"
+ERRORS = ROOT / "docs/errors.md"
 NOTICE = "Written by scripts/declare.py from what the Rust crates declare. Change it there."
 SURFACE = "cargo run --quiet --package tallyfold-sandbox --example surface --features surface"
 
+#: Who has to act on the errors of each kind.
+KINDS = {
+    "config": "The caller's arguments or order of calls are wrong, and nothing was sent.",
+    "auth": "The credentials or the tokens were refused, or there are none.",
+    "service": "The service, or the way to it, has failed.",
+    "response": "The bytes of a response, or of a saved table, are not a valid result.",
+}
 #: Values whose name in the packages is another one.
 RENAMED = {"Progress": "WindowCounts"}
 #: Values that the packages have as classes, written by hand.
@@ -50,6 +58,8 @@ def main() -> None:
         TYPESCRIPT: TypeScript(surface).text(),
         PYTHON / "_names.py": python.names_module(),
         PYTHON / "_arguments.py": python.arguments_module(),
+        PYTHON / "codes.py": python.codes_module(),
+        ERRORS: errors_page(python),
     }
     stale = [path for path, text in files.items() if not path.exists() or path.read_text() != text]
     if "--check" in sys.argv[1:]:
@@ -66,6 +76,8 @@ class Language:
     def __init__(self, surface: dict) -> None:
         self.options = {name: of for name, of in surface["options"].items() if name not in BY_HAND}
         self.values = surface["values"]
+        #: The kind of each error code, in the order of the documentation.
+        self.kinds = surface["kinds"]
         #: Names that doc comments mention, and that the language spells in its own way.
         self.arguments = {of["name"] for of in self.options["MachineOptions"]}
 
@@ -73,6 +85,12 @@ class Language:
         """The closed lists of names, but for error codes."""
         lists = [(name, of) for name, of in self.values.items() if is_list(of)]
         return [(name, of) for name, of in lists if name not in INLINED and name != "Code"]
+
+    def meanings_of_codes(self, kind: str) -> list[tuple[str, str]]:
+        """The error codes of a kind, each with what it means, in one line."""
+        own = {of["name"] for options in self.options.values() for of in options}
+        codes = [of for of in self.values["Code"]["oneOf"] if self.kinds[of["const"]] == kind]
+        return [(of["const"], " ".join(self.doc(of["description"], own).split())) for of in codes]
 
     def doc(self, text: str, own: set[str] = frozenset()) -> str:
         """A doc comment without its Rust examples, with names as the language spells them.
@@ -115,7 +133,7 @@ class TypeScript(Language):
     WHOLE = {"uint16": "number", "uint32": "number", "uint64": "bigint", "int128": "bigint"}
 
     def text(self) -> str:
-        parts = [f"// {NOTICE}", 'import type { TimeStep } from "./step.js";', self.codes()]
+        parts = [f"// {NOTICE}", 'import type { Instant } from "./instant.js";\nimport type { TimeStep } from "./step.js";', self.codes()]
         parts += [self.union(name, of) for name, of in self.names()]
         parts += [self.value(name, of) for name, of in self.values.items() if not is_list(of)]
         parts += [self.interface(name, of) for name, of in self.options.items()]
@@ -129,9 +147,17 @@ class TypeScript(Language):
         )
         return (
             f"{comment(doc)}\nexport const errorCodes = [\n{codes}] as const;\n\n"
-            "/** What went wrong: one of {@link errorCodes}. */\n"
+            f"{comment(self.about_codes())}\n"
             "export type ErrorCode = (typeof errorCodes)[number];"
         )
+
+    def about_codes(self) -> str:
+        """What each error code means, by kinds."""
+        parts = ["What went wrong: one of {@link errorCodes}."]
+        for kind, about in KINDS.items():
+            meanings = [f"`{code}`: {meaning}" for code, meaning in self.meanings_of_codes(kind)]
+            parts += [f"Of kind `{kind}`. {about}", "\n".join(meanings)]
+        return "\n\n".join(parts)
 
     def union(self, name: str, schema: dict) -> str:
         head = comment(self.doc(schema["description"]) + "\n\n" + self.meanings(schema))
@@ -203,12 +229,14 @@ class TypeScript(Language):
                 return self.referred(rust)
             case "Text" | "Secret":
                 return "string"
+            case "Address":
+                return "string | URL"
             case "Texts":
                 return "readonly Tolerance[]" if rust == "Tolerate" else "readonly string[]"
             case "Instant":
-                return "Date | string"
+                return "Instant"
             case "Window":
-                return "{ readonly start: Date | string; readonly end: Date | string }"
+                return "{ readonly start: Instant; readonly end: Instant }"
             case "Step":
                 return '"windows" | "total" | TimeStep' if rust == "Keep" else "TimeStep"
             case "Flag":
@@ -297,6 +325,27 @@ class Python(Language):
             ]
         ) + "\n"
 
+    def codes_module(self) -> str:
+        parts, meanings = [], []
+        for kind, about in KINDS.items():
+            parts.append(f"Of a `{kind.capitalize()}Error`, kind `{kind}`. {about}")
+            for code, meaning in self.meanings_of_codes(kind):
+                parts.append(f"`{code}`: {meaning}")
+                line = f'    "{code}": {json.dumps(meaning)},'
+                if len(line) > 100:
+                    lines = textwrap.wrap(meaning, 84, drop_whitespace=False)
+                    inner = "\n".join(f"        {json.dumps(one)}" for one in lines)
+                    line = f'    "{code}": (\n{inner}\n    ),'
+                meanings.append(line)
+        about = "What each error code means: `TallyfoldError.code` is one of these."
+        text = docstring("\n\n".join([about, *parts, NOTICE]))
+        return (
+            f"{text}\n\nfrom typing import Final\n\nfrom tallyfold._names import ErrorCode\n\n"
+            '__all__ = ["MEANINGS"]\n\nMEANINGS: Final[dict[ErrorCode, str]] = {\n'
+            + "\n".join(meanings)
+            + '\n}\n"""Every code with its meaning."""\n'
+        )
+
     def literal(self, name: str, names: list[str], about: str) -> str:
         inner = ", ".join(f'"{one}"' for one in names)
         line = f"{name} = Literal[{inner}]"
@@ -330,7 +379,7 @@ class Python(Language):
                 exported(sorted([*declared, "Dimensions", "Instant", "Step"])),
                 "Dimensions = Sequence[DimensionName] | Texts\n"
                 '"""Names of dimensions. Any `Sequence[str]` will do; editors complete the known ones."""',
-                'Instant = datetime | str\n"""An aware `datetime`, or UTC ISO 8601 that ends in `Z`."""',
+                'Instant = datetime | str\n"""An aware `datetime`, or ISO 8601 text with `Z` or an offset from UTC."""',
                 "Step = str | timedelta\n"
                 '"""What divides a day: digits and one of `s`, `m`, `h` and `d`, or whole seconds."""',
             ]
@@ -360,7 +409,7 @@ class Python(Language):
 
     def kind(self, of: dict, rust: str) -> str:
         match of["kind"]:
-            case "Text" | "Secret":
+            case "Text" | "Secret" | "Address":
                 return self.LISTS.get(rust, "str")
             case "Texts":
                 return "Sequence[Tolerance]" if rust == "Tolerate" else "Dimensions"
@@ -389,6 +438,23 @@ class Python(Language):
 
     def spelled(self, name: str) -> str:
         return name.removesuffix("_ms").removesuffix("_s")
+
+
+def errors_page(language: Language) -> str:
+    """A page of the documentation about all error codes."""
+    lines = [
+        "# Error codes",
+        "",
+        f"<!-- {NOTICE} -->",
+        "",
+        "Every error has a `code` from this closed list, which is the same in every language, and the `kind` of its code.",
+        "Python has a class for each kind; JavaScript has one class, `TallyfoldError`, with a property `kind`. Names of",
+        "arguments are written here as Python spells them; JavaScript's are in camelCase.",
+    ]
+    for kind, about in KINDS.items():
+        lines += ["", f"## {kind}: `{kind.capitalize()}Error`", "", about, "", "| code | meaning |", "|---|---|"]
+        lines += [f"| `{code}` | {meaning} |" for code, meaning in language.meanings_of_codes(kind)]
+    return "\n".join(lines) + "\n"
 
 
 def exported(names: list[str]) -> str:

@@ -35,7 +35,7 @@ SENTENCES = {
     "an asynchronous iterator": "an iterator",
     "in its own task": "in its own thread",
     "from any task": "from any thread",
-    "a plain function": "a function",
+    "a function, or a coroutine function, which is awaited. It": "a function, not a coroutine function. It",
     "in the caller's task": "in the caller's thread",
     """ Using it in two event loops at
     the same time raises `RuntimeError`. If a call is cancelled while it fetches a token that other

@@ -312,7 +312,8 @@ def metrics():
     mismatch = error("window_mismatch")
     answering(mismatch, "another start", counts(start="2026-01-01T00:00:01Z"))
     answering(mismatch, "another end", counts(end="2026-01-01T00:30:00Z"))
-    answering(mismatch, "a window in another form", counts(end="2026-01-01T01:15:00+01:00"))
+    answering(mismatch, "a window with another offset", counts(end="2026-01-01T00:15:00+01:00"))
+    answering(GOOD, "a window with an offset", counts(end="2026-01-01T01:15:00+01:00"))
     answering(GOOD, "the window in another spelling", counts(start="2026-01-01T00:00:00.000Z"))
 
     entries_of = {

@@ -402,13 +402,16 @@ def response_vectors():
     # The window.
     for name, start in [
         ("another instant", MID),
-        ("an offset", "2026-01-01T00:00:00+00:00"),
+        ("another instant by its offset", "2026-01-01T00:00:00+01:00"),
+        ("an offset without its colon", "2026-01-01T00:00:00+0000"),
         ("no zone", "2026-01-01T00:00:00"),
         ("a date", "2026-01-01"),
         ("no time", ""),
     ]:
         body = result(A, start="@").replace('"@"', f'‹›"{start}"')
         response(f"start echoes {name}", body, error("window_mismatch", path="$.start"), window=[START, MID])
+    for start in ["2026-01-01T00:00:00+00:00", "2026-01-01T00:00:00-00:00", "2025-12-31T19:00:00.000-05:00", "2026-01-01T05:45:00+05:45"]:
+        response(f"start echoes the instant as {start}", result(A, start=start), one_row(), window=[START, MID])
     body = result(A, end="@").replace('"@"', f'‹›"{END}"')
     response("end echoes another instant", body, error("window_mismatch", path="$.end"), window=[START, MID])
     response("start is a number", result(A, start="@").replace('"@"', "‹›0"), error("wrong_type", path="$.start"))
@@ -647,6 +650,9 @@ def exchange_vectors():
         (DELIVERY, [fetch, query], table_one),
         ({**DELIVERY, "method": "event_ingestion"}, [send(metrics_request(name="event_ingestion"), ok(result(A)))], one_row("event_ingestion")),
     )
+    for start, end in [("2026-01-01T00:00:00+00:00", "2026-01-01T00:15:00-00:00"), ("2025-12-31T18:30:00.000-05:30", "2026-01-01T23:59:00+23:44")]:
+        called = {**DELIVERY, "start": start, "end": end}
+        exchange(f"what is sent for {start} and {end}", CONTROL, (called, [fetch, query], table_one))
     every = {**DELIVERY, "dimensions": ["reason", "event_name", "integration", "write_key"], "group_by": ["integration"]}
     body = result(entry(reason="", event_name="e", integration="a", write_key="k"))
     request = metrics_request(dimensions='["reason","event_name","integration","write_key"]')
@@ -769,7 +775,15 @@ def exchange_vectors():
         ("start is end", {"end": START}, "invalid_window", "start"),
         ("start after end", {"start": END}, "invalid_window", "start"),
         ("start without a zone", {"start": "2026-01-01T00:00:00"}, "invalid_timestamp", "start"),
-        ("end with an offset", {"end": "2026-01-01T01:15:00+01:00"}, "invalid_timestamp", "end"),
+        ("end before start by its offset", {"end": "2026-01-01T00:15:00+01:00"}, "invalid_window", "start"),
+        ("an offset without minutes", {"end": "2026-01-01T01:15:00+01"}, "invalid_timestamp", "end"),
+        ("an offset without a colon", {"end": "2026-01-01T01:15:00+0100"}, "invalid_timestamp", "end"),
+        ("an offset of a day", {"end": "2026-01-02T00:15:00+24:00"}, "invalid_timestamp", "end"),
+        ("an offset of 60 minutes", {"end": "2026-01-01T01:15:00+00:60"}, "invalid_timestamp", "end"),
+        ("an offset with a true minus", {"end": "2025-12-31T23:15:00\u221201:00"}, "invalid_timestamp", "end"),
+        ("an offset and a Z", {"end": "2026-01-01T01:15:00+01:00Z"}, "invalid_timestamp", "end"),
+        ("a named zone", {"end": "2026-01-01T01:15:00+01:00[Europe/Paris]"}, "invalid_timestamp", "end"),
+        ("an offset that leads out of the years", {"start": "0000-01-01T00:00:00+00:01"}, "invalid_timestamp", "start"),
         ("a small z", {"end": "2026-01-01T00:15:00z"}, "invalid_timestamp", "end"),
         ("a space for T", {"start": "2026-01-01 00:00:00Z"}, "invalid_timestamp", "start"),
         ("a date", {"start": "2026-01-01Z"}, "invalid_timestamp", "start"),

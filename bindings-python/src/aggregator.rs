@@ -74,7 +74,8 @@ impl Aggregator {
     /// Traceback (most recent call last):
     ///     ...
     /// tallyfold.ResponseError: ...
-    fn push(&self, py: Python<'_>, chunk: Chunk) -> Result<()> {
+    fn push(&self, py: Python<'_>, chunk: &Bound<'_, PyAny>) -> Result<()> {
+        let chunk = Chunk::of("chunk", chunk)?;
         self.pushed.fetch_add(chunk.len(), Ordering::Relaxed);
         Ok(locked(py, &self.core, chunk.len(), |aggregator| {
             aggregator.push(&chunk)

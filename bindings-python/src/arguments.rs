@@ -1,9 +1,10 @@
 //! Arguments as Python hands them over.
 
+use pyo3::PyTypeInfo;
 use pyo3::exceptions::{PyOverflowError, PyTypeError};
 use pyo3::prelude::*;
 use pyo3::types::{
-    PyBool, PyDate, PyDateTime, PyDelta, PyDict, PyList, PyString, PyTuple, PyTzInfo,
+    PyBool, PyDate, PyDateTime, PyDelta, PyDict, PyMapping, PyString, PyTuple, PyTzInfo,
 };
 use tallyfold::arguments::{self, Arguments, Kind, Options, Parameter, Value};
 use tallyfold::{Code, Limits, Name, Secret, Spelling};
@@ -59,12 +60,29 @@ pub(crate) fn instant(name: &str, value: &Bound<'_, PyAny>) -> Result<String> {
     instant_if(name, value)?.ok_or_else(|| Failure::wrong_type(name, wanted, value))
 }
 
+/// An instance of a class of this package.
+pub(crate) fn instance<'a, 'py, T: PyTypeInfo>(
+    name: &str,
+    wanted: &str,
+    value: &'a Bound<'py, PyAny>,
+) -> Result<&'a Bound<'py, T>> {
+    let refused = |_| Failure::wrong_type(name, wanted, value);
+    value.cast().map_err(refused)
+}
+
 /// One text, or any iterable of texts.
 pub(crate) fn one_or_more(name: &str, value: &Bound<'_, PyAny>) -> Result<Vec<String>> {
-    if value.is_instance_of::<PyString>() {
-        return Ok(vec![required(name, value)?]);
+    if let Some(text) = text(name, value)? {
+        return Ok(vec![text]);
     }
-    required(name, &value.py().get_type::<PyList>().call1((value,))?)
+    let refused = || Failure::wrong_type(name, "want a str or an iterable of str", value);
+    // The keys of a mapping are hardly what was meant.
+    if value.cast::<PyMapping>().is_ok() {
+        return Err(refused());
+    }
+    let items = value.try_iter().map_err(|_| refused())?;
+    let texts = items.map(|item| text(name, &item?)?.ok_or_else(refused));
+    texts.collect()
 }
 
 /// All limits by their names, with the defaults of those that are not given.
@@ -162,7 +180,7 @@ fn read(name: &str, value: &Bound<'_, PyAny>, kind: Kind) -> Result<Value> {
     let wanted = kind.wanted(Spelling::Python);
     let wrong_type = || Failure::wrong_type(name, wanted, value);
     let read = match kind {
-        Kind::Text => text(name, value)?.map(Value::Text),
+        Kind::Text | Kind::Address => text(name, value)?.map(Value::Text),
         Kind::Texts => texts(name, value)?.map(Value::Texts),
         // Python's own error would quote the text.
         Kind::Secret => match value.extract::<String>() {

@@ -7,9 +7,10 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyString};
 use tallyfold::{HostFailure, Output, Secret, Step};
 
+use crate::arguments::required;
 use crate::detach::{BRIEF, locked};
 use crate::error::Result;
-use crate::host::{self, Chunk, Clocks};
+use crate::host::{self, Chunk, Clocks, pairs};
 use crate::plain::{object, plain};
 use crate::table::CountTable;
 
@@ -47,7 +48,8 @@ impl Call {
 #[pymethods]
 impl Call {
     /// What to do next: `Send`, `ProvideToken`, `Blocked`, `Wait` or `Done`.
-    fn step<'py>(&self, py: Python<'py>, now: Clocks) -> Result<Bound<'py, PyAny>> {
+    fn step<'py>(&self, py: Python<'py>, now: &Bound<'py, PyAny>) -> Result<Bound<'py, PyAny>> {
+        let now = Clocks::of("now", now)?;
         let step = locked(py, &self.core, BRIEF, |call| call.step(now.0))?;
         Ok(match step {
             Step::Send(request) => object(py, "Send", (Request(request),)),
@@ -60,14 +62,21 @@ impl Call {
 
     /// Takes the response's status and headers. If it returns `True`, pass the body to `chunk` and
     /// then call `end`. If `False`, drop the response and ask for the next step.
-    fn head(&self, py: Python<'_>, status: u16, headers: Vec<(String, String)>) -> Result<bool> {
+    fn head(
+        &self,
+        py: Python<'_>,
+        status: &Bound<'_, PyAny>,
+        headers: &Bound<'_, PyAny>,
+    ) -> Result<bool> {
+        let (status, headers) = (required("status", status)?, pairs("headers", headers)?);
         Ok(locked(py, &self.core, BRIEF, |call| {
             call.head(status, &host::headers(&headers))
         })?)
     }
 
     /// Takes the next bytes of the response's body, any number of them.
-    fn chunk(&self, py: Python<'_>, data: Chunk) -> Result<()> {
+    fn chunk(&self, py: Python<'_>, data: &Bound<'_, PyAny>) -> Result<()> {
+        let data = Chunk::of("data", data)?;
         self.received.fetch_add(data.len(), Ordering::Relaxed);
         Ok(locked(py, &self.core, data.len(), |call| {
             call.chunk(&data)

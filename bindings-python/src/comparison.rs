@@ -7,6 +7,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 use tallyfold::{Frame as _, HtmlFrame, Presence};
 
+use crate::arguments::instance;
 use crate::detach::detached;
 use crate::error::Result;
 use crate::frame::{self, Frame, Reduced};
@@ -36,10 +37,12 @@ use crate::table::CountTable;
 /// ['email']
 #[pyfunction]
 pub(crate) fn compare<'py>(
-    before: &Bound<'py, CountTable>,
-    after: &Bound<'py, CountTable>,
+    before: &Bound<'py, PyAny>,
+    after: &Bound<'py, PyAny>,
 ) -> Result<Bound<'py, Comparison>> {
     let py = before.py();
+    let table = |name, value| instance::<CountTable>(name, "want a CountTable", value);
+    let (before, after) = (table("before", before)?, table("after", after)?);
     let [one, other] = [before, after].map(|table| table.get().core());
     let bytes = one.bytes().saturating_add(other.bytes());
     let comparison = detached(py, bytes, || tallyfold::compare(one, other))?;

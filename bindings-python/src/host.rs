@@ -4,11 +4,12 @@ use std::hash::{BuildHasher, RandomState};
 use std::ops::Deref;
 
 use pyo3::buffer::PyBuffer;
-use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::pybacked::{PyBackedBytes, PyBackedStr};
 use pyo3::types::PyString;
 use tallyfold::Now;
+
+use crate::error::{Failure, Result};
 
 /// A number that nobody can guess, and that differs between processes.
 pub(crate) fn random_seed() -> u64 {
@@ -18,16 +19,22 @@ pub(crate) fn random_seed() -> u64 {
 /// A pair `(monotonic_ms, unix_ms)`.
 pub(crate) struct Clocks(pub(crate) Now);
 
-impl<'py> FromPyObject<'_, 'py> for Clocks {
-    type Error = PyErr;
-
-    fn extract(value: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
-        let (monotonic_ms, unix_ms) = value.extract()?;
+impl Clocks {
+    pub(crate) fn of(name: &str, value: &Bound<'_, PyAny>) -> Result<Self> {
+        let wanted = "want a pair (monotonic_ms, unix_ms) of ints, such as Now.read()";
+        let refused = |_| Failure::wrong_type(name, wanted, value);
+        let (monotonic_ms, unix_ms) = value.extract().map_err(refused)?;
         Ok(Self(Now {
             monotonic_ms,
             unix_ms,
         }))
     }
+}
+
+/// Names and values of headers.
+pub(crate) fn pairs(name: &str, value: &Bound<'_, PyAny>) -> Result<Vec<(String, String)>> {
+    let refused = |_| Failure::wrong_type(name, "want pairs of str", value);
+    value.extract().map_err(refused)
 }
 
 /// Names and values of headers, as the core takes them.
@@ -45,14 +52,14 @@ pub(crate) enum Chunk {
     Copied(Vec<u8>),
 }
 
-impl<'py> FromPyObject<'_, 'py> for Chunk {
-    type Error = PyErr;
-
-    fn extract(value: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
+impl Chunk {
+    pub(crate) fn of(name: &str, value: &Bound<'_, PyAny>) -> Result<Self> {
         if let Ok(bytes) = value.extract() {
             return Ok(Self::Shared(bytes));
         }
-        PyBuffer::get(&value)?.to_vec(value.py()).map(Self::Copied)
+        let buffer = PyBuffer::get(value);
+        let buffer = buffer.map_err(|_| Failure::wrong_type(name, "want bytes", value))?;
+        Ok(Self::Copied(buffer.to_vec(value.py())?))
     }
 }
 
@@ -73,21 +80,18 @@ pub(crate) enum Document {
     Bytes(Chunk),
 }
 
-impl<'py> FromPyObject<'_, 'py> for Document {
-    type Error = PyErr;
-
-    fn extract(value: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
+impl Document {
+    pub(crate) fn of(name: &str, value: &Bound<'_, PyAny>) -> Result<Self> {
         let Ok(text) = value.cast::<PyString>() else {
-            let class = value.get_type().name()?;
-            let wrong = |_| PyTypeError::new_err(format!("want str or bytes, not {class}"));
-            return value.extract().map(Self::Bytes).map_err(wrong);
+            let wrong = |_| Failure::wrong_type(name, "want str or bytes", value);
+            return Chunk::of(name, value).map(Self::Bytes).map_err(wrong);
         };
         if let Ok(text) = text.extract() {
             return Ok(Self::Text(text));
         }
         // As bytes, so that the core refuses the lone surrogate and says at which offset it is.
         let bytes = text.call_method1("encode", ("utf-8", "surrogatepass"))?;
-        bytes.extract().map(Self::Bytes)
+        Chunk::of(name, &bytes).map(Self::Bytes)
     }
 }
 

@@ -3,9 +3,9 @@
 use pyo3::prelude::*;
 use tallyfold::{CollectOptions, FollowOptions, MachineOptions, ProbeOptions};
 
-use crate::arguments::{Named, Positional, keywords, options};
+use crate::arguments::{Named, Positional, instance, keywords, options};
 use crate::call::Call;
-use crate::error::{Failure, Result};
+use crate::error::Result;
 use crate::host::random_seed;
 use crate::ranges::{Collect, Follow, Probe};
 use crate::table::CountTable;
@@ -199,13 +199,9 @@ impl Machine {
     ) -> Result<Collect> {
         let have = named.map(|named| named.get_item("have")).transpose()?;
         let have = have.flatten().filter(|have| !have.is_none());
-        let have = have.map(|have| match have.cast_into::<CountTable>() {
-            Ok(table) => Ok(table.get().core().clone()),
-            Err(other) => Err(Failure::wrong_type(
-                "have",
-                "want a CountTable",
-                &other.into_inner(),
-            )),
+        let have = have.map(|have| -> Result<_> {
+            let table = instance::<CountTable>("have", "want a CountTable", &have)?;
+            Ok(table.get().core().clone())
         });
         let others: Vec<&str> = others.iter().copied().chain(["have"]).collect();
         let options = CollectOptions {

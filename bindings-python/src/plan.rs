@@ -16,7 +16,7 @@ use crate::rows::{self, Rows};
 /// reference 8).
 ///
 /// Args:
-///     start: an aware `datetime`, or UTC ISO 8601 that ends in `Z`.
+///     start: an aware `datetime`, or ISO 8601 text with `Z` or an offset from UTC.
 ///     end: likewise, after `start`.
 ///     window: the step, such as `"15m"` and `"1h"`, or a `timedelta`; it must divide a day.
 ///

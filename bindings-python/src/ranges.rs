@@ -7,7 +7,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 use tallyfold::{CollectError, CollectStep, Drive, FollowStep, Progress, Settled, Spelling};
 
-use crate::arguments::required;
+use crate::arguments::{instance, required};
 use crate::call::Call;
 use crate::comparison::Comparison;
 use crate::detach::{BRIEF, locked};
@@ -53,9 +53,10 @@ impl Collect {
 impl Collect {
     /// What to do next: a `Drive`; `Idle` if nothing can be started until another call is settled;
     /// or `Done`. `now` counts as the time at which the window is requested.
-    fn next<'py>(&self, py: Python<'py>, now: Clocks) -> PyResult<Bound<'py, PyAny>> {
+    fn next<'py>(&self, py: Python<'py>, now: &Bound<'py, PyAny>) -> Result<Bound<'py, PyAny>> {
+        let now = Clocks::of("now", now)?;
         let step = locked(py, &self.core, BRIEF, |collect| collect.next(now.0));
-        shown(py, step)
+        Ok(shown(py, step)?)
     }
 
     /// Takes the result of a call; if the call has not ended, its window will be read again.
@@ -69,10 +70,14 @@ impl Collect {
         &self,
         py: Python<'_>,
         task: &Bound<'_, PyAny>,
-        call: &Call,
-        now: Clocks,
+        call: &Bound<'_, PyAny>,
+        now: &Bound<'_, PyAny>,
     ) -> Result<&'static str> {
-        let task = required("task", task)?;
+        let (task, call, now) = (
+            required("task", task)?,
+            driven_call(call)?,
+            Clocks::of("now", now)?,
+        );
         let received = call.received();
         let settled = locked(py, &self.core, BRIEF, |collect| {
             call.with(|call| collect.settle(task, call, now.0))
@@ -141,9 +146,13 @@ impl Collect {
     /// Raises:
     ///     ConfigError: `invalid_checkpoint` for a segment that is incomplete, was changed, or
     ///         belongs to another query; the collect is unchanged then.
-    fn load(&self, py: Python<'_>, name: &str, data: Document) -> Result<()> {
+    fn load(&self, py: Python<'_>, name: &Bound<'_, PyAny>, data: &Bound<'_, PyAny>) -> Result<()> {
+        let (name, data) = (
+            required::<String>("name", name)?,
+            Document::of("data", data)?,
+        );
         Ok(locked(py, &self.core, data.len(), |collect| {
-            collect.load(name, &data)
+            collect.load(&name, &data)
         })?)
     }
 
@@ -164,6 +173,11 @@ impl Collect {
         let (planned, done, ..) = self.progress(py);
         format!("<Collect: {done} of {planned} windows>")
     }
+}
+
+/// The call that a `Drive` came with.
+fn driven_call<'a>(call: &'a Bound<'_, PyAny>) -> Result<&'a Call> {
+    Ok(instance::<Call>("call", "want the Call that came with the task", call)?.get())
 }
 
 /// The name under which the segment with a number, counted from 0, is stored.
@@ -203,8 +217,13 @@ impl Probe {
     ///
     /// Raises:
     ///     TallyfoldError: the call's final error; `out_of_order` for a task that is not under way.
-    fn settle(&self, py: Python<'_>, task: &Bound<'_, PyAny>, call: &Call) -> Result<()> {
-        let task = required("task", task)?;
+    fn settle(
+        &self,
+        py: Python<'_>,
+        task: &Bound<'_, PyAny>,
+        call: &Bound<'_, PyAny>,
+    ) -> Result<()> {
+        let (task, call) = (required("task", task)?, driven_call(call)?);
         Ok(locked(py, &self.0, BRIEF, |probe| {
             call.with(|call| probe.settle(task, call))
         })?)
@@ -252,12 +271,15 @@ impl Follow {
 #[pymethods]
 impl Follow {
     /// What to do next: a `Drive`; a `Wait`, which is not longer than a window; or `Done`.
-    fn next<'py>(&self, py: Python<'py>, now: Clocks) -> PyResult<Bound<'py, PyAny>> {
-        match locked(py, &self.0, BRIEF, |follow| follow.next(now.0)) {
-            FollowStep::Drive(drive) => driven(py, drive),
-            FollowStep::Wait { ms } => object(py, "Wait", (ms,)),
-            FollowStep::Done => object(py, "Done", ()),
-        }
+    fn next<'py>(&self, py: Python<'py>, now: &Bound<'py, PyAny>) -> Result<Bound<'py, PyAny>> {
+        let now = Clocks::of("now", now)?;
+        Ok(
+            match locked(py, &self.0, BRIEF, |follow| follow.next(now.0)) {
+                FollowStep::Drive(drive) => driven(py, drive),
+                FollowStep::Wait { ms } => object(py, "Wait", (ms,)),
+                FollowStep::Done => object(py, "Done", ()),
+            }?,
+        )
     }
 
     /// Takes the result of a call and returns a `Revision` of its window. If the call has not
@@ -271,10 +293,14 @@ impl Follow {
         &self,
         py: Python<'py>,
         task: &Bound<'_, PyAny>,
-        call: &Call,
-        now: Clocks,
+        call: &Bound<'_, PyAny>,
+        now: &Bound<'_, PyAny>,
     ) -> Result<Option<Bound<'py, PyAny>>> {
-        let task = required("task", task)?;
+        let (task, call, now) = (
+            required("task", task)?,
+            driven_call(call)?,
+            Clocks::of("now", now)?,
+        );
         let revision = locked(py, &self.0, call.received(), |follow| {
             call.with(|call| follow.settle(task, call, now.0))
         })?;

@@ -7,10 +7,10 @@ use pyo3::types::PyBytes;
 use serde::Serialize;
 use tallyfold_sandbox::{FaultOptions, SandboxEvent, SandboxOptions};
 
-use crate::arguments::{Named, Positional, keywords, options};
+use crate::arguments::{Named, Positional, keywords, options, required};
 use crate::detach::{BRIEF, locked};
 use crate::error::Result;
-use crate::host::{self, Chunk, Clocks};
+use crate::host::{self, Chunk, Clocks, pairs};
 use crate::plain::{dict, object};
 
 /// The part of `tallyfold.Sandbox` that is written in Rust.
@@ -87,15 +87,19 @@ impl Sandbox {
     fn handle<'py>(
         &self,
         py: Python<'py>,
-        method: &str,
-        target: &str,
-        headers: Vec<(String, String)>,
-        body: Chunk,
-        now: Clocks,
-    ) -> PyResult<Bound<'py, PyAny>> {
+        method: &Bound<'py, PyAny>,
+        target: &Bound<'py, PyAny>,
+        headers: &Bound<'py, PyAny>,
+        body: &Bound<'py, PyAny>,
+        now: &Bound<'py, PyAny>,
+    ) -> Result<Bound<'py, PyAny>> {
+        let text = |name, value| required::<String>(name, value);
+        let (method, target) = (text("method", method)?, text("target", target)?);
+        let headers = pairs("headers", headers)?;
+        let (body, now) = (Chunk::of("body", body)?, Clocks::of("now", now)?);
         // Generating the traffic of a long window takes time, even if the request is short.
         let response = locked(py, &self.core, usize::MAX, |sandbox| {
-            sandbox.handle(method, target, &host::headers(&headers), &body, now.0)
+            sandbox.handle(&method, &target, &host::headers(&headers), &body, now.0)
         });
         let fields = (
             response.status,
@@ -104,7 +108,7 @@ impl Sandbox {
             response.delay_ms,
             response.cut_at,
         );
-        object(py, "SandboxResponse", fields)
+        Ok(object(py, "SandboxResponse", fields)?)
     }
 
     /// Adds a fault.

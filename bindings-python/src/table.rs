@@ -7,9 +7,9 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString, PyTuple, PyType};
 use tallyfold::{Frame as _, HtmlFrame, Window};
 
-use crate::arguments::{instant, one_or_more, required};
+use crate::arguments::{instance, instant, one_or_more, required};
 use crate::detach::detached;
-use crate::error::Result;
+use crate::error::{Failure, Result};
 use crate::frame::{self, Frame, Reduced};
 use crate::host::Document;
 use crate::plain::{object, plain};
@@ -157,14 +157,18 @@ impl CountTable {
     /// ... )
     /// >>> table.merge(later).coverage
     /// [Window('2026-01-01T00:00:00Z', '2026-01-01T00:30:00Z')]
-    #[pyo3(signature = (other, *, replace = false))]
+    #[pyo3(signature = (other, *, replace = None), text_signature = "($self, other, *, replace=False)")]
     fn merge<'py>(
         &self,
         py: Python<'py>,
-        other: &Bound<'py, Self>,
-        replace: bool,
+        other: &Bound<'py, PyAny>,
+        replace: Option<&Bound<'py, PyAny>>,
     ) -> Result<Bound<'py, Self>> {
-        let other = &other.get().0;
+        let other = &instance::<Self>("other", "want a CountTable", other)?
+            .get()
+            .0;
+        let replace = replace.map(|replace| required("replace", replace));
+        let replace = replace.transpose()?.unwrap_or_default();
         let bytes = self.bytes().saturating_add(other.bytes());
         let table = detached(py, bytes, || self.0.merge(other, replace))?;
         Ok(Self::made(py, table)?)
@@ -186,10 +190,16 @@ impl CountTable {
     #[staticmethod]
     fn merge_all<'py>(tables: &Bound<'py, PyAny>) -> Result<Bound<'py, Self>> {
         let py = tables.py();
-        let tables: Vec<Arc<tallyfold::CountTable>> = tables
-            .try_iter()?
-            .map(|table| Ok(Arc::clone(&table?.cast_into::<Self>()?.get().0)))
-            .collect::<PyResult<_>>()?;
+        let wanted = "want an iterable of CountTable";
+        let all = tables.try_iter();
+        let all = all.map_err(|_| Failure::wrong_type("tables", wanted, tables))?;
+        let tables: Vec<Arc<tallyfold::CountTable>> = all
+            .map(|table| {
+                let table = table?;
+                let table = instance::<Self>("tables", wanted, &table)?;
+                Ok(Arc::clone(&table.get().0))
+            })
+            .collect::<Result<_>>()?;
         let bytes = tables.iter().map(|table| table.bytes()).sum();
         let all = tables.iter().map(|table| &**table);
         let table = detached(py, bytes, || tallyfold::CountTable::merge_all(all))?;
@@ -254,8 +264,9 @@ impl CountTable {
     fn from_json<'py>(
         _class: &Bound<'py, PyType>,
         py: Python<'py>,
-        data: Document,
+        data: &Bound<'py, PyAny>,
     ) -> Result<Bound<'py, Self>> {
+        let data = Document::of("data", data)?;
         let read = || tallyfold::CountTable::from_json(&data);
         Ok(Self::made(py, detached(py, data.len(), read)?)?)
     }

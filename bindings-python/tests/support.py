@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator, Iterable
 
 import tallyfold
 
-START, END = "2026-01-01T00:00:00Z", "2026-01-01T00:15:00Z"
+START, MID, END = "2026-01-01T00:00:00Z", "2026-01-01T00:05:00Z", "2026-01-01T00:15:00Z"
 ADDRESS = "https://sandbox.example"
 
 

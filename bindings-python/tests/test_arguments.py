@@ -173,7 +173,7 @@ def test_a_slip_is_told_what_was_meant(
         (
             lambda _: make(tallyfold.Machine, limits={"depth": 1}),
             "limits",
-            "want an object of limits, not dict",
+            "want Limits, not dict",
         ),
         (
             lambda _: make(tallyfold.Machine, longest_retry_wait="a"),

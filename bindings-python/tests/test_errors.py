@@ -1,7 +1,9 @@
 """Errors: their classes, their codes and what they carry."""
 
 import copy
+import pathlib
 import pickle
+import pydoc
 import traceback
 import typing
 from collections.abc import Callable
@@ -24,6 +26,15 @@ def test_the_codes_are_those_of_the_core() -> None:
     codes = _tallyfold.error_codes()
     assert list(typing.get_args(tallyfold.ErrorCode)) == list(codes)
     assert set(codes.values()) == set(typing.get_args(tallyfold.ErrorKind)) == set(KINDS)
+
+
+def test_every_code_is_explained_where_it_is_installed_and_in_the_docs() -> None:
+    page = (pathlib.Path(__file__).parents[2] / "docs/errors.md").read_text(encoding="utf-8")
+    shown = pydoc.render_doc(tallyfold.codes, renderer=pydoc.plaintext)
+    assert list(tallyfold.codes.MEANINGS) == list(_tallyfold.error_codes())
+    for code, meaning in tallyfold.codes.MEANINGS.items():
+        assert f"`{code}`: " in shown
+        assert f"| `{code}` | {meaning} |" in page
 
 
 def test_each_kind_has_a_class() -> None:

@@ -2,7 +2,7 @@
 
 use js_sys::{Array, Date, Object, Reflect};
 use tallyfold::arguments::{self, Arguments, Kind, Options, Parameter, Value};
-use tallyfold::{Secret, Spelling};
+use tallyfold::{Secret, Spelling, Timestamp};
 use wasm_bindgen::prelude::wasm_bindgen;
 use wasm_bindgen::{JsCast, JsValue};
 
@@ -34,7 +34,7 @@ pub(crate) struct Fields(JsValue);
 impl Fields {
     /// `argument` names the object in errors.
     pub(crate) fn of(argument: &str, value: &JsValue) -> Result<Self> {
-        if value.is_object() {
+        if value.is_object() && !Array::is_array(value) {
             Ok(Self(value.clone()))
         } else {
             Err(Thrown::refused(
@@ -86,7 +86,7 @@ fn read(name: &str, value: &JsValue, kind: Kind) -> Result<Option<Value>> {
         return Ok(None);
     }
     let read = match kind {
-        Kind::Text | Kind::Step => value.as_string().map(Value::Text),
+        Kind::Text | Kind::Address | Kind::Step => value.as_string().map(Value::Text),
         Kind::Texts => texts(value).map(Value::Texts),
         Kind::Secret => value
             .as_string()
@@ -145,6 +145,14 @@ fn edges(name: &str, value: &JsValue) -> Result<Vec<String>> {
     Ok(vec![edge("start")?, edge("end")?])
 }
 
+/// The text of what counts nanoseconds as a bigint: a `Temporal.Instant` or `Temporal.ZonedDateTime`, the host's or
+/// a polyfill's.
+fn of_temporal(value: &JsValue) -> Option<String> {
+    let nanoseconds = Reflect::get(value, &"epochNanoseconds".into()).ok()?;
+    let instant = Timestamp::from_unix_ns(i64::try_from(nanoseconds).ok()?)?;
+    Some(instant.to_string())
+}
+
 #[wasm_bindgen]
 extern "C" {
     /// What a `Date` of any realm holds; nothing else has it.
@@ -152,13 +160,16 @@ extern "C" {
     fn time_of(date: &JsValue) -> std::result::Result<f64, JsValue>;
 }
 
-/// An instant as text; that of a `Date` in ISO 8601.
+/// An instant as text; that of a `Date` or of a class of Temporal in ISO 8601.
 fn instant(value: &JsValue) -> Option<String> {
-    value.as_string().or_else(|| {
-        let time = time_of(value).ok()?;
-        if time.is_nan() {
-            return Some("Invalid Date".to_owned());
-        }
-        Some(Date::new(&time.into()).to_iso_string().into())
-    })
+    value
+        .as_string()
+        .or_else(|| of_temporal(value))
+        .or_else(|| {
+            let time = time_of(value).ok()?;
+            if time.is_nan() {
+                return Some("Invalid Date".to_owned());
+            }
+            Some(Date::new(&time.into()).to_iso_string().into())
+        })
 }

@@ -74,7 +74,7 @@ codes! {
     InsecureBaseAddress "insecure_base_address" Config,
     /// A client secret was given in a browser, where every visitor could read it.
     SecretInBrowser "secret_in_browser" Config,
-    /// A timestamp is not UTC ISO 8601 with a `Z`.
+    /// An instant is not a date and time with `Z` or an offset from UTC.
     InvalidTimestamp "invalid_timestamp" Config,
     /// A window does not start before it ends.
     InvalidWindow "invalid_window" Config,
@@ -84,7 +84,7 @@ codes! {
     RepeatedDimension "repeated_dimension" Config,
     /// No dimension at all.
     NoDimensions "no_dimensions" Config,
-    /// `page` or `perPage` below 1.
+    /// `page` or `per_page` below 1.
     InvalidPage "invalid_page" Config,
     /// Two tables cover the same time.
     OverlappingCoverage "overlapping_coverage" Config,

@@ -6,8 +6,8 @@ use schemars::{JsonSchema, SchemaGenerator};
 use serde_json::{Map, Value, json};
 use tallyfold::arguments::{Argument, Kind, Options};
 use tallyfold::{
-    AggregatorOptions, AuditLogsOptions, CollectOptions, FollowOptions, Limits, MachineOptions,
-    PlanOptions, ProbeOptions, QueryOptions,
+    AggregatorOptions, AuditLogsOptions, Code, CollectOptions, FollowOptions, Limits,
+    MachineOptions, PlanOptions, ProbeOptions, QueryOptions,
 };
 use tallyfold_sandbox::{FaultOptions, SandboxEvent, SandboxOptions};
 
@@ -29,7 +29,11 @@ fn main() {
     add("QueryOptions", QueryOptions::ARGUMENTS);
     add("SandboxEvent", SandboxEvent::ARGUMENTS);
     add("SandboxOptions", SandboxOptions::ARGUMENTS);
-    let surface = json!({ "options": options, "values": values() });
+    let kinds = Code::ALL
+        .iter()
+        .map(|code| (code.as_str().to_owned(), code.kind().as_str().into()));
+    let kinds: Map<String, Value> = kinds.collect();
+    let surface = json!({ "options": options, "values": values(), "kinds": kinds });
     println!("{surface:#}");
 }
 

@@ -1,6 +1,7 @@
 //! Instants as the service writes them: UTC ISO 8601 that ends in `Z` (service reference 4.4 and 8).
 
 use chrono::{DateTime, NaiveDateTime, SecondsFormat, Timelike, Utc};
+use tallyfold::{Result, Timestamp};
 
 pub(crate) type Instant = DateTime<Utc>;
 
@@ -25,6 +26,12 @@ pub(crate) fn parse(text: &str) -> Option<Instant> {
     let instant = NaiveDateTime::parse_from_str(text, "%Y-%m-%dT%H:%M:%S%.f").ok()?;
     // chrono represents a leap second by more nanoseconds than a second has.
     (instant.nanosecond() < 1_000_000_000).then(|| instant.and_utc())
+}
+
+/// The instant that an argument names, which may have an offset from UTC.
+pub(crate) fn named_by(text: &str) -> Result<Instant> {
+    let instant = Timestamp::parse(text)?.to_string();
+    Ok(parse(&instant).unwrap_or_default())
 }
 
 /// The text of an instant.

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use tallyfold::{Code, Error, Now, Result};
+use tallyfold::{Now, Result};
 
 use crate::endpoint::{Api, SandboxEndpoint, Task};
 use crate::event::SandboxEvent;
@@ -60,11 +60,8 @@ impl Sandbox {
     /// # Errors
     /// `invalid_timestamp`.
     pub fn record(&mut self, event: &SandboxEvent) -> Result<()> {
-        let timestamp = instant::parse(&event.timestamp).ok_or_else(|| {
-            let message = "want UTC ISO 8601 that ends in Z, such as 2026-01-31T09:15:00Z \
-                           (a datetime must be aware of its time zone)";
-            Error::argument("timestamp", Code::InvalidTimestamp, message)
-        })?;
+        let timestamp = instant::named_by(&event.timestamp)
+            .map_err(|error| error.with_argument("timestamp"))?;
         let SandboxEvent {
             event_name,
             write_key,

@@ -31,6 +31,7 @@ as that of `python -m asyncio`:
 ... )
 """
 
+from tallyfold import codes
 from tallyfold._async_checkpoint import AsyncCheckpoint
 from tallyfold._async_client import AsyncClient
 from tallyfold._async_driver import AsyncAccessToken
@@ -163,6 +164,7 @@ __all__ = [
     "Wait",
     "Window",
     "__version__",
+    "codes",
     "compare",
     "segment_name",
     "serve",

@@ -33,7 +33,7 @@ Dimensions = Sequence[DimensionName] | Texts
 """Names of dimensions. Any `Sequence[str]` will do; editors complete the known ones."""
 
 Instant = datetime | str
-"""An aware `datetime`, or UTC ISO 8601 that ends in `Z`."""
+"""An aware `datetime`, or ISO 8601 text with `Z` or an offset from UTC."""
 
 Step = str | timedelta
 """What divides a day: digits and one of `s`, `m`, `h` and `d`, or whole seconds."""

@@ -5,6 +5,7 @@ from types import TracebackType
 from typing import Any, Self, Unpack
 
 from tallyfold._arguments import CollectArguments, Dimensions, FollowArguments, Instant
+from tallyfold._async_callbacks import function
 from tallyfold._async_checkpoint import AsyncCheckpoint
 from tallyfold._async_driver import AsyncDriver
 from tallyfold._async_follow import AsyncRevisions
@@ -61,9 +62,9 @@ class AsyncClient(AsyncDriver):
             budget of retries, so that a service that is down gets few more requests than usual.
         longest_retry_wait: the longest `Retry-After`, in seconds, that a call waits for; if the
             service asks for a longer wait, the call ends with `retry_later`.
-        on_attempt: a plain function that is called with an `Attempt` for each request that has
-            ended, in the task of its call. An exception from it ends the call and is raised
-            unchanged.
+        on_attempt: a function, or a coroutine function, which is awaited. It is called with an
+            `Attempt` for each request that has ended, in the task of its call. An exception from
+            it ends the call and is raised unchanged.
 
     Raises:
         ConfigError: for arguments that can't be used, before anything is sent.
@@ -92,7 +93,7 @@ class AsyncClient(AsyncDriver):
         """Asks for event delivery metrics of `[start, end)` (service reference 4.4).
 
         Args:
-            start: an aware `datetime`, or UTC ISO 8601 that ends in `Z`.
+            start: an aware `datetime`, or ISO 8601 text with `Z` or an offset from UTC.
             end: likewise, after `start`. The service recommends windows of 5 to 15 minutes.
             dimensions: one to four of `event_name`, `write_key`, `integration`, `reason`.
             group_by: the dimensions to keep; `None` keeps all.
@@ -150,7 +151,7 @@ class AsyncClient(AsyncDriver):
 
         Args:
             metric: `"event_delivery"` or `"event_ingestion"`.
-            start: an aware `datetime`, or UTC ISO 8601 that ends in `Z`.
+            start: an aware `datetime`, or ISO 8601 text with `Z` or an offset from UTC.
             end: likewise, after `start`.
             dimensions: one to four of `event_name`, `write_key`, `integration`, `reason`.
             window: the length of the windows, `"5m"` to `"15m"` as the service advises (service
@@ -158,8 +159,8 @@ class AsyncClient(AsyncDriver):
                 multiples of the step in UTC.
             concurrency: how many windows are read at the same time, each in its own task.
             group_by: the dimensions to keep; all when `None`.
-            on_progress: a plain function that is called with a `Progress` in the caller's task
-                whenever a window has been settled.
+            on_progress: a function, or a coroutine function, which is awaited. It is called with a
+                `Progress` in the caller's task whenever a window has been settled.
             checkpoint: the path of a directory, which is made if it is not there, or an object with
                 `load` and `save`: see `AsyncCheckpoint`. Counts are stored there while they are
                 read; after a job was killed, the same call with the same checkpoint continues where
@@ -209,6 +210,7 @@ class AsyncClient(AsyncDriver):
         (96, 7)
         """
         self._check_usable()
+        function("on_progress", on_progress)
         others = ["on_progress", "checkpoint", "progress"]
         machine = self._machine._collect_of_client(  # noqa: SLF001
             others, metric, start, end, dimensions, **options
@@ -247,8 +249,9 @@ class AsyncClient(AsyncDriver):
             patience: for how many seconds to wait for a service that is down; `None`, the default,
                 for as long as it takes, 0 for not at all. Until then no reading fails because of
                 it.
-            on_failure: a plain function that is called with the window and the error if a reading
-                fails; the window is read again after `reread`. Without it, `anext` raises the error
+            on_failure: a function, or a coroutine function, which is awaited. It is called with the
+                window and the error if a reading fails; the window is read again after `reread`.
+                Without it, `anext` raises the error
                 and may be called again, or another `async for` loop may be begun. If the function
                 raises, so does `anext`.
 
@@ -263,6 +266,7 @@ class AsyncClient(AsyncDriver):
         >>> [revision.changes.total_delta.success async for revision in revisions]
         [7, 0]
         """
+        function("on_failure", on_failure)
         machine = self._machine._follow_of_client(  # noqa: SLF001
             ["on_failure"], metric, start, dimensions, **options
         )

@@ -1,5 +1,6 @@
 """Drives a long range: workers read window after window, the caller does the rest."""
 
+from tallyfold._async_callbacks import finished
 from tallyfold._async_keeper import AsyncKeeper
 from tallyfold._gathering import Gathering, noted
 from tallyfold._tallyfold import CountTable
@@ -23,7 +24,8 @@ async def collect(gathering: Gathering, keeper: AsyncKeeper, workers: Tasks) -> 
                         reports = gathering.news()
                         workers.start(gathering.due())
                         await keeper.save()
-                        gathering.report(reports)
+                        for progress in reports:
+                            await finished("on_progress", gathering.report(progress))
                 except BaseException as error:
                     await workers.dismiss()
                     with noted(error):

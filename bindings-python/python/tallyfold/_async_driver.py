@@ -10,6 +10,7 @@ from typing import TypeVar
 
 import httpx2
 
+from tallyfold._async_callbacks import finished, refusal
 from tallyfold._async_checkpoint import AsyncCheckpoint
 from tallyfold._async_collect import collect
 from tallyfold._async_keeper import AsyncKeeper
@@ -45,6 +46,8 @@ class AsyncDriver(Facade[AsyncAccessToken, httpx2.AsyncBaseTransport]):
     """A client's machine, and the tasks that drive its calls."""
 
     __slots__ = ("_limits", "_lock", "_token_moved", "_use")
+
+    _refusal = staticmethod(refusal)
 
     def _open(self, transport: httpx2.AsyncBaseTransport | None) -> None:
         self._transport = LoopTransport() if transport is None else transport
@@ -116,10 +119,10 @@ class AsyncDriver(Facade[AsyncAccessToken, httpx2.AsyncBaseTransport]):
         try:
             while not await self._advance(call):
                 # Outside of `_advance`: what the caller's function raises keeps its traceback.
-                self._report(call)
+                await finished("on_attempt", self._report(call))
                 self._check_open()
         except TallyfoldError:
-            self._report(call)
+            await finished("on_attempt", self._report(call))
             raise
         finally:
             # Also when cancelled, and without an await: calls that wait for this one must be woken.

@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator, Callable
 from types import TracebackType
 from typing import Self
 
+from tallyfold._async_callbacks import finished
 from tallyfold._async_driver import AsyncReader
 from tallyfold._clock import Now
 from tallyfold._errors import TallyfoldError
@@ -84,7 +85,7 @@ class AsyncRevisions(AsyncIterator[Revision]):
             error.__cause__ = None if thrown is None else thrown.__cause__
             if self._on_failure is None:
                 raise
-            self._on_failure(drive.window, error)
+            await finished("on_failure", self._on_failure(drive.window, error))
             return None
         # Without a revision the machine waits for the service, or the call has not ended.
         if thrown is not None and self._machine.waiting is None:

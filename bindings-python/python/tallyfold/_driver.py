@@ -7,6 +7,7 @@ from typing import TypeVar
 
 import httpx2
 
+from tallyfold._callbacks import finished, refusal
 from tallyfold._checkpoint import Checkpoint
 from tallyfold._clock import Now
 from tallyfold._collect import collect
@@ -42,6 +43,8 @@ class Driver(Facade[AccessToken, httpx2.BaseTransport]):
     """A client's machine, and the threads that drive its calls."""
 
     __slots__ = ("_closing", "_token_moved")
+
+    _refusal = staticmethod(refusal)
 
     def _open(self, transport: httpx2.BaseTransport | None) -> None:
         self._transport = DeadlineTransport() if transport is None else transport
@@ -95,12 +98,12 @@ class Driver(Facade[AccessToken, httpx2.BaseTransport]):
         try:
             while not self._advance(call, stop):
                 # Outside of `_advance`: what the caller's function raises keeps its traceback.
-                self._report(call)
+                finished("on_attempt", self._report(call))
                 if stop.is_set():
                     self._check_open()
                     return
         except TallyfoldError:
-            self._report(call)
+            finished("on_attempt", self._report(call))
             raise
         finally:
             call.close()

@@ -16,6 +16,7 @@ __all__ = [
     "ResponseError",
     "ServiceError",
     "TallyfoldError",
+    "wrong_type",
 ]
 
 ErrorKind = Literal["config", "auth", "service", "response"]
@@ -28,7 +29,7 @@ class TallyfoldError(Exception):
     No error holds a secret, a token, or text of a token endpoint's body.
 
     Attributes:
-        code: what went wrong, one of a closed list.
+        code: what went wrong, one of a closed list; `help(tallyfold.codes)` explains each.
         kind: who has to act: `"config"`, `"auth"`, `"service"` or `"response"`.
         status: the HTTP status, if the error was caused by one.
         path: the JSON path of the value at fault, such as `$.counts[3].success`.
@@ -162,6 +163,12 @@ class ResponseError(TallyfoldError):
     """
 
     kind = "response"
+
+
+def wrong_type(argument: str, wanted: str, value: object) -> ArgumentTypeError:
+    """The error for an argument of another type; it does not quote the value."""
+    message = f"invalid_argument: {argument}: {wanted}, not {type(value).__name__}"
+    return ArgumentTypeError(message, code="invalid_argument", argument=argument)
 
 
 # Tracebacks and pickles should name the package, from which users import the classes.

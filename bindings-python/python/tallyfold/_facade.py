@@ -61,6 +61,12 @@ class Facade(Generic[TokenT, TransportT]):
                 **options,
             )
             self._timeout = self._machine.timeout
+            wanted = "want a function that returns a token and its seconds"
+            error = self._refusal("access_token", access_token, wanted)
+            error = error or self._refusal("on_attempt", on_attempt, "want a function")
+            if error is not None:
+                # Not in a function of its own, whose frame would hold what was given.
+                raise error  # noqa: TRY301
             self._access_token = access_token
             self._on_attempt = on_attempt
             addresses = map(options.get, ("cluster_endpoint", "base_url", "auth_url"))
@@ -75,6 +81,9 @@ class Facade(Generic[TokenT, TransportT]):
             raise
 
     def _open(self, transport: TransportT | None) -> None:
+        raise NotImplementedError
+
+    def _refusal(self, name: str, value: object, wanted: str) -> TallyfoldError | None:
         raise NotImplementedError
 
     def __repr__(self) -> str:
@@ -104,10 +113,11 @@ class Facade(Generic[TokenT, TransportT]):
         if self._closed:
             raise RuntimeError(f"this {type(self).__name__} is closed")
 
-    def _report(self, call: Call[T]) -> None:
-        """Calls `on_attempt` for the request that has just ended, if one has."""
-        if self._on_attempt is not None and (attempt := call.attempt()) is not None:
-            self._on_attempt(attempt)
+    def _report(self, call: Call[T]) -> object:
+        """Calls `on_attempt` for the request that has just ended, if one has; gives its result."""
+        if self._on_attempt is None or (attempt := call.attempt()) is None:
+            return None
+        return self._on_attempt(attempt)
 
     def _in_other_process(self) -> bool:
         return os.getpid() != self._process

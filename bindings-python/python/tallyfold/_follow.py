@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from types import TracebackType
 from typing import Self
 
+from tallyfold._callbacks import finished
 from tallyfold._clock import Now
 from tallyfold._driver import Reader
 from tallyfold._errors import TallyfoldError
@@ -85,7 +86,7 @@ class Revisions(Iterator[Revision]):
             error.__cause__ = None if thrown is None else thrown.__cause__
             if self._on_failure is None:
                 raise
-            self._on_failure(drive.window, error)
+            finished("on_failure", self._on_failure(drive.window, error))
             return None
         # Without a revision the machine waits for the service, or the call has not ended.
         if thrown is not None and self._machine.waiting is None:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from typing import Self
 
 from tallyfold._clock import Now
-from tallyfold._errors import TallyfoldError
+from tallyfold._errors import TallyfoldError, wrong_type
 from tallyfold._progress import bar
 from tallyfold._ranges import Progress
 from tallyfold._steps import Drive
@@ -33,6 +33,8 @@ class Gathering:
         has_checkpoint: bool,
     ) -> None:
         """Starts nothing and shows nothing yet."""
+        if progress is not None and not isinstance(progress, bool):
+            raise wrong_type("progress", "want True, False or None", progress)
         self._machine = machine
         self._on_progress = on_progress
         self._progress = progress
@@ -133,13 +135,11 @@ class Gathering:
             reports, self._reports = self._reports, []
             return reports
 
-    def report(self, reports: list[Progress]) -> None:
-        """Reports settled windows to the host, in the order of settling."""
-        for progress in reports:
-            if self._show is not None:
-                self._show(progress)
-            if self._on_progress is not None:
-                self._on_progress(progress)
+    def report(self, progress: Progress) -> object:
+        """Reports a settled window to the host; gives what `on_progress` returned."""
+        if self._show is not None:
+            self._show(progress)
+        return None if self._on_progress is None else self._on_progress(progress)
 
     def hand_over_to(self, error: BaseException) -> None:
         """Adds what was read to an exception, as in the collect's own errors."""

@@ -9,9 +9,13 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import TracebackType
 from typing import Self
 
+from tallyfold._errors import wrong_type
 from tallyfold._sandbox import Sandbox
 
 __all__ = ["SandboxServer", "serve"]
+
+PORTS = range(65_536)
+"""The ports of a machine; 0 stands for any that is free."""
 
 LONGEST_BODY = 1_000_000
 """The most bytes of a request's body; real requests have a few hundred."""
@@ -47,6 +51,10 @@ class SandboxServer:
 
     def __init__(self, sandbox: Sandbox, port: int) -> None:
         """Listens, and answers in threads of its own."""
+        if not isinstance(sandbox, Sandbox):
+            raise wrong_type("sandbox", "want a Sandbox", sandbox)
+        if isinstance(port, bool) or not isinstance(port, int) or port not in PORTS:
+            raise wrong_type("port", "want an int from 0 to 65535", port)
         handler = type("Handler", (_Handler,), {"sandbox": sandbox})
         self._server = _Server(("127.0.0.1", port), handler)
         self._thread = threading.Thread(

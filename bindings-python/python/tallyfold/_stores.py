@@ -10,11 +10,11 @@ import secrets
 import stat
 import threading
 from types import TracebackType
-from typing import Generic, Self, TypeVar
+from typing import ClassVar, Generic, Self, TypeVar
 
 from tallyfold._async_checkpoint import AsyncCheckpoint
 from tallyfold._checkpoint import Checkpoint
-from tallyfold._errors import ConfigError
+from tallyfold._errors import ConfigError, wrong_type
 from tallyfold._lock import Lock, exclusively
 
 __all__ = ["AsyncStore", "Path", "Store"]
@@ -28,13 +28,23 @@ CheckpointT = TypeVar("CheckpointT", bound=Checkpoint | AsyncCheckpoint)
 class _Opened(Generic[CheckpointT]):
     """A checkpoint in use. A directory is made if it does not exist, and locked."""
 
+    WANTED: ClassVar[str]
+
     def __init__(self, checkpoint: CheckpointT | Path | None) -> None:
         self._opened = contextlib.ExitStack()
         self._to: CheckpointT | Directory | None
+        if checkpoint == "":
+            raise _refused("this is empty; is an environment variable unset?")
         if isinstance(checkpoint, (str, os.PathLike)):
             self._to = self._opened.enter_context(Directory(checkpoint))
-        else:
+        elif checkpoint is None or self._can_be_used(checkpoint):
             self._to = checkpoint
+        else:
+            raise wrong_type("checkpoint", self.WANTED, checkpoint)
+
+    def _can_be_used(self, checkpoint: CheckpointT) -> bool:
+        functions = [getattr(checkpoint, name, None) for name in ("load", "save")]
+        return all(map(callable, functions))
 
     def __bool__(self) -> bool:
         """Whether there is a checkpoint."""
@@ -52,6 +62,13 @@ class _Opened(Generic[CheckpointT]):
 class Store(_Opened[Checkpoint]):
     """A checkpoint of a `Client`."""
 
+    WANTED = "want the path of a directory, or something with plain functions load and save"
+
+    def _can_be_used(self, checkpoint: Checkpoint) -> bool:
+        if not super()._can_be_used(checkpoint):
+            return False
+        return not any(map(inspect.iscoroutinefunction, (checkpoint.load, checkpoint.save)))
+
     def load(self, name: str) -> bytes | str | None:
         """Gives what is stored under the name."""
         return None if self._to is None else self._to.load(name)
@@ -64,6 +81,8 @@ class Store(_Opened[Checkpoint]):
 
 class AsyncStore(_Opened[AsyncCheckpoint]):
     """A checkpoint of an `AsyncClient`: a directory is read and written in a separate thread."""
+
+    WANTED = "want the path of a directory, or something with functions load and save"
 
     async def load(self, name: str) -> bytes | str | None:
         """Gives what is stored under the name."""
@@ -160,6 +179,11 @@ class Directory:
                 os.fsync(directory)
             finally:
                 os.close(directory)
+
+
+def _refused(why: str) -> ConfigError:
+    message = f"invalid_argument: checkpoint: {why}"
+    return ConfigError(message, code="invalid_argument", argument="checkpoint")
 
 
 def _no_file(path: pathlib.Path) -> ConfigError:

@@ -20,6 +20,24 @@ export function onAbort(signal: AbortSignal, act: () => void): () => void {
   return () => all.delete(act);
 }
 
+/**
+ * What the caller's own function gives, awaited if it is a promise. If the signal aborts first, it
+ * throws the signal's reason.
+ */
+export async function awaited(result: unknown, signal: AbortSignal | undefined): Promise<void> {
+  if (typeof (result as PromiseLike<unknown> | undefined)?.then !== "function") return;
+  let forget: (() => void) | undefined;
+  try {
+    await new Promise((resolve, reject) => {
+      forget = signal && onAbort(signal, () => reject(signal.reason));
+      Promise.resolve(result).then(resolve, reject);
+      if (signal?.aborted) reject(signal.reason);
+    });
+  } finally {
+    forget?.();
+  }
+}
+
 /** Waits for some time, unless the signal aborts: then it throws the signal's reason at once. */
 export async function pause(milliseconds: number, signal: AbortSignal | undefined): Promise<void> {
   signal?.throwIfAborted();

@@ -4,7 +4,7 @@ import { Collecting, type CollectOptions } from "./collecting.js";
 import { Driver, type DriverOptions } from "./driver.js";
 import type { FollowQuery } from "./follow.js";
 import { Following, type FollowOptions } from "./following.js";
-import { optionalSignal } from "./input.js";
+import { fieldsOf, OPTIONS, optionalSignal } from "./input.js";
 import { Machine, type MachineOptions } from "./machine.js";
 import type { Additivity, ProbeQuery } from "./probe.js";
 import type { CountTable } from "./table.js";
@@ -59,7 +59,7 @@ export class Client {
    * `secret_in_browser` for a client secret.
    */
   constructor(options: ClientOptions) {
-    const { accessToken, fetch, onAttempt, now, ...rest } = options ?? {};
+    const { accessToken, fetch, onAttempt, now, ...rest } = fieldsOf("options", options, OPTIONS);
     const hostTokens = (accessToken ?? undefined) !== undefined;
     this.#machine = new Machine({ ...rest, hostTokens }, OF_CALL, OF_COLLECT, OF_FOLLOW);
     this.#driver = new Driver({ accessToken, fetch, onAttempt, now }, this.#machine);
@@ -82,7 +82,7 @@ export class Client {
     query: MetricsQuery<D, G> & Abortable,
   ): Promise<CountTable<G>> {
     if (this.#machine.compiling) await this.#machine.compiling;
-    return this.#run(this.#machine.eventDelivery(query), query.signal);
+    return await this.#run(this.#machine.eventDelivery(query), query.signal);
   }
 
   /**
@@ -95,7 +95,7 @@ export class Client {
     query: MetricsQuery<D, G> & Abortable,
   ): Promise<CountTable<G>> {
     if (this.#machine.compiling) await this.#machine.compiling;
-    return this.#run(this.#machine.eventIngestion(query), query.signal);
+    return await this.#run(this.#machine.eventIngestion(query), query.signal);
   }
 
   /**
@@ -108,7 +108,7 @@ export class Client {
    */
   async auditLogs(query: AuditLogsQuery & Abortable = {}): Promise<Json> {
     if (this.#machine.compiling) await this.#machine.compiling;
-    return this.#run(this.#machine.auditLogs(query), query.signal);
+    return await this.#run(this.#machine.auditLogs(query), query.signal);
   }
 
   /**

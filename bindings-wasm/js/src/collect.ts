@@ -2,7 +2,7 @@ import type { CoreCollect } from "../wasm/tallyfold_wasm.js";
 import { Call, type DriveStep } from "./call.js";
 import { now } from "./clock.js";
 import type { CollectArguments, WindowCounts } from "./declared.js";
-import { ended, type TallyfoldError } from "./error.js";
+import { ended, invalidArgument, type TallyfoldError } from "./error.js";
 import { Handle } from "./handle.js";
 import { bytes } from "./input.js";
 import { CountTable } from "./table.js";
@@ -92,6 +92,9 @@ export interface Segment {
  * segmentName(3); // "segment-00003.json"
  */
 export function segmentName(number: number): string {
+  if (!Number.isInteger(number) || number < 0 || number >= 2 ** 32) {
+    throw invalidArgument("number", "want a whole number from 0 to 4294967295");
+  }
   return core().segmentName(number);
 }
 

@@ -1,4 +1,4 @@
-import { onAbort } from "./abort.js";
+import { awaited, onAbort } from "./abort.js";
 import type { DriveStep } from "./call.js";
 import { type Collect, segmentName } from "./collect.js";
 import { type Counter, counter } from "./counter.js";
@@ -6,7 +6,7 @@ import type { CollectArguments, WindowCounts } from "./declared.js";
 import { directoryHere, use } from "./directory.js";
 import type { Driver } from "./driver.js";
 import { because, invalidArgument, rootOf, TallyfoldError } from "./error.js";
-import { optionalFunction, optionalSignal } from "./input.js";
+import { optionalFlag, optionalFunction, optionalSignal } from "./input.js";
 import type { CountTable } from "./table.js";
 import type { Abortable, Attempt, Dimension, Window } from "./types.js";
 
@@ -45,10 +45,10 @@ export type StoredSegment = string | Uint8Array | null | undefined;
 /** Options for running a collect. */
 export interface CollectOptions extends Abortable, Pick<CollectArguments, "concurrency"> {
   /**
-   * Called for each window that has been settled. If it throws, the collect ends and rejects with
-   * the same error.
+   * Called for each window that has been settled, one after the other, and awaited if it returns a
+   * promise. If it throws or rejects, the collect ends and rejects with the same error.
    */
-  readonly onProgress?: ((progress: Progress) => void) | undefined;
+  readonly onProgress?: ((progress: Progress) => unknown) | undefined;
   /**
    * Where to store what has been read. In Node, a path or `file:` URL of a directory of files, as
    * `checkpointDirectory` of `tallyfold/node` describes it.
@@ -77,6 +77,8 @@ export class Collecting<D extends Dimension | undefined> {
   #ended = (): void => {};
   /** The error of the caller's own source of tokens. */
   #cause: unknown;
+  /** All reporting so far. */
+  #reporting: Promise<void> = Promise.resolve();
   /** All storing so far. */
   #storing: Promise<void> = Promise.resolve();
 
@@ -86,7 +88,8 @@ export class Collecting<D extends Dimension | undefined> {
     this.#concurrency = collect.concurrency;
     this.#checkpoint = checkpointOf(options.checkpoint);
     this.#onProgress = optionalFunction("onProgress", options.onProgress, "want a function");
-    this.#counter = options.progress === false ? undefined : counter();
+    const hasCounter = optionalFlag("progress", options.progress) ?? true;
+    this.#counter = hasCounter ? counter() : undefined;
     this.#signal = optionalSignal(options.signal);
     this.#beginMs = driver.now().monotonicMs;
   }
@@ -184,13 +187,13 @@ export class Collecting<D extends Dimension | undefined> {
     }
     const progress = this.#progressAt(window);
     await this.#store();
-    this.#report(progress);
+    await this.#report(progress);
   }
 
   /** If the caller's function throws, all calls end, whatever the result of this one. */
-  readonly #tell = (attempt: Attempt): void => {
+  readonly #tell = async (attempt: Attempt): Promise<void> => {
     try {
-      this.#driver.onAttempt(attempt);
+      await awaited(this.#driver.onAttempt(attempt), this.#stop.signal);
     } catch (reason) {
       this.#stop.abort(reason);
     }
@@ -218,15 +221,22 @@ export class Collecting<D extends Dimension | undefined> {
     return Object.freeze({ ...this.#collect.progress, window, elapsedMs });
   }
 
-  #report(progress: Progress): void {
-    if (this.#stop.signal.aborted) return;
-    this.#counter?.show(progress);
-    this.#onProgress?.(progress);
+  /** Reports a settled window, when those before it have been reported. */
+  #report(progress: Progress): Promise<void> {
+    this.#reporting = this.#reporting.then(async () => {
+      if (this.#stop.signal.aborted) return;
+      this.#counter?.show(progress);
+      await awaited(this.#onProgress?.(progress), this.#stop.signal);
+    });
+    return this.#reporting;
   }
 }
 
 function checkpointOf(value: CollectOptions["checkpoint"]): Checkpoint | undefined {
   if (value === undefined || value === null) return undefined;
+  if (value === "") {
+    throw invalidArgument("checkpoint", "this is empty; is an environment variable unset?");
+  }
   if (typeof value === "string" || value instanceof URL) return directoryHere(value);
   if (typeof value.load === "function" && typeof value.save === "function") return value;
   const message = "want the path of a directory, or an object with functions load and save";

@@ -1,4 +1,4 @@
-import { pause } from "./abort.js";
+import { awaited, pause } from "./abort.js";
 import type { Call, MachineRequest } from "./call.js";
 import { clocks } from "./clock.js";
 import { Broken, Deadline } from "./deadline.js";
@@ -17,10 +17,10 @@ export interface DriverOptions {
   /** A `fetch` to use in place of the host's own. */
   readonly fetch?: Fetch | undefined;
   /**
-   * Called with the result of each request that has ended. If it throws, the call ends and rejects
-   * with the same error.
+   * Called with the result of each request that has ended, and awaited if it returns a promise. If
+   * it throws or rejects, the call ends and rejects with the same error.
    */
-  readonly onAttempt?: ((attempt: Attempt) => void) | undefined;
+  readonly onAttempt?: ((attempt: Attempt) => unknown) | undefined;
   /** The clocks to use in place of the host's own. */
   readonly now?: (() => Now) | undefined;
 }
@@ -38,7 +38,7 @@ export class Driver {
   /** What the clocks say. */
   readonly now: () => Now;
   /** Tells the caller of a request that has ended. */
-  readonly onAttempt: (attempt: Attempt) => void;
+  readonly onAttempt: (attempt: Attempt) => unknown;
   /** The caller's own source of tokens, if there is one. */
   readonly accessToken: DriverOptions["accessToken"];
   readonly #fetch: Fetch | undefined;
@@ -92,7 +92,7 @@ export class Driver {
     call: Call<unknown>,
     request: MachineRequest,
     signal: AbortSignal | undefined,
-    onAttempt: (attempt: Attempt) => void,
+    onAttempt: (attempt: Attempt) => unknown,
   ): Promise<void> {
     // Looked up for each request, so that a replaced global `fetch` is used.
     const send = this.#fetch ?? globalThis.fetch;
@@ -100,7 +100,7 @@ export class Driver {
       await this.#within(signal, (patience) => exchange(call, request, send, patience));
     } finally {
       const attempt = call.attempt();
-      if (attempt !== undefined) onAttempt(attempt);
+      if (attempt !== undefined) await awaited(onAttempt(attempt), signal);
     }
   }
 

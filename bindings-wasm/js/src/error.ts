@@ -91,7 +91,7 @@ export class TallyfoldError extends Error {
   /** @internal */
   static of(fields: ErrorFields): TallyfoldError {
     // Bundlers rename a class that refers to itself by name.
-    return new this(fields);
+    return withCaller(() => new this(fields));
   }
 
   /**
@@ -109,6 +109,26 @@ export class TallyfoldError extends Error {
     return true;
   }
 }
+
+/**
+ * An error whose stack leads to the caller's own code. Engines keep ten frames, and those inside of
+ * WebAssembly, which tell a user nothing, would fill them.
+ */
+function withCaller(make: () => TallyfoldError): TallyfoldError {
+  const limit = Error.stackTraceLimit;
+  const isLimited = typeof limit === "number" && limit > 0 && Object.isExtensible(Error);
+  if (isLimited) Error.stackTraceLimit = limit + FRAMES;
+  const error = make();
+  if (isLimited) Error.stackTraceLimit = limit;
+  const { stack } = error;
+  if (typeof stack !== "string") return error;
+  const lines = stack.split("\n").filter((line) => !/wasm:\/\/|wasm-function/.test(line));
+  hide(error, { stack: lines.join("\n") });
+  return error;
+}
+
+/** More than a call has inside of this package. */
+const FRAMES = 30;
 
 const nothing = { partial: undefined, gaps: Object.freeze([]), failures: Object.freeze([]) };
 hide(TallyfoldError.prototype, { name: "TallyfoldError", ...nothing });
@@ -147,6 +167,11 @@ export function outOfOrder(message: string): TallyfoldError {
 /** @internal An error about an argument that only the host understands. */
 export function invalidArgument(argument: string, message: string): TallyfoldError {
   return refused("invalid_argument", argument, message);
+}
+
+/** @internal An error about an address that only the host understands. */
+export function invalidAddress(argument: string, message: string): TallyfoldError {
+  return refused("invalid_base_address", argument, message);
 }
 
 /** @internal An error about a checkpoint that can't be used. */

@@ -1,4 +1,4 @@
-import { onAbort, pause } from "./abort.js";
+import { awaited, onAbort, pause } from "./abort.js";
 import type { DriveStep } from "./call.js";
 import type { Driver } from "./driver.js";
 import { because, TallyfoldError } from "./error.js";
@@ -12,10 +12,10 @@ export interface FollowOptions extends Abortable {
   /**
    * Called with the window and the error if a reading fails; the window is read again after
    * `rereadMs`. Without it, `next` rejects with the error: to continue, call `next` again, or start
-   * another `for await` loop over the same iterator. If it throws, `next` rejects with the same
-   * error.
+   * another `for await` loop over the same iterator. A promise that
+   * it returns is awaited. If it throws or rejects, `next` rejects with the same error.
    */
-  readonly onFailure?: ((window: Window, error: TallyfoldError) => void) | undefined;
+  readonly onFailure?: ((window: Window, error: TallyfoldError) => unknown) | undefined;
 }
 
 /**
@@ -123,9 +123,9 @@ export class Following<D extends Dimension | undefined = Dimension | undefined>
   async #read({ task, window, call }: DriveStep<CountTable<D>>): Promise<Revision<D> | undefined> {
     let thrown: { readonly error: unknown } | undefined;
     let failure: TallyfoldError | undefined;
-    const tell = (attempt: Attempt): void => {
+    const tell = async (attempt: Attempt): Promise<void> => {
       try {
-        this.#driver.onAttempt(attempt);
+        await awaited(this.#driver.onAttempt(attempt), this.#stop.signal);
       } catch (error) {
         // If a revision did not reach the caller, a running sum would miss it. So the window is
         // read again.
@@ -158,7 +158,7 @@ export class Following<D extends Dimension | undefined = Dimension | undefined>
     }
     if (failure === undefined) throw thrown?.error;
     if (this.#onFailure === undefined) throw failure;
-    this.#onFailure(window, failure);
+    await awaited(this.#onFailure(window, failure), this.#stop.signal);
     return undefined;
   }
 

@@ -1,5 +1,6 @@
 import { bare } from "./exact.js";
 import { Handle } from "./handle.js";
+import { fieldsOf } from "./input.js";
 import { type Inspect, shown } from "./inspect.js";
 import type { CountName, Dimension, Metric } from "./types.js";
 
@@ -157,7 +158,8 @@ export abstract class Frame<D extends Dimension | undefined, R, J> implements It
    */
   top(n: number, options: { readonly by?: CountName | undefined } = {}): R[] {
     const core = this.#core.object;
-    return [...this.#rows(core as never, core.top({ ...options, n }))];
+    const given = fieldsOf("options", options, 'want an object, such as { by: "success" }');
+    return [...this.#rows(core as never, core.top({ ...given, n }))];
   }
 
   /**

@@ -41,6 +41,7 @@ export { type ErrorKind, type Failure, TallyfoldError } from "./error.js";
 export type { Follow, FollowQuery, FollowStep, Revision } from "./follow.js";
 export type { Following, FollowOptions } from "./following.js";
 export { init, type WasmSource } from "./init.js";
+export type { Instant, TemporalInstant } from "./instant.js";
 export { Machine, type MachineOptions } from "./machine.js";
 export type { Additivity, Probe, ProbeQuery } from "./probe.js";
 export type { Row } from "./row.js";

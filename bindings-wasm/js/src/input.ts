@@ -1,6 +1,6 @@
 // What untyped callers hand over: read with care, and refused by name.
 
-import { invalidArgument } from "./error.js";
+import { invalidAddress, invalidArgument } from "./error.js";
 import type { AccessToken } from "./types.js";
 
 /** The bytes themselves, also those of another realm, for which `instanceof` fails. */
@@ -14,7 +14,10 @@ export function flat(headers: Iterable<readonly [string, string]>): string[] {
   if (typeof headers?.[Symbol.iterator] !== "function") {
     throw invalidArgument("headers", "want pairs of names and values");
   }
-  return Array.from(headers, (pair) => [pair?.[0], pair?.[1]]).flat() as string[];
+  return Array.from(headers, (pair) => {
+    if (!Array.isArray(pair)) throw invalidArgument("headers", "want pairs of names and values");
+    return [pair[0], pair[1]];
+  }).flat() as string[];
 }
 
 /** A copy of a token that is safe to read. */
@@ -30,11 +33,28 @@ export function checkedToken(token: AccessToken): AccessToken {
   return { accessToken, expiresIn: lifetime };
 }
 
+/** What options that are no object at all are told. */
+export const OPTIONS = "want an object of options";
+
+/** Options that were given as one object; `null` is as good as none. */
+export function fieldsOf<T extends object>(argument: string, value: T, want: string): Partial<T> {
+  if (value === undefined || value === null) return {};
+  if (typeof value === "object" && !Array.isArray(value)) return value;
+  throw invalidArgument(argument, want);
+}
+
 /** The function, if there is one, where `null` is as good as absent. */
 export function optionalFunction<F>(argument: string, value: F, want: string): F | undefined {
   if (typeof value === "function") return value;
   if (value === undefined || value === null) return undefined;
   throw invalidArgument(argument, want);
+}
+
+/** Whether something is wanted, if the caller says so. */
+export function optionalFlag(argument: string, value: unknown): boolean | undefined {
+  if (value === undefined || value === null || typeof value === "boolean")
+    return value ?? undefined;
+  throw invalidArgument(argument, "want true or false");
 }
 
 /** The signal, also one of another realm or a polyfill; `null` is as good as absent. */
@@ -49,4 +69,20 @@ const typedArrays = Object.getPrototypeOf(Uint8Array.prototype);
 /** The kind of a typed array. Unlike `Symbol.toStringTag` on the object, it can't be made up. */
 function typedArray(value: unknown): unknown {
   return Reflect.get(typedArrays, Symbol.toStringTag, value);
+}
+
+/** The text of an address, also that of a `URL` of any realm; a path is one of the page's own origin. */
+export function addressOf(argument: string, value: unknown): unknown {
+  const text = isUrl(value) ? value.href : value;
+  if (typeof text !== "string" || !/^\/(?!\/)/.test(text)) return text;
+  const { location } = globalThis as { location?: { origin?: string } };
+  if (/^https?:/.test(location?.origin ?? "")) return `${location?.origin}${text}`;
+  throw invalidAddress(
+    argument,
+    "only in a page is a path an address; want https://host.example/prefix",
+  );
+}
+
+function isUrl(value: unknown): value is URL {
+  return Object.prototype.toString.call(value) === "[object URL]";
 }

@@ -6,6 +6,7 @@ import type { MachineArguments } from "./declared.js";
 import { Follow, type FollowQuery } from "./follow.js";
 import { Handle } from "./handle.js";
 import { isBrowser } from "./host.js";
+import { addressOf, fieldsOf, OPTIONS } from "./input.js";
 import { Probe, type ProbeQuery } from "./probe.js";
 import { isSound } from "./sound.js";
 import { type CountTable, coreOf } from "./table.js";
@@ -78,7 +79,8 @@ export class Machine {
     const inBrowser = isBrowser() || options?.inBrowser;
     const collect = [...ofCall, ...ofCollect, "have"];
     const follow = [...ofCall, ...ofFollow];
-    const all = { ...options, inBrowser };
+    const given = fieldsOf("options", options, OPTIONS);
+    const all = { ...given, ...addressesOf(given), inBrowser };
     this.#make = ({ CoreMachine }) => new CoreMachine(all, ofCall, collect, follow);
     // Only a client waits, and only a page has a thread that must not be held up.
     const mayWait = ofCall.length > 0 && isBrowser() && !library.isCompiled;
@@ -136,9 +138,9 @@ export class Machine {
   collect<const M extends Metric, const D extends DimensionOf<M>, const G extends D = D>(
     query: CollectQuery<M, D, G>,
   ): Collect<G> {
-    const { have } = query ?? {};
+    const have = query?.have ?? undefined;
     const machine = this.#machine;
-    const held = have && coreOf("have", have).copy();
+    const held = have === undefined ? undefined : coreOf("have", have).copy();
     return Collect.of(machine.collect(query, held));
   }
 
@@ -178,4 +180,11 @@ export class Machine {
     if (this.#core === undefined) void this.#machine;
     this.#core?.release();
   }
+}
+
+/** The addresses as text. */
+function addressesOf(options: MachineOptions): object {
+  const names = ["clusterEndpoint", "baseUrl", "authUrl"] as const;
+  const given = names.filter((name) => options[name] !== undefined);
+  return Object.fromEntries(given.map((name) => [name, addressOf(name, options[name])]));
 }

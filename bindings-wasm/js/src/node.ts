@@ -8,6 +8,8 @@ import * as path from "node:path";
 import * as url from "node:url";
 import type { Checkpoint } from "./collecting.js";
 import { Directory } from "./directory.js";
+import { invalidArgument } from "./error.js";
+import { fieldsOf } from "./input.js";
 import type { Sandbox, SandboxResponse } from "./sandbox.js";
 
 /**
@@ -68,16 +70,22 @@ export async function serve(
   sandbox: Sandbox,
   options: { readonly port?: number | undefined } = {},
 ): Promise<SandboxServer> {
+  if (typeof sandbox?.handle !== "function") throw invalidArgument("sandbox", "want a Sandbox");
+  const given = fieldsOf("options", options, "want an object, such as { port: 8080 }");
+  const port = given.port ?? 0;
+  if (!Number.isInteger(port) || port < 0 || port > 65_535) {
+    throw invalidArgument("port", "want a whole number from 0 to 65535");
+  }
   const server = createServer((request, response) => {
     respond(sandbox, request, response).catch(() => response.destroy());
   });
   await new Promise<void>((resolve, reject) => {
     server.once("error", reject);
-    server.listen(options.port ?? 0, "127.0.0.1", resolve);
+    server.listen(port, "127.0.0.1", resolve);
   });
-  const { port } = server.address() as AddressInfo;
+  const { port: taken } = server.address() as AddressInfo;
   const close = (): Promise<void> => closed(server);
-  return { url: `http://127.0.0.1:${port}`, port, close, [Symbol.asyncDispose]: close };
+  return { url: `http://127.0.0.1:${taken}`, port: taken, close, [Symbol.asyncDispose]: close };
 }
 
 async function respond(

@@ -12,7 +12,9 @@ import { type Counts, countsOf, type SavedCounts } from "./counts.js";
 import { invalidArgument } from "./error.js";
 import { exact } from "./exact.js";
 import { Frame } from "./frame.js";
+import { fieldsOf } from "./input.js";
 import { type Inspect, inspectSymbol } from "./inspect.js";
+import type { Instant } from "./instant.js";
 import { type Row, rowOf } from "./row.js";
 import { Series } from "./series.js";
 import { kept } from "./shapes.js";
@@ -91,6 +93,9 @@ export class CountTable<D extends Dimension | undefined = Dimension | undefined>
   static fromJSON<D extends Dimension | undefined = Dimension | undefined>(
     json: SavedTable | string,
   ): CountTable<D> {
+    if (typeof json !== "string" && (typeof json !== "object" || json === null)) {
+      throw invalidArgument("json", "want a saved table, as text or as an object");
+    }
     const text = typeof json === "string" ? json : JSON.stringify(json);
     return made(core().CoreCountTable.fromJson(text));
   }
@@ -145,9 +150,7 @@ export class CountTable<D extends Dimension | undefined = Dimension | undefined>
    * @example
    * const missing = table.gaps({ start: "2026-01-01T00:00:00Z", end: "2026-01-02T00:00:00Z" });
    */
-  gaps(
-    range?: { readonly start: Date | string; readonly end: Date | string } | undefined,
-  ): Window[] {
+  gaps(range?: { readonly start: Instant; readonly end: Instant } | undefined): Window[] {
     return own(this).gaps(range);
   }
 
@@ -217,7 +220,7 @@ export class CountTable<D extends Dimension | undefined = Dimension | undefined>
     options: { readonly replace?: boolean | undefined } = {},
   ): CountTable<D> {
     const table = coreOf("other", other);
-    return made(own(this).merge(table, options.replace));
+    return made(own(this).merge(table, fieldsOf("options", options, MERGING).replace));
   }
 
   /**
@@ -296,6 +299,8 @@ export function coreOf(argument: string, value: unknown): CoreCountTable {
   }
   throw invalidArgument(argument, "want a CountTable");
 }
+
+const MERGING = "want an object, such as { replace: true }";
 
 function own(table: CountTable): CoreCountTable {
   return Frame.coreOf(table) as CoreCountTable;

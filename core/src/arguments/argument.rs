@@ -41,6 +41,8 @@ pub enum Kind {
     Texts,
     /// Text that no message may quote.
     Secret,
+    /// The address of a service: text, or the host's own type for it.
+    Address,
     /// An instant: ISO 8601 text, or the host's own type for it.
     Instant,
     /// A window `[start, end)` of two instants.
@@ -73,7 +75,11 @@ impl Kind {
             Self::Text => ("want a str", "want a string"),
             Self::Texts => ("want a sequence of str", "want an array of strings"),
             Self::Secret => ("want a str of Unicode text", "want a string"),
-            Self::Instant => ("want a datetime or a str", "want a Date or ISO 8601 text"),
+            Self::Address => ("want a str", "want a string or a URL"),
+            Self::Instant => (
+                "want a datetime or a str",
+                "want a Date, a Temporal.Instant or ZonedDateTime, or ISO 8601 text",
+            ),
             Self::Window => ("want a pair (start, end)", "want { start, end }"),
             Self::Step => ("want a str or a timedelta", "want a string such as \"15m\""),
             Self::Flag => ("want True or False", "want true or false"),
@@ -84,7 +90,7 @@ impl Kind {
                 "want a number of seconds, or None",
                 "want milliseconds, or Infinity",
             ),
-            Self::Nested(_) => ("want an object of limits", "want an object"),
+            Self::Nested(_) => ("want Limits", "want an object"),
             Self::Host => ("want another value", "want another value"),
         };
         match spelling {

@@ -23,7 +23,7 @@ pub trait Parameter: Sized {
 /// A value, read as a [`Kind`].
 #[derive(Clone, Debug)]
 pub enum Value {
-    /// Of [`Kind::Text`], [`Kind::Instant`] and [`Kind::Step`].
+    /// Of [`Kind::Text`], [`Kind::Address`], [`Kind::Instant`] and [`Kind::Step`].
     Text(String),
     /// Of [`Kind::Texts`], and both edges of a [`Kind::Window`].
     Texts(Vec<String>),

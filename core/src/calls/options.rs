@@ -29,7 +29,7 @@ crate::options! {
     pub struct MachineOptions: Default {
         /// The base address of the customer's own deployment, for the Control API and the Event Metrics API:
         /// `{cluster_endpoint}` of the service reference. https, or http on this machine.
-        cluster_endpoint: Option<String> = None,
+        cluster_endpoint: Option<String> [Address] = None,
         /// The Client ID that the operator of the service has issued, for both APIs (service reference 5).
         client_id: Option<String> = None,
         /// The Client Secret that was issued with the id. It can't be read back.
@@ -37,9 +37,9 @@ crate::options! {
         /// The audience identifier of the Control API (service reference 4.3).
         control_audience: Option<String> = None,
         /// The base address of the Orchestration API: `{base_url}` of the service reference.
-        base_url: Option<String> = None,
+        base_url: Option<String> [Address] = None,
         /// The address of the authorization server: `{auth_url}` of the service reference.
-        auth_url: Option<String> = None,
+        auth_url: Option<String> [Address] = None,
         /// The audience identifier of the Orchestration API (service reference 4.1).
         orchestration_audience: Option<String> = None,
         /// Whether the host provides the tokens, instead of a client secret.

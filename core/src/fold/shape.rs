@@ -434,10 +434,10 @@ fn echoed_instant(
     expected: Option<Timestamp>,
 ) -> Result<Timestamp> {
     let Event::String(text) = event else {
-        return Err(wrong_type(event, place, "a string, UTC ISO 8601"));
+        return Err(wrong_type(event, place, "a string with a date and time"));
     };
-    let Some(instant) = Timestamp::from_wire(text) else {
-        let message = "this is not UTC ISO 8601 that ends in Z";
+    let Some(instant) = Timestamp::named_by(text) else {
+        let message = "this names no instant: want a date and time with Z or an offset from UTC";
         return Err(place.error(Code::WindowMismatch, message));
     };
     match expected {

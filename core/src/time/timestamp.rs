@@ -14,22 +14,25 @@ use crate::error::{Error, Result};
 pub struct Timestamp(DateTime<Utc>);
 
 impl Timestamp {
-    /// Parses UTC ISO 8601 as the service uses it: `2026-01-31T09:15:00Z`, with up to nine
-    /// digits of a second's fraction (service reference 4.4 and 8).
+    /// Parses an instant as RFC 3339 writes it: `2026-01-31T09:15:00Z` as the service uses it
+    /// (service reference 4.4 and 8), or with an offset from UTC, `2026-01-31T10:15:00+01:00`. A
+    /// second may have a fraction of up to nine digits.
     ///
     /// # Errors
-    /// `invalid_timestamp` for anything else: an offset, a missing `Z`, a leap second.
+    /// `invalid_timestamp` for anything else: neither `Z` nor an offset, a leap second, small
+    /// letters, an instant outside of the years 0000 to 9999 in UTC.
     pub fn parse(text: &str) -> Result<Self> {
-        Self::from_wire(text).ok_or_else(|| {
-            let message = "want UTC ISO 8601 that ends in Z, such as 2026-01-31T09:15:00Z \
-                           (a datetime must be aware of its time zone)";
+        Self::named_by(text).ok_or_else(|| {
+            let message = "want a date and time with Z or an offset from UTC, such as \
+                           2026-01-31T09:15:00Z or 2026-01-31T10:15:00+01:00";
             Error::new(Code::InvalidTimestamp, message)
         })
     }
 
-    /// The instant that the text names, if it has the service's form.
-    pub(crate) fn from_wire(text: &str) -> Option<Self> {
-        let (whole, fraction) = text.as_bytes().strip_suffix(b"Z")?.split_at_checked(19)?;
+    /// The instant that the text names, if it names one.
+    pub(crate) fn named_by(text: &str) -> Option<Self> {
+        let (local, ahead_s) = split_zone(text.as_bytes())?;
+        let (whole, fraction) = local.split_at_checked(19)?;
         if [4, 7, 10, 13, 16].map(|at| whole[at]) != *b"--T::" {
             return None;
         }
@@ -42,7 +45,8 @@ impl Timestamp {
             _ => return None,
         };
         let clock = [part(11, 13)?, part(14, 16)?, part(17, 19)?];
-        Self::of(part(0, 4)?, part(5, 7)?, part(8, 10)?, clock, nanos)
+        let local = Self::of(part(0, 4)?, part(5, 7)?, part(8, 10)?, clock, nanos)?;
+        Self::since_1970(local.0.timestamp() - ahead_s, nanos)
     }
 
     /// The instant with this date and time of day in UTC, if it exists.
@@ -56,6 +60,14 @@ impl Timestamp {
         let day = NaiveDate::from_ymd_opt(i32::try_from(year).ok()?, month, day)?;
         let instant = day.and_hms_nano_opt(hour, minute, second, nanos)?;
         Some(Self(instant.and_utc()))
+    }
+
+    /// The instant so long after 1970-01-01T00:00:00Z, if it is in the years 0000 to 9999.
+    fn since_1970(seconds: i64, nanos: u32) -> Option<Self> {
+        let instant = DateTime::from_timestamp(seconds, nanos)?;
+        (0..=9999)
+            .contains(&instant.year())
+            .then_some(Self(instant))
     }
 
     /// The year, from 0 to 9999.
@@ -81,15 +93,37 @@ impl Timestamp {
         self.0.timestamp_micros()
     }
 
+    /// The instant so many nanoseconds after 1970-01-01T00:00:00Z.
+    #[must_use]
+    pub fn from_unix_ns(unix_ns: i64) -> Option<Self> {
+        let nanos = unix_ns.rem_euclid(1_000_000_000) as u32;
+        Self::since_1970(unix_ns.div_euclid(1_000_000_000), nanos)
+    }
+
     /// The instant so many milliseconds after 1970-01-01T00:00:00Z; `None` outside the years
     /// 0000 to 9999.
     #[must_use]
     pub fn from_unix_ms(unix_ms: i64) -> Option<Self> {
-        let instant = DateTime::from_timestamp_millis(unix_ms)?;
-        (0..=9999)
-            .contains(&instant.year())
-            .then_some(Self(instant))
+        let nanos = unix_ms.rem_euclid(1_000) as u32 * 1_000_000;
+        Self::since_1970(unix_ms.div_euclid(1_000), nanos)
     }
+}
+
+/// A date and time without its time zone, and how many seconds that is ahead of UTC.
+fn split_zone(text: &[u8]) -> Option<(&[u8], i64)> {
+    if let Some(local) = text.strip_suffix(b"Z") {
+        return Some((local, 0));
+    }
+    let (local, zone) = text.split_last_chunk::<6>()?;
+    let [sign @ (b'+' | b'-'), hours @ .., b':', tens, ones] = zone else {
+        return None;
+    };
+    let (hours, minutes) = (number(hours)?, number(&[*tens, *ones])?);
+    if hours > 23 || minutes > 59 {
+        return None;
+    }
+    let ahead_s = i64::from(hours * 60 + minutes) * 60;
+    Some((local, if *sign == b'-' { -ahead_s } else { ahead_s }))
 }
 
 /// Reads a number of up to nine ASCII digits.
@@ -128,17 +162,20 @@ mod tests {
 
     /// What chrono makes of it, where it has the service's form.
     fn by_chrono(text: &str) -> Option<Timestamp> {
-        let (date, clock) = text.strip_suffix('Z')?.split_once('T')?;
+        // chrono also reads small letters and a minus sign that is not ASCII.
+        let (date, clock) = text.split_once('T')?;
+        let clock = clock.split(['Z', '+', '-']).next()?;
         let fraction = clock.split_once('.').map_or("", |(_, fraction)| fraction);
+        let has_form = text.is_ascii() && !text.ends_with('z') && date.len() == 10;
         let instant = DateTime::parse_from_rfc3339(text).ok()?.to_utc();
-        let has_form = date.len() == 10 && fraction.len() <= 9;
-        (has_form && instant.nanosecond() < 1_000_000_000).then_some(Timestamp(instant))
+        let is_ours = (0..=9999).contains(&instant.year()) && instant.nanosecond() < 1_000_000_000;
+        (has_form && fraction.len() <= 9 && is_ours).then_some(Timestamp(instant))
     }
 
     proptest! {
         #[test]
         fn timestamps_are_read_as_chrono_reads_them(
-            text in "[0-9]{4}-(0[0-9]|1[0-3])-[0-3][0-9]T[0-2][0-9]:[0-6][0-9]:[0-6][0-9](\\.[0-9]{0,10})?Z",
+            text in "[0-9]{4}-(0[0-9]|1[0-3])-[0-3][0-9]T[0-2][0-9]:[0-6][0-9]:[0-6][0-9](\\.[0-9]{0,10})?(Z|[+-][0-2][0-9]:[0-6][0-9])",
             at in any::<prop::sample::Index>(),
             odd in prop_oneof![3 => Just(None), 1 => any::<char>().prop_map(Some)],
         ) {
@@ -149,7 +186,7 @@ mod tests {
                     text.chars().enumerate().map(|(place, c)| if place == at { odd } else { c }).collect()
                 }
             };
-            prop_assert_eq!(Timestamp::from_wire(&text), by_chrono(&text));
+            prop_assert_eq!(Timestamp::named_by(&text), by_chrono(&text));
         }
     }
 }

@@ -36,7 +36,7 @@ impl Window {
         Err(Error::argument("start", Code::InvalidWindow, message))
     }
 
-    /// Parses both edges from UTC ISO 8601 (service reference 4.4).
+    /// Parses both edges as [`Timestamp::parse`] does.
     ///
     /// # Errors
     /// `invalid_timestamp` with the argument's name, and `invalid_window`.

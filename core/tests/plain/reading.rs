@@ -7,7 +7,7 @@ use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
-use chrono::{DateTime, NaiveDate, Utc};
+use chrono::{DateTime, Datelike, NaiveDate, NaiveTime, Utc};
 use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use tallyfold::{AggregatorOptions, Code};
 
@@ -91,8 +91,17 @@ fn read_whole(body: &[u8], setup: &Setup) -> Result<Reading, Code> {
 
 /// The instant that a text names, if it is UTC ISO 8601 as the service writes it.
 pub(crate) fn instant(text: &str) -> Option<DateTime<Utc>> {
-    let bytes = text.as_bytes();
-    let (body, rest) = bytes.split_at_checked(19)?;
+    let (local, zone) = match text.strip_suffix('Z') {
+        Some(local) => (local, "+00:00"),
+        None => text.split_at_checked(text.len().checked_sub(6)?)?,
+    };
+    let ahead = zone.strip_prefix(['+', '-'])?;
+    let ahead = NaiveTime::parse_from_str(ahead, "%H:%M")
+        .ok()
+        .filter(|time| time.format("%H:%M").to_string() == ahead)?;
+    let ahead = ahead.signed_duration_since(NaiveTime::MIN);
+    let ahead = if zone.starts_with('-') { -ahead } else { ahead };
+    let (body, rest) = local.as_bytes().split_at_checked(19)?;
     let number = |from: usize, to: usize| {
         let digits = &body[from..to];
         let all = digits.iter().all(u8::is_ascii_digit);
@@ -107,8 +116,8 @@ pub(crate) fn instant(text: &str) -> Option<DateTime<Utc>> {
         return None;
     }
     let nanoseconds = match rest {
-        b"Z" => 0,
-        [b'.', digits @ .., b'Z']
+        [] => 0,
+        [b'.', digits @ ..]
             if (1..=9).contains(&digits.len()) && digits.iter().all(u8::is_ascii_digit) =>
         {
             let nine = (0..9).map(|at| u32::from(digits.get(at).unwrap_or(&b'0') - b'0'));
@@ -120,7 +129,8 @@ pub(crate) fn instant(text: &str) -> Option<DateTime<Utc>> {
     let date = NaiveDate::from_ymd_opt(year, number(5, 7)?, number(8, 10)?)?;
     let (hour, minute, second) = (number(11, 13)?, number(14, 16)?, number(17, 19)?);
     let instant = date.and_hms_nano_opt(hour, minute, second, nanoseconds)?;
-    Some(instant.and_utc())
+    let instant = instant.checked_sub_signed(ahead)?.and_utc();
+    (0..=9999).contains(&instant.year()).then_some(instant)
 }
 
 /// What is seen before any JSON is: nothing, a page, or a byte order mark.

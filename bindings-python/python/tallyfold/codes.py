@@ -1,0 +1,225 @@
+"""What each error code means: `TallyfoldError.code` is one of these.
+
+Of a `ConfigError`, kind `config`. The caller's arguments or order of calls are wrong, and nothing
+was sent.
+
+`missing_argument`: A required argument was not given.
+
+`unknown_argument`: An argument with a name that does not exist.
+
+`invalid_argument`: An argument has a value that can't be used.
+
+`invalid_base_address`: A base address is not an absolute http(s) address, or has user info, a query
+or a fragment.
+
+`insecure_base_address`: A base address is plain http and points to another machine.
+
+`secret_in_browser`: A client secret was given in a browser, where every visitor could read it.
+
+`invalid_timestamp`: An instant is not a date and time with `Z` or an offset from UTC.
+
+`invalid_window`: A window does not start before it ends.
+
+`unknown_dimension`: A dimension that the service does not know, or that the endpoint or table does
+not have.
+
+`repeated_dimension`: The same dimension twice.
+
+`no_dimensions`: No dimension at all.
+
+`invalid_page`: `page` or `per_page` below 1.
+
+`overlapping_coverage`: Two tables cover the same time.
+
+`unaligned_window`: A window crosses the edge of a step or range, and its counts can't be split.
+
+`incompatible_tables`: Two tables do not have the same dimensions or metric.
+
+`invalid_checkpoint`: A checkpoint that is incomplete, was changed, or belongs to another query.
+
+`memory_limit`: What a collect keeps takes more memory than allowed: `keep` adds windows up.
+
+`out_of_order`: A machine was driven in the wrong order, or after its end.
+
+Of a `AuthError`, kind `auth`. The credentials or the tokens were refused, or there are none.
+
+`token_refused`: A token endpoint refused the credentials.
+
+`invalid_token_response`: A token endpoint's answer can't be used.
+
+`invalid_token_lifetime`: A token's lifetime is not a positive whole number of seconds.
+
+`token_rejected`: The service answered 401, also to tokens that had just been fetched.
+
+`token_provider_failed`: The host's own source of tokens failed.
+
+Of a `ServiceError`, kind `service`. The service, or the way to it, has failed.
+
+`redirected`: A redirect (3xx); tallyfold follows none.
+
+`forbidden`: 403.
+
+`rate_limited`: 429.
+
+`retry_later`: The service asks for a longer wait than the caller allows.
+
+`server_error`: 5xx.
+
+`unexpected_status`: Any other status than 200.
+
+`network_failed`: The host could not complete the exchange.
+
+`timed_out`: The exchange took longer than the host allows.
+
+Of a `ResponseError`, kind `response`. The bytes of a response, or of a saved table, are not a valid
+result.
+
+`wrong_content_type`: The response has a content type other than JSON.
+
+`wrong_content_encoding`: The response is compressed in a way that was not asked for, or more than
+once.
+
+`html_response`: The body is an HTML page instead of JSON.
+
+`empty_body`: No bytes at all, or only white space.
+
+`truncated_body`: The body ended before its JSON did.
+
+`invalid_json`: The body is not JSON.
+
+`invalid_utf8`: A string is not UTF-8. (Such a byte outside of a string is `invalid_json`.)
+
+`lone_surrogate`: An escape for one half of a surrogate pair without the other half.
+
+`byte_order_mark`: A byte order mark before the JSON.
+
+`trailing_bytes`: Bytes after the JSON.
+
+`duplicate_key`: The same key twice in one object.
+
+`missing_field`: A required field is missing.
+
+`wrong_type`: A value of the wrong JSON type.
+
+`invalid_count`: A count that is not a string of ASCII digits.
+
+`count_overflow`: A count above 2^64 - 1.
+
+`sum_overflow`: A sum of counts above 2^64 - 1.
+
+`window_mismatch`: The response is about another window than the one requested.
+
+`dimension_mismatch`: An entry's dimensions are not exactly the requested ones.
+
+`repeated_combination`: The same combination of dimension values twice.
+
+`depth_limit`: Nested deeper than the limit.
+
+`string_limit`: A string longer than the limit.
+
+`key_limit`: More keys in one object than the limit.
+
+`body_limit`: A body longer than the limit.
+
+`group_limit`: More groups than the limit.
+
+`out_of_memory`: There is no memory left for what was read.
+
+`crashed`: The core has stopped in the middle of a call: a mistake in tallyfold. Only JavaScript can
+report it.
+
+`invalid_table`: A saved table that this version did not write, or that was changed since.
+
+`windows_not_additive`: Counts of adjacent windows do not add up to those of the time that they
+cover.
+
+Written by scripts/declare.py from what the Rust crates declare. Change it there.
+"""
+
+from typing import Final
+
+from tallyfold._names import ErrorCode
+
+__all__ = ["MEANINGS"]
+
+MEANINGS: Final[dict[ErrorCode, str]] = {
+    "missing_argument": "A required argument was not given.",
+    "unknown_argument": "An argument with a name that does not exist.",
+    "invalid_argument": "An argument has a value that can't be used.",
+    "invalid_base_address": (
+        "A base address is not an absolute http(s) address, or has user info, a query or a "
+        "fragment."
+    ),
+    "insecure_base_address": "A base address is plain http and points to another machine.",
+    "secret_in_browser": (
+        "A client secret was given in a browser, where every visitor could read it."
+    ),
+    "invalid_timestamp": "An instant is not a date and time with `Z` or an offset from UTC.",
+    "invalid_window": "A window does not start before it ends.",
+    "unknown_dimension": (
+        "A dimension that the service does not know, or that the endpoint or table does not "
+        "have."
+    ),
+    "repeated_dimension": "The same dimension twice.",
+    "no_dimensions": "No dimension at all.",
+    "invalid_page": "`page` or `per_page` below 1.",
+    "overlapping_coverage": "Two tables cover the same time.",
+    "unaligned_window": (
+        "A window crosses the edge of a step or range, and its counts can't be split."
+    ),
+    "incompatible_tables": "Two tables do not have the same dimensions or metric.",
+    "invalid_checkpoint": (
+        "A checkpoint that is incomplete, was changed, or belongs to another query."
+    ),
+    "memory_limit": "What a collect keeps takes more memory than allowed: `keep` adds windows up.",
+    "out_of_order": "A machine was driven in the wrong order, or after its end.",
+    "token_refused": "A token endpoint refused the credentials.",
+    "invalid_token_response": "A token endpoint's answer can't be used.",
+    "invalid_token_lifetime": "A token's lifetime is not a positive whole number of seconds.",
+    "token_rejected": "The service answered 401, also to tokens that had just been fetched.",
+    "token_provider_failed": "The host's own source of tokens failed.",
+    "redirected": "A redirect (3xx); tallyfold follows none.",
+    "forbidden": "403.",
+    "rate_limited": "429.",
+    "retry_later": "The service asks for a longer wait than the caller allows.",
+    "server_error": "5xx.",
+    "unexpected_status": "Any other status than 200.",
+    "network_failed": "The host could not complete the exchange.",
+    "timed_out": "The exchange took longer than the host allows.",
+    "wrong_content_type": "The response has a content type other than JSON.",
+    "wrong_content_encoding": (
+        "The response is compressed in a way that was not asked for, or more than once."
+    ),
+    "html_response": "The body is an HTML page instead of JSON.",
+    "empty_body": "No bytes at all, or only white space.",
+    "truncated_body": "The body ended before its JSON did.",
+    "invalid_json": "The body is not JSON.",
+    "invalid_utf8": "A string is not UTF-8. (Such a byte outside of a string is `invalid_json`.)",
+    "lone_surrogate": "An escape for one half of a surrogate pair without the other half.",
+    "byte_order_mark": "A byte order mark before the JSON.",
+    "trailing_bytes": "Bytes after the JSON.",
+    "duplicate_key": "The same key twice in one object.",
+    "missing_field": "A required field is missing.",
+    "wrong_type": "A value of the wrong JSON type.",
+    "invalid_count": "A count that is not a string of ASCII digits.",
+    "count_overflow": "A count above 2^64 - 1.",
+    "sum_overflow": "A sum of counts above 2^64 - 1.",
+    "window_mismatch": "The response is about another window than the one requested.",
+    "dimension_mismatch": "An entry's dimensions are not exactly the requested ones.",
+    "repeated_combination": "The same combination of dimension values twice.",
+    "depth_limit": "Nested deeper than the limit.",
+    "string_limit": "A string longer than the limit.",
+    "key_limit": "More keys in one object than the limit.",
+    "body_limit": "A body longer than the limit.",
+    "group_limit": "More groups than the limit.",
+    "out_of_memory": "There is no memory left for what was read.",
+    "crashed": (
+        "The core has stopped in the middle of a call: a mistake in tallyfold. Only "
+        "JavaScript can report it."
+    ),
+    "invalid_table": "A saved table that this version did not write, or that was changed since.",
+    "windows_not_additive": (
+        "Counts of adjacent windows do not add up to those of the time that they cover."
+    ),
+}
+"""Every code with its meaning."""
