@@ -20,7 +20,7 @@ ASKED = ["accept-encoding", "gzip"]
 CLUSTER = "https://cluster.example"
 
 
-def error(code, *, argument=None, status=None, path=None, offset=None, retry_after=None):
+def error(code, *, argument=None, status=None, path=None, offset=None, retry_after=None, excerpt=None):
     return {
         "code": code,
         "kind": KINDS[code],
@@ -29,6 +29,7 @@ def error(code, *, argument=None, status=None, path=None, offset=None, retry_aft
         "path": path,
         "offset": offset,
         "retry_after": retry_after,
+        "excerpt": excerpt,
     }
 
 
@@ -968,6 +969,21 @@ def exchange_vectors():
         listing = [fetch_logs, send(logs_request(), ok(f'{{"a": {number}}}'))]
         exchange(f"audit logs: {number[:24]}, of {len(number)} characters", ORCHESTRATION, (LOGS, listing, wrong))
     exchange("audit logs: not JSON", ORCHESTRATION, (LOGS, [fetch_logs, send(logs_request(), ok("{]"))], error("invalid_json", path="$", offset=1)))
+
+    # What a refusal says, and what of it is quoted.
+    def refuses(name, code, body, excerpt, kind="unexpected_status", query=DELIVERY, where=None):
+        where, got = where or (metrics_request(), fetch)
+        failed = error(kind, status=code, excerpt=excerpt)
+        exchange(f"refusal: {name}", ONCE, (query, [got, send(where, status(code, body, []))], failed))
+
+    refuses("a line", 400, "window longer than 24h", "window longer than 24h")
+    refuses("of audit logs", 404, '{"error": "no such page"}', '{"error": "no such page"}', query=LOGS, where=(logs_request(), fetch_logs))
+    refuses("white space and control characters", 500, " a\r\n\tb\u001b[1mc\u0000 ", "a b [1mc", kind="server_error")
+    refuses("long", 403, "ä" * 5000, "ä" * 200 + "…", kind="forbidden")
+    refuses("HTML", 502, "\n<html><body>no</body></html>", None, kind="server_error")
+    refuses("nothing", 418, "", None)
+    refuses("the token and the secret", 400, f"{SECRET}, {TOKEN} and {TOKEN[:-1]}", "***, *** and ***")
+    refuses("the token, cut at the end of what is read", 400, " " * 1010 + TOKEN, "***")
 
     # The way there.
     def breaks(name, where, code):
