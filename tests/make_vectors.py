@@ -613,12 +613,24 @@ def send(request, respond, **more):
     return {"send": request, "respond": respond, **more}
 
 
+def quoted(steps):
+    """What the error of a call quotes, if its last step is a refusal by an API in plain text."""
+    last = steps[-1] if steps else {}
+    response = last.get("respond", {"status": 200})
+    if response["status"] == 200 or last["send"]["url"].endswith("/oauth/token"):
+        return None
+    line = " ".join(response["body"].split())
+    if not line or line.startswith("<"):
+        return None
+    return f"{line[:200]}…" if len(line) > 200 else line
+
+
 def exchange(name, options, *calls):
     """Each call: (call, steps, expected), with expected an error, a table or a JSON document."""
     case = {"name": name, "options": options, "calls": []}
     for call, steps, expected in calls:
         if "code" in expected:
-            outcome = {"error": expected}
+            outcome = {"error": {**expected, "excerpt": expected["excerpt"] or quoted(steps)}}
         elif "format" in expected:
             # Most clocks say that the window has just begun. It is settled an hour after its end.
             minutes = [step.get("wall", step.get("at", 0)) for step in steps]
@@ -880,7 +892,7 @@ def exchange_vectors():
     exchange("life: 25 hours of suspend that only the wall clock saw", CONTROL, later(0, "a", new=True), (DELIVERY, forward, table_one))
 
     # 401 of an API.
-    refused = send(metrics_request("a"), status(401, "who are you"))
+    refused = send(metrics_request("a"), status(401, "who is it"))
     again = [send(control_request(), token("a")), refused, send(control_request(), token("b")), send(metrics_request("b"), ok(result(A)))]
     exchange("401 once", CONTROL, (DELIVERY, again, table_one), later(1, "b", new=False))
     always = [*again[:3], send(metrics_request("b"), status(401))]
@@ -974,7 +986,7 @@ def exchange_vectors():
     def refuses(name, code, body, excerpt, kind="unexpected_status", query=DELIVERY, where=None):
         where, got = where or (metrics_request(), fetch)
         failed = error(kind, status=code, excerpt=excerpt)
-        exchange(f"refusal: {name}", ONCE, (query, [got, send(where, status(code, body, []))], failed))
+        exchange(f"refusal: {name}", ONCE if query == DELIVERY else ORCHESTRATION, (query, [got, send(where, status(code, body, []))], failed))
 
     refuses("a line", 400, "window longer than 24h", "window longer than 24h")
     refuses("of audit logs", 404, '{"error": "no such page"}', '{"error": "no such page"}', query=LOGS, where=(logs_request(), fetch_logs))
