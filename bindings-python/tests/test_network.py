@@ -10,8 +10,7 @@ import time
 import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import httpx2
 import pytest
@@ -19,6 +18,9 @@ from canaries import search_error
 from support import ADDRESS, END, START
 
 import tallyfold
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 TOKEN, SECRET = "canary-access-token", "canary-secret"
 Serve = Callable[[socket.socket], None]
@@ -83,12 +85,15 @@ def outcome(address: str, *, in_tasks: bool, transport: Any = None, **options: A
         async with tallyfold.AsyncClient(**options) as client:
             await client.event_delivery(START, END, ["reason"])
 
-    with pytest.raises(Exception) as caught:  # noqa: PT011 - the test looks at it
+    def call() -> None:
         if in_tasks:
             asyncio.run(ask())
-        else:
-            with tallyfold.Client(**options) as client:
-                client.event_delivery(START, END, ["reason"])
+            return
+        with tallyfold.Client(**options) as client:
+            client.event_delivery(START, END, ["reason"])
+
+    with pytest.raises(Exception) as caught:  # noqa: PT011 - the test looks at it
+        call()
     if isinstance(caught.value, tallyfold.TallyfoldError):
         search_error(caught.value)
     return caught.value
@@ -138,8 +143,8 @@ def self_signed(tmp_path_factory: pytest.TempPathFactory) -> ssl.SSLContext:
     """Gives a server's side of TLS, with a certificate that nobody has signed."""
     folder: Path = tmp_path_factory.mktemp("tls")
     key, certificate = folder / "key.pem", folder / "certificate.pem"
-    command = "openssl req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=127.0.0.1".split()
-    names = ["-addext", "subjectAltName=IP:127.0.0.1"]
+    command = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2"]
+    names = ["-subj", "/CN=127.0.0.1", "-addext", "subjectAltName=IP:127.0.0.1"]
     paths = ["-keyout", str(key), "-out", str(certificate)]
     subprocess.run([*command, *names, *paths], check=True, capture_output=True)
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
@@ -198,10 +203,8 @@ def test_a_mistake_in_a_transport_is_raised_as_it_is_and_at_once(
 
     def answer(request: httpx2.Request) -> httpx2.Response:
         asked.append(request.url)
-        try:
-            raise httpx2.ConnectError("no")
-        except httpx2.ConnectError:
-            raise mistake  # noqa: B904 - a mistake while a failure is handled
+        mistake.__context__ = httpx2.ConnectError("a failure that was being handled")
+        raise mistake
 
     transport = httpx2.MockTransport(answer)
     options = {"client_id": "id", "client_secret": SECRET, "control_audience": "control"}

@@ -16,8 +16,8 @@ from tallyfold._async_keeper import AsyncKeeper
 from tallyfold._clock import Now
 from tallyfold._errors import TallyfoldError
 from tallyfold._facade import (
+    Broken,
     Facade,
-    broken,
     checked_transport,
     cleared,
     hand_in,
@@ -165,7 +165,7 @@ class AsyncDriver(Facade[AsyncAccessToken, httpx2.AsyncBaseTransport]):
             async with self._limit(self._timeout):
                 complete = await self._receive(call, request)
         except BaseException as error:  # noqa: BLE001 - a transport may raise anything
-            failure = broken(error, in_own_transport=self._has_own_transport)
+            failure = Broken(error, in_own_transport=self._has_own_transport)
         else:
             if complete:
                 call.end()

@@ -12,8 +12,8 @@ from tallyfold._clock import Now
 from tallyfold._collect import collect
 from tallyfold._errors import TallyfoldError
 from tallyfold._facade import (
+    Broken,
     Facade,
-    broken,
     checked_transport,
     cleared,
     hand_in,
@@ -145,7 +145,7 @@ class Driver(Facade[AccessToken, httpx2.BaseTransport]):
         try:
             complete = self._receive(call, request, stop)
         except BaseException as error:  # noqa: BLE001 - a transport may raise anything
-            failure = broken(error, in_own_transport=self._has_own_transport)
+            failure = Broken(error, in_own_transport=self._has_own_transport)
         else:
             if complete:
                 call.end()

@@ -21,10 +21,10 @@ from tallyfold._trouble import callers_part, cause_of, is_of_the_network, name_o
 from tallyfold._values import Attempt
 
 __all__ = [
+    "Broken",
     "Facade",
-    "broken",
-    "cleared",
     "checked_transport",
+    "cleared",
     "hand_in",
     "parsed",
     "token_failed",
@@ -150,7 +150,7 @@ class _Provision:
 _provisions: ContextVar[tuple[_Provision, ...]] = ContextVar("tallyfold_provisions", default=())
 
 
-class broken:  # noqa: N801 - it is used like a function
+class Broken:
     """What a failed exchange is, for its call.
 
     Interrupts, the call's own errors and mistakes in the caller's transport are not failures of an

@@ -1,4 +1,4 @@
-"""What the exception of an HTTP stack means: what the core is told of it, and what a caller may see.
+"""What an exception of an HTTP stack means: what the core is told, and what a caller may see.
 
 The core knows the names of what happened (`core/src/calls/broken.rs`), and says it in words.
 """
@@ -15,7 +15,7 @@ from types import TracebackType
 import httpcore2
 import httpx2
 
-__all__ = ["cause_of", "callers_part", "is_of_the_network", "name_of"]
+__all__ = ["callers_part", "cause_of", "is_of_the_network", "name_of"]
 
 CERTIFICATES = {
     9: "CERT_NOT_YET_VALID",
@@ -125,7 +125,7 @@ def _is_inner(filename: str) -> bool:
 
 
 def _chain(error: BaseException) -> Iterator[BaseException]:
-    """An exception and what it was raised from, in turn, also where a connection pool hides that."""
+    """An exception and what it was raised from, also where a connection pool hides that."""
     seen: list[BaseException] = []
     link: BaseException | None = error
     while link is not None and link not in seen:
