@@ -166,6 +166,7 @@ def asked(endpoint, answer=None, number=1):
     """A request, with the token of its own API if it is one that needs a token, and the answer."""
     bearer = None if endpoint.group == "token" else canary(endpoint.api, number)
     answer = f"good {endpoint.name}" if answer is None else answer
+    answer = answer(endpoint) if callable(answer) else answer
     return {"request": endpoint.request, "bearer": bearer, "answer": answer}
 
 
@@ -195,8 +196,7 @@ def fault(name, given, expected, on=ALL, **options):
         outcome = expected
         if isinstance(expected, ByGroup):
             outcome = expected.get(endpoint.group) or expected["api"]
-        given_here = [answer(endpoint) if callable(answer) else answer for answer in given]
-        exchanges = [asked(endpoint, None if answer == GOOD else answer) for answer in given_here]
+        exchanges = [asked(endpoint, None if answer == GOOD else answer) for answer in given]
         if endpoint.group != "token":
             exchanges.insert(0, granted(endpoint))
         fails = outcome != GOOD and "error" in outcome
@@ -211,10 +211,15 @@ class ByGroup(dict):
     """An outcome for each group of endpoints; `api` is both that are no token endpoints."""
 
 
-# What a server says with a refusal quotes all that nobody may see.
-QUOTE = f'{{"error": "{SECRET} {canary("control")} {canary("orchestration")}"}}'.encode()
+def quote(endpoint, api=None):
+    """What a server says with a refusal quotes all that nobody may see. An API quotes what it was sent, and the
+    secret; its error may tell the rest of that."""
+    apis = ["control", "orchestration"] if endpoint.group == "token" else [api or endpoint.api]
+    return json.dumps({"error": " ".join([SECRET, *map(canary, apis)])}).encode()
+
+
 HTML = f"<!doctype html><html><body>{SECRET} {canary('control')} {canary('orchestration')}</body></html>".encode()
 
 
-def refusal(status, headers=()):
-    return plain(sized(QUOTE, status=status, headers=headers))
+def refusal(status, headers=(), api=None):
+    return lambda endpoint: plain(sized(quote(endpoint, api), status=status, headers=headers))

@@ -23,7 +23,6 @@ from fault_runs import (
     METRICS,
     MOMENT,
     PUSH,
-    QUOTE,
     RESET,
     ROWS,
     SECRET,
@@ -106,7 +105,8 @@ def unauthorized():
         run("401 midway", of, midway, [GOOD] * 4)
         of_the_other = plain(sized(TOKEN_ENDPOINTS[other(of.api)].token()))
         wrong = {"request": of.token_endpoint.request, "bearer": None, "answer": of_the_other}
-        sent = {**asked(of, no), "bearer": canary(other(of.api))}
+        not_that = refusal("401 Unauthorized", api=other(of.api))
+        sent = {**asked(of, not_that), "bearer": canary(other(of.api))}
         run("401 to a token for the wrong audience", of, [wrong, sent, wrong, sent], [rejected])
         page = plain(sized(HTML, status="401 Unauthorized", content_type="text/html"))
         run("401 as a page of HTML", of, [granted(of), asked(of, page), granted(of, 2), asked(of, number=2)], [GOOD])
@@ -138,7 +138,7 @@ def redirects():
         "302 to no address": ("302 Found", "http://[canary-secret"),
     }
     for name, (status, location) in ways.items():
-        answer = plain(sized(QUOTE, status=status, headers=[("Location", location)]))
+        answer = refusal(status, [("Location", location)])
         fault(name, [answer], error("redirected", status=int(status[:3])))
     fault("307 without an address", [refusal("307 Temporary Redirect")], error("redirected", status=307))
     fault("304", [plain(head("304 Not Modified", None))], error("redirected", status=304))

@@ -20,7 +20,7 @@ ASKED = ["accept-encoding", "gzip"]
 CLUSTER = "https://cluster.example"
 
 
-def error(code, *, argument=None, status=None, path=None, offset=None, retry_after=None):
+def error(code, *, argument=None, status=None, path=None, offset=None, retry_after=None, excerpt=None):
     return {
         "code": code,
         "kind": KINDS[code],
@@ -29,6 +29,7 @@ def error(code, *, argument=None, status=None, path=None, offset=None, retry_aft
         "path": path,
         "offset": offset,
         "retry_after": retry_after,
+        "excerpt": excerpt,
     }
 
 
@@ -615,12 +616,24 @@ def send(request, respond, **more):
     return {"send": request, "respond": respond, **more}
 
 
+def quoted(steps):
+    """What the error of a call quotes, if its last step is a refusal by an API in plain text."""
+    last = steps[-1] if steps else {}
+    response = last.get("respond", {"status": 200})
+    if response["status"] == 200 or last["send"]["url"].endswith("/oauth/token"):
+        return None
+    line = " ".join(response["body"].split())
+    if not line or line.startswith("<"):
+        return None
+    return f"{line[:200]}…" if len(line) > 200 else line
+
+
 def exchange(name, options, *calls):
     """Each call: (call, steps, expected), with expected an error, a table or a JSON document."""
     case = {"name": name, "options": options, "calls": []}
     for call, steps, expected in calls:
         if "code" in expected:
-            outcome = {"error": expected}
+            outcome = {"error": {**expected, "excerpt": expected["excerpt"] or quoted(steps)}}
         elif "format" in expected:
             # Most clocks say that the window has just begun. It is settled an hour after its end.
             minutes = [step.get("wall", step.get("at", 0)) for step in steps]
@@ -893,7 +906,7 @@ def exchange_vectors():
     exchange("life: 25 hours of suspend that only the wall clock saw", CONTROL, later(0, "a", new=True), (DELIVERY, forward, table_one))
 
     # 401 of an API.
-    refused = send(metrics_request("a"), status(401, "who are you"))
+    refused = send(metrics_request("a"), status(401, "who is it"))
     again = [send(control_request(), token("a")), refused, send(control_request(), token("b")), send(metrics_request("b"), ok(result(A)))]
     exchange("401 once", CONTROL, (DELIVERY, again, table_one), later(1, "b", new=False))
     always = [*again[:3], send(metrics_request("b"), status(401))]
@@ -982,6 +995,21 @@ def exchange_vectors():
         listing = [fetch_logs, send(logs_request(), ok(f'{{"a": {number}}}'))]
         exchange(f"audit logs: {number[:24]}, of {len(number)} characters", ORCHESTRATION, (LOGS, listing, wrong))
     exchange("audit logs: not JSON", ORCHESTRATION, (LOGS, [fetch_logs, send(logs_request(), ok("{]"))], error("invalid_json", path="$", offset=1)))
+
+    # What a refusal says, and what of it is quoted.
+    def refuses(name, code, body, excerpt, kind="unexpected_status", query=DELIVERY, where=None):
+        where, got = where or (metrics_request(), fetch)
+        failed = error(kind, status=code, excerpt=excerpt)
+        exchange(f"refusal: {name}", ONCE if query == DELIVERY else ORCHESTRATION, (query, [got, send(where, status(code, body, []))], failed))
+
+    refuses("a line", 400, "window longer than 24h", "window longer than 24h")
+    refuses("of audit logs", 404, '{"error": "no such page"}', '{"error": "no such page"}', query=LOGS, where=(logs_request(), fetch_logs))
+    refuses("white space and control characters", 500, " a\r\n\tb\u001b[1mc\u0000 ", "a b [1mc", kind="server_error")
+    refuses("long", 403, "ä" * 5000, "ä" * 200 + "…", kind="forbidden")
+    refuses("HTML", 502, "\n<html><body>no</body></html>", None, kind="server_error")
+    refuses("nothing", 418, "", None)
+    refuses("the token and the secret", 400, f"{SECRET}, {TOKEN} and {TOKEN[:-1]}", "***, *** and ***")
+    refuses("the token, cut at the end of what is read", 400, " " * 1010 + TOKEN, "***")
 
     # The way there.
     def breaks(name, where, code):

@@ -108,6 +108,7 @@ struct Fields<'a> {
     path: Option<&'a str>,
     offset: Option<u64>,
     retry_after: Option<u64>,
+    excerpt: Option<&'a str>,
     argument: Option<Cow<'a, str>>,
 }
 
@@ -119,6 +120,7 @@ impl<'a> From<&'a Error> for Fields<'a> {
             path: error.path(),
             offset: error.offset(),
             retry_after: error.retry_after_s(),
+            excerpt: error.excerpt(),
             argument: error.argument_in(Spelling::Python),
         }
     }

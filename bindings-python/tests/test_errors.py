@@ -70,6 +70,7 @@ def test_an_error_travels() -> None:
         path="$.start",
         offset=10,
         retry_after=7,
+        excerpt="no",
         argument="a",
     )
     for other in (pickle.loads(pickle.dumps(error)), copy.copy(error)):

@@ -114,7 +114,8 @@ def test_a_wait_that_is_too_long_is_an_error(sandbox: tallyfold.Sandbox) -> None
             ask(client)
         error = caught.value
         assert (error.code, error.status, error.retry_after) == ("retry_later", 503, 3600)
-        assert str(error) == "retry_later: retry later, 3600 seconds (status 503)"
+        said = '{"error":"injected_fault","message":"a fault of the test"}'
+        assert str(error) == f"retry_later: retry later, 3600 seconds (status 503: {said})"
         assert attempts[-1] == Attempt("event_delivery", START_AND_END, 1, 503, "retry_later", None)
         assert ask(client) == 12
 

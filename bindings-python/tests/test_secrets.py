@@ -52,12 +52,12 @@ FAILURES: dict[str, Answer] = {
     "token: network": fail(httpx2.ConnectError),
     "token: protocol": fail(httpx2.LocalProtocolError),
     "token: timeout": fail(httpx2.ReadTimeout),
-    "token: any exception": fail(ValueError),
+    "token: any exception of the network": fail(OSError),
     "token: interrupted": fail(KeyboardInterrupt),
     "call: rejected": after_the_token(respond(401, TOKEN.encode())),
     "call: server error": after_the_token(respond(503, TOKEN.encode())),
     "call: network": after_the_token(fail(httpx2.ReadError)),
-    "call: any exception": after_the_token(fail(ValueError)),
+    "call: any exception of the network": after_the_token(fail(OSError)),
     "call: interrupted": after_the_token(fail(KeyboardInterrupt)),
     "call: echo": after_the_token(
         lambda request: respond(200, repr(request.headers.raw).encode())(request)

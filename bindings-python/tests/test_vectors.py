@@ -384,5 +384,5 @@ def check(case: Case, act: Callable[[], Output]) -> None:
 def check_error(case: Case, error: tallyfold.TallyfoldError) -> None:
     context = {name: getattr(error, name) for name in case.get("error", {})}
     assert context == case.get("error"), str(error)
-    assert len(context) == 7
+    assert len(context) == 8
     assert "canary" not in str(error) + repr(error) + repr(vars(error))

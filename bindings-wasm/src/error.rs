@@ -68,6 +68,8 @@ struct Fields<'a> {
     /// Below 2^53 too.
     #[serde(skip_serializing_if = "Option::is_none")]
     retry_after: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    excerpt: Option<&'a str>,
 }
 
 impl From<Error> for Thrown {
@@ -81,6 +83,7 @@ impl From<Error> for Thrown {
             path: error.path(),
             offset: error.offset().map(|offset| offset as f64),
             retry_after: error.retry_after_s().map(|seconds| seconds as f64),
+            excerpt: error.excerpt(),
         });
         Self(FACTORY.with_borrow(|factory| {
             match factory {

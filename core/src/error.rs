@@ -30,6 +30,8 @@ struct Inner {
     path: Option<String>,
     offset: Option<u64>,
     retry_after_s: Option<u64>,
+    excerpt: Option<String>,
+    is_lasting: bool,
 }
 
 impl Error {
@@ -44,6 +46,8 @@ impl Error {
             path: None,
             offset: None,
             retry_after_s: None,
+            excerpt: None,
+            is_lasting: false,
         }))
     }
 
@@ -83,6 +87,22 @@ impl Error {
     pub(crate) fn with_retry_after(mut self, seconds: u64) -> Self {
         self.0.retry_after_s = Some(seconds);
         self
+    }
+
+    pub(crate) fn with_excerpt(mut self, excerpt: Option<String>) -> Self {
+        self.0.excerpt = excerpt;
+        self
+    }
+
+    /// The same error, of a cause that does not go away by itself.
+    pub(crate) fn lasting(mut self) -> Self {
+        self.0.is_lasting = true;
+        self
+    }
+
+    /// Whether the cause does not go away by itself, so that trying again is of no use.
+    pub(crate) fn is_lasting(&self) -> bool {
+        self.0.is_lasting
     }
 
     /// Adds text to the message.
@@ -152,6 +172,13 @@ impl Error {
     pub fn retry_after_s(&self) -> Option<u64> {
         self.0.retry_after_s
     }
+
+    /// The beginning of the body with which an API refused a request, as one line of at most 200
+    /// characters. The token and the client secret are masked in it; HTML is left out.
+    #[must_use]
+    pub fn excerpt(&self) -> Option<&str> {
+        self.0.excerpt.as_deref()
+    }
 }
 
 /// An error's text for the callers of one host.
@@ -171,6 +198,8 @@ impl Display for Text<'_> {
             offset,
             // The message contains it where it matters.
             retry_after_s: _,
+            excerpt,
+            is_lasting: _,
         } = &*self.error.0;
         write!(f, "{code}: ")?;
         if let Some(argument) = argument {
@@ -178,7 +207,10 @@ impl Display for Text<'_> {
         }
         message.write(f, self.spelling)?;
         let mut places = Vec::new();
-        places.extend(status.map(|status| format!("status {status}")));
+        places.extend(status.map(|status| match excerpt {
+            Some(excerpt) => format!("status {status}: {excerpt}"),
+            None => format!("status {status}"),
+        }));
         places.extend(path.as_ref().map(|path| format!("at {path}")));
         places.extend(offset.map(|offset| format!("byte {offset}")));
         if !places.is_empty() {

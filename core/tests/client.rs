@@ -412,9 +412,132 @@ fn every_way_of_breaking_off_leaves_no_table() {
         .expect_err("a broken exchange");
     assert_eq!(
         error.to_string(),
-        "network_failed: the exchange broke: ECONNRESET"
+        "network_failed: the connection was closed or reset before the response was complete \
+         (ECONNRESET, sandbox.example)"
     );
     assert_eq!(call.output(), Err(error));
+}
+
+#[test]
+fn what_happened_on_the_way_is_told_and_a_certificate_is_not_tried_again() {
+    let told = [
+        ("ENOTFOUND", "name was not found", true),
+        ("ECONNREFUSED", "refused the connection", true),
+        ("EPIPE", "closed or reset", true),
+        ("ProxyError", "the proxy", true),
+        ("EPROTO", "TLS failed", true),
+        ("OFFLINE", "offline", true),
+        (
+            "ECONNFOO",
+            "the exchange broke (ECONNFOO, sandbox.example)",
+            true,
+        ),
+        (
+            "canary-secret",
+            "the exchange broke (sandbox.example)",
+            true,
+        ),
+        ("NO_FETCH", "no fetch", false),
+        ("MIXED_CONTENT", "https", false),
+        (
+            "CERT_HAS_EXPIRED",
+            "certificate is refused: it has expired",
+            false,
+        ),
+        ("DEPTH_ZERO_SELF_SIGNED_CERT", "self-signed", false),
+        ("ERR_TLS_CERT_ALTNAME_INVALID", "another name", false),
+        (
+            "CERT_REVOKED",
+            "certificate is refused: it can't be verified",
+            false,
+        ),
+    ];
+    for (detail, words, is_retried) in told {
+        for at_token in [true, false] {
+            let (client, mut sandbox) = (client_of_one_retry(), sandbox());
+            if !at_token {
+                drive(delivery(&client), &mut sandbox, at(0)).expect("a good exchange");
+            }
+            let mut call = delivery(&client);
+            assert!(matches!(call.step(at(0)), Ok(Step::Send(_))));
+            let outcome = call.failed(HostFailure::Network, detail);
+            assert_eq!(outcome.is_ok(), is_retried, "{detail}");
+            let error = match outcome {
+                Err(error) => error,
+                Ok(()) => {
+                    assert!(matches!(call.step(at(0)), Ok(Step::Wait { .. })));
+                    assert!(matches!(call.step(at(60)), Ok(Step::Send(_))));
+                    let failed = call.failed(HostFailure::Network, detail);
+                    failed.expect_err("one retry")
+                }
+            };
+            assert_eq!(error.code(), Code::NetworkFailed);
+            assert!(error.to_string().contains(words), "{error}");
+        }
+    }
+}
+
+fn client_of_one_retry() -> Machine {
+    let options = MachineOptions {
+        max_retries: 1,
+        ..options()
+    };
+    Machine::new(options).expect("good options")
+}
+
+#[test]
+fn a_page_is_told_what_its_cluster_would_have_to_send() {
+    let said = |origin: &str| {
+        let client = client_of_one_try();
+        let mut call = delivery(&client);
+        assert!(call.step(at(0)).is_ok());
+        let failed = call.failed(HostFailure::Hidden, origin);
+        failed.expect_err("an end").message()
+    };
+    let told = said("https://page.example:8080");
+    let wanted = "`Access-Control-Allow-Origin: https://page.example:8080`";
+    assert!(told.contains(wanted), "{told}");
+    assert!(told.contains("Access-Control-Allow-Headers: authorization"));
+    let told = said("canary secret");
+    assert!(!told.contains("canary"), "{told}");
+}
+
+#[test]
+fn whatever_becomes_of_a_refusals_body_the_call_ends_with_the_refusal() {
+    let ends: [(&str, fn(&mut Call) -> Result<()>); 4] = [
+        ("at its end", Call::end),
+        ("broken off", |call| call.failed(HostFailure::Network, "")),
+        ("late", |call| call.failed(HostFailure::Timeout, "")),
+        ("without end", |call| {
+            (0..1_000_000).try_for_each(|_| call.chunk(b" "))
+        }),
+    ];
+    for (how, end) in ends {
+        let (client, mut sandbox) = (client_of_one_try(), sandbox());
+        drive(delivery(&client), &mut sandbox, at(0)).expect("a good exchange");
+        let mut call = delivery(&client);
+        assert!(matches!(call.step(at(0)), Ok(Step::Send(_))));
+        assert_eq!(call.head(400, &[]), Ok(true), "{how}");
+        assert_eq!(call.chunk(b"window longer"), Ok(()), "{how}");
+        let error = end(&mut call).expect_err("the refusal");
+        assert_eq!(error.code(), Code::UnexpectedStatus, "{how}");
+        assert_eq!(error.excerpt(), Some("window longer"), "{how}");
+        assert!(error.to_string().ends_with("(status 400: window longer)"));
+        assert_eq!(call.step(at(0)).expect_err("its end"), error);
+    }
+}
+
+#[test]
+fn the_body_of_a_refusal_that_is_tried_again_is_not_wanted() {
+    let (client, mut sandbox) = (client_of_one_retry(), sandbox());
+    drive(delivery(&client), &mut sandbox, at(0)).expect("a good exchange");
+    let mut call = delivery(&client);
+    assert!(matches!(call.step(at(0)), Ok(Step::Send(_))));
+    assert_eq!(call.head(503, &[]), Ok(false));
+    assert!(matches!(call.step(at(0)), Ok(Step::Wait { .. })));
+    assert!(matches!(call.step(at(60)), Ok(Step::Send(_))));
+    assert_eq!(call.head(503, &[]), Ok(true));
+    assert!(call.end().is_err());
 }
 
 #[test]

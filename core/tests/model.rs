@@ -482,6 +482,14 @@ fn is_passing(answer: Answer) -> bool {
     }
 }
 
+/// Hands in a status, and an empty body if it is wanted.
+fn bare(call: &mut Call, status: u16, headers: &[(&str, &str)]) -> Result<()> {
+    match call.head(status, headers)? {
+        true => call.end(),
+        false => Ok(()),
+    }
+}
+
 fn hand_in(call: &mut Call, answer: Answer, body: &str) -> Result<()> {
     let good_head = |call: &mut Call| call.head(200, &[JSON]).map(|wanted| assert!(wanted));
     match answer {
@@ -490,10 +498,10 @@ fn hand_in(call: &mut Call, answer: Answer, body: &str) -> Result<()> {
             call.chunk(body.as_bytes())?;
             call.end()
         }
-        Answer::Status(status) => call.head(status, &[]).map(drop),
+        Answer::Status(status) => bare(call, status, &[]),
         Answer::Later(status, seconds) => {
             let seconds = seconds.to_string();
-            call.head(status, &[("retry-after", &seconds)]).map(drop)
+            bare(call, status, &[("retry-after", &seconds)])
         }
         Answer::Broken(failure) => call.failed(failure, ""),
         Answer::BrokenBody => {

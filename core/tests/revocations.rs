@@ -270,7 +270,7 @@ fn drive_refused(client: &Machine, service: &mut Sandbox, mut call: Call) -> (Co
             }
             Ok(Step::Send(_)) => {
                 requests += 1;
-                if let Err(error) = call.head(401, &[]) {
+                if let Err(error) = call.head(401, &[]).and_then(|_| call.end()) {
                     return (error.code(), tokens, requests);
                 }
             }
@@ -321,7 +321,7 @@ fn a_service_that_takes_no_token_any_more_ends_each_call() {
                 }
                 _ => {
                     requests += 1;
-                    if let Err(error) = call.head(401, &[]) {
+                    if let Err(error) = call.head(401, &[]).and_then(|_| call.end()) {
                         break error.code();
                     }
                 }

@@ -451,6 +451,7 @@ fn check_error(case: &Value, error: &Error) {
         "path": error.path(),
         "offset": error.offset(),
         "retry_after": error.retry_after_s(),
+        "excerpt": error.excerpt(),
     });
     assert_eq!(expected, &found, "{error}");
     for canary in ["canary-secret", "canary-token"] {

@@ -17,8 +17,10 @@ from tallyfold._async_keeper import AsyncKeeper
 from tallyfold._clock import Now
 from tallyfold._errors import TallyfoldError
 from tallyfold._facade import (
+    Broken,
     Facade,
-    broken,
+    checked_transport,
+    cleared,
     hand_in,
     token_failed,
     waited_too_long,
@@ -32,7 +34,7 @@ from tallyfold._steps import Blocked, Done, ProvideToken, Send, Wait
 from tallyfold._stores import Path
 from tallyfold._tallyfold import Call, Collect, CountTable, Request
 from tallyfold._tasks import Tasks
-from tallyfold._transport import http_request
+from tallyfold._transport import EXCERPT_SECONDS, OK, http_request
 
 __all__ = ["AsyncAccessToken", "AsyncDriver", "AsyncReader"]
 
@@ -50,7 +52,13 @@ class AsyncDriver(Facade[AsyncAccessToken, httpx2.AsyncBaseTransport]):
     _refusal = staticmethod(refusal)
 
     def _open(self, transport: httpx2.AsyncBaseTransport | None) -> None:
-        self._transport = LoopTransport() if transport is None else transport
+        self._transport: httpx2.AsyncBaseTransport = (
+            LoopTransport()
+            if transport is None
+            else checked_transport(
+                transport, httpx2.AsyncBaseTransport, "httpx2.AsyncHTTPTransport()"
+            )
+        )
         self._token_moved: asyncio.Event | None = None
         # Reentrant: the garbage collector may end a forgotten call while this thread holds it.
         self._lock = threading.RLock()
@@ -146,9 +154,7 @@ class AsyncDriver(Facade[AsyncAccessToken, httpx2.AsyncBaseTransport]):
                 case Done():
                     return True
         except BaseException as error:
-            # The frames below hold requests and response bytes in their locals, and a traceback
-            # that shows locals would show secrets.
-            error.__traceback__ = None
+            cleared(error)
             raise
         return False
 
@@ -162,22 +168,24 @@ class AsyncDriver(Facade[AsyncAccessToken, httpx2.AsyncBaseTransport]):
             async with self._limit(self._timeout):
                 complete = await self._receive(call, request)
         except BaseException as error:  # noqa: BLE001 - a transport may raise anything
-            name, late = broken(error)
+            failure = Broken(error, in_own_transport=self._has_own_transport)
         else:
             if complete:
                 call.end()
             return
         if not self._closed:
-            call.failed(name, timed_out=late)
+            failure.report(call)
 
     async def _receive(self, call: Call[T], request: Request) -> bool:
         """Feeds the call one response; whether it wanted the body, which then was complete."""
         response = await self._transport.handle_async_request(http_request(request, self._timeout))
         try:
             wanted = call.head(response.status_code, response.headers.multi_items())
+            seconds = None if response.status_code == OK else EXCERPT_SECONDS
             if wanted:
-                async for chunk in body_of(response):
-                    call.chunk(chunk)
+                async with self._limit(seconds):
+                    async for chunk in body_of(response):
+                        call.chunk(chunk)
         finally:
             # The response has been read or is not wanted: no failure to close it matters.
             with contextlib.suppress(Exception):

@@ -13,8 +13,10 @@ from tallyfold._clock import Now
 from tallyfold._collect import collect
 from tallyfold._errors import TallyfoldError
 from tallyfold._facade import (
+    Broken,
     Facade,
-    broken,
+    checked_transport,
+    cleared,
     hand_in,
     token_failed,
     waited_too_long,
@@ -29,7 +31,15 @@ from tallyfold._stop import Stop
 from tallyfold._stores import Path
 from tallyfold._tallyfold import Call, Collect, CountTable, Request
 from tallyfold._threads import Threads
-from tallyfold._transport import DeadlineTransport, body_of, deadline, http_request
+from tallyfold._transport import (
+    EXCERPT_SECONDS,
+    OK,
+    DeadlineTransport,
+    body_of,
+    deadline,
+    http_request,
+    hurry,
+)
 
 __all__ = ["AccessToken", "Driver", "Reader"]
 
@@ -47,7 +57,11 @@ class Driver(Facade[AccessToken, httpx2.BaseTransport]):
     _refusal = staticmethod(refusal)
 
     def _open(self, transport: httpx2.BaseTransport | None) -> None:
-        self._transport = DeadlineTransport() if transport is None else transport
+        self._transport: httpx2.BaseTransport = (
+            DeadlineTransport()
+            if transport is None
+            else checked_transport(transport, httpx2.BaseTransport, "httpx2.HTTPTransport()")
+        )
         self._token_moved = threading.Condition()
         self._closing = Stop()
 
@@ -126,9 +140,7 @@ class Driver(Facade[AccessToken, httpx2.BaseTransport]):
                 case Done():
                     return True
         except BaseException as error:
-            # The frames below hold requests and response bytes in their locals, and a traceback
-            # that shows locals would show secrets.
-            error.__traceback__ = None
+            cleared(error)
             raise
         return False
 
@@ -136,13 +148,13 @@ class Driver(Facade[AccessToken, httpx2.BaseTransport]):
         try:
             complete = self._receive(call, request, stop)
         except BaseException as error:  # noqa: BLE001 - a transport may raise anything
-            name, late = broken(error)
+            failure = Broken(error, in_own_transport=self._has_own_transport)
         else:
             if complete:
                 call.end()
             return
         if not stop.is_set():
-            call.failed(name, timed_out=late)
+            failure.report(call)
 
     def _receive(self, call: Call[T], request: Request, stop: Stop) -> bool:
         """Feeds the call one response; whether it wanted the body, which then was complete."""
@@ -150,6 +162,8 @@ class Driver(Facade[AccessToken, httpx2.BaseTransport]):
             response = self._transport.handle_request(http_request(request, self._timeout))
             try:
                 wanted = call.head(response.status_code, response.headers.multi_items())
+                if wanted and response.status_code != OK:
+                    hurry(EXCERPT_SECONDS)
                 if wanted:
                     for chunk in body_of(response):
                         call.chunk(chunk)

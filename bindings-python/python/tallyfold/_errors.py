@@ -26,7 +26,9 @@ ErrorKind = Literal["config", "auth", "service", "response"]
 class TallyfoldError(Exception):
     """What went wrong, where, and what would be right.
 
-    No error holds a secret, a token, or text of a token endpoint's body.
+    No error holds a secret, a token, or text of a token endpoint's body. The `__cause__` of
+    `network_failed` and `timed_out` is the exception of the operating system or of TLS, if there
+    is one; that of `token_provider_failed` is what `access_token` raised.
 
     Attributes:
         code: what went wrong, one of a closed list; `help(tallyfold.codes)` explains each.
@@ -36,6 +38,8 @@ class TallyfoldError(Exception):
         offset: the offset of the byte at fault from the start of the body.
         retry_after: the seconds after which the service allows the next request, if its response
             says so (`Retry-After`).
+        excerpt: the beginning of the body with which an API refused a request, as one line of at
+            most 200 characters. The token and the client secret are masked in it; HTML is left out.
         argument: the name of the argument at fault.
         partial: if windows of a `collect` are missing, the counts of the others; `None` if no
             window was read. To read only the missing time, collect again with this table as `have`.
@@ -55,6 +59,7 @@ class TallyfoldError(Exception):
     path: str | None
     offset: int | None
     retry_after: int | None
+    excerpt: str | None
     argument: str | None
     partial: CountTable | None
     gaps: list[Window]
@@ -69,6 +74,7 @@ class TallyfoldError(Exception):
         path: str | None = None,
         offset: int | None = None,
         retry_after: int | None = None,
+        excerpt: str | None = None,
         argument: str | None = None,
         partial: CountTable | None = None,
         gaps: Sequence[Window] = (),
@@ -81,6 +87,7 @@ class TallyfoldError(Exception):
         self.path = path
         self.offset = offset
         self.retry_after = retry_after
+        self.excerpt = excerpt
         self.argument = argument
         self.partial = partial
         self.gaps = list(gaps)
@@ -95,6 +102,7 @@ class TallyfoldError(Exception):
             path=self.path,
             offset=self.offset,
             retry_after=self.retry_after,
+            excerpt=self.excerpt,
             argument=self.argument,
             partial=self.partial,
             gaps=self.gaps,

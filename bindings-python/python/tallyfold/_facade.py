@@ -8,14 +8,23 @@ from contextvars import ContextVar
 from typing import Any, Generic, NoReturn, TypeVar, Unpack
 
 from tallyfold._arguments import ClientArguments
-from tallyfold._errors import AuthError, ConfigError, ServiceError, TallyfoldError
+from tallyfold._errors import (
+    ArgumentTypeError,
+    AuthError,
+    ConfigError,
+    ServiceError,
+    TallyfoldError,
+)
 from tallyfold._tallyfold import Call, Machine
 from tallyfold._transport import timed_out
+from tallyfold._trouble import callers_part, cause_of, is_of_the_network, name_of
 from tallyfold._values import Attempt
 
 __all__ = [
+    "Broken",
     "Facade",
-    "broken",
+    "checked_transport",
+    "cleared",
     "hand_in",
     "parsed",
     "token_failed",
@@ -36,6 +45,7 @@ class Facade(Generic[TokenT, TransportT]):
         "_access_token",
         "_addresses",
         "_closed",
+        "_has_own_transport",
         "_machine",
         "_on_attempt",
         "_process",
@@ -73,6 +83,7 @@ class Facade(Generic[TokenT, TransportT]):
             self._addresses = [text for text in addresses if isinstance(text, str)]
             self._closed = False
             self._process = os.getpid()
+            self._has_own_transport = transport is None
             self._open(transport)
         except BaseException:
             # A traceback that shows the locals of this frame would show the secret, an address
@@ -149,17 +160,50 @@ class _Provision:
 _provisions: ContextVar[tuple[_Provision, ...]] = ContextVar("tallyfold_provisions", default=())
 
 
-def broken(error: BaseException) -> tuple[str, bool]:
-    """How a failed exchange is reported to a call: the error's name, and whether time ran out.
+class Broken:
+    """What a failed exchange is, for its call.
 
-    Interrupts and the call's own errors are not failures of a transport, so they are raised again.
+    Interrupts, the call's own errors and mistakes in the caller's transport are not failures of an
+    exchange, so they are raised again.
     """
-    if isinstance(error, TallyfoldError) or not isinstance(error, Exception):
-        # The exception that it was raised from may hold the request.
-        error.__cause__ = error.__context__ = None
-        raise error
-    # Only its name is reported: the text may quote a header, and the exception holds the request.
-    return type(error).__name__, timed_out(error)
+
+    def __init__(self, error: BaseException, *, in_own_transport: bool) -> None:
+        """Keeps only a name: the text may quote a header, and the exception holds the request."""
+        if isinstance(error, TallyfoldError) or not isinstance(error, Exception):
+            # The exception that it was raised from may hold the request.
+            error.__cause__ = error.__context__ = None
+            raise error
+        if not in_own_transport and not is_of_the_network(error):
+            raise error
+        self._name, self._late, self._cause = name_of(error), timed_out(error), cause_of(error)
+
+    def report(self, call: Call[T]) -> None:
+        """Tells the call, and raises the error that ends it, if one does."""
+        try:
+            call.failed(self._name, timed_out=self._late)
+        except ServiceError as failure:
+            if failure.code in {"network_failed", "timed_out"}:
+                raise failure from self._cause
+            raise
+
+
+def cleared(error: BaseException) -> BaseException:
+    """An exception without the frames that hold requests and response bytes in their locals.
+
+    A traceback that shows locals would show secrets. Of a mistake in the caller's own code, the
+    caller's frames are kept.
+    """
+    is_mistake = isinstance(error, Exception) and not isinstance(error, TallyfoldError)
+    return error.with_traceback(callers_part(error.__traceback__) if is_mistake else None)
+
+
+def checked_transport(transport: object, kind: type[TransportT], such_as: str) -> TransportT:
+    """The caller's transport, if it is one for this client."""
+    if isinstance(transport, kind):
+        return transport
+    wanted = f"want an httpx2.{kind.__name__}, such as {such_as}"
+    message = f"invalid_argument: transport: {wanted}, not {type(transport).__name__}"
+    raise ArgumentTypeError(message, code="invalid_argument", argument="transport")
 
 
 def hand_in(call: Call[T], answer: tuple[str, int | None]) -> None:

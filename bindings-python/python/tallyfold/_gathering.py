@@ -43,7 +43,7 @@ class Gathering:
         self._lock = threading.Lock()
         self._reports: list[Progress] = []
         self._failure: BaseException | None = None
-        self._cause: BaseException | None = None
+        self._causes: dict[str, BaseException | None] = {}
         self._shown = contextlib.ExitStack()
         self.under_way = 0
         self.is_over = False
@@ -101,8 +101,8 @@ class Gathering:
                 counts, waiting = self._machine.progress(), self._machine.waiting
                 self._reports.append(Progress(*counts, drive.window, elapsed, waiting))
             if isinstance(failure, TallyfoldError):
-                # The machine keeps the error, but not its cause, which the host's function raised.
-                self._cause = self._cause or failure.__cause__
+                # The machine keeps the error, but not its cause, which is the host's.
+                self._causes.setdefault(failure.code, failure.__cause__)
                 return
         if failure is not None:
             self._fail(failure)
@@ -157,8 +157,7 @@ class Gathering:
         try:
             return self._machine.finish()
         except TallyfoldError as error:
-            if error.code == "token_provider_failed":
-                error.__cause__ = self._cause
+            error.__cause__ = self._causes.get(error.code)
             raise
 
 

@@ -18,6 +18,8 @@ from tallyfold._stop import Stop
 from tallyfold._tallyfold import Request
 
 __all__ = [
+    "EXCERPT_SECONDS",
+    "OK",
     "POOL",
     "DeadlineTransport",
     "Reusable",
@@ -25,6 +27,7 @@ __all__ = [
     "core_request",
     "deadline",
     "http_request",
+    "hurry",
     "is_readable",
     "spoil_after_surplus",
     "timed_out",
@@ -39,6 +42,12 @@ class _Pool(TypedDict):
 
 POOL: _Pool = {"max_connections": 100, "max_keepalive_connections": 20, "keepalive_expiry": 5.0}
 """How many connections a transport has, and for how many seconds it keeps idle ones."""
+
+OK = 200
+"""The status of a response whose body is the result."""
+
+EXCERPT_SECONDS = 1.0
+"""How long a refusal waits for its body, which is only quoted."""
 
 _end: ContextVar[float | None] = ContextVar("tallyfold_deadline", default=None)
 _stop: ContextVar[Stop | None] = ContextVar("tallyfold_stop", default=None)
@@ -91,6 +100,12 @@ def deadline(timeout: float | None, stop: Stop) -> Iterator[None]:
     finally:
         _end.reset(tokens[0])
         _stop.reset(tokens[1])
+
+
+def hurry(seconds: float) -> None:
+    """Ends the `deadline` around it after so many seconds, unless it ends sooner."""
+    left = _time_left(seconds)
+    _end.set(None if left is None else time.monotonic() + left)
 
 
 def body_of(response: httpx2.Response) -> Iterator[bytes]:

@@ -111,11 +111,11 @@ export class Call<T> {
   /**
    * Reports that the exchange failed.
    *
-   * @param failure Whether time ran out.
-   * @param detail One word on the cause, such as `ECONNREFUSED`. Never a text that could hold the
-   * request.
+   * @param failure Whether time ran out; `hidden` if a browser did not tell the page what happened.
+   * @param detail One word on the cause, such as `ECONNREFUSED`, or the page's origin for `hidden`. Never a text
+   * that could hold the request.
    */
-  failed(failure: "network" | "timeout", detail: string): void {
+  failed(failure: "network" | "timeout" | "hidden", detail: string): void {
     troubled();
     this.#core.object.failed(failure, detail);
   }

@@ -75,10 +75,10 @@ export class Collecting<D extends Dimension | undefined> {
   #underWay = 0;
   /** To be called when a reading has ended. */
   #ended = (): void => {};
-  /** The error of the caller's own source of tokens. */
-  #cause: unknown;
   /** All reporting so far. */
   #reporting: Promise<void> = Promise.resolve();
+  /** What caused the first error of each code, which the core does not keep. */
+  readonly #causes = new Map<string, unknown>();
   /** All storing so far. */
   #storing: Promise<void> = Promise.resolve();
 
@@ -108,8 +108,8 @@ export class Collecting<D extends Dimension | undefined> {
       this.#stop.signal.throwIfAborted();
       return this.#collect.finish();
     } catch (error) {
-      const isItsOwn = TallyfoldError.is(error) && error.code === "token_provider_failed";
-      throw isItsOwn ? because(error, this.#cause) : error;
+      const cause = TallyfoldError.is(error) && this.#causes.get(error.code);
+      throw cause ? because(error, cause) : error;
     } finally {
       forget?.();
       this.#counter?.end();
@@ -174,7 +174,7 @@ export class Collecting<D extends Dimension | undefined> {
       await this.#driver.drive(call, this.#stop.signal, this.#tell);
     } catch (error) {
       thrown = { reason: error };
-      if (TallyfoldError.is(error)) this.#cause ??= error.cause;
+      this.#remember(error);
     }
     try {
       const settled = this.#collect.settle(task, call, this.#driver.now());
@@ -188,6 +188,12 @@ export class Collecting<D extends Dimension | undefined> {
     const progress = this.#progressAt(window);
     await this.#store();
     await this.#report(progress);
+  }
+
+  #remember(error: unknown): void {
+    if (TallyfoldError.is(error) && error.cause !== undefined && !this.#causes.has(error.code)) {
+      this.#causes.set(error.code, error.cause);
+    }
   }
 
   /** If the caller's function throws, all calls end, whatever the result of this one. */

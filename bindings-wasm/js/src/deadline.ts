@@ -4,8 +4,9 @@ import { onAbort } from "./abort.js";
 export class Deadline {
   readonly #controller = new AbortController();
   readonly #caller: AbortSignal | undefined;
+  readonly #timeoutMs: number;
   readonly #forget: (() => void) | undefined;
-  readonly #timer: ReturnType<typeof setTimeout> | undefined;
+  #timer: ReturnType<typeof setTimeout> | undefined;
   /** Ends the wait under way, if there is one. */
   #giveUp: ((reason: unknown) => void) | undefined;
   #timedOut = false;
@@ -13,6 +14,7 @@ export class Deadline {
   constructor(timeoutMs: number, caller: AbortSignal | undefined) {
     caller?.throwIfAborted();
     this.#caller = caller;
+    this.#timeoutMs = timeoutMs;
     this.#forget = caller && onAbort(caller, () => this.#abort(caller.reason));
     if (timeoutMs !== Number.POSITIVE_INFINITY) this.#timer = setTimeout(this.#expire, timeoutMs);
   }
@@ -21,6 +23,13 @@ export class Deadline {
     this.#timedOut = true;
     this.#abort(new DOMException("the exchange took too long", "TimeoutError"));
   };
+
+  /** Ends it after so many milliseconds, unless it ends sooner. */
+  hurry(milliseconds: number): void {
+    const timer = this.#timer;
+    this.#timer = setTimeout(this.#expire, Math.min(milliseconds, this.#timeoutMs));
+    clearTimeout(timer);
+  }
 
   #abort(reason: unknown): void {
     this.#controller.abort(reason);
@@ -80,17 +89,5 @@ export class Broken {
   constructor(cause: unknown, timedOut: boolean) {
     this.cause = cause;
     this.timedOut = timedOut;
-  }
-
-  /** One word that tells what failed and nothing else, such as `ECONNREFUSED`. */
-  get detail(): string {
-    try {
-      const error = this.cause as { code?: unknown; name?: unknown; cause?: { code?: unknown } };
-      const words = [error?.cause?.code, error?.code, error?.name];
-      return words.find((word): word is string => typeof word === "string") ?? "Error";
-    } catch {
-      // An error that can't even be read.
-      return "Error";
-    }
   }
 }

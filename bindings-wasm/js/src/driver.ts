@@ -94,10 +94,8 @@ export class Driver {
     signal: AbortSignal | undefined,
     onAttempt: (attempt: Attempt) => unknown,
   ): Promise<void> {
-    // Looked up for each request, so that a replaced global `fetch` is used.
-    const send = this.#fetch ?? globalThis.fetch;
     try {
-      await this.#within(signal, (patience) => exchange(call, request, send, patience));
+      await this.#within(signal, (patience) => exchange(call, request, this.#fetch, patience));
     } finally {
       const attempt = call.attempt();
       if (attempt !== undefined) await awaited(onAttempt(attempt), signal);

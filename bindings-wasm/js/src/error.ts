@@ -14,6 +14,7 @@ export interface ErrorFields {
   readonly path?: string | undefined;
   readonly offset?: number | undefined;
   readonly retryAfter?: number | undefined;
+  readonly excerpt?: string | undefined;
   readonly argument?: string | undefined;
 }
 
@@ -31,7 +32,8 @@ const brand = Symbol.for("tallyfold.TallyfoldError");
 /**
  * The one error of this package. No property, message or stack of it ever holds a secret, a token,
  * or text of a token endpoint's body. If the caller's own `accessToken` caused the error, `cause`
- * is what it threw or what is wrong with its answer. For `out_of_memory` and `crashed`, it is what WebAssembly
+ * is what it threw or what is wrong with its answer. For `network_failed` and `timed_out` it tells what the host
+ * said, such as an error with the code `ECONNREFUSED`. For `out_of_memory` and `crashed`, it is what WebAssembly
  * threw; and it is that error, if an object can't be used any more because of it. Otherwise there is no `cause`.
  *
  * @example
@@ -67,6 +69,12 @@ export class TallyfoldError extends Error {
    * (`Retry-After`). Always a safe integer.
    */
   declare readonly retryAfter: number | undefined;
+
+  /**
+   * The beginning of the body with which an API refused a request, as one line of at most 200 characters. The
+   * token and the client secret are masked in it; HTML is left out.
+   */
+  declare readonly excerpt: string | undefined;
 
   /** The name of the argument at fault, such as `groupBy`. */
   declare readonly argument: string | undefined;

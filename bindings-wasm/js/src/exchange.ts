@@ -1,11 +1,15 @@
 // One HTTP exchange over any `fetch`. All foreign code, from `fetch` to the getters of its
-// response, runs inside `Deadline.during`: whatever it throws counts as a failed exchange.
+// response, runs inside `Deadline.during`: `report` decides what it means that it throws.
 
 import type { Call, MachineRequest } from "./call.js";
 import { Broken, type Deadline } from "./deadline.js";
 import { choosesCodings } from "./host.js";
 import { bytes } from "./input.js";
+import { NoResponse, report } from "./trouble.js";
 import type { Fetch, FetchInit, FetchResponse } from "./types.js";
+
+/** How many milliseconds a refusal waits for its body, which is only quoted. */
+const EXCERPT_MS = 1000;
 
 /**
  * Sends a request and passes the response to the call. Failures are reported to the call, which
@@ -14,19 +18,23 @@ import type { Fetch, FetchInit, FetchResponse } from "./types.js";
 export async function exchange(
   call: Call<unknown>,
   request: MachineRequest,
-  fetch: Fetch,
+  fetch: Fetch | undefined,
   deadline: Deadline,
 ): Promise<void> {
+  // Looked up for each request, so that a replaced global `fetch` is used.
+  const send: Fetch | undefined = fetch ?? globalThis.fetch;
+  if (typeof send !== "function") return call.failed("network", "NO_FETCH");
   let response: FetchResponse | undefined;
   try {
-    response = await deadline.during(() => answer(request, fetch, deadline.signal));
+    response = await deadline.during(() => answer(request, send, deadline.signal));
     const [status, headers] = await deadline.during(() => head(response as FetchResponse));
     if (!call.head(status, headers)) return;
+    if (status !== 200) deadline.hurry(EXCERPT_MS);
     for await (const chunk of chunks(response, deadline)) call.chunk(chunk);
     call.end();
   } catch (error) {
     if (!(error instanceof Broken)) throw error;
-    call.failed(error.timedOut ? "timeout" : "network", error.detail);
+    report(call, request, error, fetch === undefined);
   } finally {
     discard(response);
   }
@@ -58,9 +66,10 @@ function init(request: MachineRequest, signal: AbortSignal): FetchInit {
 }
 
 function head(response: FetchResponse): [number, [string, string][]] {
+  if (typeof response !== "object" || response === null) throw new NoResponse();
   const code = status(response);
   // Such as the 0 of `Response.error()`.
-  if (!(Number.isInteger(code) && code >= 100 && code < 1000)) throw new TypeError("no status");
+  if (!(Number.isInteger(code) && code >= 100 && code < 1000)) throw new NoResponse();
   const headers = pairs(response.headers);
   return [code, choosesCodings() ? headers.filter(isForTheCore) : headers];
 }
@@ -84,9 +93,11 @@ function status(response: FetchResponse): number {
 }
 
 function pairs(headers: FetchResponse["headers"]): [string, string][] {
+  if (typeof headers !== "object" || headers === null) throw new NoResponse();
   if (Symbol.iterator in headers) {
     return Array.from(headers, ([name, value]) => [String(name), String(value)]);
   }
+  if (typeof headers.forEach !== "function") throw new NoResponse();
   const all: [string, string][] = [];
   headers.forEach((value, name) => {
     all.push([String(name), String(value)]);
@@ -103,7 +114,7 @@ interface Source {
 async function* chunks(response: FetchResponse, deadline: Deadline): AsyncGenerator<Uint8Array> {
   const body = await deadline.during(() => source(response));
   const next = async (): Promise<Uint8Array | undefined> => {
-    const { done, value } = await body.next();
+    const { done, value } = (await body.next()) ?? {};
     return done ? undefined : bytes("chunk", value as Uint8Array);
   };
   try {
@@ -135,6 +146,7 @@ function source(response: FetchResponse): Source {
 }
 
 async function* whole(response: FetchResponse): AsyncGenerator<Uint8Array> {
+  if (typeof response.arrayBuffer !== "function") throw new NoResponse();
   yield new Uint8Array(await response.arrayBuffer());
 }
 

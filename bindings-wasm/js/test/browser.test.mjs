@@ -147,6 +147,30 @@ describe("the packed package in a browser", () => {
     );
   });
 
+  test("says what a cluster would have to send that sends no CORS headers", async (t) => {
+    const silent = createServer((_, response) => response.end("{}"));
+    await new Promise((resolve) => silent.listen(0, "127.0.0.1", resolve));
+    t.after(() => silent.close());
+    const clusterEndpoint = `http://127.0.0.1:${silent.address().port}`;
+    const root = join(home, "node_modules/tallyfold/dist");
+    const tab = await open(t, root, { clusterEndpoint, query });
+    const ask = async () => {
+      const { Client } = await import("/index.js");
+      const { clusterEndpoint, query } = globalThis.given;
+      const accessToken = () => ({ accessToken: "a-token" });
+      const client = new Client({ clusterEndpoint, accessToken, maxRetries: 0 });
+      const { code, message, cause } = await client.eventDelivery(query).catch((error) => error);
+      return { code, message, cause: String(cause), origin: location.origin };
+    };
+    const told = await tab.evaluate(ask);
+    assert.equal(told.code, "network_failed");
+    assert.ok(told.message.includes(`\`Access-Control-Allow-Origin: ${told.origin}\``), told.message);
+    assert.match(told.message, /`Access-Control-Allow-Headers: authorization, content-type`/);
+    assert.equal(told.cause, "TypeError: Failed to fetch");
+    await tab.context().setOffline(true);
+    assert.match((await tab.evaluate(ask)).message, /the browser is offline/);
+  });
+
   test("goes on after WebAssembly had no more memory", async (t) => {
     const root = join(home, "node_modules/tallyfold/dist");
     await cp(new URL("small_memory.mjs", import.meta.url), join(root, "small_memory.js"));

@@ -340,8 +340,8 @@ function check(expected, act) {
     output = act();
   } catch (error) {
     assert.ok(TallyfoldError.is(error), String(error));
-    const { code, kind, argument, status, path, offset, retryAfter } = error;
-    const found = { code, kind, argument, status, path, offset, retry_after: retryAfter };
+    const { code, kind, argument, status, path, offset, retryAfter, excerpt } = error;
+    const found = { code, kind, argument, status, path, offset, retry_after: retryAfter, excerpt };
     for (const [name, value] of Object.entries(found)) found[name] = value ?? null;
     const { argument: wanted, ...rest } = expected.error ?? {};
     assert.deepEqual(found, { ...rest, argument: wanted && camel(wanted) }, error.message);

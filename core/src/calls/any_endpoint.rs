@@ -10,6 +10,7 @@ use crate::access::token::Lifetime;
 use crate::access::tokens::Tokens;
 use crate::endpoint::contract::{Body, Endpoint};
 use crate::endpoint::target::Target;
+use crate::secret::Secret;
 use crate::time::now::Now;
 use crate::time::window::Window;
 use crate::wire::request::Request;
@@ -19,6 +20,7 @@ pub(super) struct AuthorizedRequest {
     pub(super) request: Request,
     /// The generation of that token.
     pub(super) generation: u64,
+    pub(super) token: Secret,
 }
 
 /// An endpoint with the API that it belongs to.
@@ -78,6 +80,7 @@ impl<E: Endpoint> AnyEndpoint for Typed<E> {
             .map(|token| AuthorizedRequest {
                 request: self.endpoint.request(&self.api.base, &token),
                 generation: token.generation(),
+                token: token.value().clone(),
             })
     }
 

@@ -1,7 +1,7 @@
 //! The request to the API, and what follows its response. A 401 is handled here.
 
 use super::any_endpoint::AuthorizedRequest;
-use super::broken::broken;
+use super::broken::{broken, server_of};
 use super::course::{Course, Input, SentRequest, State};
 use super::pace::Destination;
 use super::reply::Reply;
@@ -12,6 +12,7 @@ use crate::endpoint::contract::Output;
 use crate::error::{Error, Result};
 use crate::time::now::Now;
 use crate::time::settling::{SETTLE_MS, is_settled};
+use crate::wire::excerpt::Excerpt;
 use crate::wire::head::{Answerer, check_head};
 
 /// A call is sent again this often because of a 401. It is more than once, because a token that another call
@@ -30,6 +31,8 @@ impl Course {
             at: now,
         };
         self.state = State::Sent { sent, body: None };
+        self.server = server_of(&authorized.request);
+        self.token = Some(authorized.token);
         Step::Send(authorized.request)
     }
 
@@ -63,7 +66,7 @@ impl Course {
                 Err(error) => self.request_failed(reply, error),
             },
             (_, Input::Failed { failure, detail }) => {
-                self.request_failed(reply, broken(failure, detail))
+                self.request_failed(reply, broken(failure, detail, &self.server))
             }
             (_, input) => self.misplaced(&input),
         }
@@ -90,7 +93,12 @@ impl Course {
                 Ok(true)
             }
             Err(error) => {
-                self.request_failed(Reply::refused_by_head(status, headers, sent.at), error)
+                let refused =
+                    self.request_failed(Reply::refused_by_head(status, headers, sent.at), error);
+                if status == 200 || self.retries.setback().is_some() {
+                    return refused;
+                }
+                refused.or_else(|error| self.ask_why(error))
             }
         }
     }
@@ -107,13 +115,38 @@ impl Course {
         if !tried_again {
             let message = "the service refused a token that had just been fetched: \
                            is the audience that of this API?";
-            return self.fail(Error::new(code, message).with_status(401));
+            return self.ask_why(Error::new(code, message).with_status(401));
         }
         self.replays += 1;
         self.go_on(Ok(NextRequest {
             drains: true,
             ..NextRequest::default()
         }))
+    }
+
+    /// Ends the call with an error, once it is known what the body says.
+    fn ask_why(&mut self, error: Error) -> Result<bool> {
+        let excerpt = Excerpt::default();
+        self.state = State::Refused { error, excerpt };
+        Ok(true)
+    }
+
+    /// Takes the body with which the API has refused the request. Whatever becomes of the body, the
+    /// call ends with the same error.
+    pub(super) fn take_excerpt(&mut self, input: Input<'_>) -> Result<bool> {
+        let State::Refused { error, excerpt } = &mut self.state else {
+            return self.misplaced(&input);
+        };
+        match input {
+            Input::Chunk(chunk) if excerpt.push(chunk) => Ok(true),
+            Input::Chunk(_) | Input::End | Input::Failed { .. } => {
+                let secrets = [&self.token, &self.shared.config.client_secret];
+                let text = excerpt.text(secrets.into_iter().flatten());
+                let error = error.clone().with_excerpt(text);
+                self.fail(error)
+            }
+            input => self.misplaced(&input),
+        }
     }
 
     fn request_failed(&mut self, reply: Reply, error: Error) -> Result<bool> {

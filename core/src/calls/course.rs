@@ -19,6 +19,7 @@ use crate::endpoint::token_response::TokenResponse;
 use crate::error::{Error, Result};
 use crate::secret::Secret;
 use crate::time::now::Now;
+use crate::wire::excerpt::Excerpt;
 
 /// What the host reports.
 pub(super) enum Input<'a> {
@@ -47,6 +48,10 @@ pub(super) struct Course {
     /// How many 401s have been answered with a newer token.
     pub(super) replays: u32,
     pub(super) retries: Retries,
+    /// The server that the last request went to.
+    pub(super) server: String,
+    /// The token that the last request to the API carried.
+    pub(super) token: Option<Secret>,
 }
 
 pub(super) enum State {
@@ -65,6 +70,11 @@ pub(super) enum State {
     Sent {
         sent: SentRequest,
         body: Option<Box<dyn Body>>,
+    },
+    /// The API has refused the request for good; the error is to quote the beginning of the body.
+    Refused {
+        error: Error,
+        excerpt: Excerpt,
     },
     Done(Output),
     Failed(Error),
@@ -95,6 +105,8 @@ impl Course {
             state: State::Ready(NextRequest::default()),
             replays: 0,
             retries,
+            server: String::new(),
+            token: None,
         }
     }
 
@@ -276,6 +288,7 @@ impl Course {
             State::FetchesToken { .. } => self.take_from_token_endpoint(input),
             State::AwaitsToken { .. } => self.take_from_host(input),
             State::Sent { .. } => self.take_from_api(input),
+            State::Refused { .. } => self.take_excerpt(input),
             State::Ready(request) if request.drains => match input {
                 Input::Chunk(_) => Ok(false),
                 Input::End | Input::Failed { .. } => {
@@ -320,6 +333,7 @@ impl Course {
             State::FetchesToken { .. } => "fetches a token",
             State::AwaitsToken { .. } => "awaits the host's token",
             State::Sent { .. } => "sent",
+            State::Refused { .. } => "reads why it was refused",
             State::Done(_) => "done",
             State::Failed(_) => "failed",
         }

@@ -105,6 +105,8 @@ pub(crate) struct Config {
     control: Result<Arc<ApiConfig<Control>>>,
     orchestration: Result<Arc<ApiConfig<Orchestration>>>,
     pub(crate) metrics: ReadOptions,
+    /// It is masked where an error quotes the service.
+    pub(super) client_secret: Option<Secret>,
     pub(super) policy: Policy,
     pub(super) timeout: Patience,
 }
@@ -223,6 +225,7 @@ impl Config {
             control,
             orchestration,
             metrics,
+            client_secret: options.client_secret,
             policy: Policy {
                 max_retries: options.max_retries,
                 longest_wait_ms: options.longest_retry_wait_ms,

@@ -172,7 +172,7 @@ impl Retries {
     ) -> Error {
         if is_passing(&error) {
             self.failed = Some(pace.fail(self.api, to));
-        } else {
+        } else if !error.is_lasting() {
             self.answered(pace, to);
         }
         pace.heed(self.api, to, error, reply.asked_ms, self.patient)

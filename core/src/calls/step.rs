@@ -39,6 +39,8 @@ crate::names! {
     pub enum HostFailure {
         /// There was no connection, or it broke.
         Network = "network",
+        /// A browser did not tell the page what happened. The detail is the page's origin.
+        Hidden = "hidden",
         /// The host's time limit passed.
         Timeout = "timeout",
     }

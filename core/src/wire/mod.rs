@@ -1,6 +1,7 @@
 //! What goes over the wire: requests, addresses, heads of responses, and JSON as it arrives.
 
 pub(crate) mod address;
+pub(crate) mod excerpt;
 pub(crate) mod head;
 pub(crate) mod json;
 pub(crate) mod limits;

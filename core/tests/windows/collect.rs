@@ -452,6 +452,14 @@ fn a_refusal_ends_the_collect_at_once() {
             "what ended it outranks what failed before"
         );
         assert_eq!(error.gaps, [window(HOUR, 2 * HOUR), window(3 * HOUR, DAY)]);
+        let told = error.to_string();
+        assert!(told.starts_with(code.as_str()), "{told}");
+        let how_many = "2 of 24 windows failed; first: [1970-01-01T01:00:00Z, ";
+        assert!(told.contains(how_many), "{told}");
+        assert!(
+            told.ends_with("; `partial` has the 2 that were read"),
+            "{told}"
+        );
     }
 }
 
@@ -466,7 +474,17 @@ fn eight_failures_in_a_row_end_the_collect_and_seven_do_not() {
     });
     assert_eq!(windows, 16);
     assert_eq!(progress(&collect), [24, 1, 15, 0]);
-    assert_eq!(ended(&collect).failures.len(), 15);
+    let error = ended(&collect);
+    assert_eq!(error.failures.len(), 15);
+    let told = error.to_string();
+    assert!(
+        told.starts_with("server_error: 15 of 24 windows failed; first: ["),
+        "{told}"
+    );
+    assert!(
+        told.contains(": the service failed (status 500); `partial`"),
+        "{told}"
+    );
 }
 
 /// What was under way when the collect ended still counts, and brings it not back to life.

@@ -10,7 +10,8 @@ pub(crate) const LONGEST_TIMER_MS: u64 = (1 << 31) - 1;
 pub(crate) fn is_passing(error: &Error) -> bool {
     match error.code() {
         // Where HTTP does not tell that a body was cut, its JSON does.
-        Code::NetworkFailed | Code::TimedOut | Code::TruncatedBody => true,
+        Code::NetworkFailed => !error.is_lasting(),
+        Code::TimedOut | Code::TruncatedBody => true,
         Code::RateLimited | Code::ServerError | Code::UnexpectedStatus => {
             error.status().is_some_and(is_passing_status)
         }

@@ -448,9 +448,9 @@ impl Collect {
     /// # Errors Which windows are missing and why, with a table of the others. It may be called at
     /// any time, also for a collect that is not driven any further.
     pub fn finish(&self) -> Result<CountTable, CollectError> {
-        let Progress { planned, done, .. } = self.progress();
+        let progress = self.progress();
         let (error, partial) = match self.ledger.table() {
-            Ok(Some(table)) if planned == done => return Ok(table),
+            Ok(Some(table)) if progress.planned == progress.done => return Ok(table),
             Ok(partial) => (None, partial),
             Err(error) => (Some(error), None),
         };
@@ -461,6 +461,7 @@ impl Collect {
             gaps: self.gaps(),
             partial,
             failures: self.failures.clone(),
+            progress,
         })
     }
 
@@ -494,6 +495,7 @@ impl fmt::Debug for Collect {
 /// requests.
 fn ends_all(error: &Error) -> bool {
     matches!(error.kind(), Kind::Auth | Kind::Config)
+        || error.is_lasting()
         || matches!(
             error.code(),
             Code::Forbidden | Code::Redirected | Code::RetryLater

@@ -66,14 +66,38 @@ pub struct CollectError {
     pub gaps: Vec<Window>,
     /// Each window that has failed with its error, in the order of time.
     pub failures: Vec<(Window, Error)>,
+    /// How far the collect has come.
+    pub progress: Progress,
 }
 
 impl CollectError {
     /// The whole text, with the names of arguments spelled for that host.
     pub fn text_in(&self, spelling: Spelling) -> impl fmt::Display {
         fmt::from_fn(move |f| {
-            write!(f, "{}", self.error.text_in(spelling))?;
-            self.write_gaps(f)
+            let error = self.error.text_in(spelling).to_string();
+            let Some((window, first)) = self.failures.first() else {
+                f.write_str(&error)?;
+                return self.write_gaps(f);
+            };
+            let first = first.text_in(spelling).to_string();
+            let code = format!("{}: ", self.error.code());
+            let (begin, first) = match first.strip_prefix(&code) {
+                Some(rest) if first == error => (code, rest),
+                _ => (format!("{error}; "), first.as_str()),
+            };
+            let Progress { planned, done, .. } = self.progress;
+            let failed = self.failures.len();
+            write!(
+                f,
+                "{begin}{failed} of {planned} windows failed; first: {window:?}: {first}; "
+            )?;
+            match done {
+                0 => f.write_str("none was read"),
+                _ if done as usize + failed == planned as usize => {
+                    f.write_str("`partial` has the rest")
+                }
+                _ => write!(f, "`partial` has the {done} that were read"),
+            }
         })
     }
 

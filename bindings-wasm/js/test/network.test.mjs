@@ -1,0 +1,215 @@
+// What an error says of the way to the service, what it is caused by, and what a refusal quotes.
+
+import assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
+import { once } from "node:events";
+import { mkdtemp, readFile, rm } from "node:fs/promises";
+import { createServer } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { describe, test } from "node:test";
+import { createServer as createTlsServer } from "node:tls";
+import { Client, TallyfoldError } from "tallyfold";
+import { query, rejectionOf } from "./world.mjs";
+
+const token = "canary-access-token";
+
+/** The error of a call without retries, unless options say otherwise. */
+async function errorAt(clusterEndpoint, options) {
+  const client = new Client({
+    clusterEndpoint,
+    accessToken: () => ({ accessToken: token }),
+    maxRetries: 0,
+    ...options,
+  });
+  const error = await rejectionOf(client.eventDelivery(query));
+  if (TallyfoldError.is(error)) assert.doesNotMatch(`${error.stack} ${error.cause?.stack}`, /canary/);
+  return error;
+}
+
+async function listening(t, server) {
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  t.after(() => server.close());
+  return server.address().port;
+}
+
+/** Serves connections by hand, once a whole request has arrived. */
+async function loopback(t, serve) {
+  const server = createServer((socket) => {
+    t.after(() => socket.destroy());
+    socket.on("error", () => {});
+    let request = "";
+    socket.on("data", (piece) => {
+      request += piece;
+      if (request.endsWith("}")) serve(socket);
+    });
+  });
+  return `http://127.0.0.1:${await listening(t, server)}`;
+}
+
+describe("network_failed says what happened", () => {
+  test("a name that is not found", async () => {
+    const error = await errorAt("https://nowhere.invalid");
+    assert.equal(error.code, "network_failed");
+    assert.match(error.message, /the server's name was not found.*nowhere\.invalid/);
+    assert.match(error.cause.code, /^(ENOTFOUND|EAI_AGAIN)$/);
+  });
+
+  for (const host of ["127.0.0.1", "localhost"]) {
+    test(`a closed port of ${host}`, async (t) => {
+      const server = createServer();
+      const port = await listening(t, server);
+      server.close();
+      await once(server, "close");
+      const error = await errorAt(`http://${host}:${port}`);
+      assert.equal(error.code, "network_failed");
+      assert.match(error.message, /refused the connection/);
+      assert.ok(error.message.includes(`${host}:${port}`));
+      assert.equal(error.cause.code, "ECONNREFUSED");
+    });
+  }
+
+  for (const end of ["resetAndDestroy", "destroy"]) {
+    test(`a connection that ends too early: ${end}`, async (t) => {
+      const error = await errorAt(await loopback(t, (socket) => socket[end]()));
+      assert.equal(error.code, "network_failed");
+      assert.match(error.message, /before the response was complete/);
+      assert.match(error.cause.code, /^(ECONNRESET|UND_ERR_SOCKET)$/);
+    });
+  }
+
+  test("a certificate that is refused, with the reason and once", async (t) => {
+    const folder = await mkdtemp(join(tmpdir(), "tallyfold-"));
+    t.after(() => rm(folder, { recursive: true }));
+    const [keyPath, path] = [join(folder, "key.pem"), join(folder, "certificate.pem")];
+    const options = ["-nodes", "-days", "2", "-subj", "/CN=127.0.0.1"];
+    const names = ["-addext", "subjectAltName=IP:127.0.0.1", "-keyout", keyPath, "-out", path];
+    const args = ["req", "-x509", "-newkey", "rsa:2048", ...options, ...names];
+    execFileSync("openssl", args, { stdio: "ignore" });
+    const [key, cert] = await Promise.all([readFile(keyPath), readFile(path)]);
+    let connections = 0;
+    const server = createTlsServer({ key, cert }).on("connection", () => {
+      connections += 1;
+    });
+    const port = await listening(t, server);
+    const error = await errorAt(`https://127.0.0.1:${port}`, { maxRetries: 3 });
+    assert.equal(error.code, "network_failed");
+    assert.match(error.message, /the server's certificate is refused: it is self-signed/);
+    assert.equal(error.cause.code, "DEPTH_ZERO_SELF_SIGNED_CERT");
+    assert.equal(connections, 1);
+
+    const accessToken = () => ({ accessToken: token });
+    const client = new Client({ clusterEndpoint: `https://127.0.0.1:${port}`, accessToken });
+    const day = { start: "2026-01-01T00:00:00Z", end: "2026-01-02T00:00:00Z" };
+    const all = { metric: "event_delivery", ...day, dimensions: ["reason"], concurrency: 1 };
+    const failed = await rejectionOf(client.collect(all));
+    assert.equal(connections, 2);
+    assert.match(failed.message, /: 1 of 96 windows failed; first: \[2026-01-01T00:00:00Z, .*; none was read$/);
+    assert.equal(failed.cause.code, "DEPTH_ZERO_SELF_SIGNED_CERT");
+  });
+
+  test("a host without fetch", async (t) => {
+    const usual = globalThis.fetch;
+    t.after(() => {
+      globalThis.fetch = usual;
+    });
+    globalThis.fetch = undefined;
+    const error = await errorAt("https://cluster.example", { maxRetries: 3 });
+    assert.equal(error.code, "network_failed");
+    assert.match(error.message, /this host has no fetch: pass one as `fetch`/);
+  });
+});
+
+describe("a mistake in the caller's fetch is thrown as it is, and at once", () => {
+  const mistakes = {
+    TypeError: () => undefined.url,
+    ReferenceError: () => nothingOfTheName,
+    RangeError: () => "x".repeat(-1),
+  };
+  for (const [name, make] of Object.entries(mistakes)) {
+    test(name, async () => {
+      let asked = 0;
+      const fetch = async () => {
+        asked += 1;
+        make();
+      };
+      const error = await errorAt("https://cluster.example", { fetch, maxRetries: 3 });
+      assert.equal(error.name, name);
+      assert.match(error.stack, /network\.test\.mjs/);
+      assert.equal(asked, 1);
+    });
+  }
+
+  test("but what the host's fetch throws inside of it is a failure of the network", async () => {
+    let asked = 0;
+    const fetch = (url, init) => {
+      asked += 1;
+      return globalThis.fetch(url, init);
+    };
+    const options = { fetch, maxRetries: 1, longestRetryWaitMs: 1 };
+    const error = await errorAt("http://127.0.0.1:1", options);
+    assert.equal(error.code, "network_failed");
+    assert.equal(asked, 2);
+  });
+
+  for (const message of ["Failed to fetch", "Load failed", "network error"]) {
+    test(`and so is what a browser says: ${message}`, async () => {
+      const fetch = () => Promise.reject(new TypeError(message));
+      assert.equal((await errorAt("https://cluster.example", { fetch })).code, "network_failed");
+    });
+  }
+});
+
+describe("a refusal quotes its body", () => {
+  const head = "HTTP/1.1 400 Bad Request\r\n";
+
+  test("with the token masked", async (t) => {
+    const said = `window longer than 24h, ${token}`;
+    const answer = `${head}content-length: ${said.length}\r\n\r\n${said}`;
+    const error = await errorAt(await loopback(t, (socket) => socket.write(answer)));
+    assert.deepEqual([error.code, error.status], ["unexpected_status", 400]);
+    assert.equal(error.excerpt, "window longer than 24h, ***");
+    assert.match(error.message, /400: window longer than 24h/);
+  });
+
+  for (const stalls of [true, false]) {
+    test(`and does not wait for it: it ${stalls ? "stalls" : "breaks off"}`, async (t) => {
+      const begin = performance.now();
+      const address = await loopback(t, (socket) => {
+        const what = `${head}content-length: 1000\r\n\r\nwindow longer`;
+        socket.write(what, () => stalls || setTimeout(() => socket.destroy(), 50));
+      });
+      const error = await errorAt(address);
+      assert.ok(performance.now() - begin < 10_000);
+      assert.deepEqual([error.code, error.status], ["unexpected_status", 400]);
+      assert.equal(error.excerpt, "window longer");
+      assert.equal(error.cause, undefined);
+    });
+  }
+
+  test("and reads it up to a bound", async (t) => {
+    let sent = 0;
+    const address = await loopback(t, (socket) => {
+      socket.write(`${head}\r\n`);
+      const more = () => {
+        while (!socket.destroyed && socket.write("no ".repeat(1000))) sent += 3000;
+      };
+      socket.on("drain", more);
+      more();
+    });
+    const error = await errorAt(address);
+    assert.equal(error.excerpt.length, 201);
+    assert.ok(sent < 50e6);
+  });
+
+  test("but never that of a token endpoint", async (t) => {
+    const answer = `${head}content-length: 8\r\n\r\ngo away!`;
+    const address = await loopback(t, (socket) => socket.write(answer));
+    const clientSecret = "canary-secret";
+    const own = { clientId: "id", clientSecret, controlAudience: "control", accessToken: undefined };
+    const error = await errorAt(address, own);
+    assert.deepEqual([error.code, error.excerpt], ["token_refused", undefined]);
+    assert.doesNotMatch(error.message, /go away/);
+  });
+});
