@@ -165,7 +165,7 @@ impl Collect {
     fn finish<'py>(&self, py: Python<'py>) -> Result<Bound<'py, CountTable>> {
         match locked(py, &self.core, usize::MAX, |collect| collect.finish()) {
             Ok(table) => Ok(CountTable::made(py, table)?),
-            Err(ended) => Err(incomplete(py, ended)?),
+            Err(ended) => Err(incomplete(py, *ended)?),
         }
     }
 

@@ -504,7 +504,8 @@ fn a_page_is_told_what_its_cluster_would_have_to_send() {
 
 #[test]
 fn whatever_becomes_of_a_refusals_body_the_call_ends_with_the_refusal() {
-    let ends: [(&str, fn(&mut Call) -> Result<()>); 4] = [
+    type End = fn(&mut Call) -> Result<()>;
+    let ends: [(&str, End); 4] = [
         ("at its end", Call::end),
         ("broken off", |call| call.failed(HostFailure::Network, "")),
         ("late", |call| call.failed(HostFailure::Timeout, "")),

@@ -26,7 +26,7 @@ fn impatient(options: CollectOptions) -> CollectOptions {
 }
 
 fn ended(collect: &Collect) -> CollectError {
-    collect.finish().expect_err("windows are missing")
+    *collect.finish().expect_err("windows are missing")
 }
 
 fn progress(collect: &Collect) -> [u32; 4] {

@@ -447,7 +447,7 @@ impl Collect {
     ///
     /// # Errors Which windows are missing and why, with a table of the others. It may be called at
     /// any time, also for a collect that is not driven any further.
-    pub fn finish(&self) -> Result<CountTable, CollectError> {
+    pub fn finish(&self) -> Result<CountTable, Box<CollectError>> {
         let progress = self.progress();
         let (error, partial) = match self.ledger.table() {
             Ok(Some(table)) if progress.planned == progress.done => return Ok(table),
@@ -456,13 +456,13 @@ impl Collect {
         };
         let first = || self.failures.first().map(|(_, error)| error.clone());
         let cause = error.or_else(|| self.cause.clone()).or_else(first);
-        Err(CollectError {
+        Err(Box::new(CollectError {
             error: cause.unwrap_or_else(unfinished),
             gaps: self.gaps(),
             partial,
             failures: self.failures.clone(),
             progress,
-        })
+        }))
     }
 
     /// The time that has not been read.
