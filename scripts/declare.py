@@ -333,7 +333,7 @@ class Python(Language):
                 parts.append(f"`{code}`: {meaning}")
                 line = f'    "{code}": {json.dumps(meaning)},'
                 if len(line) > 100:
-                    lines = textwrap.wrap(meaning, 84, drop_whitespace=False)
+                    lines = textwrap.wrap(meaning, 90, drop_whitespace=False)
                     inner = "\n".join(f"        {json.dumps(one)}" for one in lines)
                     line = f'    "{code}": (\n{inner}\n    ),'
                 meanings.append(line)

@@ -30,7 +30,7 @@ def test_the_codes_are_those_of_the_core() -> None:
 
 def test_every_code_is_explained_where_it_is_installed_and_in_the_docs() -> None:
     page = (pathlib.Path(__file__).parents[2] / "docs/errors.md").read_text(encoding="utf-8")
-    shown = pydoc.render_doc(tallyfold.codes, renderer=pydoc.plaintext)
+    shown = pydoc.getdoc(tallyfold.codes)
     assert list(tallyfold.codes.MEANINGS) == list(_tallyfold.error_codes())
     for code, meaning in tallyfold.codes.MEANINGS.items():
         assert f"`{code}`: " in shown

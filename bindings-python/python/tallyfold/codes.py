@@ -157,8 +157,7 @@ MEANINGS: Final[dict[ErrorCode, str]] = {
     "invalid_timestamp": "An instant is not a date and time with `Z` or an offset from UTC.",
     "invalid_window": "A window does not start before it ends.",
     "unknown_dimension": (
-        "A dimension that the service does not know, or that the endpoint or table does not "
-        "have."
+        "A dimension that the service does not know, or that the endpoint or table does not have."
     ),
     "repeated_dimension": "The same dimension twice.",
     "no_dimensions": "No dimension at all.",
@@ -214,8 +213,8 @@ MEANINGS: Final[dict[ErrorCode, str]] = {
     "group_limit": "More groups than the limit.",
     "out_of_memory": "There is no memory left for what was read.",
     "crashed": (
-        "The core has stopped in the middle of a call: a mistake in tallyfold. Only "
-        "JavaScript can report it."
+        "The core has stopped in the middle of a call: a mistake in tallyfold. Only JavaScript can "
+        "report it."
     ),
     "invalid_table": "A saved table that this version did not write, or that was changed since.",
     "windows_not_additive": (

@@ -81,7 +81,10 @@ describe("a client's arguments", () => {
 
   test("are dates or texts, and the error says so", async () => {
     const error = await rejectionOf(clientOf(service()).eventDelivery({ ...query, start: 5 }));
-    assert.match(error.message, /start: want a Date, a Temporal.Instant or ZonedDateTime, or ISO 8601 text/);
+    assert.match(
+      error.message,
+      /start: want a Date, a Temporal.Instant or ZonedDateTime, or ISO 8601 text/,
+    );
   });
 
   const calls = [
