@@ -31,6 +31,7 @@ ABOUT = {
     "FollowOptions": "What to follow, and how.",
     "Limits": "The most that a response may hold; more is an error.",
     "MachineOptions": "What a {@link Machine} has to know.",
+    "PagesOptions": "What pages may ask a server of yours, and how much of the answers is kept.",
     "PlanOptions": "A range, and the step that it is cut by.",
     "ProbeOptions": "What to probe: the counts between three instants.",
     "QueryOptions": "What both metrics calls ask for (service reference 4.4 and 4.5).",

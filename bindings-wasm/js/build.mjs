@@ -26,6 +26,7 @@ const common = {
 };
 const library = { ...common, platform: "neutral", entryPoints: ["src/index.ts"] };
 const node = { ...common, platform: "node", entryPoints: ["src/node.ts"] };
+const server = { ...common, platform: "neutral", entryPoints: ["src/server.ts"] };
 const cli = { ...common, platform: "node", entryPoints: ["src/cli.ts"] };
 
 await rm("dist", { recursive: true, force: true });
@@ -39,10 +40,12 @@ await Promise.all([
   build({ ...library, format: "cjs", outfile: "dist/index.cjs" }),
   build({ ...node, format: "esm", outfile: "dist/node.js" }),
   build({ ...node, format: "cjs", outfile: "dist/node.cjs" }),
+  build({ ...server, format: "esm", outfile: "dist/server.js" }),
+  build({ ...server, format: "cjs", outfile: "dist/server.cjs" }),
   // The CLI uses the library beside it, not a copy of its own.
   build({ ...cli, format: "esm", outfile: "dist/cli.js", external: ["./index.js", "./node.js"] }),
 ]);
-await declarations("index", "node");
+await declarations("index", "node", "server");
 
 /** Writes the types that the entries reach, once for each module system. */
 async function declarations(...entries) {

@@ -89,6 +89,11 @@ class ClientArguments(TypedDict, total=False):
     """The address of the authorization server: `{auth_url}` of the service reference."""
     orchestration_audience: str | None
     """The audience identifier of the Orchestration API (service reference 4.1)."""
+    tokenless: bool
+    """Whether requests carry no token, because the address is that of a server of yours that adds
+    it: `tallyfold/server` of the npm package, or `tallyfold.asgi`. In a page they carry the cookies
+    of the page's own origin.
+    """
     dangerously_allow_http: bool
     """Lets secrets and tokens go over plain http to other machines."""
     default_token_lifetime: int

@@ -40,6 +40,14 @@ impl<A> AccessToken<A> {
     pub(crate) fn generation(&self) -> u64 {
         self.token.generation
     }
+
+    /// The whole seconds that are left of its lifetime, at least 1.
+    pub(crate) fn rest_s(&self, now: Now) -> u32 {
+        let age_ms = now.since(self.token.asked_at);
+        let rest_s = self.token.lifetime_ms.saturating_sub(age_ms) / 1000;
+        // A lifetime is a day at most.
+        (rest_s as u32).max(1)
+    }
 }
 
 /// A token and its lifetime.

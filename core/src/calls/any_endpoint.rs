@@ -8,17 +8,27 @@ use crate::access::api::{Api, Audience};
 use crate::access::slot::{Acquired, FetchHistory};
 use crate::access::token::Lifetime;
 use crate::access::tokens::Tokens;
-use crate::endpoint::contract::{Body, Endpoint};
+use crate::code::Code;
+use crate::endpoint::contract::{Body, Endpoint, Output};
 use crate::endpoint::target::Target;
+use crate::error::{Error, Result};
 use crate::time::now::Now;
 use crate::time::window::Window;
 use crate::wire::request::Request;
 
-/// A request that contains a token of its API.
+/// A request that contains a token of its API, unless it needs none.
 pub(super) struct AuthorizedRequest {
     pub(super) request: Request,
-    /// The generation of that token.
+    /// The generation of that token; 0 if the request has none.
     pub(super) generation: u64,
+}
+
+/// What a call comes to once it has a token.
+pub(super) enum Ready {
+    /// A request to send.
+    Send(AuthorizedRequest),
+    /// The output of a call that asks for the token itself.
+    Done(Output),
 }
 
 /// An endpoint with the API that it belongs to.
@@ -30,13 +40,8 @@ pub(super) trait AnyEndpoint: Send {
     fn source(&self) -> &TokenSource;
     /// The lifetime of tokens for which none is given.
     fn default_lifetime(&self) -> Lifetime;
-    /// The request with a token of the endpoint's own API, or how to get one.
-    fn acquire(
-        &self,
-        tokens: &mut Tokens,
-        now: Now,
-        history: FetchHistory,
-    ) -> Acquired<AuthorizedRequest>;
+    /// What the call comes to with a token of the endpoint's own API, or how to get one.
+    fn acquire(&self, tokens: &mut Tokens, now: Now, history: FetchHistory) -> Acquired<Ready>;
     fn body(&self) -> Box<dyn Body>;
 }
 
@@ -67,21 +72,73 @@ impl<E: Endpoint> AnyEndpoint for Typed<E> {
         self.api.default_lifetime
     }
 
-    fn acquire(
-        &self,
-        tokens: &mut Tokens,
-        now: Now,
-        history: FetchHistory,
-    ) -> Acquired<AuthorizedRequest> {
-        tokens
-            .acquire::<E::Audience>(now, history)
-            .map(|token| AuthorizedRequest {
-                request: self.endpoint.request(&self.api.base, &token),
+    fn acquire(&self, tokens: &mut Tokens, now: Now, history: FetchHistory) -> Acquired<Ready> {
+        if matches!(self.api.tokens, TokenSource::None) {
+            return Acquired::Use(Ready::Send(AuthorizedRequest {
+                request: self.endpoint.request(&self.api.base, None),
+                generation: 0,
+            }));
+        }
+        tokens.acquire::<E::Audience>(now, history).map(|token| {
+            Ready::Send(AuthorizedRequest {
+                request: self.endpoint.request(&self.api.base, Some(&token)),
                 generation: token.generation(),
             })
+        })
     }
 
     fn body(&self) -> Box<dyn Body> {
         Box::new(self.endpoint.body())
+    }
+}
+
+/// A call for the token itself. Nothing is sent to the API.
+pub(super) struct TokenOnly<A>(pub(super) Arc<ApiConfig<A>>);
+
+impl<A: Audience> AnyEndpoint for TokenOnly<A> {
+    fn api(&self) -> Api {
+        A::API
+    }
+
+    fn target(&self) -> Target {
+        Target::Token
+    }
+
+    fn window(&self) -> Option<Window> {
+        None
+    }
+
+    fn source(&self) -> &TokenSource {
+        &self.0.tokens
+    }
+
+    fn default_lifetime(&self) -> Lifetime {
+        self.0.default_lifetime
+    }
+
+    fn acquire(&self, tokens: &mut Tokens, now: Now, history: FetchHistory) -> Acquired<Ready> {
+        tokens.acquire::<A>(now, history).map(|token| {
+            Ready::Done(Output::Token {
+                value: token.value().clone(),
+                expires_in_s: token.rest_s(now),
+            })
+        })
+    }
+
+    fn body(&self) -> Box<dyn Body> {
+        Box::new(NoBody)
+    }
+}
+
+/// The body of a request that is never sent.
+struct NoBody;
+
+impl Body for NoBody {
+    fn push(&mut self, _: &[u8]) -> Result<()> {
+        self.finish().map(drop)
+    }
+
+    fn finish(&mut self) -> Result<Output> {
+        Err(Error::new(Code::OutOfOrder, "nothing was sent"))
     }
 }

@@ -44,6 +44,10 @@ crate::options! {
         orchestration_audience: Option<String> = None,
         /// Whether the host provides the tokens, instead of a client secret.
         host_tokens: bool = false,
+        /// Whether requests carry no token, because the address is that of a server of yours that adds it:
+        /// `tallyfold/server` of the npm package, or `tallyfold.asgi`. In a page they carry the cookies of
+        /// the page's own origin.
+        tokenless: bool = false,
         /// Whether the host is a page in a browser, where every visitor can read what it holds.
         in_browser: bool = false,
         /// Lets a page hold the client secret. Only for pages that nobody else can open.
@@ -133,6 +137,8 @@ pub(crate) enum TokenSource {
     Host,
     /// The API's token endpoint, with this request.
     Endpoint(Request),
+    /// None: a server of the user adds the token.
+    None,
 }
 
 impl Config {
@@ -165,6 +171,11 @@ impl Config {
                 Code::InvalidArgument,
                 message,
             ));
+        }
+        if options.tokenless && (options.client_secret.is_some() || options.host_tokens) {
+            let message =
+                "a client without tokens takes neither a client secret nor a source of tokens";
+            return Err(Error::argument("tokenless", Code::InvalidArgument, message));
         }
         refuse_empty(&options)?;
         check_times(&options)?;
@@ -258,7 +269,9 @@ impl ApiParts<'_> {
         default_lifetime: Lifetime,
     ) -> Result<Arc<ApiConfig<A>>> {
         let base = given(self.base.0, self.base.1)?.clone();
-        let tokens = if options.host_tokens {
+        let tokens = if options.tokenless {
+            TokenSource::None
+        } else if options.host_tokens {
             TokenSource::Host
         } else {
             TokenSource::Endpoint((self.token_request)(
