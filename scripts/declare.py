@@ -263,6 +263,7 @@ class Python(Language):
             ["metric", "start", "end", "dimensions"],
         ),
         "FollowOptions": ("FollowArguments", "Client.follow", ["metric", "start", "dimensions"]),
+        "PagesOptions": ("PagesArguments", "asgi.PageServer", []),
         "SandboxOptions": ("SandboxArguments", "Sandbox", []),
         "SandboxEvent": ("EventArguments", "Sandbox.record", ["timestamp", "outcome"]),
         "FaultOptions": ("FaultArguments", "Sandbox.inject", ["kind"]),

@@ -7,12 +7,11 @@
 
 mod support;
 
-use support::{at, client, client_of_one_try, drive, options, sandbox};
+use support::{ADDRESS, at, client, client_of_one_try, drive, options, sandbox};
 use tallyfold::{
     Answer, Api, Call, Code, Frame, HostFailure, Kind, Machine, MachineOptions, Now, Output,
     PageRequest, PageStep, PagesOptions, QueryOptions, Result, Step,
 };
-use tallyfold_sandbox::Sandbox;
 
 const DELIVERY: &str = "/mounted/anywhere/v1.1/analytics/event_delivery";
 const HOUR: &str =
@@ -29,23 +28,21 @@ fn asked(body: &str) -> PageRequest<'_> {
     }
 }
 
-fn begun(machine: &Machine, asked: PageRequest<'_>, now: Now) -> (Call, String, bool) {
-    match machine.page(&PagesOptions::default(), asked, now) {
-        PageStep::Call {
-            call,
-            key,
-            is_settled,
-        } => (call, key, is_settled),
-        PageStep::Answer(answer) => panic!("{}", String::from_utf8_lossy(&answer.body)),
+/// The key of a metrics question, and whether its answer is settled.
+fn read(asked: PageRequest<'_>, now: Now) -> (String, bool) {
+    match PageQuestion::read(&PagesOptions::default(), ADDRESS, asked, now) {
+        Ok(PageQuestion::Metrics {
+            key, is_settled, ..
+        }) => (key, is_settled),
+        other => panic!("{other:?}"),
     }
 }
 
 /// The code and status of the answer that a request gets at once.
-fn refused(machine: &Machine, options: &PagesOptions, asked: PageRequest<'_>) -> (String, u16) {
-    match machine.page(options, asked, at(0)) {
-        PageStep::Answer(answer) => (header(&answer), answer.status),
-        PageStep::Call { .. } => panic!("it is not refused"),
-    }
+fn refused(options: &PagesOptions, asked: PageRequest<'_>) -> (String, u16) {
+    let error = PageQuestion::read(options, ADDRESS, asked, at(0)).expect_err("it is refused");
+    let answer = Answer::of_error(&error);
+    (header(&answer), answer.status)
 }
 
 fn header(answer: &Answer) -> String {
@@ -96,68 +93,50 @@ fn read_by_page(page: &Machine, answer: &Answer) -> Result<Output> {
 }
 
 #[test]
-fn a_page_gets_the_bytes_of_the_service() {
+fn a_page_reads_what_the_service_has_sent() {
     let (machine, mut sandbox) = (client(), sandbox());
-    let (mut call, ..) = begun(&machine, asked(HOUR), at(0));
-    let mut body = Vec::new();
-    while let Ok(Step::Send(request)) = call.step(at(0)) {
-        let headers: Vec<(&str, &str)> = request.headers().collect();
-        let target = &request.url()[support::ADDRESS.len()..];
-        let sent = request.body().unwrap_or_default();
-        let response = sandbox.handle(request.method(), target, &headers, sent, at(0));
-        let headers: Vec<(&str, &str)> = response
-            .headers
-            .iter()
-            .map(|(name, value)| (&**name, &**value))
-            .collect();
-        if call.head(response.status, &headers).expect("good") {
-            call.chunk(&response.body).expect("good");
-            call.end().expect("good");
-        }
-        body = response.body;
-    }
-    let answer = call.answer();
-    assert_eq!((answer.status, &answer.body), (200, &body));
-    let direct = delivery(&machine, &mut sandbox).to_json();
-    let Ok(Output::Table(table)) = read_by_page(&of_page(), &answer) else {
-        panic!("a table");
-    };
-    assert_eq!(table.to_json(), direct);
-}
-
-fn delivery(machine: &Machine, sandbox: &mut Sandbox) -> tallyfold::CountTable {
     let query = QueryOptions::new(
         "2025-12-31T22:00:00Z",
         "2025-12-31T23:00:00Z",
         &["integration"],
     );
-    let call = machine.event_delivery(&query).expect("good arguments");
-    match drive(call, sandbox, at(0)) {
-        Ok(Output::Table(table)) => table,
-        other => panic!("{other:?}"),
+    let mut call = machine.event_delivery(&query).expect("good arguments");
+    let mut body = Vec::new();
+    while let Ok(Step::Send(request)) = call.step(at(0)) {
+        let headers: Vec<(&str, &str)> = request.headers().collect();
+        let target = &request.url()[ADDRESS.len()..];
+        let sent = request.body().unwrap_or_default();
+        let response = sandbox.handle(request.method(), target, &headers, sent, at(0));
+        body.clone_from(&response.body);
+        support::exchange(&mut call, &request, &mut sandbox, at(0)).expect("good");
     }
+    let (Ok(Output::Table(direct)), Ok(Output::Table(seen))) =
+        (call.output(), read_by_page(&of_page(), &Answer::good(body)))
+    else {
+        panic!("tables");
+    };
+    assert_eq!(seen.to_json(), direct.to_json());
 }
 
 #[test]
 fn equal_questions_have_equal_keys_and_old_windows_are_settled() {
-    let machine = client();
-    let (_, key, is_settled) = begun(&machine, asked(HOUR), at(0));
-    assert!(is_settled && key.contains(support::ADDRESS));
+    let (key, is_settled) = read(asked(HOUR), at(0));
+    assert!(is_settled && key.starts_with(ADDRESS));
     let spaced = HOUR
         .replace(':', ": ")
         .replace(": 00", ":00")
         .replace("00Z", "00.000Z");
-    assert_eq!(begun(&machine, asked(&spaced), at(0)).1, key);
+    assert_eq!(read(asked(&spaced), at(0)).0, key);
     let other = HOUR.replace("integration", "reason");
-    assert_ne!(begun(&machine, asked(&other), at(0)).1, key);
+    assert_ne!(read(asked(&other), at(0)).0, key);
     let ingested = PageRequest {
         target: "/v1.1/analytics/event_ingestion",
         ..asked(HOUR)
     };
-    assert_ne!(begun(&machine, ingested, at(0)).1, key);
+    assert_ne!(read(ingested, at(0)).0, key);
     let recent = HOUR.replace("23:00:00Z", "23:00:01Z");
-    assert!(!begun(&machine, asked(&recent), at(0)).2);
-    assert!(begun(&machine, asked(&recent), at(1)).2);
+    assert!(!read(asked(&recent), at(0)).1);
+    assert!(read(asked(&recent), at(1)).1);
 }
 
 #[test]
@@ -204,12 +183,8 @@ fn what_is_wrong_is_refused_before_anything_is_sent() {
             headers,
             ..asked(HOUR)
         };
-        let step = machine.page(&PagesOptions::default(), asked, at(0));
-        assert_eq!(
-            matches!(step, PageStep::Call { .. }),
-            is_right,
-            "{headers:?}"
-        );
+        let question = PageQuestion::read(&PagesOptions::default(), ADDRESS, asked, at(0));
+        assert_eq!(question.is_ok(), is_right, "{headers:?}");
         if !is_right {
             assert_eq!(refused(asked), forbidden, "{headers:?}");
         }
@@ -269,6 +244,11 @@ fn what_is_wrong_is_refused_before_anything_is_sent() {
     }
 }
 
+fn asking(machine: &Machine) -> Call {
+    let query = QueryOptions::new("2026-01-01T00:00:00Z", "2026-01-01T00:15:00Z", &["reason"]);
+    machine.event_delivery(&query).expect("good arguments")
+}
+
 #[test]
 fn errors_keep_their_code_kind_and_status() {
     for (status, code) in [
@@ -285,7 +265,7 @@ fn errors_keep_their_code_kind_and_status() {
             client_secret: None,
             ..options()
         });
-        let (mut call, ..) = begun(&machine.expect("good options"), asked(HOUR), at(0));
+        let mut call = asking(&machine.expect("good options"));
         while let Ok(step) = call.step(at(0)) {
             match step {
                 Step::ProvideToken { .. } => {
@@ -294,7 +274,7 @@ fn errors_keep_their_code_kind_and_status() {
                 _ => drop(call.head(status, &[])),
             }
         }
-        let answer = call.answer();
+        let answer = Answer::of_error(&call.output().expect_err("it has failed"));
         assert!(![401, 302].contains(&answer.status));
         let error = read_by_page(&of_page(), &answer).expect_err("an error");
         assert_eq!((error.code(), error.status()), (code, Some(status)));
@@ -305,10 +285,10 @@ fn errors_keep_their_code_kind_and_status() {
 
 #[test]
 fn an_error_without_a_status_has_none_in_the_page_either() {
-    let (mut call, ..) = begun(&client_of_one_try(), asked(HOUR), at(0));
+    let mut call = asking(&client_of_one_try());
     assert!(matches!(call.step(at(0)), Ok(Step::Send(_))));
     drop(call.failed(HostFailure::Network, "ECONNREFUSED"));
-    let answer = call.answer();
+    let answer = Answer::of_error(&call.output().expect_err("it has failed"));
     assert_eq!(answer.status, 502);
     let error = read_by_page(&of_page(), &answer).expect_err("an error");
     assert_eq!((error.code(), error.status()), (Code::NetworkFailed, None));
@@ -359,22 +339,6 @@ fn a_client_has_tokens_or_none() {
     assert_eq!(error.code(), Code::InvalidArgument);
 }
 
-#[test]
-fn a_kept_answer_is_read_as_strictly_as_one_of_the_service() {
-    let machine = client();
-    let kept =
-        br#"{"start":"2025-12-31T22:00:00Z","end":"2025-12-31T23:00:00Z","totalDelivered":"7",
-        "totalErrors":"0","totalFiltered":"0","counts":[{"success":"7","errors":"0","filtered":"0",
-        "dimensions":{"integration":"warehouse"}}]}"#;
-    let (mut call, ..) = begun(&machine, asked(HOUR), at(0));
-    assert!(!call.recall(b"{}") && !call.recall(&kept[..kept.len() - 1]));
-    let other = String::from_utf8_lossy(kept).replace("22:00:00Z", "21:00:00Z");
-    assert!(!call.recall(other.as_bytes()) && call.recall(kept));
-    assert!(matches!(call.step(at(0)), Ok(Step::Done)));
-    let answer = call.answer();
-    assert_eq!((answer.status, &*answer.body), (200, &kept[..]));
-}
-
 /// The token that a call gives, and how long it is valid.
 fn token(output: Result<Output>) -> (String, u32) {
     match output {
@@ -423,54 +387,39 @@ fn calls_for_a_token_at_the_same_time_make_one_request() {
 
 #[test]
 fn pages_get_tokens_and_audit_logs_only_if_they_are_allowed_to() {
-    let (machine, mut sandbox) = (client(), sandbox());
     let options = PagesOptions {
         hand_out_tokens: true,
         audit_logs: true,
         ..PagesOptions::default()
     };
-    let mut answer = |method, target| {
+    let ask = |method, target| {
         let asked = PageRequest {
             method,
             target,
-            body: b"",
             ..asked("")
         };
-        let PageStep::Call { call, key, .. } = machine.page(&options, asked, at(0)) else {
-            panic!("{target} is answered");
-        };
-        assert_eq!(key, "", "nobody keeps it");
-        let mut call = call;
-        while let Ok(Step::Send(request)) = call.step(at(0)) {
-            support::exchange(&mut call, &request, &mut sandbox, at(0)).expect("good");
-        }
-        let answer = call.answer();
-        assert!(!format!("{answer:?}").contains("accessToken"));
-        serde_json::from_slice::<serde_json::Value>(&answer.body).expect("JSON")
+        PageQuestion::read(&options, ADDRESS, asked, at(0))
     };
-    let token = answer("POST", "/x/token/control");
-    assert_eq!(token["expiresIn"], 86_400);
-    let logs = answer("GET", "/x/api/v1/audit-logs?page=2&perPage=3");
-    assert_eq!((&logs["page"], &logs["perPage"]), (&2.into(), &3.into()));
-    for target in ["/x/token/both", "/x/token/"] {
-        let asked = PageRequest {
-            target,
-            ..asked(HOUR)
-        };
-        assert_eq!(refused(&machine, &options, asked).1, 400);
+    for api in [Api::Control, Api::Orchestration] {
+        let token = ask("POST", &format!("/x/token/{}", api.as_str()));
+        assert!(matches!(token, Ok(PageQuestion::Token(asked)) if asked == api));
     }
-    for target in [
-        "/api/v1/audit-logs?page=x",
-        "/api/v1/audit-logs?page=0",
-        "/api/v1/audit-logs?a=1",
+    let logs = ask("GET", "/x/api/v1/audit-logs?page=2&perPage=3");
+    let Ok(PageQuestion::AuditLogs(logs)) = logs else {
+        panic!("{logs:?}");
+    };
+    assert_eq!((logs.page, logs.per_page), (Some(2), Some(3)));
+    for (method, target) in [
+        ("POST", "/x/token/both"),
+        ("POST", "/x/token/"),
+        ("GET", "/x/token/control"),
+        ("GET", "/api/v1/audit-logs?page=x"),
+        ("GET", "/api/v1/audit-logs?a=1"),
+        ("POST", "/api/v1/audit-logs"),
     ] {
-        let asked = PageRequest {
-            method: "GET",
-            target,
-            ..asked("")
-        };
-        assert_eq!(refused(&machine, &options, asked).1, 400, "{target}");
+        assert!(ask(method, target).is_err(), "{target}");
     }
+    assert!(!format!("{:?}", Answer::good(b"a token".into())).contains("token"));
 }
 
 #[test]

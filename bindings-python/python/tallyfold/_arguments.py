@@ -23,6 +23,7 @@ __all__ = [
     "Instant",
     "LimitsArguments",
     "MachineArguments",
+    "PagesArguments",
     "SandboxArguments",
     "Step",
 ]
@@ -225,6 +226,26 @@ class FollowArguments(TypedDict, total=False):
     retries are used up. A window that fails again and again while others can be read fails too. In
     seconds. `None`, the default, for no limit.
     """
+
+
+class PagesArguments(TypedDict, total=False):
+    """Arguments of `asgi.PageServer`, by name."""
+
+    hand_out_tokens: bool
+    """Whether pages get access tokens: `POST` to `token/control` and `token/orchestration`."""
+    audit_logs: bool
+    """Whether pages may list audit logs."""
+    provisional: float
+    """How long an answer is kept if its window ended less than an hour ago, so that its counts may
+    still change. Answers for older windows are kept until there is no room. In seconds. `5` unless
+    told otherwise.
+    """
+    concurrency: int
+    """How many calls to the service may be under way at the same time. Others wait. `8` unless told
+    otherwise.
+    """
+    memory_bytes: int
+    """How many bytes of answers are kept in memory. `67,108,864` unless told otherwise."""
 
 
 class SandboxArguments(TypedDict, total=False):

@@ -178,12 +178,12 @@ test("a request that is wrong is refused before anything is sent", async () => {
 test("errors keep their code, kind and status", async () => {
   for (const [fault, code, kind, status] of [
     [{ kind: "status", status: 503 }, "server_error", "service", 503],
-    [{ kind: "status", status: 429, retryAfter: 7 }, "rate_limited", "service", 429],
+    [{ kind: "status", status: 429, retryAfter: "7" }, "rate_limited", "service", 429],
     [{ kind: "status", status: 403 }, "forbidden", "service", 403],
     [{ kind: "status", status: 418 }, "unexpected_status", "service", 418],
   ]) {
     const sandbox = service();
-    sandbox.inject({ ...fault, endpoint: "event_delivery", times: 9 });
+    sandbox.inject({ ...fault, endpoint: "event_delivery", every: 1n });
     const client = clientOf(sandbox);
     const own = await rejectionOf(client.eventDelivery(query));
     const seen = await rejectionOf(direct(pageServer({ client, authorize })).eventDelivery(query));
@@ -209,7 +209,7 @@ test("errors keep their code, kind and status", async () => {
 
 test("a failed call is not kept", async () => {
   const sandbox = service();
-  sandbox.inject({ kind: "status", status: 503, endpoint: "event_delivery", times: 1 });
+  sandbox.inject({ kind: "status", status: 503, endpoint: "event_delivery" });
   const page = direct(pageServer({ client: clientOf(sandbox), authorize }));
   assert.equal((await rejectionOf(page.eventDelivery(query))).code, "server_error");
   assert.equal((await page.eventDelivery(query)).totals.success, 7n);
