@@ -10,7 +10,7 @@ mod support;
 use support::{ADDRESS, at, client, client_of_one_try, drive, options, sandbox};
 use tallyfold::{
     Answer, Api, Call, Code, Frame, HostFailure, Kind, Machine, MachineOptions, Now, Output,
-    PageRequest, PageStep, PagesOptions, QueryOptions, Result, Step,
+    PageQuestion, PageRequest, PagesOptions, QueryOptions, Result, Step,
 };
 
 const DELIVERY: &str = "/mounted/anywhere/v1.1/analytics/event_delivery";
@@ -141,8 +141,7 @@ fn equal_questions_have_equal_keys_and_old_windows_are_settled() {
 
 #[test]
 fn what_is_wrong_is_refused_before_anything_is_sent() {
-    let machine = client();
-    let refused = |asked: PageRequest<'_>| refused(&machine, &PagesOptions::default(), asked);
+    let refused = |asked: PageRequest<'_>| refused(&PagesOptions::default(), asked);
     let forbidden = ("forbidden 403".to_owned(), 403);
     let invalid = ("invalid_argument".to_owned(), 400);
     let is_allowed = false;
@@ -392,7 +391,7 @@ fn pages_get_tokens_and_audit_logs_only_if_they_are_allowed_to() {
         audit_logs: true,
         ..PagesOptions::default()
     };
-    let ask = |method, target| {
+    let ask = |method: &str, target: &str| {
         let asked = PageRequest {
             method,
             target,

@@ -5,6 +5,7 @@ import { once } from "node:events";
 import { readFile } from "node:fs/promises";
 import { createServer } from "node:http";
 import { test } from "node:test";
+import { Hono } from "hono";
 import { Client, Plan, Sandbox, TallyfoldError } from "tallyfold";
 import { nodeListener, serve } from "tallyfold/node";
 import { pageServer } from "tallyfold/server";
@@ -402,5 +403,57 @@ test("the server imports nothing of a host", async () => {
   for (const name of ["server.js", "server.cjs"]) {
     const text = await readFile(new URL(`../dist/${name}`, import.meta.url), "utf8");
     assert.doesNotMatch(text, /node:|\bprocess\b|\bBuffer\b/);
+  }
+});
+
+test("Hono mounts it under a path, and a page asks for a session's counts", async () => {
+  const sandbox = service();
+  const authorize = (request) => request.headers.get("cookie") === "session=right";
+  const handle = pageServer({ client: clientOf(sandbox), authorize });
+  const app = new Hono();
+  app.get("/", (context) => context.text("home"));
+  app.all("/deep/tallyfold/*", (context) => handle(context.req.raw));
+  const server = await listening(app.fetch, "/deep/tallyfold");
+  try {
+    const of = (cookie) => {
+      const fetch = (url, init) =>
+        globalThis.fetch(url, { ...init, headers: [...init.headers, ["cookie", cookie]] });
+      return pageOf(server.address, { fetch });
+    };
+    assert.equal((await of("session=right").eventDelivery(query)).totals.success, 7n);
+    const error = await rejectionOf(of("session=wrong").eventDelivery(query));
+    assert.equal(error.code, "forbidden");
+    assert.equal(sandbox.stats.event_delivery, 1);
+  } finally {
+    await server[Symbol.asyncDispose]();
+  }
+});
+
+test("a request to the adapter can't choose a host, and a bug of the server is a 500", async () => {
+  const seen = [];
+  const server = await listening((request) => {
+    seen.push(request.url);
+    if (request.url.endsWith("/bug")) throw new Error("a bug, on purpose");
+    return new Response("good", {
+      headers: [
+        ["set-cookie", "a=1"],
+        ["set-cookie", "b=2"],
+      ],
+    });
+  }, "");
+  try {
+    const response = await fetch(`${server.address}//evil.example/x`, {
+      method: "POST",
+      body: "y",
+    });
+    assert.equal(await response.text(), "good");
+    assert.deepEqual(response.headers.getSetCookie(), ["a=1", "b=2"]);
+    assert.deepEqual(seen, ["http://localhost/evil.example/x"]);
+    const log = console.error;
+    console.error = () => {};
+    assert.equal((await fetch(`${server.address}/bug`)).status, 500);
+    console.error = log;
+  } finally {
+    await server[Symbol.asyncDispose]();
   }
 });

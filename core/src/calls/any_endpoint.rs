@@ -3,10 +3,9 @@
 
 use std::sync::Arc;
 
-use super::options::{ApiConfig, TokenSource};
+use super::options::{ApiConfig, TokenConfig, TokenSource};
 use crate::access::api::{Api, Audience};
 use crate::access::slot::{Acquired, FetchHistory};
-use crate::access::token::Lifetime;
 use crate::access::tokens::Tokens;
 use crate::code::Code;
 use crate::endpoint::contract::{Body, Endpoint, Output};
@@ -36,10 +35,8 @@ pub(super) trait AnyEndpoint: Send {
     fn api(&self) -> Api;
     fn target(&self) -> Target;
     fn window(&self) -> Option<Window>;
-    /// Where the tokens come from.
-    fn source(&self) -> &TokenSource;
-    /// The lifetime of tokens for which none is given.
-    fn default_lifetime(&self) -> Lifetime;
+    /// Where its tokens come from.
+    fn tokens(&self) -> &TokenConfig;
     /// What the call comes to with a token of the endpoint's own API, or how to get one.
     fn acquire(&self, tokens: &mut Tokens, now: Now, history: FetchHistory) -> Acquired<Ready>;
     fn body(&self) -> Box<dyn Body>;
@@ -64,16 +61,12 @@ impl<E: Endpoint> AnyEndpoint for Typed<E> {
         self.endpoint.window()
     }
 
-    fn source(&self) -> &TokenSource {
+    fn tokens(&self) -> &TokenConfig {
         &self.api.tokens
     }
 
-    fn default_lifetime(&self) -> Lifetime {
-        self.api.default_lifetime
-    }
-
     fn acquire(&self, tokens: &mut Tokens, now: Now, history: FetchHistory) -> Acquired<Ready> {
-        if matches!(self.api.tokens, TokenSource::None) {
+        if matches!(self.api.tokens.source, TokenSource::None) {
             return Acquired::Use(Ready::Send(AuthorizedRequest {
                 request: self.endpoint.request(&self.api.base, None),
                 generation: 0,
@@ -93,11 +86,14 @@ impl<E: Endpoint> AnyEndpoint for Typed<E> {
 }
 
 /// A call for the token itself. Nothing is sent to the API.
-pub(super) struct TokenOnly<A>(pub(super) Arc<ApiConfig<A>>);
+pub(super) struct TokenOnly {
+    pub(super) api: Api,
+    pub(super) tokens: Arc<TokenConfig>,
+}
 
-impl<A: Audience> AnyEndpoint for TokenOnly<A> {
+impl AnyEndpoint for TokenOnly {
     fn api(&self) -> Api {
-        A::API
+        self.api
     }
 
     fn target(&self) -> Target {
@@ -108,16 +104,12 @@ impl<A: Audience> AnyEndpoint for TokenOnly<A> {
         None
     }
 
-    fn source(&self) -> &TokenSource {
-        &self.0.tokens
-    }
-
-    fn default_lifetime(&self) -> Lifetime {
-        self.0.default_lifetime
+    fn tokens(&self) -> &TokenConfig {
+        &self.tokens
     }
 
     fn acquire(&self, tokens: &mut Tokens, now: Now, history: FetchHistory) -> Acquired<Ready> {
-        tokens.acquire::<A>(now, history).map(|token| {
+        tokens.given_out(self.api, now, history).map(|token| {
             Ready::Done(Output::Token {
                 value: token.value().clone(),
                 expires_in_s: token.rest_s(now),

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::any_endpoint::{AnyEndpoint, TokenOnly, Typed};
+use super::any_endpoint::{TokenOnly, Typed};
 use super::call::Call;
 use super::course::Course;
 use super::options::{ApiConfig, Config, MachineOptions, TokenSource};
@@ -76,14 +76,16 @@ impl Machine {
     /// Of kind `config`, with the name of the argument; nothing is sent then.
     pub fn token(&self, api: Api) -> Result<Call> {
         let config = self.config();
-        let endpoint: Box<dyn AnyEndpoint> = match api {
-            Api::Control => Box::new(TokenOnly(Arc::clone(config.control()?))),
-            Api::Orchestration => Box::new(TokenOnly(Arc::clone(config.orchestration()?))),
+        let tokens = match api {
+            Api::Control => &config.control()?.tokens,
+            Api::Orchestration => &config.orchestration()?.tokens,
         };
-        if matches!(endpoint.source(), TokenSource::None) {
+        if matches!(tokens.source, TokenSource::None) {
             let message = "a client without tokens has none to give";
             return Err(Error::argument("tokenless", Code::InvalidArgument, message));
         }
+        let tokens = Arc::clone(tokens);
+        let endpoint = Box::new(TokenOnly { api, tokens });
         Ok(Call::new(Course::new(Arc::clone(&self.0), endpoint)))
     }
 

@@ -125,9 +125,15 @@ pub(super) struct Policy {
 #[derive(Debug)]
 pub(crate) struct ApiConfig<A> {
     pub(crate) base: BaseAddress,
-    pub(super) tokens: TokenSource,
-    pub(super) default_lifetime: Lifetime,
+    pub(super) tokens: Arc<TokenConfig>,
     audience: PhantomData<A>,
+}
+
+/// The tokens of an API.
+#[derive(Debug)]
+pub(crate) struct TokenConfig {
+    pub(super) source: TokenSource,
+    pub(super) default_lifetime: Lifetime,
 }
 
 /// Where the tokens of an API come from.
@@ -269,7 +275,7 @@ impl ApiParts<'_> {
         default_lifetime: Lifetime,
     ) -> Result<Arc<ApiConfig<A>>> {
         let base = given(self.base.0, self.base.1)?.clone();
-        let tokens = if options.tokenless {
+        let source = if options.tokenless {
             TokenSource::None
         } else if options.host_tokens {
             TokenSource::Host
@@ -283,8 +289,10 @@ impl ApiParts<'_> {
         };
         Ok(Arc::new(ApiConfig {
             base,
-            tokens,
-            default_lifetime,
+            tokens: Arc::new(TokenConfig {
+                source,
+                default_lifetime,
+            }),
             audience: PhantomData,
         }))
     }
