@@ -67,6 +67,7 @@ ENTRY_BYTES = 500
 class PageRequest:
     """A request of a page, for `authorize`.
 
+    >>> from tallyfold.asgi import PageRequest
     >>> request = PageRequest("POST", "/", {"cookie": "session=abc; theme=dark"}, {})
     >>> request.cookies["session"]
     'abc'
@@ -93,7 +94,14 @@ class PageRequest:
 
 
 class AnswerStore(Protocol):
-    """Where answers for settled windows are kept; both functions may be coroutine functions."""
+    """Where answers for settled windows are kept; both functions may be coroutine functions.
+
+    >>> from tallyfold.asgi import AnswerStore, PageServer
+    >>> class Cache(dict[str, bytes]):
+    ...     set = dict.__setitem__
+    >>> store: AnswerStore = Cache()
+    >>> pages = PageServer(async_client, lambda request: True, store=store)
+    """
 
     def get(self, key: str, /) -> Any:  # noqa: ANN401 - of any cache
         """Gives the bytes that were set under the key, or `None`."""
@@ -129,6 +137,7 @@ class PageServer:
     Raises:
         ConfigError: for arguments that can't be used.
 
+    >>> from tallyfold.asgi import PageServer
     >>> pages = PageServer(async_client, authorize=lambda request: "session" in request.cookies)
     >>> transport = httpx2.ASGITransport(app=pages)
     >>> page = tallyfold.AsyncClient(

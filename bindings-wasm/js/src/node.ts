@@ -39,8 +39,8 @@ export function checkpointDirectory(directory: string | URL): Checkpoint {
  * import { createServer } from "node:http";
  * import { nodeListener } from "tallyfold/node";
  *
- * createServer(nodeListener(handle)).listen(8080);
- * app.use("/tallyfold", nodeListener(handle)); // Express
+ * const server = createServer(nodeListener(handle));
+ * // Express: app.use("/tallyfold", nodeListener(handle));
  */
 export function nodeListener(
   handle: (request: Request) => Response | Promise<Response>,

@@ -42,14 +42,14 @@ export interface PageServerOptions extends PagesArguments {
  *
  * @throws {@link TallyfoldError} of kind `config`, with the name of the argument.
  * @example
- * import { Client } from "tallyfold";
  * import { pageServer } from "tallyfold/server";
  *
  * const handle = pageServer({
- *   client: new Client({ clusterEndpoint, clientId, clientSecret, controlAudience }),
- *   authorize: async (request) => (await sessionOf(request)) !== undefined,
+ *   client,
+ *   authorize: (request) => request.headers.get("cookie") === session,
  * });
- * export { handle as GET, handle as POST };
+ * // Next: export { handle as GET, handle as POST };
+ * // Hono: app.all("/tallyfold/:rest{.*}", (context) => handle(context.req.raw));
  */
 export function pageServer(options: PageServerOptions): (request: Request) => Promise<Response> {
   const server = new PageServer(options);
