@@ -414,7 +414,7 @@ fn every_way_of_breaking_off_leaves_no_table() {
         error.to_string(),
         "network_failed: the exchange broke: ECONNRESET"
     );
-    assert_eq!(call.output().err(), Some(error));
+    assert_eq!(call.output(), Err(error));
 }
 
 #[test]

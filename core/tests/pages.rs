@@ -331,10 +331,10 @@ fn a_client_has_tokens_or_none() {
             ..options()
         },
     ] {
-        let error = Machine::new(change).err().expect("refused");
+        let error = Machine::new(change).expect_err("refused");
         assert_eq!(error.argument_name(), Some("tokenless"));
     }
-    let error = of_page().token(Api::Control).err().expect("refused");
+    let error = of_page().token(Api::Control).expect_err("refused");
     assert_eq!(error.code(), Code::InvalidArgument);
 }
 

@@ -51,6 +51,26 @@ pub enum Output {
     },
 }
 
+impl PartialEq for Output {
+    fn eq(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Table(own), Self::Table(other)) => own == other,
+            (Self::Json(own), Self::Json(other)) => own == other,
+            (
+                Self::Token {
+                    value,
+                    expires_in_s,
+                },
+                Self::Token {
+                    value: other,
+                    expires_in_s: others,
+                },
+            ) => value.expose() == other.expose() && expires_in_s == others,
+            _ => false,
+        }
+    }
+}
+
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Token<'a> {
