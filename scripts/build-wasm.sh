@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Compiles the wasm binding to its two modules, the library and the sandbox, generates their JavaScript
+# Compiles the wasm binding to its three modules, the library, the sandbox and the server for pages, generates their JavaScript
 # glue and optimizes them, all into bindings-wasm/js/wasm/.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -50,3 +50,4 @@ make_module() {
 rm -rf $out
 make_module library tallyfold_wasm
 make_module sandbox tallyfold_sandbox
+make_module pages tallyfold_pages

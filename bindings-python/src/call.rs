@@ -143,6 +143,10 @@ impl Call {
             match locked(py, &self.core, BRIEF, tallyfold::Call::output)? {
                 Output::Table(table) => CountTable::made(py, table)?.into_any(),
                 Output::Json(json) => PyBytes::new(py, &json).into_any(),
+                Output::Token {
+                    value,
+                    expires_in_s,
+                } => (value.expose(), expires_in_s).into_pyobject(py)?.into_any(),
             },
         )
     }

@@ -13,6 +13,7 @@ mod error;
 mod frame;
 mod host;
 mod machine;
+mod pages;
 mod plain;
 mod plan;
 mod ranges;
@@ -41,6 +42,10 @@ mod _tallyfold {
     use crate::frame::Frame;
     #[pymodule_export]
     use crate::machine::Machine;
+    #[pymodule_export]
+    use crate::pages::{
+        failed_answer, good_answer, page_question, pages_options, sealed, unsealed,
+    };
     #[pymodule_export]
     use crate::plan::Plan;
     #[pymodule_export]

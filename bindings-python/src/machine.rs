@@ -1,7 +1,8 @@
 //! `Machine`: the client without I/O, and the calls that it begins.
 
 use pyo3::prelude::*;
-use tallyfold::{CollectOptions, FollowOptions, MachineOptions, ProbeOptions};
+use tallyfold::arguments::{Parameter, Value};
+use tallyfold::{Api, CollectOptions, FollowOptions, MachineOptions, ProbeOptions};
 
 use crate::arguments::{Named, Positional, instance, keywords, options};
 use crate::call::Call;
@@ -87,6 +88,17 @@ impl Machine {
     fn audit_logs(&self, positional: Positional<'_>, named: Option<Named<'_>>) -> Result<Call> {
         let query = options(2, positional, named, &[])?;
         Ok(Call::new(self.0.audit_logs(&query)?))
+    }
+
+    /// A call for an access token of `"control"` or `"orchestration"`, whose output is the token and its remaining
+    /// lifetime in seconds. The token is the machine's own, which is fetched or renewed only if it is time.
+    ///
+    /// Raises:
+    ///     ConfigError: for arguments that can't be used.
+    fn token(&self, api: &str) -> Result<Call> {
+        let api = Api::from_value(Value::Text(api.to_owned()))
+            .map_err(|error| error.with_argument("api"))?;
+        Ok(Call::new(self.0.token(api)?))
     }
 
     /// Begins to collect a long range: makes the `Collect` that workers drive.

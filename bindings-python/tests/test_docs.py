@@ -14,14 +14,15 @@ import httpx2
 import pytest
 
 import tallyfold
+from tallyfold import asgi
 
 OPTIONS = doctest.ELLIPSIS | doctest.IGNORE_EXCEPTION_DETAIL | doctest.NORMALIZE_WHITESPACE
 
 
 def documented() -> Iterator[tuple[str, Any]]:
     """Gives the package's classes and functions, and the public members of the classes."""
-    for name in tallyfold.__all__:
-        value = getattr(tallyfold, name)
+    for name in [*tallyfold.__all__, *asgi.__all__]:
+        value = getattr(tallyfold if name in tallyfold.__all__ else asgi, name)
         if not (inspect.isclass(value) or inspect.isfunction(value)):
             continue
         yield name, value

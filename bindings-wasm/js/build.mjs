@@ -8,9 +8,13 @@ import { basename, join } from "node:path";
 import { build } from "esbuild";
 
 /** What `exports` in package.json names. */
-const entries = ["index", "node"];
-/** The two modules: the file that is exported, and what build-wasm.sh calls it. */
-const modules = { "tallyfold.wasm": "tallyfold_wasm", "sandbox.wasm": "tallyfold_sandbox" };
+const entries = ["index", "node", "server"];
+/** The modules: the file that is exported, and what build-wasm.sh calls it. */
+const modules = {
+  "tallyfold.wasm": "tallyfold_wasm",
+  "sandbox.wasm": "tallyfold_sandbox",
+  "pages.wasm": "tallyfold_pages",
+};
 /** What takes the place of a global, and the source file that exports it and says why. */
 const standIns = [
   ["Symbol.dispose", "disposeSymbol", "dispose"],

@@ -107,7 +107,10 @@ impl Call {
     pub fn output(&mut self) -> Result<JsValue, Thrown> {
         Ok(match self.0.output()? {
             Output::Table(table) => CountTable(table).into(),
-            Output::Json(bytes) => String::from_utf8(bytes).unwrap_or_default().into(),
+            other => {
+                let json = other.into_json().unwrap_or_default();
+                String::from_utf8(json).unwrap_or_default().into()
+            }
         })
     }
 

@@ -3,9 +3,10 @@
 //! Only the TypeScript facade in `../js/src` calls it; documentation for users stands there. Arguments are
 //! read by [`arguments`], plain values cross by [`plain`], errors by [`error`].
 //!
-//! Two modules are made of it, by feature: the library, and the sandbox, which most pages do without.
+//! Three modules are made of it, by feature: the library; the sandbox, which most pages do without; and what only a
+//! server for pages needs.
 #![cfg_attr(
-    not(all(feature = "library", feature = "sandbox")),
+    not(all(feature = "library", feature = "sandbox", feature = "pages")),
     allow(dead_code, unused_imports, reason = "the other module uses it")
 )]
 
@@ -22,6 +23,8 @@ mod frame;
 mod host;
 #[cfg(feature = "library")]
 pub mod machine;
+#[cfg(feature = "pages")]
+pub mod pages;
 mod plain;
 #[cfg(feature = "library")]
 pub mod plan;

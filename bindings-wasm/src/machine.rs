@@ -5,7 +5,7 @@ use tallyfold::{MachineOptions, Patience};
 use wasm_bindgen::JsValue;
 use wasm_bindgen::prelude::wasm_bindgen;
 
-use crate::arguments::options;
+use crate::arguments::{options, required};
 use crate::call::Call;
 use crate::error::Thrown;
 use crate::host::random_seed;
@@ -77,6 +77,11 @@ impl Machine {
     pub fn audit_logs(&self, query: &JsValue) -> Result<Call, Thrown> {
         let options = read(query, &self.others)?;
         Ok(Call(self.core.audit_logs(&options)?))
+    }
+
+    /// An access token of an API.
+    pub fn token(&self, api: &JsValue) -> Result<Call, Thrown> {
+        Ok(Call(self.core.token(required("api", api)?)?))
     }
 
     /// A long range, of which a table may hold some already.

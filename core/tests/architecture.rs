@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use syn::visit::{self, Visit};
 
 /// The rooms of the core from the lowest floor up: a file imports from its own room and from those below.
-const FLOORS: [&[&str]; 10] = [
+const FLOORS: [&[&str]; 11] = [
     &["code", "spelling", "secret", "error", "checksum"],
     &["arguments"],
     &["time"],
@@ -23,6 +23,7 @@ const FLOORS: [&[&str]; 10] = [
     &["endpoint"],
     &["calls"],
     &["ranges"],
+    &["pages"],
 ];
 
 const CRATES: [&str; 5] = [

@@ -1,10 +1,14 @@
-// Serves the dashboard on this machine, and keeps the client secret away from it: the page asks
-// here for a token, which is fetched from the service in the server's name.
+// Serves the dashboard on this machine, and keeps the client secret and tokens away from it: the page asks
+// here for counts, which are fetched from the service in the server's name.
 //
 // Takes the same environment as report.mjs; the end of the hour is the first argument, or now.
+import { randomUUID } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import { createServer } from "node:http";
 import { fileURLToPath } from "node:url";
+import { Client } from "tallyfold";
+import { nodeListener } from "tallyfold/node";
+import { pageServer } from "tallyfold/server";
 
 const address = process.env.TALLYFOLD_ADDRESS;
 const end = process.argv[2] ?? new Date().toISOString().replace(/:\d\d\.\d+Z/, ":00Z");
@@ -16,33 +20,32 @@ const files = {
   "/tallyfold.js": ["text/javascript", import.meta.resolve("tallyfold")],
 };
 
-/** The token that the page's client asks for. A real server asks first who the visitor is. */
-async function controlToken() {
-  const response = await fetch(`${address}/v1.1/oauth/token`, {
-    method: "POST",
-    headers: { "content-type": "application/json" },
-    body: JSON.stringify({
-      client_id: process.env.TALLYFOLD_CLIENT_ID,
-      client_secret: process.env.TALLYFOLD_CLIENT_SECRET,
-      audience: process.env.TALLYFOLD_CONTROL_AUDIENCE,
+/** Whoever has opened the page here. A real server asks first who the visitor is. */
+const session = `session=${randomUUID()}`;
+
+const counts = nodeListener(
+  pageServer({
+    client: new Client({
+      clusterEndpoint: address,
+      clientId: process.env.TALLYFOLD_CLIENT_ID,
+      clientSecret: process.env.TALLYFOLD_CLIENT_SECRET,
+      controlAudience: process.env.TALLYFOLD_CONTROL_AUDIENCE,
     }),
-  });
-  const { access_token: accessToken, expires_in: expiresIn } = await response.json();
-  return { accessToken, expiresIn };
-}
+    authorize: (request) => request.headers.get("cookie") === session,
+  }),
+);
 
 async function answer(request) {
-  if (request.method === "POST" && request.url === "/token/control") {
-    return ["application/json", JSON.stringify(await controlToken())];
-  }
-  if (request.url === "/config") {
-    return ["application/json", JSON.stringify({ clusterEndpoint: address, end })];
-  }
+  if (request.url === "/config") return ["application/json", JSON.stringify({ end })];
   const file = files[request.url];
   return file && [file[0], await readFile(fileURLToPath(file[1]))];
 }
 
 const server = createServer(async (request, response) => {
+  if (request.url.startsWith("/tallyfold/")) {
+    counts(request, response);
+    return;
+  }
   const found = await answer(request).catch((error) => {
     console.error(error);
   });
@@ -50,9 +53,12 @@ const server = createServer(async (request, response) => {
     response.writeHead(404).end();
     return;
   }
-  // WebAssembly needs 'wasm-unsafe-eval', and the page calls the service directly.
-  const policy = `default-src 'self'; script-src 'self' 'wasm-unsafe-eval'; connect-src 'self' ${address}`;
-  response.writeHead(200, { "content-type": found[0], "content-security-policy": policy });
+  response.writeHead(200, {
+    "content-type": found[0],
+    // WebAssembly needs 'wasm-unsafe-eval'.
+    "content-security-policy": "default-src 'self'; script-src 'self' 'wasm-unsafe-eval'",
+    "set-cookie": `${session}; HttpOnly; SameSite=Strict`,
+  });
   response.end(found[1]);
 });
 

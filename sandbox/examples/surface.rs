@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 use tallyfold::arguments::{Argument, Kind, Options};
 use tallyfold::{
     AggregatorOptions, AuditLogsOptions, Code, CollectOptions, FollowOptions, Limits,
-    MachineOptions, PlanOptions, ProbeOptions, QueryOptions,
+    MachineOptions, PagesOptions, PlanOptions, ProbeOptions, QueryOptions,
 };
 use tallyfold_sandbox::{FaultOptions, SandboxEvent, SandboxOptions};
 
@@ -24,6 +24,7 @@ fn main() {
     add("FollowOptions", FollowOptions::ARGUMENTS);
     add("Limits", Limits::ARGUMENTS);
     add("MachineOptions", MachineOptions::ARGUMENTS);
+    add("PagesOptions", PagesOptions::ARGUMENTS);
     add("PlanOptions", PlanOptions::ARGUMENTS);
     add("ProbeOptions", ProbeOptions::ARGUMENTS);
     add("QueryOptions", QueryOptions::ARGUMENTS);

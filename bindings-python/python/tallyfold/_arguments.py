@@ -25,6 +25,7 @@ __all__ = [
     "Instant",
     "LimitsArguments",
     "MachineArguments",
+    "PagesArguments",
     "SandboxArguments",
     "Step",
 ]
@@ -94,6 +95,11 @@ class ClientArguments(TypedDict, total=False):
     """The address of the authorization server: `{auth_url}` of the service reference."""
     orchestration_audience: str | None
     """The audience identifier of the Orchestration API (service reference 4.1)."""
+    tokenless: bool
+    """Whether requests carry no token, because the address is that of a server of yours that adds
+    it: `tallyfold/server` of the npm package, or `tallyfold.asgi`. In a page they carry the cookies
+    of the page's own origin.
+    """
     dangerously_allow_http: bool
     """Lets secrets and tokens go over plain http to other machines."""
     default_token_lifetime: int
@@ -225,6 +231,26 @@ class FollowArguments(TypedDict, total=False):
     retries are used up. A window that fails again and again while others can be read fails too. In
     seconds. `None`, the default, for no limit.
     """
+
+
+class PagesArguments(TypedDict, total=False):
+    """Arguments of `asgi.PageServer`, by name."""
+
+    hand_out_tokens: bool
+    """Whether pages get access tokens: `POST` to `token/control` and `token/orchestration`."""
+    audit_logs: bool
+    """Whether pages may list audit logs."""
+    provisional: float
+    """How long an answer is kept if its window ended less than an hour ago, so that its counts may
+    still change. Answers for older windows are kept until there is no room. In seconds. `5` unless
+    told otherwise.
+    """
+    concurrency: int
+    """How many calls to the service may be under way at the same time. Others wait. `8` unless told
+    otherwise.
+    """
+    memory_bytes: int
+    """How many bytes of answers are kept in memory. `67,108,864` unless told otherwise."""
 
 
 class SandboxArguments(TypedDict, total=False):

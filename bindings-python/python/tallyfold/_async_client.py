@@ -11,7 +11,7 @@ from tallyfold._async_driver import AsyncDriver
 from tallyfold._async_follow import AsyncRevisions
 from tallyfold._errors import TallyfoldError
 from tallyfold._facade import parsed
-from tallyfold._names import MetricName
+from tallyfold._names import ApiName, MetricName
 from tallyfold._ranges import Additivity, Progress
 from tallyfold._steps import Drive
 from tallyfold._stores import Path
@@ -49,6 +49,9 @@ class AsyncClient(AsyncDriver):
             client closes it. Without a transport, requests go directly to the service: proxies and
             certificates from the environment are ignored, so that the environment can't redirect a
             secret.
+        tokenless: whether requests carry no token, because `cluster_endpoint` is the address of a
+            server of yours that adds it: `tallyfold.asgi`, or `tallyfold/server` of the npm
+            package.
         timeout: the seconds that one exchange may take, from connecting to the last byte of the
             body; also the longest wait for a token that another call fetches. At most a day; `None`
             for no limit. The operating system limits the time of a name lookup.
@@ -320,6 +323,28 @@ class AsyncClient(AsyncDriver):
         True
         """
         return parsed(await self._run(self._machine.audit_logs(page, per_page)))
+
+    async def token(self, api: ApiName) -> tuple[str, int]:
+        """Gives a valid access token of one API, and the seconds that are left of its lifetime.
+
+        That is what `access_token` of another client returns: use it in a server that hands tokens
+        to pages. It is this client's own token, which is fetched or renewed only if it is time,
+        once for all who wait. This is the only way for a token to leave the client: keep it as you
+        keep a password, and give it only to those who may see all that it opens.
+
+        Args:
+            api: `"control"` or `"orchestration"`.
+
+        Raises:
+            ConfigError: for arguments that can't be used, before anything is sent.
+            AuthError: for credentials that the service does not take.
+            ServiceError: for other statuses than 200, the network and the timeout.
+
+        >>> token, seconds = await async_client.token("control")
+        >>> seconds <= 86400
+        True
+        """
+        return await self._run(self._machine.token(api))
 
     async def close(self) -> None:
         """Closes the transport; calls from now on, and those that wait, raise `RuntimeError`.

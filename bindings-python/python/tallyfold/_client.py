@@ -12,7 +12,7 @@ from tallyfold._driver import Driver
 from tallyfold._errors import TallyfoldError
 from tallyfold._facade import parsed
 from tallyfold._follow import Revisions
-from tallyfold._names import MetricName
+from tallyfold._names import ApiName, MetricName
 from tallyfold._ranges import Additivity, Progress
 from tallyfold._steps import Drive
 from tallyfold._stores import Path
@@ -52,6 +52,9 @@ class Client(Driver):
             two chunks. Without a transport, requests go directly to the service: proxies and
             certificates from the environment are ignored, so that the environment can't redirect a
             secret.
+        tokenless: whether requests carry no token, because `cluster_endpoint` is the address of a
+            server of yours that adds it: `tallyfold.asgi`, or `tallyfold/server` of the npm
+            package.
         timeout: the seconds that one exchange may take, from connecting to the last byte of the
             body; also the longest wait for a token that another call fetches. At most a day; `None`
             for no limit. The operating system limits the time of a name lookup.
@@ -325,6 +328,28 @@ class Client(Driver):
         True
         """
         return parsed(self._run(self._machine.audit_logs(page, per_page)))
+
+    def token(self, api: ApiName) -> tuple[str, int]:
+        """Gives a valid access token of one API, and the seconds that are left of its lifetime.
+
+        That is what `access_token` of another client returns: use it in a server that hands tokens
+        to pages. It is this client's own token, which is fetched or renewed only if it is time,
+        once for all who wait. This is the only way for a token to leave the client: keep it as you
+        keep a password, and give it only to those who may see all that it opens.
+
+        Args:
+            api: `"control"` or `"orchestration"`.
+
+        Raises:
+            ConfigError: for arguments that can't be used, before anything is sent.
+            AuthError: for credentials that the service does not take.
+            ServiceError: for other statuses than 200, the network and the timeout.
+
+        >>> token, seconds = client.token("control")
+        >>> seconds <= 86400
+        True
+        """
+        return self._run(self._machine.token(api))
 
     def close(self) -> None:
         """Closes the transport; calls from now on, and those that wait, raise `RuntimeError`.

@@ -43,6 +43,7 @@ class Facade(Generic[TokenT, TransportT]):
     __slots__ = (
         "__weakref__",
         "_access_token",
+        "_address",
         "_addresses",
         "_closed",
         "_has_own_transport",
@@ -81,6 +82,7 @@ class Facade(Generic[TokenT, TransportT]):
             self._on_attempt = on_attempt
             addresses = map(options.get, ("cluster_endpoint", "base_url", "auth_url"))
             self._addresses = [text for text in addresses if isinstance(text, str)]
+            self._address = str(options.get("cluster_endpoint"))
             self._closed = False
             self._process = os.getpid()
             self._has_own_transport = transport is None

@@ -27,11 +27,13 @@ from tallyfold._arguments import (
     Instant,
     LimitsArguments,
     MachineArguments,
+    PagesArguments,
     SandboxArguments,
     Step,
 )
 from tallyfold._errors import ErrorKind
 from tallyfold._names import (
+    ApiName,
     CountName,
     DimensionName,
     EndpointName,
@@ -73,8 +75,14 @@ __all__ = [
     "compare",
     "count_rates",
     "error_codes",
+    "failed_answer",
+    "good_answer",
     "limits_of",
+    "page_question",
+    "pages_options",
+    "sealed",
     "segment_name",
+    "unsealed",
 ]
 
 __version__: Final[str]
@@ -87,6 +95,31 @@ def count_rates(success: int, errors: int, filtered: int) -> Rates: ...
 def error_codes() -> dict[ErrorCode, ErrorKind]: ...
 def limits_of(**limits: Unpack[LimitsArguments]) -> dict[str, int]: ...
 def segment_name(number: int) -> str: ...
+
+_Asked: TypeAlias = (
+    tuple[MetricName, tuple[str, str, list[DimensionName]], tuple[str, bool]]
+    | tuple[Literal["token"], tuple[ApiName], tuple[()]]
+    | tuple[Literal["audit_logs"], tuple[int | None, int | None], tuple[()]]
+)
+_Answer: TypeAlias = tuple[int, list[tuple[str, str]], bytes]
+
+def pages_options(**options: Unpack[PagesArguments]) -> tuple[float, int, int]: ...
+def page_question(
+    service: str,
+    method: str,
+    target: str,
+    headers: Sequence[tuple[str, str]],
+    body: bytes,
+    is_allowed: bool,
+    now: tuple[int, int],
+    **options: Unpack[PagesArguments],
+) -> _Asked: ...
+def good_answer(body: bytes) -> _Answer: ...
+def failed_answer(
+    code: str, status: int | None, message: str, retry_after: int | None
+) -> _Answer: ...
+def sealed(key: str, body: bytes) -> bytes: ...
+def unsealed(key: str, kept: bytes) -> bytes | None: ...
 
 _Settled: TypeAlias = Literal[
     "kept", "provisional", "halved", "failed", "given_back", "postponed", "probed"
@@ -238,6 +271,7 @@ class Machine:
         group_by: Dimensions | None = None,
     ) -> Call[CountTable]: ...
     def audit_logs(self, page: int | None = None, per_page: int | None = None) -> Call[bytes]: ...
+    def token(self, api: ApiName) -> Call[tuple[str, int]]: ...
     def collect(
         self,
         metric: MetricName,

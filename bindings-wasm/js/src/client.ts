@@ -10,18 +10,28 @@ import type { Additivity, ProbeQuery } from "./probe.js";
 import type { CountTable } from "./table.js";
 import type {
   Abortable,
+  Api,
   AuditLogsQuery,
   Dimension,
   IngestionDimension,
   Json,
   Metric,
   MetricsQuery,
+  Now,
 } from "./types.js";
 
 /** The options that the client handles itself: in every query, in a collect's, and in a follow's. */
 const OF_CALL = ["signal"];
 const OF_COLLECT = ["onProgress", "checkpoint", "progress"];
 const OF_FOLLOW = ["onFailure"];
+
+/** @internal See {@link Client.bytesOf}. */
+export interface BytesOf {
+  readonly address: string;
+  now(): Now;
+  metrics(metric: Metric, query: MetricsQuery<Dimension>): Promise<Uint8Array<ArrayBuffer>>;
+  auditLogs(query: AuditLogsQuery): Promise<Uint8Array<ArrayBuffer>>;
+}
 
 /** The options of a {@link Client}. The arguments of an API that is not used may be left out. */
 export interface ClientOptions extends MachineOptions, DriverOptions {}
@@ -53,6 +63,7 @@ export interface ClientOptions extends MachineOptions, DriverOptions {}
 export class Client {
   readonly #machine: Machine;
   readonly #driver: Driver;
+  readonly #address: string;
 
   /**
    * @throws {@link TallyfoldError} of kind `config`, with the name of the argument. In a browser,
@@ -62,7 +73,9 @@ export class Client {
     const { accessToken, fetch, onAttempt, now, ...rest } = fieldsOf("options", options, OPTIONS);
     const hostTokens = (accessToken ?? undefined) !== undefined;
     this.#machine = new Machine({ ...rest, hostTokens }, OF_CALL, OF_COLLECT, OF_FOLLOW);
-    this.#driver = new Driver({ accessToken, fetch, onAttempt, now }, this.#machine);
+    const tokenless = rest.tokenless === true;
+    this.#driver = new Driver({ accessToken, fetch, onAttempt, now }, this.#machine, tokenless);
+    this.#address = String(rest.clusterEndpoint);
   }
 
   /**
@@ -109,6 +122,24 @@ export class Client {
   async auditLogs(query: AuditLogsQuery & Abortable = {}): Promise<Json> {
     if (this.#machine.compiling) await this.#machine.compiling;
     return await this.#run(this.#machine.auditLogs(query), query.signal);
+  }
+
+  /**
+   * A valid access token of one API with its remaining lifetime in seconds, in the form that `accessToken` of
+   * another client returns: for a server that hands tokens to pages. It is this client's own token, which is fetched
+   * or renewed only if it is time, once for all who wait.
+   *
+   * This is the only way for a token to leave the client. Keep it as you keep a password, and give it only to those
+   * who may see all that it opens.
+   *
+   * @example
+   * const { accessToken, expiresIn } = await client.token("control");
+   */
+  async token(
+    api: Api,
+    options: Abortable = {},
+  ): Promise<{ readonly accessToken: string; readonly expiresIn: number }> {
+    return this.#run(this.#machine.token(api), options.signal);
   }
 
   /**
@@ -199,6 +230,39 @@ export class Client {
       }
     }
     return probe.finish();
+  }
+
+  /** @internal What a server for pages needs: bodies as the service has sent them, once they were found valid. */
+  bytesOf(): BytesOf {
+    return {
+      address: this.#address,
+      now: this.#driver.now,
+      metrics: (metric, { start, end, dimensions }) => {
+        const query = { start, end, dimensions };
+        return this.#bytes(
+          metric === "event_delivery"
+            ? this.#machine.eventDelivery(query)
+            : this.#machine.eventIngestion(query as MetricsQuery<IngestionDimension>),
+        );
+      },
+      auditLogs: ({ page, perPage }) => this.#bytes(this.#machine.auditLogs({ page, perPage })),
+    };
+  }
+
+  async #bytes(call: Call<unknown>): Promise<Uint8Array<ArrayBuffer>> {
+    const pieces: Uint8Array[] = [];
+    try {
+      await this.#driver.drive(call, undefined, undefined, pieces);
+    } finally {
+      this.#driver.close(call);
+    }
+    const whole = new Uint8Array(pieces.reduce((sum, piece) => sum + piece.length, 0));
+    let at = 0;
+    for (const piece of pieces) {
+      whole.set(piece, at);
+      at += piece.length;
+    }
+    return whole;
   }
 
   /** Frees tokens and memory now. Calls under way still run to their end. */

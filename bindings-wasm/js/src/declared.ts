@@ -551,6 +551,12 @@ export interface MachineArguments {
   readonly orchestrationAudience?: string | undefined;
   /** Whether the host provides the tokens, instead of a client secret. */
   readonly hostTokens?: boolean | undefined;
+  /**
+   * Whether requests carry no token, because the address is that of a server of yours that adds
+   * it: `tallyfold/server` of the npm package, or `tallyfold.asgi`. In a page they carry the
+   * cookies of the page's own origin.
+   */
+  readonly tokenless?: boolean | undefined;
   /** Whether the host is a page in a browser, where every visitor can read what it holds. */
   readonly inBrowser?: boolean | undefined;
   /** Lets a page hold the client secret. Only for pages that nobody else can open. */
@@ -582,6 +588,27 @@ export interface MachineArguments {
    * `Infinity` for no limit. `30,000` unless told otherwise.
    */
   readonly timeoutMs?: number | undefined;
+}
+
+/** What pages may ask a server of yours, and how much of the answers is kept. */
+export interface PagesArguments {
+  /** Whether pages get access tokens: `POST` to `token/control` and `token/orchestration`. */
+  readonly handOutTokens?: boolean | undefined;
+  /** Whether pages may list audit logs. */
+  readonly auditLogs?: boolean | undefined;
+  /**
+   * How long an answer is kept if its window ended less than an hour ago, so that its counts may
+   * still change. Answers for older windows are kept until there is no room. In milliseconds.
+   * `5,000` unless told otherwise.
+   */
+  readonly provisionalMs?: number | undefined;
+  /**
+   * How many calls to the service may be under way at the same time. Others wait. `8` unless told
+   * otherwise.
+   */
+  readonly concurrency?: number | undefined;
+  /** How many bytes of answers are kept in memory. `67,108,864` unless told otherwise. */
+  readonly memoryBytes?: number | undefined;
 }
 
 /** A range, and the step that it is cut by. */

@@ -5,7 +5,7 @@ import { Broken, Deadline } from "./deadline.js";
 import { because } from "./error.js";
 import { exchange } from "./exchange.js";
 import { checkedToken, optionalFunction } from "./input.js";
-import type { AccessToken, Api, Attempt, Fetch, Now } from "./types.js";
+import type { AccessToken, Api, Attempt, Fetch, FetchInit, Now } from "./types.js";
 
 /** What the host provides for every call of a client. */
 export interface DriverOptions {
@@ -43,29 +43,41 @@ export class Driver {
   readonly accessToken: DriverOptions["accessToken"];
   readonly #fetch: Fetch | undefined;
   readonly #limit: Limit;
+  readonly #credentials: FetchInit["credentials"];
   /** Calls that wait for another one's token. */
   #waiting: (() => void)[] = [];
 
-  constructor({ accessToken, fetch, onAttempt, now }: DriverOptions, limit: Limit) {
+  /** @param tokenless Whether requests carry no token. */
+  constructor(
+    { accessToken, fetch, onAttempt, now }: DriverOptions,
+    limit: Limit,
+    tokenless: boolean,
+  ) {
     this.accessToken = optionalFunction("accessToken", accessToken, WANT_SOURCE);
     this.#fetch = optionalFunction("fetch", fetch, "want a function like the standard fetch");
     this.onAttempt = optionalFunction("onAttempt", onAttempt, "want a function") ?? (() => {});
     this.#limit = limit;
+    this.#credentials = tokenless ? "same-origin" : "omit";
     this.now = clocks(now);
   }
 
-  /** Drives a call to its end. What it throws is the call's final error, or the host's own. */
+  /**
+   * Drives a call to its end. What it throws is the call's final error, or the host's own.
+   *
+   * @param copy Where the chunks of the last response are kept, if they are wanted.
+   */
   async drive(
     call: Call<unknown>,
     signal: AbortSignal | undefined,
     onAttempt = this.onAttempt,
+    copy?: Uint8Array[],
   ): Promise<void> {
     for (;;) {
       signal?.throwIfAborted();
       const step = call.step(this.now());
       switch (step.type) {
         case "send":
-          await this.#send(call, step.request, signal, onAttempt);
+          await this.#send(call, step.request, signal, onAttempt, copy);
           break;
         case "provideToken":
           await this.#within(signal, (patience) => this.#provide(call, step.api, patience));
@@ -93,9 +105,12 @@ export class Driver {
     request: MachineRequest,
     signal: AbortSignal | undefined,
     onAttempt: (attempt: Attempt) => unknown,
+    copy: Uint8Array[] | undefined,
   ): Promise<void> {
     try {
-      await this.#within(signal, (patience) => exchange(call, request, this.#fetch, patience));
+      await this.#within(signal, (patience) =>
+        exchange(call, request, this.#fetch, patience, this.#credentials, copy),
+      );
     } finally {
       const attempt = call.attempt();
       if (attempt !== undefined) await awaited(onAttempt(attempt), signal);

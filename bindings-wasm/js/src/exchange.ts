@@ -14,23 +14,31 @@ const EXCERPT_MS = 1000;
 /**
  * Sends a request and passes the response to the call. Failures are reported to the call, which
  * decides what they mean; only an abort by the caller's signal is thrown unchanged.
+ *
+ * @param copy Where the chunks of the last response that the call has read are kept, if they are wanted.
  */
 export async function exchange(
   call: Call<unknown>,
   request: MachineRequest,
   fetch: Fetch | undefined,
   deadline: Deadline,
+  credentials: FetchInit["credentials"],
+  copy: Uint8Array[] | undefined,
 ): Promise<void> {
   // Looked up for each request, so that a replaced global `fetch` is used.
   const send: Fetch | undefined = fetch ?? globalThis.fetch;
   if (typeof send !== "function") return call.failed("network", "NO_FETCH");
   let response: FetchResponse | undefined;
   try {
-    response = await deadline.during(() => answer(request, send, deadline.signal));
+    response = await deadline.during(() => answer(request, send, deadline.signal, credentials));
     const [status, headers] = await deadline.during(() => head(response as FetchResponse));
     if (!call.head(status, headers)) return;
     if (status !== 200) deadline.hurry(EXCERPT_MS);
-    for await (const chunk of chunks(response, deadline)) call.chunk(chunk);
+    copy?.splice(0);
+    for await (const chunk of chunks(response, deadline)) {
+      call.chunk(chunk);
+      copy?.push(chunk);
+    }
     call.end();
   } catch (error) {
     if (!(error instanceof Broken)) throw error;
@@ -44,14 +52,19 @@ async function answer(
   request: MachineRequest,
   fetch: Fetch,
   signal: AbortSignal,
+  credentials: FetchInit["credentials"],
 ): Promise<FetchResponse> {
-  const response = await fetch(request.url, init(request, signal));
+  const response = await fetch(request.url, init(request, signal, credentials));
   // Too late: nobody waits for it any more.
   if (signal.aborted) discard(response);
   return response;
 }
 
-function init(request: MachineRequest, signal: AbortSignal): FetchInit {
+function init(
+  request: MachineRequest,
+  signal: AbortSignal,
+  credentials: FetchInit["credentials"],
+): FetchInit {
   const body = request.body();
   return {
     method: request.method,
@@ -60,7 +73,7 @@ function init(request: MachineRequest, signal: AbortSignal): FetchInit {
     // A redirect would carry the token to wherever it points.
     redirect: "manual",
     cache: "no-store",
-    credentials: "omit",
+    credentials,
     signal,
   };
 }

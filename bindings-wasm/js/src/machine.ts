@@ -11,6 +11,7 @@ import { Probe, type ProbeQuery } from "./probe.js";
 import { isSound } from "./sound.js";
 import { type CountTable, coreOf } from "./table.js";
 import type {
+  Api,
   AuditLogsQuery,
   Dimension,
   IngestionDimension,
@@ -132,6 +133,11 @@ export class Machine {
   /** Begins a listing of audit logs (service reference 4.2). */
   auditLogs(query: AuditLogsQuery = {}): Call<Json> {
     return Call.of(this.#machine.auditLogs(query));
+  }
+
+  /** Begins a call for an access token: see {@link Client.token}. */
+  token(api: Api): Call<{ readonly accessToken: string; readonly expiresIn: number }> {
+    return Call.of(this.#machine.token(api));
   }
 
   /** Begins to collect a long range: see {@link Client.collect}. */

@@ -5,6 +5,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { AddressInfo } from "node:net";
 import * as os from "node:os";
 import * as path from "node:path";
+import { Readable } from "node:stream";
 import * as url from "node:url";
 import type { Checkpoint } from "./collecting.js";
 import { Directory } from "./directory.js";
@@ -30,6 +31,48 @@ import type { Sandbox, SandboxResponse } from "./sandbox.js";
  */
 export function checkpointDirectory(directory: string | URL): Checkpoint {
   return new Directory(directory, { crypto, fs, os, path, url });
+}
+
+/**
+ * A listener for `node:http`, and a handler for Express and the like, of a function from `Request` to `Response` such
+ * as that of `pageServer`. In Express, mount it before anything that reads bodies.
+ *
+ * @example
+ * import { createServer } from "node:http";
+ * import { nodeListener } from "tallyfold/node";
+ *
+ * const server = createServer(nodeListener(handle));
+ * // Express: app.use("/tallyfold", nodeListener(handle));
+ */
+export function nodeListener(
+  handle: (request: Request) => Response | Promise<Response>,
+): (request: IncomingMessage, response: ServerResponse) => void {
+  return (request, response) => {
+    listened(handle, request, response).catch((error: unknown) => {
+      console.error(error);
+      if (response.headersSent) response.destroy();
+      else response.writeHead(500).end();
+    });
+  };
+}
+
+async function listened(
+  handle: (request: Request) => Response | Promise<Response>,
+  request: IncomingMessage,
+  response: ServerResponse,
+): Promise<void> {
+  const hasBody = request.method !== "GET" && request.method !== "HEAD";
+  // Only the path matters, and a request must not choose another host with a target such as `//host/`.
+  const target = `/${(request.url ?? "").replace(/^\/+/, "")}`;
+  const answer = await handle(
+    new Request(new URL(target, "http://localhost"), {
+      method: request.method ?? "GET",
+      headers: pairs(request.rawHeaders),
+      ...(hasBody && { body: Readable.toWeb(request) as ReadableStream, duplex: "half" }),
+    }),
+  );
+  response.writeHead(answer.status, [...answer.headers].flat());
+  response.end(new Uint8Array(await answer.arrayBuffer()));
 }
 
 /** A sandbox on a port of this machine. */

@@ -75,7 +75,8 @@ export interface FetchInit {
   readonly body?: Uint8Array<ArrayBuffer>;
   readonly redirect: "manual";
   readonly cache: "no-store";
-  readonly credentials: "omit";
+  /** `same-origin` for a client without tokens: its server knows the visitor by a cookie. */
+  readonly credentials: "omit" | "same-origin";
   readonly signal: AbortSignal;
 }
 

@@ -3,11 +3,13 @@
 import assert from "node:assert/strict";
 import { mkdtempSync, rmSync } from "node:fs";
 import { readdir, readFile } from "node:fs/promises";
+import { createServer } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
 import * as tallyfold from "tallyfold";
 import * as node from "tallyfold/node";
+import * as server from "tallyfold/server";
 import { bytes, response } from "./responses.mjs";
 import { clientOf, query, service } from "./world.mjs";
 
@@ -42,7 +44,15 @@ describe("the example", () => {
 
   for (const [name, code] of examples) {
     test(`of ${name}: ${code.split("\n")[0]}`, async (t) => {
-      const known = { ...tallyfold, ...world, serve: served(t), checkpointDirectory: directory(t) };
+      const { nodeListener } = node;
+      const pages = { ...server, createServer, nodeListener, handle() {}, session: "session=1" };
+      const known = {
+        ...tallyfold,
+        ...world,
+        ...pages,
+        serve: served(t),
+        checkpointDirectory: directory(t),
+      };
       const body = code.replace(/^import .*$/gm, "");
       // A block of its own, so that an example may name its variables as it likes.
       const run = new AsyncFunction(...Object.keys(known), `{ ${body}\n}`);

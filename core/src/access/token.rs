@@ -43,7 +43,7 @@ impl<A> AccessToken<A> {
 }
 
 /// A token and its lifetime.
-pub(super) struct Token {
+pub(crate) struct Token {
     value: Secret,
     /// The number of the token in its slot, so that a rejected token is not mistaken for its
     /// successor.
@@ -63,6 +63,18 @@ impl Token {
             asked_at,
             lifetime_ms: grant.lifetime_ms,
         }
+    }
+
+    pub(crate) fn value(&self) -> &Secret {
+        &self.value
+    }
+
+    /// The whole seconds that are left of its lifetime, at least 1.
+    pub(crate) fn rest_s(&self, now: Now) -> u32 {
+        let age_ms = now.since(self.asked_at);
+        let rest_s = self.lifetime_ms.saturating_sub(age_ms) / 1000;
+        // A lifetime is a day at most.
+        (rest_s as u32).max(1)
     }
 
     pub(super) fn is_alive(&self, now: Now) -> bool {

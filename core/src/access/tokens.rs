@@ -1,8 +1,10 @@
 //! The tokens of a client, by API.
 
+use std::sync::Arc;
+
 use super::api::{Api, Audience};
 use super::slot::{Acquired, FetchHistory, TokenSlot};
-use super::token::AccessToken;
+use super::token::{AccessToken, Token};
 use crate::time::now::Now;
 
 /// The tokens of a client, by API.
@@ -10,7 +12,7 @@ use crate::time::now::Now;
 pub(crate) struct Tokens([TokenSlot; 2]);
 
 impl Tokens {
-    /// A token of that API, or how to get one. There is no other way to get a token.
+    /// A token of that API, or how to get one. Only [`Tokens::given_out`] gives one without its API.
     pub(crate) fn acquire<A: Audience>(
         &mut self,
         now: Now,
@@ -19,6 +21,16 @@ impl Tokens {
         self.slot(A::API)
             .acquire(now, history)
             .map(AccessToken::new)
+    }
+
+    /// The token itself, for a caller who asks for it, or how to get one.
+    pub(crate) fn given_out(
+        &mut self,
+        api: Api,
+        now: Now,
+        history: FetchHistory,
+    ) -> Acquired<Arc<Token>> {
+        self.slot(api).acquire(now, history)
     }
 
     /// The slot that keeps the tokens of that API; it does not give them out.

@@ -32,7 +32,7 @@ impl Course {
         };
         self.state = State::Sent { sent, body: None };
         self.server = server_of(&authorized.request);
-        self.token = Some(authorized.token);
+        self.token = authorized.token;
         Step::Send(authorized.request)
     }
 
@@ -59,7 +59,7 @@ impl Course {
                         Output::Table(table) => Output::Table(
                             table.marked(|window| !is_settled(window, SETTLE_MS, [asked_at; 2])),
                         ),
-                        json @ Output::Json(_) => json,
+                        other => other,
                     });
                     Ok(false)
                 }
@@ -106,15 +106,20 @@ impl Course {
     /// Drops the token, even if its lifetime is not over, and sends the request again with a newer token,
     /// unless that can't help.
     fn take_401(&mut self, generation: u64) -> Result<bool> {
-        let worth_a_try = self
-            .shared
-            .with_slot(self.endpoint.api(), |slot| slot.rejected(generation));
+        let has_token = generation > 0;
+        let worth_a_try = has_token
+            && self
+                .shared
+                .with_slot(self.endpoint.api(), |slot| slot.rejected(generation));
         let tried_again = worth_a_try && self.replays < MOST_REPLAYS;
         let (code, wait_ms) = (Code::TokenRejected, tried_again.then_some(&0));
         self.answered(Destination::Api, Some(401), Some(code), wait_ms);
         if !tried_again {
-            let message = "the service refused a token that had just been fetched: \
-                           is the audience that of this API?";
+            let message = if has_token {
+                "the service refused a token that had just been fetched: is the audience that of this API?"
+            } else {
+                "the server refused a request without a token: is the visitor signed in?"
+            };
             return self.ask_why(Error::new(code, message).with_status(401));
         }
         self.replays += 1;

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use super::any_endpoint::{AnyEndpoint, AuthorizedRequest};
+use super::any_endpoint::{AnyEndpoint, Ready};
 use super::attempt::Attempt;
 use super::pace::Destination;
 use super::patience::{Patient, Setback};
@@ -15,6 +15,7 @@ use crate::access::slot::{Acquired, FetchHistory, FetchId};
 use crate::access::tokens::Tokens;
 use crate::code::Code;
 use crate::endpoint::contract::{Body, Output};
+use crate::endpoint::target::Target;
 use crate::endpoint::token_response::TokenResponse;
 use crate::error::{Error, Result};
 use crate::secret::Secret;
@@ -192,7 +193,7 @@ enum Next {
         epoch: u64,
     },
     Fetch(FetchId),
-    Send(AuthorizedRequest),
+    Go(Ready),
     /// Another call failed to fetch the token.
     Share {
         fetch: FetchId,
@@ -217,7 +218,10 @@ fn next(
     let api = endpoint.api();
     // Both waits are read now, before the call's own wait is over, because each is counted from the
     // first time that it is read.
-    let api_rest = pace.rest(api, Destination::Api, now);
+    let api_rest = match endpoint.target() {
+        Target::Token => 0,
+        _ => pace.rest(api, Destination::Api, now),
+    };
     let token_rest = pace.rest(api, Destination::TokenEndpoint, now);
     let rest = request.delay.rest(now).max(api_rest);
     if rest > 0 {
@@ -226,8 +230,8 @@ fn next(
     let epoch = tokens.epoch();
     let begin = |tokens: &mut Tokens| Next::Fetch(tokens.slot(api).begin_fetch());
     match endpoint.acquire(tokens, now, request.history) {
-        Acquired::Use(request) => Next::Send(request),
-        Acquired::Renew(request) if token_rest > 0 => Next::Send(request),
+        Acquired::Use(ready) => Next::Go(ready),
+        Acquired::Renew(ready) if token_rest > 0 => Next::Go(ready),
         Acquired::Renew(_) => begin(tokens),
         Acquired::Wait(fetch) => Next::Block { fetch, epoch },
         Acquired::Failed { fetch, error } => Next::Share { fetch, error },
@@ -269,7 +273,11 @@ impl Course {
                     history,
                 }))
             }
-            Next::Send(request) => Ok(self.send(request, now)),
+            Next::Go(Ready::Send(request)) => Ok(self.send(request, now)),
+            Next::Go(Ready::Done(output)) => {
+                self.state = State::Done(output);
+                Ok(Step::Done)
+            }
             Next::Share { fetch, error } => {
                 let retries = &mut self.retries;
                 let next = self.shared.with(|common| {

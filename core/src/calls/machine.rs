@@ -2,16 +2,18 @@
 
 use std::sync::Arc;
 
-use super::any_endpoint::Typed;
+use super::any_endpoint::{TokenOnly, Typed};
 use super::call::Call;
 use super::course::Course;
-use super::options::{ApiConfig, Config, MachineOptions};
+use super::options::{ApiConfig, Config, MachineOptions, TokenSource};
 use super::shared::Shared;
+use crate::access::api::Api;
+use crate::code::Code;
 use crate::counts::metric::Metric;
 use crate::endpoint::audit_logs::{AuditLogsOptions, AuditLogsQuery};
 use crate::endpoint::contract::Endpoint;
 use crate::endpoint::query::QueryOptions;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::fold::read_options::ReadOptions;
 use crate::time::patience::Patience;
 
@@ -65,6 +67,26 @@ impl Machine {
     pub fn audit_logs(&self, options: &AuditLogsOptions) -> Result<Call> {
         let query = AuditLogsQuery::new(*options, self.reading().limits)?;
         Ok(self.call(self.config().orchestration()?, query))
+    }
+
+    /// Begins a call for an access token of one API: the client's own, which is fetched or renewed only if it is
+    /// time. The output holds the token, for a server that hands tokens to pages: keep it as you keep a password.
+    ///
+    /// # Errors
+    /// Of kind `config`, with the name of the argument; nothing is sent then.
+    pub fn token(&self, api: Api) -> Result<Call> {
+        let config = self.config();
+        let tokens = match api {
+            Api::Control => &config.control()?.tokens,
+            Api::Orchestration => &config.orchestration()?.tokens,
+        };
+        if matches!(tokens.source, TokenSource::None) {
+            let message = "a client without tokens has none to give";
+            return Err(Error::argument("tokenless", Code::InvalidArgument, message));
+        }
+        let tokens = Arc::clone(tokens);
+        let endpoint = Box::new(TokenOnly { api, tokens });
+        Ok(Call::new(Course::new(Arc::clone(&self.0), endpoint)))
     }
 
     pub(crate) fn call<E: Endpoint>(&self, api: &Arc<ApiConfig<E::Audience>>, endpoint: E) -> Call {

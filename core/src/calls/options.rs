@@ -44,6 +44,10 @@ crate::options! {
         orchestration_audience: Option<String> = None,
         /// Whether the host provides the tokens, instead of a client secret.
         host_tokens: bool = false,
+        /// Whether requests carry no token, because the address is that of a server of yours that adds it:
+        /// `tallyfold/server` of the npm package, or `tallyfold.asgi`. In a page they carry the cookies of
+        /// the page's own origin.
+        tokenless: bool = false,
         /// Whether the host is a page in a browser, where every visitor can read what it holds.
         in_browser: bool = false,
         /// Lets a page hold the client secret. Only for pages that nobody else can open.
@@ -123,9 +127,15 @@ pub(super) struct Policy {
 #[derive(Debug)]
 pub(crate) struct ApiConfig<A> {
     pub(crate) base: BaseAddress,
-    pub(super) tokens: TokenSource,
-    pub(super) default_lifetime: Lifetime,
+    pub(super) tokens: Arc<TokenConfig>,
     audience: PhantomData<A>,
+}
+
+/// The tokens of an API.
+#[derive(Debug)]
+pub(crate) struct TokenConfig {
+    pub(super) source: TokenSource,
+    pub(super) default_lifetime: Lifetime,
 }
 
 /// Where the tokens of an API come from.
@@ -135,6 +145,8 @@ pub(crate) enum TokenSource {
     Host,
     /// The API's token endpoint, with this request.
     Endpoint(Request),
+    /// None: a server of the user adds the token.
+    None,
 }
 
 impl Config {
@@ -167,6 +179,11 @@ impl Config {
                 Code::InvalidArgument,
                 message,
             ));
+        }
+        if options.tokenless && (options.client_secret.is_some() || options.host_tokens) {
+            let message =
+                "a client without tokens takes neither a client secret nor a source of tokens";
+            return Err(Error::argument("tokenless", Code::InvalidArgument, message));
         }
         refuse_empty(&options)?;
         check_times(&options)?;
@@ -261,7 +278,9 @@ impl ApiParts<'_> {
         default_lifetime: Lifetime,
     ) -> Result<Arc<ApiConfig<A>>> {
         let base = given(self.base.0, self.base.1)?.clone();
-        let tokens = if options.host_tokens {
+        let source = if options.tokenless {
+            TokenSource::None
+        } else if options.host_tokens {
             TokenSource::Host
         } else {
             TokenSource::Endpoint((self.token_request)(
@@ -273,8 +292,10 @@ impl ApiParts<'_> {
         };
         Ok(Arc::new(ApiConfig {
             base,
-            tokens,
-            default_lifetime,
+            tokens: Arc::new(TokenConfig {
+                source,
+                default_lifetime,
+            }),
             audience: PhantomData,
         }))
     }

@@ -18,7 +18,7 @@ use crate::wire::head::{Answerer, check_head};
 impl Course {
     /// Begins a fetch.
     pub(super) fn fetch(&mut self, fetch: OwnFetch) -> Step {
-        match self.endpoint.source() {
+        match &self.endpoint.tokens().source {
             TokenSource::Host => {
                 self.state = State::AwaitsToken { fetch };
                 Step::ProvideToken {
@@ -34,6 +34,8 @@ impl Course {
                 self.state = State::FetchesToken { fetch, body: None };
                 Step::Send(request)
             }
+            // Its requests have no token, so it never fetches one.
+            TokenSource::None => Step::Done,
         }
     }
 
@@ -78,7 +80,7 @@ impl Course {
             let reply = Reply::refused_by_head(status, headers, fetch.asked_at);
             return self.token_request_failed(fetch, reply, error);
         }
-        let body = TokenResponse::new(self.endpoint.default_lifetime());
+        let body = TokenResponse::new(self.endpoint.tokens().default_lifetime);
         self.state = State::FetchesToken {
             fetch,
             body: Some(Box::new(body)),
@@ -94,7 +96,7 @@ impl Course {
         let fetch = *fetch;
         let grant = match input {
             Input::Token { value, lifetime } => lifetime
-                .map_or(Ok(self.endpoint.default_lifetime()), Lifetime::parse)
+                .map_or(Ok(self.endpoint.tokens().default_lifetime), Lifetime::parse)
                 .and_then(|lifetime| Grant::new(value, lifetime)),
             Input::NoToken => {
                 let source = Name::from("access_token");

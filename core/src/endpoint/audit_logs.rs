@@ -19,7 +19,7 @@ use crate::wire::json::path::{Place, Shown};
 use crate::wire::limits::Limits;
 use crate::wire::request::Request;
 
-const PATH: &str = "/api/v1/audit-logs";
+pub(crate) const PATH: &str = "/api/v1/audit-logs";
 
 /// A page of audit logs is held in memory as a whole, because its shape is not known; so it has its
 /// own limit.
@@ -71,7 +71,11 @@ impl Endpoint for AuditLogsQuery {
         None
     }
 
-    fn request(&self, base_url: &BaseAddress, token: &AccessToken<Orchestration>) -> Request {
+    fn request(
+        &self,
+        base_url: &BaseAddress,
+        token: Option<&AccessToken<Orchestration>>,
+    ) -> Request {
         let query: Vec<String> = [
             ("page", self.options.page),
             ("perPage", self.options.per_page),
@@ -84,7 +88,7 @@ impl Endpoint for AuditLogsQuery {
             url.push('?');
             url.push_str(&query.join("&"));
         }
-        Request::get(url).bearing(token.value())
+        Request::get(url).bearing(token.map(AccessToken::value))
     }
 
     fn body(&self) -> AuditLogsBody {

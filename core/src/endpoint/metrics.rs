@@ -25,7 +25,7 @@ use crate::wire::request::Request;
 pub(crate) struct MetricsEndpoint {
     pub(super) metric: Metric,
     pub(super) target: Target,
-    pub(super) path: &'static str,
+    pub(crate) path: &'static str,
 }
 
 /// A checked query of an analytics endpoint.
@@ -70,6 +70,15 @@ impl MetricsQuery {
         })
     }
 
+    /// The body of the request: equal for equal questions.
+    pub(crate) fn text(&self) -> String {
+        json_of(&Fields {
+            start: self.window.start().to_string(),
+            end: self.window.end().to_string(),
+            dimensions: self.requested.names(),
+        })
+    }
+
     /// The same query for another window.
     pub(crate) fn of(self, window: Window) -> Self {
         Self { window, ..self }
@@ -106,14 +115,13 @@ impl Endpoint for MetricsQuery {
         Some(self.window)
     }
 
-    fn request(&self, cluster_endpoint: &BaseAddress, token: &AccessToken<Control>) -> Request {
-        let fields = Fields {
-            start: self.window.start().to_string(),
-            end: self.window.end().to_string(),
-            dimensions: self.requested.names(),
-        };
+    fn request(
+        &self,
+        cluster_endpoint: &BaseAddress,
+        token: Option<&AccessToken<Control>>,
+    ) -> Request {
         let url = cluster_endpoint.join(self.endpoint.path);
-        Request::post_json(url, Secret::from(json_of(&fields))).bearing(token.value())
+        Request::post_json(url, Secret::from(self.text())).bearing(token.map(AccessToken::value))
     }
 
     fn body(&self) -> Aggregator {

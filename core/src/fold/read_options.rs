@@ -4,7 +4,7 @@ use super::tolerate::Tolerate;
 use crate::wire::limits::Limits;
 
 /// The options for reading any result.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct ReadOptions {
     pub(crate) limits: Limits,
     pub(crate) tolerate: Tolerate,

@@ -2,6 +2,7 @@
 
 use crate::code::Code;
 use crate::error::{Error, Result};
+use crate::wire::passed_on;
 
 /// Who answers. This decides what a refusal means and what an error may quote.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -13,6 +14,9 @@ pub(crate) enum Answerer {
 /// Accepts status 200 with a JSON content type or with none. This is an assumption, because the
 /// reference shows neither.
 pub(crate) fn check_head(answerer: Answerer, status: u16, headers: &[(&str, &str)]) -> Result<()> {
+    if let (Answerer::Api, 400.., Some(error)) = (answerer, status, passed_on::read(headers)) {
+        return Err(error);
+    }
     let (code, message) = match status {
         200 => return check_success(headers).map_err(|error| error.with_status(status)),
         400 | 401 | 403 if answerer == Answerer::TokenEndpoint => (
@@ -67,6 +71,11 @@ fn check_content_type(headers: &[(&str, &str)]) -> Result<()> {
         .iter()
         .filter(|(name, _)| name.eq_ignore_ascii_case("content-type"))
         .try_for_each(|(_, value)| check_media_type(value))
+}
+
+/// Whether the value of a content type says that a body is JSON.
+pub(crate) fn is_json(value: &str) -> bool {
+    check_media_type(value).is_ok()
 }
 
 fn check_media_type(value: &str) -> Result<()> {

@@ -5,5 +5,6 @@ pub(crate) mod excerpt;
 pub(crate) mod head;
 pub(crate) mod json;
 pub(crate) mod limits;
+pub(crate) mod passed_on;
 pub(crate) mod request;
 pub(crate) mod retry_after;

@@ -47,9 +47,11 @@ impl Request {
     }
 
     /// The same request with a bearer token (service reference 5).
-    pub(crate) fn bearing(mut self, token: &Secret) -> Self {
-        let value = Secret::from(format!("Bearer {}", token.expose()));
-        self.headers.insert(0, ("authorization", value));
+    pub(crate) fn bearing(mut self, token: Option<&Secret>) -> Self {
+        if let Some(token) = token {
+            let value = Secret::from(format!("Bearer {}", token.expose()));
+            self.headers.insert(0, ("authorization", value));
+        }
         self
     }
 

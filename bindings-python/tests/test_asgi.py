@@ -1,0 +1,517 @@
+"""The server for pages, asked by pages' clients and by plain requests."""
+
+import asyncio
+import json
+import socket
+import threading
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from typing import Any
+
+import httpx2
+import pytest
+import uvicorn
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.routing import Mount
+from support import ADDRESS, END, START
+
+import tallyfold
+from tallyfold.asgi import PageRequest, PageServer
+
+PATH = "/tallyfold/v1.1/analytics/event_delivery"
+QUERY = {"start": START, "end": END, "dimensions": ["integration"]}
+JSON = {"content-type": "application/json"}
+SITE = "http://app.example"
+
+
+def allow(_request: PageRequest) -> bool:
+    return True
+
+
+def run(test: Callable[[], Awaitable[None]]) -> None:
+    asyncio.run(test())  # type: ignore[arg-type]
+
+
+def client_of(sandbox: tallyfold.Sandbox, **options: Any) -> tallyfold.AsyncClient:
+    transport = options.pop("transport", None) or sandbox.async_transport()
+    return tallyfold.AsyncClient(
+        **{
+            **dict.fromkeys(["cluster_endpoint", "base_url", "auth_url"], ADDRESS),
+            "transport": transport,
+            "max_retries": 0,
+            **sandbox.credentials,
+            **options,
+        }
+    )
+
+
+def page_of(app: Any, **options: Any) -> tallyfold.AsyncClient:
+    address = options.pop("address", f"{SITE}/tallyfold")
+    return tallyfold.AsyncClient(
+        cluster_endpoint=address,
+        tokenless=True,
+        transport=httpx2.ASGITransport(app=app),
+        dangerously_allow_http=True,
+        max_retries=0,
+        **options,
+    )
+
+
+async def post(
+    app: Any, path: str, body: object = QUERY, headers: dict[str, str] = JSON
+) -> httpx2.Response:
+    transport = httpx2.ASGITransport(app=app)
+    async with httpx2.AsyncClient(transport=transport, base_url=SITE) as plain:
+        return await plain.post(path, content=json.dumps(body), headers=headers)
+
+
+@contextmanager
+def served(app: Any) -> Iterator[str]:
+    """Serves an app by uvicorn, on a free port."""
+    listener = socket.create_server(("127.0.0.1", 0))
+    server = uvicorn.Server(uvicorn.Config(app, log_level="warning"))
+    thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{listener.getsockname()[1]}"
+    finally:
+        server.should_exit = True
+        thread.join()
+        listener.close()
+
+
+def test_a_thousand_requests_of_pages_for_a_day_are_one_call_a_window() -> None:
+    sandbox = tallyfold.Sandbox(seed=1)
+    windows = list(tallyfold.Plan("2026-01-01T00:00:00Z", "2026-01-02T00:00:00Z", "15m"))
+    with tallyfold.serve(sandbox) as upstream:
+        client = tallyfold.AsyncClient(cluster_endpoint=upstream.url, **sandbox.credentials)
+        app = Starlette(routes=[Mount("/tallyfold", PageServer(client, allow))])
+
+        async def pages(address: str) -> list[tallyfold.CountTable]:
+            page = tallyfold.AsyncClient(cluster_endpoint=f"{address}/tallyfold", tokenless=True)
+            turns = asyncio.Semaphore(50)
+
+            async def ask(window: tallyfold.Window) -> tallyfold.CountTable:
+                async with turns:
+                    return await page.event_delivery(window.start, window.end, ["integration"])
+
+            async with page:
+                asked = [ask(windows[number % len(windows)]) for number in range(1000)]
+                return await asyncio.gather(*asked)
+
+        with served(app) as address:
+            tables = asyncio.run(pages(address))
+    assert len(tables) == 1000
+    assert sandbox.stats["event_delivery"] == len(windows)
+    assert sandbox.stats["control_token"] == 1
+    direct = tallyfold.Client(
+        cluster_endpoint=ADDRESS, transport=sandbox.transport(), **sandbox.credentials
+    )
+    window = windows[3]
+    assert tables[3] == direct.event_delivery(window.start, window.end, ["integration"])
+
+
+def test_the_page_gets_the_bytes_that_the_service_has_sent(sandbox: tallyfold.Sandbox) -> None:
+    sent: list[bytes] = []
+
+    class Watching(httpx2.AsyncBaseTransport):
+        inner = sandbox.async_transport()
+
+        async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
+            response = await self.inner.handle_async_request(request)
+            sent.append(await response.aread())
+            return response
+
+    async def test() -> None:
+        app = PageServer(client_of(sandbox, transport=Watching()), allow)
+        response = await post(app, PATH)
+        assert response.status_code == 200
+        assert response.content == sent[-1]
+        assert response.headers["content-type"] == "application/json"
+        assert response.headers["cache-control"] == "no-store"
+
+    run(test)
+
+
+def test_what_authorize_does_not_allow_costs_the_service_nothing(
+    sandbox: tallyfold.Sandbox,
+) -> None:
+    before = dict(sandbox.stats)
+
+    async def later(_request: PageRequest) -> bool:
+        return False
+
+    async def test() -> None:
+        for no in (lambda _: False, lambda _: None, lambda _: 1, lambda _: "yes", later):
+            app = PageServer(client_of(sandbox), no, hand_out_tokens=True)  # type: ignore[arg-type]
+            with pytest.raises(tallyfold.ServiceError) as refused:
+                await page_of(app).event_delivery(START, END, ["integration"])
+            assert (refused.value.code, refused.value.status) == ("forbidden", 403)
+            assert (await post(app, "/token/control", {})).status_code == 403
+
+        def broken(_request: PageRequest) -> bool:
+            raise LookupError("the session store is down")
+
+        with pytest.raises(LookupError):
+            await post(PageServer(client_of(sandbox), broken), PATH)
+
+    run(test)
+    assert sandbox.stats == before
+
+
+def test_authorize_sees_the_request(sandbox: tallyfold.Sandbox) -> None:
+    seen: list[PageRequest] = []
+
+    async def authorize(request: PageRequest) -> bool:
+        seen.append(request)
+        session = Request(request.scope).cookies.get("session")
+        return session == request.cookies.get("session") == "right"
+
+    async def test() -> None:
+        app = PageServer(client_of(sandbox), authorize)
+        for cookie, status in [("session=right", 200), ("session=wrong", 403), ("\x00=", 403)]:
+            assert (await post(app, PATH, headers={**JSON, "Cookie": cookie})).status_code == status
+        assert (seen[0].method, seen[0].path) == ("POST", PATH)
+        assert seen[0].headers["content-type"] == "application/json"
+
+    run(test)
+
+
+def test_arguments_that_can_not_be_used(sandbox: tallyfold.Sandbox) -> None:
+    client: Any = client_of(sandbox)
+    options: Any
+    for options, argument in [
+        ({"client": client, "authorize": True}, "authorize"),
+        ({"client": 5, "authorize": allow}, "client"),
+        ({"client": client, "authorize": allow, "store": 5}, "store"),
+        ({"client": client, "authorize": allow, "concurrency": 0}, "concurrency"),
+        ({"client": client, "authorize": allow, "concurency": 1}, "concurency"),
+        ({"client": client, "authorize": allow, "provisional": -1}, "provisional"),
+    ]:
+        with pytest.raises(tallyfold.ConfigError) as refused:
+            PageServer(**options)
+        assert refused.value.argument == argument
+    with pytest.raises(TypeError):
+        PageServer(client)  # type: ignore[call-arg]
+
+
+def test_a_request_that_is_wrong_is_refused_before_anything_is_sent(
+    sandbox: tallyfold.Sandbox,
+) -> None:
+    cases: list[tuple[int, str, object, dict[str, str]]] = [
+        (400, PATH, {**QUERY, "dimensions": ["colour"]}, JSON),
+        (400, PATH, {**QUERY, "end": START}, JSON),
+        (400, PATH, {**QUERY, "more": 1}, JSON),
+        (400, PATH, "x" * 100_000, JSON),
+        (400, PATH, QUERY, {"content-type": "text/plain"}),
+        (400, "/v1.1/oauth/token", {}, JSON),
+        (400, "/token/control", {}, JSON),
+        (403, PATH, QUERY, {**JSON, "sec-fetch-site": "cross-site"}),
+        (403, PATH, QUERY, {**JSON, "origin": "https://evil.example"}),
+        (200, PATH, QUERY, {**JSON, "origin": SITE}),
+    ]
+
+    async def test() -> None:
+        app = PageServer(client_of(sandbox), allow)
+        for status, path, body, headers in cases:
+            response = await post(app, path, body, headers)
+            assert response.status_code == status, (path, str(body)[:99])
+            response.json()
+
+    run(test)
+    assert sandbox.stats["event_delivery"] == 1
+
+
+@pytest.mark.parametrize(
+    ("fault", "code", "status"),
+    [
+        ({"status": 503}, "server_error", 503),
+        ({"status": 429, "retry_after": "7"}, "rate_limited", 429),
+        ({"status": 403}, "forbidden", 403),
+        ({"status": 418}, "unexpected_status", 418),
+    ],
+)
+def test_errors_keep_their_code_kind_and_status(
+    sandbox: tallyfold.Sandbox, fault: dict[str, Any], code: str, status: int
+) -> None:
+    sandbox.inject("status", endpoint="event_delivery", every=1, **fault)
+
+    async def error_of(client: tallyfold.AsyncClient) -> tallyfold.TallyfoldError:
+        with pytest.raises(tallyfold.TallyfoldError) as raised:
+            await client.event_delivery(START, END, ["integration"])
+        return raised.value
+
+    async def test() -> None:
+        client = client_of(sandbox)
+        own = await error_of(client)
+        seen = await error_of(page_of(PageServer(client, allow)))
+        for error in (own, seen):
+            assert (error.code, error.kind, error.status) == (code, "service", status)
+        assert seen.retry_after == own.retry_after
+
+    run(test)
+
+
+def test_errors_without_a_status_of_the_api(sandbox: tallyfold.Sandbox) -> None:
+    def down(_request: httpx2.Request) -> httpx2.Response:
+        raise httpx2.ConnectError("no way")
+
+    async def test() -> None:
+        options: Any
+        for options, code, kind in [
+            ({"client_secret": "wrong"}, "token_refused", "auth"),
+            ({"transport": httpx2.MockTransport(down)}, "network_failed", "service"),
+        ]:
+            app = PageServer(client_of(sandbox, **options), allow)
+            with pytest.raises(tallyfold.TallyfoldError) as raised:
+                await page_of(app).event_delivery(START, END, ["integration"])
+            assert (raised.value.code, raised.value.kind) == (code, kind)
+            text = (await post(app, PATH)).text
+            assert "wrong" not in text
+            assert sandbox.credentials["client_id"] not in text
+
+    run(test)
+
+
+def test_a_failed_call_is_not_kept(sandbox: tallyfold.Sandbox) -> None:
+    sandbox.inject("status", endpoint="event_delivery", status=503)
+
+    async def test() -> None:
+        app = PageServer(client_of(sandbox), allow)
+        assert [(await post(app, PATH)).status_code for _ in range(3)] == [502, 200, 200]
+
+    run(test)
+    assert sandbox.stats["event_delivery"] == 2
+
+
+def test_a_provisional_answer_is_kept_for_seconds(
+    sandbox: tallyfold.Sandbox, clock: Callable[[int], None]
+) -> None:
+    now = time.time()
+    start, end = (time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(now - ago)) for ago in (900, 0))
+    recent = {**QUERY, "start": start, "end": end}
+
+    async def test() -> None:
+        app = PageServer(client_of(sandbox), allow, provisional=100)
+        calls = []
+        for seconds in (0, 50, 60, 3600, 80_000):
+            clock(seconds)
+            await post(app, PATH, recent)
+            calls.append(sandbox.stats["event_delivery"])
+        assert calls == [1, 1, 2, 3, 3]
+
+    run(test)
+
+
+class Store:
+    """A store, each of whose functions may be broken."""
+
+    def __init__(self) -> None:
+        self.kept: dict[str, bytes] = {}
+        self.saved = asyncio.Event()
+
+    async def get(self, key: str) -> bytes | None:
+        return self.kept.get(key)
+
+    async def set(self, key: str, value: bytes) -> None:
+        self.kept[key] = value
+        self.saved.set()
+
+
+def test_a_store_keeps_answers_for_another_server(sandbox: tallyfold.Sandbox) -> None:
+    async def test() -> None:
+        store = Store()
+        first = await post(PageServer(client_of(sandbox), allow, store=store), PATH)
+        await store.saved.wait()
+        second = await post(PageServer(client_of(sandbox), allow, store=store), PATH)
+        assert first.content == second.content
+        assert sandbox.stats["event_delivery"] == 1
+        [(key, value)] = store.kept.items()
+        assert key.startswith(f"{ADDRESS}/v1.1/analytics/event_delivery ")
+        secret = sandbox.credentials["client_secret"]
+        assert secret not in key + value.decode()
+        store.kept[key] = value[:-1]
+        third = await post(PageServer(client_of(sandbox), allow, store=store), PATH)
+        assert third.content == first.content
+        assert sandbox.stats["event_delivery"] == 2
+
+    run(test)
+
+
+def test_a_store_that_fails_does_no_harm(sandbox: tallyfold.Sandbox) -> None:
+    class Down:
+        def get(self, _key: str) -> object:
+            raise OSError
+
+        def set(self, _key: str, _value: bytes) -> object:
+            raise OSError
+
+    class Odd(Down):
+        def get(self, _key: str) -> object:
+            return 7
+
+    class Silent(Down):
+        async def get(self, _key: str) -> object:
+            return await asyncio.Event().wait()
+
+    async def test() -> None:
+        for store in (Down(), Odd(), Silent()):
+            app = PageServer(client_of(sandbox), allow, store=store)
+            assert (await post(app, PATH)).status_code == 200
+
+    run(test)
+
+
+def test_answers_give_way_when_there_is_no_room(sandbox: tallyfold.Sandbox) -> None:
+    async def test() -> None:
+        app = PageServer(client_of(sandbox), allow, memory_bytes=2500)
+        for name in ["integration", "reason", "write_key", "event_name", "event_name"]:
+            await post(app, PATH, {**QUERY, "dimensions": [name]})
+        assert sandbox.stats["event_delivery"] == 4
+        await post(app, PATH)
+        assert sandbox.stats["event_delivery"] == 5
+
+    run(test)
+
+
+class Gate(httpx2.AsyncBaseTransport):
+    """Holds metrics requests until it is opened."""
+
+    def __init__(self, sandbox: tallyfold.Sandbox) -> None:
+        self.inner = sandbox.async_transport()
+        self.reached, self.open = asyncio.Event(), asyncio.Event()
+        self.under_way = self.most = 0
+
+    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
+        if "analytics" in str(request.url):
+            self.under_way += 1
+            self.most = max(self.most, self.under_way)
+            self.reached.set()
+            await self.open.wait()
+            self.under_way -= 1
+        return await self.inner.handle_async_request(request)
+
+
+def test_a_page_that_goes_away_takes_nothing_from_the_others(sandbox: tallyfold.Sandbox) -> None:
+    async def test() -> None:
+        gate = Gate(sandbox)
+        app = PageServer(client_of(sandbox, transport=gate), allow)
+        first, second = (asyncio.create_task(post(app, PATH)) for _ in range(2))
+        await gate.reached.wait()
+        first.cancel()
+        gate.open.set()
+        assert (await second).status_code == 200
+        assert first.cancelled()
+        assert sandbox.stats["event_delivery"] == 1
+
+    run(test)
+
+
+def test_no_more_calls_than_allowed_are_under_way(sandbox: tallyfold.Sandbox) -> None:
+    async def test() -> None:
+        gate = Gate(sandbox)
+        app = PageServer(client_of(sandbox, transport=gate), allow, concurrency=3)
+        plan = tallyfold.Plan("2026-01-01T00:00:00Z", "2026-01-02T00:00:00Z", "1h")
+        queries = [{**QUERY, "start": f"{w.start:%FT%TZ}", "end": f"{w.end:%FT%TZ}"} for w in plan]
+        asked = [asyncio.create_task(post(app, PATH, query)) for query in queries]
+        await gate.reached.wait()
+        gate.open.set()
+        answers = await asyncio.gather(*asked)
+        assert {answer.status_code for answer in answers} == {200}
+        assert gate.most == 3
+
+    run(test)
+
+
+def test_tokens_and_audit_logs_only_if_that_is_switched_on(sandbox: tallyfold.Sandbox) -> None:
+    async def test() -> None:
+        client = client_of(sandbox)
+        app = PageServer(client, allow, hand_out_tokens=True, audit_logs=True)
+        given = (await post(app, "/x/token/control", {})).json()
+        assert (given["accessToken"], 86_390 < given["expiresIn"] <= 86_400) == (
+            (await client.token("control"))[0],
+            True,
+        )
+        page = page_of(app, base_url=f"{SITE}/tallyfold")
+        logs = await page.audit_logs(page=1, per_page=2)
+        assert logs == await client.audit_logs(page=1, per_page=2)
+
+    run(test)
+    assert sandbox.stats["control_token"] == 1
+
+
+def test_other_kinds_of_scopes(sandbox: tallyfold.Sandbox) -> None:
+    async def test() -> None:
+        app = PageServer(client_of(sandbox), allow)
+        sent: list[Any] = []
+
+        async def send(message: Any) -> None:
+            sent.append(message["type"])
+
+        events = iter(["lifespan.startup", "lifespan.shutdown", "http.disconnect"])
+
+        async def receive() -> Any:
+            return {"type": next(events)}
+
+        await app({"type": "lifespan"}, receive, send)
+        await app({"type": "websocket"}, receive, send)
+        scope = {"type": "http", "method": "POST", "path": PATH, "headers": []}
+        await app(scope, receive, send)
+        assert sent == [
+            "lifespan.startup.complete",
+            "lifespan.shutdown.complete",
+            "websocket.close",
+        ]
+
+    run(test)
+
+
+@asynccontextmanager
+async def both(sandbox: tallyfold.Sandbox) -> AsyncIterator[tallyfold.AsyncClient]:
+    async with client_of(sandbox) as client:
+        yield client
+
+
+def test_a_token_comes_with_its_lifetime_once_for_all_who_ask(
+    sandbox: tallyfold.Sandbox, clock: Callable[[int], None]
+) -> None:
+    async def test() -> None:
+        async with both(sandbox) as client:
+            tokens = await asyncio.gather(*(client.token("control") for _ in range(3)))
+            assert len({token for token, _ in tokens}) == 1
+            assert sandbox.stats["control_token"] == 1
+            clock(1000)
+            token, seconds = await client.token("control")
+            assert token == tokens[0][0]
+            assert 85_390 <= seconds <= 85_400
+            clock(85_101)
+            assert (await client.token("control"))[0] != token
+            assert (await client.token("orchestration"))[0] != token
+
+    run(test)
+    with tallyfold.Client(
+        cluster_endpoint=ADDRESS, transport=sandbox.transport(), **sandbox.credentials
+    ) as client:
+        assert client.token("control") == client.token("control")
+        with pytest.raises(tallyfold.ConfigError, match="api"):
+            client.token("contrl")  # type: ignore[arg-type]
+        with pytest.raises(tallyfold.ConfigError, match="base_url"):
+            client.token("orchestration")
+
+
+def test_a_client_without_tokens_sends_none() -> None:
+    sent: list[httpx2.Request] = []
+
+    def refuse(request: httpx2.Request) -> httpx2.Response:
+        sent.append(request)
+        return httpx2.Response(401)
+
+    transport = httpx2.MockTransport(refuse)
+    page = tallyfold.Client(cluster_endpoint=ADDRESS, tokenless=True, transport=transport)
+    with pytest.raises(tallyfold.AuthError) as refused:
+        page.event_delivery(START, END, ["integration"])
+    assert refused.value.status == 401
+    assert "authorization" not in sent[0].headers
+    assert len(sent) == 1

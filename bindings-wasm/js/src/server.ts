@@ -1,0 +1,316 @@
+// A server for pages: it asks the service with its own token. The core decides what a page may ask, what it is
+// answered, and what is kept; this file carries the bytes and keeps the answers. It imports nothing of a host.
+
+import type { BytesOf, Client } from "./client.js";
+import type { PagesArguments } from "./declared.js";
+import { invalidArgument, TallyfoldError } from "./error.js";
+import { rules } from "./pages.js";
+import type { Api, Dimension, Metric } from "./types.js";
+
+/** Where answers for settled windows are kept, such as a key-value store: both functions may be asynchronous. */
+export interface AnswerStore {
+  /** The text that was set under the key; `undefined` or `null` if there is none. */
+  get(key: string): unknown;
+  /** Keeps a text under a key, for as long as there is room for it. */
+  set(key: string, text: string): unknown;
+}
+
+/** The options of {@link pageServer}. */
+export interface PageServerOptions extends PagesArguments {
+  /** Asks the service in the name of the server. */
+  readonly client: Client;
+  /**
+   * Says who may ask: the request is answered only if this returns `true`, or a promise of it. It is called before
+   * the body is read. What it throws is thrown to whoever called the server.
+   */
+  readonly authorize: (request: Request) => unknown;
+  /**
+   * Where answers for settled windows are kept beside the memory of this server, for other servers and for the time
+   * after a restart. If it fails, the service is asked.
+   */
+  readonly store?: AnswerStore | undefined;
+}
+
+/**
+ * Makes a server for pages: a function from `Request` to `Response`, to be mounted under any path. Pages ask it the
+ * same paths as the service, with a client that has no tokens: `new Client({ clusterEndpoint, tokenless: true })`.
+ * The server asks the service with its own token, and gives the page the body that the service has sent. An error
+ * has the same `code`, `kind` and `status` in the page.
+ *
+ * Equal questions at the same time are one call to the service. The answer for a window that ended more than an hour
+ * ago never changes and is kept. A page of another origin is refused.
+ *
+ * @throws {@link TallyfoldError} of kind `config`, with the name of the argument.
+ * @example
+ * import { pageServer } from "tallyfold/server";
+ *
+ * const handle = pageServer({
+ *   client,
+ *   authorize: (request) => request.headers.get("cookie") === session,
+ * });
+ * // Next: export { handle as GET, handle as POST };
+ * // Hono: app.all("/tallyfold/:rest{.*}", (context) => handle(context.req.raw));
+ */
+export function pageServer(options: PageServerOptions): (request: Request) => Promise<Response> {
+  const server = new PageServer(options);
+  return (request) => server.answer(request);
+}
+
+/** What the core makes of a request. */
+type Question = MetricsQuestion | { type: "token"; api: Api } | AuditLogsQuestion;
+
+interface MetricsQuestion {
+  readonly type: "metrics";
+  readonly metric: Metric;
+  readonly start: string;
+  readonly end: string;
+  readonly dimensions: Dimension[];
+  readonly key: string;
+  readonly isSettled: boolean;
+}
+
+interface AuditLogsQuestion {
+  readonly type: "auditLogs";
+  readonly page?: number;
+  readonly perPage?: number;
+}
+
+/** What a page gets. */
+interface Answer {
+  readonly status: number;
+  readonly headers: [string, string][];
+  readonly body: Uint8Array<ArrayBuffer>;
+}
+
+/** A request has a few hundred bytes. Of a longer one, as much is read as the core needs to refuse it. */
+const LONGEST_BODY = 16 * 1024;
+/** A store that takes longer to answer is left alone. */
+const STORE_PATIENCE_MS = 1000;
+
+class PageServer {
+  readonly #client: Client;
+  readonly #bytesOf: BytesOf;
+  readonly #authorize: (request: Request) => unknown;
+  readonly #store: AnswerStore | undefined;
+  readonly #options: PagesArguments;
+  readonly #provisionalMs: number;
+  readonly #turns: Turns;
+  readonly #kept: Kept;
+  /** The calls under way, by key. */
+  readonly #underWay = new Map<string, Promise<Answer>>();
+
+  constructor(given: PageServerOptions) {
+    const { client, authorize, store, ...options } = given ?? {};
+    if (typeof client?.bytesOf !== "function") {
+      throw invalidArgument("client", "want a Client of tallyfold, which asks the service");
+    }
+    if (typeof authorize !== "function") {
+      const want = "want a function that returns true for a request that may be answered";
+      throw invalidArgument("authorize", want);
+    }
+    if (store && (typeof store.get !== "function" || typeof store.set !== "function")) {
+      throw invalidArgument("store", "want an object with the functions get and set");
+    }
+    const [provisionalMs, concurrency, memoryBytes] = rules().pagesOptions(options);
+    this.#client = client;
+    this.#bytesOf = client.bytesOf();
+    this.#authorize = authorize;
+    this.#store = store ?? undefined;
+    this.#options = options;
+    this.#provisionalMs = provisionalMs as number;
+    this.#turns = new Turns(concurrency as number);
+    this.#kept = new Kept(memoryBytes as number);
+  }
+
+  async answer(request: Request): Promise<Response> {
+    const isAllowed = (await this.#authorize(request)) === true;
+    const body = isAllowed ? await beginning(request) : "";
+    const answer = await this.#answered(request, body, isAllowed);
+    return new Response(answer.body, { status: answer.status, headers: answer.headers });
+  }
+
+  /** The answer to a request, also if it can't be asked, or if the call fails. */
+  async #answered(request: Request, body: string, isAllowed: boolean): Promise<Answer> {
+    try {
+      return await this.#to(this.#question(request, body, isAllowed));
+    } catch (error) {
+      if (!TallyfoldError.is(error)) throw error;
+      const { code, status, message, retryAfter } = error;
+      const [answered, text, ...flat] = rules().failedAnswer(code, status, message, retryAfter);
+      return { status: answered, headers: pairs(flat), body: encoded(text) };
+    }
+  }
+
+  #question(request: Request, body: string, isAllowed: boolean): Question {
+    const { host, pathname, search } = new URL(request.url);
+    // Some hosts leave the header out of a `Request`.
+    const headers = [...request.headers, ["host", host]].flat();
+    const asked = [request.method, pathname + search, body, ...headers];
+    const { address, now } = this.#bytesOf;
+    return rules().pageQuestion(this.#options, address, asked, isAllowed, now());
+  }
+
+  async #to(question: Question): Promise<Answer> {
+    const { auditLogs, metrics } = this.#bytesOf;
+    switch (question.type) {
+      case "metrics":
+        return this.#shared(question, () => metrics(question.metric, question));
+      case "auditLogs":
+        return good(await this.#turns.take(() => auditLogs(question)));
+      case "token":
+        return good(encoded(JSON.stringify(await this.#client.token(question.api))));
+    }
+  }
+
+  /** The answer that is kept, or that of the call under way, or that of a new call. */
+  async #shared(question: MetricsQuestion, ask: () => Promise<Bytes>): Promise<Answer> {
+    const { key } = question;
+    const kept = this.#kept.get(key, this.#nowMs());
+    if (kept) return kept;
+    const underWay = this.#underWay.get(key);
+    if (underWay) return underWay;
+    const mine = this.#asked(question, ask).finally(() => this.#underWay.delete(key));
+    this.#underWay.set(key, mine);
+    return mine;
+  }
+
+  async #asked({ key, isSettled }: MetricsQuestion, ask: () => Promise<Bytes>): Promise<Answer> {
+    const stored = isSettled ? await this.#stored(key) : undefined;
+    const answer = stored ?? good(await this.#turns.take(ask));
+    const until = isSettled ? Number.POSITIVE_INFINITY : this.#nowMs() + this.#provisionalMs;
+    this.#kept.set(key, answer, until);
+    if (isSettled && stored === undefined) this.#keep(key, answer);
+    return answer;
+  }
+
+  #nowMs(): number {
+    return this.#bytesOf.now().monotonicMs;
+  }
+
+  async #stored(key: string): Promise<Answer | undefined> {
+    if (this.#store === undefined) return undefined;
+    try {
+      const text = await soon(this.#store.get(key));
+      const body = typeof text === "string" ? rules().unsealed(key, text) : undefined;
+      return body === undefined ? undefined : good(encoded(body));
+    } catch {
+      return undefined;
+    }
+  }
+
+  /** Nobody waits for this. */
+  #keep(key: string, { body }: Answer): void {
+    const store = this.#store;
+    if (store === undefined) return;
+    const text = rules().sealed(key, new TextDecoder().decode(body));
+    new Promise((done) => done(store.set(key, text))).catch(() => {});
+  }
+}
+
+type Bytes = Uint8Array<ArrayBuffer>;
+
+function good(body: Bytes): Answer {
+  const [status, , ...flat] = rules().goodAnswer("");
+  return { status, headers: pairs(flat), body };
+}
+
+function encoded(text: string): Bytes {
+  return new TextEncoder().encode(text);
+}
+
+function pairs(flat: string[]): [string, string][] {
+  const names = flat.filter((_, index) => index % 2 === 0);
+  return names.map((name, index) => [name, flat[2 * index + 1] as string]);
+}
+
+/** The body of a request, or the beginning of one that is too long. */
+async function beginning(request: Request): Promise<string> {
+  const reader = request.body?.getReader();
+  if (reader === undefined) return "";
+  const decoder = new TextDecoder();
+  let text = "";
+  for (let read = 0; read <= LONGEST_BODY; ) {
+    const { done, value } = await reader.read();
+    if (done) return text + decoder.decode();
+    read += value.length;
+    text += decoder.decode(value, { stream: true });
+  }
+  reader.cancel().catch(() => {});
+  return text;
+}
+
+/** What comes within the patience for a store. */
+async function soon(promised: unknown): Promise<unknown> {
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  const late = new Promise((resolve) => {
+    timer = setTimeout(resolve, STORE_PATIENCE_MS);
+  });
+  try {
+    return await Promise.race([promised, late]);
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+/** Lets so many things run at the same time, in the order in which they came. */
+class Turns {
+  #free: number;
+  readonly #waiting: (() => void)[] = [];
+
+  constructor(most: number) {
+    this.#free = most;
+  }
+
+  async take<T>(work: () => Promise<T>): Promise<T> {
+    if (this.#free > 0) this.#free -= 1;
+    else await new Promise<void>((resume) => this.#waiting.push(resume));
+    try {
+      return await work();
+    } finally {
+      const next = this.#waiting.shift();
+      if (next) next();
+      else this.#free += 1;
+    }
+  }
+}
+
+/** Answers in memory, of which those that were not asked for the longest time give way. */
+class Kept {
+  readonly #most: number;
+  #bytes = 0;
+  readonly #answers = new Map<string, { answer: Answer; until: number; bytes: number }>();
+
+  constructor(most: number) {
+    this.#most = most;
+  }
+
+  get(key: string, at: number): Answer | undefined {
+    const found = this.#drop(key);
+    if (found === undefined || found.until <= at) return undefined;
+    this.set(key, found.answer, found.until);
+    return found.answer;
+  }
+
+  set(key: string, answer: Answer, until: number): void {
+    this.#drop(key);
+    const bytes = key.length + answer.body.length + ENTRY_BYTES;
+    this.#answers.set(key, { answer, until, bytes });
+    this.#bytes += bytes;
+    for (const [oldest] of this.#answers) {
+      if (this.#bytes <= this.#most) break;
+      this.#drop(oldest);
+    }
+  }
+
+  #drop(key: string): { answer: Answer; until: number } | undefined {
+    const found = this.#answers.get(key);
+    if (found) {
+      this.#answers.delete(key);
+      this.#bytes -= found.bytes;
+    }
+    return found;
+  }
+}
+
+/** About what an answer takes beside its text. */
+const ENTRY_BYTES = 500;

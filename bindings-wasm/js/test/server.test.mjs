@@ -1,0 +1,459 @@
+// The server for pages, over real HTTP on this machine: pages, the server, and the served sandbox behind it.
+
+import assert from "node:assert/strict";
+import { once } from "node:events";
+import { readFile } from "node:fs/promises";
+import { createServer } from "node:http";
+import { test } from "node:test";
+import { Hono } from "hono";
+import { Client, Plan, Sandbox, TallyfoldError } from "tallyfold";
+import { nodeListener, serve } from "tallyfold/node";
+import { pageServer } from "tallyfold/server";
+import { clientOf, clocks, rejectionOf, service } from "./world.mjs";
+
+const DAY = { start: "2026-01-01T00:00:00Z", end: "2026-01-02T00:00:00Z" };
+const WINDOW = { start: "2026-01-01T00:00:00Z", end: "2026-01-01T00:15:00Z" };
+const query = { ...WINDOW, dimensions: ["integration"] };
+const authorize = () => true;
+
+/** A server for pages on a port, mounted below a path. */
+async function listening(handle, path = "/tallyfold") {
+  const server = createServer(nodeListener(handle)).listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const address = `http://127.0.0.1:${server.address().port}${path}`;
+  return { address, [Symbol.asyncDispose]: async () => server.close().closeAllConnections() };
+}
+
+function pageOf(address, options) {
+  return new Client({ clusterEndpoint: address, tokenless: true, maxRetries: 0, ...options });
+}
+
+/** A page's client of a server without a port. */
+function direct(handle, options) {
+  const fetch = (url, { redirect: _, ...init }) => handle(new Request(url, init));
+  return pageOf("http://localhost/api", { fetch, ...options });
+}
+
+/** What a plain request of a page is answered. */
+function post(handle, path, body, headers = { "content-type": "application/json" }) {
+  const init = { method: "POST", headers, body: JSON.stringify(body) };
+  return handle(new Request(`http://localhost${path}`, init));
+}
+
+const delivery = "/tallyfold/v1.1/analytics/event_delivery";
+
+test("a thousand requests of pages for a day are one call a window", async () => {
+  const sandbox = new Sandbox({ seed: 1 });
+  const upstream = await serve(sandbox);
+  const client = new Client({ ...sandbox.credentials, clusterEndpoint: upstream.url });
+  const server = await listening(pageServer({ client, authorize }));
+  try {
+    const windows = [...new Plan({ ...DAY, window: "15m" })];
+    const page = pageOf(server.address);
+    const ask = (window) => page.eventDelivery({ ...window, dimensions: ["integration"] });
+    const asked = Array.from({ length: 1000 }, (_, index) => windows[index % windows.length]);
+    // Fifty at a time, of which many ask the same.
+    const tables = [];
+    const work = async () => {
+      for (let window = asked.pop(); window; window = asked.pop()) {
+        tables.push(await ask(window));
+      }
+    };
+    await Promise.all(Array.from({ length: 50 }, work));
+    const { control_token: tokens, event_delivery: calls } = sandbox.stats;
+    assert.deepEqual([tables.length, tokens, calls], [1000, 1, windows.length]);
+    const expected = await client.eventDelivery({ ...windows[3], dimensions: ["integration"] });
+    assert.equal(JSON.stringify(await ask(windows[3])), JSON.stringify(expected));
+    // A long range of the page is answered from what is kept.
+    const options = {
+      ...DAY,
+      metric: "event_delivery",
+      dimensions: ["integration"],
+      window: "15m",
+    };
+    const day = await page.collect(options);
+    assert.equal(day.windows.length, 96);
+    assert.equal(sandbox.stats.event_delivery, calls + 1);
+  } finally {
+    await server[Symbol.asyncDispose]();
+    await upstream.close();
+  }
+});
+
+test("fifty pages that ask the same at the same time are one call", async () => {
+  const sandbox = service();
+  const page = direct(pageServer({ client: clientOf(sandbox), authorize }));
+  const tables = await Promise.all(Array.from({ length: 50 }, () => page.eventDelivery(query)));
+  assert.equal(new Set(tables.map((table) => JSON.stringify(table))).size, 1);
+  assert.equal(sandbox.stats.event_delivery, 1);
+});
+
+test("the page gets the bytes that the service has sent", async () => {
+  let sent;
+  const sandbox = service();
+  const fetch = async (url, init) => {
+    const response = await sandbox.fetch(url, init);
+    if (url.includes("analytics")) sent = await response.clone().text();
+    return response;
+  };
+  const handle = pageServer({ client: clientOf(sandbox, { fetch }), authorize });
+  const response = await post(handle, delivery, query);
+  assert.equal(response.status, 200);
+  assert.equal(await response.text(), sent);
+  assert.equal(response.headers.get("content-type"), "application/json");
+  assert.equal(response.headers.get("cache-control"), "no-store");
+});
+
+test("what authorize does not allow costs the service nothing", async () => {
+  const sandbox = service();
+  const client = clientOf(sandbox);
+  const noes = [
+    () => false,
+    () => undefined,
+    () => ({}),
+    () => "yes",
+    async () => false,
+    async () => 1,
+  ];
+  for (const authorize of noes) {
+    const handle = pageServer({ client, authorize, handOutTokens: true, auditLogs: true });
+    const error = await rejectionOf(direct(handle).eventDelivery(query));
+    assert.deepEqual([error.code, error.kind, error.status], ["forbidden", "service", 403]);
+    assert.equal((await post(handle, "/token/control")).status, 403);
+  }
+  const broken = new Error("the session store is down");
+  const handle = pageServer({ client, authorize: async () => Promise.reject(broken) });
+  assert.equal(await rejectionOf(post(handle, delivery, query)), broken);
+  assert.deepEqual(Object.values(sandbox.stats), Object.values(service().stats));
+  const asked = [];
+  const looking = pageServer({ client, authorize: async (request) => asked.push(request) > 0 });
+  await direct(looking).eventDelivery(query);
+  assert.ok(asked[0] instanceof Request && asked[0].url.includes("event_delivery"));
+});
+
+test("without authorize, and with options that can't be used, there is no server", () => {
+  const client = clientOf(service());
+  for (const [options, argument] of [
+    [{ client }, "authorize"],
+    [{ client, authorize: true }, "authorize"],
+    [{ authorize }, "client"],
+    [{ client: {}, authorize }, "client"],
+    [{ client, authorize, store: {} }, "store"],
+    [{ client, authorize, concurrency: 0 }, "concurrency"],
+    [{ client, authorize, concurency: 1 }, "concurency"],
+    [{ client, authorize, provisionalMs: -1 }, "provisionalMs"],
+    [undefined, "client"],
+  ]) {
+    assert.throws(
+      () => pageServer(options),
+      (error) => TallyfoldError.is(error) && error.kind === "config" && error.argument === argument,
+    );
+  }
+});
+
+test("a request that is wrong is refused before anything is sent", async () => {
+  const sandbox = service();
+  const handle = pageServer({ client: clientOf(sandbox), authorize });
+  const json = { "content-type": "application/json" };
+  for (const [status, path, body, headers] of [
+    [400, delivery, { ...query, dimensions: ["colour"] }],
+    [400, delivery, { ...query, end: query.start }],
+    [400, delivery, { ...query, more: 1 }],
+    [400, delivery, "x".repeat(100_000)],
+    [400, delivery, query, { "content-type": "text/plain" }],
+    [400, "/v1.1/oauth/token", {}],
+    [400, "/token/control", {}],
+    [403, delivery, query, { ...json, "sec-fetch-site": "cross-site" }],
+    [403, delivery, query, { ...json, origin: "https://evil.example" }],
+    [200, delivery, query, { ...json, origin: "http://localhost" }],
+  ]) {
+    const response = await post(handle, path, body, headers);
+    assert.equal(response.status, status, `${path} ${JSON.stringify(body).slice(0, 99)}`);
+    assert.doesNotThrow(async () => response.json());
+  }
+  const get = await handle(new Request(`http://localhost${delivery}`));
+  assert.equal(get.status, 400);
+  assert.equal(sandbox.stats.event_delivery, 1);
+});
+
+test("errors keep their code, kind and status", async () => {
+  for (const [fault, code, kind, status] of [
+    [{ kind: "status", status: 503 }, "server_error", "service", 503],
+    [{ kind: "status", status: 429, retryAfter: "7" }, "rate_limited", "service", 429],
+    [{ kind: "status", status: 403 }, "forbidden", "service", 403],
+    [{ kind: "status", status: 418 }, "unexpected_status", "service", 418],
+  ]) {
+    const sandbox = service();
+    sandbox.inject({ ...fault, endpoint: "event_delivery", every: 1n });
+    const client = clientOf(sandbox);
+    const own = await rejectionOf(client.eventDelivery(query));
+    const seen = await rejectionOf(direct(pageServer({ client, authorize })).eventDelivery(query));
+    for (const error of [own, seen]) {
+      assert.deepEqual([error.code, error.kind, error.status], [code, kind, status]);
+    }
+    assert.equal(seen.retryAfter, own.retryAfter);
+  }
+  const refused = clientOf(service(), { clientSecret: "wrong" });
+  const error = await rejectionOf(
+    direct(pageServer({ client: refused, authorize })).eventDelivery(query),
+  );
+  assert.deepEqual([error.code, error.kind], ["token_refused", "auth"]);
+  const fetch = async () => {
+    throw Object.assign(new TypeError("fetch failed"), { cause: { code: "ECONNREFUSED" } });
+  };
+  const down = clientOf(service(), { fetch });
+  const lost = await rejectionOf(
+    direct(pageServer({ client: down, authorize })).eventDelivery(query),
+  );
+  assert.deepEqual([lost.code, lost.kind, lost.status], ["network_failed", "service", undefined]);
+});
+
+test("a failed call is not kept", async () => {
+  const sandbox = service();
+  sandbox.inject({ kind: "status", status: 503, endpoint: "event_delivery" });
+  const page = direct(pageServer({ client: clientOf(sandbox), authorize }));
+  assert.equal((await rejectionOf(page.eventDelivery(query))).code, "server_error");
+  assert.equal((await page.eventDelivery(query)).totals.success, 7n);
+});
+
+test("a provisional answer is kept for seconds, a settled one for good", async () => {
+  const sandbox = service();
+  const now = clocks();
+  const handle = pageServer({ client: clientOf(sandbox, { now }), authorize, provisionalMs: 2000 });
+  const page = direct(handle);
+  const asked = async (seconds) => {
+    now.pass(seconds);
+    await page.eventDelivery(recent);
+    return sandbox.stats.event_delivery;
+  };
+  const end = now().unixMs;
+  const recent = { ...query, start: new Date(end - 900_000), end: new Date(end) };
+  assert.deepEqual([await asked(0), await asked(1.9), await asked(0.1)], [1, 1, 2]);
+  assert.deepEqual([await asked(3600), await asked(0), await asked(80_000)], [3, 3, 3]);
+});
+
+test("a store keeps settled answers for another server, and does no harm if it fails", async () => {
+  const sandbox = service();
+  const map = new Map();
+  const store = {
+    get: async (key) => map.get(key),
+    set: async (key, text) => map.set(key, text),
+  };
+  const serverOf = (store) => direct(pageServer({ client: clientOf(sandbox), authorize, store }));
+  const first = await serverOf(store).eventDelivery(query);
+  assert.equal(map.size, 1);
+  const [[key, text]] = map;
+  assert.ok(key.startsWith("http://localhost/v1.1/analytics/event_delivery "));
+  assert.ok(!`${key}${text}`.includes(sandbox.credentials.clientSecret));
+  const second = await serverOf(store).eventDelivery(query);
+  assert.deepEqual(
+    [JSON.stringify(second), sandbox.stats.event_delivery],
+    [JSON.stringify(first), 1],
+  );
+  const failing = [
+    { get: () => text.slice(0, -1), set() {} },
+    { get: () => 7, set() {} },
+    {
+      get: () => {
+        throw new Error("down");
+      },
+      set: () => {
+        throw new Error("down");
+      },
+    },
+    {
+      get: async () => {
+        throw new Error("down");
+      },
+      set: async () => {
+        throw new Error("down");
+      },
+    },
+    { get: () => new Promise(() => {}), set: () => new Promise(() => {}) },
+  ];
+  for (const store of failing) {
+    const table = await serverOf(store).eventDelivery(query);
+    assert.equal(JSON.stringify(table), JSON.stringify(first));
+  }
+  assert.equal(sandbox.stats.event_delivery, 1 + failing.length);
+});
+
+test("answers give way when there is no room", async () => {
+  const sandbox = service();
+  const client = clientOf(sandbox);
+  const page = direct(pageServer({ client, authorize, memoryBytes: 2500 }));
+  const ask = (dimensions) => page.eventDelivery({ ...WINDOW, dimensions });
+  const all = [["integration"], ["reason"], ["write_key"], ["event_name"]];
+  for (const dimensions of all) await ask(dimensions);
+  await ask(["event_name"]);
+  assert.equal(sandbox.stats.event_delivery, 4);
+  await ask(["integration"]);
+  assert.equal(sandbox.stats.event_delivery, 5);
+});
+
+test("no more calls than allowed are under way", async () => {
+  const sandbox = service();
+  let [underWay, most] = [0, 0];
+  const fetch = async (url, init) => {
+    underWay += 1;
+    most = Math.max(most, underWay);
+    const response = await sandbox.fetch(url, init);
+    await new Promise((done) => setImmediate(done));
+    underWay -= 1;
+    return response;
+  };
+  const page = direct(
+    pageServer({ client: clientOf(sandbox, { fetch }), authorize, concurrency: 3 }),
+  );
+  const windows = [...new Plan({ ...DAY, window: "1h" })];
+  await Promise.all(
+    windows.map((window) => page.eventDelivery({ ...window, dimensions: ["reason"] })),
+  );
+  assert.deepEqual([most, sandbox.stats.event_delivery], [3, 24]);
+});
+
+test("a page that goes away takes nothing from those that wait for the same", async () => {
+  const sandbox = service();
+  let go;
+  const gate = new Promise((resolve) => {
+    go = resolve;
+  });
+  let reached;
+  const begun = new Promise((resolve) => {
+    reached = resolve;
+  });
+  const fetch = async (url, init) => {
+    if (url.includes("analytics")) {
+      reached();
+      await gate;
+    }
+    init.signal.throwIfAborted();
+    return sandbox.fetch(url, init);
+  };
+  const handle = pageServer({ client: clientOf(sandbox, { fetch }), authorize });
+  const server = await listening(handle, "");
+  try {
+    const page = pageOf(server.address);
+    const leaving = new AbortController();
+    const first = page.eventDelivery({ ...query, signal: leaving.signal });
+    await begun;
+    const second = page.eventDelivery(query);
+    leaving.abort(new Error("closed"));
+    assert.equal((await rejectionOf(first)).message, "closed");
+    go();
+    assert.equal((await second).totals.success, 7n);
+    assert.equal(sandbox.stats.event_delivery, 1);
+  } finally {
+    await server[Symbol.asyncDispose]();
+  }
+});
+
+test("pages get tokens and audit logs only if that is switched on", async () => {
+  const sandbox = service();
+  const client = clientOf(sandbox);
+  const handle = pageServer({ client, authorize, handOutTokens: true, auditLogs: true });
+  const accessToken = async (api) => (await post(handle, `/x/token/${api}`, {})).json();
+  const page = clientOf(sandbox, {
+    clientId: undefined,
+    clientSecret: undefined,
+    accessToken,
+  });
+  assert.equal((await page.eventDelivery(query)).totals.success, 7n);
+  assert.deepEqual(await accessToken("control"), await client.token("control"));
+  assert.equal(sandbox.stats.control_token, 1);
+  const logs = direct(handle, { baseUrl: "http://localhost/api" });
+  assert.deepEqual(
+    await logs.auditLogs({ page: 1, perPage: 2 }),
+    await client.auditLogs({ page: 1, perPage: 2 }),
+  );
+});
+
+test("a token comes with its lifetime, once for all who ask", async () => {
+  const sandbox = service();
+  const now = clocks();
+  const client = clientOf(sandbox, { now });
+  const tokens = await Promise.all([1, 2, 3].map(() => client.token("control")));
+  assert.equal(new Set(tokens.map(({ accessToken }) => accessToken)).size, 1);
+  assert.equal(tokens[0].expiresIn, 86_400);
+  now.pass(100);
+  assert.equal((await client.token("control")).expiresIn, 86_300);
+  now.pass(86_001);
+  assert.notEqual((await client.token("control")).accessToken, tokens[0].accessToken);
+  assert.notEqual((await client.token("orchestration")).accessToken, tokens[0].accessToken);
+  const { control_token: control, orchestration_token: other } = sandbox.stats;
+  assert.deepEqual([control, other], [2, 1]);
+  const error = await rejectionOf(client.token("contrl"));
+  assert.deepEqual([error.kind, error.argument], ["config", "api"]);
+});
+
+test("a client without tokens sends none, but the cookies of its own origin", async () => {
+  const sent = [];
+  const fetch = async (_url, init) => {
+    sent.push(init);
+    return new Response(null, { status: 401 });
+  };
+  const page = pageOf("http://localhost", { fetch });
+  const error = await rejectionOf(page.eventDelivery(query));
+  assert.deepEqual([error.code, error.status, sent.length], ["token_rejected", 401, 1]);
+  assert.equal(sent[0].credentials, "same-origin");
+  assert.ok(sent[0].headers.every(([name]) => name !== "authorization"));
+});
+
+test("the server imports nothing of a host", async () => {
+  for (const name of ["server.js", "server.cjs"]) {
+    const text = await readFile(new URL(`../dist/${name}`, import.meta.url), "utf8");
+    assert.doesNotMatch(text, /node:|\bprocess\b|\bBuffer\b/);
+  }
+});
+
+test("Hono mounts it under a path, and a page asks for a session's counts", async () => {
+  const sandbox = service();
+  const authorize = (request) => request.headers.get("cookie") === "session=right";
+  const handle = pageServer({ client: clientOf(sandbox), authorize });
+  const app = new Hono();
+  app.get("/", (context) => context.text("home"));
+  app.all("/deep/tallyfold/*", (context) => handle(context.req.raw));
+  const server = await listening(app.fetch, "/deep/tallyfold");
+  try {
+    const of = (cookie) => {
+      const fetch = (url, init) =>
+        globalThis.fetch(url, { ...init, headers: [...init.headers, ["cookie", cookie]] });
+      return pageOf(server.address, { fetch });
+    };
+    assert.equal((await of("session=right").eventDelivery(query)).totals.success, 7n);
+    const error = await rejectionOf(of("session=wrong").eventDelivery(query));
+    assert.equal(error.code, "forbidden");
+    assert.equal(sandbox.stats.event_delivery, 1);
+  } finally {
+    await server[Symbol.asyncDispose]();
+  }
+});
+
+test("a request to the adapter can't choose a host, and a bug of the server is a 500", async () => {
+  const seen = [];
+  const server = await listening((request) => {
+    seen.push(request.url);
+    if (request.url.endsWith("/bug")) throw new Error("a bug, on purpose");
+    return new Response("good", {
+      headers: [
+        ["set-cookie", "a=1"],
+        ["set-cookie", "b=2"],
+      ],
+    });
+  }, "");
+  try {
+    const response = await fetch(`${server.address}//evil.example/x`, {
+      method: "POST",
+      body: "y",
+    });
+    assert.equal(await response.text(), "good");
+    assert.deepEqual(response.headers.getSetCookie(), ["a=1", "b=2"]);
+    assert.deepEqual(seen, ["http://localhost/evil.example/x"]);
+    const log = console.error;
+    console.error = () => {};
+    assert.equal((await fetch(`${server.address}/bug`)).status, 500);
+    console.error = log;
+  } finally {
+    await server[Symbol.asyncDispose]();
+  }
+});

@@ -1,0 +1,95 @@
+//! What a page gets.
+
+use std::fmt;
+
+use serde::Serialize;
+
+use crate::code::{Code, Kind};
+use crate::error::Error;
+use crate::spelling::Spelling;
+use crate::wire::json::writer::json_of;
+use crate::wire::passed_on;
+
+/// The response to a page's request, with a JSON body. It may hold a token, so it never prints its body.
+pub struct Answer {
+    /// The status.
+    pub status: u16,
+    /// Names, in lower case, and values.
+    pub headers: Vec<(&'static str, String)>,
+    /// The body: what the service has sent, byte by byte; a token; or a description of the error.
+    pub body: Vec<u8>,
+}
+
+#[derive(Serialize)]
+struct Failure {
+    code: Code,
+    kind: &'static str,
+    message: String,
+}
+
+impl Answer {
+    /// The answer with a document: what the service has sent, or a token.
+    #[must_use]
+    pub fn good(body: Vec<u8>) -> Self {
+        Self::new(200, body)
+    }
+
+    /// The answer with an error. A page's client has the same error then.
+    #[must_use]
+    pub fn of_error(error: &Error) -> Self {
+        let message = error.text_in(Spelling::JavaScript).to_string();
+        Self::failed(error.code(), error.status(), message, error.retry_after_s())
+    }
+
+    /// The answer with an error in its parts: the code, the status if the service has answered with one, the whole
+    /// text, and after how many seconds the service allows the next request.
+    #[must_use]
+    pub fn failed(
+        code: Code,
+        status: Option<u16>,
+        message: String,
+        retry_after_s: Option<u64>,
+    ) -> Self {
+        let kind = code.kind();
+        let failure = Failure {
+            code,
+            kind: kind.as_str(),
+            message,
+        };
+        let answered = match (kind, status) {
+            (_, Some(status @ (403 | 429))) => status,
+            (Kind::Config, _) => 400,
+            // A 401 would say that the page itself has to sign in.
+            _ => 502,
+        };
+        let mut answer = Self::new(answered, json_of(&failure).into_bytes());
+        let value = passed_on::written(code, status);
+        answer.headers.push((passed_on::HEADER, value));
+        if let Some(seconds) = retry_after_s {
+            answer.headers.push(("retry-after", seconds.to_string()));
+        }
+        answer
+    }
+
+    fn new(status: u16, body: Vec<u8>) -> Self {
+        let headers = [
+            ("content-type", "application/json"),
+            ("cache-control", "no-store"),
+            ("x-content-type-options", "nosniff"),
+        ];
+        Self {
+            status,
+            headers: headers.map(|(name, value)| (name, value.to_owned())).into(),
+            body,
+        }
+    }
+}
+
+impl fmt::Debug for Answer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Answer")
+            .field("status", &self.status)
+            .field("headers", &self.headers)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,198 @@
+//! What a page asks.
+
+use crate::access::api::Api;
+use crate::code::Code;
+use crate::counts::metric::Metric;
+use crate::counts::tree::Tree;
+use crate::endpoint::audit_logs::{self, AuditLogsOptions};
+use crate::endpoint::query::{QueryOptions, endpoint_of};
+use crate::error::{Error, Result};
+use crate::fold::read_options::ReadOptions;
+use crate::time::now::Now;
+use crate::time::settling::{SETTLE_MS, is_settled};
+use crate::wire::head::is_json;
+use crate::wire::passed_on::header;
+
+/// A request of a page takes a few hundred bytes.
+const MOST_BYTES: usize = 16 * 1024;
+
+crate::options! {
+    /// What pages may ask, and how much of what the service answers is kept.
+    #[derive(Clone, Debug)]
+    pub struct PagesOptions: Default {
+        /// Whether pages get access tokens: `POST` to `token/control` and `token/orchestration`.
+        hand_out_tokens: bool = false,
+        /// Whether pages may list audit logs.
+        audit_logs: bool = false,
+        /// How long an answer is kept if its window ended less than an hour ago, so that its counts may still
+        /// change. Answers for older windows are kept until there is no room.
+        provisional_ms: u64 [Milliseconds] = 5_000,
+        /// How many calls to the service may be under way at the same time. Others wait.
+        concurrency: u32 = 8,
+        /// How many bytes of answers are kept in memory.
+        memory_bytes: u64 = 64 * 1024 * 1024,
+    }
+}
+
+impl PagesOptions {
+    /// Checks what a host could not use.
+    ///
+    /// # Errors
+    /// `invalid_argument` without any concurrency.
+    pub fn check(&self) -> Result<()> {
+        match self.concurrency {
+            0 => Err(Error::argument(
+                "concurrency",
+                Code::InvalidArgument,
+                "want 1 or more",
+            )),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// A request of a page, as the host has received it.
+#[derive(Clone, Copy, Debug)]
+pub struct PageRequest<'a> {
+    /// The method.
+    pub method: &'a str,
+    /// The path, wherever the server is mounted, and the query if there is one.
+    pub target: &'a str,
+    /// Names and values of the headers.
+    pub headers: &'a [(&'a str, &'a str)],
+    /// The body: all of it, or the first bytes of one that is longer than 16 KiB, at least one byte more than that.
+    pub body: &'a [u8],
+    /// Whether the user's own check has allowed the request.
+    pub is_allowed: bool,
+}
+
+/// What a page asks: the call that the host makes in the server's name.
+#[derive(Clone, Debug)]
+pub enum PageQuestion {
+    /// Counts. The page gets the body that the service sends, once it was found valid.
+    Metrics {
+        /// Which counts.
+        metric: Metric,
+        /// The window and the dimensions.
+        query: QueryOptions,
+        /// Equal for equal questions to the same service, which have the same answer.
+        key: String,
+        /// Whether the answer never changes. If not, it is kept for [`PagesOptions::provisional_ms`].
+        is_settled: bool,
+    },
+    /// An access token. Its answer must not be kept.
+    Token(Api),
+    /// A page of the audit logs. Its answer must not be kept.
+    AuditLogs(AuditLogsOptions),
+}
+
+impl PageQuestion {
+    /// Reads the request of a page. It asks the same paths as those of the service, wherever the server is mounted,
+    /// and can't choose the `service`, the address that the server asks.
+    ///
+    /// # Errors
+    /// `forbidden` if the page may not ask at all, and the errors of arguments. Answer with [`Answer::of_error`](crate::Answer::of_error).
+    pub fn read(
+        options: &PagesOptions,
+        service: &str,
+        asked: PageRequest<'_>,
+        now: Now,
+    ) -> Result<Self> {
+        if !asked.is_allowed {
+            return Err(forbidden("authorize has not allowed this request"));
+        }
+        if !is_same_origin(asked.headers) {
+            return Err(forbidden(
+                "this request comes from a page of another origin",
+            ));
+        }
+        let (path, query) = asked.target.split_once('?').unwrap_or((asked.target, ""));
+        if asked.method == "GET" && options.audit_logs && path.ends_with(audit_logs::PATH) {
+            return page_of(query).map(Self::AuditLogs);
+        }
+        if asked.method != "POST" {
+            return Err(unknown());
+        }
+        if !header(asked.headers, "content-type").is_some_and(is_json) {
+            return Err(refused("want the header content-type: application/json"));
+        }
+        for metric in [Metric::EventDelivery, Metric::EventIngestion] {
+            let endpoint = endpoint_of(metric);
+            if path.ends_with(endpoint.path) {
+                let query = query_of(asked.body)?;
+                let checked = query.check(metric, ReadOptions::default())?;
+                return Ok(Self::Metrics {
+                    metric,
+                    query,
+                    key: [service, endpoint.path, " ", &checked.text()].concat(),
+                    is_settled: is_settled(checked.window(), SETTLE_MS, [now; 2]),
+                });
+            }
+        }
+        if options.hand_out_tokens {
+            for api in [Api::Control, Api::Orchestration] {
+                if path.ends_with(&["/token/", api.as_str()].concat()) {
+                    return Ok(Self::Token(api));
+                }
+            }
+        }
+        Err(unknown())
+    }
+}
+
+/// Whether a request was not made by a page of another origin. A browser says so itself, and a page can't change it.
+/// Programs that are no browser send neither header.
+fn is_same_origin(headers: &[(&str, &str)]) -> bool {
+    match (header(headers, "sec-fetch-site"), header(headers, "origin")) {
+        (Some(site), _) => site == "same-origin",
+        (None, Some(origin)) => {
+            let host = origin.split_once("://").map(|(_, host)| host);
+            host.is_some() && host == header(headers, "host")
+        }
+        (None, None) => true,
+    }
+}
+
+/// What is asked of a metrics endpoint, in the form of the service (service reference 4.4).
+fn query_of(body: &[u8]) -> Result<QueryOptions> {
+    if body.len() > MOST_BYTES {
+        return Err(refused("the body is longer than 16 KiB"));
+    }
+    let fields = Tree::read(body).ok();
+    let fields = fields.and_then(|tree| tree.into_fields(["start", "end", "dimensions"]));
+    let query = fields.and_then(|[start, end, dimensions]| {
+        let (start, end) = (start.into_text()?, end.into_text()?);
+        Some(QueryOptions::new(&start, &end, &dimensions.into_texts()?))
+    });
+    query
+        .ok_or_else(|| refused("want a body of start, end and dimensions, as the service takes it"))
+}
+
+/// The page of the audit logs that is asked for.
+fn page_of(query: &str) -> Result<AuditLogsOptions> {
+    let mut options = AuditLogsOptions::default();
+    for pair in query.split('&').filter(|pair| !pair.is_empty()) {
+        let number = |digits: &str| digits.parse().ok();
+        match pair
+            .split_once('=')
+            .map(|(name, digits)| (name, number(digits)))
+        {
+            Some(("page", page @ Some(_))) => options.page = page,
+            Some(("perPage", size @ Some(_))) => options.per_page = size,
+            _ => return Err(refused("want page and perPage, whole numbers")),
+        }
+    }
+    Ok(options)
+}
+
+fn forbidden(message: &'static str) -> Error {
+    Error::new(Code::Forbidden, message).with_status(403)
+}
+
+fn refused(message: &'static str) -> Error {
+    Error::new(Code::InvalidArgument, message)
+}
+
+fn unknown() -> Error {
+    refused("this server answers no such request")
+}

@@ -1,0 +1,8 @@
+//! A server for pages: what a page may ask it, and what it answers.
+//!
+//! A page asks the server the same paths as the service, with a client that has no tokens. `asked` reads the request;
+//! the host makes the call in the server's name; `answer` is what the page gets, also if the call has failed.
+
+pub(crate) mod answer;
+pub(crate) mod asked;
+pub(crate) mod kept;

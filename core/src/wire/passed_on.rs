@@ -1,0 +1,57 @@
+//! How a server for pages passes an error on, so that the page's client has the same error as if it had asked the
+//! service itself: in one header, which holds the code and, if the service answered with one, its status.
+
+use crate::code::Code;
+use crate::error::Error;
+
+/// The header, such as `tallyfold-error: rate_limited 429`.
+pub(crate) const HEADER: &str = "tallyfold-error";
+
+/// The value of the header for an error.
+pub(crate) fn written(code: Code, status: Option<u16>) -> String {
+    match status {
+        Some(status) => format!("{code} {status}"),
+        None => code.to_string(),
+    }
+}
+
+/// The error that the header holds, if there is one that this version knows.
+pub(crate) fn read(headers: &[(&str, &str)]) -> Option<Error> {
+    let value = header(headers, HEADER)?;
+    let (name, status) = value.split_once(' ').unwrap_or((value, ""));
+    let code = Code::ALL.iter().find(|code| code.as_str() == name)?;
+    let error = Error::new(
+        *code,
+        "the server for pages had this error when it asked the service",
+    );
+    Some(match status.parse() {
+        Ok(status) => error.with_status(status),
+        Err(_) => error,
+    })
+}
+
+/// The first header with that name.
+pub(crate) fn header<'a>(headers: &[(&str, &'a str)], name: &str) -> Option<&'a str> {
+    let mut named = headers
+        .iter()
+        .filter(|(own, _)| own.eq_ignore_ascii_case(name));
+    named.next().map(|(_, value)| *value)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_code_is_read_as_it_was_written() {
+        for code in Code::ALL {
+            for status in [None, Some(429)] {
+                let value = written(*code, status);
+                let read = read(&[("Date", "today"), ("Tallyfold-Error", &value)]).unwrap();
+                assert_eq!((read.code(), read.status()), (*code, status));
+            }
+        }
+        assert_eq!(read(&[(HEADER, "a_code_of_later_versions 503")]), None);
+        assert_eq!(read(&[]), None);
+    }
+}

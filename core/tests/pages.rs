@@ -1,0 +1,435 @@
+//! A server for pages against the sandbox, and the page's client against that server, in virtual time.
+#![allow(
+    clippy::expect_used,
+    clippy::panic,
+    reason = "a test says so when it fails"
+)]
+
+mod support;
+
+use support::{ADDRESS, at, client, client_of_one_try, drive, options, sandbox};
+use tallyfold::{
+    Answer, Api, Call, Code, Frame, HostFailure, Kind, Machine, MachineOptions, Now, Output,
+    PageQuestion, PageRequest, PagesOptions, QueryOptions, Result, Step,
+};
+
+const DELIVERY: &str = "/mounted/anywhere/v1.1/analytics/event_delivery";
+const HOUR: &str =
+    r#"{"start":"2025-12-31T22:00:00Z","end":"2025-12-31T23:00:00Z","dimensions":["integration"]}"#;
+const JSON: (&str, &str) = ("Content-Type", "application/json; charset=utf-8");
+
+fn asked(body: &str) -> PageRequest<'_> {
+    PageRequest {
+        method: "POST",
+        target: DELIVERY,
+        headers: &[JSON],
+        body: body.as_bytes(),
+        is_allowed: true,
+    }
+}
+
+/// The key of a metrics question, and whether its answer is settled.
+fn read(asked: PageRequest<'_>, now: Now) -> (String, bool) {
+    match PageQuestion::read(&PagesOptions::default(), ADDRESS, asked, now) {
+        Ok(PageQuestion::Metrics {
+            key, is_settled, ..
+        }) => (key, is_settled),
+        other => panic!("{other:?}"),
+    }
+}
+
+/// The code and status of the answer that a request gets at once.
+fn refused(options: &PagesOptions, asked: PageRequest<'_>) -> (String, u16) {
+    let error = PageQuestion::read(options, ADDRESS, asked, at(0)).expect_err("it is refused");
+    let answer = Answer::of_error(&error);
+    (header(&answer), answer.status)
+}
+
+fn header(answer: &Answer) -> String {
+    let mut named = answer
+        .headers
+        .iter()
+        .filter(|(name, _)| *name == "tallyfold-error");
+    named
+        .next()
+        .map(|(_, value)| value.clone())
+        .unwrap_or_default()
+}
+
+/// A client of a server for pages.
+fn of_page() -> Machine {
+    let demo = options();
+    let options = MachineOptions {
+        cluster_endpoint: demo.cluster_endpoint,
+        tokenless: true,
+        max_retries: 0,
+        ..MachineOptions::default()
+    };
+    Machine::new(options).expect("an address is all that it needs")
+}
+
+/// What the page's client makes of an answer.
+fn read_by_page(page: &Machine, answer: &Answer) -> Result<Output> {
+    let mut call = page.event_delivery(&QueryOptions::new(
+        "2025-12-31T22:00:00Z",
+        "2025-12-31T23:00:00Z",
+        &["integration"],
+    ))?;
+    let Step::Send(request) = call.step(at(0))? else {
+        panic!("it needs no token");
+    };
+    assert!(request.headers().all(|(name, _)| name != "authorization"));
+    let headers: Vec<(&str, &str)> = answer
+        .headers
+        .iter()
+        .map(|(name, value)| (*name, &**value))
+        .collect();
+    if call.head(answer.status, &headers)? {
+        call.chunk(&answer.body)?;
+        call.end()?;
+    }
+    let _ = call.step(at(0))?;
+    call.output()
+}
+
+#[test]
+fn a_page_reads_what_the_service_has_sent() {
+    let (machine, mut sandbox) = (client(), sandbox());
+    let query = QueryOptions::new(
+        "2025-12-31T22:00:00Z",
+        "2025-12-31T23:00:00Z",
+        &["integration"],
+    );
+    let mut call = machine.event_delivery(&query).expect("good arguments");
+    let mut body = Vec::new();
+    while let Ok(Step::Send(request)) = call.step(at(0)) {
+        let headers: Vec<(&str, &str)> = request.headers().collect();
+        let target = &request.url()[ADDRESS.len()..];
+        let sent = request.body().unwrap_or_default();
+        let response = sandbox.handle(request.method(), target, &headers, sent, at(0));
+        body.clone_from(&response.body);
+        support::exchange(&mut call, &request, &mut sandbox, at(0)).expect("good");
+    }
+    let (Ok(Output::Table(direct)), Ok(Output::Table(seen))) =
+        (call.output(), read_by_page(&of_page(), &Answer::good(body)))
+    else {
+        panic!("tables");
+    };
+    assert_eq!(seen.to_json(), direct.to_json());
+}
+
+#[test]
+fn equal_questions_have_equal_keys_and_old_windows_are_settled() {
+    let (key, is_settled) = read(asked(HOUR), at(0));
+    assert!(is_settled && key.starts_with(ADDRESS));
+    let spaced = HOUR
+        .replace(':', ": ")
+        .replace(": 00", ":00")
+        .replace("00Z", "00.000Z");
+    assert_eq!(read(asked(&spaced), at(0)).0, key);
+    let other = HOUR.replace("integration", "reason");
+    assert_ne!(read(asked(&other), at(0)).0, key);
+    let ingested = PageRequest {
+        target: "/v1.1/analytics/event_ingestion",
+        ..asked(HOUR)
+    };
+    assert_ne!(read(ingested, at(0)).0, key);
+    let recent = HOUR.replace("23:00:00Z", "23:00:01Z");
+    assert!(!read(asked(&recent), at(0)).1);
+    assert!(read(asked(&recent), at(1)).1);
+}
+
+#[test]
+fn what_is_wrong_is_refused_before_anything_is_sent() {
+    let refused = |asked: PageRequest<'_>| refused(&PagesOptions::default(), asked);
+    let forbidden = ("forbidden 403".to_owned(), 403);
+    let invalid = ("invalid_argument".to_owned(), 400);
+    let is_allowed = false;
+    assert_eq!(
+        refused(PageRequest {
+            is_allowed,
+            ..asked(HOUR)
+        }),
+        forbidden
+    );
+    for (headers, is_right) in [
+        (&[JSON, ("Sec-Fetch-Site", "same-origin")][..], true),
+        (&[JSON, ("Sec-Fetch-Site", "same-site")][..], false),
+        (
+            &[
+                JSON,
+                ("sec-fetch-site", "cross-site"),
+                ("origin", "https://a.example"),
+                ("host", "a.example"),
+            ][..],
+            false,
+        ),
+        (
+            &[JSON, ("Origin", "https://a.example"), ("Host", "a.example")][..],
+            true,
+        ),
+        (
+            &[
+                JSON,
+                ("Origin", "https://evil.example"),
+                ("Host", "a.example"),
+            ][..],
+            false,
+        ),
+        (&[JSON, ("Origin", "null")][..], false),
+    ] {
+        let asked = PageRequest {
+            headers,
+            ..asked(HOUR)
+        };
+        let question = PageQuestion::read(&PagesOptions::default(), ADDRESS, asked, at(0));
+        assert_eq!(question.is_ok(), is_right, "{headers:?}");
+        if !is_right {
+            assert_eq!(refused(asked), forbidden, "{headers:?}");
+        }
+    }
+    for headers in [
+        &[][..],
+        &[("content-type", "text/plain")],
+        &[("content-type", "application/x-www-form-urlencoded")],
+    ] {
+        assert_eq!(
+            refused(PageRequest {
+                headers,
+                ..asked(HOUR)
+            }),
+            invalid
+        );
+    }
+    for (method, target) in [
+        ("GET", DELIVERY),
+        ("POST", "/v1.1/oauth/token"),
+        ("POST", "/token/control"),
+        ("GET", "/api/v1/audit-logs"),
+        ("POST", "/v1.1/analytics/event_delivery/"),
+        ("POST", "https://evil.example/"),
+    ] {
+        assert_eq!(
+            refused(PageRequest {
+                method,
+                target,
+                ..asked(HOUR)
+            }),
+            invalid,
+            "{target}"
+        );
+    }
+    let long = format!("{HOUR}{}", " ".repeat(17_000));
+    for body in [
+        "",
+        "[]",
+        "{}",
+        "null",
+        &long,
+        &HOUR.replace("start", "from"),
+        &HOUR.replace('[', "{"),
+    ] {
+        assert_eq!(refused(asked(body)), invalid, "{body}");
+    }
+    for (from, to, code) in [
+        ("integration", "colour", "unknown_dimension"),
+        ("23:00:00Z", "21:00:00Z", "invalid_window"),
+        ("23:00:00Z", "23:00", "invalid_timestamp"),
+    ] {
+        assert_eq!(
+            refused(asked(&HOUR.replace(from, to))),
+            (code.to_owned(), 400)
+        );
+    }
+}
+
+fn asking(machine: &Machine) -> Call {
+    let query = QueryOptions::new("2026-01-01T00:00:00Z", "2026-01-01T00:15:00Z", &["reason"]);
+    machine.event_delivery(&query).expect("good arguments")
+}
+
+#[test]
+fn errors_keep_their_code_kind_and_status() {
+    for (status, code) in [
+        (401, Code::TokenRejected),
+        (403, Code::Forbidden),
+        (418, Code::UnexpectedStatus),
+        (429, Code::RateLimited),
+        (503, Code::ServerError),
+        (302, Code::Redirected),
+    ] {
+        let machine = Machine::new(MachineOptions {
+            max_retries: 0,
+            host_tokens: true,
+            client_secret: None,
+            ..options()
+        });
+        let mut call = asking(&machine.expect("good options"));
+        while let Ok(step) = call.step(at(0)) {
+            match step {
+                Step::ProvideToken { .. } => {
+                    call.token("token".to_owned().into(), None).expect("good");
+                }
+                _ => drop(call.head(status, &[])),
+            }
+        }
+        let answer = Answer::of_error(&call.output().expect_err("it has failed"));
+        assert!(![401, 302].contains(&answer.status));
+        let error = read_by_page(&of_page(), &answer).expect_err("an error");
+        assert_eq!((error.code(), error.status()), (code, Some(status)));
+        let body = String::from_utf8(answer.body).expect("JSON");
+        assert!(body.contains(code.as_str()) && body.contains(code.kind().as_str()));
+    }
+}
+
+#[test]
+fn an_error_without_a_status_has_none_in_the_page_either() {
+    let mut call = asking(&client_of_one_try());
+    assert!(matches!(call.step(at(0)), Ok(Step::Send(_))));
+    drop(call.failed(HostFailure::Network, "ECONNREFUSED"));
+    let answer = Answer::of_error(&call.output().expect_err("it has failed"));
+    assert_eq!(answer.status, 502);
+    let error = read_by_page(&of_page(), &answer).expect_err("an error");
+    assert_eq!((error.code(), error.status()), (Code::NetworkFailed, None));
+    assert_eq!(error.kind(), Kind::Service);
+}
+
+#[test]
+fn only_a_failure_of_an_api_is_read_from_the_header() {
+    let page = of_page();
+    let query = QueryOptions::new("2026-01-01T00:00:00Z", "2026-01-01T00:15:00Z", &["reason"]);
+    let mut call = page.event_delivery(&query).expect("good arguments");
+    let _ = call.step(at(0)).expect("a request");
+    let headers = [("tallyfold-error", "rate_limited 429")];
+    assert_eq!(call.head(200, &headers).ok(), Some(true));
+}
+
+#[test]
+fn a_401_to_a_client_without_tokens_is_final() {
+    let page = of_page();
+    let query = QueryOptions::new("2026-01-01T00:00:00Z", "2026-01-01T00:15:00Z", &["reason"]);
+    let mut call = page.event_delivery(&query).expect("good arguments");
+    let _ = call.step(at(0)).expect("a request");
+    let error = call.head(401, &[]).expect_err("no token can help");
+    assert_eq!(
+        (error.code(), error.status()),
+        (Code::TokenRejected, Some(401))
+    );
+}
+
+#[test]
+fn a_client_has_tokens_or_none() {
+    for change in [
+        MachineOptions {
+            tokenless: true,
+            ..options()
+        },
+        MachineOptions {
+            tokenless: true,
+            client_secret: None,
+            host_tokens: true,
+            ..options()
+        },
+    ] {
+        let error = Machine::new(change).expect_err("refused");
+        assert_eq!(error.argument_name(), Some("tokenless"));
+    }
+    let error = of_page().token(Api::Control).expect_err("refused");
+    assert_eq!(error.code(), Code::InvalidArgument);
+}
+
+/// The token that a call gives, and how long it is valid.
+fn token(output: Result<Output>) -> (String, u32) {
+    match output {
+        Ok(Output::Token {
+            value,
+            expires_in_s,
+        }) => (value.expose().to_owned(), expires_in_s),
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn a_token_is_the_clients_own_with_the_rest_of_its_lifetime() {
+    let (machine, mut sandbox) = (client(), sandbox());
+    let mut ask = |api, seconds| {
+        let call = machine.token(api).expect("good arguments");
+        token(drive(call, &mut sandbox, at(seconds)))
+    };
+    let (first, lifetime) = ask(Api::Control, 0);
+    assert_eq!(lifetime, 86_400);
+    assert_eq!(ask(Api::Control, 100), (first.clone(), 86_300));
+    assert_ne!(ask(Api::Orchestration, 100).0, first);
+    // It is renewed five minutes before its end, as for any other call.
+    let (renewed, lifetime) = ask(Api::Control, 86_101);
+    assert!(renewed != first && lifetime == 86_400);
+    let stats = sandbox.stats();
+    assert_eq!((stats.control_token, stats.orchestration_token), (2, 1));
+    assert_eq!(stats.event_delivery, 0);
+}
+
+#[test]
+fn calls_for_a_token_at_the_same_time_make_one_request() {
+    let (machine, mut sandbox) = (client(), sandbox());
+    let mut first = machine.token(Api::Control).expect("good arguments");
+    let Ok(Step::Send(request)) = first.step(at(0)) else {
+        panic!("a token request");
+    };
+    let mut second = machine.token(Api::Control).expect("good arguments");
+    assert!(matches!(second.step(at(0)), Ok(Step::Blocked { .. })));
+    support::exchange(&mut first, &request, &mut sandbox, at(0)).expect("a token");
+    assert!(matches!(first.step(at(0)), Ok(Step::Done)));
+    assert!(matches!(second.step(at(0)), Ok(Step::Done)));
+    assert_eq!(token(first.output()), token(second.output()));
+    assert!(!format!("{second:?}").contains("sandbox"));
+}
+
+#[test]
+fn pages_get_tokens_and_audit_logs_only_if_they_are_allowed_to() {
+    let options = PagesOptions {
+        hand_out_tokens: true,
+        audit_logs: true,
+        ..PagesOptions::default()
+    };
+    let ask = |method: &str, target: &str| {
+        let asked = PageRequest {
+            method,
+            target,
+            ..asked("")
+        };
+        PageQuestion::read(&options, ADDRESS, asked, at(0))
+    };
+    for api in [Api::Control, Api::Orchestration] {
+        let token = ask("POST", &format!("/x/token/{}", api.as_str()));
+        assert!(matches!(token, Ok(PageQuestion::Token(asked)) if asked == api));
+    }
+    let logs = ask("GET", "/x/api/v1/audit-logs?page=2&perPage=3");
+    let Ok(PageQuestion::AuditLogs(logs)) = logs else {
+        panic!("{logs:?}");
+    };
+    assert_eq!((logs.page, logs.per_page), (Some(2), Some(3)));
+    for (method, target) in [
+        ("POST", "/x/token/both"),
+        ("POST", "/x/token/"),
+        ("GET", "/x/token/control"),
+        ("GET", "/api/v1/audit-logs?page=x"),
+        ("GET", "/api/v1/audit-logs?a=1"),
+        ("POST", "/api/v1/audit-logs"),
+    ] {
+        assert!(ask(method, target).is_err(), "{target}");
+    }
+    assert!(!format!("{:?}", Answer::good(b"a token".into())).contains("token"));
+}
+
+#[test]
+fn some_call_must_be_allowed_at_a_time() {
+    let options = PagesOptions {
+        concurrency: 0,
+        ..PagesOptions::default()
+    };
+    assert_eq!(
+        options.check().expect_err("none").argument_name(),
+        Some("concurrency")
+    );
+    PagesOptions::default().check().expect("good defaults");
+}
