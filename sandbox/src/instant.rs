@@ -1,7 +1,6 @@
 //! Instants as the service writes them: UTC ISO 8601 that ends in `Z` (service reference 4.4 and 8).
 
-use chrono::{DateTime, NaiveDateTime, SecondsFormat, Timelike, Utc};
-use tallyfold::{Result, Timestamp};
+use chrono::{DateTime, Datelike, FixedOffset, NaiveDateTime, SecondsFormat, Timelike, Utc};
 
 pub(crate) type Instant = DateTime<Utc>;
 
@@ -28,10 +27,16 @@ pub(crate) fn parse(text: &str) -> Option<Instant> {
     (instant.nanosecond() < 1_000_000_000).then(|| instant.and_utc())
 }
 
-/// The instant that an argument names, which may have an offset from UTC.
-pub(crate) fn named_by(text: &str) -> Result<Instant> {
-    let instant = Timestamp::parse(text)?.to_string();
-    Ok(parse(&instant).unwrap_or_default())
+/// The instant that an argument names, which may have an offset from UTC, as `+01:00`.
+pub(crate) fn named_by(text: &str) -> Option<Instant> {
+    if let Some(instant) = parse(text) {
+        return Some(instant);
+    }
+    let (local, offset) = text.split_at_checked(text.len().checked_sub(6)?)?;
+    let local = parse(&format!("{local}Z"))?.naive_utc();
+    let offset: FixedOffset = offset.parse().ok()?;
+    let instant = local.and_local_timezone(offset).single()?.to_utc();
+    (0..=9999).contains(&instant.year()).then_some(instant)
 }
 
 /// The text of an instant.

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use tallyfold::{Now, Result};
+use tallyfold::{Code, Error, Now, Result};
 
 use crate::endpoint::{Api, SandboxEndpoint, Task};
 use crate::event::SandboxEvent;
@@ -60,8 +60,11 @@ impl Sandbox {
     /// # Errors
     /// `invalid_timestamp`.
     pub fn record(&mut self, event: &SandboxEvent) -> Result<()> {
-        let timestamp = instant::named_by(&event.timestamp)
-            .map_err(|error| error.with_argument("timestamp"))?;
+        let timestamp = instant::named_by(&event.timestamp).ok_or_else(|| {
+            let message = "want a date and time with Z or an offset from UTC, such as \
+                           2026-01-31T09:15:00Z or 2026-01-31T10:15:00+01:00";
+            Error::argument("timestamp", Code::InvalidTimestamp, message)
+        })?;
         let SandboxEvent {
             event_name,
             write_key,

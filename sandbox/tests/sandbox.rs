@@ -845,6 +845,10 @@ fn options_and_records_are_checked() {
         (error.code(), error.argument_name()),
         (Code::InvalidTimestamp, Some("timestamp"))
     );
+    for at in ["2026-01-01T01:00:00+01:00", "2025-12-31T19:00:00.5-05:00"] {
+        let with_offset = self::event(at, Outcome::Success, ["e", "w", "i", ""], 1);
+        assert_eq!(sandbox.record(&with_offset), Ok(()), "{at}");
+    }
     assert_eq!(Outcome::from_name("delivered"), None);
 }
 
