@@ -127,7 +127,7 @@ def test_a_failed_window_leaves_the_others(service: Service, collect: Collecting
     assert str(error).startswith(
         "unexpected_status: 2 of 96 windows failed; first: [2026-01-01T07:"
     )
-    assert str(error).endswith("(status 418: no); `partial` has the rest")
+    assert str(error).endswith("; `partial` has the rest (status 418: no)")
 
     other = pickle.loads(pickle.dumps(error))
     assert other.partial == error.partial

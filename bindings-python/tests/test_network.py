@@ -176,7 +176,7 @@ def test_a_certificate_ends_a_collect_at_once(self_signed: ssl.SSLContext) -> No
         assert len(connections) == 1
     assert isinstance(caught.value.__cause__, ssl.SSLCertVerificationError)
     assert "1 of 96 windows failed; first: [2026-01-01T00:00:00Z, " in str(caught.value)
-    assert str(caught.value).endswith("; none was read")
+    assert "; none was read" in str(caught.value)
 
 
 @BOTH

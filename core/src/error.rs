@@ -105,6 +105,12 @@ impl Error {
         self.0.is_lasting
     }
 
+    /// The same error, with text before its message.
+    pub(crate) fn beginning(mut self, text: String) -> Self {
+        self.0.message = std::mem::take(&mut self.0.message).after(text);
+        self
+    }
+
     /// Adds text to the message.
     pub(crate) fn add(&mut self, words: impl Into<Word>) {
         self.0.message = std::mem::take(&mut self.0.message).and(words);

@@ -105,6 +105,13 @@ impl Words {
         self
     }
 
+    /// The same sentence with another piece before it.
+    #[must_use]
+    pub(crate) fn after(mut self, word: impl Into<Word>) -> Self {
+        self.0.insert(0, word.into());
+        self
+    }
+
     /// The sentence for the callers of a host.
     pub(crate) fn write(&self, f: &mut fmt::Formatter<'_>, spelling: Spelling) -> fmt::Result {
         self.0.iter().try_for_each(|word| match word {

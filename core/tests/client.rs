@@ -413,7 +413,7 @@ fn every_way_of_breaking_off_leaves_no_table() {
     assert_eq!(
         error.to_string(),
         "network_failed: the connection was closed or reset before the response was complete \
-         (ECONNRESET, sandbox.example)"
+         (ECONNRESET, https://sandbox.example/v1.1/analytics/event_delivery)"
     );
     assert_eq!(call.output(), Err(error));
 }
@@ -429,12 +429,12 @@ fn what_happened_on_the_way_is_told_and_a_certificate_is_not_tried_again() {
         ("OFFLINE", "offline", true),
         (
             "ECONNFOO",
-            "the exchange broke (ECONNFOO, sandbox.example)",
+            "the exchange broke (ECONNFOO, https://sandbox.example/",
             true,
         ),
         (
             "canary-secret",
-            "the exchange broke (sandbox.example)",
+            "the exchange broke (https://sandbox.example/",
             true,
         ),
         ("NO_FETCH", "no fetch", false),

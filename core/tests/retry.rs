@@ -514,7 +514,7 @@ fn a_client_has_ten_retries_to_spend_at_once_and_earns_more() {
     assert_eq!(
         refusal.message(),
         "the connection was closed or reset before the response was complete \
-         (ECONNRESET, sandbox.example); it is not tried again, as the retry budget is used up"
+         (ECONNRESET, https://sandbox.example/v1.1/analytics/event_delivery); it is not tried again, as the retry budget is used up"
     );
     let calls_until_a_retry = (1..)
         .find(|_| {

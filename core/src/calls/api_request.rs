@@ -1,7 +1,7 @@
 //! The request to the API, and what follows its response. A 401 is handled here.
 
 use super::any_endpoint::AuthorizedRequest;
-use super::broken::{broken, server_of};
+use super::broken::broken;
 use super::course::{Course, Input, SentRequest, State};
 use super::pace::Destination;
 use super::reply::Reply;
@@ -31,7 +31,7 @@ impl Course {
             at: now,
         };
         self.state = State::Sent { sent, body: None };
-        self.server = server_of(&authorized.request);
+        self.url = authorized.request.url().to_owned();
         self.token = authorized.token;
         Step::Send(authorized.request)
     }
@@ -66,7 +66,7 @@ impl Course {
                 Err(error) => self.request_failed(reply, error),
             },
             (_, Input::Failed { failure, detail }) => {
-                self.request_failed(reply, broken(failure, detail, &self.server))
+                self.request_failed(reply, broken(failure, detail, &self.url))
             }
             (_, input) => self.misplaced(&input),
         }
@@ -145,8 +145,8 @@ impl Course {
         match input {
             Input::Chunk(chunk) if excerpt.push(chunk) => Ok(true),
             Input::Chunk(_) | Input::End | Input::Failed { .. } => {
-                let secrets = [&self.token, &self.shared.config.client_secret];
-                let text = excerpt.text(secrets.into_iter().flatten());
+                let client_secret = self.shared.config.client_secret.as_ref();
+                let text = excerpt.text([self.token.as_ref(), client_secret]);
                 let error = error.clone().with_excerpt(text);
                 self.fail(error)
             }

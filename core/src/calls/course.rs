@@ -49,8 +49,8 @@ pub(super) struct Course {
     /// How many 401s have been answered with a newer token.
     pub(super) replays: u32,
     pub(super) retries: Retries,
-    /// The server that the last request went to.
-    pub(super) server: String,
+    /// The address that the last request went to.
+    pub(super) url: String,
     /// The token that the last request to the API carried.
     pub(super) token: Option<Secret>,
 }
@@ -106,7 +106,7 @@ impl Course {
             state: State::Ready(NextRequest::default()),
             replays: 0,
             retries,
-            server: String::new(),
+            url: String::new(),
             token: None,
         }
     }

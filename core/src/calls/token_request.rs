@@ -1,7 +1,7 @@
 //! A token fetch that a call does for itself and for the calls that wait for it, and what follows
 //! it.
 
-use super::broken::{broken, server_of};
+use super::broken::broken;
 use super::course::{Course, Input, OwnFetch, State};
 use super::options::TokenSource;
 use super::pace::Destination;
@@ -27,7 +27,7 @@ impl Course {
             }
             TokenSource::Endpoint(request) => {
                 let request = request.clone();
-                self.server = server_of(&request);
+                self.url = request.url().to_owned();
                 let retries = &mut self.retries;
                 self.shared
                     .with(|common| retries.send(&mut common.pace, Destination::TokenEndpoint));
@@ -63,7 +63,7 @@ impl Course {
                 Err(error) => self.token_request_failed(fetch, reply, error),
             },
             (_, Input::Failed { failure, detail }) => {
-                self.token_request_failed(fetch, reply, broken(failure, detail, &self.server))
+                self.token_request_failed(fetch, reply, broken(failure, detail, &self.url))
             }
             (_, input) => self.misplaced(&input),
         }

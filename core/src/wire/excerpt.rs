@@ -13,7 +13,8 @@ const MOST_CHARACTERS: usize = 200;
 /// only the beginning of the secret.
 const TELLING: usize = 8;
 
-const MASK: &str = "***";
+/// What is left out of the text in place of a secret, whose length nobody is to see. (It is DEL, a control character.)
+const MASKED: char = '\u{7f}';
 
 /// The first bytes of a body.
 #[derive(Default)]
@@ -28,53 +29,76 @@ impl Excerpt {
     }
 
     /// The text without secrets, in one line; `None` if there is none, or if it is HTML.
-    pub(crate) fn text<'a>(&self, secrets: impl Iterator<Item = &'a Secret>) -> Option<String> {
-        let mut text = String::from_utf8_lossy(&self.0).into_owned();
-        for secret in secrets {
-            let json = json_of(secret.expose());
-            text = masked(&text, secret.expose());
-            text = masked(&text, json.trim_matches('"'));
+    pub(crate) fn text(&mut self, secrets: [Option<&Secret>; 2]) -> Option<String> {
+        for secret in secrets.into_iter().flatten() {
+            mask(&mut self.0, json_of(secret.expose()).trim_matches('"'));
+            mask(&mut self.0, secret.expose());
         }
-        let spaced = text.replace(is_invisible, " ");
-        let words: Vec<&str> = spaced.split_whitespace().collect();
-        let line = words.join(" ");
-        if line.is_empty() || line.starts_with('<') {
-            return None;
+        let mut line = String::new();
+        let mut length = 0;
+        let mut is_apart = false;
+        for character in valid(&self.0).chars() {
+            if character == MASKED {
+                continue;
+            }
+            if is_invisible(character) {
+                is_apart = length > 0;
+                continue;
+            }
+            if length == 0 && character == '<' {
+                return None;
+            }
+            for shown in is_apart.then_some(' ').into_iter().chain([character]) {
+                if length == MOST_CHARACTERS {
+                    line.push('…');
+                    return Some(line);
+                }
+                line.push(shown);
+                length += 1;
+            }
+            is_apart = false;
         }
-        Some(match line.char_indices().nth(MOST_CHARACTERS) {
-            Some((end, _)) => format!("{}…", &line[..end]),
-            None => line,
-        })
+        (length > 0).then_some(line)
     }
 }
 
-/// Control characters, and those that change how a terminal shows the text around them.
+/// The bytes up to the first that is not UTF-8.
+fn valid(bytes: &[u8]) -> &str {
+    std::str::from_utf8(bytes)
+        .or_else(|wrong| std::str::from_utf8(&bytes[..wrong.valid_up_to()]))
+        .unwrap_or_default()
+}
+
+/// White space, control characters, and those that change how a terminal shows the text around them.
 fn is_invisible(character: char) -> bool {
-    character.is_control()
-        || matches!(character, '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}')
-        || matches!(character, '\u{2060}'..='\u{206f}' | '\u{feff}')
+    matches!(
+        character,
+        '\0'..=' '
+            | '\u{7f}'..='\u{a0}'
+            | '\u{2000}'..='\u{200f}'
+            | '\u{2028}'..='\u{202f}'
+            | '\u{205f}'..='\u{206f}'
+            | '\u{3000}'
+            | '\u{feff}'
+    )
 }
 
-/// The text with the secret masked, and with each longer beginning of the secret.
-fn masked(text: &str, secret: &str) -> String {
-    let mut shown = String::new();
-    let mut rest = text;
-    while let Some(first) = rest.chars().next() {
-        let common: usize = rest
-            .chars()
-            .zip(secret.chars())
-            .take_while(|(one, other)| one == other)
-            .map(|(one, _)| one.len_utf8())
-            .sum();
-        let is_telling = common > 0 && (common >= TELLING || common == secret.len());
-        if is_telling {
-            shown.push_str(MASK);
+/// Masks a secret in a text, and each longer beginning of it.
+fn mask(text: &mut [u8], secret: &str) {
+    let secret = secret.as_bytes();
+    let mut at = 0;
+    while at < text.len() {
+        let rest = &mut text[at..];
+        let pairs = rest.iter().zip(secret);
+        let common = pairs.take_while(|(one, other)| one == other).count();
+        if common > 0 && (common >= TELLING || common == secret.len()) {
+            rest[..common].fill(MASKED as u8);
+            rest[..common.min(3)].fill(b'*');
+            at += common;
         } else {
-            shown.push(first);
+            at += 1;
         }
-        rest = &rest[if is_telling { common } else { first.len_utf8() }..];
     }
-    shown
 }
 
 #[cfg(test)]
@@ -90,7 +114,7 @@ mod tests {
                 break;
             }
         }
-        excerpt.text([&secret].into_iter())
+        excerpt.text([None, Some(&secret)])
     }
 
     #[test]

@@ -170,11 +170,8 @@ fn one_failing_window_leaves_the_others_and_only_its_gap_is_read_again() {
         .collect();
     let codes = [Code::ServerError, Code::UnexpectedStatus];
     assert!(failed.into_iter().eq(bad.into_iter().zip(codes)));
-    assert!(
-        error
-            .to_string()
-            .starts_with("server_error: the service failed (status 500); not")
-    );
+    let told = error.to_string();
+    assert!(told.contains("2 of 24 windows failed; first: ["), "{told}");
     let partial = error.partial.expect("the other windows");
     assert_eq!(partial.gaps(Some(window(0, DAY))), bad);
 
@@ -454,12 +451,11 @@ fn a_refusal_ends_the_collect_at_once() {
         assert_eq!(error.gaps, [window(HOUR, 2 * HOUR), window(3 * HOUR, DAY)]);
         let told = error.to_string();
         assert!(told.starts_with(code.as_str()), "{told}");
-        let how_many = "2 of 24 windows failed; first: [1970-01-01T01:00:00Z, ";
-        assert!(told.contains(how_many), "{told}");
         assert!(
-            told.ends_with("; `partial` has the 2 that were read"),
+            told.contains("2 of 24 windows failed, and then: "),
             "{told}"
         );
+        assert!(told.contains("; `partial` has what was read"), "{told}");
     }
 }
 
@@ -477,14 +473,8 @@ fn eight_failures_in_a_row_end_the_collect_and_seven_do_not() {
     let error = ended(&collect);
     assert_eq!(error.failures.len(), 15);
     let told = error.to_string();
-    assert!(
-        told.starts_with("server_error: 15 of 24 windows failed; first: ["),
-        "{told}"
-    );
-    assert!(
-        told.contains(": the service failed (status 500); `partial`"),
-        "{told}"
-    );
+    assert!(told.starts_with("server_error: 15 of 24 windows failed; first: ["));
+    assert!(told.ends_with(": the service failed; `partial` has what was read (status 500)"));
 }
 
 /// What was under way when the collect ended still counts, and brings it not back to life.

@@ -190,8 +190,10 @@ impl Simulation {
         let headers = [("content-type", "application/json")];
         let done = match self.down {
             _ if !fails => exchange(call, request, &mut self.world.sandbox, self.world.now),
-            Down::Status | Down::Tokens => call.head(503, &headers).map(drop),
-            Down::RetryAfter(text) => call.head(503, &[("retry-after", text)]).map(drop),
+            Down::Status | Down::Tokens => call.head(503, &headers).and_then(|_| call.end()),
+            Down::RetryAfter(text) => call
+                .head(503, &[("retry-after", text)])
+                .and_then(|_| call.end()),
             Down::Refused => call.failed(HostFailure::Network, "ECONNREFUSED"),
             Down::Silent => call.failed(HostFailure::Timeout, ""),
         };

@@ -116,8 +116,12 @@ impl World {
             let headers = [("content-type", "application/json")];
             let done = match trouble {
                 None => exchange(call, &request, &mut self.sandbox, self.now),
-                Some(Trouble::Status(status)) => call.head(status, &headers).map(drop),
-                Some(Trouble::Later) => call.head(429, &[("retry-after", "7200")]).map(drop),
+                Some(Trouble::Status(status)) => {
+                    call.head(status, &headers).and_then(|_| call.end())
+                }
+                Some(Trouble::Later) => call
+                    .head(429, &[("retry-after", "7200")])
+                    .and_then(|_| call.end()),
                 Some(Trouble::Timeout) => call.failed(HostFailure::Timeout, ""),
                 Some(Trouble::Network) => call.failed(HostFailure::Network, ""),
                 Some(Trouble::Cut) => call.head(200, &headers).and_then(|_| call.end()),

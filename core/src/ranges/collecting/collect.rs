@@ -3,7 +3,7 @@
 use std::fmt;
 
 use super::checkpoint::{Journal, Segment};
-use super::ending::{CollectError, Progress, Settled, is_too_much};
+use super::ending::{CollectError, Progress, Settled, is_too_much, told};
 use super::ledger::Ledger;
 use super::options::CollectOptions;
 use super::probing::{Probed, Probing};
@@ -457,11 +457,10 @@ impl Collect {
         let first = || self.failures.first().map(|(_, error)| error.clone());
         let cause = error.or_else(|| self.cause.clone()).or_else(first);
         Err(Box::new(CollectError {
-            error: cause.unwrap_or_else(unfinished),
+            error: told(cause.unwrap_or_else(unfinished), &self.failures, progress),
             gaps: self.gaps(),
             partial,
             failures: self.failures.clone(),
-            progress,
         }))
     }
 

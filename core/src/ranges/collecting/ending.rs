@@ -66,43 +66,20 @@ pub struct CollectError {
     pub gaps: Vec<Window>,
     /// Each window that has failed with its error, in the order of time.
     pub failures: Vec<(Window, Error)>,
-    /// How far the collect has come.
-    pub progress: Progress,
 }
 
 impl CollectError {
     /// The whole text, with the names of arguments spelled for that host.
     pub fn text_in(&self, spelling: Spelling) -> impl fmt::Display {
         fmt::from_fn(move |f| {
-            let error = self.error.text_in(spelling).to_string();
-            let Some((window, first)) = self.failures.first() else {
-                f.write_str(&error)?;
-                return self.write_gaps(f);
-            };
-            let first = first.text_in(spelling).to_string();
-            let code = format!("{}: ", self.error.code());
-            let (begin, first) = match first.strip_prefix(&code) {
-                Some(rest) if first == error => (code, rest),
-                _ => (format!("{error}; "), first.as_str()),
-            };
-            let Progress { planned, done, .. } = self.progress;
-            let failed = self.failures.len();
-            write!(
-                f,
-                "{begin}{failed} of {planned} windows failed; first: {window:?}: {first}; "
-            )?;
-            match done {
-                0 => f.write_str("none was read"),
-                _ if done as usize + failed == planned as usize => {
-                    f.write_str("`partial` has the rest")
-                }
-                _ => write!(f, "`partial` has the {done} that were read"),
-            }
+            write!(f, "{}", self.error.text_in(spelling))?;
+            self.write_gaps(f)
         })
     }
 
     fn write_gaps(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if let Some(first) = self.gaps.first() {
+        // The error itself tells of windows that have failed.
+        if let Some(first) = self.gaps.first().filter(|_| self.failures.is_empty()) {
             let more = self.gaps.len() - 1;
             write!(f, "; not covered: {first:?}")?;
             if more > 0 {
@@ -123,6 +100,26 @@ impl std::error::Error for CollectError {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         Some(&self.error)
     }
+}
+
+/// The error that ends a collect, which tells how many windows have failed.
+pub(super) fn told(error: Error, failures: &[(Window, Error)], progress: Progress) -> Error {
+    let Some((window, first)) = failures.first() else {
+        return error;
+    };
+    let Progress { planned, done, .. } = progress;
+    let failed = failures.len();
+    let begin = match *first == error {
+        true => format!("{failed} of {planned} windows failed; first: {window:?}: "),
+        false => format!("{failed} of {planned} windows failed, and then: "),
+    };
+    let mut error = error.beginning(begin);
+    error.add(match done {
+        0 => "; none was read",
+        _ if done as usize + failed == planned as usize => "; `partial` has the rest",
+        _ => "; `partial` has what was read",
+    });
+    error
 }
 
 /// Whether a shorter window may succeed, because the response was too large or too slow.
