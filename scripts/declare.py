@@ -116,6 +116,9 @@ class TypeScript(Language):
 
     def text(self) -> str:
         parts = [f"// {NOTICE}", 'import type { TimeStep } from "./step.js";', self.codes()]
+        pairs = "".join(f'  {name}: "{variable}",\n' for name, variable in variables(self))
+        about = "The arguments of a client that may come from the environment, and their variables."
+        parts.append(f"/** {about} */\nexport const environment = {{\n{pairs}}} as const;")
         parts += [self.union(name, of) for name, of in self.names()]
         parts += [self.value(name, of) for name, of in self.values.items() if not is_list(of)]
         parts += [self.interface(name, of) for name, of in self.options.items()]
@@ -203,6 +206,8 @@ class TypeScript(Language):
                 return self.referred(rust)
             case "Text" | "Secret":
                 return "string"
+            case "Headers":
+                return "Readonly<Record<string, string>> | Iterable<readonly [string, string]>"
             case "Texts":
                 return "readonly Tolerance[]" if rust == "Tolerate" else "readonly string[]"
             case "Instant":
@@ -267,7 +272,7 @@ class Python(Language):
         "FaultOptions": ("FaultArguments", "Sandbox.inject", ["kind"]),
     }
     #: The arguments of a machine that a client sets by itself.
-    NOT_OF_CLIENTS = ["host_tokens", "in_browser", "dangerously_allow_browser"]
+    NOT_OF_CLIENTS = ["host_tokens", "in_browser", "dangerously_allow_browser", "variables"]
     #: What a client of Python hands to the core as an object of its own.
     HAVE = (
         '    have: "CountTable | None"\n'
@@ -321,17 +326,22 @@ class Python(Language):
         return "\n\n".join(
             [
                 f'"""Arguments by their names, as types.\n\n{NOTICE}\n"""',
-                "from collections.abc import Sequence\nfrom datetime import datetime, timedelta\n"
+                "from collections.abc import Mapping, Sequence\nfrom datetime import datetime, timedelta\n"
                 "from typing import TYPE_CHECKING, Required, TypedDict",
                 "from tallyfold._names import DimensionName, EndpointName, MetricName, Tolerance",
                 "if TYPE_CHECKING:\n    from tallyfold._tallyfold import CountTable\n"
                 "    from tallyfold._values import Limits",
-                exported([*declared, "Instant", "Step"]),
+                exported([*declared, "ENVIRONMENT", "Instant", "Step"]),
+                self.environment(),
                 'Instant = datetime | str\n"""An aware `datetime`, or UTC ISO 8601 that ends in `Z`."""',
                 "Step = str | timedelta\n"
                 '"""What divides a day: digits and one of `s`, `m`, `h` and `d`, or whole seconds."""',
             ]
         ) + "".join(f"\n\n\n{of}" for of in classes) + "\n"
+
+    def environment(self) -> str:
+        pairs = "".join(f'    "{name}": "{variable}",\n' for name, variable in variables(self))
+        return f'ENVIRONMENT = {{\n{pairs}}}\n"""The arguments of a client that may come from the environment, and their variables."""'
 
     def typed_dict(self, name: str, base: str, taker: str, arguments: list[dict]) -> str:
         lines = [f"class {name}({base}, total=False):"]
@@ -359,6 +369,10 @@ class Python(Language):
         match of["kind"]:
             case "Text" | "Secret":
                 return self.LISTS.get(rust, "str")
+            case "Headers":
+                return "Mapping[str, str]"
+            case "Texts" if of["name"] == "variables":
+                return "Sequence[str]"
             case "Texts":
                 return "Sequence[Tolerance]" if rust == "Tolerate" else "Sequence[DimensionName]"
             case "Instant":
@@ -405,6 +419,12 @@ def docstring(text: str, indent: str = "") -> str:
     return "\n".join(f"{indent}{line}".rstrip() for line in lines)
 
 
+def variables(language: Language) -> list[tuple[str, str]]:
+    """The arguments of a client that have an environment variable, with that."""
+    arguments = [of for of in language.options["MachineOptions"] if of["variable"]]
+    return [(language.spelled(of["name"]), of["variable"]) for of in arguments]
+
+
 def is_list(schema: dict) -> bool:
     return all("const" in of for of in schema.get("oneOf", [{}]))
 
@@ -424,7 +444,7 @@ def is_required(of: dict) -> bool:
 
 def usual(of: dict) -> str | None:
     """The default, where it says something that the meaning does not."""
-    if of["kind"] in ("Flag", "Nested", "Secret", "Texts") or of["default"] in ("None", '""', "Endless"):
+    if of["kind"] in ("Flag", "Headers", "Nested", "Secret", "Texts") or of["default"] in ("None", '""', "Endless"):
         return None
     number = re.fullmatch(r"(?:Milliseconds\()?(\d+)\)?", of["default"] or "")
     return f"{int(number[1]):,}" if number else (of["default"] or "").strip('"') or None

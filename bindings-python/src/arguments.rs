@@ -3,7 +3,7 @@
 use pyo3::exceptions::{PyOverflowError, PyTypeError};
 use pyo3::prelude::*;
 use pyo3::types::{
-    PyBool, PyDate, PyDateTime, PyDelta, PyDict, PyList, PyString, PyTuple, PyTzInfo,
+    PyBool, PyDate, PyDateTime, PyDelta, PyDict, PyList, PyMapping, PyString, PyTuple, PyTzInfo,
 };
 use tallyfold::arguments::{self, Arguments, Kind, Options, Parameter, Value};
 use tallyfold::{Code, Limits, Name, Secret, Spelling};
@@ -195,6 +195,7 @@ fn read(name: &str, value: &Bound<'_, PyAny>, kind: Kind) -> Result<Value> {
             Some(_) => return Err(Failure::refused(name, Code::InvalidArgument, wanted)),
             None => None,
         },
+        Kind::Headers => headers(value).map(Value::Headers),
         Kind::Nested(_) | Kind::Host => None,
     };
     read.ok_or_else(wrong_type)
@@ -216,6 +217,15 @@ fn texts(name: &str, value: &Bound<'_, PyAny>) -> Result<Option<Vec<String>>> {
         return Ok(None);
     };
     items.iter().map(|item| text(name, item)).collect()
+}
+
+/// The headers of any mapping of `str` to `str`.
+fn headers(value: &Bound<'_, PyAny>) -> Option<Vec<(String, Secret)>> {
+    let items = value.cast::<PyMapping>().ok()?.items().ok()?;
+    let pairs = items.iter().map(|item| item.extract());
+    let pairs: Vec<(String, String)> = pairs.collect::<PyResult<_>>().ok()?;
+    let secret = |(name, value)| (name, Secret::from(value));
+    Some(pairs.into_iter().map(secret).collect())
 }
 
 fn pair<'py>(value: &Bound<'py, PyAny>) -> Option<[Bound<'py, PyAny>; 2]> {

@@ -39,14 +39,14 @@ impl Machine {
     #[new]
     #[pyo3(signature = (**named))]
     fn new(py: Python<'_>, named: Option<Named<'_>>) -> Result<Self> {
-        Self::of(py, named, &[])
+        Self::of(py, named, &[], None)
     }
 
     /// The machine of a client, which handles the options `others` itself.
     #[staticmethod]
     #[pyo3(signature = (others, **named))]
     fn _of_client(py: Python<'_>, others: Vec<String>, named: Option<Named<'_>>) -> Result<Self> {
-        Self::of(py, named, &names(&others))
+        Self::of(py, named, &names(&others), Some("python"))
     }
 
     /// A call for event delivery metrics (service reference 4.4), whose output is a `CountTable`.
@@ -172,10 +172,16 @@ impl Machine {
 }
 
 impl Machine {
-    fn of(py: Python<'_>, named: Option<Named<'_>>, others: &[&str]) -> Result<Self> {
+    fn of(
+        py: Python<'_>,
+        named: Option<Named<'_>>,
+        others: &[&str],
+        user_agent: Option<&'static str>,
+    ) -> Result<Self> {
         let options = MachineOptions {
             hash_seed: random_seed(),
             jitter_seed: random_seed(),
+            user_agent,
             ..keywords(py, named, others)?
         };
         Ok(Self(tallyfold::Machine::new(options)?))

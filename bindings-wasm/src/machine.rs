@@ -38,6 +38,8 @@ impl Machine {
         let options = MachineOptions {
             hash_seed: random_seed(),
             jitter_seed: random_seed(),
+            // Only a client handles options itself.
+            user_agent: (!others.is_empty()).then_some("javascript"),
             ..options("options", given, &[])?
         };
         let core = tallyfold::Machine::new(options)?;

@@ -43,6 +43,7 @@ fn argument(argument: &Argument) -> Option<Value> {
     };
     Some(json!({
         "name": argument.name,
+        "variable": argument.variable(),
         "kind": kind,
         "rust": surface.rust,
         "doc": surface.doc,

@@ -3,7 +3,7 @@
 Written by scripts/declare.py from what the Rust crates declare. Change it there.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Required, TypedDict
 
@@ -17,6 +17,7 @@ __all__ = [
     "AggregatorArguments",
     "ClientArguments",
     "CollectArguments",
+    "ENVIRONMENT",
     "EventArguments",
     "FaultArguments",
     "FollowArguments",
@@ -26,6 +27,17 @@ __all__ = [
     "SandboxArguments",
     "Step",
 ]
+
+ENVIRONMENT = {
+    "cluster_endpoint": "TALLYFOLD_CLUSTER_ENDPOINT",
+    "client_id": "TALLYFOLD_CLIENT_ID",
+    "client_secret": "TALLYFOLD_CLIENT_SECRET",
+    "control_audience": "TALLYFOLD_CONTROL_AUDIENCE",
+    "base_url": "TALLYFOLD_BASE_URL",
+    "auth_url": "TALLYFOLD_AUTH_URL",
+    "orchestration_audience": "TALLYFOLD_ORCHESTRATION_AUDIENCE",
+}
+"""The arguments of a client that may come from the environment, and their variables."""
 
 Instant = datetime | str
 """An aware `datetime`, or UTC ISO 8601 that ends in `Z`."""
@@ -114,6 +126,10 @@ class ClientArguments(TypedDict, total=False):
     for a token that another call fetches: up to a day. The host enforces it. In seconds. `None` for
     no limit. `30` unless told otherwise.
     """
+    headers: Mapping[str, str]
+    """Headers that go with every request, also with token requests, such as the key of a gateway.
+    Headers that the client sets itself are refused, such as `authorization` and `content-type`.
+    """
 
 
 class MachineArguments(ClientArguments, total=False):
@@ -125,6 +141,10 @@ class MachineArguments(ClientArguments, total=False):
     """Whether the host is a page in a browser, where every visitor can read what it holds."""
     dangerously_allow_browser: bool
     """Lets a page hold the client secret. Only for pages that nobody else can open."""
+    variables: Sequence[str] | None
+    """The names of the environment's variables that begin with `TALLYFOLD_`, if arguments come from
+    there: an error then names all variables that are missing.
+    """
 
 
 class CollectArguments(TypedDict, total=False):
@@ -178,6 +198,11 @@ class CollectArguments(TypedDict, total=False):
     up to a minute. When it is answered, all go on. If that takes longer, the collect ends. With 0,
     each window fails once its own retries are used up. In seconds. `None` for no limit. `900`
     unless told otherwise.
+    """
+    deadline: float | None
+    """How long the collect may take with all its windows and waits, counted from its first step. It
+    then ends with `deadline_exceeded`, and with what was read. In seconds. `None`, the default, for
+    no limit.
     """
     have: "CountTable | None"
     """A table that holds some of the range already: only its gaps are read, and the windows

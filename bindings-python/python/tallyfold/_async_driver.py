@@ -26,6 +26,7 @@ from tallyfold._facade import (
 from tallyfold._gathering import Gathering
 from tallyfold._loop_transport import LoopTransport, body_of
 from tallyfold._names import ApiName
+from tallyfold._network import Network
 from tallyfold._ranges import Progress
 from tallyfold._steps import Blocked, Done, ProvideToken, Send, Wait
 from tallyfold._stores import Path
@@ -46,8 +47,8 @@ class AsyncDriver(Facade[AsyncAccessToken, httpx2.AsyncBaseTransport]):
 
     __slots__ = ("_limits", "_lock", "_token_moved", "_use")
 
-    def _open(self, transport: httpx2.AsyncBaseTransport | None) -> None:
-        self._transport = LoopTransport() if transport is None else transport
+    def _open(self, transport: httpx2.AsyncBaseTransport | None, network: Network) -> None:
+        self._transport = LoopTransport(network) if transport is None else transport
         self._token_moved: asyncio.Event | None = None
         # Reentrant: the garbage collector may end a forgotten call while this thread holds it.
         self._lock = threading.RLock()
@@ -137,7 +138,7 @@ class AsyncDriver(Facade[AsyncAccessToken, httpx2.AsyncBaseTransport]):
                     await self._provide_token(call, api)
                     self._wake()
                 case Blocked(epoch=epoch):
-                    await self._wait(epoch)
+                    await self._wait(call, epoch)
                 case Wait(ms=ms):
                     await self._pause(ms / 1000)
                 case Done():
@@ -156,8 +157,9 @@ class AsyncDriver(Facade[AsyncAccessToken, httpx2.AsyncBaseTransport]):
 
     async def _exchange(self, call: Call[T], request: Request) -> None:
         try:
-            async with self._limit(self._timeout):
-                complete = await self._receive(call, request)
+            timeout, _ = self._limits_of(call)
+            async with self._limit(timeout):
+                complete = await self._receive(call, request, timeout)
         except BaseException as error:  # noqa: BLE001 - a transport may raise anything
             name, late = broken(error)
         else:
@@ -167,9 +169,9 @@ class AsyncDriver(Facade[AsyncAccessToken, httpx2.AsyncBaseTransport]):
         if not self._closed:
             call.failed(name, timed_out=late)
 
-    async def _receive(self, call: Call[T], request: Request) -> bool:
+    async def _receive(self, call: Call[T], request: Request, timeout: float | None) -> bool:
         """Feeds the call one response; whether it wanted the body, which then was complete."""
-        response = await self._transport.handle_async_request(http_request(request, self._timeout))
+        response = await self._transport.handle_async_request(http_request(request, timeout))
         try:
             wanted = call.head(response.status_code, response.headers.multi_items())
             if wanted:
@@ -182,33 +184,40 @@ class AsyncDriver(Facade[AsyncAccessToken, httpx2.AsyncBaseTransport]):
         return wanted
 
     async def _provide_token(self, call: Call[T], api: ApiName) -> None:
+        timeout, is_last = self._limits_of(call)
         try:
-            answer = await self._answer(api)
+            answer = await self._answer(api, timeout)
         except Exception as error:  # noqa: BLE001 - the host's function may raise anything
             cause = without_own_frame(error)
+            late = is_last and isinstance(error, TimeoutError)
         else:
             hand_in(call, answer)
             return
-        if not self._closed:
-            token_failed(call, cause)
+        if self._closed:
+            return
+        if late and call.time_left(Now.read()) == 0:
+            call.failed("TimeoutError", timed_out=True)
+        token_failed(call, cause)
 
-    async def _answer(self, api: ApiName) -> tuple[str, int | None]:
+    async def _answer(self, api: ApiName, timeout: float | None) -> tuple[str, int | None]:
         if self._access_token is None:
             raise RuntimeError("a token is asked for where no access_token was given")
         with self._provision():
-            async with self._limit(self._timeout):
+            async with self._limit(timeout):
                 answer = self._access_token(api)
                 return await answer if inspect.isawaitable(answer) else answer
 
-    async def _wait(self, epoch: int) -> None:
+    async def _wait(self, call: Call[T], epoch: int) -> None:
+        timeout, is_last = self._limits_of(call)
         try:
-            async with self._limit(self._timeout):
+            async with self._limit(timeout):
                 while self._machine.token_epoch() == epoch:
                     # There is a new event after each wake-up, so that no task misses its own.
                     self._token_moved = self._token_moved or asyncio.Event()
                     await self._token_moved.wait()
         except TimeoutError:
-            if not self._closed:
+            # Past its deadline, the call itself raises with its next step.
+            if not self._closed and not is_last:
                 raise waited_too_long() from None
 
     def _wake(self) -> None:

@@ -223,6 +223,8 @@ class Machine:
         end: Instant,
         dimensions: Sequence[DimensionName],
         group_by: Sequence[DimensionName] | None = None,
+        *,
+        deadline: float | None = None,
     ) -> Call[CountTable]: ...
     def event_ingestion(
         self,
@@ -230,8 +232,16 @@ class Machine:
         end: Instant,
         dimensions: Sequence[DimensionName],
         group_by: Sequence[DimensionName] | None = None,
+        *,
+        deadline: float | None = None,
     ) -> Call[CountTable]: ...
-    def audit_logs(self, page: int | None = None, per_page: int | None = None) -> Call[bytes]: ...
+    def audit_logs(
+        self,
+        page: int | None = None,
+        per_page: int | None = None,
+        *,
+        deadline: float | None = None,
+    ) -> Call[bytes]: ...
     def collect(
         self,
         metric: MetricName,
@@ -312,6 +322,7 @@ class Call(Generic[_T_co]):
     @classmethod
     def __class_getitem__(cls, key: object) -> GenericAlias: ...
     def step(self, now: tuple[int, int]) -> Send | ProvideToken | Blocked | Wait | Done: ...
+    def time_left(self, now: tuple[int, int]) -> int | None: ...
     def head(self, status: int, headers: Sequence[tuple[str, str]]) -> bool: ...
     def chunk(self, data: Buffer) -> None: ...
     def end(self) -> None: ...

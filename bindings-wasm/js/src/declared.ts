@@ -40,6 +40,7 @@ export const errorCodes = [
   "unexpected_status",
   "network_failed",
   "timed_out",
+  "deadline_exceeded",
   "wrong_content_type",
   "wrong_content_encoding",
   "html_response",
@@ -72,6 +73,17 @@ export const errorCodes = [
 
 /** What went wrong: one of {@link errorCodes}. */
 export type ErrorCode = (typeof errorCodes)[number];
+
+/** The arguments of a client that may come from the environment, and their variables. */
+export const environment = {
+  clusterEndpoint: "TALLYFOLD_CLUSTER_ENDPOINT",
+  clientId: "TALLYFOLD_CLIENT_ID",
+  clientSecret: "TALLYFOLD_CLIENT_SECRET",
+  controlAudience: "TALLYFOLD_CONTROL_AUDIENCE",
+  baseUrl: "TALLYFOLD_BASE_URL",
+  authUrl: "TALLYFOLD_AUTH_URL",
+  orchestrationAudience: "TALLYFOLD_ORCHESTRATION_AUDIENCE",
+} as const;
 
 /**
  * Whether the counts of the halves of a window add up to those of the whole.
@@ -301,6 +313,11 @@ export interface AuditLogsArguments {
   readonly page?: number | undefined;
   /** How many records a page has, at least 1. */
   readonly perPage?: number | undefined;
+  /**
+   * How long the call may take with all its requests and waits, counted from its first step. It
+   * then ends with `deadline_exceeded`. In milliseconds. `Infinity`, the default, for no limit.
+   */
+  readonly deadlineMs?: number | undefined;
 }
 
 /** What to collect, and how. */
@@ -372,6 +389,12 @@ export interface CollectArguments {
    * limit. `900,000` unless told otherwise.
    */
   readonly patienceMs?: number | undefined;
+  /**
+   * How long the collect may take with all its windows and waits, counted from its first step. It
+   * then ends with `deadline_exceeded`, and with what was read. In milliseconds. `Infinity`, the
+   * default, for no limit.
+   */
+  readonly deadlineMs?: number | undefined;
 }
 
 /** What to follow, and how. */
@@ -503,6 +526,16 @@ export interface MachineArguments {
    * `Infinity` for no limit. `30,000` unless told otherwise.
    */
   readonly timeoutMs?: number | undefined;
+  /**
+   * Headers that go with every request, also with token requests, such as the key of a gateway.
+   * Headers that the client sets itself are refused, such as `authorization` and `content-type`.
+   */
+  readonly headers?: Readonly<Record<string, string>> | Iterable<readonly [string, string]> | undefined;
+  /**
+   * The names of the environment's variables that begin with `TALLYFOLD_`, if arguments come from
+   * there: an error then names all variables that are missing.
+   */
+  readonly variables?: readonly string[] | undefined;
 }
 
 /** A range, and the step that it is cut by. */
@@ -552,6 +585,11 @@ export interface QueryArguments {
    * the response.
    */
   readonly groupBy?: readonly string[] | undefined;
+  /**
+   * How long the call may take with all its requests and waits, counted from its first step. It
+   * then ends with `deadline_exceeded`. In milliseconds. `Infinity`, the default, for no limit.
+   */
+  readonly deadlineMs?: number | undefined;
 }
 
 /** Events to store: `count` of them, alike. */

@@ -30,7 +30,17 @@ impl Argument {
     pub fn spelled(&self, spelling: Spelling) -> String {
         Name::from(self.name).spelled(spelling).into_owned()
     }
+
+    /// The environment variable that may hold it, for an argument of a client: texts and secrets have one.
+    #[must_use]
+    pub fn variable(&self) -> Option<String> {
+        let is_text = matches!(self.kind, Kind::Text | Kind::Secret);
+        is_text.then(|| format!("{VARIABLES}{}", self.name.to_ascii_uppercase()))
+    }
 }
+
+/// How the names of environment variables begin.
+pub(crate) const VARIABLES: &str = "TALLYFOLD_";
 
 /// What kind of value an argument has, which tells a host how to read it.
 #[derive(Clone, Copy, Debug)]
@@ -58,6 +68,8 @@ pub enum Kind {
     /// A length of time, as in [`Kind::Milliseconds`], or no limit: `None` in Python, `Infinity` in
     /// JavaScript.
     Patience,
+    /// Headers of a request: a mapping of names to values, which no message may quote.
+    Headers,
     /// More arguments, by their names.
     Nested(&'static [Argument]),
     /// Something that the host passes without the core's reader: a function, a table, a random
@@ -83,6 +95,10 @@ impl Kind {
             Self::Patience => (
                 "want a number of seconds, or None",
                 "want milliseconds, or Infinity",
+            ),
+            Self::Headers => (
+                "want a dict of str to str",
+                "want an object of strings by their names",
             ),
             Self::Nested(_) => ("want an object of limits", "want an object"),
             Self::Host => ("want another value", "want another value"),

@@ -29,6 +29,8 @@ pub enum Value {
     Texts(Vec<String>),
     /// Of [`Kind::Secret`].
     Secret(Secret),
+    /// Of [`Kind::Headers`]: names and values.
+    Headers(Vec<(String, Secret)>),
     /// Of [`Kind::Flag`].
     Flag(bool),
     /// Of [`Kind::Whole`], [`Kind::Milliseconds`] and [`Kind::Patience`]. Numbers outside of `i128`

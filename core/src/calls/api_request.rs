@@ -30,7 +30,7 @@ impl Course {
             at: now,
         };
         self.state = State::Sent { sent, body: None };
-        Step::Send(authorized.request)
+        Step::Send(authorized.request.with(&self.shared.config.headers))
     }
 
     /// Takes what the host reports about the request that was sent.

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use super::any_endpoint::Typed;
 use super::call::Call;
 use super::course::Course;
+use super::delay::Delay;
 use super::options::{ApiConfig, Config, MachineOptions};
 use super::shared::Shared;
 use crate::counts::metric::Metric;
@@ -55,7 +56,8 @@ impl Machine {
     /// Of kind `config`, with the name of the argument; nothing is sent then.
     pub fn metrics(&self, metric: Metric, options: &QueryOptions) -> Result<Call> {
         let query = options.check(metric, self.reading())?;
-        Ok(self.call(self.config().control()?, query))
+        let call = self.call(self.config().control()?, query);
+        Ok(call.ending(options.deadline_ms.ms().map(Delay::For)))
     }
 
     /// Begins a call for a page of audit logs (service reference 4.2).
@@ -64,7 +66,8 @@ impl Machine {
     /// Of kind `config`, with the name of the argument; nothing is sent then.
     pub fn audit_logs(&self, options: &AuditLogsOptions) -> Result<Call> {
         let query = AuditLogsQuery::new(*options, self.reading().limits)?;
-        Ok(self.call(self.config().orchestration()?, query))
+        let call = self.call(self.config().orchestration()?, query);
+        Ok(call.ending(options.deadline_ms.ms().map(Delay::For)))
     }
 
     pub(crate) fn call<E: Endpoint>(&self, api: &Arc<ApiConfig<E::Audience>>, endpoint: E) -> Call {

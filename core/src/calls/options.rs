@@ -7,6 +7,9 @@ use std::sync::Arc;
 use super::retry::passing::LONGEST_TIMER_MS;
 use crate::access::api::{Control, Orchestration};
 use crate::access::token::{DEFAULT_LIFETIME_S, Lifetime};
+use crate::arguments::Options;
+use crate::arguments::argument::{Argument, VARIABLES};
+use crate::arguments::nearest::nearest;
 use crate::code::Code;
 use crate::endpoint::{control_token, orchestration_token};
 use crate::error::{Error, Result};
@@ -16,8 +19,9 @@ use crate::secret::Secret;
 use crate::spelling::{Name, Words, words};
 use crate::time::patience::Patience;
 use crate::wire::address::BaseAddress;
+use crate::wire::headers::Headers;
 use crate::wire::limits::Limits;
-use crate::wire::request::Request;
+use crate::wire::request::{Header, Request};
 
 /// A day: longer than any exchange takes, and within the limits of every operating system.
 const LONGEST_TIMEOUT_MS: u64 = 86_400_000;
@@ -67,6 +71,14 @@ crate::options! {
         /// How long one exchange may take, from connecting to the last byte of the body, and the
         /// wait for a token that another call fetches: up to a day. The host enforces it.
         timeout_ms: Patience = Patience::Milliseconds(30_000),
+        /// Headers that go with every request, also with token requests, such as the key of a gateway. Headers that
+        /// the client sets itself are refused, such as `authorization` and `content-type`.
+        headers: Headers = Headers::default(),
+        /// The names of the environment's variables that begin with `TALLYFOLD_`, if arguments come from there: an
+        /// error then names all variables that are missing.
+        variables: Option<Vec<String>> = None,
+        /// The language of the client, for the header `user-agent`; without it, none is sent.
+        user_agent: Option<&'static str> [Host] = None,
         /// See [`AggregatorOptions::hash_seed`](crate::AggregatorOptions::hash_seed).
         hash_seed: u64 [Host] = 0,
         /// The seed for the random part of every wait. The host draws a different one for each
@@ -107,6 +119,8 @@ pub(crate) struct Config {
     pub(crate) metrics: ReadOptions,
     pub(super) policy: Policy,
     pub(super) timeout: Patience,
+    /// What goes with every request.
+    pub(super) headers: Vec<Header>,
 }
 
 /// How often a call is retried, and how long it may wait before a retry.
@@ -167,6 +181,7 @@ impl Config {
             ));
         }
         refuse_empty(&options)?;
+        check_environment(&options)?;
         check_times(&options)?;
         let seconds = options.default_token_lifetime_s;
         let default_lifetime = Lifetime::from_seconds(seconds).ok_or_else(|| {
@@ -214,6 +229,11 @@ impl Config {
         if base_url.is_some() {
             orchestration.as_ref().map_err(Clone::clone)?;
         }
+        let mut headers = options.headers;
+        if let Some(language) = options.user_agent.filter(|_| !options.in_browser) {
+            let version = env!("CARGO_PKG_VERSION");
+            headers = headers.or("user-agent", format!("tallyfold/{version} {language}"));
+        }
         let metrics = ReadOptions {
             limits: options.limits,
             tolerate: options.tolerate,
@@ -229,6 +249,7 @@ impl Config {
                 seed: options.jitter_seed,
             },
             timeout: options.timeout_ms,
+            headers: headers.0,
         })
     }
 
@@ -297,6 +318,67 @@ fn refuse_empty(options: &MachineOptions) -> Result<()> {
             Err(Error::argument(name, Code::InvalidArgument, message))
         }
     }
+}
+
+/// Refuses an environment that lacks a variable. Which ones are needed depends on the APIs in use: the Control API is, unless
+/// only the address of the other API is there.
+fn check_environment(options: &MachineOptions) -> Result<()> {
+    let Some(variables) = &options.variables else {
+        return Ok(());
+    };
+    let known: Vec<String> = MachineOptions::ARGUMENTS
+        .iter()
+        .filter_map(Argument::variable)
+        .collect();
+    let own: Vec<&str> = known.iter().map(|name| &name[VARIABLES.len()..]).collect();
+    for name in variables {
+        let rest = name.strip_prefix(VARIABLES).unwrap_or(name);
+        if let Some(near) = nearest(rest, &own).filter(|near| *near != rest) {
+            let message = format!("there is no such variable; did you mean {VARIABLES}{near}?");
+            return Err(Error::argument(
+                Name::of_caller(name),
+                Code::UnknownArgument,
+                message,
+            ));
+        }
+    }
+    let fetches = !options.host_tokens;
+    let orchestration = options.base_url.is_some();
+    let control = options.cluster_endpoint.is_some() || !orchestration;
+    let lacking = [
+        (
+            "cluster_endpoint",
+            control && options.cluster_endpoint.is_none(),
+        ),
+        ("client_id", fetches && options.client_id.is_none()),
+        ("client_secret", fetches && options.client_secret.is_none()),
+        (
+            "control_audience",
+            fetches && control && options.control_audience.is_none(),
+        ),
+        (
+            "auth_url",
+            fetches && orchestration && options.auth_url.is_none(),
+        ),
+        (
+            "orchestration_audience",
+            fetches && orchestration && options.orchestration_audience.is_none(),
+        ),
+    ];
+    let mut lacking = lacking
+        .into_iter()
+        .filter(|(_, lacks)| *lacks)
+        .map(|(name, _)| name);
+    let Some(first) = lacking.next() else {
+        return Ok(());
+    };
+    let mut message = "not set in the environment, or empty:".to_owned();
+    for name in std::iter::once(first).chain(lacking) {
+        message.push(' ');
+        message.push_str(VARIABLES);
+        message.push_str(&name.to_ascii_uppercase());
+    }
+    Err(missing(first, message.into()))
 }
 
 fn given<'a, T>(name: &'static str, option: &'a Option<T>) -> Result<&'a T> {

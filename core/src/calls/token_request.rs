@@ -26,7 +26,7 @@ impl Course {
                 }
             }
             TokenSource::Endpoint(request) => {
-                let request = request.clone();
+                let request = request.clone().with(&self.shared.config.headers);
                 let retries = &mut self.retries;
                 self.shared
                     .with(|common| retries.send(&mut common.pace, Destination::TokenEndpoint));

@@ -2,6 +2,7 @@
 
 pub(crate) mod address;
 pub(crate) mod head;
+pub(crate) mod headers;
 pub(crate) mod json;
 pub(crate) mod limits;
 pub(crate) mod request;

@@ -1,5 +1,6 @@
 //! Requests as values.
 
+use std::borrow::Cow;
 use std::fmt;
 
 use crate::secret::Secret;
@@ -13,9 +14,12 @@ use crate::secret::Secret;
 pub struct Request {
     method: Method,
     url: String,
-    headers: Vec<(&'static str, Secret)>,
+    headers: Vec<Header>,
     body: Option<Secret>,
 }
+
+/// A header's name in lower case, and its value.
+pub(crate) type Header = (Cow<'static, str>, Secret);
 
 #[derive(Clone, Copy)]
 enum Method {
@@ -29,15 +33,15 @@ impl Request {
         Self {
             method: Method::Get,
             url,
-            headers: vec![asking_for_gzip()],
+            headers: vec![header("accept-encoding", "gzip")],
             body: None,
         }
     }
 
     /// A request with a JSON body.
     pub(crate) fn post_json(url: String, body: Secret) -> Self {
-        let content_type = ("content-type", Secret::from("application/json".to_owned()));
-        let headers = vec![content_type, asking_for_gzip()];
+        let content_type = header("content-type", "application/json");
+        let headers = vec![content_type, header("accept-encoding", "gzip")];
         Self {
             method: Method::Post,
             url,
@@ -49,7 +53,13 @@ impl Request {
     /// The same request with a bearer token (service reference 5).
     pub(crate) fn bearing(mut self, token: &Secret) -> Self {
         let value = Secret::from(format!("Bearer {}", token.expose()));
-        self.headers.insert(0, ("authorization", value));
+        self.headers.insert(0, ("authorization".into(), value));
+        self
+    }
+
+    /// The same request with these headers too.
+    pub(crate) fn with(mut self, headers: &[Header]) -> Self {
+        self.headers.extend_from_slice(headers);
         self
     }
 
@@ -71,10 +81,10 @@ impl Request {
     /// The headers, with names in lower case, in the order to send them. They ask for gzip, because
     /// the JSON of a metrics response shrinks about tenfold: the host gives the decoded bytes to the
     /// call, in pieces of bounded size. A call refuses any other coding by the response's headers.
-    pub fn headers(&self) -> impl Iterator<Item = (&'static str, &str)> {
+    pub fn headers(&self) -> impl Iterator<Item = (&str, &str)> {
         self.headers
             .iter()
-            .map(|(name, value)| (*name, value.expose()))
+            .map(|(name, value)| (&**name, value.expose()))
     }
 
     /// The body's bytes; `None` for a request that has no body.
@@ -84,13 +94,13 @@ impl Request {
     }
 }
 
-fn asking_for_gzip() -> (&'static str, Secret) {
-    ("accept-encoding", Secret::from("gzip".to_owned()))
+fn header(name: &'static str, value: &str) -> Header {
+    (name.into(), Secret::from(value.to_owned()))
 }
 
 impl fmt::Debug for Request {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let names: Vec<_> = self.headers.iter().map(|(name, _)| *name).collect();
+        let names: Vec<_> = self.headers.iter().map(|(name, _)| name).collect();
         f.debug_struct("Request")
             .field("method", &self.method())
             .field("url", &self.url)
