@@ -9,6 +9,10 @@ import threading
 from pathlib import Path
 
 
+PATH_ALONE = b" http://cluster.example/", b" /"
+"""What a proxy is asked for, and the server behind it."""
+
+
 def certificate(directory: Path) -> tuple[Path, Path]:
     """Makes a certificate that nobody trusts, for `cluster.example` and this machine."""
     certificate, key = directory / "ca.pem", directory / "key.pem"
@@ -74,10 +78,9 @@ class Relay:
                 if line.startswith("CONNECT"):
                     connection.sendall(b"HTTP/1.1 200 OK\r\n\r\n")
                 else:
-                    # The sandbox wants the path alone.
-                    first = head.replace(b"http://cluster.example", b"", 1)
+                    first = head
             target = socket.create_connection(("127.0.0.1", self._target))
-            target.sendall(first)
+            target.sendall(first.replace(*PATH_ALONE))
             threading.Thread(target=pipe, args=[connection, target], daemon=True).start()
             pipe(target, connection)
 
@@ -92,7 +95,7 @@ def pipe(source: socket.socket, sink: socket.socket) -> None:
     """Passes bytes on until one side hangs up."""
     with contextlib.suppress(OSError):
         while data := source.recv(65536):
-            sink.sendall(data)
+            sink.sendall(data.replace(*PATH_ALONE))
     for end in (source, sink):
         with contextlib.suppress(OSError):
             end.shutdown(socket.SHUT_RDWR)

@@ -91,8 +91,9 @@ def test_a_proxy_carries_requests_and_token_requests(
         assert table.totals.success == 12
         # One connection has carried both requests.
         assert relay.heads == ["CONNECT cluster.example:443 HTTP/1.1"]
+        wrong = f"{scheme}://me:hunter2@{at}"
         with pytest.raises(tallyfold.ServiceError) as refused:
-            ask(**options, proxy=f"{scheme}://me:hunter2@{at}")
+            ask(**options, proxy=wrong)
         shown = "".join(traceback.format_exception(refused.value))
         assert "hunter2" not in shown
 
