@@ -331,7 +331,7 @@ class Python(Language):
                 "from tallyfold._names import DimensionName, EndpointName, MetricName, Tolerance",
                 "if TYPE_CHECKING:\n    from tallyfold._tallyfold import CountTable\n"
                 "    from tallyfold._values import Limits",
-                exported([*declared, "ENVIRONMENT", "Instant", "Step"]),
+                exported(["ENVIRONMENT", *declared, "Instant", "Step"]),
                 self.environment(),
                 'Instant = datetime | str\n"""An aware `datetime`, or UTC ISO 8601 that ends in `Z`."""',
                 "Step = str | timedelta\n"
@@ -404,7 +404,7 @@ class Python(Language):
 
 def exported(names: list[str]) -> str:
     """What a Python module exports."""
-    return "__all__ = [\n" + "".join(f'    "{name}",\n' for name in sorted(names)) + "]"
+    return "__all__ = [\n" + "".join(f'    "{name}",\n' for name in sorted(names, key=lambda name: (not name.isupper(), name))) + "]"
 
 
 def docstring(text: str, indent: str = "") -> str:

@@ -7,7 +7,7 @@ import ssl
 import subprocess
 import threading
 from pathlib import Path
-
+from typing import Self
 
 PATH_ALONE = b" http://cluster.example/", b" /"
 """What a proxy is asked for, and the server behind it."""
@@ -18,9 +18,9 @@ def certificate(directory: Path) -> tuple[Path, Path]:
     certificate, key = directory / "ca.pem", directory / "key.pem"
     command = "openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 2"
     names = "subjectAltName=DNS:cluster.example,DNS:localhost,IP:127.0.0.1"
+    files = ["-keyout", str(key), "-out", str(certificate)]
     subprocess.run(
-        [*command.split(), "-subj", "/CN=tests", "-addext", names, "-keyout", key]
-        + ["-out", certificate],
+        [*command.split(), "-subj", "/CN=tests", "-addext", names, *files],
         check=True,
         capture_output=True,
     )
@@ -48,7 +48,7 @@ class Relay:
         self.port: int = self._listener.getsockname()[1]
         threading.Thread(target=self._listen, daemon=True).start()
 
-    def __enter__(self) -> "Relay":
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:

@@ -89,14 +89,13 @@ def test_a_collect_keeps_what_was_read(ask: Callable[..., Any], tmp_path: Any) -
         assert len(error.partial.windows) >= 2
         assert len(error.gaps) == 1
     again = busy_day()
-    with tallyfold.serve(again) as server:
-        options["cluster_endpoint"] = server.url
+    with tallyfold.serve(again, int(server.url.rpartition(":")[2])):
         table = ask(options, *query, checkpoint=tmp_path)
     assert len(table.windows) == 4
     assert again.stats["event_delivery"] == 4 - len(error.partial.windows)
 
 
-def test_a_wait_for_the_token_of_another_call(sandbox: tallyfold.Sandbox, url: str) -> None:
+def test_a_wait_for_the_token_of_another_call(url: str) -> None:
     entered, leave = threading.Event(), threading.Event()
 
     def source(_: str) -> tuple[str, int]:

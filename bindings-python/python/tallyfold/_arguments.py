@@ -14,10 +14,10 @@ if TYPE_CHECKING:
     from tallyfold._values import Limits
 
 __all__ = [
+    "ENVIRONMENT",
     "AggregatorArguments",
     "ClientArguments",
     "CollectArguments",
-    "ENVIRONMENT",
     "EventArguments",
     "FaultArguments",
     "FollowArguments",

@@ -45,8 +45,8 @@ class AsyncClient(AsyncDriver):
             seconds.
         transport: an httpx2 transport that sends the requests, such as
             `httpx2.AsyncHTTPTransport(proxy=...)`, `sandbox.async_transport()` or your own. The
-            client closes it. Without a transport, requests go directly to the service, unless there is
-            a `proxy` or `trust_env`.
+            client closes it. Without a transport, requests go directly to the service, unless there
+            is a `proxy` or `trust_env`.
         ca: certificates to trust beside the usual ones, as of your own authority: the path of a PEM
             file, or the PEM text itself. An `ssl.SSLContext` is used as it is.
         proxy: the address of a proxy, `http://user:password@proxy.example:3128`, for all requests,

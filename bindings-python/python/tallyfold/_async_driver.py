@@ -169,9 +169,9 @@ class AsyncDriver(Facade[AsyncAccessToken, httpx2.AsyncBaseTransport]):
         if not self._closed:
             call.failed(name, timed_out=late)
 
-    async def _receive(self, call: Call[T], request: Request, timeout: float | None) -> bool:
+    async def _receive(self, call: Call[T], request: Request, seconds: float | None) -> bool:
         """Feeds the call one response; whether it wanted the body, which then was complete."""
-        response = await self._transport.handle_async_request(http_request(request, timeout))
+        response = await self._transport.handle_async_request(http_request(request, seconds))
         try:
             wanted = call.head(response.status_code, response.headers.multi_items())
             if wanted:
@@ -199,11 +199,11 @@ class AsyncDriver(Facade[AsyncAccessToken, httpx2.AsyncBaseTransport]):
             call.failed("TimeoutError", timed_out=True)
         token_failed(call, cause)
 
-    async def _answer(self, api: ApiName, timeout: float | None) -> tuple[str, int | None]:
+    async def _answer(self, api: ApiName, seconds: float | None) -> tuple[str, int | None]:
         if self._access_token is None:
             raise RuntimeError("a token is asked for where no access_token was given")
         with self._provision():
-            async with self._limit(timeout):
+            async with self._limit(seconds):
                 answer = self._access_token(api)
                 return await answer if inspect.isawaitable(answer) else answer
 

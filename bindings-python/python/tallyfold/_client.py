@@ -48,8 +48,8 @@ class Client(Driver):
             `httpx2.HTTPTransport(proxy=...)`, `sandbox.transport()` or your own. The client
             closes it. A call passes `timeout` to the transport for each of its waits, and the
             transport must obey it: the client can end an exchange that takes too long only between
-            two chunks. Without a transport, requests go directly to the service, unless there is
-            a `proxy` or `trust_env`.
+            two chunks. Without a transport, requests go directly to the service, unless there
+            is a `proxy` or `trust_env`.
         ca: certificates to trust beside the usual ones, as of your own authority: the path of a PEM
             file, or the PEM text itself. An `ssl.SSLContext` is used as it is.
         proxy: the address of a proxy, `http://user:password@proxy.example:3128`, for all requests,

@@ -118,9 +118,9 @@ class Facade(Generic[TokenT, TransportT]):
             ConfigError: with the names of all variables that are missing, and for a misspelt name
                 that begins with `TALLYFOLD_`.
 
-        >>> tallyfold.Client.from_env({"TALLYFOLD_CLUSTER_ENDPOINT": "https://cluster.example"})
-        Traceback (most recent call last):
-        tallyfold.ConfigError: missing_argument: client_id: not set in the environment, or empty: ...
+        >>> env = {"TALLYFOLD_CLUSTER_ENDPOINT": "https://cluster.example"}
+        >>> tallyfold.Client.from_env(env, access_token=lambda api: ("a-token", 3600))
+        <Client of https://cluster.example>
         """
         env = os.environ if env is None else env
         found = {name: env[variable] for name, variable in ENVIRONMENT.items() if env.get(variable)}

@@ -2,12 +2,9 @@
 
 import os
 import ssl
+import urllib.request
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
-from urllib.request import (
-    getproxies_environment,
-    proxy_bypass_environment,  # type: ignore[attr-defined]
-)
 
 import httpcore2
 import httpx2
@@ -40,7 +37,8 @@ class Network:
         """
         self.tls = _tls(ca, trust_env=trust_env)
         self._proxy = None if proxy is None else _proxy("proxy", proxy, self.tls)
-        self._environment = getproxies_environment() if trust_env and proxy is None else {}
+        use_env = trust_env and proxy is None
+        self._environment = urllib.request.getproxies_environment() if use_env else {}
         self._http_too = http_too
         self._proxies: dict[str, httpcore2.Proxy] = {
             scheme: self._from_environment(scheme)
@@ -55,7 +53,9 @@ class Network:
             return self._proxy
         proxy = self._proxies.get(url.scheme) or self._proxies.get("all")
         host = url.host if url.port is None else f"{url.host}:{url.port}"
-        return None if proxy_bypass_environment(host, self._environment) else proxy
+        # The type checker does not know it.
+        is_past = urllib.request.proxy_bypass_environment  # type: ignore[attr-defined]
+        return None if is_past(host, self._environment) else proxy
 
     def _from_environment(self, scheme: str) -> httpcore2.Proxy:
         address = self._environment[scheme]
