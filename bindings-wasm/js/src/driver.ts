@@ -63,10 +63,10 @@ export class Driver {
           await this.#send(call, step.request, signal, onAttempt);
           break;
         case "provideToken":
-          await this.#within(signal, (patience) => this.#provide(call, step.api, patience));
+          await this.#within(call, signal, (limit) => this.#provide(call, step.api, limit));
           break;
         case "blocked":
-          await this.#progress(signal);
+          await this.#progress(call, signal);
           break;
         case "wait":
           await pause(step.ms, signal);
@@ -92,7 +92,7 @@ export class Driver {
     // Looked up for each request, so that a replaced global `fetch` is used.
     const send = this.#fetch ?? globalThis.fetch;
     try {
-      await this.#within(signal, (patience) => exchange(call, request, send, patience));
+      await this.#within(call, signal, (limit) => exchange(call, request, send, limit));
     } finally {
       const attempt = call.attempt();
       if (attempt !== undefined) onAttempt(attempt);
@@ -100,10 +100,11 @@ export class Driver {
   }
 
   async #within(
+    call: Call<unknown>,
     signal: AbortSignal | undefined,
     work: (deadline: Deadline) => Promise<void>,
   ): Promise<void> {
-    const deadline = new Deadline(this.#timeoutMs, signal);
+    const deadline = new Deadline(Math.min(this.#timeoutMs, call.timeLeft(this.now())), signal);
     try {
       await work(deadline);
     } finally {
@@ -120,16 +121,20 @@ export class Driver {
       );
     } catch (error) {
       if (!(error instanceof Broken)) throw error;
+      if (error.timedOut && call.timeLeft(this.now()) === 0) call.failed("timeout", "TimeoutError");
       return tokenFailed(call, error.cause);
     }
     call.token(token);
   }
 
-  /** Resolves when another call has made progress and may have got a token. */
-  async #progress(signal: AbortSignal | undefined): Promise<void> {
-    const patience = new Deadline(Number.POSITIVE_INFINITY, signal);
+  /** Resolves when another call has made progress and may have got a token, or at the call's deadline. */
+  async #progress(call: Call<unknown>, signal: AbortSignal | undefined): Promise<void> {
+    const patience = new Deadline(call.timeLeft(this.now()), signal);
     try {
       await patience.during(() => new Promise<void>((resume) => this.#waiting.push(resume)));
+    } catch (error) {
+      // Past its deadline, the call itself throws with its next step.
+      if (!(error instanceof Broken)) throw error;
     } finally {
       patience.end();
     }

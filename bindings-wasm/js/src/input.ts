@@ -1,5 +1,6 @@
 // What untyped callers hand over: read with care, and refused by name.
 
+import type { MachineArguments } from "./declared.js";
 import { invalidArgument } from "./error.js";
 import type { AccessToken } from "./types.js";
 
@@ -15,6 +16,16 @@ export function flat(headers: Iterable<readonly [string, string]>): string[] {
     throw invalidArgument("headers", "want pairs of names and values");
   }
   return Array.from(headers, (pair) => [pair?.[0], pair?.[1]]).flat() as string[];
+}
+
+/** Headers as a plain object, also those of a `Headers`. */
+export function plainHeaders(headers: MachineArguments["headers"]): MachineArguments["headers"] {
+  if (typeof headers !== "object" || headers === null || !(Symbol.iterator in headers)) return headers;
+  try {
+    return Object.fromEntries(headers);
+  } catch {
+    throw invalidArgument("headers", "want an object of strings by their names, or pairs");
+  }
 }
 
 /** A copy of a token that is safe to read. */

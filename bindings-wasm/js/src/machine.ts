@@ -5,6 +5,7 @@ import type { MachineArguments } from "./declared.js";
 import { Follow, type FollowQuery } from "./follow.js";
 import { Handle } from "./handle.js";
 import { isBrowser } from "./host.js";
+import { plainHeaders } from "./input.js";
 import { Probe, type ProbeQuery } from "./probe.js";
 import { type CountTable, coreOf } from "./table.js";
 import type {
@@ -21,7 +22,7 @@ import { core } from "./wasm.js";
 export type MachineOptions = Omit<MachineArguments, keyof HostOptions>;
 
 /** What a {@link Machine} must know about its host. */
-type HostOptions = Pick<MachineArguments, "hostTokens" | "inBrowser">;
+type HostOptions = Pick<MachineArguments, "hostTokens" | "inBrowser" | "variables">;
 
 /**
  * A client without I/O and without a clock: it says what to send and when, reads the responses, and
@@ -73,7 +74,7 @@ export class Machine {
     const inBrowser = isBrowser() || options?.inBrowser;
     const collect = [...ofCall, ...ofCollect, "have"];
     const follow = [...ofCall, ...ofFollow];
-    const all = { ...options, inBrowser };
+    const all = { ...options, headers: plainHeaders(options?.headers), inBrowser };
     this.#make = ({ CoreMachine }) => new CoreMachine(all, ofCall, collect, follow);
     this.#glue = core();
     this.#core = new Handle(this.#make(this.#glue));
