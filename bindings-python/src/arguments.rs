@@ -195,7 +195,7 @@ fn read(name: &str, value: &Bound<'_, PyAny>, kind: Kind) -> Result<Value> {
             Some(_) => return Err(Failure::refused(name, Code::InvalidArgument, wanted)),
             None => None,
         },
-        Kind::Headers => headers(value).map(Value::Headers),
+        Kind::Headers => headers(value).map(Value::Texts),
         Kind::Nested(_) | Kind::Host => None,
     };
     read.ok_or_else(wrong_type)
@@ -219,13 +219,12 @@ fn texts(name: &str, value: &Bound<'_, PyAny>) -> Result<Option<Vec<String>>> {
     items.iter().map(|item| text(name, item)).collect()
 }
 
-/// The headers of any mapping of `str` to `str`.
-fn headers(value: &Bound<'_, PyAny>) -> Option<Vec<(String, Secret)>> {
+/// Names and values, in turn, of any mapping of `str` to `str`.
+fn headers(value: &Bound<'_, PyAny>) -> Option<Vec<String>> {
     let items = value.cast::<PyMapping>().ok()?.items().ok()?;
     let pairs = items.iter().map(|item| item.extract());
-    let pairs: Vec<(String, String)> = pairs.collect::<PyResult<_>>().ok()?;
-    let secret = |(name, value)| (name, Secret::from(value));
-    Some(pairs.into_iter().map(secret).collect())
+    let pairs: Vec<[String; 2]> = pairs.collect::<PyResult<_>>().ok()?;
+    Some(pairs.into_iter().flatten().collect())
 }
 
 fn pair<'py>(value: &Bound<'py, PyAny>) -> Option<[Bound<'py, PyAny>; 2]> {

@@ -10,6 +10,8 @@ use crate::host::random_seed;
 use crate::ranges::{Collect, Follow, Probe};
 use crate::table::CountTable;
 
+const USER_AGENT: &str = concat!("tallyfold/", env!("CARGO_PKG_VERSION"), " python");
+
 /// A client without I/O: it says what to send, and gets the responses from its host.
 ///
 /// `Client` and `AsyncClient` each drive one of these; you can also drive one with any other HTTP
@@ -46,7 +48,7 @@ impl Machine {
     #[staticmethod]
     #[pyo3(signature = (others, **named))]
     fn _of_client(py: Python<'_>, others: Vec<String>, named: Option<Named<'_>>) -> Result<Self> {
-        Self::of(py, named, &names(&others), Some("python"))
+        Self::of(py, named, &names(&others), Some(USER_AGENT))
     }
 
     /// A call for event delivery metrics (service reference 4.4), whose output is a `CountTable`.

@@ -87,7 +87,8 @@ fn read(name: &str, value: &JsValue, kind: Kind) -> Result<Option<Value>> {
     }
     let read = match kind {
         Kind::Text | Kind::Step => value.as_string().map(Value::Text),
-        Kind::Texts => texts(value).map(Value::Texts),
+        // The facade has made names and values of them, in turn.
+        Kind::Texts | Kind::Headers => texts(value).map(Value::Texts),
         Kind::Secret => value
             .as_string()
             .map(|text| Value::Secret(Secret::from(text))),
@@ -100,7 +101,6 @@ fn read(name: &str, value: &JsValue, kind: Kind) -> Result<Option<Value>> {
             _ => whole(value).map(Value::Whole),
         },
         Kind::Pair => pair(value).map(Value::Pair),
-        Kind::Headers => headers(value).map(Value::Headers),
         Kind::Nested(_) | Kind::Host => None,
     };
     let refused = || Thrown::refused(name, kind.wanted(Spelling::JavaScript));
@@ -111,17 +111,6 @@ fn read(name: &str, value: &JsValue, kind: Kind) -> Result<Option<Value>> {
 pub(crate) fn texts(value: &JsValue) -> Option<Vec<String>> {
     let array = value.dyn_ref::<Array>()?;
     array.iter().map(|item| item.as_string()).collect()
-}
-
-/// The own fields of an object, all strings.
-fn headers(value: &JsValue) -> Option<Vec<(String, Secret)>> {
-    let object = value.dyn_ref::<Object>()?;
-    let entries = Object::entries(object);
-    let pair = |pair: JsValue| {
-        let [name, value] = <[String; 2]>::try_from(texts(&pair)?).ok()?;
-        Some((name, Secret::from(value)))
-    };
-    entries.iter().map(pair).collect()
 }
 
 /// A number without a fraction that a double holds exactly, or a bigint of 64 bits.

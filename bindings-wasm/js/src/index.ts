@@ -4,6 +4,8 @@ import { core } from "./wasm.js";
 export { Aggregator, type AggregatorOptions } from "./aggregator.js";
 export type { Call, DriveStep, MachineRequest, Step } from "./call.js";
 export { Client, type ClientOptions } from "./client.js";
+export type { Environment } from "./environment.js";
+export { type BrowserCheckpoint, indexedDbCheckpoint } from "./indexed_db.js";
 export {
   type Collect,
   type CollectQuery,

@@ -18,14 +18,11 @@ export function flat(headers: Iterable<readonly [string, string]>): string[] {
   return Array.from(headers, (pair) => [pair?.[0], pair?.[1]]).flat() as string[];
 }
 
-/** Headers as a plain object, also those of a `Headers`. */
-export function plainHeaders(headers: MachineArguments["headers"]): MachineArguments["headers"] {
-  if (typeof headers !== "object" || headers === null || !(Symbol.iterator in headers)) return headers;
-  try {
-    return Object.fromEntries(headers);
-  } catch {
-    throw invalidArgument("headers", "want an object of strings by their names, or pairs");
-  }
+/** Names and values of headers in turn, as the core takes them; what are no headers, it refuses. */
+export function flatHeaders(headers: MachineArguments["headers"]): unknown {
+  if (typeof headers !== "object" || headers === null) return headers;
+  const pairs = Symbol.iterator in headers ? [...headers] : Object.entries(headers);
+  return pairs.every((pair) => pair?.length === 2) ? pairs.flat() : {};
 }
 
 /** A copy of a token that is safe to read. */

@@ -5,7 +5,7 @@ import type { MachineArguments } from "./declared.js";
 import { Follow, type FollowQuery } from "./follow.js";
 import { Handle } from "./handle.js";
 import { isBrowser } from "./host.js";
-import { plainHeaders } from "./input.js";
+import { flatHeaders } from "./input.js";
 import { Probe, type ProbeQuery } from "./probe.js";
 import { type CountTable, coreOf } from "./table.js";
 import type {
@@ -74,7 +74,7 @@ export class Machine {
     const inBrowser = isBrowser() || options?.inBrowser;
     const collect = [...ofCall, ...ofCollect, "have"];
     const follow = [...ofCall, ...ofFollow];
-    const all = { ...options, headers: plainHeaders(options?.headers), inBrowser };
+    const all = { ...options, headers: flatHeaders(options?.headers), inBrowser };
     this.#make = ({ CoreMachine }) => new CoreMachine(all, ofCall, collect, follow);
     this.#glue = core();
     this.#core = new Handle(this.#make(this.#glue));

@@ -31,16 +31,28 @@ impl Argument {
         Name::from(self.name).spelled(spelling).into_owned()
     }
 
-    /// The environment variable that may hold it, for an argument of a client: texts and secrets have one.
+    /// Whether an environment variable may hold it, for an argument of a client: texts and secrets have one.
+    pub(crate) fn has_variable(&self) -> bool {
+        matches!(self.kind, Kind::Text | Kind::Secret)
+    }
+
+    /// That variable.
     #[must_use]
     pub fn variable(&self) -> Option<String> {
-        let is_text = matches!(self.kind, Kind::Text | Kind::Secret);
-        is_text.then(|| format!("{VARIABLES}{}", self.name.to_ascii_uppercase()))
+        self.has_variable()
+            .then(|| variable_of(self.name, "").trim_start().to_owned())
     }
 }
 
 /// How the names of environment variables begin.
 pub(crate) const VARIABLES: &str = "TALLYFOLD_";
+
+/// A text, followed by the name of an argument's variable.
+pub(crate) fn variable_of(name: &str, text: &str) -> String {
+    let mut all = [text, " ", VARIABLES, name].concat();
+    all[text.len()..].make_ascii_uppercase();
+    all
+}
 
 /// What kind of value an argument has, which tells a host how to read it.
 #[derive(Clone, Copy, Debug)]

@@ -25,12 +25,10 @@ pub trait Parameter: Sized {
 pub enum Value {
     /// Of [`Kind::Text`], [`Kind::Instant`] and [`Kind::Step`].
     Text(String),
-    /// Of [`Kind::Texts`], and both edges of a [`Kind::Window`].
+    /// Of [`Kind::Texts`], both edges of a [`Kind::Window`], and names and values of [`Kind::Headers`] in turn.
     Texts(Vec<String>),
     /// Of [`Kind::Secret`].
     Secret(Secret),
-    /// Of [`Kind::Headers`]: names and values.
-    Headers(Vec<(String, Secret)>),
     /// Of [`Kind::Flag`].
     Flag(bool),
     /// Of [`Kind::Whole`], [`Kind::Milliseconds`] and [`Kind::Patience`]. Numbers outside of `i128`

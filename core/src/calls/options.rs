@@ -8,7 +8,7 @@ use super::retry::passing::LONGEST_TIMER_MS;
 use crate::access::api::{Control, Orchestration};
 use crate::access::token::{DEFAULT_LIFETIME_S, Lifetime};
 use crate::arguments::Options;
-use crate::arguments::argument::{Argument, VARIABLES};
+use crate::arguments::argument::{VARIABLES, variable_of};
 use crate::arguments::nearest::nearest;
 use crate::code::Code;
 use crate::endpoint::{control_token, orchestration_token};
@@ -77,7 +77,7 @@ crate::options! {
         /// The names of the environment's variables that begin with `TALLYFOLD_`, if arguments come from there: an
         /// error then names all variables that are missing.
         variables: Option<Vec<String>> = None,
-        /// The language of the client, for the header `user-agent`; without it, none is sent.
+        /// The header `user-agent`, unless `headers` has one. A page sends none.
         user_agent: Option<&'static str> [Host] = None,
         /// See [`AggregatorOptions::hash_seed`](crate::AggregatorOptions::hash_seed).
         hash_seed: u64 [Host] = 0,
@@ -229,11 +229,10 @@ impl Config {
         if base_url.is_some() {
             orchestration.as_ref().map_err(Clone::clone)?;
         }
-        let mut headers = options.headers;
-        if let Some(language) = options.user_agent.filter(|_| !options.in_browser) {
-            let version = env!("CARGO_PKG_VERSION");
-            headers = headers.or("user-agent", format!("tallyfold/{version} {language}"));
-        }
+        let headers = match options.user_agent.filter(|_| !options.in_browser) {
+            Some(agent) => options.headers.or_user_agent(agent),
+            None => options.headers,
+        };
         let metrics = ReadOptions {
             limits: options.limits,
             tolerate: options.tolerate,
@@ -326,15 +325,17 @@ fn check_environment(options: &MachineOptions) -> Result<()> {
     let Some(variables) = &options.variables else {
         return Ok(());
     };
-    let known: Vec<String> = MachineOptions::ARGUMENTS
-        .iter()
-        .filter_map(Argument::variable)
-        .collect();
-    let own: Vec<&str> = known.iter().map(|name| &name[VARIABLES.len()..]).collect();
+    let mut own = Vec::new();
+    for argument in MachineOptions::ARGUMENTS {
+        if argument.has_variable() {
+            own.push(argument.name);
+        }
+    }
     for name in variables {
         let rest = name.strip_prefix(VARIABLES).unwrap_or(name);
-        if let Some(near) = nearest(rest, &own).filter(|near| *near != rest) {
-            let message = format!("there is no such variable; did you mean {VARIABLES}{near}?");
+        if let Some(near) = nearest(rest, &own).filter(|near| !near.eq_ignore_ascii_case(rest)) {
+            let mut message = variable_of(near, "there is no such variable; did you mean");
+            message.push('?');
             return Err(Error::argument(
                 Name::of_caller(name),
                 Code::UnknownArgument,
@@ -365,20 +366,18 @@ fn check_environment(options: &MachineOptions) -> Result<()> {
             fetches && orchestration && options.orchestration_audience.is_none(),
         ),
     ];
-    let mut lacking = lacking
-        .into_iter()
-        .filter(|(_, lacks)| *lacks)
-        .map(|(name, _)| name);
-    let Some(first) = lacking.next() else {
-        return Ok(());
-    };
+    let mut first = None;
     let mut message = "not set in the environment, or empty:".to_owned();
-    for name in std::iter::once(first).chain(lacking) {
-        message.push(' ');
-        message.push_str(VARIABLES);
-        message.push_str(&name.to_ascii_uppercase());
+    for (name, lacks) in lacking {
+        if lacks {
+            first.get_or_insert(name);
+            message = variable_of(name, &message);
+        }
     }
-    Err(missing(first, message.into()))
+    match first {
+        Some(name) => Err(missing(name, message.into())),
+        None => Ok(()),
+    }
 }
 
 fn given<'a, T>(name: &'static str, option: &'a Option<T>) -> Result<&'a T> {

@@ -12,42 +12,59 @@ use crate::secret::Secret;
 pub struct Headers(pub(crate) Vec<Header>);
 
 /// What the client or its HTTP stack sets.
-const RESERVED: &str = "authorization content-type content-length content-encoding transfer-encoding accept-encoding \
-     host connection keep-alive te trailer upgrade expect proxy-authorization proxy-connection";
+const RESERVED: [&str; 15] = [
+    "authorization",
+    "content-type",
+    "content-length",
+    "content-encoding",
+    "transfer-encoding",
+    "accept-encoding",
+    "host",
+    "connection",
+    "keep-alive",
+    "te",
+    "trailer",
+    "upgrade",
+    "expect",
+    "proxy-authorization",
+    "proxy-connection",
+];
 
 impl Headers {
-    /// Checks names and values.
+    /// Takes names and values in turn.
     ///
     /// # Errors `invalid_argument` for a header that the client or its HTTP stack sets, and for what can't be sent.
-    pub fn new(pairs: impl IntoIterator<Item = (String, Secret)>) -> Result<Self> {
-        let checked = pairs.into_iter().map(|(name, value)| {
-            let name = name.to_ascii_lowercase();
-            if name.is_empty() || !name.bytes().all(is_of_name) {
+    /// No message quotes any of it.
+    pub fn new(mut flat: Vec<String>) -> Result<Self> {
+        let mut headers = Vec::new();
+        for pair in flat.chunks_exact_mut(2) {
+            let [mut name, value] = [0, 1].map(|at| std::mem::take(&mut pair[at]));
+            name.make_ascii_lowercase();
+            if RESERVED.contains(&&*name) {
                 return Err(refused(
-                    "the name of a header is letters, digits and hyphens",
+                    "the client itself sets authorization, content-type and their like",
                 ));
             }
-            if RESERVED.split_ascii_whitespace().any(|one| one == name) {
-                return Err(refused(&format!(
-                    "{name} can't be given: it is set for each request"
-                )));
+            let fits = !name.is_empty()
+                && name.bytes().all(is_of_name)
+                && value.bytes().all(|byte| matches!(byte, b' '..=b'~'))
+                && !value.starts_with(' ')
+                && !value.ends_with(' ');
+            if !fits {
+                return Err(refused(
+                    "want names of letters, digits and hyphens, and values of printable ASCII",
+                ));
             }
-            let text = value.expose();
-            if text.trim() != text || !text.bytes().all(|byte| matches!(byte, b' '..=b'~')) {
-                let message = format!(
-                    "the value of {name} has other characters than printable ASCII, or outer spaces"
-                );
-                return Err(refused(&message));
-            }
-            Ok((name.into(), value))
-        });
-        checked.collect::<Result<_>>().map(Self)
+            headers.push((name, Secret::from(value)));
+        }
+        Ok(Self(headers))
     }
 
-    /// Adds a header, unless the caller has given it.
-    pub(crate) fn or(mut self, name: &'static str, value: String) -> Self {
-        if self.0.iter().all(|(given, _)| given != name) {
-            self.0.push((name.into(), Secret::from(value)));
+    /// Adds the name of the client, unless the caller has given one.
+    pub(crate) fn or_user_agent(mut self, agent: &str) -> Self {
+        if self.0.iter().all(|(name, _)| name != "user-agent") {
+            self.0
+                .push(("user-agent".to_owned(), Secret::from(agent.to_owned())));
         }
         self
     }
@@ -57,10 +74,7 @@ impl Parameter for Headers {
     const KIND: Kind = Kind::Headers;
 
     fn from_value(value: Value) -> Result<Self> {
-        match value {
-            Value::Headers(pairs) => Self::new(pairs),
-            _ => Self::new([]),
-        }
+        Self::new(Vec::from_value(value)?)
     }
 }
 

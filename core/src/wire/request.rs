@@ -1,6 +1,5 @@
 //! Requests as values.
 
-use std::borrow::Cow;
 use std::fmt;
 
 use crate::secret::Secret;
@@ -19,7 +18,7 @@ pub struct Request {
 }
 
 /// A header's name in lower case, and its value.
-pub(crate) type Header = (Cow<'static, str>, Secret);
+pub(crate) type Header = (String, Secret);
 
 #[derive(Clone, Copy)]
 enum Method {
@@ -53,7 +52,7 @@ impl Request {
     /// The same request with a bearer token (service reference 5).
     pub(crate) fn bearing(mut self, token: &Secret) -> Self {
         let value = Secret::from(format!("Bearer {}", token.expose()));
-        self.headers.insert(0, ("authorization".into(), value));
+        self.headers.insert(0, ("authorization".to_owned(), value));
         self
     }
 
@@ -84,7 +83,7 @@ impl Request {
     pub fn headers(&self) -> impl Iterator<Item = (&str, &str)> {
         self.headers
             .iter()
-            .map(|(name, value)| (&**name, value.expose()))
+            .map(|(name, value)| (name.as_str(), value.expose()))
     }
 
     /// The body's bytes; `None` for a request that has no body.
@@ -94,8 +93,8 @@ impl Request {
     }
 }
 
-fn header(name: &'static str, value: &str) -> Header {
-    (name.into(), Secret::from(value.to_owned()))
+fn header(name: &str, value: &str) -> Header {
+    (name.to_owned(), Secret::from(value.to_owned()))
 }
 
 impl fmt::Debug for Request {
