@@ -272,7 +272,7 @@ class Python(Language):
         "FaultOptions": ("FaultArguments", "Sandbox.inject", ["kind"]),
     }
     #: The arguments of a machine that a client sets by itself.
-    NOT_OF_CLIENTS = ["host_tokens", "in_browser", "dangerously_allow_browser", "variables"]
+    NOT_OF_CLIENTS = ["host_tokens", "in_browser", "dangerously_allow_browser"]
     #: What a client of Python hands to the core as an object of its own.
     HAVE = (
         '    have: "CountTable | None"\n'
@@ -371,8 +371,6 @@ class Python(Language):
                 return self.LISTS.get(rust, "str")
             case "Headers":
                 return "Mapping[str, str]"
-            case "Texts" if of["name"] == "variables":
-                return "Sequence[str]"
             case "Texts":
                 return "Sequence[Tolerance]" if rust == "Tolerate" else "Sequence[DimensionName]"
             case "Instant":

@@ -1,4 +1,4 @@
-//! A call and a collect with a deadline, headers that a caller adds, and arguments from the environment: in virtual time.
+//! A call and a collect with a deadline, and headers that a caller adds: in virtual time.
 #![allow(
     clippy::expect_used,
     clippy::panic,
@@ -10,7 +10,7 @@ mod support;
 use support::{after, at, client, client_of_one_try, drive, exchange, options, sandbox};
 use tallyfold::{
     AuditLogsOptions, Call, Code, CollectOptions, CollectStep, Error, Headers, HostFailure,
-    Machine, MachineOptions, Metric, Now, Output, Patience, QueryOptions, Result, Spelling, Step,
+    Machine, MachineOptions, Metric, Now, Output, Patience, QueryOptions, Result, Step,
 };
 use tallyfold_sandbox::Sandbox;
 
@@ -210,63 +210,4 @@ fn a_header_that_cannot_be_given_is_refused_and_its_value_is_not_quoted() {
         assert!(!error.to_string().contains("hidden"), "{error}");
     }
     assert!(headers(&[("x", ""), ("X-Y_z.1", "a b")]).is_ok());
-}
-
-#[test]
-fn an_environment_names_all_variables_that_are_missing() {
-    let of = |options: MachineOptions| {
-        Machine::new(MachineOptions {
-            variables: Some(vec!["TALLYFOLD_TARBALL".to_owned()]),
-            ..options
-        })
-    };
-    let message = |options| of(options).expect_err("an error").to_string();
-    let all = "TALLYFOLD_CLUSTER_ENDPOINT TALLYFOLD_CLIENT_ID TALLYFOLD_CLIENT_SECRET TALLYFOLD_CONTROL_AUDIENCE";
-    assert!(message(MachineOptions::default()).ends_with(all));
-    let lacks = MachineOptions {
-        control_audience: None,
-        auth_url: None,
-        ..options()
-    };
-    assert!(message(lacks.clone()).ends_with(": TALLYFOLD_CONTROL_AUDIENCE TALLYFOLD_AUTH_URL"));
-    let logs_only = MachineOptions {
-        cluster_endpoint: None,
-        auth_url: None,
-        ..lacks.clone()
-    };
-    assert!(message(logs_only).ends_with(": TALLYFOLD_AUTH_URL"));
-    let with_source = MachineOptions {
-        host_tokens: true,
-        client_secret: None,
-        ..lacks
-    };
-    assert!(of(with_source).is_ok() && of(options()).is_ok());
-}
-
-#[test]
-fn a_variable_that_is_misspelt_is_refused() {
-    for (name, near) in [
-        ("TALLYFOLD_CLIENT_SECRT", "TALLYFOLD_CLIENT_SECRET"),
-        (
-            "TALLYFOLD_ORCHESTRATION_AUDIANCE",
-            "TALLYFOLD_ORCHESTRATION_AUDIENCE",
-        ),
-        ("TALLYFOLD_BASEURL", "TALLYFOLD_BASE_URL"),
-    ] {
-        let made = Machine::new(MachineOptions {
-            variables: Some(vec![name.to_owned()]),
-            ..options()
-        });
-        let error = made.expect_err(name);
-        assert_eq!(
-            (error.code(), error.argument_in(Spelling::Rust).as_deref()),
-            (Code::UnknownArgument, Some(name))
-        );
-        assert!(
-            error
-                .to_string()
-                .ends_with(&format!("did you mean {near}?")),
-            "{error}"
-        );
-    }
 }

@@ -141,10 +141,6 @@ class MachineArguments(ClientArguments, total=False):
     """Whether the host is a page in a browser, where every visitor can read what it holds."""
     dangerously_allow_browser: bool
     """Lets a page hold the client secret. Only for pages that nobody else can open."""
-    variables: Sequence[str] | None
-    """The names of the environment's variables that begin with `TALLYFOLD_`, if arguments come from
-    there: an error then names all variables that are missing.
-    """
 
 
 class CollectArguments(TypedDict, total=False):

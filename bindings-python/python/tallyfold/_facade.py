@@ -115,37 +115,51 @@ class Facade(Generic[TokenT, TransportT]):
             **options: all other arguments of the client.
 
         Raises:
-            ConfigError: with the names of all variables that are missing, and for a misspelt name
-                that begins with `TALLYFOLD_`.
+            ConfigError: with the names of all variables that are missing.
 
         >>> env = {"TALLYFOLD_CLUSTER_ENDPOINT": "https://cluster.example"}
         >>> tallyfold.Client.from_env(env, access_token=lambda api: ("a-token", 3600))
         <Client of https://cluster.example>
         """
         env = os.environ if env is None else env
-        found = {name: env[variable] for name, variable in ENVIRONMENT.items() if env.get(variable)}
-        if access_token is not None:
-            found.pop("client_secret", None)
         given = {
             name: value
             for name, value in options.items()
             if value is not None or name not in ENVIRONMENT
         }
-        arguments: dict[str, Any] = {
-            **found,
-            **given,
-            "variables": [name for name in env if name.startswith("TALLYFOLD_")],
+        found = {
+            name: env[variable]
+            for name, variable in ENVIRONMENT.items()
+            if name not in given and env.get(variable)
         }
+        if access_token is not None:
+            found.pop("client_secret", None)
+        arguments: dict[str, Any] = {
+            **given,
+            "access_token": access_token,
+            "transport": transport,
+            "on_attempt": on_attempt,
+            "ca": ca,
+            "proxy": proxy,
+            "trust_env": trust_env,
+        }
+        missing: list[str] = []
         try:
-            return cls(
-                access_token=access_token,
-                transport=transport,
-                on_attempt=on_attempt,
-                ca=ca,
-                proxy=proxy,
-                trust_env=trust_env,
-                **arguments,
-            )
+            while True:
+                try:
+                    client = cls(**found, **arguments)
+                except ConfigError as error:
+                    name = error.argument
+                    if error.code != "missing_argument" or name not in ENVIRONMENT.keys() - found:
+                        raise
+                    # The core names one at a time. With something in its place, it names the next.
+                    missing.append(name)
+                    found[name] = "https://missing.example"
+                else:
+                    break
+            if missing:
+                raise _lacking(missing, env)
+            return client
         finally:
             # For tracebacks that show locals.
             del env, found, given, arguments, options, access_token, proxy
@@ -205,6 +219,16 @@ class Facade(Generic[TokenT, TransportT]):
         finally:
             provision.over = True
             _provisions.reset(token)
+
+
+def _lacking(missing: list[str], env: Mapping[str, str]) -> ConfigError:
+    wanted = ", ".join(ENVIRONMENT[name] for name in missing)
+    message = f"missing_argument: {missing[0]}: not set in the environment, or empty: {wanted}"
+    known = ENVIRONMENT.values()
+    others = [name for name in env if name.startswith("TALLYFOLD_") and name not in known]
+    if others:
+        message += f"; these are set, but unknown: {', '.join(others)}"
+    return ConfigError(message, code="missing_argument", argument=missing[0])
 
 
 def _refuse_beside_transport(**given: object) -> None:

@@ -1,9 +1,8 @@
 import type { Call } from "./call.js";
 import type { CollectQuery, DimensionOf } from "./collect.js";
 import { Collecting, type CollectOptions } from "./collecting.js";
-import { environment } from "./declared.js";
 import { Driver, type DriverOptions } from "./driver.js";
-import { type Environment, processEnv } from "./environment.js";
+import { type Environment, fromEnvironment, processEnv } from "./environment.js";
 import type { FollowQuery } from "./follow.js";
 import { Following, type FollowOptions } from "./following.js";
 import { optionalSignal } from "./input.js";
@@ -74,25 +73,15 @@ export class Client {
    *
    * @param options All options of the client, which are used in place of variables; and `env`, to read in place of
    * `process.env`.
-   * @throws {@link TallyfoldError} with the names of all variables that are missing, and for a misspelt name that begins
-   * with `TALLYFOLD_`.
+   * @throws {@link TallyfoldError} with the names of all variables that are missing.
    * @example
    * const client = Client.fromEnv({ timeoutMs: 10_000 });
    */
   static fromEnv(options: ClientOptions & { readonly env?: Environment | undefined } = {}): Client {
     const { env = processEnv(), ...given } = options ?? {};
-    const names = Object.entries(environment) as [keyof typeof environment, string][];
-    const found: Partial<Record<keyof typeof environment, string>> = {};
-    for (const [name, variable] of names) {
-      const value = given[name] ?? env[variable];
-      if (value) found[name] = value;
-    }
-    if ((given.accessToken ?? undefined) !== undefined && !given.clientSecret) {
-      delete found.clientSecret;
-    }
-    const variables = Object.keys(env).filter((name) => name.startsWith("TALLYFOLD_"));
+    const hasSource = (given.accessToken ?? undefined) !== undefined;
     // Bundlers rename a class that refers to itself by name.
-    return new this({ ...given, ...found, variables } as ClientOptions);
+    return fromEnvironment(env, given, hasSource, (all) => new this(all));
   }
 
   /**

@@ -530,12 +530,10 @@ export interface MachineArguments {
    * Headers that go with every request, also with token requests, such as the key of a gateway.
    * Headers that the client sets itself are refused, such as `authorization` and `content-type`.
    */
-  readonly headers?: Readonly<Record<string, string>> | Iterable<readonly [string, string]> | undefined;
-  /**
-   * The names of the environment's variables that begin with `TALLYFOLD_`, if arguments come from
-   * there: an error then names all variables that are missing.
-   */
-  readonly variables?: readonly string[] | undefined;
+  readonly headers?:
+    | Readonly<Record<string, string>>
+    | Iterable<readonly [string, string]>
+    | undefined;
 }
 
 /** A range, and the step that it is cut by. */

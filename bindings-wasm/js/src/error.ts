@@ -149,6 +149,11 @@ export function invalidArgument(argument: string, message: string): TallyfoldErr
   return refused("invalid_argument", argument, message);
 }
 
+/** @internal An error about arguments that were not given. */
+export function missingArgument(argument: string, message: string): TallyfoldError {
+  return refused("missing_argument", argument, message);
+}
+
 /** @internal An error about a checkpoint that can't be used. */
 export function invalidCheckpoint(message: string): TallyfoldError {
   return refused("invalid_checkpoint", undefined, message);

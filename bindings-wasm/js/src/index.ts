@@ -4,8 +4,6 @@ import { core } from "./wasm.js";
 export { Aggregator, type AggregatorOptions } from "./aggregator.js";
 export type { Call, DriveStep, MachineRequest, Step } from "./call.js";
 export { Client, type ClientOptions } from "./client.js";
-export type { Environment } from "./environment.js";
-export { type BrowserCheckpoint, indexedDbCheckpoint } from "./indexed_db.js";
 export {
   type Collect,
   type CollectQuery,
@@ -39,9 +37,11 @@ export {
   type WindowCounts,
 } from "./declared.js";
 export type { DriverOptions } from "./driver.js";
+export type { Environment } from "./environment.js";
 export { type ErrorKind, type Failure, TallyfoldError } from "./error.js";
 export type { Follow, FollowQuery, FollowStep, Revision } from "./follow.js";
 export type { Following, FollowOptions } from "./following.js";
+export { type BrowserCheckpoint, indexedDbCheckpoint } from "./indexed_db.js";
 export { Machine, type MachineOptions } from "./machine.js";
 export type { Additivity, Probe, ProbeQuery } from "./probe.js";
 export type { Row, SavedCounts } from "./row.js";

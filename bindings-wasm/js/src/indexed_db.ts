@@ -23,7 +23,8 @@ export interface BrowserCheckpoint extends Checkpoint {
 export function indexedDbCheckpoint(name: string): BrowserCheckpoint {
   if (typeof name !== "string" || name === "") throw invalidArgument("name", "want a name");
   if (globalThis.indexedDB === undefined || globalThis.navigator?.locks === undefined) {
-    const message = "IndexedDB and Web Locks are not here: pages have them over https and on localhost";
+    const message =
+      "IndexedDB and Web Locks are not here: pages have them over https and on localhost";
     throw invalidArgument("checkpoint", message);
   }
   return new Segments(name);

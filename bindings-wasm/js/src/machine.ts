@@ -22,7 +22,7 @@ import { core } from "./wasm.js";
 export type MachineOptions = Omit<MachineArguments, keyof HostOptions>;
 
 /** What a {@link Machine} must know about its host. */
-type HostOptions = Pick<MachineArguments, "hostTokens" | "inBrowser" | "variables">;
+type HostOptions = Pick<MachineArguments, "hostTokens" | "inBrowser">;
 
 /**
  * A client without I/O and without a clock: it says what to send and when, reads the responses, and

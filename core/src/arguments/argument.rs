@@ -31,27 +31,12 @@ impl Argument {
         Name::from(self.name).spelled(spelling).into_owned()
     }
 
-    /// Whether an environment variable may hold it, for an argument of a client: texts and secrets have one.
-    pub(crate) fn has_variable(&self) -> bool {
-        matches!(self.kind, Kind::Text | Kind::Secret)
-    }
-
-    /// That variable.
+    /// The environment variable that may hold it, for an argument of a client: texts and secrets have one.
     #[must_use]
     pub fn variable(&self) -> Option<String> {
-        self.has_variable()
-            .then(|| variable_of(self.name, "").trim_start().to_owned())
+        let is_text = matches!(self.kind, Kind::Text | Kind::Secret);
+        is_text.then(|| format!("TALLYFOLD_{}", self.name.to_ascii_uppercase()))
     }
-}
-
-/// How the names of environment variables begin.
-pub(crate) const VARIABLES: &str = "TALLYFOLD_";
-
-/// A text, followed by the name of an argument's variable.
-pub(crate) fn variable_of(name: &str, text: &str) -> String {
-    let mut all = [text, " ", VARIABLES, name].concat();
-    all[text.len()..].make_ascii_uppercase();
-    all
 }
 
 /// What kind of value an argument has, which tells a host how to read it.

@@ -7,9 +7,6 @@ use std::sync::Arc;
 use super::retry::passing::LONGEST_TIMER_MS;
 use crate::access::api::{Control, Orchestration};
 use crate::access::token::{DEFAULT_LIFETIME_S, Lifetime};
-use crate::arguments::Options;
-use crate::arguments::argument::{VARIABLES, variable_of};
-use crate::arguments::nearest::nearest;
 use crate::code::Code;
 use crate::endpoint::{control_token, orchestration_token};
 use crate::error::{Error, Result};
@@ -74,9 +71,6 @@ crate::options! {
         /// Headers that go with every request, also with token requests, such as the key of a gateway. Headers that
         /// the client sets itself are refused, such as `authorization` and `content-type`.
         headers: Headers = Headers::default(),
-        /// The names of the environment's variables that begin with `TALLYFOLD_`, if arguments come from there: an
-        /// error then names all variables that are missing.
-        variables: Option<Vec<String>> = None,
         /// The header `user-agent`, unless `headers` has one. A page sends none.
         user_agent: Option<&'static str> [Host] = None,
         /// See [`AggregatorOptions::hash_seed`](crate::AggregatorOptions::hash_seed).
@@ -181,7 +175,6 @@ impl Config {
             ));
         }
         refuse_empty(&options)?;
-        check_environment(&options)?;
         check_times(&options)?;
         let seconds = options.default_token_lifetime_s;
         let default_lifetime = Lifetime::from_seconds(seconds).ok_or_else(|| {
@@ -316,67 +309,6 @@ fn refuse_empty(options: &MachineOptions) -> Result<()> {
             let message = "this is empty; is an environment variable unset?";
             Err(Error::argument(name, Code::InvalidArgument, message))
         }
-    }
-}
-
-/// Refuses an environment that lacks a variable. Which ones are needed depends on the APIs in use: the Control API is, unless
-/// only the address of the other API is there.
-fn check_environment(options: &MachineOptions) -> Result<()> {
-    let Some(variables) = &options.variables else {
-        return Ok(());
-    };
-    let mut own = Vec::new();
-    for argument in MachineOptions::ARGUMENTS {
-        if argument.has_variable() {
-            own.push(argument.name);
-        }
-    }
-    for name in variables {
-        let rest = name.strip_prefix(VARIABLES).unwrap_or(name);
-        if let Some(near) = nearest(rest, &own).filter(|near| !near.eq_ignore_ascii_case(rest)) {
-            let mut message = variable_of(near, "there is no such variable; did you mean");
-            message.push('?');
-            return Err(Error::argument(
-                Name::of_caller(name),
-                Code::UnknownArgument,
-                message,
-            ));
-        }
-    }
-    let fetches = !options.host_tokens;
-    let orchestration = options.base_url.is_some();
-    let control = options.cluster_endpoint.is_some() || !orchestration;
-    let lacking = [
-        (
-            "cluster_endpoint",
-            control && options.cluster_endpoint.is_none(),
-        ),
-        ("client_id", fetches && options.client_id.is_none()),
-        ("client_secret", fetches && options.client_secret.is_none()),
-        (
-            "control_audience",
-            fetches && control && options.control_audience.is_none(),
-        ),
-        (
-            "auth_url",
-            fetches && orchestration && options.auth_url.is_none(),
-        ),
-        (
-            "orchestration_audience",
-            fetches && orchestration && options.orchestration_audience.is_none(),
-        ),
-    ];
-    let mut first = None;
-    let mut message = "not set in the environment, or empty:".to_owned();
-    for (name, lacks) in lacking {
-        if lacks {
-            first.get_or_insert(name);
-            message = variable_of(name, &message);
-        }
-    }
-    match first {
-        Some(name) => Err(missing(name, message.into())),
-        None => Ok(()),
     }
 }
 

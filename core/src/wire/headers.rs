@@ -48,8 +48,7 @@ impl Headers {
             let fits = !name.is_empty()
                 && name.bytes().all(is_of_name)
                 && value.bytes().all(|byte| matches!(byte, b' '..=b'~'))
-                && !value.starts_with(' ')
-                && !value.ends_with(' ');
+                && ![value.as_bytes().first(), value.as_bytes().last()].contains(&Some(&b' '));
             if !fits {
                 return Err(refused(
                     "want names of letters, digits and hyphens, and values of printable ASCII",
