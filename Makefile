@@ -29,7 +29,7 @@ js_files := $(addprefix $(JS)/,README.md package.json tsconfig.json build.mjs) \
 	$(shell find LICENSE* $(JS)/src $(JS)/node -type f)
 
 .PHONY: demo test bench lint fuzz dist setup wheel wasm npm \
-	test-rust test-python test-js test-examples test-distributed clean
+	test-rust test-python test-js test-examples test-distributed test-sdist sdist clean
 
 demo: $(wheel_in_venv) $(examples) $(chromium)
 	@scripts/demo.sh
@@ -48,6 +48,14 @@ fuzz:
 
 dist: $(wheel) $(tarball)
 	@ls -l dist
+
+sdist: $(venv)
+	rm -f dist/*.tar.gz
+	.venv/bin/maturin sdist --quiet -m $(PY)/Cargo.toml --out dist
+
+# A wheel of the source alone, with the crates that are here already.
+test-sdist: sdist $(wheel)
+	scripts/test-sdist.sh
 
 setup: $(venv) $(node_modules) .cache/wasm-route $(chromium)
 wheel: $(wheel_in_venv)

@@ -54,9 +54,10 @@ const CORS = {
 };
 
 /**
- * Serves a sandbox over HTTP on 127.0.0.1, for this machine only. Pages of any origin may call it.
+ * Serves a sandbox over HTTP. Pages of any origin may call it.
  *
- * @param options The port to listen on; any free one unless given.
+ * @param options The port to listen on, any free one unless given; and the host, which is 127.0.0.1 unless given. With
+ * `0.0.0.0`, other machines and containers reach it, too; their clients need `dangerouslyAllowHttp`.
  * @throws Whatever Node says when it can't listen there, such as `EADDRINUSE`.
  * @example
  * import { Sandbox } from "tallyfold";
@@ -66,18 +67,21 @@ const CORS = {
  */
 export async function serve(
   sandbox: Sandbox,
-  options: { readonly port?: number | undefined } = {},
+  options: { readonly port?: number | undefined; readonly host?: string | undefined } = {},
 ): Promise<SandboxServer> {
+  const host = options.host ?? "127.0.0.1";
   const server = createServer((request, response) => {
     respond(sandbox, request, response).catch(() => response.destroy());
   });
   await new Promise<void>((resolve, reject) => {
     server.once("error", reject);
-    server.listen(options.port ?? 0, "127.0.0.1", resolve);
+    server.listen(options.port ?? 0, host, resolve);
   });
   const { port } = server.address() as AddressInfo;
   const close = (): Promise<void> => closed(server);
-  return { url: `http://127.0.0.1:${port}`, port, close, [Symbol.asyncDispose]: close };
+  const reached = { "0.0.0.0": "127.0.0.1", "::": "::1" }[host] ?? host;
+  const shown = reached.includes(":") ? `[${reached}]` : reached;
+  return { url: `http://${shown}:${port}`, port, close, [Symbol.asyncDispose]: close };
 }
 
 async function respond(

@@ -34,6 +34,12 @@ describe("the example", () => {
 
   before(async () => {
     globalThis.fetch = sandbox.fetch;
+    Object.assign(process.env, {
+      TALLYFOLD_CLUSTER_ENDPOINT: "http://localhost",
+      TALLYFOLD_CLIENT_ID: "id",
+      TALLYFOLD_CLIENT_SECRET: "secret",
+      TALLYFOLD_CONTROL_AUDIENCE: "https://control.example",
+    });
     world = await worldOf(sandbox);
   });
   after(() => {
@@ -43,6 +49,8 @@ describe("the example", () => {
   for (const [name, code] of examples) {
     test(`of ${name}: ${code.split("\n")[0]}`, async (t) => {
       const known = { ...tallyfold, ...world, serve: served(t), checkpointDirectory: directory(t) };
+      // There is no IndexedDB in Node.
+      known.indexedDbCheckpoint = known.checkpointDirectory;
       const body = code.replace(/^import .*$/gm, "");
       // A block of its own, so that an example may name its variables as it likes.
       const run = new AsyncFunction(...Object.keys(known), `{ ${body}\n}`);

@@ -19,7 +19,6 @@ use crate::endpoint::contract::{Body, Output};
 use crate::endpoint::token_response::TokenResponse;
 use crate::error::{Error, Result};
 use crate::secret::Secret;
-use crate::spelling::{Name, words};
 use crate::time::now::Now;
 use crate::time::patience::Patience;
 
@@ -377,8 +376,10 @@ fn left_of(deadline: &mut Option<Delay>, now: Now) -> Option<u64> {
 }
 
 fn too_late() -> Error {
-    let message = words!["the call took longer than its ", Name::from("deadline_ms")];
-    Error::new(Code::DeadlineExceeded, message)
+    Error::new(
+        Code::DeadlineExceeded,
+        "the call took longer than its deadline",
+    )
 }
 
 impl Drop for Course {

@@ -18,7 +18,7 @@ use crate::time::patience::Patience;
 use crate::wire::address::BaseAddress;
 use crate::wire::headers::Headers;
 use crate::wire::limits::Limits;
-use crate::wire::request::{Header, Request};
+use crate::wire::request::Request;
 
 /// A day: longer than any exchange takes, and within the limits of every operating system.
 const LONGEST_TIMEOUT_MS: u64 = 86_400_000;
@@ -114,7 +114,7 @@ pub(crate) struct Config {
     pub(super) policy: Policy,
     pub(super) timeout: Patience,
     /// What goes with every request.
-    pub(super) headers: Vec<Header>,
+    pub(super) headers: Arc<Headers>,
 }
 
 /// How often a call is retried, and how long it may wait before a retry.
@@ -241,7 +241,7 @@ impl Config {
                 seed: options.jitter_seed,
             },
             timeout: options.timeout_ms,
-            headers: headers.0,
+            headers: Arc::new(headers),
         })
     }
 

@@ -1,7 +1,9 @@
 //! Requests as values.
 
 use std::fmt;
+use std::sync::Arc;
 
+use super::headers::Headers;
 use crate::secret::Secret;
 
 /// One complete HTTP request. The host sends it unchanged and adds only the headers that its HTTP
@@ -13,12 +15,11 @@ use crate::secret::Secret;
 pub struct Request {
     method: Method,
     url: String,
-    headers: Vec<Header>,
+    headers: Vec<(&'static str, Secret)>,
+    /// Those that the caller adds to every request.
+    others: Arc<Headers>,
     body: Option<Secret>,
 }
-
-/// A header's name in lower case, and its value.
-pub(crate) type Header = (String, Secret);
 
 #[derive(Clone, Copy)]
 enum Method {
@@ -33,6 +34,7 @@ impl Request {
             method: Method::Get,
             url,
             headers: vec![header("accept-encoding", "gzip")],
+            others: Arc::default(),
             body: None,
         }
     }
@@ -45,6 +47,7 @@ impl Request {
             method: Method::Post,
             url,
             headers,
+            others: Arc::default(),
             body: Some(body),
         }
     }
@@ -52,13 +55,13 @@ impl Request {
     /// The same request with a bearer token (service reference 5).
     pub(crate) fn bearing(mut self, token: &Secret) -> Self {
         let value = Secret::from(format!("Bearer {}", token.expose()));
-        self.headers.insert(0, ("authorization".to_owned(), value));
+        self.headers.insert(0, ("authorization", value));
         self
     }
 
     /// The same request with these headers too.
-    pub(crate) fn with(mut self, headers: &[Header]) -> Self {
-        self.headers.extend_from_slice(headers);
+    pub(crate) fn with(mut self, headers: &Arc<Headers>) -> Self {
+        self.others = Arc::clone(headers);
         self
     }
 
@@ -83,7 +86,8 @@ impl Request {
     pub fn headers(&self) -> impl Iterator<Item = (&str, &str)> {
         self.headers
             .iter()
-            .map(|(name, value)| (name.as_str(), value.expose()))
+            .map(|(name, value)| (*name, value.expose()))
+            .chain(self.others.iter())
     }
 
     /// The body's bytes; `None` for a request that has no body.
@@ -93,13 +97,13 @@ impl Request {
     }
 }
 
-fn header(name: &str, value: &str) -> Header {
-    (name.to_owned(), Secret::from(value.to_owned()))
+fn header(name: &'static str, value: &str) -> (&'static str, Secret) {
+    (name, Secret::from(value.to_owned()))
 }
 
 impl fmt::Debug for Request {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let names: Vec<_> = self.headers.iter().map(|(name, _)| name).collect();
+        let names: Vec<_> = self.headers().map(|(name, _)| name).collect();
         f.debug_struct("Request")
             .field("method", &self.method())
             .field("url", &self.url)
