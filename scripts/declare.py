@@ -207,7 +207,7 @@ class TypeScript(Language):
             case "Text" | "Secret":
                 return "string"
             case "Headers":
-                return "Readonly<Record<string, string>> | Iterable<readonly [string, string]>"
+                return "Readonly<Record<string, string>> | Iterable<readonly string[]>"
             case "Texts":
                 return "readonly Tolerance[]" if rust == "Tolerate" else "readonly string[]"
             case "Instant":

@@ -3,7 +3,6 @@
 import asyncio
 import os
 import traceback
-from typing import Any
 
 import pytest
 from support import ADDRESS, END, START

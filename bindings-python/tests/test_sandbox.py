@@ -248,7 +248,9 @@ class TestCommand:
             assert client.event_delivery(*window, ["integration"]) == over_http
 
     def test_it_listens_and_fails_as_it_is_told(self) -> None:
-        fault = '{"kind": "status", "status": 503, "retry_after": "0", "endpoint": "event_delivery"}'
+        fault = (
+            '{"kind": "status", "status": 503, "retry_after": "0", "endpoint": "event_delivery"}'
+        )
         faults = ["--fault", fault, "--fault", '{"kind": "revoke_token"}']
         with self.start("sandbox", "--host", "0.0.0.0", *faults) as process:
             assert process.stdout is not None
@@ -267,7 +269,9 @@ class TestCommand:
             process.communicate(timeout=10)
         assert [attempt.status for attempt in attempts] == [200, 503, 401, 200, 200]
 
-    @pytest.mark.parametrize("fault", ["{", "[]", '{"kind": "status"}', '{"kind": "delay", "x": 1}'])
+    @pytest.mark.parametrize(
+        "fault", ["{", "[]", '{"kind": "status"}', '{"kind": "delay", "x": 1}']
+    )
     def test_a_wrong_fault(self, fault: str) -> None:
         with self.start("sandbox", "--fault", fault) as process:
             _, errors = process.communicate(timeout=10)

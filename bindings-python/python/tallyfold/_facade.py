@@ -127,7 +127,7 @@ class Facade(Generic[TokenT, TransportT]):
             for name, value in options.items()
             if value is not None or name not in ENVIRONMENT
         }
-        found = {
+        found: dict[str, Any] = {
             name: env[variable]
             for name, variable in ENVIRONMENT.items()
             if name not in given and env.get(variable)

@@ -530,10 +530,7 @@ export interface MachineArguments {
    * Headers that go with every request, also with token requests, such as the key of a gateway.
    * Headers that the client sets itself are refused, such as `authorization` and `content-type`.
    */
-  readonly headers?:
-    | Readonly<Record<string, string>>
-    | Iterable<readonly [string, string]>
-    | undefined;
+  readonly headers?: Readonly<Record<string, string>> | Iterable<readonly string[]> | undefined;
 }
 
 /** A range, and the step that it is cut by. */
