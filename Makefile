@@ -51,7 +51,7 @@ dist: $(wheel) $(tarball)
 
 sdist: $(venv)
 	rm -f dist/*.tar.gz
-	.venv/bin/maturin sdist --quiet -m $(PY)/Cargo.toml --out dist
+	.venv/bin/maturin sdist -m $(PY)/Cargo.toml --out dist
 
 # A wheel of the source alone, with the crates that are here already.
 test-sdist: sdist $(wheel)

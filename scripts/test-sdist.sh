@@ -3,6 +3,8 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 root=$PWD
+# Where the builder finds maturin, which it may not download.
+export PATH=$root/.venv/bin:$PATH CARGO_TARGET_DIR=$root/target/sdist
 home=$(mktemp -d)
 trap 'rm -rf "$home"' EXIT
 tar -xzf dist/tallyfold-*.tar.gz -C "$home"
