@@ -33,7 +33,7 @@ js_files := $(addprefix $(JS)/,README.md package.json tsconfig.json build.mjs) \
 	$(shell find LICENSE* $(JS)/src $(JS)/node $(JS)/server -type f)
 
 .PHONY: demo test bench lint fuzz dist docs setup wheel wasm npm \
-	test-rust test-python test-js test-examples test-docs test-hosts test-distributed clean
+	test-rust test-python test-js test-examples test-docs test-hosts test-distributed test-sdist sdist clean
 
 demo: $(wheel_in_venv) $(examples) $(chromium)
 	@scripts/demo.sh
@@ -55,6 +55,14 @@ dist: $(wheel) $(tarball)
 
 docs: $(docs_python) $(docs_node) $(wasm)
 	scripts/docs.sh
+
+sdist: $(venv)
+	rm -f dist/*.tar.gz
+	.venv/bin/maturin sdist -m $(PY)/Cargo.toml --out dist
+
+# A wheel of the source alone, with the crates that are here already.
+test-sdist: sdist $(wheel)
+	scripts/test-sdist.sh
 
 setup: $(venv) $(node_modules) $(bundlers) .cache/wasm-route $(chromium)
 wheel: $(wheel_in_venv)

@@ -135,6 +135,9 @@ class TypeScript(Language):
 
     def text(self) -> str:
         parts = [f"// {NOTICE}", 'import type { Instant } from "./instant.js";\nimport type { TimeStep } from "./step.js";', self.codes()]
+        pairs = "".join(f'  {name}: "{variable}",\n' for name, variable in variables(self))
+        about = "The arguments of a client that may come from the environment, and their variables."
+        parts.append(f"/** {about} */\nexport const environment = {{\n{pairs}}} as const;")
         parts += [self.union(name, of) for name, of in self.names()]
         parts += [self.value(name, of) for name, of in self.values.items() if not is_list(of)]
         parts += [self.interface(name, of) for name, of in self.options.items()]
@@ -232,6 +235,8 @@ class TypeScript(Language):
                 return "string"
             case "Address":
                 return "string | URL"
+            case "Headers":
+                return "Readonly<Record<string, string>> | Iterable<readonly string[]>"
             case "Texts":
                 return "readonly Tolerance[]" if rust == "Tolerate" else "readonly string[]"
             case "Instant":
@@ -372,13 +377,14 @@ class Python(Language):
         return "\n\n".join(
             [
                 f'"""Arguments by their names, as types.\n\n{NOTICE}\n"""',
-                "from collections.abc import Sequence\nfrom datetime import datetime, timedelta\n"
+                "from collections.abc import Mapping, Sequence\nfrom datetime import datetime, timedelta\n"
                 "from typing import TYPE_CHECKING, Required, TypedDict",
                 "from tallyfold._names import DimensionName, EndpointName, MetricName, Tolerance\n"
                 "from tallyfold._texts import Texts",
                 "if TYPE_CHECKING:\n    from tallyfold._tallyfold import CountTable\n"
                 "    from tallyfold._values import Limits",
-                exported(sorted([*declared, "Dimensions", "Instant", "Step"])),
+                exported(["ENVIRONMENT", *declared, "Dimensions", "Instant", "Step"]),
+                self.environment(),
                 "Dimensions = Sequence[DimensionName] | Texts\n"
                 '"""Names of dimensions. Any `Sequence[str]` will do; editors complete the known ones."""',
                 'Instant = datetime | str\n"""An aware `datetime`, or ISO 8601 text with `Z` or an offset from UTC."""',
@@ -386,6 +392,10 @@ class Python(Language):
                 '"""What divides a day: digits and one of `s`, `m`, `h` and `d`, or whole seconds."""',
             ]
         ) + "".join(f"\n\n\n{of}" for of in classes) + "\n"
+
+    def environment(self) -> str:
+        pairs = "".join(f'    "{name}": "{variable}",\n' for name, variable in variables(self))
+        return f'ENVIRONMENT = {{\n{pairs}}}\n"""The arguments of a client that may come from the environment, and their variables."""'
 
     def typed_dict(self, name: str, base: str, taker: str, arguments: list[dict]) -> str:
         lines = [f"class {name}({base}, total=False):"]
@@ -413,6 +423,8 @@ class Python(Language):
         match of["kind"]:
             case "Text" | "Secret" | "Address":
                 return self.LISTS.get(rust, "str")
+            case "Headers":
+                return "Mapping[str, str]"
             case "Texts":
                 return "Sequence[Tolerance]" if rust == "Tolerate" else "Dimensions"
             case "Instant":
@@ -461,7 +473,7 @@ def errors_page(language: Language) -> str:
 
 def exported(names: list[str]) -> str:
     """What a Python module exports."""
-    return "__all__ = [\n" + "".join(f'    "{name}",\n' for name in sorted(names)) + "]"
+    return "__all__ = [\n" + "".join(f'    "{name}",\n' for name in sorted(names, key=lambda name: (not name.isupper(), name))) + "]"
 
 
 def docstring(text: str, indent: str = "") -> str:
@@ -474,6 +486,12 @@ def docstring(text: str, indent: str = "") -> str:
         lines += ["", *textwrap.wrap(" ".join(paragraph.split()), 100 - len(indent))]
     lines.append('"""')
     return "\n".join(f"{indent}{line}".rstrip() for line in lines)
+
+
+def variables(language: Language) -> list[tuple[str, str]]:
+    """The arguments of a client that have an environment variable, with that."""
+    arguments = [of for of in language.options["MachineOptions"] if of["variable"]]
+    return [(language.spelled(of["name"]), of["variable"]) for of in arguments]
 
 
 def is_list(schema: dict) -> bool:
@@ -495,7 +513,7 @@ def is_required(of: dict) -> bool:
 
 def usual(of: dict) -> str | None:
     """The default, where it says something that the meaning does not."""
-    if of["kind"] in ("Flag", "Nested", "Secret", "Texts") or of["default"] in ("None", '""', "Endless"):
+    if of["kind"] in ("Flag", "Headers", "Nested", "Secret", "Texts") or of["default"] in ("None", '""', "Endless"):
         return None
     number = re.fullmatch(r"(?:Milliseconds\()?(\d+)\)?", of["default"] or "")
     return f"{int(number[1]):,}" if number else (of["default"] or "").strip('"') or None

@@ -41,7 +41,8 @@ KINDS = {
         " no_dimensions invalid_page overlapping_coverage unaligned_window incompatible_tables"
         " invalid_checkpoint memory_limit out_of_order",
         "auth": "token_refused invalid_token_response invalid_token_lifetime token_rejected token_provider_failed",
-        "service": "redirected forbidden rate_limited retry_later server_error unexpected_status network_failed timed_out",
+        "service": "redirected forbidden rate_limited retry_later server_error unexpected_status network_failed timed_out"
+        " deadline_exceeded",
         "response": "wrong_content_type wrong_content_encoding html_response empty_body truncated_body invalid_json"
         " invalid_utf8 lone_surrogate byte_order_mark trailing_bytes duplicate_key missing_field"
         " wrong_type invalid_count count_overflow sum_overflow window_mismatch dimension_mismatch"
@@ -1020,6 +1021,17 @@ def exchange_vectors():
     for where in (control_request(), metrics_request()):
         breaks("network", where, "network_failed")
         breaks("timeout", where, "timed_out")
+
+    # The end of a call.
+    late = {"send": metrics_request(), "fail": "timeout", "detail": "TimeoutError"}
+    busy = send(metrics_request(), status(503, headers=[*JSON_HEAD, ["retry-after", "30"]]))
+    for name, ms, steps in [
+        ("an exchange", 5000, [fetch, late]),
+        ("a token request", 5000, [{**late, "send": control_request()}]),
+        ("a wait", 5000, [fetch, busy, {"wait": {"at_least": 5000, "at_most": 5000}}]),
+        ("the first step", 0, []),
+    ]:
+        exchange(f"deadline: {name}", CONTROL, ({**DELIVERY, "deadline_ms": ms}, steps, error("deadline_exceeded")))
 
     retry_vectors(fetch, query, table_one)
 

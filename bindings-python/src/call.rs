@@ -60,6 +60,13 @@ impl Call {
         }?)
     }
 
+    /// How many milliseconds are left until the call's deadline; `None` if it has none. End what the
+    /// last step asked for when they are over, and report it with `failed(..., timed_out=True)`.
+    fn time_left(&self, py: Python<'_>, now: &Bound<'_, PyAny>) -> Result<Option<u64>> {
+        let now = Clocks::of("now", now)?;
+        Ok(locked(py, &self.core, BRIEF, |call| call.time_left(now.0)))
+    }
+
     /// Takes the response's status and headers. If it returns `True`, pass the body to `chunk` and
     /// then call `end`. If `False`, drop the response and ask for the next step.
     fn head(
@@ -193,10 +200,10 @@ impl Request {
 
     /// Pairs of name, in lower case, and value, in the order to send them.
     #[getter]
-    fn headers<'py>(&self, py: Python<'py>) -> Vec<(&'static str, Bound<'py, PyString>)> {
+    fn headers<'py>(&self, py: Python<'py>) -> Vec<(String, Bound<'py, PyString>)> {
         self.0
             .headers()
-            .map(|(name, value)| (name, PyString::new(py, value)))
+            .map(|(name, value)| (name.to_owned(), PyString::new(py, value)))
             .collect()
     }
 

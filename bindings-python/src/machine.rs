@@ -11,6 +11,8 @@ use crate::host::random_seed;
 use crate::ranges::{Collect, Follow, Probe};
 use crate::table::CountTable;
 
+const USER_AGENT: &str = concat!("tallyfold/", env!("CARGO_PKG_VERSION"), " python");
+
 /// A client without I/O: it says what to send, and gets the responses from its host.
 ///
 /// `Client` and `AsyncClient` each drive one of these; you can also drive one with any other HTTP
@@ -40,14 +42,14 @@ impl Machine {
     #[new]
     #[pyo3(signature = (**named))]
     fn new(py: Python<'_>, named: Option<Named<'_>>) -> Result<Self> {
-        Self::of(py, named, &[])
+        Self::of(py, named, &[], None)
     }
 
     /// The machine of a client, which handles the options `others` itself.
     #[staticmethod]
     #[pyo3(signature = (others, **named))]
     fn _of_client(py: Python<'_>, others: Vec<String>, named: Option<Named<'_>>) -> Result<Self> {
-        Self::of(py, named, &names(&others))
+        Self::of(py, named, &names(&others), Some(USER_AGENT))
     }
 
     /// A call for event delivery metrics (service reference 4.4), whose output is a `CountTable`.
@@ -184,10 +186,16 @@ impl Machine {
 }
 
 impl Machine {
-    fn of(py: Python<'_>, named: Option<Named<'_>>, others: &[&str]) -> Result<Self> {
+    fn of(
+        py: Python<'_>,
+        named: Option<Named<'_>>,
+        others: &[&str],
+        user_agent: Option<&'static str>,
+    ) -> Result<Self> {
         let options = MachineOptions {
             hash_seed: random_seed(),
             jitter_seed: random_seed(),
+            user_agent,
             ..keywords(py, named, others)?
         };
         Ok(Self(tallyfold::Machine::new(options)?))

@@ -163,6 +163,7 @@ def test_requests_are_those_of_the_core_and_nothing_else() -> None:
         "host",
         "content-type",
         "accept-encoding",
+        "user-agent",
         "content-length",
     ]
     assert dict(delivery[1]) == {
@@ -170,6 +171,7 @@ def test_requests_are_those_of_the_core_and_nothing_else() -> None:
         "authorization": "Bearer a-token",
         "content-type": "application/json",
         "accept-encoding": "gzip",
+        "user-agent": f"tallyfold/{tallyfold.__version__} python",
         "content-length": str(len(delivery[2])),
     }
 

@@ -247,13 +247,44 @@ class TestCommand:
         with connect(tallyfold.Sandbox(seed=7)) as client:
             assert client.event_delivery(*window, ["integration"]) == over_http
 
+    def test_it_listens_and_fails_as_it_is_told(self) -> None:
+        fault = (
+            '{"kind": "status", "status": 503, "retry_after": "0", "endpoint": "event_delivery"}'
+        )
+        faults = ["--fault", fault, "--fault", '{"kind": "revoke_token"}']
+        with self.start("sandbox", "--host", "0.0.0.0", *faults) as process:
+            assert process.stdout is not None
+            printed = "".join(process.stdout.readline() for _ in range(6))
+            found = re.search(r"http://127\.0\.0\.1:\d+", printed)
+            assert found is not None, printed
+            attempts: list[tallyfold.Attempt] = []
+            with tallyfold.Client(
+                cluster_endpoint=found[0].replace("127.0.0.1", "127.0.0.2"),
+                dangerously_allow_http=True,
+                on_attempt=attempts.append,
+                **tallyfold.Sandbox().credentials,
+            ) as client:
+                client.event_delivery(START, END, ["integration"])
+            process.send_signal(signal.SIGINT)
+            process.communicate(timeout=10)
+        assert [attempt.status for attempt in attempts] == [200, 503, 401, 200, 200]
+
+    @pytest.mark.parametrize(
+        "fault", ["{", "[]", '{"kind": "status"}', '{"kind": "delay", "x": 1}']
+    )
+    def test_a_wrong_fault(self, fault: str) -> None:
+        with self.start("sandbox", "--fault", fault) as process:
+            _, errors = process.communicate(timeout=10)
+        assert process.returncode == 2
+        assert f"--fault {fault}: " in errors
+
     def test_a_port_that_is_taken(self) -> None:
         with socket.create_server(("127.0.0.1", 0)) as listener:
             port = str(listener.getsockname()[1])
             with self.start("sandbox", "--port", port) as process:
                 _, errors = process.communicate(timeout=10)
         assert process.returncode == 1
-        assert errors.startswith(f"can't serve on port {port}: ")
+        assert errors.startswith(f"can't serve on 127.0.0.1, port {port}: ")
         assert "Traceback" not in errors
 
     @pytest.mark.parametrize(

@@ -144,6 +144,8 @@ def options_of(case: Case) -> Case:
 def start(machine: tallyfold.Machine, call: Case) -> Call[tallyfold.CountTable] | Call[bytes]:
     method: Callable[..., Call[tallyfold.CountTable] | Call[bytes]]
     method = getattr(machine, call.pop("method"))
+    if "deadline_ms" in call:
+        call["deadline"] = call.pop("deadline_ms") / 1000
     return method(**call)
 
 

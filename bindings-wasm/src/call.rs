@@ -66,6 +66,13 @@ impl Call {
         Ok(plain(&Step::from(self.0.step(host::now(now)?)?)))
     }
 
+    /// How many milliseconds are left until its deadline; infinite if it has none.
+    #[wasm_bindgen(js_name = timeLeft)]
+    pub fn time_left(&mut self, now: &JsValue) -> Result<f64, Thrown> {
+        let left = self.0.time_left(host::now(now)?);
+        Ok(left.map_or(f64::INFINITY, |ms| ms as f64))
+    }
+
     /// A response began.
     pub fn head(&mut self, status: &JsValue, headers: &JsValue) -> Result<bool, Thrown> {
         let status = required::<u16>("status", status).ok();

@@ -12,6 +12,8 @@ use crate::host::random_seed;
 use crate::ranges::{Collect, Follow, Probe};
 use crate::table::CountTable;
 
+const USER_AGENT: &str = concat!("tallyfold/", env!("CARGO_PKG_VERSION"), " javascript");
+
 /// The caller's side of both APIs.
 #[wasm_bindgen(js_name = CoreMachine)]
 pub struct Machine {
@@ -38,6 +40,8 @@ impl Machine {
         let options = MachineOptions {
             hash_seed: random_seed(),
             jitter_seed: random_seed(),
+            // Only a client handles options itself.
+            user_agent: (!others.is_empty()).then_some(USER_AGENT),
             ..options("options", given, &[])?
         };
         let core = tallyfold::Machine::new(options)?;

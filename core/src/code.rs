@@ -126,6 +126,8 @@ codes! {
     NetworkFailed "network_failed" Service,
     /// The exchange took longer than the host allows.
     TimedOut "timed_out" Service,
+    /// The call took longer than its deadline, with all its requests and waits.
+    DeadlineExceeded "deadline_exceeded" Service,
 
     /// The response has a content type other than JSON.
     WrongContentType "wrong_content_type" Response,

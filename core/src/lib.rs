@@ -131,5 +131,6 @@ pub use time::patience::Patience;
 pub use time::step::TimeStep;
 pub use time::timestamp::Timestamp;
 pub use time::window::Window;
+pub use wire::headers::Headers;
 pub use wire::limits::Limits;
 pub use wire::request::Request;

@@ -45,6 +45,7 @@ fn both_metrics_and_the_audit_logs_with_a_token_for_each_api() {
     let second = AuditLogsOptions {
         page: Some(2),
         per_page: Some(10),
+        ..AuditLogsOptions::default()
     };
     let logs = client.audit_logs(&second).expect("good arguments");
     let Ok(Output::Json(json)) = drive(logs, &mut sandbox, at(0)) else {

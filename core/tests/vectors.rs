@@ -15,8 +15,8 @@ use serde_json::Value;
 use tallyfold::arguments::{self, Arguments, Kind};
 use tallyfold::{
     Aggregator, AggregatorOptions, AuditLogsOptions, Call, Code, CountTable, Error, Frame,
-    HostFailure, Limits, Machine, MachineOptions, Now, Output, QueryOptions, Reconciliation,
-    Result, Secret, Spelling, Step, Tolerate, TopOptions,
+    HostFailure, Limits, Machine, MachineOptions, Now, Output, Patience, QueryOptions,
+    Reconciliation, Result, Secret, Spelling, Step, Tolerate, TopOptions,
 };
 
 #[test]
@@ -274,6 +274,9 @@ fn start(client: &Machine, call: &Value) -> Result<Call> {
         let dimensions = strings(&call["dimensions"]).expect("dimensions");
         QueryOptions {
             group_by: strings(&call["group_by"]),
+            deadline_ms: call["deadline_ms"]
+                .as_u64()
+                .map_or(Patience::Endless, Patience::Milliseconds),
             ..QueryOptions::new(text(&call["start"]), text(&call["end"]), &dimensions)
         }
     };
@@ -281,6 +284,7 @@ fn start(client: &Machine, call: &Value) -> Result<Call> {
         "audit_logs" => client.audit_logs(&AuditLogsOptions {
             page: call["page"].as_i64(),
             per_page: call["per_page"].as_i64(),
+            ..AuditLogsOptions::default()
         }),
         "event_delivery" => client.event_delivery(&metrics()),
         "event_ingestion" => client.event_ingestion(&metrics()),

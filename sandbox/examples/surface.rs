@@ -48,6 +48,7 @@ fn argument(argument: &Argument) -> Option<Value> {
     };
     Some(json!({
         "name": argument.name,
+        "variable": argument.variable(),
         "kind": kind,
         "rust": surface.rust,
         "doc": surface.doc,

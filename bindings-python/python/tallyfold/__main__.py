@@ -1,11 +1,12 @@
-"""`python -m tallyfold sandbox --port N [--seed S]`."""
+"""`python -m tallyfold sandbox [--port N] [--host H] [--seed S] [--fault JSON]...`."""
 
 import argparse
+import json
 import signal
 import sys
 import threading
 
-from tallyfold import Sandbox, __version__, serve
+from tallyfold import ConfigError, Sandbox, __version__, serve
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -13,14 +14,34 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m tallyfold")
     parser.add_argument("--version", action="version", version=f"tallyfold {__version__}")
     commands = parser.add_subparsers(required=True)
-    sandbox = commands.add_parser("sandbox", help="serve a replica of the service on 127.0.0.1")
+    sandbox = commands.add_parser("sandbox", help="serve a replica of the service")
     sandbox.add_argument("--port", type=_port, default=0, help="0, the default, takes any free one")
     sandbox.add_argument("--seed", type=_seed, default=1, help="for made-up traffic (default: 1)")
+    sandbox.add_argument(
+        "--host",
+        default="127.0.0.1",
+        help="the address to listen on (default: 127.0.0.1); 0.0.0.0 lets other machines in",
+    )
+    sandbox.add_argument(
+        "--fault",
+        action="append",
+        default=[],
+        metavar="JSON",
+        help="a fault, such as "
+        """'{"kind": "status", "status": 503, "endpoint": "event_delivery", "every": 3}'; """
+        "may be repeated",
+    )
     options = parser.parse_args(arguments)
+    service = Sandbox(seed=options.seed)
+    for fault in options.fault:
+        try:
+            service.inject(**json.loads(fault))
+        except (ConfigError, TypeError, ValueError) as error:
+            parser.error(f"--fault {fault}: {error}")
     try:
-        _serve(options.port, options.seed)
+        _serve(service, options.port, options.host)
     except OSError as error:
-        print(f"can't serve on port {options.port}: {error}", file=sys.stderr)
+        print(f"can't serve on {options.host}, port {options.port}: {error}", file=sys.stderr)
         return 1
     return 0
 
@@ -40,13 +61,12 @@ def _whole(text: str, most: int) -> int:
     return number
 
 
-def _serve(port: int, seed: int) -> None:
+def _serve(service: Sandbox, port: int, host: str) -> None:
     stopped = threading.Event()
     # Asked for by name: a shell starts its background jobs with Ctrl-C switched off.
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: stopped.set())
-    service = Sandbox(seed=seed)
-    with serve(service, port) as server:
+    with serve(service, port, host) as server:
         print(f"tallyfold sandbox on {server.url}")
         for name, value in service.credentials.items():
             print(f"  {name:<22} {value}")

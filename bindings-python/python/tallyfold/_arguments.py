@@ -3,7 +3,7 @@
 Written by scripts/declare.py from what the Rust crates declare. Change it there.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Required, TypedDict
 
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from tallyfold._values import Limits
 
 __all__ = [
+    "ENVIRONMENT",
     "AggregatorArguments",
     "ClientArguments",
     "CollectArguments",
@@ -29,6 +30,14 @@ __all__ = [
     "SandboxArguments",
     "Step",
 ]
+
+ENVIRONMENT = {
+    "client_id": "TALLYFOLD_CLIENT_ID",
+    "client_secret": "TALLYFOLD_CLIENT_SECRET",
+    "control_audience": "TALLYFOLD_CONTROL_AUDIENCE",
+    "orchestration_audience": "TALLYFOLD_ORCHESTRATION_AUDIENCE",
+}
+"""The arguments of a client that may come from the environment, and their variables."""
 
 Dimensions = Sequence[DimensionName] | Texts
 """Names of dimensions. Any `Sequence[str]` will do; editors complete the known ones."""
@@ -125,6 +134,10 @@ class ClientArguments(TypedDict, total=False):
     for a token that another call fetches: up to a day. The host enforces it. In seconds. `None` for
     no limit. `30` unless told otherwise.
     """
+    headers: Mapping[str, str]
+    """Headers that go with every request, also with token requests, such as the key of a gateway.
+    Headers that the client sets itself are refused, such as `authorization` and `content-type`.
+    """
 
 
 class MachineArguments(ClientArguments, total=False):
@@ -189,6 +202,11 @@ class CollectArguments(TypedDict, total=False):
     up to a minute. When it is answered, all go on. If that takes longer, the collect ends. With 0,
     each window fails once its own retries are used up. In seconds. `None` for no limit. `900`
     unless told otherwise.
+    """
+    deadline: float | None
+    """How long the collect may take with all its windows and waits, counted from its first step. It
+    then ends with `deadline_exceeded`, and with what was read. In seconds. `None`, the default, for
+    no limit.
     """
     have: "CountTable | None"
     """A table that holds some of the range already: only its gaps are read, and the windows

@@ -46,9 +46,19 @@ class AsyncClient(AsyncDriver):
             seconds.
         transport: an httpx2 transport that sends the requests, such as
             `httpx2.AsyncHTTPTransport(proxy=...)`, `sandbox.async_transport()` or your own. The
-            client closes it. Without a transport, requests go directly to the service: proxies and
-            certificates from the environment are ignored, so that the environment can't redirect a
-            secret.
+            client closes it. Without a transport, requests go directly to the service, unless there
+            is a `proxy` or `trust_env`.
+        ca: certificates to trust beside the usual ones, as of your own authority: the path of a PEM
+            file, or the PEM text itself. An `ssl.SSLContext` is used as it is.
+        proxy: the address of a proxy, `http://user:password@proxy.example:3128`, for all requests,
+            also for tokens. No message shows it. Addresses of plain http, which are on this
+            machine, are reached without it, unless `dangerously_allow_http` is set.
+        trust_env: whether `HTTPS_PROXY`, `ALL_PROXY`, `NO_PROXY`, `SSL_CERT_FILE` and
+            `SSL_CERT_DIR` count. Without it they are ignored, so that the environment can't lead a
+            secret elsewhere.
+        headers: headers that go with every request, also for tokens, such as the key of a gateway.
+            Those that the client sets itself are refused, such as `authorization`. A `user-agent`
+            replaces `tallyfold/<version> python`.
         tokenless: whether requests carry no token, because `cluster_endpoint` is the address of a
             server of yours that adds it: `tallyfold.asgi`, or `tallyfold/server` of the npm
             package.
@@ -92,6 +102,8 @@ class AsyncClient(AsyncDriver):
         end: Instant,
         dimensions: Dimensions,
         group_by: Dimensions | None = None,
+        *,
+        deadline: float | None = None,
     ) -> CountTable:
         """Asks for event delivery metrics of `[start, end)` (service reference 4.4).
 
@@ -100,6 +112,8 @@ class AsyncClient(AsyncDriver):
             end: likewise, after `start`. The service recommends windows of 5 to 15 minutes.
             dimensions: one to four of `event_name`, `write_key`, `integration`, `reason`.
             group_by: the dimensions to keep; `None` keeps all.
+            deadline: how many seconds the call may take with all its requests and waits; `None`
+                for no limit. It then ends with `deadline_exceeded`.
 
         Raises:
             ConfigError: for arguments that can't be used, before anything is sent.
@@ -113,7 +127,8 @@ class AsyncClient(AsyncDriver):
         >>> table[0]
         Row({'integration': 'email', 'reason': 'playbook'}, success=0, errors=0, filtered=2)
         """
-        return await self._run(self._machine.event_delivery(start, end, dimensions, group_by))
+        call = self._machine.event_delivery(start, end, dimensions, group_by, deadline=deadline)
+        return await self._run(call)
 
     async def event_ingestion(
         self,
@@ -121,6 +136,8 @@ class AsyncClient(AsyncDriver):
         end: Instant,
         dimensions: Dimensions,
         group_by: Dimensions | None = None,
+        *,
+        deadline: float | None = None,
     ) -> CountTable:
         """Asks for event ingestion metrics of `[start, end)` (service reference 4.5).
 
@@ -132,7 +149,8 @@ class AsyncClient(AsyncDriver):
         >>> table.dimensions
         ('event_name',)
         """
-        return await self._run(self._machine.event_ingestion(start, end, dimensions, group_by))
+        call = self._machine.event_ingestion(start, end, dimensions, group_by, deadline=deadline)
+        return await self._run(call)
 
     async def collect(
         self,
@@ -191,6 +209,9 @@ class AsyncClient(AsyncDriver):
                 succeed later, all workers pause, one call at a time tries, and all go on when the
                 service answers. `Progress.waiting` tells that they pause, and `on_attempt` when the
                 next try is. If it takes longer, the collect ends.
+            deadline: how many seconds the collect may take with all its windows and waits; `None`,
+                the default, for no limit. It then ends with `deadline_exceeded`, and `partial` has
+                what was read.
             progress: whether to show a progress bar: in a notebook, and on standard error if that
                 is a terminal. On a terminal, `None` shows one if rich is installed
                 (`tallyfold[progress]`).
@@ -305,11 +326,17 @@ class AsyncClient(AsyncDriver):
             probe.settle(step.task, step.call)
         return probe.finish()
 
-    async def audit_logs(self, page: int | None = None, per_page: int | None = None) -> Any:  # noqa: ANN401
+    async def audit_logs(
+        self,
+        page: int | None = None,
+        per_page: int | None = None,
+        *,
+        deadline: float | None = None,
+    ) -> Any:  # noqa: ANN401
         """Lists a page of audit logs and gives the parsed JSON (service reference 4.2).
 
         The reference shows neither the response nor its size, so the JSON is returned as the
-        service sends it.
+        service sends it. `deadline` is that of `event_delivery`.
 
         Raises:
             ConfigError: for a `page` or `per_page` below 1.
@@ -322,7 +349,8 @@ class AsyncClient(AsyncDriver):
         >>> isinstance(page, dict)
         True
         """
-        return parsed(await self._run(self._machine.audit_logs(page, per_page)))
+        call = self._machine.audit_logs(page, per_page, deadline=deadline)
+        return parsed(await self._run(call))
 
     async def token(self, api: ApiName) -> tuple[str, int]:
         """Gives a valid access token of one API, and the seconds that are left of its lifetime.

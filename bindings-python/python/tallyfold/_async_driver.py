@@ -29,6 +29,7 @@ from tallyfold._facade import (
 from tallyfold._gathering import Gathering
 from tallyfold._loop_transport import LoopTransport, body_of
 from tallyfold._names import ApiName
+from tallyfold._network import Network
 from tallyfold._ranges import Progress
 from tallyfold._steps import Blocked, Done, ProvideToken, Send, Wait
 from tallyfold._stores import Path
@@ -51,9 +52,9 @@ class AsyncDriver(Facade[AsyncAccessToken, httpx2.AsyncBaseTransport]):
 
     _refusal = staticmethod(refusal)
 
-    def _open(self, transport: httpx2.AsyncBaseTransport | None) -> None:
+    def _open(self, transport: httpx2.AsyncBaseTransport | None, network: Network) -> None:
         self._transport: httpx2.AsyncBaseTransport = (
-            LoopTransport()
+            LoopTransport(network)
             if transport is None
             else checked_transport(
                 transport, httpx2.AsyncBaseTransport, "httpx2.AsyncHTTPTransport()"
@@ -148,7 +149,7 @@ class AsyncDriver(Facade[AsyncAccessToken, httpx2.AsyncBaseTransport]):
                     await self._provide_token(call, api)
                     self._wake()
                 case Blocked(epoch=epoch):
-                    await self._wait(epoch)
+                    await self._wait(call, epoch)
                 case Wait(ms=ms):
                     await self._pause(ms / 1000)
                 case Done():
@@ -165,8 +166,9 @@ class AsyncDriver(Facade[AsyncAccessToken, httpx2.AsyncBaseTransport]):
 
     async def _exchange(self, call: Call[T], request: Request) -> None:
         try:
-            async with self._limit(self._timeout):
-                complete = await self._receive(call, request)
+            timeout, _ = self._limits_of(call)
+            async with self._limit(timeout):
+                complete = await self._receive(call, request, timeout)
         except BaseException as error:  # noqa: BLE001 - a transport may raise anything
             failure = Broken(error, in_own_transport=self._has_own_transport)
         else:
@@ -176,9 +178,9 @@ class AsyncDriver(Facade[AsyncAccessToken, httpx2.AsyncBaseTransport]):
         if not self._closed:
             failure.report(call)
 
-    async def _receive(self, call: Call[T], request: Request) -> bool:
+    async def _receive(self, call: Call[T], request: Request, seconds: float | None) -> bool:
         """Feeds the call one response; whether it wanted the body, which then was complete."""
-        response = await self._transport.handle_async_request(http_request(request, self._timeout))
+        response = await self._transport.handle_async_request(http_request(request, seconds))
         try:
             wanted = call.head(response.status_code, response.headers.multi_items())
             seconds = None if response.status_code == OK else EXCERPT_SECONDS
@@ -193,33 +195,40 @@ class AsyncDriver(Facade[AsyncAccessToken, httpx2.AsyncBaseTransport]):
         return wanted
 
     async def _provide_token(self, call: Call[T], api: ApiName) -> None:
+        timeout, is_last = self._limits_of(call)
         try:
-            answer = await self._answer(api)
+            answer = await self._answer(api, timeout)
         except Exception as error:  # noqa: BLE001 - the host's function may raise anything
             cause = without_own_frame(error)
+            late = is_last and isinstance(error, TimeoutError)
         else:
             hand_in(call, answer)
             return
-        if not self._closed:
-            token_failed(call, cause)
+        if self._closed:
+            return
+        if late and call.time_left(Now.read()) == 0:
+            call.failed("TimeoutError", timed_out=True)
+        token_failed(call, cause)
 
-    async def _answer(self, api: ApiName) -> tuple[str, int | None]:
+    async def _answer(self, api: ApiName, seconds: float | None) -> tuple[str, int | None]:
         if self._access_token is None:
             raise RuntimeError("a token is asked for where no access_token was given")
         with self._provision():
-            async with self._limit(self._timeout):
+            async with self._limit(seconds):
                 answer = self._access_token(api)
                 return await answer if inspect.isawaitable(answer) else answer
 
-    async def _wait(self, epoch: int) -> None:
+    async def _wait(self, call: Call[T], epoch: int) -> None:
+        timeout, is_last = self._limits_of(call)
         try:
-            async with self._limit(self._timeout):
+            async with self._limit(timeout):
                 while self._machine.token_epoch() == epoch:
                     # There is a new event after each wake-up, so that no task misses its own.
                     self._token_moved = self._token_moved or asyncio.Event()
                     await self._token_moved.wait()
         except TimeoutError:
-            if not self._closed:
+            # Past its deadline, the call itself raises with its next step.
+            if not self._closed and not is_last:
                 raise waited_too_long() from None
 
     def _wake(self) -> None:

@@ -25,6 +25,7 @@ from tallyfold._facade import (
 from tallyfold._gathering import Gathering
 from tallyfold._keeper import Keeper
 from tallyfold._names import ApiName
+from tallyfold._network import Network
 from tallyfold._ranges import Progress
 from tallyfold._steps import Blocked, Done, ProvideToken, Send, Wait
 from tallyfold._stop import Stop
@@ -56,9 +57,9 @@ class Driver(Facade[AccessToken, httpx2.BaseTransport]):
 
     _refusal = staticmethod(refusal)
 
-    def _open(self, transport: httpx2.BaseTransport | None) -> None:
+    def _open(self, transport: httpx2.BaseTransport | None, network: Network) -> None:
         self._transport: httpx2.BaseTransport = (
-            DeadlineTransport()
+            DeadlineTransport(network)
             if transport is None
             else checked_transport(transport, httpx2.BaseTransport, "httpx2.HTTPTransport()")
         )
@@ -134,7 +135,7 @@ class Driver(Facade[AccessToken, httpx2.BaseTransport]):
                     self._provide_token(call, api)
                     self._wake()
                 case Blocked(epoch=epoch):
-                    self._wait(epoch, stop)
+                    self._wait(call, epoch, stop)
                 case Wait(ms=ms):
                     stop.wait(ms / 1000)
                 case Done():
@@ -158,8 +159,9 @@ class Driver(Facade[AccessToken, httpx2.BaseTransport]):
 
     def _receive(self, call: Call[T], request: Request, stop: Stop) -> bool:
         """Feeds the call one response; whether it wanted the body, which then was complete."""
-        with deadline(self._timeout, stop):
-            response = self._transport.handle_request(http_request(request, self._timeout))
+        timeout, _ = self._limits_of(call)
+        with deadline(timeout, stop):
+            response = self._transport.handle_request(http_request(request, timeout))
             try:
                 wanted = call.head(response.status_code, response.headers.multi_items())
                 if wanted and response.status_code != OK:
@@ -186,12 +188,14 @@ class Driver(Facade[AccessToken, httpx2.BaseTransport]):
             return
         token_failed(call, cause)
 
-    def _wait(self, epoch: int, stop: Stop) -> None:
+    def _wait(self, call: Call[T], epoch: int, stop: Stop) -> None:
+        timeout, is_last = self._limits_of(call)
         with self._token_moved:
             moved = self._token_moved.wait_for(
-                lambda: self._machine.token_epoch() != epoch or stop.is_set(), self._timeout
+                lambda: self._machine.token_epoch() != epoch or stop.is_set(), timeout
             )
-        if not moved:
+        # Past its deadline, the call itself raises with its next step.
+        if not moved and not is_last:
             raise waited_too_long()
 
     def _wake(self) -> None:

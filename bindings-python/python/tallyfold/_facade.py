@@ -2,12 +2,13 @@
 
 import json
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import Any, Generic, NoReturn, TypeVar, Unpack
+from typing import Any, Generic, NoReturn, Self, TypeVar, Unpack
 
-from tallyfold._arguments import ClientArguments
+from tallyfold._arguments import ENVIRONMENT, ClientArguments
+from tallyfold._clock import Now
 from tallyfold._errors import (
     ArgumentTypeError,
     AuthError,
@@ -15,6 +16,7 @@ from tallyfold._errors import (
     ServiceError,
     TallyfoldError,
 )
+from tallyfold._network import Certificates, Network
 from tallyfold._tallyfold import Call, Machine
 from tallyfold._transport import timed_out
 from tallyfold._trouble import callers_part, cause_of, is_of_the_network, name_of
@@ -62,12 +64,15 @@ class Facade(Generic[TokenT, TransportT]):
         access_token: TokenT | None = None,
         transport: TransportT | None = None,
         on_attempt: Callable[[Attempt], object] | None = None,
+        ca: Certificates | None = None,
+        proxy: str | None = None,
+        trust_env: bool = False,
         **options: Unpack[ClientArguments],
     ) -> None:
         """Checks the arguments; sends nothing."""
         try:
             self._machine = Machine._of_client(  # noqa: SLF001
-                ["access_token", "transport", "on_attempt"],
+                ["access_token", "transport", "on_attempt", "ca", "proxy", "trust_env"],
                 host_tokens=access_token is not None,
                 **options,
             )
@@ -85,15 +90,100 @@ class Facade(Generic[TokenT, TransportT]):
             self._address = str(options.get("cluster_endpoint"))
             self._closed = False
             self._process = os.getpid()
+            if transport is not None:
+                _refuse_beside_transport(ca=ca, proxy=proxy, trust_env=trust_env or None)
+            http_too = bool(options.get("dangerously_allow_http"))
+            network = Network(ca=ca, proxy=proxy, trust_env=trust_env, http_too=http_too)
             self._has_own_transport = transport is None
-            self._open(transport)
+            self._open(transport, network)
         except BaseException:
             # A traceback that shows the locals of this frame would show the secret, an address
             # with a password in it, or a token that was given in place of a function.
-            del options, access_token
+            del options, access_token, proxy
             raise
 
-    def _open(self, transport: TransportT | None) -> None:
+    @classmethod
+    def from_env(
+        cls,
+        env: Mapping[str, str] | None = None,
+        *,
+        access_token: TokenT | None = None,
+        transport: TransportT | None = None,
+        on_attempt: Callable[[Attempt], object] | None = None,
+        ca: Certificates | None = None,
+        proxy: str | None = None,
+        trust_env: bool = False,
+        **options: Unpack[ClientArguments],
+    ) -> Self:
+        """Makes a client whose addresses and credentials are in the environment.
+
+        The variables are `TALLYFOLD_CLUSTER_ENDPOINT`, `TALLYFOLD_CLIENT_ID`,
+        `TALLYFOLD_CLIENT_SECRET` and `TALLYFOLD_CONTROL_AUDIENCE`; for the Orchestration API,
+        `TALLYFOLD_BASE_URL`, `TALLYFOLD_AUTH_URL` and `TALLYFOLD_ORCHESTRATION_AUDIENCE`. An empty
+        one counts as missing.
+
+        Args:
+            env: a mapping to read in place of `os.environ`.
+            access_token: with it, the client's secret and audiences are not needed.
+            transport: as of the client, and so are all other arguments. One that is given is used
+                in place of its variable.
+            on_attempt: as of the client.
+            ca: as of the client.
+            proxy: as of the client.
+            trust_env: as of the client.
+            **options: all other arguments of the client.
+
+        Raises:
+            ConfigError: with the names of all variables that are missing.
+
+        >>> env = {"TALLYFOLD_CLUSTER_ENDPOINT": "https://cluster.example"}
+        >>> tallyfold.Client.from_env(env, access_token=lambda api: ("a-token", 3600))
+        <Client of https://cluster.example>
+        """
+        env = os.environ if env is None else env
+        given = {
+            name: value
+            for name, value in options.items()
+            if value is not None or name not in ENVIRONMENT
+        }
+        found: dict[str, Any] = {
+            name: env[variable]
+            for name, variable in ENVIRONMENT.items()
+            if name not in given and env.get(variable)
+        }
+        if access_token is not None:
+            found.pop("client_secret", None)
+        arguments: dict[str, Any] = {
+            **given,
+            "access_token": access_token,
+            "transport": transport,
+            "on_attempt": on_attempt,
+            "ca": ca,
+            "proxy": proxy,
+            "trust_env": trust_env,
+        }
+        missing: list[str] = []
+        try:
+            while True:
+                try:
+                    client = cls(**found, **arguments)
+                except ConfigError as error:
+                    name = error.argument
+                    if error.code != "missing_argument" or name not in ENVIRONMENT.keys() - found:
+                        raise
+                    # The core names one at a time. With something in its place, it names the next.
+                    missing.append(name)
+                    found[name] = "https://missing.example"
+                else:
+                    break
+            if missing:
+                raise _lacking(missing, env)
+            return client
+        finally:
+            # For tracebacks that show locals.
+            del env, found, given, arguments, options, access_token, proxy
+
+    def _open(self, transport: TransportT | None, network: Network) -> None:
         raise NotImplementedError
 
     def _refusal(self, name: str, value: object, wanted: str) -> TallyfoldError | None:
@@ -109,6 +199,13 @@ class Facade(Generic[TokenT, TransportT]):
         """Refuses to be pickled or copied."""
         name = type(self).__name__
         raise TypeError(f"a {name} holds a secret and connections: it can't be pickled or copied")
+
+    def _limits_of(self, call: Call[T]) -> tuple[float | None, bool]:
+        """How many seconds the call's step may take; and whether the call's deadline comes then."""
+        left = call.time_left(Now.read())
+        if left is None or (self._timeout is not None and self._timeout * 1000 < left):
+            return self._timeout, False
+        return left / 1000, True
 
     def _check_usable(self) -> None:
         """Raises unless a call may begin. It is called before any lock or connection is used."""
@@ -145,6 +242,23 @@ class Facade(Generic[TokenT, TransportT]):
         finally:
             provision.over = True
             _provisions.reset(token)
+
+
+def _lacking(missing: list[str], env: Mapping[str, str]) -> ConfigError:
+    wanted = ", ".join(ENVIRONMENT[name] for name in missing)
+    message = f"missing_argument: {missing[0]}: not set in the environment, or empty: {wanted}"
+    known = ENVIRONMENT.values()
+    others = [name for name in env if name.startswith("TALLYFOLD_") and name not in known]
+    if others:
+        message += f"; these are set, but unknown: {', '.join(others)}"
+    return ConfigError(message, code="missing_argument", argument=missing[0])
+
+
+def _refuse_beside_transport(**given: object) -> None:
+    for name, value in given.items():
+        if value is not None:
+            message = f"invalid_argument: {name}: give it to your transport instead"
+            raise ConfigError(message, code="invalid_argument", argument=name)
 
 
 class _Provision:

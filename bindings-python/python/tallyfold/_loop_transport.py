@@ -10,6 +10,7 @@ import httpcore2
 import httpx2
 
 from tallyfold._decoding import decoder, is_decoded
+from tallyfold._network import Network
 from tallyfold._transport import POOL, Reusable, core_request, is_readable, spoil_after_surplus
 
 __all__ = ["LoopTransport", "body_of"]
@@ -37,10 +38,9 @@ class LoopTransport(httpx2.AsyncBaseTransport):
     Loops may take turns. The connections of a loop end with it: later, nobody could close them.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, network: Network) -> None:
         """Opens no connection yet."""
-        # Nothing in the environment may lead a secret elsewhere: no proxy, no other certificates.
-        self._tls = httpx2.create_ssl_context(trust_env=False)
+        self._network = network
         self._loop: asyncio.AbstractEventLoop | None = None
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
@@ -50,15 +50,19 @@ class LoopTransport(httpx2.AsyncBaseTransport):
         loop = asyncio.get_running_loop()
         if self._loop is not loop:
             self._loop = loop
-            self._pool = httpcore2.AsyncConnectionPool(
-                ssl_context=self._tls,
-                network_backend=_Backend(),
-                **POOL,
-            )
-            self._life = _until_the_loop_ends(self._pool)
+            self._pools: dict[httpcore2.Proxy | None, httpcore2.AsyncConnectionPool] = {}
+            self._life = _until_the_loop_ends(self._pools)
             await anext(self._life)
-        response = await self._pool.handle_async_request(core_request(request, request.stream))
+        pool = self._pool(self._network.proxy_for(request.url))
+        response = await pool.handle_async_request(core_request(request, request.stream))
         return httpx2.Response(response.status, headers=response.headers, stream=_Body(response))
+
+    def _pool(self, proxy: httpcore2.Proxy | None) -> httpcore2.AsyncConnectionPool:
+        if proxy not in self._pools:
+            self._pools[proxy] = httpcore2.AsyncConnectionPool(
+                ssl_context=self._network.tls, network_backend=_Backend(), proxy=proxy, **POOL
+            )
+        return self._pools[proxy]
 
     async def aclose(self) -> None:
         """Closes every connection of the running loop."""
@@ -66,12 +70,15 @@ class LoopTransport(httpx2.AsyncBaseTransport):
             await self._life.aclose()
 
 
-async def _until_the_loop_ends(pool: httpcore2.AsyncConnectionPool) -> AsyncGenerator[None]:
+async def _until_the_loop_ends(
+    pools: dict[httpcore2.Proxy | None, httpcore2.AsyncConnectionPool],
+) -> AsyncGenerator[None]:
     # Before a loop closes, it closes the asynchronous generators that began in it.
     try:
         yield
     finally:
-        await pool.aclose()
+        for pool in pools.values():
+            await pool.aclose()
 
 
 class _Body(httpx2.AsyncByteStream):

@@ -71,6 +71,7 @@ ErrorCode = Literal[
     "unexpected_status",
     "network_failed",
     "timed_out",
+    "deadline_exceeded",
     "wrong_content_type",
     "wrong_content_encoding",
     "html_response",

@@ -21,14 +21,16 @@ LONGEST_BODY = 1_000_000
 """The most bytes of a request's body; real requests have a few hundred."""
 
 
-def serve(sandbox: Sandbox, port: int = 0) -> "SandboxServer":
-    """Serves a sandbox on 127.0.0.1 until the result is closed.
+def serve(sandbox: Sandbox, port: int = 0, host: str = "127.0.0.1") -> "SandboxServer":
+    """Serves a sandbox on this machine until the result is closed.
 
     Any page in a browser may call it (CORS), as the demo dashboards do.
 
     Args:
         sandbox: what to serve.
         port: the port to listen on; 0 for any that is free.
+        host: the address to listen on. With `"0.0.0.0"`, other machines and containers reach it,
+            too; their clients need `dangerously_allow_http`.
 
     Raises:
         OSError: when the port is taken.
@@ -37,7 +39,7 @@ def serve(sandbox: Sandbox, port: int = 0) -> "SandboxServer":
     ...     httpx2.get(server.url + "/api/v1/audit-logs").status_code
     401
     """
-    return SandboxServer(sandbox, port)
+    return SandboxServer(sandbox, port, host)
 
 
 class SandboxServer:
@@ -49,14 +51,15 @@ class SandboxServer:
     >>> server.close()
     """
 
-    def __init__(self, sandbox: Sandbox, port: int) -> None:
+    def __init__(self, sandbox: Sandbox, port: int, host: str = "127.0.0.1") -> None:
         """Listens, and answers in threads of its own."""
         if not isinstance(sandbox, Sandbox):
             raise wrong_type("sandbox", "want a Sandbox", sandbox)
         if isinstance(port, bool) or not isinstance(port, int) or port not in PORTS:
             raise wrong_type("port", "want an int from 0 to 65535", port)
         handler = type("Handler", (_Handler,), {"sandbox": sandbox})
-        self._server = _Server(("127.0.0.1", port), handler)
+        self._server = _Server((host, port), handler)
+        self._host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)  # noqa: S104
         self._thread = threading.Thread(
             target=self._server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True
         )
@@ -65,7 +68,8 @@ class SandboxServer:
     @property
     def url(self) -> str:
         """The address to use as `cluster_endpoint`, `base_url` and `auth_url`."""
-        return f"http://127.0.0.1:{self._server.server_port}"
+        host = f"[{self._host}]" if ":" in self._host else self._host
+        return f"http://{host}:{self._server.server_port}"
 
     def close(self) -> None:
         """Stops listening and closes every connection, even while an answer is being written."""
@@ -93,6 +97,8 @@ class _Server(ThreadingHTTPServer):
 
     def __init__(self, address: tuple[str, int], handler: type["_Handler"]) -> None:
         self._connections: set[socket.socket] = set()
+        if ":" in address[0]:
+            self.address_family = socket.AF_INET6
         super().__init__(address, handler)
 
     def get_request(self) -> tuple[socket.socket, object]:

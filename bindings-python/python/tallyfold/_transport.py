@@ -4,6 +4,7 @@ import operator
 import select
 import socket
 import ssl
+import threading
 import time
 from collections.abc import AsyncIterable, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
@@ -14,6 +15,7 @@ import httpcore2
 import httpx2
 
 from tallyfold._decoding import decoder, is_decoded
+from tallyfold._network import Network
 from tallyfold._stop import Stop
 from tallyfold._tallyfold import Request
 
@@ -145,25 +147,35 @@ class DeadlineTransport(httpx2.BaseTransport):
     second would never exceed them.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, network: Network) -> None:
         """Opens no connection yet."""
-        # Nothing in the environment may lead a secret elsewhere: no proxy, no other certificates.
-        self._pool = httpcore2.ConnectionPool(
-            ssl_context=httpx2.create_ssl_context(trust_env=False),
-            network_backend=_DeadlineBackend(),
-            **POOL,
-        )
+        self._network = network
+        self._pools: dict[httpcore2.Proxy | None, httpcore2.ConnectionPool] = {}
+        self._lock = threading.Lock()
 
     def handle_request(self, request: httpx2.Request) -> httpx2.Response:
         """Sends the request and returns the response as soon as its head has arrived."""
         if not isinstance(request.stream, httpx2.SyncByteStream):
             raise TypeError("an async body in a synchronous request")
-        response = self._pool.handle_request(core_request(request, request.stream))
+        pool = self._pool(self._network.proxy_for(request.url))
+        response = pool.handle_request(core_request(request, request.stream))
         return httpx2.Response(response.status, headers=response.headers, stream=_Body(response))
 
     def close(self) -> None:
         """Closes every connection."""
-        self._pool.close()
+        for pool in self._pools.values():
+            pool.close()
+
+    def _pool(self, proxy: httpcore2.Proxy | None) -> httpcore2.ConnectionPool:
+        with self._lock:
+            if proxy not in self._pools:
+                self._pools[proxy] = httpcore2.ConnectionPool(
+                    ssl_context=self._network.tls,
+                    network_backend=_DeadlineBackend(),
+                    proxy=proxy,
+                    **POOL,
+                )
+            return self._pools[proxy]
 
 
 class _Body(httpx2.SyncByteStream):

@@ -71,6 +71,8 @@ Of a `ServiceError`, kind `service`. The service, or the way to it, has failed.
 
 `timed_out`: The exchange took longer than the host allows.
 
+`deadline_exceeded`: The call took longer than its deadline, with all its requests and waits.
+
 Of a `ResponseError`, kind `response`. The bytes of a response, or of a saved table, are not a valid
 result.
 
@@ -103,7 +105,8 @@ once.
 
 `invalid_count`: A count that is not a string of ASCII digits.
 
-`count_overflow`: A count above 2^64 - 1.
+`count_overflow`: A count above 2^64 - 1, or a count or change that is too large for the numbers of
+a column.
 
 `sum_overflow`: A sum of counts above 2^64 - 1.
 
@@ -185,6 +188,7 @@ MEANINGS: Final[dict[ErrorCode, str]] = {
     "unexpected_status": "Any other status than 200.",
     "network_failed": "The host could not complete the exchange.",
     "timed_out": "The exchange took longer than the host allows.",
+    "deadline_exceeded": "The call took longer than its deadline, with all its requests and waits.",
     "wrong_content_type": "The response has a content type other than JSON.",
     "wrong_content_encoding": (
         "The response is compressed in a way that was not asked for, or more than once."
@@ -201,7 +205,10 @@ MEANINGS: Final[dict[ErrorCode, str]] = {
     "missing_field": "A required field is missing.",
     "wrong_type": "A value of the wrong JSON type.",
     "invalid_count": "A count that is not a string of ASCII digits.",
-    "count_overflow": "A count above 2^64 - 1.",
+    "count_overflow": (
+        "A count above 2^64 - 1, or a count or change that is too large for the numbers of a "
+        "column."
+    ),
     "sum_overflow": "A sum of counts above 2^64 - 1.",
     "window_mismatch": "The response is about another window than the one requested.",
     "dimension_mismatch": "An entry's dimensions are not exactly the requested ones.",

@@ -89,6 +89,14 @@ export class Call<T> {
   }
 
   /**
+   * How many milliseconds are left until the call's deadline; infinite if it has none. End what the last step asked
+   * for when they are over, and report it with {@link Call.failed} as a timeout.
+   */
+  timeLeft(at: Now = now()): number {
+    return this.#core.object.timeLeft(at);
+  }
+
+  /**
    * Takes the head of a response. @returns `true` if its body is wanted: pass it to {@link
    * Call.chunk}, then call {@link Call.end}. `false` if not: drop it and ask for the next step.
    */

@@ -5,16 +5,21 @@ import { parseArgs } from "node:util";
 import { Sandbox, version } from "./index.js";
 import { serve } from "./node.js";
 
-const usage = `Usage: tallyfold sandbox [--port N] [--seed S]
+const usage = `Usage: tallyfold sandbox [--port N] [--host H] [--seed S] [--fault JSON]...
        tallyfold --version
 
-sandbox     serves the sandbox, a replica of the service, on 127.0.0.1 until Ctrl-C
-  --port N  the port to listen on; 0, the default, takes a free one
-  --seed S  makes the traffic: the same seed gives the same counts; 1 by default`;
+sandbox         serves the sandbox, a replica of the service, until Ctrl-C
+  --port N      the port to listen on; 0, the default, takes a free one
+  --host H      the address to listen on; 127.0.0.1 by default, 0.0.0.0 lets other machines in
+  --seed S      makes the traffic: the same seed gives the same counts; 1 by default
+  --fault JSON  a fault, such as '{"kind": "status", "status": 503, "endpoint": "event_delivery", "every": 3}';
+                may be repeated`;
 
 const options = {
   port: { type: "string", default: "0" },
   seed: { type: "string", default: "1" },
+  host: { type: "string", default: "127.0.0.1" },
+  fault: { type: "string", multiple: true },
   version: { type: "boolean" },
   help: { type: "boolean" },
 } as const;
@@ -28,13 +33,21 @@ async function main(): Promise<void> {
   const { values, positionals } = parseArgs({ options, allowPositionals: true });
   if (values.version) console.log(`tallyfold ${version()}`);
   else if (values.help) console.log(usage);
-  else if (positionals.join(" ") === "sandbox") await sandbox(values.port, values.seed);
+  else if (positionals.join(" ") === "sandbox") await sandbox(values);
   else throw new Error(`want a command\n${usage}`);
 }
 
-async function sandbox(port: string, seed: string): Promise<void> {
+interface Values {
+  readonly port: string;
+  readonly host: string;
+  readonly seed: string;
+  readonly fault?: string[] | undefined;
+}
+
+async function sandbox({ port, host, seed, fault = [] }: Values): Promise<void> {
   const replica = new Sandbox({ seed: BigInt(whole("seed", seed)) });
-  const server = await serve(replica, { port: portOf(port) });
+  for (const text of fault) inject(replica, text);
+  const server = await serve(replica, { port: portOf(port), host });
   const { clientId, clientSecret, controlAudience, orchestrationAudience } = replica.credentials;
   console.log(`tallyfold sandbox on ${server.url}
   client_id              ${clientId}
@@ -43,6 +56,18 @@ async function sandbox(port: string, seed: string): Promise<void> {
   orchestration_audience ${orchestrationAudience}
 Ctrl-C stops it.`);
   for (const signal of ["SIGINT", "SIGTERM"] as const) process.once(signal, () => server.close());
+}
+
+/** Names are those of the Python command, such as `retry_after`; those of JavaScript are taken too. */
+function inject(replica: Sandbox, text: string): void {
+  try {
+    const camel = (name: string): string =>
+      name.replace(/_(.)/g, (_, letter: string) => letter.toUpperCase());
+    const fields = Object.entries(JSON.parse(text)).map(([name, value]) => [camel(name), value]);
+    replica.inject(Object.fromEntries(fields));
+  } catch (error) {
+    throw new Error(`--fault ${text}: ${(error as Error).message}`);
+  }
 }
 
 function portOf(digits: string): number {

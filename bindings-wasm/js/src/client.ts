@@ -2,6 +2,7 @@ import type { Call } from "./call.js";
 import type { CollectQuery, DimensionOf } from "./collect.js";
 import { Collecting, type CollectOptions } from "./collecting.js";
 import { Driver, type DriverOptions } from "./driver.js";
+import { type Environment, fromEnvironment, processEnv } from "./environment.js";
 import type { FollowQuery } from "./follow.js";
 import { Following, type FollowOptions } from "./following.js";
 import { fieldsOf, OPTIONS, optionalSignal } from "./input.js";
@@ -76,6 +77,25 @@ export class Client {
     const tokenless = rest.tokenless === true;
     this.#driver = new Driver({ accessToken, fetch, onAttempt, now }, this.#machine, tokenless);
     this.#address = String(rest.clusterEndpoint);
+  }
+
+  /**
+   * A client whose addresses and credentials are in the environment, for Node, Deno and Bun. The variables are
+   * `TALLYFOLD_CLUSTER_ENDPOINT`, `TALLYFOLD_CLIENT_ID`, `TALLYFOLD_CLIENT_SECRET` and `TALLYFOLD_CONTROL_AUDIENCE`; for the
+   * Orchestration API, `TALLYFOLD_BASE_URL`, `TALLYFOLD_AUTH_URL` and `TALLYFOLD_ORCHESTRATION_AUDIENCE`. An empty one counts
+   * as missing.
+   *
+   * @param options All options of the client, which are used in place of variables; and `env`, to read in place of
+   * `process.env`.
+   * @throws {@link TallyfoldError} with the names of all variables that are missing.
+   * @example
+   * const client = Client.fromEnv({ timeoutMs: 10_000 });
+   */
+  static fromEnv(options: ClientOptions & { readonly env?: Environment | undefined } = {}): Client {
+    const { env = processEnv(), ...given } = options ?? {};
+    const hasSource = (given.accessToken ?? undefined) !== undefined;
+    // Bundlers rename a class that refers to itself by name.
+    return fromEnvironment(env, given, hasSource, (all) => new this(all));
   }
 
   /**

@@ -41,6 +41,7 @@ export const errorCodes = [
   "unexpected_status",
   "network_failed",
   "timed_out",
+  "deadline_exceeded",
   "wrong_content_type",
   "wrong_content_encoding",
   "html_response",
@@ -115,6 +116,7 @@ export const errorCodes = [
  * `unexpected_status`: Any other status than 200.
  * `network_failed`: The host could not complete the exchange.
  * `timed_out`: The exchange took longer than the host allows.
+ * `deadline_exceeded`: The call took longer than its deadline, with all its requests and waits.
  *
  * Of kind `response`. The bytes of a response, or of a saved table, are not a valid result.
  *
@@ -133,7 +135,8 @@ export const errorCodes = [
  * `missing_field`: A required field is missing.
  * `wrong_type`: A value of the wrong JSON type.
  * `invalid_count`: A count that is not a string of ASCII digits.
- * `count_overflow`: A count above 2^64 - 1.
+ * `count_overflow`: A count above 2^64 - 1, or a count or change that is too large for the numbers
+ * of a column.
  * `sum_overflow`: A sum of counts above 2^64 - 1.
  * `window_mismatch`: The response is about another window than the one requested.
  * `dimension_mismatch`: An entry's dimensions are not exactly the requested ones.
@@ -151,6 +154,14 @@ export const errorCodes = [
  * cover.
  */
 export type ErrorCode = (typeof errorCodes)[number];
+
+/** The arguments of a client that may come from the environment, and their variables. */
+export const environment = {
+  clientId: "TALLYFOLD_CLIENT_ID",
+  clientSecret: "TALLYFOLD_CLIENT_SECRET",
+  controlAudience: "TALLYFOLD_CONTROL_AUDIENCE",
+  orchestrationAudience: "TALLYFOLD_ORCHESTRATION_AUDIENCE",
+} as const;
 
 /**
  * Whether the counts of the halves of a window add up to those of the whole.
@@ -380,6 +391,11 @@ export interface AuditLogsArguments {
   readonly page?: number | undefined;
   /** How many records a page has, at least 1. */
   readonly perPage?: number | undefined;
+  /**
+   * How long the call may take with all its requests and waits, counted from its first step. It
+   * then ends with `deadline_exceeded`. In milliseconds. `Infinity`, the default, for no limit.
+   */
+  readonly deadlineMs?: number | undefined;
 }
 
 /** What to collect, and how. */
@@ -451,6 +467,12 @@ export interface CollectArguments {
    * limit. `900,000` unless told otherwise.
    */
   readonly patienceMs?: number | undefined;
+  /**
+   * How long the collect may take with all its windows and waits, counted from its first step. It
+   * then ends with `deadline_exceeded`, and with what was read. In milliseconds. `Infinity`, the
+   * default, for no limit.
+   */
+  readonly deadlineMs?: number | undefined;
 }
 
 /** What to follow, and how. */
@@ -588,6 +610,11 @@ export interface MachineArguments {
    * `Infinity` for no limit. `30,000` unless told otherwise.
    */
   readonly timeoutMs?: number | undefined;
+  /**
+   * Headers that go with every request, also with token requests, such as the key of a gateway.
+   * Headers that the client sets itself are refused, such as `authorization` and `content-type`.
+   */
+  readonly headers?: Readonly<Record<string, string>> | Iterable<readonly string[]> | undefined;
 }
 
 /** What pages may ask a server of yours, and how much of the answers is kept. */
@@ -658,6 +685,11 @@ export interface QueryArguments {
    * the response.
    */
   readonly groupBy?: readonly string[] | undefined;
+  /**
+   * How long the call may take with all its requests and waits, counted from its first step. It
+   * then ends with `deadline_exceeded`. In milliseconds. `Infinity`, the default, for no limit.
+   */
+  readonly deadlineMs?: number | undefined;
 }
 
 /** Events to store: `count` of them, alike. */

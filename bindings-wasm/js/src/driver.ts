@@ -80,10 +80,10 @@ export class Driver {
           await this.#send(call, step.request, signal, onAttempt, copy);
           break;
         case "provideToken":
-          await this.#within(signal, (patience) => this.#provide(call, step.api, patience));
+          await this.#within(call, signal, (limit) => this.#provide(call, step.api, limit));
           break;
         case "blocked":
-          await this.#progress(signal);
+          await this.#progress(call, signal);
           break;
         case "wait":
           await pause(step.ms, signal);
@@ -108,8 +108,8 @@ export class Driver {
     copy: Uint8Array[] | undefined,
   ): Promise<void> {
     try {
-      await this.#within(signal, (patience) =>
-        exchange(call, request, this.#fetch, patience, this.#credentials, copy),
+      await this.#within(call, signal, (limit) =>
+        exchange(call, request, this.#fetch, limit, this.#credentials, copy),
       );
     } finally {
       const attempt = call.attempt();
@@ -118,10 +118,12 @@ export class Driver {
   }
 
   async #within(
+    call: Call<unknown>,
     signal: AbortSignal | undefined,
     work: (deadline: Deadline) => Promise<void>,
   ): Promise<void> {
-    const deadline = new Deadline(this.#limit.timeoutMs, signal);
+    const milliseconds = Math.min(this.#limit.timeoutMs, call.timeLeft(this.now()));
+    const deadline = new Deadline(milliseconds, signal);
     try {
       await work(deadline);
     } finally {
@@ -138,16 +140,20 @@ export class Driver {
       );
     } catch (error) {
       if (!(error instanceof Broken)) throw error;
+      if (error.timedOut && call.timeLeft(this.now()) === 0) call.failed("timeout", "TimeoutError");
       return tokenFailed(call, error.cause);
     }
     call.token(token);
   }
 
-  /** Resolves when another call has made progress and may have got a token. */
-  async #progress(signal: AbortSignal | undefined): Promise<void> {
-    const patience = new Deadline(Number.POSITIVE_INFINITY, signal);
+  /** Resolves when another call has made progress and may have got a token, or at the call's deadline. */
+  async #progress(call: Call<unknown>, signal: AbortSignal | undefined): Promise<void> {
+    const patience = new Deadline(call.timeLeft(this.now()), signal);
     try {
       await patience.during(() => new Promise<void>((resume) => this.#waiting.push(resume)));
+    } catch (error) {
+      // Past its deadline, the call itself throws with its next step.
+      if (!(error instanceof Broken)) throw error;
     } finally {
       patience.end();
     }

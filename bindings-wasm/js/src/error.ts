@@ -182,6 +182,11 @@ export function invalidAddress(argument: string, message: string): TallyfoldErro
   return refused("invalid_base_address", argument, message);
 }
 
+/** @internal An error about arguments that were not given. */
+export function missingArgument(argument: string, message: string): TallyfoldError {
+  return refused("missing_argument", argument, message);
+}
+
 /** @internal An error about a checkpoint that can't be used. */
 export function invalidCheckpoint(message: string): TallyfoldError {
   return refused("invalid_checkpoint", undefined, message);

@@ -37,9 +37,11 @@ export {
   type WindowCounts,
 } from "./declared.js";
 export type { DriverOptions } from "./driver.js";
+export type { Environment } from "./environment.js";
 export { type ErrorKind, type Failure, TallyfoldError } from "./error.js";
 export type { Follow, FollowQuery, FollowStep, Revision } from "./follow.js";
 export type { Following, FollowOptions } from "./following.js";
+export { type BrowserCheckpoint, indexedDbCheckpoint } from "./indexed_db.js";
 export { init, type WasmSource } from "./init.js";
 export type { Instant, TemporalInstant } from "./instant.js";
 export { Machine, type MachineOptions } from "./machine.js";

@@ -1,5 +1,6 @@
 // What untyped callers hand over: read with care, and refused by name.
 
+import type { MachineArguments } from "./declared.js";
 import { invalidAddress, invalidArgument } from "./error.js";
 import type { AccessToken } from "./types.js";
 
@@ -18,6 +19,13 @@ export function flat(headers: Iterable<readonly [string, string]>): string[] {
     if (!Array.isArray(pair)) throw invalidArgument("headers", "want pairs of names and values");
     return [pair[0], pair[1]];
   }).flat() as string[];
+}
+
+/** Names and values of headers in turn, as the core takes them; what are no headers, it refuses. */
+export function flatHeaders(headers: MachineArguments["headers"]): unknown {
+  if (typeof headers !== "object" || headers === null) return headers;
+  const pairs = Symbol.iterator in headers ? [...headers] : Object.entries(headers);
+  return pairs.every((pair) => pair?.length === 2) ? pairs.flat() : {};
 }
 
 /** A copy of a token that is safe to read. */

@@ -6,7 +6,7 @@ import type { MachineArguments } from "./declared.js";
 import { Follow, type FollowQuery } from "./follow.js";
 import { Handle } from "./handle.js";
 import { isBrowser } from "./host.js";
-import { addressOf, fieldsOf, OPTIONS } from "./input.js";
+import { addressOf, fieldsOf, flatHeaders, OPTIONS } from "./input.js";
 import { Probe, type ProbeQuery } from "./probe.js";
 import { isSound } from "./sound.js";
 import { type CountTable, coreOf } from "./table.js";
@@ -81,7 +81,8 @@ export class Machine {
     const collect = [...ofCall, ...ofCollect, "have"];
     const follow = [...ofCall, ...ofFollow];
     const given = fieldsOf("options", options, OPTIONS);
-    const all = { ...given, ...addressesOf(given), inBrowser };
+    const headers = flatHeaders(given.headers);
+    const all = { ...given, ...addressesOf(given), headers, inBrowser };
     this.#make = ({ CoreMachine }) => new CoreMachine(all, ofCall, collect, follow);
     // Only a client waits, and only a page has a thread that must not be held up.
     const mayWait = ofCall.length > 0 && isBrowser() && !library.isCompiled;

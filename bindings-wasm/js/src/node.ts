@@ -99,9 +99,10 @@ const CORS = {
 };
 
 /**
- * Serves a sandbox over HTTP on 127.0.0.1, for this machine only. Pages of any origin may call it.
+ * Serves a sandbox over HTTP. Pages of any origin may call it.
  *
- * @param options The port to listen on; any free one unless given.
+ * @param options The port to listen on, any free one unless given; and the host, which is 127.0.0.1 unless given. With
+ * `0.0.0.0`, other machines and containers reach it, too; their clients need `dangerouslyAllowHttp`.
  * @throws Whatever Node says when it can't listen there, such as `EADDRINUSE`.
  * @example
  * import { Sandbox } from "tallyfold";
@@ -111,7 +112,7 @@ const CORS = {
  */
 export async function serve(
   sandbox: Sandbox,
-  options: { readonly port?: number | undefined } = {},
+  options: { readonly port?: number | undefined; readonly host?: string | undefined } = {},
 ): Promise<SandboxServer> {
   if (typeof sandbox?.handle !== "function") throw invalidArgument("sandbox", "want a Sandbox");
   const given = fieldsOf("options", options, "want an object, such as { port: 8080 }");
@@ -119,16 +120,20 @@ export async function serve(
   if (!Number.isInteger(port) || port < 0 || port > 65_535) {
     throw invalidArgument("port", "want a whole number from 0 to 65535");
   }
+  const host = given.host ?? "127.0.0.1";
+  if (typeof host !== "string") throw invalidArgument("host", "want a name or an address");
   const server = createServer((request, response) => {
     respond(sandbox, request, response).catch(() => response.destroy());
   });
   await new Promise<void>((resolve, reject) => {
     server.once("error", reject);
-    server.listen(port, "127.0.0.1", resolve);
+    server.listen(port, host, resolve);
   });
   const { port: taken } = server.address() as AddressInfo;
   const close = (): Promise<void> => closed(server);
-  return { url: `http://127.0.0.1:${taken}`, port: taken, close, [Symbol.asyncDispose]: close };
+  const reached = { "0.0.0.0": "127.0.0.1", "::": "::1" }[host] ?? host;
+  const shown = reached.includes(":") ? `[${reached}]` : reached;
+  return { url: `http://${shown}:${taken}`, port: taken, close, [Symbol.asyncDispose]: close };
 }
 
 async function respond(

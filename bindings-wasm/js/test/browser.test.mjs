@@ -200,6 +200,90 @@ describe("the packed package in a browser", () => {
     assert.deepEqual(found, [...each, ...each, ...each]);
   });
 
+  test("keeps a month of windows in IndexedDB, for one collect of all tabs", async (t) => {
+    const root = join(home, "node_modules/tallyfold/dist");
+    const first = await open(t, root, {});
+    const found = await first.evaluate(async () => {
+      const { Client, indexedDbCheckpoint, Sandbox } = await import("/index.js");
+      const sandbox = new Sandbox({ seed: 3 });
+      const options = {
+        ...sandbox.credentials,
+        clusterEndpoint: "http://localhost",
+        dangerouslyAllowBrowser: true,
+      };
+      const checkpoint = indexedDbCheckpoint("january");
+      const month = {
+        metric: "event_delivery",
+        start: "2026-01-01T00:00:00Z",
+        end: "2026-02-01T00:00:00Z",
+        dimensions: ["event_name", "integration", "reason"],
+        patienceMs: 0,
+        checkpoint,
+      };
+      const codeOf = (promise) => promise.then(String, (error) => error.code);
+      const client = new Client({ ...options, fetch: sandbox.fetch });
+      // Another one, while the first one runs.
+      let second;
+      const onProgress = ({ done }) => {
+        if (done === 1) second = codeOf(client.collect(month));
+      };
+      const table = await client.collect({ ...month, onProgress });
+      let asked = 0;
+      const offline = new Client({
+        ...options,
+        maxRetries: 0,
+        fetch: () => {
+          asked += 1;
+          return Promise.reject(new TypeError("offline"));
+        },
+      });
+      const again = await offline.collect(month);
+      const { usage } = await navigator.storage.estimate();
+      return {
+        windows: table.windows.length,
+        isSame: JSON.stringify(again) === JSON.stringify(table),
+        asked,
+        second: await second,
+        usage,
+      };
+    });
+    t.diagnostic(`${found.usage} bytes are stored`);
+    const { usage, ...rest } = found;
+    assert.deepEqual(rest, {
+      windows: 2_976,
+      isSame: true,
+      asked: 0,
+      second: "invalid_checkpoint",
+    });
+
+    // From another tab, while the lock is held in the first one.
+    const other = await first.context().newPage();
+    await other.goto(first.url());
+    await first.evaluate(() => {
+      globalThis.held = new Promise((resolve) => {
+        navigator.locks.request("tallyfold/january/lock", () => new Promise(resolve));
+      });
+    });
+    const codes = await other.evaluate(async () => {
+      const { Client, indexedDbCheckpoint } = await import("/index.js");
+      const accessToken = () => ({ accessToken: "token" });
+      const client = new Client({ clusterEndpoint: location.origin, accessToken });
+      const query = {
+        metric: "event_delivery",
+        start: "2026-01-01T00:00:00Z",
+        end: "2026-01-02T00:00:00Z",
+        dimensions: ["integration"],
+      };
+      const checkpoint = indexedDbCheckpoint("january");
+      const error = await client.collect({ ...query, checkpoint }).catch((reason) => reason);
+      await checkpoint.clear();
+      return [error.code, error.message, await checkpoint.load("segment-00000.json")];
+    });
+    assert.equal(codes[0], "invalid_checkpoint");
+    assert.match(codes[1], /another tab, is using the checkpoint january$/);
+    assert.equal(codes[2], undefined);
+  });
+
   async function table() {
     const sandbox = new Sandbox({ seed: 3 });
     const options = { ...sandbox.credentials, fetch: sandbox.fetch };

@@ -34,6 +34,33 @@ describe("the command", () => {
     });
   }
 
+  test("listens where it is told, and makes the faults that it is told", async () => {
+    const fault = { kind: "status", status: 503, retry_after: "0", endpoint: "event_delivery" };
+    const faults = ["--fault", JSON.stringify(fault), "--fault", '{"kind": "revoke_token"}'];
+    const args = [cli, "sandbox", "--host", "0.0.0.0", ...faults];
+    const command = spawn(process.execPath, args);
+    const text = await until(command, "Ctrl-C stops it.");
+    const [, url] = /^tallyfold sandbox on (http:\/\/127\.0\.0\.1:\d+)$/m.exec(text);
+    const named = (name) => new RegExp(`^ {2}${name} +(\\S+)$`, "m").exec(text)[1];
+    const statuses = [];
+    const client = new Client({
+      clusterEndpoint: url.replace("127.0.0.1", "127.0.0.2"),
+      dangerouslyAllowHttp: true,
+      clientId: named("client_id"),
+      clientSecret: named("client_secret"),
+      controlAudience: named("control_audience"),
+      onAttempt: ({ status }) => statuses.push(status),
+    });
+    assert.ok((await client.eventDelivery(query)).totals.success > 0n);
+    assert.deepEqual(statuses, [200, 503, 401, 200, 200]);
+    command.kill("SIGINT");
+    await once(command, "exit");
+    for (const wrong of ["{", '{"kind": "status"}', '{"kind": "delay", "bites": 1}']) {
+      const refused = await run("sandbox", "--fault", wrong).catch((error) => error);
+      assert.match(refused.stderr, /^tallyfold: --fault /);
+    }
+  });
+
   test("serves on the port that it is told", async () => {
     const first = spawn(process.execPath, [cli, "sandbox"]);
     const [, port] = /127\.0\.0\.1:(\d+)/.exec(await until(first, "Ctrl-C"));

@@ -36,6 +36,12 @@ describe("the example", () => {
 
   before(async () => {
     globalThis.fetch = sandbox.fetch;
+    Object.assign(process.env, {
+      TALLYFOLD_CLUSTER_ENDPOINT: "http://localhost",
+      TALLYFOLD_CLIENT_ID: "id",
+      TALLYFOLD_CLIENT_SECRET: "secret",
+      TALLYFOLD_CONTROL_AUDIENCE: "https://control.example",
+    });
     world = await worldOf(sandbox);
   });
   after(() => {
@@ -53,6 +59,8 @@ describe("the example", () => {
         serve: served(t),
         checkpointDirectory: directory(t),
       };
+      // There is no IndexedDB in Node.
+      known.indexedDbCheckpoint = known.checkpointDirectory;
       const body = code.replace(/^import .*$/gm, "");
       // A block of its own, so that an example may name its variables as it likes.
       const run = new AsyncFunction(...Object.keys(known), `{ ${body}\n}`);

@@ -30,6 +30,13 @@ impl Argument {
     pub fn spelled(&self, spelling: Spelling) -> String {
         Name::from(self.name).spelled(spelling).into_owned()
     }
+
+    /// The environment variable that may hold it, for an argument of a client: texts and secrets have one.
+    #[must_use]
+    pub fn variable(&self) -> Option<String> {
+        let is_text = matches!(self.kind, Kind::Text | Kind::Secret);
+        is_text.then(|| format!("TALLYFOLD_{}", self.name.to_ascii_uppercase()))
+    }
 }
 
 /// What kind of value an argument has, which tells a host how to read it.
@@ -60,6 +67,8 @@ pub enum Kind {
     /// A length of time, as in [`Kind::Milliseconds`], or no limit: `None` in Python, `Infinity` in
     /// JavaScript.
     Patience,
+    /// Headers of a request: a mapping of names to values, which no message may quote.
+    Headers,
     /// More arguments, by their names.
     Nested(&'static [Argument]),
     /// Something that the host passes without the core's reader: a function, a table, a random
@@ -89,6 +98,10 @@ impl Kind {
             Self::Patience => (
                 "want a number of seconds, or None",
                 "want milliseconds, or Infinity",
+            ),
+            Self::Headers => (
+                "want a dict of str to str",
+                "want an object of strings by their names",
             ),
             Self::Nested(_) => ("want Limits", "want an object"),
             Self::Host => ("want another value", "want another value"),

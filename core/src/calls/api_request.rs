@@ -33,7 +33,7 @@ impl Course {
         self.state = State::Sent { sent, body: None };
         self.url = authorized.request.url().to_owned();
         self.token = authorized.token;
-        Step::Send(authorized.request)
+        Step::Send(authorized.request.with(&self.shared.config.headers))
     }
 
     /// Takes what the host reports about the request that was sent.

@@ -4,6 +4,7 @@ use std::fmt;
 
 use super::attempt::Attempt;
 use super::course::{Course, Input};
+use super::delay::Delay;
 use super::patience::{Patient, Setback};
 use super::step::{HostFailure, Step};
 use crate::endpoint::contract::Output;
@@ -32,6 +33,20 @@ impl Call {
         self.0.be_patient(patient, begin_ms);
     }
 
+    /// Ends it at a deadline, however it goes.
+    pub(crate) fn ending(mut self, deadline: Option<Delay>) -> Self {
+        self.0.deadline = deadline;
+        self
+    }
+
+    /// Ends it when a wait is over that has begun by now.
+    pub(crate) fn end_with(&mut self, deadline: &mut Option<Delay>, now: Now) {
+        if let Some(deadline) = deadline {
+            deadline.rest(now);
+        }
+        self.0.deadline = *deadline;
+    }
+
     /// The failure that ended it, if its long range is to try again.
     pub(crate) fn setback(&self) -> Option<Setback> {
         self.0.setback()
@@ -54,6 +69,13 @@ impl Call {
     /// The call's final error, or `out_of_order` while a response is being read.
     pub fn step(&mut self, now: Now) -> Result<Step> {
         self.0.step(now)
+    }
+
+    /// How many milliseconds are left until the call's deadline; `None` if it has none. End what the last step asked for when
+    /// they are over, and report it with [`Call::failed`] as a timeout: an exchange, the wait for a token of the host's own
+    /// source, or a wait for another call.
+    pub fn time_left(&mut self, now: Now) -> Option<u64> {
+        self.0.left(now)
     }
 
     /// Takes the status and headers of the response to the last step's request. If it gives `true`,

@@ -5,9 +5,10 @@ use std::sync::Arc;
 
 use super::any_endpoint::{AnyEndpoint, Ready};
 use super::attempt::Attempt;
+use super::delay::Delay;
 use super::pace::Destination;
 use super::patience::{Patient, Setback};
-use super::retries::{Delay, NextRequest, Retries};
+use super::retries::{NextRequest, Retries};
 use super::retry::passing::LONGEST_TIMER_MS;
 use super::shared::{Common, Shared};
 use super::step::{HostFailure, Step};
@@ -20,6 +21,7 @@ use crate::endpoint::token_response::TokenResponse;
 use crate::error::{Error, Result};
 use crate::secret::Secret;
 use crate::time::now::Now;
+use crate::time::patience::Patience;
 use crate::wire::excerpt::Excerpt;
 
 /// What the host reports.
@@ -53,6 +55,10 @@ pub(super) struct Course {
     pub(super) url: String,
     /// The token that the last request to the API carried.
     pub(super) token: Option<Secret>,
+    /// When the call ends, however it goes.
+    pub(super) deadline: Option<Delay>,
+    /// Whether that moment comes before the time limit of the current exchange.
+    is_cut: bool,
 }
 
 pub(super) enum State {
@@ -108,6 +114,8 @@ impl Course {
             retries,
             url: String::new(),
             token: None,
+            deadline: None,
+            is_cut: false,
         }
     }
 
@@ -251,6 +259,14 @@ impl Course {
             State::Done(_) => return Ok(Step::Done),
             _ => return self.out_of_order("first do what the last step asked for"),
         };
+        let left_ms = left_of(&mut self.deadline, now);
+        if left_ms == Some(0) {
+            return self.fail(too_late());
+        }
+        self.is_cut = match (left_ms, self.shared.config.timeout) {
+            (Some(left_ms), Patience::Milliseconds(ms)) => left_ms <= ms,
+            (left_ms, _) => left_ms.is_some(),
+        };
         request.drains = false;
         let (endpoint, retries) = (&*self.endpoint, &mut self.retries);
         let next = self
@@ -258,7 +274,7 @@ impl Course {
             .with(|common| next(endpoint, common, now, request, retries));
         match next {
             Next::Wait(ms) => Ok(Step::Wait {
-                ms: ms.min(LONGEST_TIMER_MS) as u32,
+                ms: ms.min(left_ms.unwrap_or(ms)).min(LONGEST_TIMER_MS) as u32,
             }),
             Next::Block { fetch, epoch } => {
                 request.history.take_part(fetch);
@@ -290,8 +306,23 @@ impl Course {
         }
     }
 
+    /// How many milliseconds are left to the call; `None` if it has no deadline.
+    pub(super) fn left(&mut self, now: Now) -> Option<u64> {
+        left_of(&mut self.deadline, now)
+    }
+
     /// Takes what the host reports, and gives whether a body is wanted next.
     pub(super) fn take(&mut self, input: Input<'_>) -> Result<bool> {
+        let is_late = matches!(
+            input,
+            Input::Failed {
+                failure: HostFailure::Timeout,
+                ..
+            }
+        );
+        if is_late && self.is_cut {
+            return self.end_late(&input);
+        }
         match &mut self.state {
             State::FetchesToken { .. } => self.take_from_token_endpoint(input),
             State::AwaitsToken { .. } => self.take_from_host(input),
@@ -307,6 +338,20 @@ impl Course {
             },
             _ => self.misplaced(&input),
         }
+    }
+
+    /// Ends the call in the middle of an exchange, because its deadline has come. That says nothing about the service.
+    fn end_late(&mut self, input: &Input<'_>) -> Result<bool> {
+        match self.state {
+            State::FetchesToken { .. } | State::Sent { .. } => {
+                let code = Some(Code::DeadlineExceeded);
+                self.retries.note(self.retries.last(), None, code, None);
+            }
+            State::AwaitsToken { .. } => {}
+            _ => return self.misplaced(input),
+        }
+        self.close();
+        self.fail(too_late())
     }
 
     pub(super) fn output(&mut self) -> Result<Output> {
@@ -346,6 +391,17 @@ impl Course {
             State::Failed(_) => "failed",
         }
     }
+}
+
+fn left_of(deadline: &mut Option<Delay>, now: Now) -> Option<u64> {
+    deadline.as_mut().map(|deadline| deadline.rest(now))
+}
+
+fn too_late() -> Error {
+    Error::new(
+        Code::DeadlineExceeded,
+        "the call took longer than its deadline",
+    )
 }
 
 impl Drop for Course {

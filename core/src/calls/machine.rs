@@ -5,6 +5,7 @@ use std::sync::Arc;
 use super::any_endpoint::{TokenOnly, Typed};
 use super::call::Call;
 use super::course::Course;
+use super::delay::Delay;
 use super::options::{ApiConfig, Config, MachineOptions, TokenSource};
 use super::shared::Shared;
 use crate::access::api::Api;
@@ -57,7 +58,8 @@ impl Machine {
     /// Of kind `config`, with the name of the argument; nothing is sent then.
     pub fn metrics(&self, metric: Metric, options: &QueryOptions) -> Result<Call> {
         let query = options.check(metric, self.reading())?;
-        Ok(self.call(self.config().control()?, query))
+        let call = self.call(self.config().control()?, query);
+        Ok(call.ending(options.deadline_ms.ms().map(Delay::For)))
     }
 
     /// Begins a call for a page of audit logs (service reference 4.2).
@@ -66,7 +68,8 @@ impl Machine {
     /// Of kind `config`, with the name of the argument; nothing is sent then.
     pub fn audit_logs(&self, options: &AuditLogsOptions) -> Result<Call> {
         let query = AuditLogsQuery::new(*options, self.reading().limits)?;
-        Ok(self.call(self.config().orchestration()?, query))
+        let call = self.call(self.config().orchestration()?, query);
+        Ok(call.ending(options.deadline_ms.ms().map(Delay::For)))
     }
 
     /// Begins a call for an access token of one API: the client's own, which is fetched or renewed only if it is

@@ -11,6 +11,7 @@ pub(crate) mod attempt;
 mod broken;
 pub(crate) mod call;
 mod course;
+pub(crate) mod delay;
 mod health;
 pub(crate) mod machine;
 pub(crate) mod options;

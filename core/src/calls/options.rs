@@ -16,6 +16,7 @@ use crate::secret::Secret;
 use crate::spelling::{Name, Words, words};
 use crate::time::patience::Patience;
 use crate::wire::address::BaseAddress;
+use crate::wire::headers::Headers;
 use crate::wire::limits::Limits;
 use crate::wire::request::Request;
 
@@ -71,6 +72,11 @@ crate::options! {
         /// How long one exchange may take, from connecting to the last byte of the body, and the
         /// wait for a token that another call fetches: up to a day. The host enforces it.
         timeout_ms: Patience = Patience::Milliseconds(30_000),
+        /// Headers that go with every request, also with token requests, such as the key of a gateway. Headers that
+        /// the client sets itself are refused, such as `authorization` and `content-type`.
+        headers: Headers = Headers::default(),
+        /// The header `user-agent`, unless `headers` has one. A page sends none.
+        user_agent: Option<&'static str> [Host] = None,
         /// See [`AggregatorOptions::hash_seed`](crate::AggregatorOptions::hash_seed).
         hash_seed: u64 [Host] = 0,
         /// The seed for the random part of every wait. The host draws a different one for each
@@ -113,6 +119,8 @@ pub(crate) struct Config {
     pub(super) client_secret: Option<Secret>,
     pub(super) policy: Policy,
     pub(super) timeout: Patience,
+    /// What goes with every request.
+    pub(super) headers: Arc<Headers>,
 }
 
 /// How often a call is retried, and how long it may wait before a retry.
@@ -233,6 +241,10 @@ impl Config {
         if base_url.is_some() {
             orchestration.as_ref().map_err(Clone::clone)?;
         }
+        let headers = match options.user_agent.filter(|_| !options.in_browser) {
+            Some(agent) => options.headers.or_user_agent(agent),
+            None => options.headers,
+        };
         let metrics = ReadOptions {
             limits: options.limits,
             tolerate: options.tolerate,
@@ -249,6 +261,7 @@ impl Config {
                 seed: options.jitter_seed,
             },
             timeout: options.timeout_ms,
+            headers: Arc::new(headers),
         })
     }
 

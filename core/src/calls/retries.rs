@@ -1,6 +1,7 @@
 //! Decides what follows a failure: a wait and the same request again, or the end of the call.
 
 use super::attempt::Attempt;
+use super::delay::Delay;
 use super::pace::{Destination, Pace, Payment};
 use super::patience::{Patient, Setback};
 use super::reply::Reply;
@@ -40,29 +41,6 @@ impl NextRequest {
     fn after(mut self, milliseconds: u64) -> Self {
         self.delay = Delay::For(milliseconds);
         self
-    }
-}
-
-/// A wait on the monotonic clock.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) enum Delay {
-    #[default]
-    Over,
-    /// It starts when the next step is asked for.
-    For(u64),
-    Until(u64),
-}
-
-impl Delay {
-    /// How many milliseconds of it are left.
-    pub(super) fn rest(&mut self, now: Now) -> u64 {
-        if let Self::For(milliseconds) = *self {
-            *self = Self::Until(now.monotonic_ms.saturating_add(milliseconds));
-        }
-        match self {
-            Self::Until(end) => end.saturating_sub(now.monotonic_ms),
-            _ => 0,
-        }
     }
 }
 

@@ -26,8 +26,8 @@ impl Course {
                 }
             }
             TokenSource::Endpoint(request) => {
-                let request = request.clone();
                 self.url = request.url().to_owned();
+                let request = request.clone().with(&self.shared.config.headers);
                 let retries = &mut self.retries;
                 self.shared
                     .with(|common| retries.send(&mut common.pace, Destination::TokenEndpoint));

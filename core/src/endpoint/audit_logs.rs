@@ -10,6 +10,7 @@ use crate::access::api::Orchestration;
 use crate::access::token::AccessToken;
 use crate::code::Code;
 use crate::error::{Error, Result};
+use crate::time::patience::Patience;
 use crate::time::window::Window;
 use crate::wire::address::BaseAddress;
 use crate::wire::json::double::is_beyond_double;
@@ -33,6 +34,9 @@ crate::options! {
         page: Option<i64> = None,
         /// How many records a page has, at least 1.
         per_page: Option<i64> = None,
+        /// How long the call may take with all its requests and waits, counted from its first step. It then ends with
+        /// `deadline_exceeded`.
+        deadline_ms: Patience = Patience::Endless,
     }
 }
 

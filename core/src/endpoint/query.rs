@@ -5,6 +5,7 @@ use super::{event_delivery, event_ingestion};
 use crate::counts::metric::Metric;
 use crate::error::Result;
 use crate::fold::read_options::ReadOptions;
+use crate::time::patience::Patience;
 use crate::time::window::Window;
 
 crate::options! {
@@ -23,6 +24,9 @@ crate::options! {
         /// one grand total. By default, all are kept. Memory grows with the number of kept groups,
         /// not with the response.
         group_by: Option<Vec<String>> = None,
+        /// How long the call may take with all its requests and waits, counted from its first step. It then ends with
+        /// `deadline_exceeded`.
+        deadline_ms: Patience = Patience::Endless,
     }
 }
 

@@ -12,6 +12,7 @@ use crate::counts::metric::Metric;
 use crate::counts::table::CountTable;
 use crate::endpoint::query::QueryOptions;
 use crate::error::{Error, Result};
+use crate::time::patience::Patience;
 use crate::time::timestamp::Timestamp;
 use crate::time::window::Window;
 
@@ -106,6 +107,7 @@ impl Machine {
             end: options.end.clone(),
             dimensions: options.dimensions.clone(),
             group_by: None,
+            deadline_ms: Patience::Endless,
         };
         let query = query.check(options.metric, self.reading())?;
         let whole = query.window();

@@ -3,6 +3,7 @@
 pub(crate) mod address;
 pub(crate) mod excerpt;
 pub(crate) mod head;
+pub(crate) mod headers;
 pub(crate) mod json;
 pub(crate) mod limits;
 pub(crate) mod passed_on;

@@ -1,7 +1,9 @@
 //! Requests as values.
 
 use std::fmt;
+use std::sync::Arc;
 
+use super::headers::Headers;
 use crate::secret::Secret;
 
 /// One complete HTTP request. The host sends it unchanged and adds only the headers that its HTTP
@@ -14,6 +16,8 @@ pub struct Request {
     method: Method,
     url: String,
     headers: Vec<(&'static str, Secret)>,
+    /// Those that the caller adds to every request.
+    others: Arc<Headers>,
     body: Option<Secret>,
 }
 
@@ -29,19 +33,21 @@ impl Request {
         Self {
             method: Method::Get,
             url,
-            headers: vec![asking_for_gzip()],
+            headers: vec![header("accept-encoding", "gzip")],
+            others: Arc::default(),
             body: None,
         }
     }
 
     /// A request with a JSON body.
     pub(crate) fn post_json(url: String, body: Secret) -> Self {
-        let content_type = ("content-type", Secret::from("application/json".to_owned()));
-        let headers = vec![content_type, asking_for_gzip()];
+        let content_type = header("content-type", "application/json");
+        let headers = vec![content_type, header("accept-encoding", "gzip")];
         Self {
             method: Method::Post,
             url,
             headers,
+            others: Arc::default(),
             body: Some(body),
         }
     }
@@ -52,6 +58,12 @@ impl Request {
             let value = Secret::from(format!("Bearer {}", token.expose()));
             self.headers.insert(0, ("authorization", value));
         }
+        self
+    }
+
+    /// The same request with these headers too.
+    pub(crate) fn with(mut self, headers: &Arc<Headers>) -> Self {
+        self.others = Arc::clone(headers);
         self
     }
 
@@ -73,10 +85,11 @@ impl Request {
     /// The headers, with names in lower case, in the order to send them. They ask for gzip, because
     /// the JSON of a metrics response shrinks about tenfold: the host gives the decoded bytes to the
     /// call, in pieces of bounded size. A call refuses any other coding by the response's headers.
-    pub fn headers(&self) -> impl Iterator<Item = (&'static str, &str)> {
+    pub fn headers(&self) -> impl Iterator<Item = (&str, &str)> {
         self.headers
             .iter()
             .map(|(name, value)| (*name, value.expose()))
+            .chain(self.others.iter())
     }
 
     /// The body's bytes; `None` for a request that has no body.
@@ -86,13 +99,13 @@ impl Request {
     }
 }
 
-fn asking_for_gzip() -> (&'static str, Secret) {
-    ("accept-encoding", Secret::from("gzip".to_owned()))
+fn header(name: &'static str, value: &str) -> (&'static str, Secret) {
+    (name, Secret::from(value.to_owned()))
 }
 
 impl fmt::Debug for Request {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let names: Vec<_> = self.headers.iter().map(|(name, _)| *name).collect();
+        let names: Vec<_> = self.headers().map(|(name, _)| name).collect();
         f.debug_struct("Request")
             .field("method", &self.method())
             .field("url", &self.url)

@@ -8,6 +8,7 @@ use super::ledger::Ledger;
 use super::options::CollectOptions;
 use super::probing::{Probed, Probing};
 use crate::calls::call::Call;
+use crate::calls::delay::Delay;
 use crate::calls::machine::Machine;
 use crate::code::{Code, Kind};
 use crate::counts::table::CountTable;
@@ -20,6 +21,7 @@ use crate::ranges::step::{CollectStep, Drive};
 use crate::ranges::window_query::{Outcome, WindowQuery, unknown_task};
 use crate::spelling::{Name, words};
 use crate::time::now::Now;
+use crate::time::patience::Patience;
 use crate::time::settling::is_settled;
 use crate::time::step::TimeStep;
 use crate::time::window::{Window, join_adjacent, uncovered};
@@ -81,6 +83,7 @@ pub struct Collect {
     /// The error that ended the collect early.
     cause: Option<Error>,
     journal: Journal,
+    deadline: Option<Delay>,
 }
 
 /// A window whose call has been given to a worker.
@@ -112,6 +115,7 @@ impl Machine {
             end: options.end,
             dimensions: options.dimensions,
             group_by: options.group_by,
+            deadline_ms: Patience::Endless,
         };
         let query = query.check(options.metric, self.reading())?;
         let mut plan = Plan::new(query.window(), options.window);
@@ -144,6 +148,7 @@ impl Machine {
             outages: Outages::new(options.patience_ms),
             has_checked: false,
             cause: None,
+            deadline: options.deadline_ms.ms().map(Delay::For),
         })
     }
 }
@@ -177,6 +182,7 @@ impl Collect {
             None => self.begin(now),
         };
         if let CollectStep::Drive(drive) = &mut step {
+            drive.call.end_with(&mut self.deadline, now);
             self.outages.prepare(drive, now, self.ledger.left());
         }
         step
@@ -497,7 +503,7 @@ fn ends_all(error: &Error) -> bool {
         || error.is_lasting()
         || matches!(
             error.code(),
-            Code::Forbidden | Code::Redirected | Code::RetryLater
+            Code::Forbidden | Code::Redirected | Code::RetryLater | Code::DeadlineExceeded
         )
 }
 

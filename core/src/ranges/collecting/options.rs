@@ -72,6 +72,9 @@ crate::options! {
         /// longer waits of up to a minute. When it is answered, all go on. If that takes longer,
         /// the collect ends. With 0, each window fails once its own retries are used up.
         patience_ms: Patience = Patience::Milliseconds(900_000),
+        /// How long the collect may take with all its windows and waits, counted from its first step. It then ends with
+        /// `deadline_exceeded`, and with what was read.
+        deadline_ms: Patience = Patience::Endless,
     }
 }
 

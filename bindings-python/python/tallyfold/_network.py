@@ -1,0 +1,133 @@
+"""The way to the service: which certificates are trusted, and through which proxy requests go."""
+
+import os
+import ssl
+import urllib.request
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+import httpcore2
+import httpx2
+
+from tallyfold._errors import ConfigError
+
+__all__ = ["Certificates", "Network"]
+
+Certificates = str | bytes | os.PathLike[str] | ssl.SSLContext
+"""A path of a PEM file, the PEM text itself, or a whole context of TLS."""
+
+
+class Network:
+    """What the client's own transports know of the network around them."""
+
+    __slots__ = ("_environment", "_http_too", "_proxies", "_proxy", "tls")
+
+    def __init__(
+        self,
+        *,
+        ca: Certificates | None = None,
+        proxy: str | None = None,
+        trust_env: bool = False,
+        http_too: bool = False,
+    ) -> None:
+        """Checks the arguments.
+
+        With `http_too`, requests over plain http go through a proxy, too. Otherwise they are for
+        this machine, and a proxy on another one must not see their secrets.
+        """
+        self.tls = _tls(ca, trust_env=trust_env)
+        self._proxy = None if proxy is None else _proxy("proxy", proxy, self.tls)
+        use_env = trust_env and proxy is None
+        self._environment = urllib.request.getproxies_environment() if use_env else {}
+        self._http_too = http_too
+        self._proxies: dict[str, httpcore2.Proxy] = {
+            scheme: self._from_environment(scheme)
+            for scheme in self._environment.keys() & {"https", "http", "all"}
+        }
+
+    def proxy_for(self, url: httpx2.URL) -> httpcore2.Proxy | None:
+        """The proxy for a request; `None` if it goes directly."""
+        if url.scheme == "http" and not self._http_too:
+            return None
+        if self._proxy is not None:
+            return self._proxy
+        proxy = self._proxies.get(url.scheme) or self._proxies.get("all")
+        host = url.host if url.port is None else f"{url.host}:{url.port}"
+        # The type checker does not know it.
+        is_past = urllib.request.proxy_bypass_environment  # type: ignore[attr-defined]
+        return None if is_past(host, self._environment) else proxy
+
+    def _from_environment(self, scheme: str) -> httpcore2.Proxy:
+        address = self._environment[scheme]
+        # Many programs take an address without a scheme.
+        address = address if "://" in address else f"http://{address}"
+        return _proxy("trust_env", address, self.tls, f"{scheme.upper()}_PROXY: ")
+
+
+def _tls(ca: Certificates | None, *, trust_env: bool) -> ssl.SSLContext:
+    if isinstance(ca, ssl.SSLContext):
+        return ca
+    try:
+        tls = httpx2.create_ssl_context(trust_env=trust_env)
+    except OSError as error:
+        message = "SSL_CERT_FILE or SSL_CERT_DIR names no file or directory of certificates"
+        raise _refused("trust_env", message) from error
+    if ca is None:
+        return tls
+    try:
+        tls.load_verify_locations(cadata=_pem(ca))
+    except ssl.SSLError as error:
+        raise _refused("ca", "want certificates in PEM, and this has none that is whole") from error
+    return tls
+
+
+def _pem(ca: str | bytes | os.PathLike[str]) -> str:
+    if not isinstance(ca, str | bytes | os.PathLike):
+        name = type(ca).__name__
+        raise _refused("ca", f"want a path, PEM text or an ssl.SSLContext, not {name}")
+    if isinstance(ca, str) and "-----BEGIN" not in ca:
+        ca = Path(ca)
+    try:
+        text = ca if isinstance(ca, str | bytes) else Path(ca).read_bytes()
+        # A PEM file may have comments in any encoding around its certificates.
+        return text if isinstance(text, str) else text.decode("ascii", "replace")
+    except OSError as error:
+        message = f"the file can't be read: {error.strerror}: {os.fspath(ca)!r}"
+        raise _refused("ca", message) from error
+
+
+def _proxy(argument: str, address: object, tls: ssl.SSLContext, where: str = "") -> httpcore2.Proxy:
+    """Makes a proxy of its address, which no message quotes: it may have a password."""
+    wanted = f"{where}want the address of a proxy, such as http://proxy.example:3128"
+    if not isinstance(address, str):
+        raise _refused(argument, f"{wanted}, not {type(address).__name__}")
+    try:
+        parts = urlsplit(address)
+        # An invalid port is found only here.
+        host, port = parts.hostname, parts.port
+    except ValueError:
+        raise _refused(argument, wanted) from None
+    if parts.scheme not in ("http", "https") or not host:
+        raise _refused(argument, wanted)
+    host = f"[{host}]" if ":" in host else host
+    port = {"http": 80, "https": 443}[parts.scheme] if port is None else port
+    try:
+        return httpcore2.Proxy(
+            f"{parts.scheme}://{host}:{port}/",
+            auth=_credentials(parts.username, parts.password),
+            ssl_context=tls if parts.scheme == "https" else None,
+        )
+    except ValueError:
+        raise _refused(argument, wanted) from None
+
+
+def _credentials(name: str | None, password: str | None) -> tuple[bytes, bytes] | None:
+    if name is None and password is None:
+        return None
+    return unquote(name or "").encode(), unquote(password or "").encode()
+
+
+def _refused(argument: str, message: str) -> ConfigError:
+    return ConfigError(
+        f"invalid_argument: {argument}: {message}", code="invalid_argument", argument=argument
+    )

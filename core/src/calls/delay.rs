@@ -1,0 +1,26 @@
+//! A wait that begins when it is first looked at.
+
+use crate::time::now::Now;
+
+/// A wait on the monotonic clock.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) enum Delay {
+    #[default]
+    Over,
+    /// It starts when the next step is asked for.
+    For(u64),
+    Until(u64),
+}
+
+impl Delay {
+    /// How many milliseconds of it are left.
+    pub(crate) fn rest(&mut self, now: Now) -> u64 {
+        if let Self::For(milliseconds) = *self {
+            *self = Self::Until(now.monotonic_ms.saturating_add(milliseconds));
+        }
+        match self {
+            Self::Until(end) => end.saturating_sub(now.monotonic_ms),
+            _ => 0,
+        }
+    }
+}

@@ -1,0 +1,72 @@
+//! Headers that a caller adds to every request.
+
+use crate::arguments::{Kind, Parameter, Value};
+use crate::code::Code;
+use crate::error::{Error, Result};
+use crate::secret::Secret;
+
+/// Headers that go with every request of a client. Their values are treated as secrets, because one may be the key of a
+/// gateway.
+#[derive(Clone, Debug, Default)]
+pub struct Headers(Vec<(String, Secret)>);
+
+/// What the client or its HTTP stack sets, beside all that begin with `content-` or `proxy-`.
+const RESERVED: &str = " authorization accept-encoding host connection keep-alive transfer-encoding te trailer upgrade expect ";
+
+impl Headers {
+    /// Takes names and values in turn.
+    ///
+    /// # Errors `invalid_argument` for a header that the client or its HTTP stack sets, and for what can't be sent.
+    /// No message quotes any of it.
+    pub fn new(mut flat: Vec<String>) -> Result<Self> {
+        let mut headers = Vec::new();
+        for pair in flat.chunks_exact_mut(2) {
+            let [mut name, value] = [0, 1].map(|at| std::mem::take(&mut pair[at]));
+            name.make_ascii_lowercase();
+            let is_reserved = name.starts_with("content-")
+                || name.starts_with("proxy-")
+                || RESERVED.split(' ').any(|one| one == name);
+            let is_plain = name.bytes().all(is_of_name) && value.bytes().all(is_of_value);
+            let ends = [value.as_bytes().first(), value.as_bytes().last()];
+            // An empty name is among those that are reserved, too.
+            if is_reserved || !is_plain || ends.contains(&Some(&b' ')) {
+                return Err(Error::new(Code::InvalidArgument, WANTED));
+            }
+            headers.push((name, Secret::from(value)));
+        }
+        Ok(Self(headers))
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (&str, &str)> {
+        let all = self.0.iter();
+        all.map(|(name, value)| (name.as_str(), value.expose()))
+    }
+
+    /// Adds the name of the client, unless the caller has given one.
+    pub(crate) fn or_user_agent(mut self, agent: &str) -> Self {
+        if self.0.iter().all(|(name, _)| name != "user-agent") {
+            self.0
+                .push(("user-agent".to_owned(), Secret::from(agent.to_owned())));
+        }
+        self
+    }
+}
+
+impl Parameter for Headers {
+    const KIND: Kind = Kind::Headers;
+
+    fn from_value(value: Value) -> Result<Self> {
+        Self::new(Vec::from_value(value)?)
+    }
+}
+
+fn is_of_name(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.')
+}
+
+fn is_of_value(byte: u8) -> bool {
+    matches!(byte, b' '..=b'~')
+}
+
+const WANTED: &str = "want names of letters, digits and hyphens, without those that each request has, such as authorization \
+     and content-type, and values of printable ASCII";

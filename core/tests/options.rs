@@ -1,0 +1,213 @@
+//! A call and a collect with a deadline, and headers that a caller adds: in virtual time.
+#![allow(
+    clippy::expect_used,
+    clippy::panic,
+    reason = "a test says so when it fails"
+)]
+
+mod support;
+
+use support::{after, at, client, client_of_one_try, drive, exchange, options, sandbox};
+use tallyfold::{
+    AuditLogsOptions, Call, Code, CollectOptions, CollectStep, Error, Headers, HostFailure,
+    Machine, MachineOptions, Metric, Now, Output, Patience, QueryOptions, Result, Step,
+};
+use tallyfold_sandbox::Sandbox;
+
+const WINDOW: [&str; 2] = ["2026-01-14T09:00:00Z", "2026-01-14T09:05:00Z"];
+
+fn delivery(client: &Machine, deadline_ms: u64) -> Call {
+    client
+        .event_delivery(&QueryOptions {
+            deadline_ms: Patience::Milliseconds(deadline_ms),
+            ..QueryOptions::new(WINDOW[0], WINDOW[1], &["integration"])
+        })
+        .expect("good arguments")
+}
+
+/// The error of a call to a service that is down, and how much time had passed.
+fn fail(mut call: Call, sandbox: &mut Sandbox, start: Now) -> (Error, u64) {
+    let mut now = start;
+    loop {
+        let step = match call.step(now) {
+            Ok(step) => step,
+            Err(error) => return (error, now.monotonic_ms - start.monotonic_ms),
+        };
+        match step {
+            Step::Send(request) => {
+                exchange(&mut call, &request, sandbox, now).expect("it goes on");
+            }
+            Step::Wait { ms } => now = after(now, ms.into()),
+            other => panic!("want a failure, not {other:?}"),
+        }
+    }
+}
+
+fn inject(sandbox: &mut Sandbox, fault: &str) {
+    sandbox.inject_json(fault).expect("a good fault");
+}
+
+#[test]
+fn a_wait_before_a_retry_ends_at_the_deadline() {
+    let mut sandbox = sandbox();
+    inject(
+        &mut sandbox,
+        r#"{"kind": "status", "status": 503, "retry_after": "30", "every": 1, "endpoint": "event_delivery"}"#,
+    );
+    let (error, passed) = fail(delivery(&client(), 12_345), &mut sandbox, at(0));
+    assert_eq!((error.code(), passed), (Code::DeadlineExceeded, 12_345));
+    assert!(error.to_string().ends_with("its deadline"), "{error}");
+    assert_eq!(sandbox.stats().event_delivery, 1);
+    let logs = AuditLogsOptions {
+        deadline_ms: Patience::Milliseconds(0),
+        ..AuditLogsOptions::default()
+    };
+    let logs = client().audit_logs(&logs).expect("good arguments");
+    let (error, passed) = fail(logs, &mut sandbox, at(0));
+    assert_eq!((error.code(), passed), (Code::DeadlineExceeded, 0));
+}
+
+#[test]
+fn an_exchange_that_the_deadline_cuts_is_not_tried_again_and_says_nothing_about_the_service() {
+    for (deadline_ms, code) in [
+        (5_000, Code::DeadlineExceeded),
+        (30_000, Code::DeadlineExceeded),
+        (30_001, Code::TimedOut),
+    ] {
+        let (client, mut sandbox) = (client_of_one_try(), sandbox());
+        let mut call = delivery(&client, deadline_ms);
+        assert_eq!(call.time_left(at(0)), Some(deadline_ms));
+        let Ok(Step::Send(_)) = call.step(at(0)) else {
+            panic!("want the token request");
+        };
+        let late = at(1);
+        assert_eq!(call.time_left(late), Some(deadline_ms - 1_000));
+        let cut = call.failed(HostFailure::Timeout, "TimeoutError");
+        assert_eq!(cut.map_err(|error| error.code()), Err(code));
+        let attempt = call.attempt().expect("a request that has ended");
+        assert_eq!(attempt.code, Some(code));
+        // The token that it was fetching is fetched by the next call.
+        let next = drive(delivery(&client, 60_000), &mut sandbox, late);
+        assert!(matches!(next, Ok(Output::Table(_))), "{next:?}");
+    }
+}
+
+#[test]
+fn a_source_of_tokens_that_takes_too_long_ends_the_call_too() {
+    let client = Machine::new(MachineOptions {
+        host_tokens: true,
+        client_id: None,
+        client_secret: None,
+        ..options()
+    });
+    let client = client.expect("good options");
+    let mut call = delivery(&client, 1_000);
+    assert!(matches!(call.step(at(0)), Ok(Step::ProvideToken { .. })));
+    let error = call.failed(HostFailure::Timeout, "TimeoutError");
+    assert_eq!(
+        error.map_err(|error| error.code()),
+        Err(Code::DeadlineExceeded)
+    );
+    assert!(matches!(
+        delivery(&client, 1_000).step(at(0)),
+        Ok(Step::ProvideToken { .. })
+    ));
+}
+
+#[test]
+fn a_collect_ends_at_its_deadline_with_what_was_read() {
+    let (client, mut sandbox) = (client(), sandbox());
+    let range = ["2026-01-14T00:00:00Z", "2026-01-15T00:00:00Z"];
+    let options = CollectOptions {
+        deadline_ms: Patience::Milliseconds(60_000),
+        patience_ms: Patience::Endless,
+        ..CollectOptions::new(Metric::EventDelivery, range[0], range[1], &["integration"])
+    };
+    let mut collect = client.collect(options).expect("good options");
+    let start = at(1_000_000);
+    let (mut now, mut calls) = (start, 0);
+    while let CollectStep::Drive(mut next) = collect.next(now) {
+        calls += 1;
+        if calls == 4 {
+            inject(
+                &mut sandbox,
+                r#"{"kind": "status", "status": 503, "every": 1, "endpoint": "event_delivery"}"#,
+            );
+        }
+        loop {
+            match next.call.step(now) {
+                Ok(Step::Send(request)) => {
+                    // What ends the call is told by its settling.
+                    let _ = exchange(&mut next.call, &request, &mut sandbox, now);
+                }
+                Ok(Step::Wait { ms }) => now = after(now, ms.into()),
+                Ok(_) | Err(_) => break,
+            }
+        }
+        collect
+            .settle(next.task, &mut next.call, now)
+            .expect("under way");
+    }
+    assert_eq!(now.monotonic_ms - start.monotonic_ms, 60_000);
+    let ended = collect.finish().expect_err("an end");
+    assert_eq!(ended.error.code(), Code::DeadlineExceeded);
+    let read = ended.partial.expect("what was read");
+    assert_eq!(read.windows().len(), 3);
+    assert_eq!(ended.gaps.len(), 1);
+}
+
+fn headers(pairs: &[(&str, &str)]) -> Result<Headers> {
+    let flat = pairs.iter().flat_map(|(name, value)| [*name, *value]);
+    Headers::new(flat.map(str::to_owned).collect())
+}
+
+#[test]
+fn headers_of_the_caller_go_with_every_request() {
+    let client = Machine::new(MachineOptions {
+        headers: headers(&[("X-Api-Key", "s3cret")]).expect("good headers"),
+        user_agent: Some("tallyfold/1 test"),
+        ..options()
+    });
+    let (client, mut sandbox) = (client.expect("good options"), sandbox());
+    let mut call = delivery(&client, 1_000);
+    let mut names = Vec::new();
+    while let Ok(Step::Send(request)) = call.step(at(0)) {
+        assert!(!format!("{request:?}").contains("s3cret"));
+        let sent: Vec<(&str, &str)> = request.headers().collect();
+        names.push(
+            sent.iter()
+                .map(|(name, _)| (*name).to_owned())
+                .collect::<Vec<_>>(),
+        );
+        let version = "tallyfold/1 test";
+        assert!(sent.contains(&("x-api-key", "s3cret")) && sent.contains(&("user-agent", version)));
+        exchange(&mut call, &request, &mut sandbox, at(0)).expect("an answer");
+    }
+    let common = ["content-type", "accept-encoding", "x-api-key", "user-agent"];
+    assert_eq!(names[0], common);
+    assert_eq!(names[1], [&["authorization"], &common[..]].concat());
+}
+
+#[test]
+fn a_header_that_cannot_be_given_is_refused_and_its_value_is_not_quoted() {
+    for (name, value) in [
+        ("Authorization", "hidden"),
+        ("content-type", "hidden"),
+        ("Content-Length", "hidden"),
+        ("accept-encoding", "hidden"),
+        ("HOST", "hidden"),
+        ("transfer-encoding", "hidden"),
+        ("proxy-authorization", "hidden"),
+        ("", "hidden"),
+        ("hidden x", "hidden"),
+        ("hidden\r\nx", "hidden"),
+        ("x", "hidden\r\nauthorization: Bearer"),
+        ("x", " hidden"),
+        ("x", "hidden\u{e4}"),
+    ] {
+        let error = headers(&[(name, value)]).expect_err(name);
+        assert_eq!(error.code(), Code::InvalidArgument);
+        assert!(!error.to_string().contains("hidden"), "{error}");
+    }
+    assert!(headers(&[("x", ""), ("X-Y_z.1", "a b")]).is_ok());
+}
