@@ -32,9 +32,12 @@ __all__ = [
 ]
 
 ENVIRONMENT = {
+    "cluster_endpoint": "TALLYFOLD_CLUSTER_ENDPOINT",
     "client_id": "TALLYFOLD_CLIENT_ID",
     "client_secret": "TALLYFOLD_CLIENT_SECRET",
     "control_audience": "TALLYFOLD_CONTROL_AUDIENCE",
+    "base_url": "TALLYFOLD_BASE_URL",
+    "auth_url": "TALLYFOLD_AUTH_URL",
     "orchestration_audience": "TALLYFOLD_ORCHESTRATION_AUDIENCE",
 }
 """The arguments of a client that may come from the environment, and their variables."""

@@ -157,9 +157,12 @@ export type ErrorCode = (typeof errorCodes)[number];
 
 /** The arguments of a client that may come from the environment, and their variables. */
 export const environment = {
+  clusterEndpoint: "TALLYFOLD_CLUSTER_ENDPOINT",
   clientId: "TALLYFOLD_CLIENT_ID",
   clientSecret: "TALLYFOLD_CLIENT_SECRET",
   controlAudience: "TALLYFOLD_CONTROL_AUDIENCE",
+  baseUrl: "TALLYFOLD_BASE_URL",
+  authUrl: "TALLYFOLD_AUTH_URL",
   orchestrationAudience: "TALLYFOLD_ORCHESTRATION_AUDIENCE",
 } as const;
 

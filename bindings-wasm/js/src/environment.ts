@@ -19,13 +19,13 @@ export function processEnv(): Environment {
  * @param hasSource Whether tokens come from elsewhere, and not by the secret.
  * @throws {@link TallyfoldError} with the names of all variables that are missing.
  */
-export function fromEnvironment<O extends { readonly [N in Name]?: string | undefined }, T>(
+export function fromEnvironment<O extends { readonly [N in Name]?: string | URL | undefined }, T>(
   env: Environment,
   given: O,
   hasSource: boolean,
   make: (options: O) => T,
 ): T {
-  const found: Partial<Record<Name, string>> = {};
+  const found: Partial<Record<Name, string | URL>> = {};
   for (const name of Object.keys(environment) as Name[]) {
     const value = given[name] ?? (env[environment[name]] || undefined);
     const isUnused = hasSource && name === "clientSecret" && !given[name];

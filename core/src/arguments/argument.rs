@@ -31,10 +31,10 @@ impl Argument {
         Name::from(self.name).spelled(spelling).into_owned()
     }
 
-    /// The environment variable that may hold it, for an argument of a client: texts and secrets have one.
+    /// The environment variable that may hold it, for an argument of a client: texts, addresses and secrets have one.
     #[must_use]
     pub fn variable(&self) -> Option<String> {
-        let is_text = matches!(self.kind, Kind::Text | Kind::Secret);
+        let is_text = matches!(self.kind, Kind::Text | Kind::Address | Kind::Secret);
         is_text.then(|| format!("TALLYFOLD_{}", self.name.to_ascii_uppercase()))
     }
 }
