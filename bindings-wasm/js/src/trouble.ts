@@ -16,7 +16,7 @@ const MISTAKES = /^(?:Type|Range|Reference|Syntax|Eval|URI)Error$/;
 
 /** The `TypeError` of a failed exchange, in the words of each browser, of undici and of polyfills. */
 const FAILED =
-  /^(?:Failed to fetch|Load failed|NetworkError when|Network request failed|network error|fetch failed|terminated|error sending request|The Internet connection|\s*A network error)/i;
+  /^(?:the connection was closed|Failed to fetch|Load failed|NetworkError when|Network request failed|network error|fetch failed|terminated|error sending request|The Internet connection|\s*A network error)/i;
 
 interface Told {
   readonly code?: unknown;

@@ -197,7 +197,7 @@ describe("a client", () => {
         sandbox.inject({ kind: "truncate", bytes, endpoint: "event_delivery" });
         const error = await rejectionOf(client.eventDelivery(query));
         assert.equal(error.code, "network_failed", `${bytes} bytes: ${error.message}`);
-        assert.equal(error.cause, undefined);
+        assert.equal(error.cause?.code, options === remote ? "UND_ERR_SOCKET" : undefined);
       }
       assert.equal((await client.eventDelivery(query)).totals.success, 7n);
     }
