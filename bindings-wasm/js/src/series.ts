@@ -116,7 +116,7 @@ export class Series<D extends Dimension | undefined = Dimension | undefined> ext
    * const lines = table.groupBy("integration").byWindow("15m").fillZeros();
    */
   fillZeros(): Series<D> {
-    return Series.of(own(this).fillZeros());
+    return made(own(this).fillZeros());
   }
 
   /** The sum of all rows. */
@@ -158,6 +158,11 @@ export class Series<D extends Dimension | undefined = Dimension | undefined> ext
     const properties = ["dimensions", "metric", "step", "length", "windows", "totals"] as const;
     return Frame.inspected("Series", this, properties, [options, inspect]);
   }
+}
+
+// Outside of the class: a class that refers to itself by name is renamed by bundlers.
+function made<D extends Dimension | undefined>(series: CoreSeries): Series<D> {
+  return Series.of(series);
 }
 
 function own(series: Series): CoreSeries {

@@ -20,10 +20,11 @@ const usual: { readonly [name: string]: (value: unknown) => boolean } = {
   timeoutMs: isWhole,
   maxRetries: isWhole,
   longestRetryWaitMs: isWhole,
-  hostTokens: (value) => value === true,
+  hostTokens: (value) => typeof value === "boolean",
+  tokenless: (value) => typeof value === "boolean",
+  headers: (value) => value === undefined,
   inBrowser: (value) => typeof value === "boolean",
 };
-const needed = ["clusterEndpoint", "hostTokens"];
 
 /**
  * Whether the core is sure to take these options. It decides about all others, and about these too, but later:
@@ -32,7 +33,8 @@ const needed = ["clusterEndpoint", "hostTokens"];
 export function isSound(options: { readonly [name: string]: unknown }): boolean {
   const isUsual = ([name, value]: [string, unknown]) =>
     Object.hasOwn(usual, name) && (value === undefined || usual[name]?.(value) === true);
-  return (
-    needed.every((name) => options[name] !== undefined) && Object.entries(options).every(isUsual)
-  );
+  const { clusterEndpoint, hostTokens, tokenless } = options;
+  // One source of tokens, and no more.
+  const isServed = Boolean(hostTokens) !== Boolean(tokenless);
+  return isServed && clusterEndpoint !== undefined && Object.entries(options).every(isUsual);
 }

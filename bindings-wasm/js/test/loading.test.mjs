@@ -46,6 +46,7 @@ const values = {
   maxRetries: [1, 1e6, 0, -1, 1.5, 1e12, "5"],
   longestRetryWaitMs: [1, 1e6, 1e12, -1, "5"],
   hostTokens: [true, false, undefined, 1],
+  tokenless: [true, false, undefined, 1],
   inBrowser: [true, false, 1],
   timeout: [5],
   constructor: [5],
@@ -59,6 +60,8 @@ describe("options that a page does not ask the core about at once", () => {
     assert.ok(isSound({ ...usual, controlAudience: "https://control.example", timeoutMs: 5000 }));
     assert.ok(!isSound({ ...usual, clientSecret: "a secret" }));
     assert.ok(!isSound({ hostTokens: true }));
+    assert.ok(isSound({ ...usual, hostTokens: false, tokenless: true, headers: undefined }));
+    assert.ok(!isSound({ ...usual, tokenless: true }));
   });
 
   test("are only such as the core takes", () => {

@@ -86,7 +86,10 @@ describe("a client", () => {
         [error.code, error.kind, error.status, error.retryAfter],
         ["retry_later", "service", 503, seconds],
       );
-      assert.equal(error.message, `retry_later: retry later, ${seconds} seconds (status 503: {"error":"injected_fault","message":"a fault of the test"})`);
+      assert.equal(
+        error.message,
+        `retry_later: retry later, ${seconds} seconds (status 503: {"error":"injected_fault","message":"a fault of the test"})`,
+      );
     }
   });
 

@@ -400,10 +400,16 @@ test("a client without tokens sends none, but the cookies of its own origin", as
 });
 
 test("the server imports nothing of a host", async () => {
-  for (const name of ["server.js", "server.cjs"]) {
-    const text = await readFile(new URL(`../dist/${name}`, import.meta.url), "utf8");
-    assert.doesNotMatch(text, /node:|\bprocess\b|\bBuffer\b/);
-  }
+  const seen = new Set();
+  const look = async (url) => {
+    if (seen.has(url.href)) return;
+    seen.add(url.href);
+    const text = await readFile(url, "utf8");
+    assert.doesNotMatch(text, /(?:from|import)\s*\(?["']node:/, url.href);
+    for (const [, path] of text.matchAll(/from "(\.[^"]*\.js)"/g)) await look(new URL(path, url));
+  };
+  await look(new URL("../dist/workerd/server.js", import.meta.url));
+  assert.ok(seen.size > 5, `${seen.size} files`);
 });
 
 test("Hono mounts it under a path, and a page asks for a session's counts", async () => {
