@@ -20,7 +20,7 @@ function programs(page) {
   const found = new Map();
   let [line, last] = [0, undefined];
   const text = readFileSync(join(root, page), "utf8");
-  for (const [part, block] of text.matchAll(/^```js\n(.*?)^```$|^.*$/gms)) {
+  for (const [part, block] of text.matchAll(/^```js\n(.*?)^```$|^[^\n]*$/gms)) {
     line += 1;
     if (block === undefined) continue;
     // Files that a page shows whole have tests of their own.

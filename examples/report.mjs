@@ -36,16 +36,7 @@ const minute = 60_000;
 const now = process.argv[2] ? Date.parse(process.argv[2]) : Date.now();
 const end = new Date(Math.floor(now / minute) * minute);
 const start = new Date(end.getTime() - 60 * minute);
-const address = process.env.TALLYFOLD_ADDRESS;
-const client = new Client({
-  clusterEndpoint: address,
-  baseUrl: address,
-  authUrl: address,
-  clientId: process.env.TALLYFOLD_CLIENT_ID,
-  clientSecret: process.env.TALLYFOLD_CLIENT_SECRET,
-  controlAudience: process.env.TALLYFOLD_CONTROL_AUDIENCE,
-  orchestrationAudience: process.env.TALLYFOLD_ORCHESTRATION_AUDIENCE,
-});
+const client = Client.fromEnv();
 const [delivery, ingestion, logs] = await Promise.all([
   client.eventDelivery({ start, end, dimensions: ["integration", "reason"] }),
   client.eventIngestion({ start, end, dimensions: ["integration"] }),

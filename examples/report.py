@@ -1,8 +1,7 @@
 """Counts of the last hour by integration and by reason, and the newest audit logs.
 
-Takes the address and the credentials of the service from the environment, as a job would:
-TALLYFOLD_ADDRESS, TALLYFOLD_CLIENT_ID, TALLYFOLD_CLIENT_SECRET, TALLYFOLD_CONTROL_AUDIENCE,
-TALLYFOLD_ORCHESTRATION_AUDIENCE. The end of the hour is the first argument, or now.
+Takes the addresses and the credentials of the service from the environment, as a job would
+(TALLYFOLD_CLUSTER_ENDPOINT and so on). The end of the hour is the first argument, or now.
 """
 
 import os
@@ -44,16 +43,7 @@ def main() -> None:
     end = datetime.fromisoformat(sys.argv[1]) if len(sys.argv) > 1 else datetime.now(UTC)
     end = end.replace(second=0, microsecond=0)
     start = end - timedelta(hours=1)
-    address = os.environ["TALLYFOLD_ADDRESS"]
-    with tallyfold.Client(
-        cluster_endpoint=address,
-        base_url=address,
-        auth_url=address,
-        client_id=os.environ["TALLYFOLD_CLIENT_ID"],
-        client_secret=os.environ["TALLYFOLD_CLIENT_SECRET"],
-        control_audience=os.environ["TALLYFOLD_CONTROL_AUDIENCE"],
-        orchestration_audience=os.environ["TALLYFOLD_ORCHESTRATION_AUDIENCE"],
-    ) as client:
+    with tallyfold.Client.from_env() as client:
         delivery = client.event_delivery(start, end, ["integration", "reason"])
         ingestion = client.event_ingestion(start, end, ["integration"])
         logs = client.audit_logs(page=1, per_page=3)

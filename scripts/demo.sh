@@ -11,7 +11,7 @@ source scripts/serve-sandbox.sh
 start_sandbox "$out/sandbox" .venv/bin/python
 end=$(date -u +%Y-%m-%dT%H:%M:00Z)
 
-echo "== sandbox on $TALLYFOLD_ADDRESS; the hour before $end, read by Python (examples/report.py)"
+echo "== sandbox on $TALLYFOLD_CLUSTER_ENDPOINT; the hour before $end, read by Python (examples/report.py)"
 TALLYFOLD_SAVE=$out/python.json .venv/bin/python examples/report.py "$end" | tee "$out/python.txt"
 
 echo

@@ -20,7 +20,9 @@ field() { awk -v name="$1" '$1 == name { print $2 }' "$2"; }
 # start_sandbox LOG PYTHON: starts a sandbox, and puts its address and credentials into the environment.
 start_sandbox() {
   start "$1" "$2" -u -m tallyfold sandbox --port 0 --seed 7
-  TALLYFOLD_ADDRESS=$(grep -o 'http://[^ ]*' "$1")
+  TALLYFOLD_CLUSTER_ENDPOINT=$(grep -o 'http://[^ ]*' "$1")
+  TALLYFOLD_BASE_URL=$TALLYFOLD_CLUSTER_ENDPOINT
+  TALLYFOLD_AUTH_URL=$TALLYFOLD_CLUSTER_ENDPOINT
   TALLYFOLD_CLIENT_ID=$(field client_id "$1")
   TALLYFOLD_CLIENT_SECRET=$(field client_secret "$1")
   TALLYFOLD_CONTROL_AUDIENCE=$(field control_audience "$1")

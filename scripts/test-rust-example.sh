@@ -8,16 +8,12 @@ trap 'kill $(jobs -p) 2>/dev/null || true; wait; rm -rf "$out"' EXIT
 
 source scripts/serve-sandbox.sh
 start_sandbox "$out/sandbox" .venv/bin/python
-export TALLYFOLD_CLUSTER_ENDPOINT=$TALLYFOLD_ADDRESS
 
 cargo run --quiet --package tallyfold --example delivery | tee "$out/rust" | tail -n 1
 .venv/bin/python - >"$out/python" <<'END'
-import os
-
 import tallyfold
 
-names = ["cluster_endpoint", "client_id", "client_secret", "control_audience"]
-with tallyfold.Client(**{name: os.environ[f"TALLYFOLD_{name.upper()}"] for name in names}) as client:
+with tallyfold.Client.from_env() as client:
     table = client.event_delivery("2026-01-31T09:00:00Z", "2026-01-31T10:00:00Z", ["integration"])
 for row in table:
     print(row.dimensions["integration"], row.success, row.errors)

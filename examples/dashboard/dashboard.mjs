@@ -1,11 +1,8 @@
 // A page that shows the counts of an hour. It holds no secret and no token: its server asks the service.
-import { Client } from "/tallyfold.js";
+import { Client } from "/modules/index.js";
 
 const { end } = await (await fetch("/config")).json();
-const client = new Client({
-  clusterEndpoint: new URL("/tallyfold", location.href).href,
-  tokenless: true,
-});
+const client = new Client({ clusterEndpoint: "/tallyfold", tokenless: true });
 
 function row(name, { success, errors, filtered }) {
   const whole = success + errors + filtered;

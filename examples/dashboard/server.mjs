@@ -1,7 +1,8 @@
 // Serves the dashboard on this machine, and keeps the client secret and tokens away from it: the page asks
 // here for counts, which are fetched from the service in the server's name.
 //
-// Takes the same environment as report.mjs; the end of the hour is the first argument, or now.
+// Takes the address and the credentials of the service from the environment (TALLYFOLD_CLUSTER_ENDPOINT and so on);
+// the end of the hour is the first argument, or now.
 import { randomUUID } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import { createServer } from "node:http";
@@ -10,14 +11,12 @@ import { Client } from "tallyfold";
 import { nodeListener } from "tallyfold/node";
 import { pageServer } from "tallyfold/server";
 
-const address = process.env.TALLYFOLD_ADDRESS;
 const end = process.argv[2] ?? new Date().toISOString().replace(/:\d\d\.\d+Z/, ":00Z");
 
 const files = {
   "/": ["text/html", new URL("index.html", import.meta.url)],
   "/dashboard.css": ["text/css", new URL("dashboard.css", import.meta.url)],
   "/dashboard.mjs": ["text/javascript", new URL("dashboard.mjs", import.meta.url)],
-  "/tallyfold.js": ["text/javascript", import.meta.resolve("tallyfold")],
 };
 
 /** Whoever has opened the page here. A real server asks first who the visitor is. */
@@ -25,19 +24,18 @@ const session = `session=${randomUUID()}`;
 
 const counts = nodeListener(
   pageServer({
-    client: new Client({
-      clusterEndpoint: address,
-      clientId: process.env.TALLYFOLD_CLIENT_ID,
-      clientSecret: process.env.TALLYFOLD_CLIENT_SECRET,
-      controlAudience: process.env.TALLYFOLD_CONTROL_AUDIENCE,
-    }),
+    client: Client.fromEnv(),
     authorize: (request) => request.headers.get("cookie") === session,
   }),
 );
 
 async function answer(request) {
   if (request.url === "/config") return ["application/json", JSON.stringify({ end })];
-  const file = files[request.url];
+  // The modules of the package, as they are; with a bundler they are part of the page's own script.
+  const [, module] = /^\/modules\/(\w+\.js)$/.exec(request.url) ?? [];
+  const file = module
+    ? ["text/javascript", new URL(module, import.meta.resolve("tallyfold"))]
+    : files[request.url];
   return file && [file[0], await readFile(fileURLToPath(file[1]))];
 }
 

@@ -1,6 +1,6 @@
 """What both examples collect: one day of counts, cut into parts that any worker may take.
 
-Takes the address and the credentials of the service from the environment: TALLYFOLD_ADDRESS,
+Takes the address and the credentials of the service from the environment: TALLYFOLD_CLUSTER_ENDPOINT,
 TALLYFOLD_CLIENT_ID, TALLYFOLD_CLIENT_SECRET, TALLYFOLD_CONTROL_AUDIENCE.
 """
 
@@ -17,7 +17,7 @@ PARTS = 12
 def collect(part: tuple[int, int] | None = None) -> tallyfold.CountTable:
     """Collects one part of the day, or all of it: in any process, as it shares nothing."""
     with tallyfold.Client(
-        cluster_endpoint=os.environ["TALLYFOLD_ADDRESS"],
+        cluster_endpoint=os.environ["TALLYFOLD_CLUSTER_ENDPOINT"],
         client_id=os.environ["TALLYFOLD_CLIENT_ID"],
         client_secret=os.environ["TALLYFOLD_CLIENT_SECRET"],
         control_audience=os.environ["TALLYFOLD_CONTROL_AUDIENCE"],
