@@ -41,8 +41,7 @@ KINDS = {
         " no_dimensions invalid_page overlapping_coverage unaligned_window incompatible_tables"
         " invalid_checkpoint memory_limit out_of_order",
         "auth": "token_refused invalid_token_response invalid_token_lifetime token_rejected token_provider_failed",
-        "service": "redirected forbidden rate_limited retry_later server_error unexpected_status network_failed timed_out"
-        " deadline_exceeded",
+        "service": "redirected forbidden rate_limited retry_later server_error unexpected_status network_failed timed_out deadline_exceeded",
         "response": "wrong_content_type wrong_content_encoding html_response empty_body truncated_body invalid_json"
         " invalid_utf8 lone_surrogate byte_order_mark trailing_bytes duplicate_key missing_field"
         " wrong_type invalid_count count_overflow sum_overflow window_mismatch dimension_mismatch"

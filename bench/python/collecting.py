@@ -17,6 +17,7 @@ from queue import Empty, SimpleQueue
 import tallyfold
 from measuring import Contender, Target, at_most, take_turns, tell
 from tallyfold._loop_transport import LoopTransport
+from tallyfold._network import Network
 from tallyfold._stop import Stop
 from tallyfold._transport import DeadlineTransport, deadline, http_request
 
@@ -73,7 +74,7 @@ def token_of(options: dict[str, str]) -> str:
     call = machine.event_delivery(*RANGE, SOME)
     now = tallyfold.Now.read()
     step = call.step(now)
-    transport = DeadlineTransport()
+    transport = DeadlineTransport(Network())
     assert isinstance(step, tallyfold.Send)
     response = transport.handle_request(http_request(step.request, TIMEOUT))
     call.head(response.status_code, response.headers.multi_items())
@@ -92,7 +93,7 @@ def in_threads(
     requests: list[tallyfold.Request],
     dimensions: list[tallyfold.DimensionName],
 ) -> None:
-    transport = DeadlineTransport()
+    transport = DeadlineTransport(Network())
     stop = Stop()
 
     def send_all() -> None:
@@ -133,7 +134,7 @@ def in_tasks(
     dimensions: list[tallyfold.DimensionName],
 ) -> None:
     with asyncio.Runner() as runner:
-        transport = LoopTransport()
+        transport = LoopTransport(Network())
 
         async def send_all() -> None:
             waiting = iter(requests)

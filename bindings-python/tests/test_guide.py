@@ -21,7 +21,7 @@ MADE = {"architecture.md", "changelog.md"}
 
 
 def program(page: Path) -> str:
-    """Joins a page's blocks, each at the line where it stands, so that a traceback tells the line."""
+    """Joins the blocks of a page, each at its own line, which tracebacks then tell."""
     lines: list[str] = []
     is_inside = False
     for line in page.read_text().splitlines():

@@ -50,7 +50,8 @@ class AsyncDriver(Facade[AsyncAccessToken, httpx2.AsyncBaseTransport]):
 
     __slots__ = ("_limits", "_lock", "_token_moved", "_use")
 
-    _refusal = staticmethod(refusal)
+    def _refusal(self, name: str, value: object, wanted: str) -> TallyfoldError | None:
+        return refusal(name, value, wanted)
 
     def _open(self, transport: httpx2.AsyncBaseTransport | None, network: Network) -> None:
         self._transport: httpx2.AsyncBaseTransport = (

@@ -55,7 +55,8 @@ class Driver(Facade[AccessToken, httpx2.BaseTransport]):
 
     __slots__ = ("_closing", "_token_moved")
 
-    _refusal = staticmethod(refusal)
+    def _refusal(self, name: str, value: object, wanted: str) -> TallyfoldError | None:
+        return refusal(name, value, wanted)
 
     def _open(self, transport: httpx2.BaseTransport | None, network: Network) -> None:
         self._transport: httpx2.BaseTransport = (
