@@ -2,7 +2,7 @@
 // here for counts, which are fetched from the service in the server's name.
 //
 // Takes the address and the credentials of the service from the environment (TALLYFOLD_CLUSTER_ENDPOINT and so on);
-// the end of the hour is the first argument, or now.
+// the end of the hour is the first argument, or now. PORT is the port, or any free one.
 import { randomUUID } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import { createServer } from "node:http";
@@ -25,7 +25,8 @@ const session = `session=${randomUUID()}`;
 const counts = nodeListener(
   pageServer({
     client: Client.fromEnv(),
-    authorize: (request) => request.headers.get("cookie") === session,
+    // Other programs on this machine may have set cookies, too.
+    authorize: (request) => request.headers.get("cookie")?.split("; ").includes(session) ?? false,
   }),
 );
 
