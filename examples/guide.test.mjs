@@ -5,6 +5,7 @@
 import assert from "node:assert/strict";
 import { execFile, spawn } from "node:child_process";
 import { mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
@@ -14,6 +15,7 @@ import { promisify } from "node:util";
 
 const root = fileURLToPath(new URL("..", import.meta.url));
 const run = promisify(execFile);
+const esbuild = createRequire(join(root, "bindings-wasm/js/package.json"))("esbuild");
 
 /** The programs of a page, by the line where each begins. */
 function programs(page) {
@@ -65,6 +67,21 @@ describe("the program at", () => {
       await run(process.execPath, ["program.mjs"], { cwd: folder, env, timeout: 120_000 });
     });
   }
+
+  test("docs/guides/workers.md answers with counts", async (t) => {
+    const text = readFileSync(join(root, "docs/guides/workers.md"), "utf8");
+    const [, block] = /^```ts\n(.*?)^```$/ms.exec(text);
+    const { code } = await esbuild.transform(block, { loader: "ts" });
+    const folder = mkdtempSync(join(tmpdir(), "guide-"));
+    t.after(() => rmSync(folder, { recursive: true }));
+    symlinkSync(join(root, "examples/node_modules"), join(folder, "node_modules"));
+    writeFileSync(join(folder, "worker.mjs"), code);
+    const worker = await import(join(folder, "worker.mjs"));
+    const response = await worker.default.fetch(new Request("https://worker.example"), env);
+    const rows = await response.json();
+    assert.equal(rows.length, 5);
+    assert.match(rows[0].errors, /^\d+$/);
+  });
 
   test("is there for each start", () => assert.ok(all.length >= 5, `${all.length}`));
 });
