@@ -2,23 +2,13 @@
 // its table as JSON and a picture of it.
 import { writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
+import { CHROMIUM } from "../bindings-wasm/js/test/chromium.mjs";
 
 const tools = new URL("../bindings-wasm/js/package.json", import.meta.url);
 const { chromium } = createRequire(tools)("playwright-core");
 const [url, table, picture] = process.argv.slice(2);
 
-const browser = await chromium.launch({
-  executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium",
-  args: [
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-  ],
-});
+const browser = await chromium.launch(CHROMIUM);
 try {
   const page = await browser.newPage();
   await page.goto(url.trim());

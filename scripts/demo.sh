@@ -4,11 +4,8 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-out=$(mktemp -d)
-trap 'kill $(jobs -p) 2>/dev/null || true; wait; rm -rf "$out"' EXIT
-
 source scripts/serve-sandbox.sh
-start_sandbox "$out/sandbox" .venv/bin/python
+start_sandbox .venv/bin/python
 end=$(date -u +%Y-%m-%dT%H:%M:00Z)
 
 echo "== sandbox on $TALLYFOLD_CLUSTER_ENDPOINT; the hour before $end, read by Python (examples/report.py)"

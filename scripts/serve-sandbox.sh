@@ -1,4 +1,8 @@
-# To be sourced: servers in the background, and a sandbox on loopback for those that need a service.
+# To be sourced: servers in the background, and a sandbox on loopback for those that need a service. At the end of the
+# script the servers are stopped, and the directory $out is removed.
+
+out=$(mktemp -d)
+trap 'kill $(jobs -p) 2>/dev/null || true; wait; rm -rf "$out"' EXIT
 
 # start LOG COMMAND...: starts a server and waits for the line that holds its address.
 start() {
@@ -17,15 +21,16 @@ start() {
 # field NAME LOG: what a sandbox has said under that name.
 field() { awk -v name="$1" '$1 == name { print $2 }' "$2"; }
 
-# start_sandbox LOG PYTHON: starts a sandbox, and puts its address and credentials into the environment.
+# start_sandbox PYTHON: starts a sandbox, and puts its address and credentials into the environment.
 start_sandbox() {
-  start "$1" "$2" -u -m tallyfold sandbox --port 0 --seed 7
-  TALLYFOLD_CLUSTER_ENDPOINT=$(grep -o 'http://[^ ]*' "$1")
+  local log=$out/sandbox
+  start "$log" "$1" -u -m tallyfold sandbox --port 0 --seed 7
+  TALLYFOLD_CLUSTER_ENDPOINT=$(grep -o 'http://[^ ]*' "$log")
   TALLYFOLD_BASE_URL=$TALLYFOLD_CLUSTER_ENDPOINT
   TALLYFOLD_AUTH_URL=$TALLYFOLD_CLUSTER_ENDPOINT
-  TALLYFOLD_CLIENT_ID=$(field client_id "$1")
-  TALLYFOLD_CLIENT_SECRET=$(field client_secret "$1")
-  TALLYFOLD_CONTROL_AUDIENCE=$(field control_audience "$1")
-  TALLYFOLD_ORCHESTRATION_AUDIENCE=$(field orchestration_audience "$1")
+  TALLYFOLD_CLIENT_ID=$(field client_id "$log")
+  TALLYFOLD_CLIENT_SECRET=$(field client_secret "$log")
+  TALLYFOLD_CONTROL_AUDIENCE=$(field control_audience "$log")
+  TALLYFOLD_ORCHESTRATION_AUDIENCE=$(field orchestration_audience "$log")
   export "${!TALLYFOLD_@}"
 }

@@ -14,10 +14,8 @@ if ! cmp -s $requirements $venv/requirements.txt; then
 fi
 $venv/bin/pip install --quiet --force-reinstall dist/*.whl
 
-log=$(mktemp)
-trap 'kill $(jobs -p) 2>/dev/null || true; wait; rm -f "$log"' EXIT
 source scripts/serve-sandbox.sh
-start_sandbox "$log" $venv/bin/python
+start_sandbox $venv/bin/python
 # Spark's workers are started by its own processes, which are to find the same Python and the job.
 PYSPARK_PYTHON=$PWD/$venv/bin/python
 PYTHONPATH=$PWD/examples/distributed

@@ -3,11 +3,8 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-out=$(mktemp -d)
-trap 'kill $(jobs -p) 2>/dev/null || true; wait; rm -rf "$out"' EXIT
-
 source scripts/serve-sandbox.sh
-start_sandbox "$out/sandbox" .venv/bin/python
+start_sandbox .venv/bin/python
 
 cargo run --quiet --package tallyfold --example delivery | tee "$out/rust" | tail -n 1
 .venv/bin/python - >"$out/python" <<'END'

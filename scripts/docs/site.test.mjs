@@ -5,6 +5,7 @@ import { existsSync, readdirSync } from "node:fs";
 import { createRequire } from "node:module";
 import { after, before, describe, test } from "node:test";
 import { fileURLToPath } from "node:url";
+import { CHROMIUM } from "../../bindings-wasm/js/test/chromium.mjs";
 
 const require = createRequire(import.meta.url);
 const tools = createRequire(new URL("../../bindings-wasm/js/package.json", import.meta.url));
@@ -21,9 +22,7 @@ const looks = [
 describe("the page", () => {
   let browser;
   before(async () => {
-    const quiet = ["--disable-background-networking", "--disable-component-update", "--disable-sync"];
-    const args = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", ...quiet];
-    browser = await chromium.launch({ executablePath: "/usr/bin/chromium", args });
+    browser = await chromium.launch(CHROMIUM);
   });
   after(() => browser.close());
 

@@ -6,7 +6,7 @@ import inspect
 import threading
 from collections.abc import Awaitable, Callable, Coroutine, Iterator
 from types import TracebackType
-from typing import TypeVar
+from typing import Self, TypeVar
 
 import httpx2
 
@@ -53,14 +53,12 @@ class AsyncDriver(Facade[AsyncAccessToken, httpx2.AsyncBaseTransport]):
     def _refusal(self, name: str, value: object, wanted: str) -> TallyfoldError | None:
         return refusal(name, value, wanted)
 
-    def _open(self, transport: httpx2.AsyncBaseTransport | None, network: Network) -> None:
-        self._transport: httpx2.AsyncBaseTransport = (
-            LoopTransport(network)
-            if transport is None
-            else checked_transport(
-                transport, httpx2.AsyncBaseTransport, "httpx2.AsyncHTTPTransport()"
-            )
-        )
+    def _direct(self, network: Network) -> httpx2.AsyncBaseTransport:
+        return LoopTransport(network)
+
+    def _open(self, transport: httpx2.AsyncBaseTransport) -> None:
+        such_as = "httpx2.AsyncHTTPTransport()"
+        self._transport = checked_transport(transport, httpx2.AsyncBaseTransport, such_as)
         self._token_moved: asyncio.Event | None = None
         # Reentrant: the garbage collector may end a forgotten call while this thread holds it.
         self._lock = threading.RLock()
@@ -168,8 +166,8 @@ class AsyncDriver(Facade[AsyncAccessToken, httpx2.AsyncBaseTransport]):
     async def _exchange(self, call: Call[T], request: Request) -> None:
         try:
             timeout, _ = self._limits_of(call)
-            async with self._limit(timeout):
-                complete = await self._receive(call, request, timeout)
+            async with self._limit(timeout) as limit:
+                complete = await self._receive(call, request, timeout, limit)
         except BaseException as error:  # noqa: BLE001 - a transport may raise anything
             failure = Broken(error, in_own_transport=self._has_own_transport)
         else:
@@ -179,16 +177,18 @@ class AsyncDriver(Facade[AsyncAccessToken, httpx2.AsyncBaseTransport]):
         if not self._closed:
             failure.report(call)
 
-    async def _receive(self, call: Call[T], request: Request, seconds: float | None) -> bool:
+    async def _receive(
+        self, call: Call[T], request: Request, seconds: float | None, limit: "_Limit"
+    ) -> bool:
         """Feeds the call one response; whether it wanted the body, which then was complete."""
         response = await self._transport.handle_async_request(http_request(request, seconds))
         try:
             wanted = call.head(response.status_code, response.headers.multi_items())
-            seconds = None if response.status_code == OK else EXCERPT_SECONDS
             if wanted:
-                async with self._limit(seconds):
-                    async for chunk in body_of(response):
-                        call.chunk(chunk)
+                if response.status_code != OK:
+                    limit.hurry(EXCERPT_SECONDS)
+                async for chunk in body_of(response):
+                    call.chunk(chunk)
         finally:
             # The response has been read or is not wanted: no failure to close it matters.
             with contextlib.suppress(Exception):
@@ -245,7 +245,7 @@ class AsyncReader:
         self,
         drive: Callable[[Call[CountTable]], Coroutine[None, None, None]],
         check: Callable[[], None],
-        limit: Callable[[float], contextlib.AbstractAsyncContextManager[None]],
+        limit: Callable[[float], contextlib.AbstractAsyncContextManager[object]],
     ) -> None:
         """Drives nothing yet."""
         self._drive = drive
@@ -291,9 +291,10 @@ class _Limit:
         self._limits = limits
         self._loop = asyncio.get_running_loop()
 
-    async def __aenter__(self) -> None:
+    async def __aenter__(self) -> Self:
         await self._timeout.__aenter__()
         self._limits.add(self)
+        return self
 
     async def __aexit__(
         self,
@@ -303,6 +304,11 @@ class _Limit:
     ) -> None:
         self._limits.discard(self)
         await self._timeout.__aexit__(kind, error, traceback)
+
+    def hurry(self, seconds: float) -> None:
+        """Ends it after so many seconds, unless it ends sooner."""
+        end, soon = self._timeout.when(), self._loop.time() + seconds
+        self._timeout.reschedule(soon if end is None else min(end, soon))
 
     def end(self) -> None:
         # The loop may have been closed with a wait in it.

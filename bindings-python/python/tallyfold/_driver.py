@@ -58,12 +58,12 @@ class Driver(Facade[AccessToken, httpx2.BaseTransport]):
     def _refusal(self, name: str, value: object, wanted: str) -> TallyfoldError | None:
         return refusal(name, value, wanted)
 
-    def _open(self, transport: httpx2.BaseTransport | None, network: Network) -> None:
-        self._transport: httpx2.BaseTransport = (
-            DeadlineTransport(network)
-            if transport is None
-            else checked_transport(transport, httpx2.BaseTransport, "httpx2.HTTPTransport()")
-        )
+    def _direct(self, network: Network) -> httpx2.BaseTransport:
+        return DeadlineTransport(network)
+
+    def _open(self, transport: httpx2.BaseTransport) -> None:
+        such_as = "httpx2.HTTPTransport()"
+        self._transport = checked_transport(transport, httpx2.BaseTransport, such_as)
         self._token_moved = threading.Condition()
         self._closing = Stop()
 

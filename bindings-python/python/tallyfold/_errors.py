@@ -2,7 +2,7 @@
 
 import functools
 from collections.abc import Callable, Sequence
-from typing import ClassVar, Literal
+from typing import ClassVar, Literal, TypeVar
 
 from tallyfold._names import ErrorCode
 from tallyfold._tallyfold import CountTable
@@ -16,6 +16,7 @@ __all__ = [
     "ResponseError",
     "ServiceError",
     "TallyfoldError",
+    "invalid",
     "wrong_type",
 ]
 
@@ -173,10 +174,18 @@ class ResponseError(TallyfoldError):
     kind = "response"
 
 
+ConfigErrorT = TypeVar("ConfigErrorT", bound=ConfigError)
+
+
+def invalid(kind: type[ConfigErrorT], argument: str, message: str) -> ConfigErrorT:
+    """The error for an argument that can't be used."""
+    text = f"invalid_argument: {argument}: {message}"
+    return kind(text, code="invalid_argument", argument=argument)
+
+
 def wrong_type(argument: str, wanted: str, value: object) -> ArgumentTypeError:
     """The error for an argument of another type; it does not quote the value."""
-    message = f"invalid_argument: {argument}: {wanted}, not {type(value).__name__}"
-    return ArgumentTypeError(message, code="invalid_argument", argument=argument)
+    return invalid(ArgumentTypeError, argument, f"{wanted}, not {type(value).__name__}")
 
 
 # Tracebacks and pickles should name the package, from which users import the classes.

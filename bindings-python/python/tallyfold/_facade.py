@@ -10,11 +10,12 @@ from typing import Any, Generic, NoReturn, Self, TypeVar, Unpack
 from tallyfold._arguments import ENVIRONMENT, ClientArguments
 from tallyfold._clock import Now
 from tallyfold._errors import (
-    ArgumentTypeError,
     AuthError,
     ConfigError,
     ServiceError,
     TallyfoldError,
+    invalid,
+    wrong_type,
 )
 from tallyfold._network import Certificates, Network
 from tallyfold._tallyfold import Call, Machine
@@ -90,12 +91,14 @@ class Facade(Generic[TokenT, TransportT]):
             self._address = str(options.get("cluster_endpoint"))
             self._closed = False
             self._process = os.getpid()
-            if transport is not None:
-                _refuse_beside_transport(ca=ca, proxy=proxy, trust_env=trust_env or None)
-            http_too = bool(options.get("dangerously_allow_http"))
-            network = Network(ca=ca, proxy=proxy, trust_env=trust_env, http_too=http_too)
             self._has_own_transport = transport is None
-            self._open(transport, network)
+            if transport is None:
+                http_too = bool(options.get("dangerously_allow_http"))
+                network = Network(ca=ca, proxy=proxy, trust_env=trust_env, http_too=http_too)
+                self._open(self._direct(network))
+            else:
+                _refuse_beside_transport(ca=ca, proxy=proxy, trust_env=trust_env or None)
+                self._open(transport)
         except BaseException:
             # A traceback that shows the locals of this frame would show the secret, an address
             # with a password in it, or a token that was given in place of a function.
@@ -183,7 +186,11 @@ class Facade(Generic[TokenT, TransportT]):
             # For tracebacks that show locals.
             del env, found, given, arguments, options, access_token, proxy
 
-    def _open(self, transport: TransportT | None, network: Network) -> None:
+    def _direct(self, network: Network) -> TransportT:
+        """The client's own transport."""
+        raise NotImplementedError
+
+    def _open(self, transport: TransportT) -> None:
         raise NotImplementedError
 
     def _refusal(self, name: str, value: object, wanted: str) -> TallyfoldError | None:
@@ -257,8 +264,7 @@ def _lacking(missing: list[str], env: Mapping[str, str]) -> ConfigError:
 def _refuse_beside_transport(**given: object) -> None:
     for name, value in given.items():
         if value is not None:
-            message = f"invalid_argument: {name}: give it to your transport instead"
-            raise ConfigError(message, code="invalid_argument", argument=name)
+            raise invalid(ConfigError, name, "give it to your transport instead")
 
 
 class _Provision:
@@ -318,8 +324,7 @@ def checked_transport(transport: object, kind: type[TransportT], such_as: str) -
     if isinstance(transport, kind):
         return transport
     wanted = f"want an httpx2.{kind.__name__}, such as {such_as}"
-    message = f"invalid_argument: transport: {wanted}, not {type(transport).__name__}"
-    raise ArgumentTypeError(message, code="invalid_argument", argument="transport")
+    raise wrong_type("transport", wanted, transport)
 
 
 def hand_in(call: Call[T], answer: tuple[str, int | None]) -> None:

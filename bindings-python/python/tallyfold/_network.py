@@ -9,7 +9,7 @@ from urllib.parse import unquote, urlsplit
 import httpcore2
 import httpx2
 
-from tallyfold._errors import ConfigError
+from tallyfold._errors import ConfigError, invalid
 
 __all__ = ["Certificates", "Network"]
 
@@ -128,6 +128,4 @@ def _credentials(name: str | None, password: str | None) -> tuple[bytes, bytes] 
 
 
 def _refused(argument: str, message: str) -> ConfigError:
-    return ConfigError(
-        f"invalid_argument: {argument}: {message}", code="invalid_argument", argument=argument
-    )
+    return invalid(ConfigError, argument, message)

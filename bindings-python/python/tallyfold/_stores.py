@@ -14,7 +14,7 @@ from typing import ClassVar, Generic, Self, TypeVar
 
 from tallyfold._async_checkpoint import AsyncCheckpoint
 from tallyfold._checkpoint import Checkpoint
-from tallyfold._errors import ConfigError, wrong_type
+from tallyfold._errors import ConfigError, invalid, wrong_type
 from tallyfold._lock import Lock, exclusively
 
 __all__ = ["AsyncStore", "Path", "Store"]
@@ -182,8 +182,7 @@ class Directory:
 
 
 def _refused(why: str) -> ConfigError:
-    message = f"invalid_argument: checkpoint: {why}"
-    return ConfigError(message, code="invalid_argument", argument="checkpoint")
+    return invalid(ConfigError, "checkpoint", why)
 
 
 def _no_file(path: pathlib.Path) -> ConfigError:

@@ -30,7 +30,7 @@ from typing import Any, Protocol, Unpack, cast
 from tallyfold._arguments import PagesArguments
 from tallyfold._async_client import AsyncClient
 from tallyfold._clock import Now
-from tallyfold._errors import ArgumentTypeError, TallyfoldError
+from tallyfold._errors import ArgumentTypeError, TallyfoldError, invalid
 from tallyfold._names import DimensionName, MetricName
 from tallyfold._tallyfold import (
     Call,
@@ -294,8 +294,7 @@ class PageServer:
 
 
 def _wrong(argument: str, want: str) -> ArgumentTypeError:
-    message = f"invalid_argument: {argument}: {want}"
-    return ArgumentTypeError(message, code="invalid_argument", argument=argument)
+    return invalid(ArgumentTypeError, argument, want)
 
 
 def _seconds() -> float:

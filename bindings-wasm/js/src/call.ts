@@ -2,7 +2,7 @@ import type { CoreCall } from "../wasm/tallyfold_wasm.js";
 import { now } from "./clock.js";
 import { invalidArgument } from "./error.js";
 import { Handle } from "./handle.js";
-import { bytes, checkedToken, flat } from "./input.js";
+import { bytes, checkedToken, flat, pairsOf } from "./input.js";
 import { inspectSymbol } from "./inspect.js";
 import { CountTable } from "./table.js";
 import type { AccessToken, Api, Attempt, Now, Window } from "./types.js";
@@ -208,9 +208,7 @@ export class MachineRequest {
    * inspector may read every property.
    */
   headers(): [string, string][] {
-    const flat = this.#fields.headers;
-    const names = flat.filter((_, index) => index % 2 === 0);
-    return names.map((name, index) => [name, flat[2 * index + 1] as string]);
+    return pairsOf(this.#fields.headers);
   }
 
   /** The body's bytes; `undefined` for a request that has none. */

@@ -114,8 +114,7 @@ export class Client {
   async eventDelivery<const D extends Dimension, const G extends D = D>(
     query: MetricsQuery<D, G> & Abortable,
   ): Promise<CountTable<G>> {
-    if (this.#machine.compiling) await this.#machine.compiling;
-    return await this.#run(this.#machine.eventDelivery(query), query.signal);
+    return await this.#run(() => this.#machine.eventDelivery(query), query);
   }
 
   /**
@@ -127,8 +126,7 @@ export class Client {
   async eventIngestion<const D extends IngestionDimension, const G extends D = D>(
     query: MetricsQuery<D, G> & Abortable,
   ): Promise<CountTable<G>> {
-    if (this.#machine.compiling) await this.#machine.compiling;
-    return await this.#run(this.#machine.eventIngestion(query), query.signal);
+    return await this.#run(() => this.#machine.eventIngestion(query), query);
   }
 
   /**
@@ -140,8 +138,7 @@ export class Client {
    * const page = await client.auditLogs({ page: 1, perPage: 50 });
    */
   async auditLogs(query: AuditLogsQuery & Abortable = {}): Promise<Json> {
-    if (this.#machine.compiling) await this.#machine.compiling;
-    return await this.#run(this.#machine.auditLogs(query), query.signal);
+    return await this.#run(() => this.#machine.auditLogs(query), query);
   }
 
   /**
@@ -159,7 +156,7 @@ export class Client {
     api: Api,
     options: Abortable = {},
   ): Promise<{ readonly accessToken: string; readonly expiresIn: number }> {
-    return this.#run(this.#machine.token(api), options.signal);
+    return await this.#run(() => this.#machine.token(api), options);
   }
 
   /**
@@ -290,9 +287,11 @@ export class Client {
     this.#machine[Symbol.dispose]();
   }
 
-  async #run<T>(call: Call<T>, signal: AbortSignal | undefined): Promise<T> {
+  async #run<T>(begin: () => Call<T>, options: Abortable): Promise<T> {
+    if (this.#machine.compiling) await this.#machine.compiling;
+    const call = begin();
     try {
-      await this.#driver.drive(call, optionalSignal(signal));
+      await this.#driver.drive(call, optionalSignal(options.signal));
       return call.output();
     } finally {
       this.#driver.close(call);

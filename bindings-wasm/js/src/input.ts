@@ -21,6 +21,12 @@ export function flat(headers: Iterable<readonly [string, string]>): string[] {
   }).flat() as string[];
 }
 
+/** Pairs of what comes in turn, as the core gives headers. */
+export function pairsOf(flat: readonly string[]): [string, string][] {
+  const names = flat.filter((_, index) => index % 2 === 0);
+  return names.map((name, index) => [name, flat[2 * index + 1] ?? ""]);
+}
+
 /** Names and values of headers in turn, as the core takes them; what are no headers, it refuses. */
 export function flatHeaders(headers: MachineArguments["headers"]): unknown {
   if (typeof headers !== "object" || headers === null) return headers;

@@ -10,7 +10,7 @@ import * as url from "node:url";
 import type { Checkpoint } from "./collecting.js";
 import { Directory } from "./directory.js";
 import { invalidArgument } from "./error.js";
-import { fieldsOf } from "./input.js";
+import { fieldsOf, pairsOf } from "./input.js";
 import type { Sandbox, SandboxResponse } from "./sandbox.js";
 
 /**
@@ -67,7 +67,7 @@ async function listened(
   const answer = await handle(
     new Request(new URL(target, "http://localhost"), {
       method: request.method ?? "GET",
-      headers: pairs(request.rawHeaders),
+      headers: pairsOf(request.rawHeaders),
       ...(hasBody && { body: Readable.toWeb(request) as ReadableStream, duplex: "half" }),
     }),
   );
@@ -149,7 +149,7 @@ async function respond(
   const answer = sandbox.handle({
     method: request.method ?? "GET",
     target: request.url ?? "/",
-    headers: pairs(request.rawHeaders),
+    headers: pairsOf(request.rawHeaders),
     body,
   });
   if (answer.delayMs > 0) await delayed(answer.delayMs, response);
@@ -165,11 +165,6 @@ async function received(request: IncomingMessage): Promise<Uint8Array> {
     chunks.push(chunk);
   }
   return Buffer.concat(chunks);
-}
-
-function pairs(flat: string[]): [string, string][] {
-  const names = flat.filter((_, index) => index % 2 === 0);
-  return names.map((name, index) => [name, flat[2 * index + 1] ?? ""]);
 }
 
 /** Waits, unless the client closes the connection. */

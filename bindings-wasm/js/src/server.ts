@@ -4,6 +4,7 @@
 import type { BytesOf, Client } from "./client.js";
 import type { PagesArguments } from "./declared.js";
 import { invalidArgument, TallyfoldError } from "./error.js";
+import { pairsOf } from "./input.js";
 import { rules } from "./pages.js";
 import type { Api, Dimension, Metric } from "./types.js";
 
@@ -21,7 +22,7 @@ export interface PageServerOptions extends PagesArguments {
   readonly client: Client;
   /**
    * Says who may ask: the request is answered only if this returns `true`, or a promise of it. It is called before
-   * the body is read. What it throws is thrown to whoever called the server.
+   * the body is read. If it throws, the server's promise rejects with the same error.
    */
   readonly authorize: (request: Request) => unknown;
   /**
@@ -137,7 +138,7 @@ class PageServer {
       if (!TallyfoldError.is(error)) throw error;
       const { code, status, message, retryAfter } = error;
       const [answered, text, ...flat] = rules().failedAnswer(code, status, message, retryAfter);
-      return { status: answered, headers: pairs(flat), body: encoded(text) };
+      return { status: answered, headers: pairsOf(flat), body: encoded(text) };
     }
   }
 
@@ -211,16 +212,11 @@ type Bytes = Uint8Array<ArrayBuffer>;
 
 function good(body: Bytes): Answer {
   const [status, , ...flat] = rules().goodAnswer("");
-  return { status, headers: pairs(flat), body };
+  return { status, headers: pairsOf(flat), body };
 }
 
 function encoded(text: string): Bytes {
   return new TextEncoder().encode(text);
-}
-
-function pairs(flat: string[]): [string, string][] {
-  const names = flat.filter((_, index) => index % 2 === 0);
-  return names.map((name, index) => [name, flat[2 * index + 1] as string]);
 }
 
 /** The body of a request, or the beginning of one that is too long. */

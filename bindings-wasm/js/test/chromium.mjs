@@ -1,4 +1,4 @@
-// How the tests start Chromium.
+// How the tests, the demo and the test of the site start Chromium.
 
 export const CHROMIUM = {
   executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium",

@@ -11,7 +11,7 @@ use crate::fold::read_options::ReadOptions;
 use crate::time::now::Now;
 use crate::time::settling::{SETTLE_MS, is_settled};
 use crate::wire::head::is_json;
-use crate::wire::passed_on::header;
+use crate::wire::headers::named;
 
 /// A request of a page takes a few hundred bytes.
 const MOST_BYTES: usize = 16 * 1024;
@@ -113,7 +113,10 @@ impl PageQuestion {
         if asked.method != "POST" {
             return Err(unknown());
         }
-        if !header(asked.headers, "content-type").is_some_and(is_json) {
+        if !named(asked.headers, "content-type")
+            .next()
+            .is_some_and(is_json)
+        {
             return Err(refused("want the header content-type: application/json"));
         }
         for metric in [Metric::EventDelivery, Metric::EventIngestion] {
@@ -143,11 +146,12 @@ impl PageQuestion {
 /// Whether a request was not made by a page of another origin. A browser says so itself, and a page can't change it.
 /// Programs that are no browser send neither header.
 fn is_same_origin(headers: &[(&str, &str)]) -> bool {
-    match (header(headers, "sec-fetch-site"), header(headers, "origin")) {
+    let first = |name| named(headers, name).next();
+    match (first("sec-fetch-site"), first("origin")) {
         (Some(site), _) => site == "same-origin",
         (None, Some(origin)) => {
             let host = origin.split_once("://").map(|(_, host)| host);
-            host.is_some() && host == header(headers, "host")
+            host.is_some() && host == first("host")
         }
         (None, None) => true,
     }

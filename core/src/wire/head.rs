@@ -2,6 +2,7 @@
 
 use crate::code::Code;
 use crate::error::{Error, Result};
+use crate::wire::headers::named;
 use crate::wire::passed_on;
 
 /// Who answers. This decides what a refusal means and what an error may quote.
@@ -47,10 +48,8 @@ fn check_success(headers: &[(&str, &str)]) -> Result<()> {
 /// Bytes that are compressed twice may grow a million times, so one coding is allowed. `gzip` is
 /// the one that requests ask for.
 fn check_content_encoding(headers: &[(&str, &str)]) -> Result<()> {
-    let mut codings = headers
-        .iter()
-        .filter(|(name, _)| name.eq_ignore_ascii_case("content-encoding"))
-        .map(|(_, value)| value.trim())
+    let mut codings = named(headers, "content-encoding")
+        .map(str::trim)
         .filter(|value| !value.is_empty());
     let is_right = match (codings.next(), codings.next()) {
         (None, _) => true,
@@ -67,10 +66,7 @@ fn check_content_encoding(headers: &[(&str, &str)]) -> Result<()> {
 }
 
 fn check_content_type(headers: &[(&str, &str)]) -> Result<()> {
-    headers
-        .iter()
-        .filter(|(name, _)| name.eq_ignore_ascii_case("content-type"))
-        .try_for_each(|(_, value)| check_media_type(value))
+    named(headers, "content-type").try_for_each(check_media_type)
 }
 
 /// Whether the value of a content type says that a body is JSON.

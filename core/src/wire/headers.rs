@@ -1,4 +1,4 @@
-//! Headers that a caller adds to every request.
+//! Headers that a caller adds to every request; and those of a response, by their names.
 
 use crate::arguments::{Kind, Parameter, Value};
 use crate::code::Code;
@@ -50,6 +50,14 @@ impl Headers {
         }
         self
     }
+}
+
+/// The values of the headers with that name, in the order in which they came.
+pub(crate) fn named<'a>(headers: &[(&str, &'a str)], name: &str) -> impl Iterator<Item = &'a str> {
+    let of_name = headers
+        .iter()
+        .filter(move |(own, _)| own.eq_ignore_ascii_case(name));
+    of_name.map(|(_, value)| *value)
 }
 
 impl Parameter for Headers {

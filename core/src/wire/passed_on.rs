@@ -3,6 +3,7 @@
 
 use crate::code::Code;
 use crate::error::Error;
+use crate::wire::headers::named;
 
 /// The header, such as `tallyfold-error: rate_limited 429`.
 pub(crate) const HEADER: &str = "tallyfold-error";
@@ -17,7 +18,7 @@ pub(crate) fn written(code: Code, status: Option<u16>) -> String {
 
 /// The error that the header holds, if there is one that this version knows.
 pub(crate) fn read(headers: &[(&str, &str)]) -> Option<Error> {
-    let value = header(headers, HEADER)?;
+    let value = named(headers, HEADER).next()?;
     let (name, status) = value.split_once(' ').unwrap_or((value, ""));
     let code = Code::ALL.iter().find(|code| code.as_str() == name)?;
     let error = Error::new(
@@ -28,14 +29,6 @@ pub(crate) fn read(headers: &[(&str, &str)]) -> Option<Error> {
         Ok(status) => error.with_status(status),
         Err(_) => error,
     })
-}
-
-/// The first header with that name.
-pub(crate) fn header<'a>(headers: &[(&str, &'a str)], name: &str) -> Option<&'a str> {
-    let mut named = headers
-        .iter()
-        .filter(|(own, _)| own.eq_ignore_ascii_case(name));
-    named.next().map(|(_, value)| *value)
 }
 
 #[cfg(test)]
