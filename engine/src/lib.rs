@@ -36,7 +36,7 @@ pub use digits::read_count;
 pub use entries::{EntryLimits, EntryReader, Fields, Taken};
 pub use hash::HashKeys;
 pub use key::Key;
-pub use packed::Packed;
+pub use packed::{Packed, PackedReading};
 pub use rates::{Rates, quotient};
 pub use rows::{Added, Refused, Rows, RowsBuilder, RowsLimits};
 pub use text::{is_space, plain_text};

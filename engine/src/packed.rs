@@ -49,26 +49,36 @@ impl Packed {
         self.totals
     }
 
-    /// The place of each row in the larger set, and its counts.
-    fn iter(&self) -> impl Iterator<Item = (u32, Counts)> {
-        let mut rest = &*self.bytes;
-        let mut next = 0;
-        let mut number = move || {
-            let (number, length) = u64::decode_var(rest)?;
-            rest = &rest[length..];
+    /// The next row: its place in the larger set, and its counts; `None` after the last one.
+    pub fn next(&self, reading: &mut PackedReading) -> Option<(u32, Counts)> {
+        let mut number = || {
+            let (number, length) = u64::decode_var(&self.bytes[reading.byte..])?;
+            reading.byte += length;
             Some(number)
         };
-        std::iter::from_fn(move || {
-            let place = next + number()? as u32;
-            next = place + 1;
-            let counts = Counts {
-                success: number()?,
-                errors: number()?,
-                filtered: number()?,
-            };
-            Some((place, counts))
-        })
+        let place = reading.place + number()? as u32;
+        reading.place = place + 1;
+        let counts = Counts {
+            success: number()?,
+            errors: number()?,
+            filtered: number()?,
+        };
+        Some((place, counts))
     }
+
+    /// All rows.
+    fn iter(&self) -> impl Iterator<Item = (u32, Counts)> {
+        let mut reading = PackedReading::default();
+        std::iter::from_fn(move || self.next(&mut reading))
+    }
+}
+
+/// How far packed rows have been read.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct PackedReading {
+    byte: usize,
+    /// The first place that the next row can have.
+    place: u32,
 }
 
 impl Rows {

@@ -34,7 +34,8 @@ pub struct Deltas {
 
 impl Deltas {
     /// The three, in their order.
-    pub(crate) fn each(self) -> [i128; 3] {
+    #[must_use]
+    pub fn each(self) -> [i128; 3] {
         [self.success, self.errors, self.filtered]
     }
 
@@ -72,6 +73,12 @@ impl Deltas {
             errors: delta(before.errors, after.errors),
             filtered: delta(before.filtered, after.filtered),
         }
+    }
+}
+
+impl From<Counts> for Deltas {
+    fn from(counts: Counts) -> Self {
+        Self::between(Counts::default(), counts)
     }
 }
 

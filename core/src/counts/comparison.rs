@@ -181,7 +181,7 @@ impl Comparison {
             .map(|(position, _)| position)
     }
 
-    fn row_delta(&self, row: usize) -> Deltas {
+    pub(super) fn row_delta(&self, row: usize) -> Deltas {
         Deltas::between(
             self.before.counts.counts(row),
             self.after.counts.counts(row),

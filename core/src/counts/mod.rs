@@ -22,3 +22,4 @@ pub(crate) mod series_window;
 pub(crate) mod subject;
 pub(crate) mod table;
 pub(crate) mod tree;
+pub(crate) mod windowed;

@@ -240,7 +240,7 @@ impl Series {
     }
 
     /// The position of each of a row's values in its dictionary.
-    fn key(&self, row: usize) -> Key {
+    pub(super) fn key(&self, row: usize) -> Key {
         let mut key = Key::default();
         for (id, ids) in key.iter_mut().zip(&self.ids) {
             *id = ids[row];

@@ -1,0 +1,292 @@
+//! Rows window by window, read where they are kept: for crates that write them elsewhere.
+
+use std::fmt;
+use std::ops::Range;
+use std::sync::Arc;
+
+use tallyfold_engine::{Dictionary, Key, Packed, PackedReading, Rows};
+
+use super::change::Deltas;
+use super::comparison::Comparison;
+use super::dimension::Dimensions;
+use super::frame::Frame;
+use super::metric::Metric;
+use super::part::{Part, PartRows};
+use super::series::Series;
+use super::table::CountTable;
+use crate::time::window::Window;
+
+/// The rows of a table, a series or a comparison by window. Nothing is copied: a clone takes memory for each window,
+/// none for rows.
+#[derive(Clone, Debug)]
+pub struct Windowed {
+    /// The endpoint that the counts are from.
+    pub metric: Option<Metric>,
+    /// The dimensions of the rows, in sorting order.
+    pub dimensions: Dimensions,
+    /// For each dimension, its distinct values, sorted.
+    pub dictionaries: Vec<Arc<Dictionary>>,
+    /// The windows, sorted.
+    pub windows: Vec<WindowRows>,
+}
+
+/// The rows of one window, sorted. As an iterator it gives each row's key, which holds the position of each of its
+/// values in [`Windowed::dictionaries`], and its counts, or their changes.
+#[derive(Clone, Debug)]
+pub struct WindowRows {
+    /// The window.
+    pub window: Window,
+    /// Whether the counts are all that there are and no longer change.
+    pub settled: bool,
+    kept: Kept,
+}
+
+/// Where the rows that have not been read are kept.
+#[derive(Clone)]
+enum Kept {
+    /// Rows of these positions.
+    Rows(Arc<dyn Keyed>, Range<usize>),
+    /// Rows of a larger set that are packed.
+    Packed {
+        sum: Arc<Translated>,
+        packed: Arc<Packed>,
+        reading: PackedReading,
+    },
+}
+
+/// Rows that have keys and counts by position.
+trait Keyed: Send + Sync {
+    fn row(&self, position: usize) -> (Key, Deltas);
+}
+
+/// Rows, and for each column that has a dictionary of its own, the ids in the shared dictionary.
+struct Translated {
+    rows: Arc<Rows>,
+    ids: Vec<Option<Vec<u32>>>,
+}
+
+impl Translated {
+    fn new(rows: Arc<Rows>, shared: &[Arc<Dictionary>]) -> Self {
+        let columns = rows.dictionaries().iter().zip(shared);
+        let ids =
+            columns.map(|(own, shared)| (!Arc::ptr_eq(own, shared)).then(|| shared.places_of(own)));
+        Self {
+            ids: ids.collect(),
+            rows,
+        }
+    }
+
+    fn key(&self, position: usize) -> Key {
+        let mut key = self.rows.key(position);
+        for (id, ids) in key.iter_mut().zip(&self.ids) {
+            if let Some(ids) = ids {
+                *id = ids[*id as usize];
+            }
+        }
+        key
+    }
+}
+
+impl Keyed for Translated {
+    fn row(&self, position: usize) -> (Key, Deltas) {
+        (self.key(position), self.rows.counts(position).into())
+    }
+}
+
+impl Keyed for Series {
+    fn row(&self, position: usize) -> (Key, Deltas) {
+        (self.key(position), self.counts().counts(position).into())
+    }
+}
+
+impl Keyed for Comparison {
+    fn row(&self, position: usize) -> (Key, Deltas) {
+        let mut key = Key::default();
+        for (id, ids) in key.iter_mut().zip(self.keys().ids) {
+            *id = ids[position];
+        }
+        (key, self.row_delta(position))
+    }
+}
+
+impl Iterator for WindowRows {
+    type Item = (Key, Deltas);
+
+    fn next(&mut self) -> Option<(Key, Deltas)> {
+        match &mut self.kept {
+            Kept::Rows(rows, positions) => positions.next().map(|position| rows.row(position)),
+            Kept::Packed {
+                sum,
+                packed,
+                reading,
+            } => {
+                let (place, counts) = packed.next(reading)?;
+                Some((sum.key(place as usize), counts.into()))
+            }
+        }
+    }
+}
+
+impl CountTable {
+    /// The rows of each response, for crates that write them elsewhere.
+    #[must_use]
+    pub fn windowed(&self) -> Windowed {
+        let dictionaries = self.rows.dictionaries().to_vec();
+        // Windows that are packed together share one set of rows, which is translated once.
+        let mut packed_last: Option<Arc<Translated>> = None;
+        let mut rows_of = |part: &Part| match &part.rows {
+            PartRows::Own(rows) => {
+                let all = 0..rows.len();
+                let rows = Translated::new(Arc::clone(rows), &dictionaries);
+                Kept::Rows(Arc::new(rows), all)
+            }
+            PartRows::Packed { sum, rows } => {
+                let same = packed_last.take();
+                let same = same.filter(|last| Arc::ptr_eq(&last.rows, sum));
+                let sum = same
+                    .unwrap_or_else(|| Arc::new(Translated::new(Arc::clone(sum), &dictionaries)));
+                packed_last = Some(Arc::clone(&sum));
+                Kept::Packed {
+                    sum,
+                    packed: Arc::clone(rows),
+                    reading: PackedReading::default(),
+                }
+            }
+        };
+        let windows = self.parts.iter().map(|part| WindowRows {
+            window: part.window,
+            settled: !part.provisional,
+            kept: rows_of(part),
+        });
+        Windowed {
+            metric: self.metric(),
+            dimensions: *self.dimensions(),
+            windows: windows.collect(),
+            dictionaries,
+        }
+    }
+}
+
+impl Series {
+    /// The rows of each window, for crates that write them elsewhere.
+    #[must_use]
+    pub fn windowed(self: &Arc<Self>) -> Windowed {
+        let mut start = 0;
+        let windows = (0..).zip(self.windows()).map(|(id, of)| {
+            let rows = &self.window_ids()[start..];
+            let positions = start..start + rows.partition_point(|own| *own <= id);
+            start = positions.end;
+            WindowRows {
+                window: of.window,
+                settled: of.complete,
+                kept: Kept::Rows(Arc::clone(self) as Arc<dyn Keyed>, positions),
+            }
+        });
+        Windowed {
+            metric: self.metric(),
+            dimensions: *self.dimensions(),
+            windows: windows.collect(),
+            dictionaries: self.keys().dictionaries.to_vec(),
+        }
+    }
+}
+
+impl Comparison {
+    /// The changes of one window, for crates that write them elsewhere.
+    #[must_use]
+    pub fn windowed(self: &Arc<Self>, window: Window) -> Windowed {
+        let changes = WindowRows {
+            window,
+            settled: true,
+            kept: Kept::Rows(Arc::clone(self) as Arc<dyn Keyed>, 0..self.len()),
+        };
+        Windowed {
+            metric: self.metric(),
+            dimensions: *self.dimensions(),
+            windows: vec![changes],
+            dictionaries: self.keys().dictionaries.to_vec(),
+        }
+    }
+}
+
+impl fmt::Debug for Kept {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Rows(_, positions) => f.debug_tuple("Rows").field(positions).finish(),
+            Self::Packed { reading, .. } => f.debug_tuple("Packed").field(reading).finish(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fold::aggregator::{Aggregator, AggregatorOptions};
+
+    fn quarter(number: u32, integrations: &[(&str, u64)]) -> CountTable {
+        let (hour, minute) = (number / 4, number % 4 * 15);
+        let (next_hour, next_minute) = ((number + 1) / 4, (number + 1) % 4 * 15);
+        let day = |hour: u32| 1 + hour / 24;
+        let instant = |hour: u32, minute: u32| {
+            format!("2026-01-{:02}T{:02}:{minute:02}:00Z", day(hour), hour % 24)
+        };
+        let counts: Vec<String> = integrations
+            .iter()
+            .map(|(name, count)| {
+                format!(r#"{{"success":"{count}","errors":"1","filtered":"0","dimensions":{{"integration":"{name}"}}}}"#)
+            })
+            .collect();
+        let body = format!(
+            r#"{{"start":"{}","end":"{}","totalDelivered":"0","totalErrors":"0","totalFiltered":"0","counts":[{}]}}"#,
+            instant(hour, minute),
+            instant(next_hour, next_minute),
+            counts.join(",")
+        );
+        let mut aggregator =
+            Aggregator::new(&["integration"], AggregatorOptions::default()).unwrap();
+        aggregator.push(body.as_bytes()).unwrap();
+        aggregator.finish().unwrap()
+    }
+
+    /// Every row of every window, with its values.
+    fn all(of: &Windowed) -> Vec<(Window, String, Deltas)> {
+        let mut all = Vec::new();
+        for window in of.windows.clone() {
+            let at = window.window;
+            for (key, counts) in window {
+                all.push((at, of.dictionaries[0].value(key[0]).to_owned(), counts));
+            }
+        }
+        all
+    }
+
+    #[test]
+    fn a_table_gives_the_rows_of_its_series_packed_or_not() {
+        // 70 windows: 64 of them are packed together, six are not. Names differ from window to window.
+        let parts: Vec<CountTable> = (0..70)
+            .map(|number| {
+                let own = format!("own-{:02}", number % 7);
+                quarter(number, &[("a", u64::from(number)), (&own, 3)])
+            })
+            .collect();
+        let table = CountTable::merge_all(&parts).unwrap();
+        assert!(table.parts.iter().any(|part| part.rows.is_packed()));
+        assert!(!table.parts.iter().all(|part| part.rows.is_packed()));
+        let series = Arc::new(table.by_window(None).unwrap());
+        let rows = all(&table.windowed());
+        assert_eq!(rows.len(), 140);
+        assert_eq!(rows, all(&series.windowed()));
+        assert_eq!(rows[3].1, "own-01");
+        assert_eq!(rows[2].2.success, 1);
+    }
+
+    #[test]
+    fn what_has_been_read_is_not_read_again_by_a_clone() {
+        let table = quarter(0, &[("a", 1), ("b", 2)]);
+        let mut rows = table.windowed().windows.remove(0);
+        let first = rows.next();
+        let mut again = rows.clone();
+        assert_ne!(again.next(), first);
+        assert_eq!(again.next(), None);
+    }
+}
