@@ -96,6 +96,8 @@ codes! {
     InvalidCheckpoint "invalid_checkpoint" Config,
     /// What a collect keeps takes more memory than allowed: `keep` adds windows up.
     MemoryLimit "memory_limit" Config,
+    /// A format that can't carry what is exported.
+    UnsupportedByFormat "unsupported_by_format" Config,
     /// A machine was driven in the wrong order, or after its end.
     OutOfOrder "out_of_order" Config,
 
@@ -159,6 +161,8 @@ codes! {
     InvalidCount "invalid_count" Response,
     /// A count above 2^64 - 1, or a count or change that is too large for the numbers of a column.
     CountOverflow "count_overflow" Response,
+    /// A count above 2^53, for a target that stores 64-bit floats.
+    InexactCount "inexact_count" Response,
     /// A sum of counts above 2^64 - 1.
     SumOverflow "sum_overflow" Response,
     /// The response is about another window than the one requested.

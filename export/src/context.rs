@@ -1,0 +1,183 @@
+//! What is the same for all samples of an export: names and labels.
+
+use tallyfold::{Code, CountName, Error, Metric, Result, Window};
+
+use crate::form::Form;
+use crate::labels::is_name;
+use crate::options::ExportOptions;
+use crate::sample::Group;
+use crate::source::Source;
+
+/// The label with the number of a revision.
+const REVISION: &str = "revision";
+
+/// What is the same for all samples of an export.
+#[derive(Clone, Debug)]
+pub(crate) struct Context {
+    /// What the names of metrics begin with.
+    stem: Stem,
+    pub(crate) metric: Option<Metric>,
+    /// All labels, sorted by their names.
+    labels: Vec<Label>,
+    /// The names of the dimensions, in the order of a row's values.
+    pub(crate) dimensions: Vec<&'static str>,
+    /// The labels of the caller, in the caller's order.
+    pub(crate) own_labels: Vec<(String, String)>,
+    /// The number of the revision, if changes are exported.
+    pub(crate) revision: Option<u32>,
+    leaves_out_empty: bool,
+    /// The windows that are written, sorted.
+    pub(crate) windows: Vec<Window>,
+    /// The host's clock.
+    pub(crate) now_ms: Option<i64>,
+}
+
+#[derive(Clone, Debug)]
+enum Stem {
+    /// As the caller gave it.
+    Given(String),
+    /// Words to join.
+    Words(Vec<String>),
+}
+
+#[derive(Clone, Debug)]
+struct Label {
+    name: String,
+    value: LabelValue,
+}
+
+#[derive(Clone, Debug)]
+enum LabelValue {
+    Fixed(String),
+    /// The row's value of the dimension at that position.
+    Dimension(usize),
+}
+
+impl Context {
+    pub(crate) fn new(source: &Source, options: &ExportOptions, form: &Form) -> Result<Self> {
+        let rows = &source.rows;
+        let dimensions = rows.dimensions.names();
+        let mut labels = Vec::new();
+        for (name, value) in options.labels.iter() {
+            if dimensions.contains(&name) || name == REVISION {
+                let message = format!(
+                    "{name} is the name of a dimension, or of the label of revisions; want another one"
+                );
+                return Err(Error::argument("labels", Code::InvalidArgument, message));
+            }
+            labels.push(Label {
+                name: name.to_owned(),
+                value: LabelValue::Fixed(value.to_owned()),
+            });
+        }
+        let own_labels = options.labels.iter();
+        let own_labels = own_labels.map(|(name, value)| (name.to_owned(), value.to_owned()));
+        for (position, name) in dimensions.iter().enumerate() {
+            labels.push(Label {
+                name: (*name).to_owned(),
+                value: LabelValue::Dimension(position),
+            });
+        }
+        if let Some(number) = source.revision {
+            labels.push(Label {
+                name: REVISION.to_owned(),
+                value: LabelValue::Fixed(number.to_string()),
+            });
+        }
+        labels.sort_by(|one, other| one.name.cmp(&other.name));
+        Ok(Self {
+            stem: stem(options, rows.metric, &dimensions)?,
+            metric: rows.metric,
+            labels,
+            own_labels: own_labels.collect(),
+            dimensions,
+            revision: source.revision,
+            leaves_out_empty: form.leaves_out_empty,
+            windows: rows.windows.iter().map(|rows| rows.window).collect(),
+            now_ms: options.now_ms,
+        })
+    }
+
+    /// What the names of metrics begin with, with words joined by a separator.
+    pub(crate) fn stem(&self, separator: &str) -> String {
+        match &self.stem {
+            Stem::Given(name) => name.clone(),
+            Stem::Words(words) => words.join(separator),
+        }
+    }
+
+    /// The name of the metric of a count as Prometheus spells it, with its unit: `tallyfold_event_delivery_success_events`.
+    pub(crate) fn with_unit(&self, count: CountName) -> String {
+        format!("{}_{count}_{UNIT}", self.stem("_"))
+    }
+
+    /// The name of the metric of a count with dots: `tallyfold.event_delivery.success`.
+    pub(crate) fn dotted(&self, count: CountName) -> String {
+        format!("{}.{count}", self.stem("."))
+    }
+
+    /// The labels of a group, sorted by name: those of the caller, the values of its dimensions, and the revision.
+    pub(crate) fn labels<'a>(
+        &'a self,
+        group: &Group<'a>,
+    ) -> impl Iterator<Item = (&'a str, &'a str)> {
+        let values = group.values;
+        let labels = self.labels.iter().map(move |label| {
+            let value = match &label.value {
+                LabelValue::Fixed(value) => value,
+                LabelValue::Dimension(position) => values[*position],
+            };
+            (&*label.name, value)
+        });
+        labels.filter(|(_, value)| !(self.leaves_out_empty && value.is_empty()))
+    }
+
+    /// About how many bytes the names and the fixed values of the labels have, with the name of a metric.
+    pub(crate) fn label_bytes(&self) -> usize {
+        let labels = self.labels.iter().map(|label| {
+            let value = match &label.value {
+                LabelValue::Fixed(value) => value.len(),
+                LabelValue::Dimension(_) => 0,
+            };
+            label.name.len() + value + 8
+        });
+        labels.sum::<usize>() + self.stem("_").len() + 32
+    }
+
+    /// What a count is, in words.
+    pub(crate) fn help(&self, count: CountName) -> String {
+        let what = match (self.metric, count) {
+            (Some(Metric::EventIngestion), CountName::Success) => "Events ingested",
+            (_, CountName::Success) => "Events delivered",
+            (_, CountName::Errors) => "Events not sent due to an error",
+            (_, CountName::Filtered) => "Events filtered",
+        };
+        match self.revision {
+            None => format!("{what} in the window that ends 1 ms after the sample"),
+            Some(_) => format!(
+                "{what} in the window that ends 1 ms after the sample, as signed changes: sum all revisions"
+            ),
+        }
+    }
+}
+
+/// The unit of all counts.
+pub(crate) const UNIT: &str = "events";
+
+fn stem(options: &ExportOptions, metric: Option<Metric>, dimensions: &[&str]) -> Result<Stem> {
+    if let Some(name) = &options.name {
+        if !is_name(name) {
+            let message = format!(
+                "{name:?}: want ASCII letters, digits and underscores, and no digit at the beginning"
+            );
+            return Err(Error::argument("name", Code::InvalidArgument, message));
+        }
+        return Ok(Stem::Given(name.clone()));
+    }
+    let mut words = vec!["tallyfold".to_owned()];
+    words.extend(metric.map(|metric| metric.as_str().to_owned()));
+    if !dimensions.is_empty() {
+        words.push(format!("by_{}", dimensions.join("_")));
+    }
+    Ok(Stem::Words(words))
+}

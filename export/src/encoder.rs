@@ -1,0 +1,19 @@
+//! What each format does.
+
+use crate::sample::Group;
+
+/// Writes one piece in a format. A new one is made for each piece.
+pub(crate) trait Encoder {
+    /// Begins the piece. `is_first` tells whether no other piece was written before.
+    fn begin(&mut self, is_first: bool, out: &mut Vec<u8>) {
+        let _ = (is_first, out);
+    }
+
+    /// Adds the samples of a group. A group with many samples, or windows far from each other, is added more than once.
+    fn group(&mut self, group: &Group<'_>, out: &mut Vec<u8>);
+
+    /// Ends the piece. `is_last` tells whether no other piece follows.
+    fn end(&mut self, is_last: bool, out: &mut Vec<u8>) {
+        let _ = (is_last, out);
+    }
+}

@@ -1,0 +1,278 @@
+//! An export under way: pieces of bytes, one after the other.
+
+use std::fmt;
+use std::io::{self, Write};
+use std::sync::Arc;
+
+use serde::Serialize;
+use tallyfold::{Code, CountName, Dictionary, Error, Key, Result};
+
+use crate::context::Context;
+use crate::form::{Form, Numbers, Order};
+use crate::options::{ExportOptions, Windows};
+use crate::sample::{Group, Sample};
+use crate::source::Source;
+use crate::walk::Walk;
+
+/// The most samples that an encoder gets at once.
+const MOST_SAMPLES: usize = 256;
+
+/// An export under way.
+///
+/// A clone goes on at the same place, and both give the same bytes.
+#[derive(Clone)]
+pub struct Export {
+    fixed: Arc<Fixed>,
+    walk: Walk,
+    /// A group that did not fit into the last piece.
+    held: Option<(Key, Vec<Sample>)>,
+    /// The number of rounds that were begun.
+    rounds: usize,
+    pieces: u64,
+    is_done: bool,
+}
+
+/// What does not change while an export goes on.
+struct Fixed {
+    form: &'static Form,
+    context: Context,
+    dictionaries: Vec<Arc<Dictionary>>,
+    max_bytes: usize,
+    notes: Vec<Note>,
+}
+
+tallyfold::names! {
+    /// What a caller should know of an export.
+    pub enum NoteKind {
+        /// A count is above 2^53, and the target stores 64-bit floats.
+        InexactCount = "inexact_count",
+        /// Windows were left out, because their counts may still change or they are not covered whole.
+        WindowsLeftOut = "windows_left_out",
+    }
+}
+
+/// What a caller should know of an export.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "surface", derive(schemars::JsonSchema))]
+pub struct Note {
+    /// What kind of note.
+    pub kind: NoteKind,
+    /// A sentence for people.
+    pub message: String,
+}
+
+impl Export {
+    /// Begins an export. Whatever can't be written is found now: nothing is written before.
+    ///
+    /// # Errors
+    /// `invalid_argument` for labels and names; `count_overflow` for a count above 2^63 - 1, if the format has signed
+    /// 64-bit integers; `inexact_count` for one above 2^53, if the target stores 64-bit floats and `exact` is set;
+    /// `unsupported_by_format` for what else the format can't carry.
+    pub fn new(source: impl Into<Source>, options: &ExportOptions) -> Result<Self> {
+        let mut source = source.into();
+        let form = options.format.form();
+        let mut notes = Vec::new();
+        notes.extend(leave_out(&mut source, options, form));
+        let context = Context::new(&source, options, form)?;
+        (form.check)(&context)?;
+        let rows = source.rows;
+        let is_change = source.revision.is_some();
+        let walk = Walk::new(rows.windows, form.order, is_change);
+        let mut export = Self {
+            fixed: Arc::new(Fixed {
+                form,
+                context,
+                dictionaries: rows.dictionaries,
+                max_bytes: options.max_bytes.unwrap_or(form.max_bytes),
+                notes: Vec::new(),
+            }),
+            walk,
+            held: None,
+            rounds: 0,
+            pieces: 0,
+            is_done: false,
+        };
+        notes.extend(export.check_numbers(options.exact)?);
+        if let Some(fixed) = Arc::get_mut(&mut export.fixed) {
+            fixed.notes = notes;
+        }
+        Ok(export)
+    }
+
+    /// What the caller should know.
+    #[must_use]
+    pub fn notes(&self) -> &[Note] {
+        &self.fixed.notes
+    }
+
+    /// Writes the next piece, in place of what `out` holds. Gives how many samples it has; `None` after the last piece.
+    pub fn next_piece(&mut self, out: &mut Vec<u8>) -> Option<usize> {
+        self.next_piece_of(usize::MAX, out)
+    }
+
+    /// The same, with at most so many samples: for targets that refuse a message as too large.
+    pub fn next_piece_of(&mut self, most: usize, out: &mut Vec<u8>) -> Option<usize> {
+        out.clear();
+        if self.is_done {
+            return None;
+        }
+        let fixed = Arc::clone(&self.fixed);
+        let mut encoder = (fixed.form.encoder)(&fixed.context);
+        let mut written = 0;
+        let mut samples = Vec::new();
+        let mut has_begun = false;
+        let is_first = self.pieces == 0;
+        while written < most {
+            let room = MOST_SAMPLES.min(most - written);
+            let Some(key) = self.next_group(room, &mut samples) else {
+                self.is_done = true;
+                break;
+            };
+            let values: Vec<&str> = values_of(&fixed.dictionaries, key).collect();
+            let expected = size_of_group(&fixed.context, &values, samples.len());
+            if written > 0 && out.len() + expected > fixed.max_bytes {
+                self.held = Some((key, std::mem::take(&mut samples)));
+                break;
+            }
+            if !has_begun {
+                encoder.begin(is_first, out);
+                has_begun = true;
+            }
+            let counts = match fixed.form.order {
+                Order::Counts => &CountName::ALL[self.walk.round..=self.walk.round],
+                _ => CountName::ALL,
+            };
+            encoder.group(
+                &Group {
+                    values: &values,
+                    samples: &samples,
+                    counts,
+                    is_first: self.rounds <= self.walk.round,
+                },
+                out,
+            );
+            self.rounds = self.walk.round + 1;
+            written += samples.len();
+        }
+        // A text has a beginning and an end, even without a sample. A message without one is not sent.
+        if !has_begun {
+            if fixed.form.is_messages {
+                return None;
+            }
+            encoder.begin(is_first, out);
+        }
+        encoder.end(self.is_done, out);
+        self.pieces += 1;
+        Some(written)
+    }
+
+    /// The next group, or what was held of it.
+    fn next_group(&mut self, most: usize, samples: &mut Vec<Sample>) -> Option<Key> {
+        let Some((key, mut held)) = self.held.take() else {
+            return self.walk.next(most, samples);
+        };
+        if held.len() > most {
+            let rest = held.split_off(most);
+            self.held = Some((key, rest));
+        }
+        *samples = held;
+        Some(key)
+    }
+
+    /// Writes all pieces that are left.
+    ///
+    /// # Errors
+    /// Those of the writer.
+    pub fn write_to(&mut self, writer: &mut dyn Write) -> io::Result<()> {
+        let mut piece = Vec::new();
+        while self.next_piece(&mut piece).is_some() {
+            writer.write_all(&piece)?;
+        }
+        Ok(())
+    }
+
+    /// Looks for a count that the format, or the system that reads it, can't hold.
+    fn check_numbers(&self, exact: bool) -> Result<Option<Note>> {
+        let numbers = self.fixed.form.numbers;
+        let mut walk = self.walk.clone();
+        let mut samples = Vec::new();
+        while let Some(key) = walk.next(MOST_SAMPLES, &mut samples) {
+            let Some(sample) = samples
+                .iter()
+                .find(|sample| sample.largest() > numbers.most())
+            else {
+                continue;
+            };
+            let values: Vec<&str> = values_of(&self.fixed.dictionaries, key).collect();
+            let place = format!(
+                "a count of {values:?} in {:?}, {},",
+                sample.window,
+                sample.largest()
+            );
+            if numbers == Numbers::Signed {
+                let message =
+                    format!("{place} is above 2^63 - 1, the largest number of this format");
+                return Err(Error::new(Code::CountOverflow, message));
+            }
+            if exact {
+                let message = format!("{place} is above 2^53, and the target stores 64-bit floats");
+                return Err(Error::new(Code::InexactCount, message));
+            }
+            return Ok(Some(Note {
+                kind: NoteKind::InexactCount,
+                message: format!(
+                    "{place} is above 2^53: the target stores it as a 64-bit float, which rounds it"
+                ),
+            }));
+        }
+        Ok(None)
+    }
+}
+
+/// Takes windows out that are not to be written, and says which.
+fn leave_out(source: &mut Source, options: &ExportOptions, form: &Form) -> Option<Note> {
+    let usual = if form.has_all_windows {
+        Windows::All
+    } else {
+        Windows::Settled
+    };
+    if source.revision.is_some() || options.windows.unwrap_or(usual) == Windows::All {
+        return None;
+    }
+    let windows = std::mem::take(&mut source.rows.windows);
+    let (settled, others): (Vec<_>, Vec<_>) = windows.into_iter().partition(|rows| rows.settled);
+    source.rows.windows = settled;
+    let (first, last) = (others.first()?.window, others.last()?.window);
+    Some(Note {
+        kind: NoteKind::WindowsLeftOut,
+        message: format!(
+            "{} windows from {} to {} were left out: their counts may still change, or are not all there; the \
+             option windows with \"all\" writes them too",
+            others.len(),
+            first.start(),
+            last.end()
+        ),
+    })
+}
+
+fn values_of(dictionaries: &[Arc<Dictionary>], key: Key) -> impl Iterator<Item = &str> {
+    dictionaries
+        .iter()
+        .zip(key)
+        .map(|(dictionary, id)| dictionary.value(id))
+}
+
+/// How many bytes a group takes at most, roughly: each sample in each of three metrics, with all labels.
+fn size_of_group(context: &Context, values: &[&str], samples: usize) -> usize {
+    let values: usize = values.iter().map(|value| value.len()).sum();
+    (context.label_bytes() + 2 * values + 100 * samples) * 3
+}
+
+impl fmt::Debug for Export {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Export")
+            .field("pieces", &self.pieces)
+            .field("is_done", &self.is_done)
+            .finish_non_exhaustive()
+    }
+}

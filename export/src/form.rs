@@ -1,0 +1,67 @@
+//! What is known of each format, as data.
+
+use tallyfold::Result;
+
+use crate::context::Context;
+use crate::encoder::Encoder;
+
+/// A format.
+pub(crate) struct Form {
+    /// The media type of what is written, for `Content-Type`.
+    pub(crate) media_type: &'static str,
+    /// The order in which samples are written.
+    pub(crate) order: Order,
+    /// Which numbers the format or its readers hold exactly.
+    pub(crate) numbers: Numbers,
+    /// Whether a value that is empty is left out, because readers take an empty value and none for the same.
+    pub(crate) leaves_out_empty: bool,
+    /// Whether windows whose counts may still change are written too, unless the caller says otherwise: in files that
+    /// are made anew, not where samples stay.
+    pub(crate) has_all_windows: bool,
+    /// Whether each piece is a message of its own; otherwise all pieces are one text.
+    pub(crate) is_messages: bool,
+    /// About how many bytes a piece has at most, before it is compressed.
+    pub(crate) max_bytes: usize,
+    /// Refuses what the format can't carry.
+    pub(crate) check: fn(&Context) -> Result<()>,
+    /// Makes the encoder of a piece.
+    pub(crate) encoder: for<'a> fn(&'a Context) -> Box<dyn Encoder + 'a>,
+}
+
+/// In which order samples are written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Order {
+    /// Window after window, and in each window group after group.
+    Windows,
+    /// Group after group, and for each group window after window.
+    Groups,
+    /// All of the first count, then all of the second one, then all of the third; for each count as in `Groups`.
+    Counts,
+}
+
+/// Which numbers are exact.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Numbers {
+    /// All counts.
+    All,
+    /// Signed 64-bit integers. Larger counts are refused.
+    Signed,
+    /// 64-bit floats. Larger counts than 2^53 are rounded, or refused.
+    Floats,
+}
+
+impl Numbers {
+    /// The largest number that is exact.
+    pub(crate) const fn most(self) -> u64 {
+        match self {
+            Self::All => u64::MAX,
+            Self::Signed => i64::MAX as u64,
+            Self::Floats => 1 << 53,
+        }
+    }
+}
+
+/// For formats that carry everything.
+pub(crate) fn carries_all(_: &Context) -> Result<()> {
+    Ok(())
+}

@@ -1,0 +1,3 @@
+//! One file per format.
+
+pub(crate) mod openmetrics;

@@ -1,0 +1,112 @@
+//! OpenMetrics text 1.0: one gauge for each count, with a sample for each window.
+
+use tallyfold::CountName;
+
+use crate::context::{Context, UNIT};
+use crate::encoder::Encoder;
+use crate::form::{Form, Numbers, Order, carries_all};
+use crate::sample::Group;
+
+pub(crate) const FORM: Form = Form {
+    media_type: "application/openmetrics-text; version=1.0.0; charset=utf-8",
+    order: Order::Counts,
+    numbers: Numbers::Floats,
+    leaves_out_empty: true,
+    has_all_windows: false,
+    is_messages: false,
+    max_bytes: 64 * 1024,
+    check: carries_all,
+    encoder: |context| {
+        Box::new(OpenMetrics {
+            names: CountName::ALL
+                .iter()
+                .map(|count| context.with_unit(*count))
+                .collect(),
+            context,
+            series: Vec::new(),
+        })
+    },
+};
+
+struct OpenMetrics<'a> {
+    context: &'a Context,
+    /// The metric's name for each count.
+    names: Vec<String>,
+    /// The labels of the group, as they are written.
+    series: Vec<u8>,
+}
+
+impl Encoder for OpenMetrics<'_> {
+    fn group(&mut self, group: &Group<'_>, out: &mut Vec<u8>) {
+        self.series.clear();
+        write_labels(self.context.labels(group), &mut self.series);
+        for count in group.counts {
+            let name = &self.names[*count as usize];
+            if group.is_first {
+                let help = self.context.help(*count);
+                let header =
+                    format!("# TYPE {name} gauge\n# UNIT {name} {UNIT}\n# HELP {name} {help}\n");
+                out.extend_from_slice(header.as_bytes());
+            }
+            for sample in group.samples {
+                let Some(amount) = sample.count(*count) else {
+                    continue;
+                };
+                out.extend_from_slice(name.as_bytes());
+                out.extend_from_slice(&self.series);
+                out.push(b' ');
+                amount.write(out);
+                out.push(b' ');
+                write_seconds(sample.unix_ms(), out);
+                out.push(b'\n');
+            }
+        }
+    }
+
+    fn end(&mut self, is_last: bool, out: &mut Vec<u8>) {
+        if is_last {
+            out.extend_from_slice(b"# EOF\n");
+        }
+    }
+}
+
+/// Writes labels in braces; nothing if there are none.
+fn write_labels<'a>(labels: impl Iterator<Item = (&'a str, &'a str)>, out: &mut Vec<u8>) {
+    for (position, (name, value)) in labels.enumerate() {
+        out.push(if position == 0 { b'{' } else { b',' });
+        out.extend_from_slice(name.as_bytes());
+        out.extend_from_slice(b"=\"");
+        write_escaped(value.as_bytes(), out);
+        out.push(b'"');
+    }
+    if !out.is_empty() {
+        out.push(b'}');
+    }
+}
+
+/// Writes a label's value: a backslash goes before backslashes and quotes, and a line feed becomes `\n`.
+fn write_escaped(mut value: &[u8], out: &mut Vec<u8>) {
+    while let Some(place) = memchr::memchr3(b'\\', b'"', b'\n', value) {
+        let (plain, special) = (&value[..place], value[place]);
+        out.extend_from_slice(plain);
+        out.push(b'\\');
+        out.push(if special == b'\n' { b'n' } else { special });
+        value = &value[place + 1..];
+    }
+    out.extend_from_slice(value);
+}
+
+/// Writes an instant as seconds since 1970 with three decimals.
+fn write_seconds(unix_ms: i64, out: &mut Vec<u8>) {
+    if unix_ms < 0 {
+        out.push(b'-');
+    }
+    let (seconds, ms) = (unix_ms.unsigned_abs() / 1000, unix_ms.unsigned_abs() % 1000);
+    out.extend_from_slice(itoa::Buffer::new().format(seconds).as_bytes());
+    out.extend_from_slice(&[
+        b'.',
+        b'0' + (ms / 100) as u8,
+        b'0' + (ms / 10 % 10) as u8,
+        b'0' + (ms % 10) as u8,
+    ]);
+}

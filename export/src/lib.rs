@@ -1,0 +1,50 @@
+//! Exact counts in the formats of observability systems.
+//!
+//! An [`Export`] takes a table, a series or a revision of a follow, and gives its counts as pieces of bytes: text that
+//! is written to a file or served to a scrape, or whole messages that are sent one by one. Like the core it does no I/O
+//! and reads no clock. Its memory does not grow with the number of rows.
+//!
+//! - [`Format`] names the formats. Each is one file in `formats/` and one line of the list in `format.rs`.
+//! - [`ExportOptions`] says what is written: the format, extra labels, and which windows.
+//! - Only settled windows are written to systems that keep samples, because what is sent can't be taken back there.
+//!   Late changes are written as signed changes, each with the number of its revision.
+//!
+//! ```
+//! use tallyfold::{Aggregator, AggregatorOptions};
+//! use tallyfold_export::{Export, ExportOptions, Format};
+//!
+//! let body = br#"{"start": "2026-01-01T00:00:00Z", "end": "2026-01-01T00:15:00Z",
+//!     "totalDelivered": "7", "totalErrors": "1", "totalFiltered": "0",
+//!     "counts": [{"success": "7", "errors": "1", "filtered": "0",
+//!                 "dimensions": {"integration": "warehouse"}}]}"#;
+//! let mut aggregator = Aggregator::new(&["integration"], AggregatorOptions::default())?;
+//! aggregator.push(body)?;
+//! let table = aggregator.finish()?;
+//!
+//! let mut export = Export::new(&table, &ExportOptions::with_defaults(Format::OpenMetrics))?;
+//! let mut text = Vec::new();
+//! export.write_to(&mut text).expect("a vector takes everything");
+//! assert!(String::from_utf8_lossy(&text).contains(
+//!     r#"tallyfold_by_integration_success_events{integration="warehouse"} 7 1767226499.999"#
+//! ));
+//! # Ok::<(), tallyfold::Error>(())
+//! ```
+#![forbid(unsafe_code)]
+
+mod context;
+mod encoder;
+mod export;
+mod form;
+mod format;
+mod formats;
+mod labels;
+mod options;
+mod sample;
+mod source;
+mod walk;
+
+pub use export::{Export, Note, NoteKind};
+pub use format::Format;
+pub use labels::Labels;
+pub use options::{ExportOptions, Windows};
+pub use source::Source;

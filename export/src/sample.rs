@@ -1,0 +1,88 @@
+//! What encoders write: groups, their samples, and single counts.
+
+use tallyfold::{CountName, Deltas, Window};
+
+/// The counts of a group in one window, or their changes.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Sample {
+    pub(crate) window: Window,
+    counts: Deltas,
+    /// Whether these are changes, of which those that are 0 are not written.
+    is_change: bool,
+}
+
+impl Sample {
+    pub(crate) fn new(window: Window, counts: Deltas, is_change: bool) -> Self {
+        Self {
+            window,
+            counts,
+            is_change,
+        }
+    }
+
+    /// The instant of the sample: the last millisecond of its window, so that sums over ranges that include their start
+    /// and sums over ranges that include their end both contain the same windows.
+    pub(crate) fn unix_ms(self) -> i64 {
+        self.window.end().unix_ms() - 1
+    }
+
+    /// The count with that name; `None` for a change of 0.
+    pub(crate) fn count(self, name: CountName) -> Option<Amount> {
+        let count = match name {
+            CountName::Success => self.counts.success,
+            CountName::Errors => self.counts.errors,
+            CountName::Filtered => self.counts.filtered,
+        };
+        (count != 0 || !self.is_change).then(|| Amount::from(count))
+    }
+
+    /// Whether there is nothing to write.
+    pub(crate) fn is_nothing(self) -> bool {
+        self.is_change && self.counts == Deltas::default()
+    }
+
+    /// The largest count, whatever its sign.
+    pub(crate) fn largest(self) -> u64 {
+        let sizes = self.counts.each().map(|count| Amount::from(count).size);
+        sizes.into_iter().max().unwrap_or_default()
+    }
+}
+
+/// A count, or a change of one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Amount {
+    pub(crate) is_negative: bool,
+    pub(crate) size: u64,
+}
+
+impl From<i128> for Amount {
+    fn from(count: i128) -> Self {
+        Self {
+            is_negative: count < 0,
+            // A difference of two counts has no more digits than a count.
+            size: count.unsigned_abs() as u64,
+        }
+    }
+}
+
+impl Amount {
+    /// Writes the digits, after a `-` if it is below 0.
+    pub(crate) fn write(self, out: &mut Vec<u8>) {
+        if self.is_negative {
+            out.push(b'-');
+        }
+        out.extend_from_slice(itoa::Buffer::new().format(self.size).as_bytes());
+    }
+}
+
+/// A group, and its samples in the order of time.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Group<'a> {
+    /// The values of the dimensions, in the order of the dimensions.
+    pub(crate) values: &'a [&'a str],
+    pub(crate) samples: &'a [Sample],
+    /// The counts to write.
+    pub(crate) counts: &'a [CountName],
+    /// Whether no group with these counts was written before.
+    pub(crate) is_first: bool,
+}
