@@ -2,7 +2,6 @@
 
 use tallyfold::{Code, CountName, Error, Metric, Result, Window};
 
-use crate::form::Form;
 use crate::labels::is_name;
 use crate::options::ExportOptions;
 use crate::sample::Group;
@@ -54,7 +53,11 @@ enum LabelValue {
 }
 
 impl Context {
-    pub(crate) fn new(source: &Source, options: &ExportOptions, form: &Form) -> Result<Self> {
+    pub(crate) fn new(
+        source: &Source,
+        options: &ExportOptions,
+        leaves_out_empty: bool,
+    ) -> Result<Self> {
         let rows = &source.rows;
         let dimensions = rows.dimensions.names();
         let mut labels = Vec::new();
@@ -92,7 +95,7 @@ impl Context {
             own_labels: own_labels.collect(),
             dimensions,
             revision: source.revision,
-            leaves_out_empty: form.leaves_out_empty,
+            leaves_out_empty,
             windows: rows.windows.iter().map(|rows| rows.window).collect(),
             now_ms: options.now_ms,
         })

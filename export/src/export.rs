@@ -73,7 +73,7 @@ impl Export {
         let form = options.format.form();
         let mut notes = Vec::new();
         notes.extend(leave_out(&mut source, options, form));
-        let context = Context::new(&source, options, form)?;
+        let context = Context::new(&source, options, form.leaves_out_empty)?;
         (form.check)(&context)?;
         let rows = source.rows;
         let is_change = source.revision.is_some();

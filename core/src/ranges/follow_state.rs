@@ -3,12 +3,13 @@
 use serde::Serialize;
 
 use super::follow::{Follow, Open};
-use super::stored::{Stored, invalid, seal};
+use super::stored::{Stored, invalid};
 use crate::counts::metric::Metric;
 use crate::counts::part::Part;
 use crate::counts::saved::SavedTable;
 use crate::counts::table::CountTable;
 use crate::error::Result;
+use crate::sealed::seal;
 use crate::time::timestamp::Timestamp;
 use crate::time::window::Window;
 use crate::wire::json::writer::json_of;

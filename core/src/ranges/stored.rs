@@ -17,21 +17,6 @@ pub(super) struct Stored<'a, const N: usize> {
     pub(super) fields: [&'a str; N],
 }
 
-/// Puts the checksum of all other bytes into a document whose `digest` is empty.
-pub(super) fn seal(mut json: String) -> String {
-    const EMPTY: &str = "\"digest\":\"\"";
-    if let Some(place) = json
-        .as_bytes()
-        .windows(EMPTY.len())
-        .position(|of| of == EMPTY.as_bytes())
-    {
-        let end = place + EMPTY.len();
-        let digest = checksum(&[&json.as_bytes()[..end - 2], &json.as_bytes()[end..]]);
-        json.insert_str(end - 1, &digest);
-    }
-    json
-}
-
 impl<'a, const N: usize> Stored<'a, N> {
     /// Reads a document of a format, with fields of these names.
     pub(super) fn read(json: &'a [u8], format: &str, names: [&str; N]) -> Result<Self> {
