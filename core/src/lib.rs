@@ -117,6 +117,7 @@ pub use counts::series::Series;
 pub use counts::series_window::SeriesWindow;
 pub use counts::table::CountTable;
 pub use counts::windowed::{WindowRows, Windowed};
+pub use counts::windowed_columns::WindowedColumns;
 pub use endpoint::audit_logs::AuditLogsOptions;
 pub use endpoint::contract::Output;
 pub use endpoint::query::QueryOptions;

@@ -12,6 +12,14 @@ pub struct Source {
     pub(crate) revision: Option<u32>,
 }
 
+impl Source {
+    /// Rows that come from another memory; with the number of a revision, they are its changes.
+    #[must_use]
+    pub fn of_rows(rows: Windowed, revision: Option<u32>) -> Self {
+        Self { rows, revision }
+    }
+}
+
 impl From<&CountTable> for Source {
     fn from(table: &CountTable) -> Self {
         Self {
