@@ -37,6 +37,7 @@ mod export;
 mod form;
 mod format;
 mod formats;
+mod forms;
 mod labels;
 mod options;
 mod push;
