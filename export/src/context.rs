@@ -125,14 +125,27 @@ impl Context {
         group: &Group<'a>,
     ) -> impl Iterator<Item = (&'a str, &'a str)> {
         let values = group.values;
+        self.labels_of(move |position| values[position])
+    }
+
+    /// The same, with a function that gives the value of the dimension at a position.
+    pub(crate) fn labels_of<'a>(
+        &'a self,
+        value: impl Fn(usize) -> &'a str,
+    ) -> impl Iterator<Item = (&'a str, &'a str)> {
         let labels = self.labels.iter().map(move |label| {
             let value = match &label.value {
                 LabelValue::Fixed(value) => value,
-                LabelValue::Dimension(position) => values[*position],
+                LabelValue::Dimension(position) => value(*position),
             };
             (&*label.name, value)
         });
         labels.filter(|(_, value)| !(self.leaves_out_empty && value.is_empty()))
+    }
+
+    /// The names of all labels, sorted.
+    pub(crate) fn label_names(&self) -> impl Iterator<Item = &str> {
+        self.labels.iter().map(|label| &*label.name)
     }
 
     /// About how many bytes the names and the fixed values of the labels have, with the name of a metric.
@@ -148,13 +161,18 @@ impl Context {
     }
 
     /// What a count is, in words.
-    pub(crate) fn help(&self, count: CountName) -> String {
-        let what = match (self.metric, count) {
+    pub(crate) fn what(&self, count: CountName) -> &'static str {
+        match (self.metric, count) {
             (Some(Metric::EventIngestion), CountName::Success) => "Events ingested",
             (_, CountName::Success) => "Events delivered",
             (_, CountName::Errors) => "Events not sent due to an error",
             (_, CountName::Filtered) => "Events filtered",
-        };
+        }
+    }
+
+    /// What the samples of a count are, in words.
+    pub(crate) fn help(&self, count: CountName) -> String {
+        let what = self.what(count);
         match self.revision {
             None => format!("{what} in the window that ends 1 ms after the sample"),
             Some(_) => format!(
