@@ -196,6 +196,7 @@ for (const row of series) {
   same<typeof row, SeriesRow<"integration" | "reason">>(true);
   same<typeof row.window, SeriesWindow>(true);
   same<typeof row.window.complete, boolean>(true);
+  same<typeof row.window.provisional, boolean>(true);
   same<typeof row.dimensions.reason, string>(true);
   same<typeof row.errors, bigint>(true);
   same<typeof row.rates, Rates>(true);
