@@ -15,7 +15,7 @@ from support import record
 
 import tallyfold
 
-START = "2026-01-01T00:00:00Z"
+START, LATER = "2026-01-01T00:00:00Z", "2026-01-01T00:15:00Z"
 START_MS = 1_767_225_600_000
 DIMENSIONS: list[tallyfold.DimensionName] = ["integration"]
 
@@ -52,6 +52,7 @@ class Sums:
         self.sum: Counter[str] = Counter()
         self.tables: dict[str, tallyfold.CountTable] = {}
         self.settled: list[str] = []
+        self.revisions: Counter[str] = Counter()
 
     def add(self, revision: tallyfold.Revision) -> None:
         for row in revision.changes:
@@ -59,6 +60,8 @@ class Sums:
         self.tables[revision.window.start_text] = revision.table
         if revision.settled:
             self.settled.append(revision.window.start_text)
+        assert revision.number == self.revisions[revision.window.start_text]
+        self.revisions[revision.window.start_text] += 1
         assert +self.sum == self.newest()
 
     def newest(self) -> Counter[str]:

@@ -363,6 +363,7 @@ for await (const revision of client.follow({
 })) {
   same<typeof revision, Revision<"write_key">>(true);
   same<typeof revision.changes, Comparison<"write_key">>(true);
+  same<typeof revision.number, number>(true);
 }
 const middle = "2026-01-01T00:15:00Z";
 const probed = await client.probeAdditivity({
