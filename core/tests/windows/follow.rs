@@ -700,6 +700,39 @@ fn a_state_of_another_query_or_with_a_flipped_bit_is_refused() {
     assert_eq!(windows_of(&revisions), [window(900, 1_800)]);
 }
 
+/// A document that lacks a field is refused even if its checksum is right.
+#[test]
+fn a_state_without_one_of_its_fields_is_refused() {
+    let mut world = World::with_events(HOUR, 30);
+    world.now = at(HOUR + 900);
+    let mut first = follow(&world, options("15m"));
+    read_due(&mut world, &mut first, |_| None);
+    let state = first.state();
+    let whole: serde_json::Value = serde_json::from_str(&state).expect("JSON");
+    let query = &whole["query"].as_object().expect("an object");
+    let fields = whole.as_object().expect("an object").keys();
+    // Without a format, it is read like one of the newest.
+    let fields = fields.filter(|name| *name != "format");
+    for name in fields.chain(query.keys()) {
+        let at = state.find(&format!("\"{name}\":")).expect("a field");
+        let value = &state[at + name.len() + 3..];
+        let mut values = serde_json::Deserializer::from_str(value).into_iter();
+        let _: serde_json::Value = values.next().expect("a value").expect("JSON");
+        let after = value[values.byte_offset()..].trim_start_matches(',');
+        let torn = format!("{}{after}", &state[..at]).replace(",}", "}");
+        let options = FollowOptions {
+            state: Some(sealed(&torn)),
+            ..options("15m")
+        };
+        let error = world.client.follow(&options).expect_err(name);
+        assert_eq!(error.code(), Code::InvalidCheckpoint, "{name}");
+        assert!(
+            error.offset().is_none_or(|offset| offset < 1_000),
+            "{error}"
+        );
+    }
+}
+
 /// With the checksum of what it is without one.
 fn sealed(state: &str) -> String {
     const DIGEST: &str = "\"digest\":\"";
