@@ -129,8 +129,11 @@ fn check(json: &[u8], path: &str, found: &str, expected: &str) -> Result<()> {
     Err(invalid(path, message).with_offset(offset_in(json, found)))
 }
 
-/// The offset of a value in its document.
+/// The offset of a value in its document; 0 for a value that is missing.
 fn offset_in(json: &[u8], value: &str) -> u64 {
+    if value.is_empty() {
+        return 0;
+    }
     (value.as_ptr().addr() - json.as_ptr().addr()) as u64
 }
 
