@@ -43,7 +43,7 @@ impl From<&Revision> for Source {
         let changes = Arc::new(revision.changes.clone());
         Self {
             rows: changes.windowed(revision.window),
-            revision: Some(0),
+            revision: Some(revision.number),
         }
     }
 }
