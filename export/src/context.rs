@@ -24,6 +24,10 @@ pub(crate) struct Context {
     pub(crate) own_labels: Vec<(String, String)>,
     /// The number of the revision, if changes are exported.
     pub(crate) revision: Option<u32>,
+    /// Whether a change is below 0.
+    pub(crate) has_negative: bool,
+    /// About how many bytes the names and the fixed values of the labels have, with the name of a metric.
+    pub(crate) label_bytes: usize,
     leaves_out_empty: bool,
     /// The windows that are written, sorted.
     pub(crate) windows: Vec<Window>,
@@ -88,8 +92,11 @@ impl Context {
             });
         }
         labels.sort_by(|one, other| one.name.cmp(&other.name));
+        let stem = stem(options, rows.metric, &dimensions)?;
         Ok(Self {
-            stem: stem(options, rows.metric, &dimensions)?,
+            label_bytes: label_bytes(&labels) + stem.joined("_").len() + 32,
+            has_negative: source.has_negative(),
+            stem,
             metric: rows.metric,
             labels,
             own_labels: own_labels.collect(),
@@ -103,10 +110,7 @@ impl Context {
 
     /// What the names of metrics begin with, with words joined by a separator.
     pub(crate) fn stem(&self, separator: &str) -> String {
-        match &self.stem {
-            Stem::Given(name) => name.clone(),
-            Stem::Words(words) => words.join(separator),
-        }
+        self.stem.joined(separator)
     }
 
     /// The name of the metric of a count as Prometheus spells it, with its unit: `tallyfold_event_delivery_success_events`.
@@ -148,16 +152,14 @@ impl Context {
         self.labels.iter().map(|label| &*label.name)
     }
 
-    /// About how many bytes the names and the fixed values of the labels have, with the name of a metric.
-    pub(crate) fn label_bytes(&self) -> usize {
-        let labels = self.labels.iter().map(|label| {
-            let value = match &label.value {
-                LabelValue::Fixed(value) => value.len(),
-                LabelValue::Dimension(_) => 0,
-            };
-            label.name.len() + value + 8
-        });
-        labels.sum::<usize>() + self.stem("_").len() + 32
+    /// Refuses labels of the caller that have one of these names, because the format has them for something else.
+    pub(crate) fn refuse_labels(&self, taken: &[&str]) -> Result<()> {
+        let mut names = self.own_labels.iter().map(|(name, _)| name);
+        let Some(name) = names.find(|name| taken.contains(&name.as_str())) else {
+            return Ok(());
+        };
+        let message = format!("this format uses the name {name} itself; want another one");
+        Err(Error::argument("labels", Code::InvalidArgument, message))
     }
 
     /// What a count is, in words.
@@ -180,6 +182,26 @@ impl Context {
             ),
         }
     }
+}
+
+impl Stem {
+    fn joined(&self, separator: &str) -> String {
+        match self {
+            Self::Given(name) => name.clone(),
+            Self::Words(words) => words.join(separator),
+        }
+    }
+}
+
+fn label_bytes(labels: &[Label]) -> usize {
+    let labels = labels.iter().map(|label| {
+        let value = match &label.value {
+            LabelValue::Fixed(value) => value.len(),
+            LabelValue::Dimension(_) => 0,
+        };
+        label.name.len() + value + 8
+    });
+    labels.sum()
 }
 
 /// The unit of all counts.

@@ -16,4 +16,10 @@ pub(crate) trait Encoder {
     fn end(&mut self, is_last: bool, out: &mut Vec<u8>) {
         let _ = (is_last, out);
     }
+
+    /// How many bytes `end` adds, if a group is written whole at once, so that it can be cut off again if the piece
+    /// becomes too large. Pieces are then as large as they may be. `None` if pieces are cut by an estimate.
+    fn end_bytes(&self) -> Option<usize> {
+        None
+    }
 }

@@ -6,6 +6,18 @@ macro_rules! each_format {
         $to! {
             /// OpenMetrics text 1.0, for a scrape or for `promtool tsdb create-blocks-from openmetrics`.
             OpenMetrics = "openmetrics" in openmetrics,
+            /// InfluxDB's line protocol.
+            Influx = "influx" in influx,
+            /// DogStatsD datagrams, protocol 1.3, with timestamps.
+            DogStatsD = "dogstatsd" in dogstatsd,
+            /// Plain StatsD datagrams, for windows that just ended.
+            StatsD = "statsd" in statsd,
+            /// The JSON of Datadog's API for metrics, version 2.
+            Datadog = "datadog" in datadog,
+            /// Comma-separated values, as RFC 4180 says.
+            Csv = "csv" in csv,
+            /// A JSON object on each line.
+            Ndjson = "ndjson" in ndjson,
         }
     };
 }

@@ -33,6 +33,7 @@
 
 mod context;
 mod encoder;
+mod escape;
 mod export;
 mod form;
 mod format;
