@@ -144,19 +144,32 @@ impl Context {
         labels.sum::<usize>() + self.stem("_").len() + 32
     }
 
-    /// What a count is, in words.
+    /// What a count is, in words, for formats that have the instant of a sample.
     pub(crate) fn help(&self, count: CountName) -> String {
-        let what = match (self.metric, count) {
-            (Some(Metric::EventIngestion), CountName::Success) => "Events ingested",
-            (_, CountName::Success) => "Events delivered",
-            (_, CountName::Errors) => "Events not sent due to an error",
-            (_, CountName::Filtered) => "Events filtered",
-        };
+        let what = self.what(count);
         match self.revision {
             None => format!("{what} in the window that ends 1 ms after the sample"),
             Some(_) => format!(
                 "{what} in the window that ends 1 ms after the sample, as signed changes: sum all revisions"
             ),
+        }
+    }
+
+    /// What a count is, in words, for formats that have the start and the end of a window.
+    pub(crate) fn description(&self, count: CountName) -> String {
+        let what = self.what(count);
+        match self.revision {
+            None => what.to_owned(),
+            Some(_) => format!("{what}, as signed changes: sum all revisions"),
+        }
+    }
+
+    fn what(&self, count: CountName) -> &'static str {
+        match (self.metric, count) {
+            (Some(Metric::EventIngestion), CountName::Success) => "Events ingested",
+            (_, CountName::Success) => "Events delivered",
+            (_, CountName::Errors) => "Events not sent due to an error",
+            (_, CountName::Filtered) => "Events filtered",
         }
     }
 }

@@ -9,6 +9,8 @@ use crate::encoder::Encoder;
 pub(crate) struct Form {
     /// The media type of what is written, for `Content-Type`.
     pub(crate) media_type: &'static str,
+    /// What a message is sent with, beside `Content-Type`.
+    pub(crate) headers: &'static [(&'static str, &'static str)],
     /// The order in which samples are written.
     pub(crate) order: Order,
     /// Which numbers the format or its readers hold exactly.

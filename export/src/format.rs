@@ -21,6 +21,14 @@ macro_rules! formats {
 formats! {
     /// OpenMetrics text 1.0, for a scrape or for `promtool tsdb create-blocks-from openmetrics`.
     OpenMetrics = "openmetrics" in openmetrics,
+    /// Prometheus remote-write 1.0: messages of protobuf, compressed with snappy.
+    RemoteWrite = "remote-write" in remote_write,
+    /// The message of Prometheus remote-write 2.0, which has each text once, and says what each metric is.
+    RemoteWrite2 = "remote-write-2" in remote_write_2,
+    /// Requests of the OpenTelemetry protocol (OTLP), as protobuf.
+    Otlp = "otlp" in otlp,
+    /// Requests of the OpenTelemetry protocol (OTLP), as JSON.
+    OtlpJson = "otlp-json" in otlp_json,
 }
 
 impl Format {
@@ -28,6 +36,13 @@ impl Format {
     #[must_use]
     pub const fn media_type(self) -> &'static str {
         self.form().media_type
+    }
+
+    /// The headers that a message is sent with, `Content-Type` first. What names the sender (`User-Agent`) or proves who
+    /// it is, comes from the caller.
+    pub fn headers(self) -> impl Iterator<Item = (&'static str, &'static str)> {
+        let media_type = ("Content-Type", self.media_type());
+        std::iter::once(media_type).chain(self.form().headers.iter().copied())
     }
 
     /// Whether each piece of an export is a message of its own, which is sent by itself. Otherwise all pieces together

@@ -9,6 +9,7 @@ use crate::sample::Group;
 
 pub(crate) const FORM: Form = Form {
     media_type: "application/openmetrics-text; version=1.0.0; charset=utf-8",
+    headers: &[],
     order: Order::Counts,
     numbers: Numbers::Floats,
     leaves_out_empty: true,
