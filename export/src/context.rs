@@ -172,7 +172,7 @@ impl Context {
         }
     }
 
-    /// What the samples of a count are, in words.
+    /// What a count is, in words, for formats that have the instant of a sample.
     pub(crate) fn help(&self, count: CountName) -> String {
         let what = self.what(count);
         match self.revision {
@@ -180,6 +180,15 @@ impl Context {
             Some(_) => format!(
                 "{what} in the window that ends 1 ms after the sample, as signed changes: sum all revisions"
             ),
+        }
+    }
+
+    /// What a count is, in words, for formats that have the start and the end of a window.
+    pub(crate) fn description(&self, count: CountName) -> String {
+        let what = self.what(count);
+        match self.revision {
+            None => what.to_owned(),
+            Some(_) => format!("{what}, as signed changes: sum all revisions"),
         }
     }
 }

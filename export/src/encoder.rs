@@ -12,6 +12,11 @@ pub(crate) trait Encoder {
     /// Adds the samples of a group. A group with many samples, or windows far from each other, is added more than once.
     fn group(&mut self, group: &Group<'_>, out: &mut Vec<u8>);
 
+    /// How many bytes of the piece are not in `out` yet: those that only the end writes.
+    fn held(&self) -> usize {
+        0
+    }
+
     /// Ends the piece. `is_last` tells whether no other piece follows.
     fn end(&mut self, is_last: bool, out: &mut Vec<u8>) {
         let _ = (is_last, out);

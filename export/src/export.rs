@@ -17,6 +17,10 @@ use crate::walk::Walk;
 /// The most samples that an encoder gets at once.
 const MOST_SAMPLES: usize = 256;
 
+/// The most bytes of a piece, whatever the caller asks for: protobuf's readers take messages of up to 2 GiB, and snappy
+/// compresses up to 4 GiB. Half of that leaves room for a group that is larger than expected.
+const MOST_BYTES: usize = 1 << 30;
+
 /// An export under way.
 ///
 /// A clone goes on at the same place, and both give the same bytes.
@@ -83,7 +87,7 @@ impl Export {
                 form,
                 context,
                 dictionaries: rows.dictionaries,
-                max_bytes: options.max_bytes.unwrap_or(form.max_bytes),
+                max_bytes: options.max_bytes.unwrap_or(form.max_bytes).min(MOST_BYTES),
                 notes: Vec::new(),
             }),
             walk,
@@ -136,7 +140,8 @@ impl Export {
                 Some(_) => 0,
                 None => size_of_group(&fixed.context, &values, samples.len()),
             };
-            if written > 0 && out.len() + expected > fixed.max_bytes {
+            let taken = out.len() + encoder.held();
+            if written > 0 && taken + expected > fixed.max_bytes {
                 self.hold(key, std::mem::take(&mut samples));
                 break;
             }

@@ -6,6 +6,14 @@ macro_rules! each_format {
         $to! {
             /// OpenMetrics text 1.0, for a scrape or for `promtool tsdb create-blocks-from openmetrics`.
             OpenMetrics = "openmetrics" in openmetrics,
+            /// Prometheus remote-write 1.0: messages of protobuf, compressed with snappy.
+            RemoteWrite = "remote-write" in remote_write,
+            /// The message of Prometheus remote-write 2.0, which has each text once, and says what each metric is.
+            RemoteWrite2 = "remote-write-2" in remote_write_2,
+            /// Requests of the OpenTelemetry protocol (OTLP), as protobuf.
+            Otlp = "otlp" in otlp,
+            /// Requests of the OpenTelemetry protocol (OTLP), as JSON.
+            OtlpJson = "otlp-json" in otlp_json,
             /// InfluxDB's line protocol.
             Influx = "influx" in influx,
             /// DogStatsD datagrams, protocol 1.3, with timestamps.

@@ -23,6 +23,18 @@ impl Format {
         self.form().media_type
     }
 
+    /// The headers that a message is sent with, `content-type` first. What names the sender (`user-agent`) or proves who
+    /// it is comes from the caller.
+    pub fn headers(self) -> impl Iterator<Item = (&'static str, &'static str)> {
+        let media_type = ("content-type", self.media_type());
+        let others = self
+            .form()
+            .delivery
+            .iter()
+            .flat_map(|delivery| delivery.headers);
+        std::iter::once(media_type).chain(others.copied())
+    }
+
     /// Whether each piece of an export is a message of its own, which is sent by itself. Otherwise all pieces together
     /// are one text.
     #[must_use]

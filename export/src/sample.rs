@@ -84,6 +84,20 @@ impl From<i128> for Amount {
 }
 
 impl Amount {
+    /// The nearest 64-bit float.
+    pub(crate) fn as_float(self) -> f64 {
+        let size = self.size as f64;
+        if self.is_negative { -size } else { size }
+    }
+
+    /// The number as a signed 64-bit integer, for formats that hold no larger ones: [`Numbers::Signed`].
+    ///
+    /// [`Numbers::Signed`]: crate::form::Numbers::Signed
+    pub(crate) fn as_signed(self) -> i64 {
+        let size = self.size as i64;
+        if self.is_negative { -size } else { size }
+    }
+
     /// Writes the digits, after a `-` if it is below 0.
     pub(crate) fn write(self, out: &mut Vec<u8>) {
         if self.is_negative {
