@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use tallyfold::{CountTable, Revision, Series, Windowed};
+use tallyfold::{Comparison, CountTable, Revision, Series, Window, Windowed};
 
 /// Counts to export: those of a table, which are written by response; those of a series; or the changes of a revision.
 #[derive(Clone, Debug)]
@@ -10,6 +10,17 @@ pub struct Source {
     pub(crate) rows: Windowed,
     /// The number of the revision, if these are its changes.
     pub(crate) revision: Option<u32>,
+}
+
+impl Source {
+    /// The changes of a window's counts, with the number of the window's revision that they lead to.
+    #[must_use]
+    pub fn changes(changes: &Arc<Comparison>, window: Window, number: u32) -> Self {
+        Self {
+            rows: changes.windowed(window),
+            revision: Some(number),
+        }
+    }
 }
 
 impl From<&CountTable> for Source {
@@ -32,10 +43,6 @@ impl From<&Arc<Series>> for Source {
 
 impl From<&Revision> for Source {
     fn from(revision: &Revision) -> Self {
-        let changes = Arc::new(revision.changes.clone());
-        Self {
-            rows: changes.windowed(revision.window),
-            revision: Some(0),
-        }
+        Self::changes(&Arc::new(revision.changes.clone()), revision.window, 0)
     }
 }
