@@ -114,6 +114,7 @@ enum Given {
         changes: Arc<tallyfold::Comparison>,
         window: Window,
         number: u32,
+        settled: bool,
     },
 }
 
@@ -143,12 +144,11 @@ impl Given {
             instance("counts", "want a Revision of a follow", &changes)?;
         let window = revision.getattr("window")?;
         let edge = |name| -> Result<String> { Ok(window.getattr(name)?.extract()?) };
-        let number = revision.getattr_opt("number")?;
-        let number = number.map(|number| required("number", &number));
         Ok(Self::Revision {
             changes: changes.get().shared(),
             window: Window::parse(&edge("start_text")?, &edge("end_text")?)?,
-            number: number.transpose()?.unwrap_or_default(),
+            number: required("number", &revision.getattr("number")?)?,
+            settled: required("settled", &revision.getattr("settled")?)?,
         })
     }
 
@@ -160,7 +160,8 @@ impl Given {
                 changes,
                 window,
                 number,
-            } => Source::changes(changes, *window, *number),
+                settled,
+            } => Source::changes(changes, *window, *number, *settled),
         }
     }
 

@@ -79,10 +79,22 @@ mod error;
 mod fold;
 mod pages;
 mod ranges;
+mod sealed;
 mod secret;
 mod spelling;
 mod time;
 mod wire;
+
+/// What a crate needs that sends requests to other systems by the rules of this one.
+pub mod sending {
+    pub use crate::calls::broken::broken;
+    pub use crate::calls::delay::Delay;
+    pub use crate::calls::retry::jitter::Jitter;
+    pub use crate::calls::retry::passing::LONGEST_TIMER_MS;
+    pub use crate::wire::address::BaseAddress;
+    pub use crate::wire::excerpt::Excerpt;
+    pub use crate::wire::retry_after::retry_after;
+}
 
 pub use access::api::Api;
 pub use calls::attempt::Attempt;
@@ -105,6 +117,7 @@ pub use counts::series::Series;
 pub use counts::series_window::SeriesWindow;
 pub use counts::table::CountTable;
 pub use counts::windowed::{WindowRows, Windowed};
+pub use counts::windowed_columns::WindowedColumns;
 pub use endpoint::audit_logs::AuditLogsOptions;
 pub use endpoint::contract::Output;
 pub use endpoint::query::QueryOptions;
@@ -124,6 +137,7 @@ pub use ranges::follow::{Follow, FollowOptions, Revision};
 pub use ranges::plan::{PartOptions, Plan, PlanOptions};
 pub use ranges::probe::{Additivity, AdditivityVerdict, Probe, ProbeOptions};
 pub use ranges::step::{CollectStep, Drive, FollowStep};
+pub use sealed::{is_sealed, seal};
 pub use secret::Secret;
 pub use spelling::{Name, Spelling, Words};
 pub use tallyfold_engine::{Counts, Dictionary, Key, Rates};

@@ -103,6 +103,20 @@ impl Dictionary {
         )
     }
 
+    /// A dictionary of values; `None` unless they are distinct and sorted by their UTF-8 bytes, and fit.
+    #[must_use]
+    pub fn of_sorted<'a>(values: impl Iterator<Item = &'a str>) -> Option<Self> {
+        let mut sorted = Self::default();
+        let mut last = None;
+        for value in values {
+            if last.replace(value) >= Some(value) {
+                return None;
+            }
+            sorted.push(value)?;
+        }
+        Some(sorted)
+    }
+
     /// The distinct values among some values, sorted, and the id of each value; `None` if they
     /// don't fit. The expected number of values and bytes are hints for the allocation.
     pub(crate) fn of_unsorted<'a>(

@@ -1,9 +1,11 @@
 //! What is known of each format, as data.
 
-use tallyfold::Result;
+use tallyfold::{Code, Error, Result};
 
 use crate::context::Context;
 use crate::encoder::Encoder;
+use crate::push::delivery::Delivery;
+use crate::sample::last_second;
 
 /// A format.
 pub(crate) struct Form {
@@ -24,6 +26,8 @@ pub(crate) struct Form {
     pub(crate) max_bytes: usize,
     /// Refuses what the format can't carry.
     pub(crate) check: fn(&Context) -> Result<()>,
+    /// How pieces are delivered; `None` for formats that are not sent.
+    pub(crate) delivery: Option<Delivery>,
     /// Makes the encoder of a piece.
     pub(crate) encoder: for<'a> fn(&'a Context) -> Box<dyn Encoder + 'a>,
 }
@@ -63,5 +67,21 @@ impl Numbers {
 
 /// For formats that carry everything.
 pub(crate) fn carries_all(_: &Context) -> Result<()> {
+    Ok(())
+}
+
+/// For formats whose times are whole seconds after 1970: refuses windows that would have the same time, or none.
+pub(crate) fn carries_whole_seconds(context: &Context) -> Result<()> {
+    let mut last = 0;
+    for window in &context.windows {
+        let seconds = last_second(window.end());
+        if seconds <= last {
+            let message = format!(
+                "the times of this format are whole seconds after 1970, and the window {window:?} has none of its own"
+            );
+            return Err(Error::new(Code::UnsupportedByFormat, message));
+        }
+        last = seconds;
+    }
     Ok(())
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use tallyfold::{Comparison, CountTable, Revision, Series, Window, Windowed};
+use tallyfold::{Comparison, CountTable, Deltas, Revision, Series, Window, Windowed};
 
 /// Counts to export: those of a table, which are written by response; those of a series; or the changes of a revision.
 #[derive(Clone, Debug)]
@@ -13,13 +13,20 @@ pub struct Source {
 }
 
 impl Source {
-    /// The changes of a window's counts, with the number of the window's revision that they lead to.
+    /// The changes of a window's counts up to the revision with that number. `settled` tells whether it is the last one.
     #[must_use]
-    pub fn changes(changes: &Arc<Comparison>, window: Window, number: u32) -> Self {
-        Self {
-            rows: changes.windowed(window),
-            revision: Some(number),
+    pub fn changes(changes: &Arc<Comparison>, window: Window, number: u32, settled: bool) -> Self {
+        let mut rows = changes.windowed(window);
+        for window in &mut rows.windows {
+            window.settled = settled;
         }
+        Self::of_rows(rows, Some(number))
+    }
+
+    /// Rows that come from another memory; with the number of a revision, they are its changes.
+    #[must_use]
+    pub fn of_rows(rows: Windowed, revision: Option<u32>) -> Self {
+        Self { rows, revision }
     }
 }
 
@@ -43,6 +50,16 @@ impl From<&Arc<Series>> for Source {
 
 impl From<&Revision> for Source {
     fn from(revision: &Revision) -> Self {
-        Self::changes(&Arc::new(revision.changes.clone()), revision.window, 0)
+        let changes = Arc::new(revision.changes.clone());
+        Self::changes(&changes, revision.window, revision.number, revision.settled)
+    }
+}
+
+impl Source {
+    /// Whether a change is below 0.
+    pub(crate) fn has_negative(&self) -> bool {
+        let is_negative = |(_, change): (_, Deltas)| change.each().iter().any(|count| *count < 0);
+        let mut windows = self.rows.windows.iter();
+        self.revision.is_some() && windows.any(|rows| rows.clone().any(is_negative))
     }
 }

@@ -113,7 +113,19 @@ FaultKind = Literal[
 ]
 """What goes wrong."""
 
-ExportFormat = Literal["openmetrics"]
+ExportFormat = Literal[
+    "openmetrics",
+    "remote-write",
+    "remote-write-2",
+    "otlp",
+    "otlp-json",
+    "influx",
+    "dogstatsd",
+    "statsd",
+    "datadog",
+    "csv",
+    "ndjson",
+]
 """A format that counts are written in."""
 
 MetricName = Literal["event_delivery", "event_ingestion"]

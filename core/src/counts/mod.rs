@@ -23,3 +23,4 @@ pub(crate) mod subject;
 pub(crate) mod table;
 pub(crate) mod tree;
 pub(crate) mod windowed;
+pub(crate) mod windowed_columns;

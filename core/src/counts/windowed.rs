@@ -55,7 +55,7 @@ enum Kept {
 }
 
 /// Rows that have keys and counts by position.
-trait Keyed: Send + Sync {
+pub(super) trait Keyed: Send + Sync {
     fn row(&self, position: usize) -> (Key, Deltas);
 }
 
@@ -106,6 +106,22 @@ impl Keyed for Comparison {
             *id = ids[position];
         }
         (key, self.row_delta(position))
+    }
+}
+
+impl WindowRows {
+    /// The rows of these positions.
+    pub(super) fn of(
+        window: Window,
+        settled: bool,
+        rows: Arc<dyn Keyed>,
+        positions: Range<usize>,
+    ) -> Self {
+        Self {
+            window,
+            settled,
+            kept: Kept::Rows(rows, positions),
+        }
     }
 }
 
@@ -178,7 +194,7 @@ impl Series {
             start = positions.end;
             WindowRows {
                 window: of.window,
-                settled: of.complete,
+                settled: of.complete && !of.provisional,
                 kept: Kept::Rows(Arc::clone(self) as Arc<dyn Keyed>, positions),
             }
         });
