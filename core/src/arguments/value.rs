@@ -25,7 +25,7 @@ pub trait Parameter: Sized {
 pub enum Value {
     /// Of [`Kind::Text`], [`Kind::Address`], [`Kind::Instant`] and [`Kind::Step`].
     Text(String),
-    /// Of [`Kind::Texts`], both edges of a [`Kind::Window`], and names and values of [`Kind::Headers`] in turn.
+    /// Of [`Kind::Texts`], both edges of a [`Kind::Window`], and names and texts of a [`Kind::Mapping`] in turn.
     Texts(Vec<String>),
     /// Of [`Kind::Secret`].
     Secret(Secret),

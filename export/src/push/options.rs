@@ -56,7 +56,7 @@ impl TargetHeaders {
 }
 
 impl Parameter for TargetHeaders {
-    const KIND: Kind = Kind::Headers;
+    const KIND: Kind = Kind::Mapping;
 
     fn from_value(value: Value) -> Result<Self> {
         Self::new(Vec::from_value(value)?)
