@@ -63,7 +63,9 @@ impl Error {
         self
     }
 
-    pub(crate) fn with_status(mut self, status: u16) -> Self {
+    /// The same error, caused by that HTTP status.
+    #[must_use]
+    pub fn with_status(mut self, status: u16) -> Self {
         self.0.status = Some(status);
         self
     }
@@ -89,7 +91,9 @@ impl Error {
         self
     }
 
-    pub(crate) fn with_excerpt(mut self, excerpt: Option<String>) -> Self {
+    /// The same error, with the beginning of the body that explains it.
+    #[must_use]
+    pub fn with_excerpt(mut self, excerpt: Option<String>) -> Self {
         self.0.excerpt = excerpt;
         self
     }
@@ -101,7 +105,8 @@ impl Error {
     }
 
     /// Whether the cause does not go away by itself, so that trying again is of no use.
-    pub(crate) fn is_lasting(&self) -> bool {
+    #[must_use]
+    pub fn is_lasting(&self) -> bool {
         self.0.is_lasting
     }
 

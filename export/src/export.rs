@@ -166,6 +166,22 @@ impl Export {
         Some(written)
     }
 
+    /// Leaves out the next samples, which were written before.
+    pub(crate) fn skip(&mut self, mut samples: u64) {
+        let mut scratch = Vec::new();
+        while samples > 0 {
+            let most = usize::try_from(samples).unwrap_or(usize::MAX);
+            let Some(skipped) = self.next_piece_of(most, &mut scratch) else {
+                return;
+            };
+            samples -= skipped as u64;
+        }
+    }
+
+    pub(crate) fn form(&self) -> &'static Form {
+        self.fixed.form
+    }
+
     /// The next group, or what was held of it.
     fn next_group(&mut self, most: usize, samples: &mut Vec<Sample>) -> Option<Key> {
         let Some((key, mut held)) = self.held.take() else {

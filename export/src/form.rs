@@ -4,6 +4,7 @@ use tallyfold::Result;
 
 use crate::context::Context;
 use crate::encoder::Encoder;
+use crate::push::delivery::Delivery;
 
 /// A format.
 pub(crate) struct Form {
@@ -24,6 +25,8 @@ pub(crate) struct Form {
     pub(crate) max_bytes: usize,
     /// Refuses what the format can't carry.
     pub(crate) check: fn(&Context) -> Result<()>,
+    /// How pieces are delivered; `None` for formats that are not sent.
+    pub(crate) delivery: Option<Delivery>,
     /// Makes the encoder of a piece.
     pub(crate) encoder: for<'a> fn(&'a Context) -> Box<dyn Encoder + 'a>,
 }

@@ -146,7 +146,8 @@ impl Course {
             Input::Chunk(chunk) if excerpt.push(chunk) => Ok(true),
             Input::Chunk(_) | Input::End | Input::Failed { .. } => {
                 let client_secret = self.shared.config.client_secret.as_ref();
-                let text = excerpt.text([self.token.as_ref(), client_secret]);
+                let secrets = [self.token.as_ref(), client_secret];
+                let text = excerpt.text(secrets.into_iter().flatten());
                 let error = error.clone().with_excerpt(text);
                 self.fail(error)
             }

@@ -31,7 +31,8 @@ const TROUBLES: &[Trouble] = &[
 ];
 
 /// The error of an exchange with that address.
-pub(super) fn broken(failure: HostFailure, detail: &str, url: &str) -> Error {
+#[must_use]
+pub fn broken(failure: HostFailure, detail: &str, url: &str) -> Error {
     let is_name = |names: &str| names.split(' ').any(|name| name == detail);
     let trouble = TROUBLES.iter().find(|(names, ..)| is_name(names));
     let named = trouble.is_some() || is_error_name(detail);

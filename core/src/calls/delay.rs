@@ -4,17 +4,19 @@ use crate::time::now::Now;
 
 /// A wait on the monotonic clock.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) enum Delay {
+pub enum Delay {
+    /// There is nothing to wait for.
     #[default]
     Over,
     /// It starts when the next step is asked for.
     For(u64),
+    /// It ends at that time of the monotonic clock.
     Until(u64),
 }
 
 impl Delay {
     /// How many milliseconds of it are left.
-    pub(crate) fn rest(&mut self, now: Now) -> u64 {
+    pub fn rest(&mut self, now: Now) -> u64 {
         if let Self::For(milliseconds) = *self {
             *self = Self::Until(now.monotonic_ms.saturating_add(milliseconds));
         }

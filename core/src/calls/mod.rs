@@ -8,7 +8,7 @@
 pub(crate) mod any_endpoint;
 mod api_request;
 pub(crate) mod attempt;
-mod broken;
+pub(crate) mod broken;
 pub(crate) mod call;
 mod course;
 pub(crate) mod delay;

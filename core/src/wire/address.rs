@@ -7,7 +7,7 @@ use crate::error::{Error, Result};
 
 /// A checked base address: `{base_url}`, `{auth_url}` or `{cluster_endpoint}` of the reference.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct BaseAddress(String);
+pub struct BaseAddress(String);
 
 impl BaseAddress {
     /// Checks an address and removes its trailing slashes. Plain http is accepted only for this
@@ -16,7 +16,10 @@ impl BaseAddress {
     /// It accepts only addresses that every HTTP stack interprets in the same way, so that requests
     /// go to the address that was checked: names of letters, digits, hyphens and underscores,
     /// literal IP addresses, and paths of unreserved characters.
-    pub(crate) fn parse(argument: &'static str, text: &str, allow_http: bool) -> Result<Self> {
+    ///
+    /// # Errors
+    /// `invalid_base_address` and `insecure_base_address`.
+    pub fn parse(argument: &'static str, text: &str, allow_http: bool) -> Result<Self> {
         let invalid = |message: &str| Error::argument(argument, Code::InvalidBaseAddress, message);
         if text.contains(['?', '#']) {
             return Err(invalid(

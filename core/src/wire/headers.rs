@@ -18,14 +18,27 @@ impl Headers {
     ///
     /// # Errors `invalid_argument` for a header that the client or its HTTP stack sets, and for what can't be sent.
     /// No message quotes any of it.
-    pub fn new(mut flat: Vec<String>) -> Result<Self> {
+    pub fn new(flat: Vec<String>) -> Result<Self> {
+        Self::checked(flat, "")
+    }
+
+    /// The same for requests without a token of ours: one of the headers may be `authorization`.
+    ///
+    /// # Errors
+    /// The same.
+    pub fn with_authorization(flat: Vec<String>) -> Result<Self> {
+        Self::checked(flat, "authorization")
+    }
+
+    fn checked(mut flat: Vec<String>, allowed: &str) -> Result<Self> {
         let mut headers = Vec::new();
         for pair in flat.chunks_exact_mut(2) {
             let [mut name, value] = [0, 1].map(|at| std::mem::take(&mut pair[at]));
             name.make_ascii_lowercase();
-            let is_reserved = name.starts_with("content-")
-                || name.starts_with("proxy-")
-                || RESERVED.split(' ').any(|one| one == name);
+            let is_reserved = name != allowed
+                && (name.starts_with("content-")
+                    || name.starts_with("proxy-")
+                    || RESERVED.split(' ').any(|one| one == name));
             let is_plain = name.bytes().all(is_of_name) && value.bytes().all(is_of_value);
             let ends = [value.as_bytes().first(), value.as_bytes().last()];
             // An empty name is among those that are reserved, too.
@@ -37,9 +50,14 @@ impl Headers {
         Ok(Self(headers))
     }
 
-    pub(crate) fn iter(&self) -> impl Iterator<Item = (&str, &str)> {
-        let all = self.0.iter();
-        all.map(|(name, value)| (name.as_str(), value.expose()))
+    /// Names, in lower case, and values.
+    pub fn iter(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.secrets().map(|(name, value)| (name, value.expose()))
+    }
+
+    /// Names, in lower case, and values, which are never printed.
+    pub fn secrets(&self) -> impl Iterator<Item = (&str, &Secret)> {
+        self.0.iter().map(|(name, value)| (name.as_str(), value))
     }
 
     /// Adds the name of the client, unless the caller has given one.

@@ -16,6 +16,7 @@ pub(crate) const FORM: Form = Form {
     is_messages: false,
     max_bytes: 64 * 1024,
     check: carries_all,
+    delivery: None,
     encoder: |context| {
         Box::new(OpenMetrics {
             names: CountName::ALL

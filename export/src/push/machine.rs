@@ -1,0 +1,468 @@
+//! A push under way: a machine without I/O.
+
+use std::fmt;
+
+use tallyfold::sending::{Delay, Excerpt, Jitter, LONGEST_TIMER_MS, broken, retry_after};
+use tallyfold::{Code, Error, HostFailure, Now, Patience, Result};
+
+use super::delivery::{Delivery, Way};
+use super::options::{Guarantee, PushOptions, TargetHeaders};
+use super::report::PushReport;
+use super::target::Target;
+use crate::export::Export;
+
+/// How much of the body of an answer is read, to find what was rejected.
+const MOST_OF_ANSWER: usize = 64 * 1024;
+
+/// What happened that proves that no byte of a message was taken: there was no connection.
+const NEVER_SENT: &[&str] = &[
+    "ENOTFOUND",
+    "EAI_AGAIN",
+    "ECONNREFUSED",
+    "EHOSTUNREACH",
+    "ENETUNREACH",
+    "OFFLINE",
+];
+
+/// What the host is to do next.
+#[derive(Debug)]
+#[must_use = "a step is for the host to take"]
+pub enum PushStep<'a> {
+    /// Send this message. An HTTP response is reported with [`Push::head`], [`Push::chunk`] and [`Push::end`]; a datagram
+    /// that was sent with [`Push::sent`]; a failure with [`Push::failed`].
+    Send(Message<'a>),
+    /// Wait this long, or less, and ask again.
+    Wait {
+        /// Milliseconds on the monotonic clock, at most 2^31 - 1.
+        ms: u32,
+    },
+    /// Store that so many samples are finished, if this push is to be taken up by another process
+    /// ([`PushOptions::finished`]), and ask again.
+    Finished {
+        /// How many of the export's samples are finished.
+        samples: u64,
+    },
+    /// Everything was sent.
+    Done,
+}
+
+/// A message to send: a POST request, or a datagram.
+pub struct Message<'a> {
+    /// The whole address.
+    pub url: &'a str,
+    /// The bytes to send.
+    pub body: &'a [u8],
+    media_type: &'static str,
+    delivery: &'static Delivery,
+    headers: &'a TargetHeaders,
+}
+
+impl Message<'_> {
+    /// The headers of the request, with names in lower case.
+    pub fn headers(&self) -> impl Iterator<Item = (&str, &str)> {
+        let own = [("content-type", self.media_type)].into_iter();
+        own.chain(self.delivery.headers.iter().copied())
+            .chain(self.headers.0.iter())
+    }
+
+    /// Whether this is a datagram and not a request.
+    #[must_use]
+    pub fn is_datagram(&self) -> bool {
+        self.delivery.way == Way::Datagrams
+    }
+}
+
+/// A push under way. It asks its host to send one message after the other, reads the answers, waits and tries again, or
+/// ends with an error.
+///
+/// 2xx means that a message was taken, 413 that it is too large: it is cut in two. After 429, which may say for how long,
+/// after the failures of a server and after broken connections it is sent again. Anything else ends the push.
+pub struct Push {
+    export: Export,
+    /// The export before the message under way.
+    before: Export,
+    delivery: &'static Delivery,
+    media_type: &'static str,
+    target: Target,
+    headers: TargetHeaders,
+    is_careful: bool,
+    patience: Patience,
+    state: State,
+    body: Vec<u8>,
+    /// The samples in `body`.
+    samples: usize,
+    /// The most samples in a message, once one was too large.
+    most_samples: usize,
+    finished: u64,
+    retries_of_message: u32,
+    /// When the receiver stopped taking messages.
+    failing_since: Option<Now>,
+    now: Now,
+    jitter: Jitter,
+    report: PushReport,
+}
+
+enum State {
+    /// The next message is to be made.
+    Ready,
+    /// That the message is finished must be stored before it is sent.
+    Stored,
+    /// The message is to be sent.
+    Due,
+    Waiting(Delay),
+    /// The host sends the message.
+    UnderWay,
+    /// The body of the answer is read.
+    Answered {
+        status: u16,
+        refusal: Option<Error>,
+        body: Vec<u8>,
+    },
+    /// The message was taken, and that must be stored.
+    Taken,
+    Ended(Option<Error>),
+}
+
+impl Push {
+    /// Begins to send an export.
+    ///
+    /// # Errors
+    /// `invalid_argument` for a format that is not sent, and for a guarantee that the receiver needs no choice of;
+    /// `invalid_base_address` and `insecure_base_address` for the address.
+    pub fn new(mut export: Export, options: &PushOptions) -> Result<Self> {
+        let form = export.form();
+        let Some(delivery) = &form.delivery else {
+            let message = "this is a format of files and scrapes, which is not sent";
+            return Err(Error::argument("format", Code::InvalidArgument, message));
+        };
+        if delivery.is_repeatable && options.guarantee.is_some() {
+            let message = "this receiver takes the same message again without harm, so each is counted exactly once; \
+                           leave this out";
+            return Err(Error::argument("guarantee", Code::InvalidArgument, message));
+        }
+        let guarantee = options.guarantee.unwrap_or(Guarantee::AtMostOnce);
+        export.skip(options.finished);
+        Ok(Self {
+            before: export.clone(),
+            export,
+            delivery,
+            media_type: form.media_type,
+            target: Target::new(options, delivery.way)?,
+            headers: options.headers.clone(),
+            is_careful: !delivery.is_repeatable && guarantee == Guarantee::AtMostOnce,
+            patience: options.patience_ms,
+            state: State::Ready,
+            body: Vec::new(),
+            samples: 0,
+            most_samples: usize::MAX,
+            finished: options.finished,
+            retries_of_message: 0,
+            failing_since: None,
+            now: Now {
+                monotonic_ms: 0,
+                unix_ms: 0,
+            },
+            jitter: Jitter::new(options.seed),
+            report: PushReport::default(),
+        })
+    }
+
+    /// What to do next.
+    ///
+    /// # Errors
+    /// What ended the push: `rate_limited`, `server_error`, `network_failed` or `timed_out` after the patience is over;
+    /// `redirected`, `forbidden` or `unexpected_status` for other answers, with an excerpt of their body.
+    pub fn step(&mut self, now: Now) -> Result<PushStep<'_>> {
+        self.now = now;
+        loop {
+            match &mut self.state {
+                State::Ready => {
+                    self.before = self.export.clone();
+                    self.retries_of_message = 0;
+                    match self.export.next_piece_of(self.most_samples, &mut self.body) {
+                        None => self.state = State::Ended(None),
+                        Some(samples) => {
+                            self.samples = samples;
+                            self.state = if self.is_careful {
+                                State::Stored
+                            } else {
+                                State::Due
+                            };
+                        }
+                    }
+                }
+                State::Stored => {
+                    self.finished += self.samples as u64;
+                    self.state = State::Due;
+                    return Ok(PushStep::Finished {
+                        samples: self.finished,
+                    });
+                }
+                State::Waiting(delay) => match delay.rest(now) {
+                    0 => self.state = State::Due,
+                    ms => {
+                        return Ok(PushStep::Wait {
+                            ms: ms.min(LONGEST_TIMER_MS) as u32,
+                        });
+                    }
+                },
+                State::Due => {
+                    self.state = State::UnderWay;
+                    return Ok(PushStep::Send(Message {
+                        url: &self.target.url,
+                        body: &self.body,
+                        media_type: self.media_type,
+                        delivery: self.delivery,
+                        headers: &self.headers,
+                    }));
+                }
+                State::Taken => {
+                    self.state = State::Ready;
+                    if !self.is_careful {
+                        self.finished += self.samples as u64;
+                        return Ok(PushStep::Finished {
+                            samples: self.finished,
+                        });
+                    }
+                }
+                State::Ended(None) => return Ok(PushStep::Done),
+                State::Ended(Some(error)) => return Err(error.clone()),
+                State::UnderWay | State::Answered { .. } => return Err(out_of_order()),
+            }
+        }
+    }
+
+    /// Takes the status and headers of a response. Gives whether its body is wanted: if so, it is given with
+    /// [`Push::chunk`] and [`Push::end`], else it is not read.
+    ///
+    /// # Errors
+    /// `out_of_order` if no message is under way.
+    pub fn head(&mut self, status: u16, headers: &[(&str, &str)]) -> Result<bool> {
+        self.check_under_way()?;
+        match status {
+            200..=299 => {
+                self.state = State::Answered {
+                    status,
+                    refusal: None,
+                    body: Vec::new(),
+                };
+                return Ok(true);
+            }
+            413 if self.samples > 1 => {
+                self.most_samples = self.samples / 2;
+                self.take_back();
+                self.export = self.before.clone();
+                self.state = State::Ready;
+            }
+            429 => self.try_again(
+                refusal(status),
+                retry_after(headers, self.now.unix_ms),
+                true,
+            ),
+            500.. if (self.delivery.is_passing)(status) => {
+                let is_refused = status == 503;
+                self.try_again(
+                    refusal(status),
+                    retry_after(headers, self.now.unix_ms),
+                    is_refused,
+                );
+            }
+            _ => {
+                self.state = State::Answered {
+                    status,
+                    refusal: Some(refusal(status)),
+                    body: Vec::new(),
+                };
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// Takes a piece of the body. Gives whether more of it is wanted.
+    ///
+    /// # Errors
+    /// `out_of_order` if no body is wanted.
+    pub fn chunk(&mut self, chunk: &[u8]) -> Result<bool> {
+        let State::Answered { body, .. } = &mut self.state else {
+            return Err(out_of_order());
+        };
+        let room = MOST_OF_ANSWER - body.len();
+        body.extend_from_slice(&chunk[..chunk.len().min(room)]);
+        Ok(body.len() < MOST_OF_ANSWER)
+    }
+
+    /// Takes the end of the body, or of as much of it as was wanted.
+    ///
+    /// # Errors
+    /// `out_of_order` if no body is wanted.
+    pub fn end(&mut self) -> Result<()> {
+        let State::Answered {
+            status,
+            refusal,
+            body,
+        } = &mut self.state
+        else {
+            return Err(out_of_order());
+        };
+        let rejected = (self.delivery.partly)(*status, body);
+        match (refusal.take(), rejected) {
+            // A status of refusal, with a body that says that the rest was taken.
+            (None | Some(_), Some(rejected)) => {
+                self.report.rejected.push(rejected);
+                self.take();
+            }
+            (None, None) => self.take(),
+            (Some(error), None) => {
+                let mut excerpt = Excerpt::default();
+                excerpt.push(body);
+                let excerpt = excerpt.text(self.headers.0.secrets().map(|(_, value)| value));
+                self.take_back();
+                self.give_up(error.with_excerpt(excerpt));
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes that a datagram was sent.
+    ///
+    /// # Errors
+    /// `out_of_order` if no message is under way.
+    pub fn sent(&mut self) -> Result<()> {
+        self.check_under_way()?;
+        self.take();
+        Ok(())
+    }
+
+    /// Takes that an exchange failed in the host, before or after the head of its response.
+    ///
+    /// # Errors
+    /// `out_of_order` if no message is under way.
+    pub fn failed(&mut self, failure: HostFailure, detail: &str) -> Result<()> {
+        if let State::Answered { refusal, .. } = &self.state {
+            // The status is known; only what the body would have said is not.
+            return match refusal {
+                None => {
+                    self.take();
+                    Ok(())
+                }
+                Some(_) => self.end(),
+            };
+        }
+        self.check_under_way()?;
+        let error = broken(failure, detail, &self.target.shown);
+        let was_not_sent = NEVER_SENT.contains(&detail) || error.is_lasting();
+        if error.is_lasting() {
+            self.take_back();
+            self.give_up(error);
+        } else {
+            self.try_again(error, None, was_not_sent);
+        }
+        Ok(())
+    }
+
+    /// What became of the push so far.
+    #[must_use]
+    pub fn report(&self) -> &PushReport {
+        &self.report
+    }
+
+    /// How many samples of the export are finished: taken, or, if each is to be sent at most once, given up.
+    #[must_use]
+    pub fn finished(&self) -> u64 {
+        self.finished
+    }
+
+    fn check_under_way(&self) -> Result<()> {
+        match self.state {
+            State::UnderWay => Ok(()),
+            _ => Err(out_of_order()),
+        }
+    }
+
+    /// The message was taken.
+    fn take(&mut self) {
+        self.report.messages += 1;
+        self.report.samples += self.samples as u64;
+        self.report.bytes += self.body.len() as u64;
+        self.failing_since = None;
+        self.state = State::Taken;
+    }
+
+    /// The message was refused: none of its samples is finished.
+    fn take_back(&mut self) {
+        if self.is_careful {
+            self.finished -= self.samples as u64;
+        }
+    }
+
+    /// Sends the message again later, if that is right and the patience is not over. `is_refused` tells that the receiver
+    /// took nothing of it.
+    fn try_again(&mut self, error: Error, asked_ms: Option<u64>, is_refused: bool) {
+        if self.is_careful && !is_refused {
+            self.report.unsure += self.samples as u64;
+            return self.give_up(error);
+        }
+        let since = *self.failing_since.get_or_insert(self.now);
+        self.retries_of_message += 1;
+        let wait_ms = self
+            .jitter
+            .wait_ms(self.retries_of_message, u64::MAX, asked_ms.unwrap_or(0));
+        let is_over = |patience_ms| self.now.since(since).saturating_add(wait_ms) > patience_ms;
+        if self.patience.ms().is_some_and(is_over) {
+            self.take_back();
+            return self.give_up(error);
+        }
+        self.report.retries += 1;
+        self.state = State::Waiting(Delay::For(wait_ms));
+    }
+
+    fn give_up(&mut self, error: Error) {
+        self.state = State::Ended(Some(error));
+    }
+}
+
+fn refusal(status: u16) -> Error {
+    let (code, message) = match status {
+        300..=399 => (
+            Code::Redirected,
+            "the receiver redirects, and no redirect is followed: pass the final address",
+        ),
+        401 | 403 => (
+            Code::Forbidden,
+            "the receiver wants other credentials; pass them in the headers",
+        ),
+        413 => (
+            Code::UnexpectedStatus,
+            "the receiver finds even a single sample too large",
+        ),
+        429 => (Code::RateLimited, "the receiver asks for fewer messages"),
+        500.. => (Code::ServerError, "the receiver failed"),
+        _ => (Code::UnexpectedStatus, "the receiver refused the message"),
+    };
+    Error::new(code, message).with_status(status)
+}
+
+fn out_of_order() -> Error {
+    let message = "a push was driven in the wrong order: after a step to send, want the response or the failure";
+    Error::new(Code::OutOfOrder, message)
+}
+
+impl fmt::Debug for Message<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let names: Vec<&str> = self.headers().map(|(name, _)| name).collect();
+        f.debug_struct("Message")
+            .field("headers", &names)
+            .field("bytes", &self.body.len())
+            .finish_non_exhaustive()
+    }
+}
+
+impl fmt::Debug for Push {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Push")
+            .field("finished", &self.finished)
+            .field("report", &self.report)
+            .finish_non_exhaustive()
+    }
+}
