@@ -28,7 +28,7 @@ KINDS = {
     "response": "The bytes of a response, or of a saved table, are not a valid result.",
 }
 #: Values whose name in the packages is another one.
-RENAMED = {"Progress": "WindowCounts"}
+RENAMED = {"Format": "ExportFormat", "Progress": "WindowCounts", "Windows": "ExportWindows"}
 #: Values that the packages have as classes, written by hand.
 CLASSES = {"Counts"}
 #: What the arguments of each kind are for.
@@ -36,12 +36,14 @@ ABOUT = {
     "AggregatorOptions": "What an {@link Aggregator} has to know, but for the dimensions of the response.",
     "AuditLogsOptions": "Which page of the audit logs to list (service reference 4.2).",
     "CollectOptions": "What to collect, and how.",
+    "ExportOptions": "What is exported, and how.",
     "FollowOptions": "What to follow, and how.",
     "Limits": "The most that a response may hold; more is an error.",
     "MachineOptions": "What a {@link Machine} has to know.",
     "PagesOptions": "What pages may ask a server of yours, and how much of the answers is kept.",
     "PlanOptions": "A range, and the step that it is cut by.",
     "ProbeOptions": "What to probe: the counts between three instants.",
+    "PushOptions": "Where an export is sent, and what happens when something fails.",
     "QueryOptions": "What both metrics calls ask for (service reference 4.4 and 4.5).",
     "SandboxEvent": "Events to store: `count` of them, alike.",
     "SandboxOptions": "What a {@link Sandbox} is made of. All of it has defaults.",
@@ -165,7 +167,8 @@ class TypeScript(Language):
 
     def union(self, name: str, schema: dict) -> str:
         head = comment(self.doc(schema["description"]) + "\n\n" + self.meanings(schema))
-        return f"{head}\n{statement(f'export type {name} =', quoted(schema))}"
+        declared = RENAMED.get(name, name)
+        return f"{head}\n{statement(f'export type {declared} =', quoted(schema))}"
 
     def meanings(self, schema: dict) -> str:
         return "\n".join(f"`{of['const']}`: {self.doc(of['description'])}" for of in schema["oneOf"])
@@ -203,6 +206,8 @@ class TypeScript(Language):
         if "anyOf" in schema:
             inner = next(of for of in schema["anyOf"] if of.get("type") != "null")
             return self.type(inner)
+        if schema["type"] == "array":
+            return f"readonly {self.type(schema['items'])}[]"
         kinds = [schema["type"]] if isinstance(schema["type"], str) else schema["type"]
         kind = {"string": "string", "number": "number", "boolean": "boolean"}.get(kinds[0])
         kind = kind or self.WHOLE[schema["format"]]

@@ -27,6 +27,7 @@ export const errorCodes = [
   "incompatible_tables",
   "invalid_checkpoint",
   "memory_limit",
+  "unsupported_by_format",
   "out_of_order",
   "token_refused",
   "invalid_token_response",
@@ -57,6 +58,7 @@ export const errorCodes = [
   "wrong_type",
   "invalid_count",
   "count_overflow",
+  "inexact_count",
   "sum_overflow",
   "window_mismatch",
   "dimension_mismatch",
@@ -96,6 +98,7 @@ export const errorCodes = [
  * `incompatible_tables`: Two tables do not have the same dimensions or metric.
  * `invalid_checkpoint`: A checkpoint that is incomplete, was changed, or belongs to another query.
  * `memory_limit`: What a collect keeps takes more memory than allowed: `keep` adds windows up.
+ * `unsupported_by_format`: A format that can't carry what is exported.
  * `out_of_order`: A machine was driven in the wrong order, or after its end.
  *
  * Of kind `auth`. The credentials or the tokens were refused, or there are none.
@@ -137,6 +140,7 @@ export const errorCodes = [
  * `invalid_count`: A count that is not a string of ASCII digits.
  * `count_overflow`: A count above 2^64 - 1, or a count or change that is too large for the numbers
  * of a column.
+ * `inexact_count`: A count above 2^53, for a target that stores 64-bit floats.
  * `sum_overflow`: A sum of counts above 2^64 - 1.
  * `window_mismatch`: The response is about another window than the one requested.
  * `dimension_mismatch`: An entry's dimensions are not exactly the requested ones.
@@ -232,6 +236,39 @@ export type Presence = "both" | "new" | "vanished";
  * `null_dimension`: A dimension value of `null`, which is read as an empty string.
  */
 export type Tolerance = "repeated_combination" | "null_dimension";
+
+/**
+ * A format that counts are written in.
+ *
+ * `openmetrics`: OpenMetrics text 1.0, for a scrape or for `promtool tsdb create-blocks-from
+ * openmetrics`.
+ */
+export type ExportFormat = "openmetrics";
+
+/**
+ * What happens to a message of which nobody knows whether it was taken.
+ *
+ * `at_least_once`: It is sent again, and may be counted twice.
+ * `at_most_once`: It is not sent again, and may be lost.
+ */
+export type Guarantee = "at_least_once" | "at_most_once";
+
+/**
+ * What a caller should know of an export.
+ *
+ * `inexact_count`: A count is above 2^53, and the target stores 64-bit floats.
+ * `windows_left_out`: Windows were left out, because their counts may still change or they are not
+ * covered whole.
+ */
+export type NoteKind = "inexact_count" | "windows_left_out";
+
+/**
+ * Which windows are written.
+ *
+ * `settled`: Those that are covered whole and whose counts no longer change.
+ * `all`: All of them.
+ */
+export type ExportWindows = "settled" | "all";
 
 /**
  * An endpoint of the sandbox. All of them share one origin, so the sandbox's address serves as
@@ -369,6 +406,41 @@ export interface WindowCounts {
   readonly waitingMs?: number;
 }
 
+/** What a caller should know of an export. */
+export interface Note {
+  /** What kind of note. */
+  readonly kind: NoteKind;
+  /** A sentence for people. */
+  readonly message: string;
+}
+
+/** What became of a push. */
+export interface PushReport {
+  /** Messages that were taken. */
+  readonly messages: bigint;
+  /** Samples in them: the counts of a group in a window are one sample. */
+  readonly samples: bigint;
+  /** Bytes of their bodies. */
+  readonly bytes: bigint;
+  /** Messages that were sent again. */
+  readonly retries: bigint;
+  /**
+   * Samples of which nobody knows whether they were taken, and which are not sent again: only if
+   * each is to be sent at most once.
+   */
+  readonly unsure: bigint;
+  /** What the receiver rejected in messages that it took otherwise. This is not sent again. */
+  readonly rejected: readonly Rejected[];
+}
+
+/** What a receiver rejected in a message that it took otherwise. */
+export interface Rejected {
+  /** How many data points, if the receiver says so. */
+  readonly points: bigint | null;
+  /** What it says, as one line; empty if it says nothing. */
+  readonly message: string;
+}
+
 /** What an {@link Aggregator} has to know, but for the dimensions of the response. */
 export interface AggregatorArguments {
   /** The endpoint that the bytes are from; the table remembers it. */
@@ -476,6 +548,39 @@ export interface CollectArguments {
    * default, for no limit.
    */
   readonly deadlineMs?: number | undefined;
+}
+
+/** What is exported, and how. */
+export interface ExportArguments {
+  /** The format. */
+  readonly format: ExportFormat;
+  /**
+   * Labels that each sample gets, such as the cluster (service reference 8). Names consist of
+   * ASCII letters, digits and underscores; they are not those of a dimension.
+   */
+  readonly labels?: Readonly<Record<string, string>> | Iterable<readonly string[]> | undefined;
+  /**
+   * What the names of metrics begin with. By default, that is `tallyfold`, the endpoint, and the
+   * dimensions, such as `tallyfold_event_delivery_by_integration`: counts by other dimensions are
+   * other metrics, so that no sum contains an event twice.
+   */
+  readonly name?: string | undefined;
+  /**
+   * Which windows are written. By default, CSV and NDJSON get all of them, and the other formats
+   * those that are settled: what another system has taken can't be taken back. A revision is
+   * always written.
+   */
+  readonly windows?: ExportWindows | undefined;
+  /**
+   * Whether counts above 2^53 are refused, if the target stores 64-bit floats. By default, they
+   * are written, and a note says so.
+   */
+  readonly exact?: boolean | undefined;
+  /**
+   * At most about how many bytes a piece has, before it is compressed. By default, what the target
+   * takes.
+   */
+  readonly maxBytes?: number | undefined;
 }
 
 /** What to follow, and how. */
@@ -666,6 +771,31 @@ export interface ProbeArguments {
   readonly end: Instant;
   /** The dimensions to ask for, one to four. */
   readonly dimensions: readonly string[];
+}
+
+/** Where an export is sent, and what happens when something fails. */
+export interface PushArguments {
+  /**
+   * The whole address that messages are sent to, with its path: `https://…/api/v1/write`, or
+   * `udp://host:8125` for StatsD and DogStatsD.
+   */
+  readonly url: string | URL;
+  /** Headers of each request, such as `authorization`. No message quotes their values. */
+  readonly headers?: Readonly<Record<string, string>> | Iterable<readonly string[]> | undefined;
+  /** Whether headers may be sent by plain http to another machine, where the network can read them. */
+  readonly allowHttp?: boolean | undefined;
+  /**
+   * What happens to a message of which nobody knows whether it was taken, because the connection
+   * broke. Prometheus, VictoriaMetrics and InfluxDB take a message again without harm: it is sent
+   * again, and this option is refused. For other receivers the default is `at_most_once`: a gap is
+   * reported, but a count that was added twice looks like any other.
+   */
+  readonly guarantee?: Guarantee | undefined;
+  /**
+   * How long to wait for a receiver that fails or asks for pauses, all in all. In milliseconds.
+   * `Infinity` for no limit. `900,000` unless told otherwise.
+   */
+  readonly patienceMs?: number | undefined;
 }
 
 /** What both metrics calls ask for (service reference 4.4 and 4.5). */

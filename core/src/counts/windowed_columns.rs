@@ -140,10 +140,7 @@ mod tests {
         let lengths = rows.windows.iter().map(|of| of.clone().count());
         assert_eq!(lengths.collect::<Vec<_>>(), [2, 1, 0]);
         assert_eq!(
-            rows.windows
-                .iter()
-                .map(|of| of.settled)
-                .collect::<Vec<_>>(),
+            rows.windows.iter().map(|of| of.settled).collect::<Vec<_>>(),
             [true, false, true]
         );
         let (key, counts) = rows.windows[0].clone().nth(1).unwrap();
