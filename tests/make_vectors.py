@@ -1339,9 +1339,10 @@ def covering(start, end, *rows, dims=("integration",), metric=None, **filtered_b
     return table(list(dims), rows, totals=totals, metric=metric, **filtered_by)
 
 
-def bucket(start, end, *rows, complete=True):
+def bucket(start, end, *rows, complete=True, provisional=False):
     rows = [{"values": values, **counts(*numbers)} for values, numbers in rows]
-    return {"start": start, "end": end, "complete": complete, "rows": rows}
+    marks = {"complete": complete} | ({"provisional": True} if provisional else {})
+    return {"start": start, "end": end, **marks, "rows": rows}
 
 
 def of_series(step, *windows, totals, dims=("integration",), metric=None, **filtered_by):
@@ -1376,6 +1377,17 @@ def series_vectors():
     by_window("the windows of the responses, one without rows", hour, None, of_series(None, *quarters, totals=totals))
     by_window("a step as long as the windows", hour, "15m", of_series("15m", *quarters, totals=totals))
     by_window("merged out of order", [hour[at] for at in (2, 0, 3, 1)], "15m", of_series("15m", *quarters, totals=totals))
+    late = [first, second, third, provisional(fourth)]
+    last = bucket(t945, t10, (["a"], (10, 0, 0)), provisional=True)
+    by_window("a window that may still change", late, None, of_series(None, *quarters[:3], last, totals=totals))
+    by_window("an hour with a window that may still change", late, "1h", of_series("1h", bucket(t9, t10, *all_rows, provisional=True), totals=totals))
+    by_window(
+        "grouped, and half an hour that may still change",
+        late,
+        "30m",
+        of_series("30m", bucket(t9, t930, ([], (11, 2, 8))), bucket(t930, t10, ([], (10, 0, 0)), provisional=True), totals=totals, dims=()),
+        group_by=[],
+    )
     by_window("an hour of quarters", hour, "1h", of_series("1h", bucket(t9, t10, *all_rows), totals=totals))
     by_window("the same hour in minutes", hour, "60m", of_series("1h", bucket(t9, t10, *all_rows), totals=totals))
     by_window("the same hour in seconds, merged out of order", hour[::-1], "3600s", of_series("1h", bucket(t9, t10, *all_rows), totals=totals))

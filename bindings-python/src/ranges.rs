@@ -310,7 +310,7 @@ impl Follow {
         let window = plain(py, &revision.window)?;
         let table = CountTable::made(py, revision.table)?;
         let changes = Comparison::made(py, revision.changes, None)?;
-        let fields = (window, table, changes, revision.settled);
+        let fields = (window, table, changes, revision.settled, revision.number);
         Ok(Some(object(py, "Revision", fields)?))
     }
 

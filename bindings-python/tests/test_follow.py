@@ -15,7 +15,7 @@ from support import record
 
 import tallyfold
 
-START = "2026-01-01T00:00:00Z"
+START, LATER = "2026-01-01T00:00:00Z", "2026-01-01T00:15:00Z"
 START_MS = 1_767_225_600_000
 DIMENSIONS: list[tallyfold.DimensionName] = ["integration"]
 
@@ -52,6 +52,7 @@ class Sums:
         self.sum: Counter[str] = Counter()
         self.tables: dict[str, tallyfold.CountTable] = {}
         self.settled: list[str] = []
+        self.revisions: Counter[str] = Counter()
 
     def add(self, revision: tallyfold.Revision) -> None:
         for row in revision.changes:
@@ -59,6 +60,8 @@ class Sums:
         self.tables[revision.window.start_text] = revision.table
         if revision.settled:
             self.settled.append(revision.window.start_text)
+        assert revision.number == self.revisions[revision.window.start_text]
+        self.revisions[revision.window.start_text] += 1
         assert +self.sum == self.newest()
 
     def newest(self) -> Counter[str]:
@@ -299,6 +302,48 @@ def test_an_interrupted_reading_is_made_again() -> None:
             next(revisions)
         service.troubles.clear()
         assert next(revisions).window.start_text == START
+
+
+WINDOW: dict[str, Any] = {"window": "15m", "end": LATER}
+
+
+class FullLog:
+    """A callback that raises the first time that a window was read."""
+
+    def __init__(self, error: Exception) -> None:
+        self.error: Exception | None = error
+
+    def __call__(self, attempt: tallyfold.Attempt) -> None:
+        if attempt.target == "event_delivery" and self.error is not None:
+            error, self.error = self.error, None
+            raise error
+
+
+@pytest.mark.parametrize("error", [LookupError(), tallyfold.ConfigError("no", code="forbidden")])
+def test_a_revision_that_nobody_got_is_made_again(error: Exception) -> None:
+    service = Service(tallyfold.Sandbox())
+    record(service.sandbox, "success", "email", count=7, at=START)
+    with service.client(on_attempt=FullLog(error)) as client:
+        revisions = client.follow("event_delivery", START, DIMENSIONS, **WINDOW)
+        with pytest.raises(type(error)):
+            next(revisions)
+        (only,) = revisions
+    assert (only.changes.total_delta.success, only.number, only.settled) == (7, 0, True)
+
+
+def test_a_revision_that_no_task_got_is_made_again() -> None:
+    service = Service(tallyfold.Sandbox())
+    record(service.sandbox, "success", "email", count=7, at=START)
+
+    async def main() -> None:
+        async with service.async_client(on_attempt=FullLog(LookupError())) as client:
+            revisions = client.follow("event_delivery", START, DIMENSIONS, **WINDOW)
+            with pytest.raises(LookupError):
+                await anext(revisions)
+            (only,) = [revision async for revision in revisions]
+            assert (only.changes.total_delta.success, only.number) == (7, 0)
+
+    asyncio.run(main())
 
 
 def test_the_cause_of_a_missing_token_is_told() -> None:

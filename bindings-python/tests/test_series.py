@@ -7,6 +7,7 @@ from datetime import UTC, datetime, timedelta
 
 import pandas as pd
 import pytest
+from service import Service
 from support import START, record
 
 import tallyfold
@@ -203,6 +204,32 @@ def test_json_goes_by_window(merged: tallyfold.CountTable) -> None:
         "errors": "4",
         "filtered": "0",
     }
+
+
+def test_a_window_may_be_provisional() -> None:
+    sandbox = tallyfold.Sandbox()
+    end = datetime.now(UTC).replace(minute=0, second=0, microsecond=0)
+    start, middle = end - timedelta(hours=2), end - timedelta(hours=1)
+    record(sandbox, "success", "push", at=start.isoformat())
+    record(sandbox, "success", "push", at=middle.isoformat())
+    with Service(sandbox).client() as client:
+        table = client.event_delivery(start, middle, ["integration"])
+        table = table.merge(client.event_delivery(middle, end, ["integration"]))
+    series = table.by_window("1h").fill_zeros()
+    assert [window.provisional for window in series.windows] == [False, True]
+    assert [row.provisional for row in series] == [False, True]
+    first, second = series.windows
+    assert "provisional" not in repr(first)
+    assert repr(second).endswith(", complete=True, provisional=True)")
+    assert second == SeriesWindow(
+        second.start_text, second.end_text, complete=True, provisional=True
+    )
+    assert second != SeriesWindow(second.start_text, second.end_text, complete=True)
+    assert pickle.loads(pickle.dumps(series)) == series
+    assert pickle.loads(pickle.dumps(second)) == copy.copy(second) == second
+    documents = json.loads(series.to_json())["windows"]
+    assert ["provisional" in documents[0], documents[1]["provisional"]] == [False, True]
+    assert series._repr_html_().count("), provisional</td>") == 1
 
 
 def test_html_marks_what_is_covered_in_part(merged: tallyfold.CountTable) -> None:

@@ -262,9 +262,10 @@ def check_series(case: Case) -> None:
     def compare_rows(series: tallyfold.Series) -> None:
         expected = case["series"]
         windows = series.windows
-        edges = [(window.start_text, window.end_text, window.complete) for window in windows]
-        assert edges == [
-            (window["start"], window["end"], window["complete"]) for window in expected["windows"]
+        found = [(of.start_text, of.end_text, of.complete, of.provisional) for of in windows]
+        assert found == [
+            (of["start"], of["end"], of["complete"], of.get("provisional", False))
+            for of in expected["windows"]
         ]
         assert list(series.dimensions) == expected["dimensions"]
         assert (series.metric, series.step) == (expected["metric"], expected["step"])
@@ -279,6 +280,7 @@ def check_series(case: Case) -> None:
             for row in window["rows"]
         ]
         assert all(row.complete == row.window.complete for row in series)
+        assert all(row.provisional == row.window.provisional for row in series)
         assert len(series) == len(rows)
 
     check_made(case, series, case.get("series"), compare_rows)

@@ -245,6 +245,7 @@ struct Revision {
     #[serde(with = "serde_wasm_bindgen::preserve")]
     changes: JsValue,
     settled: bool,
+    number: u32,
 }
 
 #[wasm_bindgen(js_class = CoreFollow)]
@@ -268,6 +269,7 @@ impl Follow {
             table: CountTable(revision.table).into(),
             changes: Comparison(revision.changes).into(),
             settled: revision.settled,
+            number: revision.number,
         })))
     }
 

@@ -280,6 +280,7 @@ proptest! {
                 .collect();
             let alone = merged(inside, 0);
             prop_assert_eq!(bucket.complete, alone.coverage() == [bucket.window]);
+            prop_assert!(!bucket.provisional);
             let found = sums_over_windows(&series, |window| window == bucket.window);
             prop_assert_eq!(found, sums_of(&alone));
         }

@@ -2,7 +2,6 @@
 
 use tallyfold::{Code, CountName, Error, Metric, Result, Window};
 
-use crate::form::Form;
 use crate::labels::is_name;
 use crate::options::ExportOptions;
 use crate::sample::Group;
@@ -25,6 +24,10 @@ pub(crate) struct Context {
     pub(crate) own_labels: Vec<(String, String)>,
     /// The number of the revision, if changes are exported.
     pub(crate) revision: Option<u32>,
+    /// Whether a change is below 0.
+    pub(crate) has_negative: bool,
+    /// About how many bytes the names and the fixed values of the labels have, with the name of a metric.
+    pub(crate) label_bytes: usize,
     leaves_out_empty: bool,
     /// The windows that are written, sorted.
     pub(crate) windows: Vec<Window>,
@@ -54,7 +57,11 @@ enum LabelValue {
 }
 
 impl Context {
-    pub(crate) fn new(source: &Source, options: &ExportOptions, form: &Form) -> Result<Self> {
+    pub(crate) fn new(
+        source: &Source,
+        options: &ExportOptions,
+        leaves_out_empty: bool,
+    ) -> Result<Self> {
         let rows = &source.rows;
         let dimensions = rows.dimensions.names();
         let mut labels = Vec::new();
@@ -85,14 +92,17 @@ impl Context {
             });
         }
         labels.sort_by(|one, other| one.name.cmp(&other.name));
+        let stem = stem(options, rows.metric, &dimensions)?;
         Ok(Self {
-            stem: stem(options, rows.metric, &dimensions)?,
+            label_bytes: label_bytes(&labels) + stem.joined("_").len() + 32,
+            has_negative: source.has_negative(),
+            stem,
             metric: rows.metric,
             labels,
             own_labels: own_labels.collect(),
             dimensions,
             revision: source.revision,
-            leaves_out_empty: form.leaves_out_empty,
+            leaves_out_empty,
             windows: rows.windows.iter().map(|rows| rows.window).collect(),
             now_ms: options.now_ms,
         })
@@ -100,10 +110,7 @@ impl Context {
 
     /// What the names of metrics begin with, with words joined by a separator.
     pub(crate) fn stem(&self, separator: &str) -> String {
-        match &self.stem {
-            Stem::Given(name) => name.clone(),
-            Stem::Words(words) => words.join(separator),
-        }
+        self.stem.joined(separator)
     }
 
     /// The name of the metric of a count as Prometheus spells it, with its unit: `tallyfold_event_delivery_success_events`.
@@ -122,36 +129,52 @@ impl Context {
         group: &Group<'a>,
     ) -> impl Iterator<Item = (&'a str, &'a str)> {
         let values = group.values;
+        self.labels_of(move |position| values[position])
+    }
+
+    /// The same, with a function that gives the value of the dimension at a position.
+    pub(crate) fn labels_of<'a>(
+        &'a self,
+        value: impl Fn(usize) -> &'a str,
+    ) -> impl Iterator<Item = (&'a str, &'a str)> {
         let labels = self.labels.iter().map(move |label| {
             let value = match &label.value {
                 LabelValue::Fixed(value) => value,
-                LabelValue::Dimension(position) => values[*position],
+                LabelValue::Dimension(position) => value(*position),
             };
             (&*label.name, value)
         });
         labels.filter(|(_, value)| !(self.leaves_out_empty && value.is_empty()))
     }
 
-    /// About how many bytes the names and the fixed values of the labels have, with the name of a metric.
-    pub(crate) fn label_bytes(&self) -> usize {
-        let labels = self.labels.iter().map(|label| {
-            let value = match &label.value {
-                LabelValue::Fixed(value) => value.len(),
-                LabelValue::Dimension(_) => 0,
-            };
-            label.name.len() + value + 8
-        });
-        labels.sum::<usize>() + self.stem("_").len() + 32
+    /// The names of all labels, sorted.
+    pub(crate) fn label_names(&self) -> impl Iterator<Item = &str> {
+        self.labels.iter().map(|label| &*label.name)
+    }
+
+    /// Refuses labels of the caller that have one of these names, because the format has them for something else.
+    pub(crate) fn refuse_labels(&self, taken: &[&str]) -> Result<()> {
+        let mut names = self.own_labels.iter().map(|(name, _)| name);
+        let Some(name) = names.find(|name| taken.contains(&name.as_str())) else {
+            return Ok(());
+        };
+        let message = format!("this format uses the name {name} itself; want another one");
+        Err(Error::argument("labels", Code::InvalidArgument, message))
     }
 
     /// What a count is, in words.
-    pub(crate) fn help(&self, count: CountName) -> String {
-        let what = match (self.metric, count) {
+    pub(crate) fn what(&self, count: CountName) -> &'static str {
+        match (self.metric, count) {
             (Some(Metric::EventIngestion), CountName::Success) => "Events ingested",
             (_, CountName::Success) => "Events delivered",
             (_, CountName::Errors) => "Events not sent due to an error",
             (_, CountName::Filtered) => "Events filtered",
-        };
+        }
+    }
+
+    /// What a count is, in words, for formats that have the instant of a sample.
+    pub(crate) fn help(&self, count: CountName) -> String {
+        let what = self.what(count);
         match self.revision {
             None => format!("{what} in the window that ends 1 ms after the sample"),
             Some(_) => format!(
@@ -159,6 +182,35 @@ impl Context {
             ),
         }
     }
+
+    /// What a count is, in words, for formats that have the start and the end of a window.
+    pub(crate) fn description(&self, count: CountName) -> String {
+        let what = self.what(count);
+        match self.revision {
+            None => what.to_owned(),
+            Some(_) => format!("{what}, as signed changes: sum all revisions"),
+        }
+    }
+}
+
+impl Stem {
+    fn joined(&self, separator: &str) -> String {
+        match self {
+            Self::Given(name) => name.clone(),
+            Self::Words(words) => words.join(separator),
+        }
+    }
+}
+
+fn label_bytes(labels: &[Label]) -> usize {
+    let labels = labels.iter().map(|label| {
+        let value = match &label.value {
+            LabelValue::Fixed(value) => value.len(),
+            LabelValue::Dimension(_) => 0,
+        };
+        label.name.len() + value + 8
+    });
+    labels.sum()
 }
 
 /// The unit of all counts.

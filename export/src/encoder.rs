@@ -12,8 +12,19 @@ pub(crate) trait Encoder {
     /// Adds the samples of a group. A group with many samples, or windows far from each other, is added more than once.
     fn group(&mut self, group: &Group<'_>, out: &mut Vec<u8>);
 
+    /// How many bytes of the piece are not in `out` yet: those that only the end writes.
+    fn held(&self) -> usize {
+        0
+    }
+
     /// Ends the piece. `is_last` tells whether no other piece follows.
     fn end(&mut self, is_last: bool, out: &mut Vec<u8>) {
         let _ = (is_last, out);
+    }
+
+    /// How many bytes `end` adds, if a group is written whole at once, so that it can be cut off again if the piece
+    /// becomes too large. Pieces are then as large as they may be. `None` if pieces are cut by an estimate.
+    fn end_bytes(&self) -> Option<usize> {
+        None
     }
 }

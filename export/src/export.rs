@@ -17,6 +17,10 @@ use crate::walk::Walk;
 /// The most samples that an encoder gets at once.
 const MOST_SAMPLES: usize = 256;
 
+/// The most bytes of a piece, whatever the caller asks for: protobuf's readers take messages of up to 2 GiB, and snappy
+/// compresses up to 4 GiB. Half of that leaves room for a group that is larger than expected.
+const MOST_BYTES: usize = 1 << 30;
+
 /// An export under way.
 ///
 /// A clone goes on at the same place, and both give the same bytes.
@@ -73,7 +77,7 @@ impl Export {
         let form = options.format.form();
         let mut notes = Vec::new();
         notes.extend(leave_out(&mut source, options, form));
-        let context = Context::new(&source, options, form)?;
+        let context = Context::new(&source, options, form.leaves_out_empty)?;
         (form.check)(&context)?;
         let rows = source.rows;
         let is_change = source.revision.is_some();
@@ -83,7 +87,7 @@ impl Export {
                 form,
                 context,
                 dictionaries: rows.dictionaries,
-                max_bytes: options.max_bytes.unwrap_or(form.max_bytes),
+                max_bytes: options.max_bytes.unwrap_or(form.max_bytes).min(MOST_BYTES),
                 notes: Vec::new(),
             }),
             walk,
@@ -120,6 +124,7 @@ impl Export {
         let mut encoder = (fixed.form.encoder)(&fixed.context);
         let mut written = 0;
         let mut samples = Vec::new();
+        let mut values: Vec<&str> = Vec::new();
         let mut has_begun = false;
         let is_first = self.pieces == 0;
         while written < most {
@@ -128,10 +133,16 @@ impl Export {
                 self.is_done = true;
                 break;
             };
-            let values: Vec<&str> = values_of(&fixed.dictionaries, key).collect();
-            let expected = size_of_group(&fixed.context, &values, samples.len());
-            if written > 0 && out.len() + expected > fixed.max_bytes {
-                self.held = Some((key, std::mem::take(&mut samples)));
+            values.clear();
+            values.extend(values_of(&fixed.dictionaries, key));
+            let end_bytes = encoder.end_bytes();
+            let expected = match end_bytes {
+                Some(_) => 0,
+                None => size_of_group(&fixed.context, &values, samples.len()),
+            };
+            let taken = out.len() + encoder.held();
+            if written > 0 && taken + expected > fixed.max_bytes {
+                self.hold(key, std::mem::take(&mut samples));
                 break;
             }
             if !has_begun {
@@ -142,15 +153,35 @@ impl Export {
                 Order::Counts => &CountName::ALL[self.walk.round..=self.walk.round],
                 _ => CountName::ALL,
             };
-            encoder.group(
-                &Group {
+            let is_first_group = self.rounds <= self.walk.round;
+            let before = out.len();
+            let mut is_too_large = false;
+            loop {
+                let group = Group {
                     values: &values,
                     samples: &samples,
                     counts,
-                    is_first: self.rounds <= self.walk.round,
-                },
-                out,
-            );
+                    is_first: is_first_group,
+                };
+                encoder.group(&group, out);
+                let is_within = |end: usize| out.len() + end <= fixed.max_bytes;
+                if end_bytes.is_none_or(is_within) {
+                    break;
+                }
+                is_too_large = written > 0;
+                if is_too_large || samples.len() == 1 {
+                    break;
+                }
+                // A piece has at least one sample. Of more, the first half may fit.
+                out.truncate(before);
+                let rest = samples.split_off(samples.len() / 2);
+                self.hold(key, rest);
+            }
+            if is_too_large {
+                out.truncate(before);
+                self.hold(key, std::mem::take(&mut samples));
+                break;
+            }
             self.rounds = self.walk.round + 1;
             written += samples.len();
         }
@@ -195,6 +226,13 @@ impl Export {
         Some(key)
     }
 
+    /// Holds samples for the next piece, before those of the same group that are held.
+    fn hold(&mut self, key: Key, mut samples: Vec<Sample>) {
+        let held = self.held.take();
+        samples.extend(held.into_iter().flat_map(|(_, held)| held));
+        self.held = Some((key, samples));
+    }
+
     /// Writes all pieces that are left.
     ///
     /// # Errors
@@ -210,6 +248,9 @@ impl Export {
     /// Looks for a count that the format, or the system that reads it, can't hold.
     fn check_numbers(&self, exact: bool) -> Result<Option<Note>> {
         let numbers = self.fixed.form.numbers;
+        if numbers == Numbers::All {
+            return Ok(None);
+        }
         let mut walk = self.walk.clone();
         let mut samples = Vec::new();
         while let Some(key) = walk.next(MOST_SAMPLES, &mut samples) {
@@ -281,7 +322,7 @@ fn values_of(dictionaries: &[Arc<Dictionary>], key: Key) -> impl Iterator<Item =
 /// How many bytes a group takes at most, roughly: each sample in each of three metrics, with all labels.
 fn size_of_group(context: &Context, values: &[&str], samples: usize) -> usize {
     let values: usize = values.iter().map(|value| value.len()).sum();
-    (context.label_bytes() + 2 * values + 100 * samples) * 3
+    (context.label_bytes + 2 * values + 100 * samples) * 3
 }
 
 impl fmt::Debug for Export {

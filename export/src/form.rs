@@ -1,10 +1,11 @@
 //! What is known of each format, as data.
 
-use tallyfold::Result;
+use tallyfold::{Code, Error, Result};
 
 use crate::context::Context;
 use crate::encoder::Encoder;
 use crate::push::delivery::Delivery;
+use crate::sample::last_second;
 
 /// A format.
 pub(crate) struct Form {
@@ -66,5 +67,21 @@ impl Numbers {
 
 /// For formats that carry everything.
 pub(crate) fn carries_all(_: &Context) -> Result<()> {
+    Ok(())
+}
+
+/// For formats whose times are whole seconds after 1970: refuses windows that would have the same time, or none.
+pub(crate) fn carries_whole_seconds(context: &Context) -> Result<()> {
+    let mut last = 0;
+    for window in &context.windows {
+        let seconds = last_second(window.end());
+        if seconds <= last {
+            let message = format!(
+                "the times of this format are whole seconds after 1970, and the window {window:?} has none of its own"
+            );
+            return Err(Error::new(Code::UnsupportedByFormat, message));
+        }
+        last = seconds;
+    }
     Ok(())
 }

@@ -33,21 +33,28 @@
 
 mod context;
 mod encoder;
+mod escape;
 mod export;
 mod form;
 mod format;
 mod formats;
+mod forms;
 mod labels;
+mod ledger;
 mod options;
+mod outbox;
 mod push;
 mod sample;
 mod source;
+mod stored;
 mod walk;
 
 pub use export::{Export, Note, NoteKind};
 pub use format::Format;
 pub use labels::Labels;
+pub use ledger::{Counter, Ledger};
 pub use options::{ExportOptions, Windows};
+pub use outbox::Outbox;
 pub use push::machine::{Message, Push, PushStep};
 pub use push::options::{Guarantee, PushOptions, TargetHeaders};
 pub use push::report::{PushReport, Rejected};

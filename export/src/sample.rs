@@ -1,20 +1,23 @@
 //! What encoders write: groups, their samples, and single counts.
 
-use tallyfold::{CountName, Deltas, Window};
+use tallyfold::{CountName, Deltas, Timestamp, Window, WindowRows};
 
 /// The counts of a group in one window, or their changes.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Sample {
     pub(crate) window: Window,
+    /// Whether the counts are all that there are and no longer change; for changes, whether they are the last ones.
+    pub(crate) settled: bool,
     counts: Deltas,
     /// Whether these are changes, of which those that are 0 are not written.
     is_change: bool,
 }
 
 impl Sample {
-    pub(crate) fn new(window: Window, counts: Deltas, is_change: bool) -> Self {
+    pub(crate) fn new(rows: &WindowRows, counts: Deltas, is_change: bool) -> Self {
         Self {
-            window,
+            window: rows.window,
+            settled: rows.settled,
             counts,
             is_change,
         }
@@ -26,14 +29,24 @@ impl Sample {
         self.window.end().unix_ms() - 1
     }
 
+    /// The same instant in whole seconds.
+    pub(crate) fn unix_seconds(self) -> i64 {
+        last_second(self.window.end())
+    }
+
     /// The count with that name; `None` for a change of 0.
     pub(crate) fn count(self, name: CountName) -> Option<Amount> {
-        let count = match name {
+        let amount = self.amount(name);
+        (amount.size != 0 || !self.is_change).then_some(amount)
+    }
+
+    /// The count with that name, also a change of 0: for formats that write all three together.
+    pub(crate) fn amount(self, name: CountName) -> Amount {
+        Amount::from(match name {
             CountName::Success => self.counts.success,
             CountName::Errors => self.counts.errors,
             CountName::Filtered => self.counts.filtered,
-        };
-        (count != 0 || !self.is_change).then(|| Amount::from(count))
+        })
     }
 
     /// Whether there is nothing to write.
@@ -46,6 +59,11 @@ impl Sample {
         let sizes = self.counts.each().map(|count| Amount::from(count).size);
         sizes.into_iter().max().unwrap_or_default()
     }
+}
+
+/// The last second of a window with that end, in seconds since 1970.
+pub(crate) fn last_second(end: Timestamp) -> i64 {
+    (end.unix_ms() - 1).div_euclid(1000)
 }
 
 /// A count, or a change of one.
@@ -66,6 +84,20 @@ impl From<i128> for Amount {
 }
 
 impl Amount {
+    /// The nearest 64-bit float.
+    pub(crate) fn as_float(self) -> f64 {
+        let size = self.size as f64;
+        if self.is_negative { -size } else { size }
+    }
+
+    /// The number as a signed 64-bit integer, for formats that hold no larger ones: [`Numbers::Signed`].
+    ///
+    /// [`Numbers::Signed`]: crate::form::Numbers::Signed
+    pub(crate) fn as_signed(self) -> i64 {
+        let size = self.size as i64;
+        if self.is_negative { -size } else { size }
+    }
+
     /// Writes the digits, after a `-` if it is below 0.
     pub(crate) fn write(self, out: &mut Vec<u8>) {
         if self.is_negative {

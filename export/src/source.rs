@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use tallyfold::{CountTable, Revision, Series, Windowed};
+use tallyfold::{CountTable, Deltas, Revision, Series, Windowed};
 
 /// Counts to export: those of a table, which are written by response; those of a series; or the changes of a revision.
 #[derive(Clone, Debug)]
@@ -41,9 +41,22 @@ impl From<&Arc<Series>> for Source {
 impl From<&Revision> for Source {
     fn from(revision: &Revision) -> Self {
         let changes = Arc::new(revision.changes.clone());
-        Self {
-            rows: changes.windowed(revision.window),
-            revision: Some(0),
+        let mut rows = changes.windowed(revision.window);
+        for window in &mut rows.windows {
+            window.settled = revision.settled;
         }
+        Self {
+            rows,
+            revision: Some(revision.number),
+        }
+    }
+}
+
+impl Source {
+    /// Whether a change is below 0.
+    pub(crate) fn has_negative(&self) -> bool {
+        let is_negative = |(_, change): (_, Deltas)| change.each().iter().any(|count| *count < 0);
+        let mut windows = self.rows.windows.iter();
+        self.revision.is_some() && windows.any(|rows| rows.clone().any(is_negative))
     }
 }

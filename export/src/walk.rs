@@ -92,7 +92,7 @@ impl Walk {
             if of.is_some_and(|key| key != head.key) {
                 break;
             }
-            let sample = Sample::new(head.rest.window, head.counts, self.is_change);
+            let sample = Sample::new(&head.rest, head.counts, self.is_change);
             if !sample.is_nothing() {
                 of = Some(head.key);
                 samples.push(sample);

@@ -72,12 +72,16 @@ class AsyncRevisions(AsyncIterator[Revision]):
         thrown: TallyfoldError | None = None
         try:
             await self._reader.drive(drive.call)
-        except TallyfoldError as error:
-            thrown = error
-        except BaseException:
+        except BaseException as error:
+            # If a revision did not reach the caller, a running sum would miss it. So what was read
+            # is dropped, and the window is read again. A failed call keeps its error.
             with contextlib.suppress(TallyfoldError):
-                self._machine.settle(drive.task, drive.call, Now.read())
-            raise
+                drive.call.output()
+            if not isinstance(error, TallyfoldError):
+                with contextlib.suppress(TallyfoldError):
+                    self._machine.settle(drive.task, drive.call, Now.read())
+                raise
+            thrown = error
         try:
             revision = self._machine.settle(drive.task, drive.call, Now.read())
         except TallyfoldError as error:

@@ -49,6 +49,8 @@ class Revision:
     ... )
     >>> first.window, first.changes.total_delta, first.settled
     (Window('2026-01-01T00:00:00Z', '2026-01-01T00:15:00Z'), Deltas(success=7, ...), True)
+    >>> first.number
+    0
     """
 
     window: Window
@@ -60,6 +62,9 @@ class Revision:
     counts. A running sum of all changes is the sum of the newest counts of every window."""
     settled: bool
     """Whether this is the window's last revision: the window is not read again."""
+    number: int
+    """How many revisions of the window were given before this one, also by earlier follows whose
+    `state` was taken up: 0 for the first. No two revisions of a window have the same number."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -244,6 +244,11 @@ class SeriesRow(Row):
         """Whether the table covers all of the window. If not, the counts are those of a part."""
         return self.window.complete
 
+    @property
+    def provisional(self) -> bool:
+        """Whether the counts of the window may still change."""
+        return self.window.provisional
+
     def to_dict(self) -> dict[str, object]:
         """The row as a flat dict with the names of a data frame's columns.
 

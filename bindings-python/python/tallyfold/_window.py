@@ -37,18 +37,25 @@ class Window:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class SeriesWindow(Window):
-    """A window of a series, and whether the table covers all of it.
+    """A window of a series, whether the table covers all of it, and whether it may still change.
 
     >>> [window.complete for window in table.by_window("1h").windows]
+    [False]
+    >>> [window.provisional for window in table.by_window("1h").windows]
     [False]
     """
 
     complete: bool
     """Whether the table covers all of the window. If not, its counts are those of a part of it."""
+    provisional: bool = False
+    """Whether its counts may still change, because a response in it was read so early
+    (`CountTable.provisional`)."""
 
     def __repr__(self) -> str:
-        """Shows both edges exactly."""
-        return f"SeriesWindow({self.start_text!r}, {self.end_text!r}, complete={self.complete})"
+        """Shows both edges exactly, and `provisional` if it is true."""
+        provisional = ", provisional=True" if self.provisional else ""
+        edges = f"{self.start_text!r}, {self.end_text!r}"
+        return f"SeriesWindow({edges}, complete={self.complete}{provisional})"
 
 
 # Pickles and docs should name the package, from which users import the classes.

@@ -27,6 +27,11 @@ export interface Revision<D extends Dimension | undefined = Dimension | undefine
   readonly changes: Comparison<D>;
   /** Whether this is the window's last revision: the window is not read again. */
   readonly settled: boolean;
+  /**
+   * How many revisions of the window were given before this one, also by earlier follows whose `state` was taken up: 0
+   * for the first. No two revisions of a window have the same number.
+   */
+  readonly number: number;
 }
 
 /** What the driver of a {@link Follow} must do next. */

@@ -19,6 +19,10 @@ import type { Dimension, Metric, TimeStep, Window } from "./types.js";
 export interface SeriesWindow extends Window {
   /** Whether the table covers all of the window. If not, its counts are those of a part of it. */
   readonly complete: boolean;
+  /**
+   * Whether its counts may still change, because a response in it was read so early ({@link CountTable.provisional}).
+   */
+  readonly provisional: boolean;
 }
 
 /** One combination of dimension values in one window, and its counts: a plain object like {@link Row}. */
@@ -51,6 +55,8 @@ export interface SeriesReport {
     start: string;
     end: string;
     complete: boolean;
+    /** `true`, or left out. */
+    provisional?: true;
     rows: ({ values: string[] } & SavedCounts)[];
   }[];
 }

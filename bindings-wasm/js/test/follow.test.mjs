@@ -56,7 +56,7 @@ describe("a follow", () => {
     const { sandbox, client, now, pass } = world();
     const end = new Date(startMs + 24 * 60 * minute);
     const revisions = client.follow({ ...query, end });
-    const newest = new Map();
+    const [newest, numbers] = [new Map(), new Map()];
     let [sum, truth, late, settledWindows] = [0n, 0, 0, 0];
     let recorded = 0;
     // One event per minute when it happens, and every seventh one a quarter of an hour late.
@@ -78,6 +78,8 @@ describe("a follow", () => {
       sum += value.changes.totalDelta.success;
       newest.set(value.window.start, value.table.totals.success);
       settledWindows += value.settled ? 1 : 0;
+      assert.equal(value.number, numbers.get(value.window.start) ?? 0);
+      numbers.set(value.window.start, value.number + 1);
       assert.equal(
         sum,
         [...newest.values()].reduce((all, one) => all + one),
@@ -129,18 +131,24 @@ describe("a follow", () => {
       }
     };
     let [sum, state, follows, isOver] = [0n, undefined, 0, false];
+    const numbers = new Map();
     while (!isOver) {
       follows += 1;
       const revisions = client.follow({ ...options, state });
       for (let taken = 0; taken < 5 && !isOver; taken++) {
         const { done, value } = await inTime(revisions.next(), record);
-        sum += done ? 0n : value.changes.totalDelta.success;
         isOver = done;
+        if (done) break;
+        sum += value.changes.totalDelta.success;
+        assert.equal(value.number, numbers.get(value.window.start) ?? 0);
+        numbers.set(value.window.start, value.number + 1);
       }
       state = revisions.state();
       await revisions.return();
     }
     assert.ok(follows > 4);
+    // Read until 20 minutes after its end, each of the 24 windows has several revisions.
+    assert.ok(numbers.size === 24 && Math.min(...numbers.values()) > 3);
     assert.equal(sum, 120n);
     const other = { ...options, dimensions: ["reason"], state };
     assert.throws(() => client.follow(other), { code: "invalid_checkpoint", argument: "state" });
@@ -176,6 +184,7 @@ describe("a follow", () => {
     assert.equal(await rejectionOf(inTime(revisions.next(), pass)), reason);
     const { value } = await inTime(revisions.next(), pass);
     assert.equal(value.changes.totalDelta.success, 1n);
+    assert.equal(value.number, 0);
     await revisions.return();
   });
 

@@ -57,6 +57,8 @@ test("a window of today is provisional, and read again", async () => {
   assert.equal(Date.parse(table.provisional[0].end), endMs);
   const loaded = CountTable.fromJSON(JSON.parse(JSON.stringify(table)));
   assert.deepEqual(loaded.provisional, table.provisional);
+  const marks = table.byWindow("1h").windows.map(({ provisional }) => provisional);
+  assert.deepEqual(marks, [false, false, false, true]);
   const { client, asked } = watched(sandbox);
   const again = await client.collect({ ...query, have: loaded });
   assert.deepEqual(

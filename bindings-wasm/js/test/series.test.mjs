@@ -10,7 +10,11 @@ const next = [entry({ integration: "sms", reason: "" }, 3n, 1n)];
 describe("a series", () => {
   test("has a row for each window and combination, in the order of time", () => {
     const rows = plain([...table().groupBy("integration").byWindow()]);
-    const [first, second] = [window, later].map((window) => ({ ...window, complete: true }));
+    const [first, second] = [window, later].map((window) => ({
+      ...window,
+      complete: true,
+      provisional: false,
+    }));
     assert.deepEqual(rows, [
       { window: first, dimensions: { integration: "email" }, ...counts(4n, 2n, 5n) },
       { window: first, dimensions: { integration: "warehouse" }, ...counts(7n, 1n, 0n) },
@@ -22,14 +26,15 @@ describe("a series", () => {
     const it = table().byWindow("60m");
     assert.equal(it.step, "1h");
     const [start, end] = [window.start, "2026-01-01T01:00:00Z"];
-    assert.deepEqual(it.windows, [{ start, end, complete: false }]);
+    assert.deepEqual(it.windows, [{ start, end, complete: false, provisional: false }]);
     assert.equal(it.length, 4);
     assert.deepEqual(it.dimensions, ["integration", "reason"]);
     assert.equal(it.metric, "event_delivery");
     assert.deepEqual(plain(it.totals), counts(14n, 4n, 5n));
     assert.equal(table().byWindow(null).step, undefined);
     const whole = table().byWindow("30m");
-    assert.deepEqual(whole.windows, [{ start, end: later.end, complete: true }]);
+    const marks = { complete: true, provisional: false };
+    assert.deepEqual(whole.windows, [{ start, end: later.end, ...marks }]);
   });
 
   test("has rates of its rows and totals, and none of no events", () => {

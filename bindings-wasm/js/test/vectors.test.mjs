@@ -186,7 +186,8 @@ function checkSeries(it) {
   if (it.error) return check(it, act);
   const series = act();
   assert.deepEqual(series.toJSON(), it.series);
-  const { step, metric, dimensions, totals, windows } = it.series;
+  const { step, metric, dimensions, totals } = it.series;
+  const windows = it.series.windows.map((window) => ({ provisional: false, ...window }));
   assert.deepEqual([series.step ?? null, series.metric ?? null], [step, metric]);
   assert.deepEqual(series.dimensions, dimensions);
   assert.equal(digits(series.totals), JSON.stringify(totals));

@@ -86,6 +86,14 @@ impl Dimensions {
         Ok(dimensions)
     }
 
+    /// Parses the dimensions of a table: up to four different names.
+    ///
+    /// # Errors
+    /// `unknown_dimension` and `repeated_dimension`.
+    pub fn kept<S: AsRef<str>>(names: &[S]) -> Result<Self> {
+        Self::parse("dimensions", names)
+    }
+
     /// Parses the dimensions to keep: any of `self`, in any order, or none for one grand total.
     ///
     /// # Errors

@@ -79,10 +79,11 @@ fn push_label(html: &mut String, values: Values<'_>, row: usize) {
     }
 }
 
-/// A window, and whether only a part of it is covered.
+/// A window, whether only a part of it is covered, and whether its counts may still change.
 fn span(of: SeriesWindow) -> String {
     let in_part = if of.complete { "" } else { ", in part" };
-    format!("{:?}{in_part}", of.window)
+    let provisional = if of.provisional { ", provisional" } else { "" };
+    format!("{:?}{in_part}{provisional}", of.window)
 }
 
 fn push_cells(html: &mut String, texts: &[String; 3]) {

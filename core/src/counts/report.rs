@@ -24,6 +24,9 @@ pub(crate) struct WindowReport<'a> {
     pub(crate) start: Timestamp,
     pub(crate) end: Timestamp,
     pub(crate) complete: bool,
+    /// `true`, or left out.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) provisional: Option<bool>,
     pub(crate) rows: Vec<SavedRow<'a>>,
 }
 

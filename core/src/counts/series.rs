@@ -147,6 +147,7 @@ impl Series {
         self.windows.push(SeriesWindow {
             window,
             complete: covered == [window],
+            provisional: parts.iter().any(|part| part.provisional),
         });
         if let [part] = parts {
             let rows = part.rows.get();
@@ -345,6 +346,7 @@ impl Frame for Series {
             start: of.window.start(),
             end: of.window.end(),
             complete: of.complete,
+            provisional: of.provisional.then_some(true),
             rows: std::iter::from_fn(|| rows.next_if(|row| self.window_ids[row.index()] == id))
                 .map(|row| SavedRow::new(row.values(), row.counts()))
                 .collect(),
@@ -390,6 +392,12 @@ impl Row<'_, Series> {
     #[must_use]
     pub fn complete(&self) -> bool {
         self.series_window().complete
+    }
+
+    /// Whether the counts of the window may still change.
+    #[must_use]
+    pub fn provisional(&self) -> bool {
+        self.series_window().provisional
     }
 
     /// The counts of the combination in the window.

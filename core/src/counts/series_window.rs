@@ -13,15 +13,19 @@ pub struct SeriesWindow {
     /// Whether the table covers all of the window. If not, the counts are those of a part of the
     /// window.
     pub complete: bool,
+    /// Whether its counts may still change, because a response in it was read so early
+    /// ([`CountTable::provisional`](crate::CountTable::provisional)).
+    pub provisional: bool,
 }
 
-/// Serialized like a [`Window`] with one more field.
+/// Serialized like a [`Window`] with two more fields.
 impl Serialize for SeriesWindow {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut fields = serializer.serialize_struct("SeriesWindow", 3)?;
+        let mut fields = serializer.serialize_struct("SeriesWindow", 4)?;
         fields.serialize_field("start", &self.window.start())?;
         fields.serialize_field("end", &self.window.end())?;
         fields.serialize_field("complete", &self.complete)?;
+        fields.serialize_field("provisional", &self.provisional)?;
         fields.end()
     }
 }

@@ -194,7 +194,7 @@ impl Series {
             start = positions.end;
             WindowRows {
                 window: of.window,
-                settled: of.complete,
+                settled: of.complete && !of.provisional,
                 kept: Kept::Rows(Arc::clone(self) as Arc<dyn Keyed>, positions),
             }
         });

@@ -106,6 +106,9 @@ pub struct Revision {
     pub changes: Comparison,
     /// Whether this is the window's last revision: the window is not read again.
     pub settled: bool,
+    /// How many revisions of the window were given before this one, also by earlier follows whose state
+    /// was taken up: 0 for the first. No two revisions of a window have the same number.
+    pub number: u32,
 }
 
 /// Reads windows as they close, and again as long as their counts may change.
@@ -180,6 +183,8 @@ pub(super) struct Open {
     pub(super) same_before_ms: u64,
     /// When it was read last, by the wall clock.
     pub(super) read_ms: i64,
+    /// How many revisions of it were given.
+    pub(super) revisions: u32,
     state: State,
 }
 
@@ -192,6 +197,7 @@ impl Open {
             same_for_ms: 0,
             same_before_ms: 0,
             read_ms: 0,
+            revisions: 0,
             state: State::Due,
         }
     }
@@ -440,6 +446,8 @@ impl Follow {
         let nothing = CountTable::empty(self.query.subject(), window);
         let changes = compare(open.table.as_ref().unwrap_or(&nothing), &table)?;
         open.read_ms = now.unix_ms;
+        let number = open.revisions;
+        open.revisions = number.saturating_add(1);
         open.compare(&table, [asked_at.monotonic_ms, now.monotonic_ms]);
         // Late events may come between two readings, so readings close to each other prove nothing.
         let stays_the_same = !self.until_settled && open.same_for_ms >= window.length_ms();
@@ -453,6 +461,7 @@ impl Follow {
             table: table.marked(|_| !settled),
             changes,
             settled,
+            number,
         })
     }
 

@@ -3,22 +3,35 @@
 use serde::Serialize;
 
 use super::follow::{Follow, Open};
-use super::stored::{Stored, invalid, seal};
+use super::stored::{Stored, invalid};
 use crate::counts::metric::Metric;
 use crate::counts::part::Part;
 use crate::counts::saved::SavedTable;
 use crate::counts::table::CountTable;
 use crate::error::Result;
+use crate::sealed::seal;
 use crate::time::timestamp::Timestamp;
 use crate::time::window::Window;
 use crate::wire::json::writer::json_of;
 
 /// The name of the format of a state. The number grows when old readers can't read new states.
-const FORMAT: &str = "tallyfold-follow/1";
+const FORMAT: &str = "tallyfold-follow/2";
+
+/// The format before, whose states do not have `revisions`; and how its states begin.
+const FORMAT_1: &str = "tallyfold-follow/1";
+const START_1: &str = r#"{"format":"tallyfold-follow/1","#;
 
 /// The fields of a state, and those of its query.
-const STATE: [&str; 8] = [
-    "format", "digest", "query", "next", "unread", "same_ms", "read_ms", "table",
+const STATE: [&str; 9] = [
+    "format",
+    "digest",
+    "query",
+    "next",
+    "unread",
+    "same_ms",
+    "read_ms",
+    "revisions",
+    "table",
 ];
 const QUERY: [&str; 5] = ["cluster", "metric", "dimensions", "group_by", "window"];
 
@@ -37,6 +50,8 @@ struct SavedFollow<'a> {
     same_ms: Vec<String>,
     /// For each of them, when it was read last by the wall clock, in milliseconds since 1970.
     read_ms: Vec<String>,
+    /// For each of them, how many revisions were given: the number of its next revision.
+    revisions: Vec<String>,
     /// The last readings of the other open windows.
     table: Option<SavedTable<'a>>,
 }
@@ -89,6 +104,7 @@ impl Follow {
             unread: unread.iter().flat_map(edges).collect(),
             same_ms: texts(&read, |open| open.same_for_ms.to_string()),
             read_ms: texts(&read, |open| open.read_ms.to_string()),
+            revisions: texts(&read, |open| open.revisions.to_string()),
             table: SavedTable::of_windows(&subject, &parts),
         }))
     }
@@ -105,8 +121,20 @@ impl Follow {
 
     /// Goes on from a state.
     pub(super) fn take_up(&mut self, state: &str) -> Result<()> {
-        let stored = Stored::read(state.as_bytes(), FORMAT, STATE)?;
-        let [_, _, query, next, unread, same_ms, read_ms, table] = stored.fields;
+        let is_1 = state.starts_with(START_1);
+        let format = if is_1 { FORMAT_1 } else { FORMAT };
+        let stored = Stored::read(state.as_bytes(), format, STATE)?;
+        let [
+            _,
+            _,
+            query,
+            next,
+            unread,
+            same_ms,
+            read_ms,
+            revisions,
+            table,
+        ] = stored.fields;
         stored.check_query(query, &json_of(&self.saved_query()), QUERY, &[])?;
         let next_start = Timestamp::parse(next.trim_matches('"'));
         let next_start =
@@ -131,16 +159,24 @@ impl Follow {
         let table = stored.table(table)?;
         let parts = table.as_ref().map_or(&[][..], |table| &table.parts);
         let is_alike = |table: &CountTable| table.subject == self.query.subject();
-        let has_all = [same_ms.len(), read_ms.len()] == [parts.len(); 2];
+        let revisions: Vec<u32> = if is_1 {
+            // At least one was given, and none with a number.
+            vec![1; parts.len()]
+        } else {
+            stored.numbers("$.revisions", revisions)?
+        };
+        let has_all = [same_ms.len(), read_ms.len(), revisions.len()] == [parts.len(); 3];
         if !has_all || !table.as_ref().is_none_or(is_alike) {
             let message =
                 "want a table with the counts of this query, and a number for each window";
             return Err(invalid("$.table", message));
         }
-        for ((part, same_ms), read_ms) in parts.iter().zip(same_ms).zip(read_ms) {
+        let numbers = same_ms.into_iter().zip(read_ms).zip(revisions);
+        for (part, ((same_ms, read_ms), revisions)) in parts.iter().zip(numbers) {
             let mut open = Open::new(part.window);
             open.table = Some(CountTable::of_response(self.query.subject(), part.clone()));
             (open.same_for_ms, open.same_before_ms) = (same_ms, same_ms);
+            open.revisions = revisions;
             open.rest_since(read_ms);
             self.open.push(open);
         }

@@ -93,6 +93,18 @@ impl Timestamp {
         self.0.timestamp_micros()
     }
 
+    /// Nanoseconds since 1970-01-01T00:00:00Z.
+    ///
+    /// ```
+    /// # use tallyfold::Timestamp;
+    /// assert_eq!(Timestamp::parse("1969-12-31T23:59:59.999999999Z")?.unix_ns(), -1);
+    /// # Ok::<(), tallyfold::Error>(())
+    /// ```
+    #[must_use]
+    pub fn unix_ns(self) -> i128 {
+        i128::from(self.0.timestamp()) * 1_000_000_000 + i128::from(self.0.timestamp_subsec_nanos())
+    }
+
     /// The instant so many nanoseconds after 1970-01-01T00:00:00Z.
     #[must_use]
     pub fn from_unix_ns(unix_ns: i64) -> Option<Self> {

@@ -91,8 +91,8 @@ fn rows_of(series: &Series) -> Vec<Value> {
         let window_id = series.window_ids()[at];
         let window = series.windows()[window_id as usize];
         assert_eq!(
-            (row.window(), row.complete()),
-            (window.window, window.complete)
+            (row.window(), row.complete(), row.provisional()),
+            (window.window, window.complete, window.provisional)
         );
         let [success, errors, filtered] = columns.map(|count| count.to_string());
         json!([window_id, {

@@ -82,6 +82,7 @@ struct RunningSum {
     truth: Sums,
     newest: BTreeMap<Window, CountTable>,
     settled: BTreeMap<Window, bool>,
+    revisions: BTreeMap<Window, u32>,
 }
 
 impl RunningSum {
@@ -105,6 +106,9 @@ impl RunningSum {
         assert_eq!(self.sums, self.truth);
         let before = self.settled.insert(revision.window, revision.settled);
         assert_ne!(before, Some(true), "a settled window is forgotten");
+        let revisions = self.revisions.entry(revision.window).or_default();
+        assert_eq!(revision.number, *revisions);
+        *revisions += 1;
     }
 }
 
@@ -514,6 +518,7 @@ fn a_closed_call_gives_its_window_back() {
     assert_eq!(follow.settle(task, &mut call, world.now), Ok(None));
     let (revisions, _) = read_due(&mut world, &mut follow, |_| None);
     assert_eq!(windows_of(&revisions), [first]);
+    assert_eq!(revisions[0].number, 0, "a reading without a revision");
 }
 
 #[test]
@@ -693,6 +698,102 @@ fn a_state_of_another_query_or_with_a_flipped_bit_is_refused() {
     let (revisions, _) = read_due(&mut world, &mut again, |_| None);
     // The others were read just now.
     assert_eq!(windows_of(&revisions), [window(900, 1_800)]);
+}
+
+/// A document that lacks a field is refused even if its checksum is right.
+#[test]
+fn a_state_without_one_of_its_fields_is_refused() {
+    let mut world = World::with_events(HOUR, 30);
+    world.now = at(HOUR + 900);
+    let mut first = follow(&world, options("15m"));
+    read_due(&mut world, &mut first, |_| None);
+    let state = first.state();
+    let whole: serde_json::Value = serde_json::from_str(&state).expect("JSON");
+    let query = &whole["query"].as_object().expect("an object");
+    let fields = whole.as_object().expect("an object").keys();
+    // Without a format, it is read like one of the newest.
+    let fields = fields.filter(|name| *name != "format");
+    for name in fields.chain(query.keys()) {
+        let at = state.find(&format!("\"{name}\":")).expect("a field");
+        let value = &state[at + name.len() + 3..];
+        let mut values = serde_json::Deserializer::from_str(value).into_iter();
+        let _: serde_json::Value = values.next().expect("a value").expect("JSON");
+        let after = value[values.byte_offset()..].trim_start_matches(',');
+        let torn = format!("{}{after}", &state[..at]).replace(",}", "}");
+        let options = FollowOptions {
+            state: Some(sealed(&torn)),
+            ..options("15m")
+        };
+        let error = world.client.follow(&options).expect_err(name);
+        assert_eq!(error.code(), Code::InvalidCheckpoint, "{name}");
+        assert!(
+            error.offset().is_none_or(|offset| offset < 1_000),
+            "{error}"
+        );
+    }
+}
+
+/// With the checksum of what it is without one.
+fn sealed(state: &str) -> String {
+    const DIGEST: &str = "\"digest\":\"";
+    let Some(at) = state.find(DIGEST).map(|at| at + DIGEST.len()) else {
+        return state.to_owned();
+    };
+    let (start, end) = (&state[..at - 1], &state[at + 9..]);
+    let crc = crc::Crc::<u32, crc::Table<1>>::new(&crc::CRC_32_ISO_HDLC);
+    let digest = crc.checksum(format!("{start}{end}").as_bytes());
+    format!("{start}\"{digest:08x}\"{end}")
+}
+
+/// What versions wrote that did not count revisions. Its first window was read twice; its second one never was.
+const STATE_1: &str = r#"{"format":"tallyfold-follow/1","digest":"a452341a","query":{"cluster":"897eafc5a11cc601","metric":"event_delivery","dimensions":["integration","reason"],"group_by":["integration","reason"],"window":"15m"},"next":"2026-01-01T00:30:00Z","unread":["2026-01-01T00:15:00Z","2026-01-01T00:30:00Z"],"same_ms":["900000"],"read_ms":["1767227400000"],"table":{"format":"tallyfold-table/1","metric":"event_delivery","dimensions":["integration","reason"],"filter":[],"totals":{"success":"0","errors":"0","filtered":"3"},"windows":[{"start":"2026-01-01T00:00:00Z","end":"2026-01-01T00:15:00Z","provisional":true,"reported":{"success":"0","errors":"0","filtered":"3"},"notes":{"repeated_combinations":0,"null_dimensions":0},"rows":[{"values":["integration 4","reason 0"],"success":"0","errors":"0","filtered":"3"}]}]}}"#;
+
+#[test]
+fn a_state_without_numbers_goes_on_at_1() {
+    let mut world = World::empty();
+    world.now = at(3 * 900);
+    world.record(3, &mut Random(1));
+    world.record(4, &mut Random(1));
+    let options = |state: &str| FollowOptions {
+        end: Some(instant(1_800)),
+        until_settled: true,
+        state: Some(state.to_owned()),
+        ..options("15m")
+    };
+    let mut followed = follow(&world, options(STATE_1));
+    let (revisions, _) = read_due(&mut world, &mut followed, |_| None);
+    let numbers = |revisions: &[Revision]| -> Vec<(Window, u32)> {
+        let each = revisions.iter();
+        each.map(|of| (of.window, of.number)).collect()
+    };
+    let [first, second] = [window(0, 900), window(900, 1_800)];
+    assert_eq!(numbers(&revisions), [(first, 1), (second, 0)]);
+    assert_eq!(revisions[0].changes.total_delta().filtered, 3);
+    // From then on, they are counted.
+    let mut again = follow(&world, options(&followed.state()));
+    pass(&mut world, 900_000);
+    let (revisions, _) = read_due(&mut world, &mut again, |_| None);
+    assert_eq!(numbers(&revisions), [(first, 2), (second, 1)]);
+    let refused = |state: &str| {
+        let error = world.client.follow(&options(state)).expect_err("a refusal");
+        assert_eq!(error.code(), Code::InvalidCheckpoint);
+        error.path().expect("a place").to_owned()
+    };
+    assert_eq!(refused(&STATE_1.replace("900000", "900001")), "$.digest");
+    let other = STATE_1.replace("follow/1", "follow/3");
+    assert_eq!(refused(&other), "$.format");
+    let counted = followed.state();
+    for wrong in [
+        "[\"2\"]",
+        "[\"2\",\"-1\"]",
+        "[\"2\",\"4294967296\"]",
+        "null",
+    ] {
+        let wrong = counted.replace("[\"2\",\"1\"]", wrong);
+        assert_ne!(wrong, counted);
+        let path = refused(&sealed(&wrong));
+        assert!(path == "$.revisions" || path == "$.table", "{path}");
+    }
 }
 
 /// A process that ends after each revision comes to the next windows too.

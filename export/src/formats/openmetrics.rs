@@ -72,15 +72,20 @@ impl Encoder for OpenMetrics<'_> {
 }
 
 /// Writes labels in braces; nothing if there are none.
-fn write_labels<'a>(labels: impl Iterator<Item = (&'a str, &'a str)>, out: &mut Vec<u8>) {
-    for (position, (name, value)) in labels.enumerate() {
-        out.push(if position == 0 { b'{' } else { b',' });
+pub(crate) fn write_labels<'a>(
+    labels: impl Iterator<Item = (&'a str, &'a str)>,
+    out: &mut Vec<u8>,
+) {
+    let mut before = b'{';
+    for (name, value) in labels {
+        out.push(before);
         out.extend_from_slice(name.as_bytes());
         out.extend_from_slice(b"=\"");
         write_escaped(value.as_bytes(), out);
         out.push(b'"');
+        before = b',';
     }
-    if !out.is_empty() {
+    if before == b',' {
         out.push(b'}');
     }
 }

@@ -196,6 +196,7 @@ for (const row of series) {
   same<typeof row, SeriesRow<"integration" | "reason">>(true);
   same<typeof row.window, SeriesWindow>(true);
   same<typeof row.window.complete, boolean>(true);
+  same<typeof row.window.provisional, boolean>(true);
   same<typeof row.dimensions.reason, string>(true);
   same<typeof row.errors, bigint>(true);
   same<typeof row.rates, Rates>(true);
@@ -362,6 +363,7 @@ for await (const revision of client.follow({
 })) {
   same<typeof revision, Revision<"write_key">>(true);
   same<typeof revision.changes, Comparison<"write_key">>(true);
+  same<typeof revision.number, number>(true);
 }
 const middle = "2026-01-01T00:15:00Z";
 const probed = await client.probeAdditivity({

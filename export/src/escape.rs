@@ -1,0 +1,70 @@
+//! Bytes of a value that a format has to write in another way.
+
+/// A set of bytes.
+pub(crate) struct Bytes([bool; 256]);
+
+impl Bytes {
+    /// These bytes.
+    pub(crate) const fn of(bytes: &[u8]) -> Self {
+        Self([false; 256]).with(bytes, true)
+    }
+
+    /// These bytes, and the control characters of ASCII.
+    pub(crate) const fn of_controls_and(bytes: &[u8]) -> Self {
+        let mut set = Self::of(bytes);
+        let mut byte = 0;
+        while byte < 32 {
+            set.0[byte] = true;
+            byte += 1;
+        }
+        set.0[127] = true;
+        set
+    }
+
+    /// All bytes but these.
+    pub(crate) const fn all_but(bytes: &[u8]) -> Self {
+        Self([true; 256]).with(bytes, false)
+    }
+
+    const fn with(mut self, bytes: &[u8], is_in: bool) -> Self {
+        let mut position = 0;
+        while position < bytes.len() {
+            self.0[bytes[position] as usize] = is_in;
+            position += 1;
+        }
+        self
+    }
+
+    pub(crate) const fn has(&self, byte: u8) -> bool {
+        self.0[byte as usize]
+    }
+}
+
+/// Writes a value, and each byte of the set as `write` does.
+pub(crate) fn escape(
+    value: &str,
+    set: &Bytes,
+    out: &mut Vec<u8>,
+    mut write: impl FnMut(u8, &mut Vec<u8>),
+) {
+    let mut rest = value.as_bytes();
+    while let Some(place) = rest.iter().position(|byte| set.has(*byte)) {
+        out.extend_from_slice(&rest[..place]);
+        write(rest[place], out);
+        rest = &rest[place + 1..];
+    }
+    out.extend_from_slice(rest);
+}
+
+/// Writes a byte as a sign and two hexadecimal digits: with the sign `%` as in URLs.
+pub(crate) fn write_hex(sign: u8, byte: u8, out: &mut Vec<u8>) {
+    const DIGITS: &[u8; 16] = b"0123456789ABCDEF";
+    let (high, low) = (byte as usize >> 4, byte as usize & 15);
+    out.extend_from_slice(&[sign, DIGITS[high], DIGITS[low]]);
+}
+
+/// Writes a text as a JSON string.
+pub(crate) fn write_json(text: &str, out: &mut Vec<u8>) {
+    // A vector takes everything, and any text is a JSON string.
+    let _ = serde_json::to_writer(out, text);
+}

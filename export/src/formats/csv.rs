@@ -1,0 +1,128 @@
+//! Comma-separated values, as RFC 4180 says: a header, then a row for each group in each window. Lines end with CR LF.
+//!
+//! The columns are: the caller's labels, in the caller's order; `start` and `end` of the window, as ISO 8601 that ends in
+//! `Z`; `settled`; for a revision its number as `revision`; the dimensions; `success`, `errors` and `filtered`.
+//!
+//! - `settled` is `true` if the counts are all that there are and no longer change. For a revision it tells whether this
+//!   is the last one of its window.
+//! - The counts of a revision are signed changes. A row whose changes are all 0 is left out.
+//! - Values are exact. A spreadsheet takes those that begin with `=`, `+`, `-` or `@` for formulas: import such columns
+//!   as text.
+//!
+//! A field with a comma, a quote, a line feed or a carriage return is quoted; a quote in it is doubled.
+
+use tallyfold::{CountName, Result, Window};
+
+use crate::context::Context;
+use crate::encoder::Encoder;
+use crate::escape::{Bytes, escape};
+use crate::form::{Form, Numbers, Order};
+use crate::sample::{Group, Sample};
+
+pub(crate) const FORM: Form = Form {
+    media_type: "text/csv; charset=utf-8; header=present",
+    order: Order::Windows,
+    numbers: Numbers::All,
+    leaves_out_empty: false,
+    has_all_windows: true,
+    is_messages: false,
+    max_bytes: 64 * 1024,
+    check,
+    delivery: None,
+    encoder: |context| {
+        Box::new(Csv {
+            context,
+            window: None,
+            before: Vec::new(),
+        })
+    },
+};
+
+/// The names of columns that are neither labels nor dimensions.
+pub(super) const COLUMNS: &[&str] = &["start", "end", "settled", "success", "errors", "filtered"];
+
+/// Bytes that a field without quotes must not have.
+const QUOTED: Bytes = Bytes::of(b",\"\r\n");
+const QUOTE: Bytes = Bytes::of(b"\"");
+
+fn check(context: &Context) -> Result<()> {
+    context.refuse_labels(COLUMNS)
+}
+
+struct Csv<'a> {
+    context: &'a Context,
+    /// The window of the last row, and whether it is settled.
+    window: Option<(Window, bool)>,
+    /// The fields before the dimensions, which all rows of a window have.
+    before: Vec<u8>,
+}
+
+impl Csv<'_> {
+    fn begin_window(&mut self, sample: &Sample) {
+        let of = Some((sample.window, sample.settled));
+        if self.window == of {
+            return;
+        }
+        self.window = of;
+        self.before.clear();
+        for (_, value) in &self.context.own_labels {
+            write_field(value, &mut self.before);
+            self.before.push(b',');
+        }
+        let (start, end) = (sample.window.start(), sample.window.end());
+        let times = format!("{start},{end},{},", sample.settled);
+        self.before.extend_from_slice(times.as_bytes());
+        if let Some(number) = self.context.revision {
+            self.before
+                .extend_from_slice(format!("{number},").as_bytes());
+        }
+    }
+}
+
+impl Encoder for Csv<'_> {
+    fn begin(&mut self, is_first: bool, out: &mut Vec<u8>) {
+        if !is_first {
+            return;
+        }
+        let labels = self
+            .context
+            .own_labels
+            .iter()
+            .map(|(name, _)| name.as_str());
+        let mut names: Vec<&str> = labels.collect();
+        names.extend(["start", "end", "settled"]);
+        names.extend(self.context.revision.map(|_| "revision"));
+        names.extend(&self.context.dimensions);
+        names.extend(CountName::ALL.iter().map(|count| count.as_str()));
+        out.extend_from_slice(names.join(",").as_bytes());
+        out.extend_from_slice(b"\r\n");
+    }
+
+    fn group(&mut self, group: &Group<'_>, out: &mut Vec<u8>) {
+        for sample in group.samples {
+            self.begin_window(sample);
+            out.extend_from_slice(&self.before);
+            for value in group.values {
+                write_field(value, out);
+                out.push(b',');
+            }
+            for (position, count) in group.counts.iter().enumerate() {
+                if position > 0 {
+                    out.push(b',');
+                }
+                sample.amount(*count).write(out);
+            }
+            out.extend_from_slice(b"\r\n");
+        }
+    }
+}
+
+fn write_field(value: &str, out: &mut Vec<u8>) {
+    if !value.bytes().any(|byte| QUOTED.has(byte)) {
+        out.extend_from_slice(value.as_bytes());
+        return;
+    }
+    out.push(b'"');
+    escape(value, &QUOTE, out, |_, out| out.extend_from_slice(b"\"\""));
+    out.push(b'"');
+}

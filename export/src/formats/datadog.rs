@@ -1,0 +1,162 @@
+//! The JSON of Datadog's API for metrics, version 2: messages for `POST /api/v2/series`.
+//!
+//! - Each group has a series for each count, of the type count, with a point for each window. The timestamp of a point is
+//!   the last whole second of the window (two windows that end in the same second are refused), and `interval` is the window's length in seconds. Windows of another length
+//!   begin another entry of the series.
+//! - Messages have at most 500,000 bytes: Datadog takes 512,000.
+//! - Values are written as integers. Datadog stores them as 64-bit floats, which are exact up to 2^53. They may be
+//!   negative, as the changes of a revision are. Changes of 0 are not written. Each revision has its own tag `revision`.
+//! - Tags are `name:value`. A tag can't have an empty value: it is left out. Datadog keeps of a tag 200 characters in lower
+//!   case, and replaces all but letters, digits, `_`, `-`, `:`, `.` and `/` by `_`: values that differ only in what is lost
+//!   there are the same to it.
+//! - Datadog takes points of the last hour, and older ones only for metrics for which historical ingestion is turned on.
+
+use tallyfold::CountName;
+
+use serde::Deserialize;
+
+use crate::context::Context;
+use crate::encoder::Encoder;
+use crate::escape::write_json;
+use crate::form::{Form, Numbers, Order, carries_whole_seconds};
+use crate::push::delivery::{Delivery, Way, any_server_error};
+use crate::push::report::Rejected;
+use crate::sample::{Group, Sample};
+
+pub(crate) const FORM: Form = Form {
+    media_type: "application/json",
+    order: Order::Groups,
+    numbers: Numbers::Floats,
+    leaves_out_empty: true,
+    has_all_windows: false,
+    is_messages: true,
+    max_bytes: 500_000,
+    check: carries_whole_seconds,
+    delivery: Some(Delivery {
+        way: Way::Http,
+        headers: &[],
+        is_repeatable: false,
+        is_passing: any_server_error,
+        partly: errors_of_taken,
+    }),
+    encoder: |context| {
+        Box::new(Datadog {
+            context,
+            heads: CountName::ALL
+                .iter()
+                .map(|count| {
+                    // Names have no byte that JSON escapes.
+                    let name = context.dotted(*count);
+                    format!(r#"{{"metric":"{name}","type":1,"unit":"event","interval":"#)
+                })
+                .collect(),
+            tags: Vec::new(),
+            tag: String::new(),
+        })
+    },
+};
+
+struct Datadog<'a> {
+    context: &'a Context,
+    /// What a series of each count begins with, up to its interval.
+    heads: Vec<String>,
+    /// The tags of the group, as they are written.
+    tags: Vec<u8>,
+    /// A tag as text.
+    tag: String,
+}
+
+const BEGIN: &[u8] = br#"{"series":["#;
+/// The end of a series, and of a message.
+const END: &[u8] = b"]}";
+
+impl Datadog<'_> {
+    fn read_tags(&mut self, group: &Group<'_>) {
+        self.tags.clear();
+        for (name, value) in self.context.labels(group) {
+            if !self.tags.is_empty() {
+                self.tags.push(b',');
+            }
+            self.tag.clear();
+            self.tag.push_str(name);
+            self.tag.push(':');
+            self.tag.push_str(value);
+            write_json(&self.tag, &mut self.tags);
+        }
+    }
+
+    /// Writes a series of samples with the same interval; nothing, if all of them are changes of 0.
+    fn write_series(&self, samples: &[Sample], count: CountName, out: &mut Vec<u8>) {
+        let of = |sample: &Sample| Some((*sample, sample.count(count)?));
+        let mut points = samples.iter().filter_map(of).peekable();
+        let Some((first, _)) = points.peek() else {
+            return;
+        };
+        if !out.ends_with(BEGIN) {
+            out.push(b',');
+        }
+        out.extend_from_slice(self.heads[count as usize].as_bytes());
+        write_digits(interval(*first), out);
+        let mut separator: &[u8] = br#","points":[{"timestamp":"#;
+        for (sample, amount) in points {
+            out.extend_from_slice(separator);
+            write_digits(sample.unix_seconds(), out);
+            out.extend_from_slice(br#","value":"#);
+            amount.write(out);
+            out.push(b'}');
+            separator = br#",{"timestamp":"#;
+        }
+        out.extend_from_slice(br#"],"tags":["#);
+        out.extend_from_slice(&self.tags);
+        out.extend_from_slice(END);
+    }
+}
+
+/// The length of a window in whole seconds, which is not 0.
+fn interval(sample: Sample) -> i64 {
+    let (start, end) = (sample.window.start(), sample.window.end());
+    ((end.unix_ms() - start.unix_ms()) / 1000).max(1)
+}
+
+fn write_digits(number: i64, out: &mut Vec<u8>) {
+    out.extend_from_slice(itoa::Buffer::new().format(number).as_bytes());
+}
+
+impl Encoder for Datadog<'_> {
+    fn begin(&mut self, _: bool, out: &mut Vec<u8>) {
+        out.extend_from_slice(BEGIN);
+    }
+
+    fn group(&mut self, group: &Group<'_>, out: &mut Vec<u8>) {
+        self.read_tags(group);
+        for samples in group
+            .samples
+            .chunk_by(|one, other| interval(*one) == interval(*other))
+        {
+            for count in group.counts {
+                self.write_series(samples, *count, out);
+            }
+        }
+    }
+
+    fn end(&mut self, _: bool, out: &mut Vec<u8>) {
+        out.extend_from_slice(END);
+    }
+
+    fn end_bytes(&self) -> Option<usize> {
+        Some(END.len())
+    }
+}
+
+/// Datadog answers 202 with a list of errors, which is empty if it took everything.
+fn errors_of_taken(status: u16, body: &[u8]) -> Option<Rejected> {
+    let answer: Errors = serde_json::from_slice(body)
+        .ok()
+        .filter(|_| status == 202)?;
+    (!answer.errors.is_empty()).then(|| Rejected::new(None, &answer.errors.join("; ")))
+}
+
+#[derive(Deserialize)]
+struct Errors {
+    errors: Vec<String>,
+}

@@ -1,0 +1,150 @@
+//! InfluxDB's line protocol: a point for each group in each window, with the fields `success`, `errors` and `filtered`,
+//! which are signed 64-bit integers, and a timestamp in nanoseconds.
+//!
+//! - Each piece consists of whole lines, about 9,000 of them: InfluxDB recommends 5,000 to 10,000 lines for a request.
+//! - The tags are the labels, sorted by name, as InfluxDB recommends. A tag can't have an empty value: it is left out.
+//! - A revision has the tag `revision`, so its points replace none of another revision. Changes of 0 are not written.
+//! - Commas, spaces and equals signs in values have a backslash before them. Control characters, of which the line feed
+//!   has no escape, and backslashes, which do not always stand for themselves, are written as `%` and two hexadecimal
+//!   digits, and so is `%` itself: decode a value as in URLs.
+//! - InfluxDB takes names and tags of up to 65,535 bytes together, and times from the year 1677 to 2262.
+
+use tallyfold::{Code, CountName, Error, Result};
+
+use serde::Deserialize;
+
+use crate::context::Context;
+use crate::encoder::Encoder;
+use crate::escape::{Bytes, escape, write_hex};
+use crate::form::{Form, Numbers, Order};
+use crate::push::delivery::{Delivery, Way, any_server_error};
+use crate::push::report::Rejected;
+use crate::sample::Group;
+
+pub(crate) const FORM: Form = Form {
+    media_type: "text/plain; charset=utf-8",
+    order: Order::Windows,
+    numbers: Numbers::Signed,
+    leaves_out_empty: true,
+    has_all_windows: false,
+    is_messages: true,
+    max_bytes: 1_000_000,
+    check,
+    delivery: Some(Delivery {
+        way: Way::Http,
+        headers: &[],
+        is_repeatable: true,
+        is_passing: any_server_error,
+        partly: partial_write,
+    }),
+    encoder: |context| {
+        Box::new(Influx {
+            context,
+            measurement: context.stem("_"),
+            fields: CountName::ALL
+                .iter()
+                .map(|count| format!("{count}="))
+                .collect(),
+            series: Vec::new(),
+        })
+    },
+};
+
+/// Names that InfluxDB has for something else in points that it returns.
+const TAKEN: &[&str] = &[
+    "time",
+    "_field",
+    "_measurement",
+    "success",
+    "errors",
+    "filtered",
+];
+
+/// Bytes of a tag's value that are not written as they are.
+const SPECIAL: Bytes = Bytes::of_controls_and(b",= \\%");
+
+const NS_PER_MS: i64 = 1_000_000;
+
+fn check(context: &Context) -> Result<()> {
+    context.refuse_labels(TAKEN)?;
+    // InfluxDB keeps the first two and the last one for itself.
+    let times = i64::MIN / NS_PER_MS + 1..i64::MAX / NS_PER_MS;
+    let mut windows = context.windows.iter();
+    match windows.find(|window| !times.contains(&(window.end().unix_ms() - 1))) {
+        None => Ok(()),
+        Some(window) => {
+            let message = format!(
+                "InfluxDB's times are from 1677 to 2262, and the window {window:?} ends at another time"
+            );
+            Err(Error::new(Code::UnsupportedByFormat, message))
+        }
+    }
+}
+
+struct Influx<'a> {
+    context: &'a Context,
+    measurement: String,
+    /// The name of each field, with its equals sign.
+    fields: Vec<String>,
+    /// The measurement and the tags of the group, as they are written.
+    series: Vec<u8>,
+}
+
+impl Encoder for Influx<'_> {
+    fn group(&mut self, group: &Group<'_>, out: &mut Vec<u8>) {
+        self.series.clear();
+        self.series.extend_from_slice(self.measurement.as_bytes());
+        for (name, value) in self.context.labels(group) {
+            self.series.push(b',');
+            self.series.extend_from_slice(name.as_bytes());
+            self.series.push(b'=');
+            escape(value, &SPECIAL, &mut self.series, write_special);
+        }
+        for sample in group.samples {
+            out.extend_from_slice(&self.series);
+            let mut separator = b' ';
+            for count in group.counts {
+                let Some(amount) = sample.count(*count) else {
+                    continue;
+                };
+                out.push(separator);
+                out.extend_from_slice(self.fields[*count as usize].as_bytes());
+                amount.write(out);
+                out.push(b'i');
+                separator = b',';
+            }
+            out.push(b' ');
+            let ns = sample.unix_ms() * NS_PER_MS;
+            out.extend_from_slice(itoa::Buffer::new().format(ns).as_bytes());
+            out.push(b'\n');
+        }
+    }
+
+    fn end_bytes(&self) -> Option<usize> {
+        Some(0)
+    }
+}
+
+fn write_special(byte: u8, out: &mut Vec<u8>) {
+    match byte {
+        b',' | b'=' | b' ' => out.extend_from_slice(&[b'\\', byte]),
+        _ => write_hex(b'%', byte, out),
+    }
+}
+
+/// InfluxDB answers 400 with `partial write: … dropped=3` if it took the other points.
+fn partial_write(status: u16, body: &[u8]) -> Option<Rejected> {
+    let answer: ErrorAnswer = serde_json::from_slice(body)
+        .ok()
+        .filter(|_| status == 400)?;
+    let (_, said) = answer.error.split_once("partial write: ")?;
+    let points = said
+        .rsplit_once("dropped=")
+        .and_then(|(_, points)| points.trim().parse().ok());
+    Some(Rejected::new(points, said))
+}
+
+#[derive(Deserialize)]
+struct ErrorAnswer {
+    error: String,
+}

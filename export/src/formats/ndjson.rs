@@ -1,0 +1,110 @@
+//! A JSON object on each line, which ends with a line feed: one for each group in each window.
+//!
+//! Each object has the members that a row of CSV has as columns, under the same names and in the same order: the
+//! caller's labels, `start` and `end`, `settled`, for a revision `revision`, the dimensions, and the three counts.
+//! Dimensions are members of the object itself, so that a reader gets a flat table.
+//!
+//! Counts are strings of digits, as in the JSON of a table, because many readers of JSON round large numbers. The
+//! changes of a revision have a `-` if they are below 0; an object whose changes are all 0 is left out. `settled` is
+//! `true` or `false`, and `revision` is a number.
+
+use tallyfold::{CountName, Result, Window};
+
+use super::csv::COLUMNS;
+use crate::context::Context;
+use crate::encoder::Encoder;
+use crate::escape::write_json;
+use crate::form::{Form, Numbers, Order};
+use crate::sample::{Group, Sample};
+
+pub(crate) const FORM: Form = Form {
+    media_type: "application/x-ndjson",
+    order: Order::Windows,
+    numbers: Numbers::All,
+    leaves_out_empty: false,
+    has_all_windows: true,
+    is_messages: false,
+    max_bytes: 64 * 1024,
+    check,
+    delivery: None,
+    encoder: |context| {
+        Box::new(Ndjson {
+            context,
+            dimensions: context.dimensions.iter().map(|name| key(name)).collect(),
+            counts: CountName::ALL
+                .iter()
+                .map(|count| format!("{}\"", key(count.as_str())))
+                .collect(),
+            window: None,
+            before: Vec::new(),
+        })
+    },
+};
+
+fn check(context: &Context) -> Result<()> {
+    context.refuse_labels(COLUMNS)
+}
+
+/// The name of a member, as it is written. Names have no byte that JSON escapes.
+fn key(name: &str) -> String {
+    format!("\"{name}\":")
+}
+
+struct Ndjson<'a> {
+    context: &'a Context,
+    /// The name of each dimension, as it is written.
+    dimensions: Vec<String>,
+    /// The name of each count, and the quote before its digits.
+    counts: Vec<String>,
+    /// The window of the last object, and whether it is settled.
+    window: Option<(Window, bool)>,
+    /// The members before the dimensions, which all objects of a window have.
+    before: Vec<u8>,
+}
+
+impl Ndjson<'_> {
+    fn begin_window(&mut self, sample: &Sample) {
+        let of = Some((sample.window, sample.settled));
+        if self.window == of {
+            return;
+        }
+        self.window = of;
+        self.before.clear();
+        self.before.push(b'{');
+        for (name, value) in &self.context.own_labels {
+            self.before.extend_from_slice(key(name).as_bytes());
+            write_json(value, &mut self.before);
+            self.before.push(b',');
+        }
+        let (start, end, settled) = (sample.window.start(), sample.window.end(), sample.settled);
+        let times = format!(r#""start":"{start}","end":"{end}","settled":{settled},"#);
+        self.before.extend_from_slice(times.as_bytes());
+        if let Some(number) = self.context.revision {
+            let revision = format!(r#""revision":{number},"#);
+            self.before.extend_from_slice(revision.as_bytes());
+        }
+    }
+}
+
+impl Encoder for Ndjson<'_> {
+    fn group(&mut self, group: &Group<'_>, out: &mut Vec<u8>) {
+        for sample in group.samples {
+            self.begin_window(sample);
+            out.extend_from_slice(&self.before);
+            for (key, value) in self.dimensions.iter().zip(group.values) {
+                out.extend_from_slice(key.as_bytes());
+                write_json(value, out);
+                out.push(b',');
+            }
+            for (position, count) in group.counts.iter().enumerate() {
+                if position > 0 {
+                    out.push(b',');
+                }
+                out.extend_from_slice(self.counts[*count as usize].as_bytes());
+                sample.amount(*count).write(out);
+                out.push(b'"');
+            }
+            out.extend_from_slice(b"}\n");
+        }
+    }
+}

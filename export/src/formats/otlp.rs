@@ -1,0 +1,239 @@
+//! The OpenTelemetry protocol, as protobuf: the message `ExportMetricsServiceRequest`.
+//!
+//! The messages here have the fields that are written, and no others. Where a message is put together bit by bit, its
+//! field is declared as bytes, which are written in the same way.
+
+use prost::Message;
+use tallyfold::CountName;
+
+use super::otlp_metrics::{
+    DELTA, SENDER, UNIT, VERSION, check_times, is_monotonic, is_passing, rejected, times,
+};
+use super::protobuf::add;
+use crate::context::Context;
+use crate::encoder::Encoder;
+use crate::form::{Form, Numbers, Order};
+use crate::push::delivery::{Delivery, Way};
+use crate::push::report::Rejected;
+use crate::sample::Group;
+
+pub(crate) const FORM: Form = Form {
+    media_type: "application/x-protobuf",
+    order: Order::Groups,
+    numbers: Numbers::Signed,
+    leaves_out_empty: false,
+    has_all_windows: false,
+    is_messages: true,
+    // A quarter of what receivers of OTLP over gRPC take.
+    max_bytes: 1024 * 1024,
+    check: check_times,
+    delivery: Some(Delivery {
+        way: Way::Http,
+        headers: &[],
+        is_repeatable: false,
+        is_passing,
+        partly: partial_success,
+    }),
+    encoder: |context| {
+        Box::new(Otlp {
+            context,
+            sums: vec![Vec::new(); CountName::ALL.len()],
+            point: SumOfPoint::default(),
+        })
+    },
+};
+
+#[derive(Clone, PartialEq, Message)]
+struct ExportMetricsServiceRequest {
+    #[prost(message, required, tag = "1")]
+    resource_metrics: ResourceMetrics,
+}
+
+#[derive(Clone, PartialEq, Message)]
+struct ResourceMetrics {
+    #[prost(message, required, tag = "1")]
+    resource: Resource,
+    #[prost(message, required, tag = "2")]
+    scope_metrics: ScopeMetrics,
+}
+
+#[derive(Clone, PartialEq, Message)]
+struct Resource {
+    #[prost(message, required, tag = "1")]
+    attributes: KeyValue,
+}
+
+#[derive(Clone, PartialEq, Message)]
+struct ScopeMetrics {
+    #[prost(message, required, tag = "1")]
+    scope: InstrumentationScope,
+    #[prost(message, repeated, tag = "2")]
+    metrics: Vec<Metric>,
+}
+
+#[derive(Clone, PartialEq, Message)]
+struct InstrumentationScope {
+    #[prost(string, tag = "1")]
+    name: String,
+    #[prost(string, tag = "2")]
+    version: String,
+}
+
+#[derive(Clone, PartialEq, Message)]
+struct Metric {
+    #[prost(string, tag = "1")]
+    name: String,
+    #[prost(string, tag = "2")]
+    description: String,
+    #[prost(string, tag = "3")]
+    unit: String,
+    /// The message `Sum`: one [`SumOfPoint`] after the other, and a [`KindOfSum`].
+    #[prost(bytes = "vec", tag = "7")]
+    sum: Vec<u8>,
+}
+
+/// A sum with one point. Sums that follow each other are read as one.
+#[derive(Clone, PartialEq, Message)]
+struct SumOfPoint {
+    #[prost(message, required, tag = "1")]
+    data_points: NumberDataPoint,
+}
+
+/// The other fields of a sum.
+#[derive(Clone, Copy, PartialEq, Message)]
+struct KindOfSum {
+    #[prost(int32, tag = "2")]
+    aggregation_temporality: i32,
+    #[prost(bool, tag = "3")]
+    is_monotonic: bool,
+}
+
+#[derive(Clone, PartialEq, Message)]
+struct NumberDataPoint {
+    #[prost(fixed64, tag = "2")]
+    start_time_unix_nano: u64,
+    #[prost(fixed64, tag = "3")]
+    time_unix_nano: u64,
+    // Required, because a point without a number is none, and 0 is a number.
+    #[prost(sfixed64, required, tag = "6")]
+    as_int: i64,
+    #[prost(message, repeated, tag = "7")]
+    attributes: Vec<KeyValue>,
+}
+
+#[derive(Clone, PartialEq, Message)]
+struct KeyValue {
+    #[prost(string, tag = "1")]
+    key: String,
+    #[prost(message, required, tag = "2")]
+    value: AnyValue,
+}
+
+#[derive(Clone, PartialEq, Message)]
+struct AnyValue {
+    // Required, so that an empty text is one.
+    #[prost(string, required, tag = "1")]
+    string_value: String,
+}
+
+impl KeyValue {
+    fn new((key, value): (&str, &str)) -> Self {
+        let string_value = value.to_owned();
+        Self {
+            key: key.to_owned(),
+            value: AnyValue { string_value },
+        }
+    }
+}
+
+struct Otlp<'a> {
+    context: &'a Context,
+    /// The points of each count, as they are written.
+    sums: Vec<Vec<u8>>,
+    point: SumOfPoint,
+}
+
+impl Encoder for Otlp<'_> {
+    fn group(&mut self, group: &Group<'_>, _out: &mut Vec<u8>) {
+        let point = &mut self.point.data_points;
+        point.attributes.clear();
+        let attributes = self.context.labels(group).map(KeyValue::new);
+        point.attributes.extend(attributes);
+        for sample in group.samples {
+            let [start, end] = times(sample.window);
+            for count in group.counts {
+                let Some(amount) = sample.count(*count) else {
+                    continue;
+                };
+                let point = &mut self.point.data_points;
+                point.start_time_unix_nano = start;
+                point.time_unix_nano = end;
+                point.as_int = amount.as_signed();
+                add(&self.point, &mut self.sums[*count as usize]);
+            }
+        }
+    }
+
+    fn held(&self) -> usize {
+        self.sums.iter().map(Vec::len).sum()
+    }
+
+    fn end(&mut self, _is_last: bool, out: &mut Vec<u8>) {
+        let sums = std::mem::take(&mut self.sums);
+        let counted = CountName::ALL.iter().zip(sums);
+        let counted = counted.filter(|(_, sum)| !sum.is_empty());
+        let metrics = counted.map(|(count, mut sum)| {
+            let kind = KindOfSum {
+                aggregation_temporality: DELTA,
+                is_monotonic: is_monotonic(self.context),
+            };
+            add(&kind, &mut sum);
+            Metric {
+                name: self.context.dotted(*count),
+                description: self.context.description(*count),
+                unit: UNIT.to_owned(),
+                sum,
+            }
+        });
+        let scope_metrics = ScopeMetrics {
+            scope: InstrumentationScope {
+                name: SENDER.to_owned(),
+                version: VERSION.to_owned(),
+            },
+            metrics: metrics.collect(),
+        };
+        let resource = Resource {
+            attributes: KeyValue::new(("service.name", SENDER)),
+        };
+        let request = ExportMetricsServiceRequest {
+            resource_metrics: ResourceMetrics {
+                resource,
+                scope_metrics,
+            },
+        };
+        add(&request, out);
+    }
+}
+
+/// The answer to a request that was taken.
+#[derive(Clone, PartialEq, Message)]
+struct ExportMetricsServiceResponse {
+    #[prost(message, optional, tag = "1")]
+    partial_success: Option<PartialSuccess>,
+}
+
+#[derive(Clone, PartialEq, Message)]
+struct PartialSuccess {
+    #[prost(int64, tag = "1")]
+    rejected_data_points: i64,
+    #[prost(string, tag = "2")]
+    error_message: String,
+}
+
+fn partial_success(status: u16, body: &[u8]) -> Option<Rejected> {
+    let answer = ExportMetricsServiceResponse::decode(body)
+        .ok()
+        .filter(|_| status < 300)?;
+    let partial = answer.partial_success?;
+    rejected(partial.rejected_data_points, &partial.error_message)
+}

@@ -1,0 +1,163 @@
+//! The OpenTelemetry protocol, as JSON: `ExportMetricsServiceRequest` with keys in camelCase, 64-bit integers as strings,
+//! and enums as numbers.
+
+use serde::Deserialize;
+use tallyfold::CountName;
+
+use super::json::write_string;
+use super::otlp_metrics::{
+    DELTA, SENDER, UNIT, VERSION, check_times, is_monotonic, is_passing, rejected, times,
+};
+use crate::context::Context;
+use crate::encoder::Encoder;
+use crate::form::{Form, Numbers, Order};
+use crate::push::delivery::{Delivery, Way};
+use crate::push::report::Rejected;
+use crate::sample::Group;
+
+pub(crate) const FORM: Form = Form {
+    media_type: "application/json",
+    order: Order::Groups,
+    numbers: Numbers::Signed,
+    leaves_out_empty: false,
+    has_all_windows: false,
+    is_messages: true,
+    max_bytes: 1024 * 1024,
+    check: check_times,
+    delivery: Some(Delivery {
+        way: Way::Http,
+        headers: &[],
+        is_repeatable: false,
+        is_passing,
+        partly: partial_success,
+    }),
+    encoder: |context| {
+        Box::new(OtlpJson {
+            context,
+            points: vec![Vec::new(); CountName::ALL.len()],
+            attributes: Vec::new(),
+        })
+    },
+};
+
+struct OtlpJson<'a> {
+    context: &'a Context,
+    /// The points of each count, with commas between them.
+    points: Vec<Vec<u8>>,
+    /// The attributes of the group, as they are written.
+    attributes: Vec<u8>,
+}
+
+impl Encoder for OtlpJson<'_> {
+    fn group(&mut self, group: &Group<'_>, _out: &mut Vec<u8>) {
+        self.attributes.clear();
+        for (position, label) in self.context.labels(group).enumerate() {
+            if position > 0 {
+                self.attributes.push(b',');
+            }
+            write_attribute(label, &mut self.attributes);
+        }
+        for sample in group.samples {
+            let [start, end] = times(sample.window);
+            for count in group.counts {
+                let Some(amount) = sample.count(*count) else {
+                    continue;
+                };
+                let out = &mut self.points[*count as usize];
+                if !out.is_empty() {
+                    out.push(b',');
+                }
+                out.extend_from_slice(br#"{"attributes":["#);
+                out.extend_from_slice(&self.attributes);
+                out.extend_from_slice(br#"],"startTimeUnixNano":""#);
+                out.extend_from_slice(itoa::Buffer::new().format(start).as_bytes());
+                out.extend_from_slice(br#"","timeUnixNano":""#);
+                out.extend_from_slice(itoa::Buffer::new().format(end).as_bytes());
+                out.extend_from_slice(br#"","asInt":""#);
+                amount.write(out);
+                out.extend_from_slice(br#""}"#);
+            }
+        }
+    }
+
+    fn held(&self) -> usize {
+        self.points.iter().map(Vec::len).sum()
+    }
+
+    fn end(&mut self, _is_last: bool, out: &mut Vec<u8>) {
+        out.extend_from_slice(br#"{"resourceMetrics":[{"resource":{"attributes":["#);
+        write_attribute(("service.name", SENDER), out);
+        let scope = format!(
+            r#"]}},"scopeMetrics":[{{"scope":{{"name":"{SENDER}","version":"{VERSION}"}},"metrics":["#
+        );
+        out.extend_from_slice(scope.as_bytes());
+        let mut is_first = true;
+        for (count, points) in CountName::ALL.iter().zip(&self.points) {
+            if points.is_empty() {
+                continue;
+            }
+            if !is_first {
+                out.push(b',');
+            }
+            is_first = false;
+            // Names and descriptions have no character that JSON escapes.
+            let metric = format!(
+                r#"{{"name":"{}","description":"{}","unit":"{UNIT}","sum":{{"aggregationTemporality":{DELTA},"isMonotonic":{},"dataPoints":["#,
+                self.context.dotted(*count),
+                self.context.description(*count),
+                is_monotonic(self.context),
+            );
+            out.extend_from_slice(metric.as_bytes());
+            out.extend_from_slice(points);
+            out.extend_from_slice(b"]}}");
+        }
+        out.extend_from_slice(b"]}]}]}");
+    }
+}
+
+fn write_attribute((key, value): (&str, &str), out: &mut Vec<u8>) {
+    out.extend_from_slice(br#"{"key":"#);
+    write_string(key, out);
+    out.extend_from_slice(br#","value":{"stringValue":"#);
+    write_string(value, out);
+    out.extend_from_slice(b"}}");
+}
+
+/// The answer to a request that was taken.
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct ExportMetricsServiceResponse {
+    partial_success: PartialSuccess,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct PartialSuccess {
+    rejected_data_points: Number,
+    error_message: String,
+}
+
+/// A 64-bit integer is a string, but receivers write numbers too.
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Number {
+    Text(String),
+    Number(i64),
+}
+
+impl Default for Number {
+    fn default() -> Self {
+        Self::Number(0)
+    }
+}
+
+fn partial_success(status: u16, body: &[u8]) -> Option<Rejected> {
+    let answer: ExportMetricsServiceResponse =
+        serde_json::from_slice(body).ok().filter(|_| status < 300)?;
+    let partial = answer.partial_success;
+    let points = match partial.rejected_data_points {
+        Number::Text(text) => text.parse().unwrap_or_default(),
+        Number::Number(number) => number,
+    };
+    rejected(points, &partial.error_message)
+}

@@ -1,0 +1,110 @@
+//! Prometheus remote-write 1.0: the message `prometheus.WriteRequest` of protobuf, compressed with snappy.
+//!
+//! A group becomes three series, one for each count. A group with many samples becomes more series with the same labels,
+//! in the order of time. Type, unit and help of a metric are not sent: version 1.0 reserves the field that Prometheus
+//! itself uses for them.
+
+use prost::Message;
+use tallyfold::CountName;
+
+use super::protobuf::add;
+use super::remote_write_series::{NAME, Point, compress, position_of_name, read_samples};
+use crate::context::Context;
+use crate::encoder::Encoder;
+use crate::form::{Form, Numbers, Order, carries_all};
+use crate::push::delivery::{Delivery, Way, any_server_error, never_partly};
+use crate::sample::Group;
+
+pub(crate) const FORM: Form = Form {
+    media_type: "application/x-protobuf",
+    order: Order::Groups,
+    numbers: Numbers::Floats,
+    leaves_out_empty: true,
+    has_all_windows: false,
+    is_messages: true,
+    // Up to about 4,000 series of one sample each: twice what Prometheus itself sends at once.
+    max_bytes: 512 * 1024,
+    check: carries_all,
+    delivery: Some(Delivery {
+        way: Way::Http,
+        headers: &[
+            ("content-encoding", "snappy"),
+            ("x-prometheus-remote-write-version", "0.1.0"),
+        ],
+        is_repeatable: true,
+        is_passing: any_server_error,
+        partly: never_partly,
+    }),
+    encoder: |context| {
+        Box::new(RemoteWrite {
+            names: CountName::ALL
+                .iter()
+                .map(|count| context.with_unit(*count))
+                .collect(),
+            context,
+            request: WriteRequest::default(),
+        })
+    },
+};
+
+/// A request with one series. Requests that follow each other are read as one.
+#[derive(Clone, PartialEq, Message)]
+struct WriteRequest {
+    #[prost(message, required, tag = "1")]
+    timeseries: TimeSeries,
+}
+
+#[derive(Clone, PartialEq, Message)]
+struct TimeSeries {
+    #[prost(message, repeated, tag = "1")]
+    labels: Vec<Label>,
+    #[prost(message, repeated, tag = "2")]
+    samples: Vec<Point>,
+}
+
+#[derive(Clone, PartialEq, Message)]
+struct Label {
+    #[prost(string, tag = "1")]
+    name: String,
+    #[prost(string, tag = "2")]
+    value: String,
+}
+
+impl Label {
+    fn new((name, value): (&str, &str)) -> Self {
+        Self {
+            name: name.to_owned(),
+            value: value.to_owned(),
+        }
+    }
+}
+
+struct RemoteWrite<'a> {
+    context: &'a Context,
+    /// The metric's name for each count.
+    names: Vec<String>,
+    request: WriteRequest,
+}
+
+impl Encoder for RemoteWrite<'_> {
+    fn group(&mut self, group: &Group<'_>, out: &mut Vec<u8>) {
+        let labels = || self.context.labels(group);
+        let series = &mut self.request.timeseries;
+        series.labels.clear();
+        series.labels.extend(labels().map(Label::new));
+        let position = position_of_name(labels());
+        series.labels.insert(position, Label::new((NAME, "")));
+        for count in group.counts {
+            let series = &mut self.request.timeseries;
+            let name = &mut series.labels[position].value;
+            name.clone_from(&self.names[*count as usize]);
+            if read_samples(group, *count, &mut series.samples) {
+                add(&self.request, out);
+            }
+        }
+    }
+
+    fn end(&mut self, _is_last: bool, out: &mut Vec<u8>) {
+        compress(out);
+    }
+}

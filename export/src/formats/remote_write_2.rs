@@ -1,0 +1,176 @@
+//! Prometheus remote-write 2.0: the message `io.prometheus.write.v2.Request` of protobuf, compressed with snappy.
+//!
+//! The series are those of version 1.0, but each text stands once in the message, in a list of symbols, and each series
+//! has the type, the help and the unit of its metric. Start timestamps are not sent: gauges have none.
+
+use std::collections::HashMap;
+
+use prost::Message;
+use tallyfold::CountName;
+
+use super::protobuf::add;
+use super::remote_write_series::{NAME, Point, compress, position_of_name, read_samples};
+use crate::context::{Context, UNIT};
+use crate::encoder::Encoder;
+use crate::form::{Form, Numbers, Order, carries_all};
+use crate::push::delivery::{Delivery, Way, any_server_error, never_partly};
+use crate::sample::Group;
+
+pub(crate) const FORM: Form = Form {
+    media_type: "application/x-protobuf;proto=io.prometheus.write.v2.Request",
+    order: Order::Groups,
+    numbers: Numbers::Floats,
+    leaves_out_empty: true,
+    has_all_windows: false,
+    is_messages: true,
+    // Up to about 5,000 series of one sample each.
+    max_bytes: 256 * 1024,
+    check: carries_all,
+    delivery: Some(Delivery {
+        way: Way::Http,
+        headers: &[
+            ("content-encoding", "snappy"),
+            ("x-prometheus-remote-write-version", "2.0.0"),
+        ],
+        is_repeatable: true,
+        is_passing: any_server_error,
+        partly: never_partly,
+    }),
+    encoder: |context| Box::new(RemoteWrite2::new(context)),
+};
+
+/// A request with one symbol. Requests that follow each other are read as one.
+#[derive(Clone, PartialEq, Message)]
+struct Symbol {
+    // Required, so that the empty one is written too.
+    #[prost(string, required, tag = "4")]
+    symbol: String,
+}
+
+/// A request with one series.
+#[derive(Clone, PartialEq, Message)]
+struct Request {
+    #[prost(message, required, tag = "5")]
+    timeseries: TimeSeries,
+}
+
+#[derive(Clone, PartialEq, Message)]
+struct TimeSeries {
+    /// The positions of each label's name and value in the list of symbols.
+    #[prost(uint32, repeated, tag = "1")]
+    labels_refs: Vec<u32>,
+    #[prost(message, repeated, tag = "2")]
+    samples: Vec<Point>,
+    #[prost(message, required, tag = "5")]
+    metadata: Metadata,
+}
+
+#[derive(Clone, Copy, PartialEq, Message)]
+struct Metadata {
+    #[prost(enumeration = "MetricType", tag = "1")]
+    r#type: i32,
+    #[prost(uint32, tag = "3")]
+    help_ref: u32,
+    #[prost(uint32, tag = "4")]
+    unit_ref: u32,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, prost::Enumeration)]
+#[repr(i32)]
+enum MetricType {
+    Unspecified = 0,
+    Gauge = 2,
+}
+
+struct RemoteWrite2<'a> {
+    context: &'a Context,
+    symbols: Symbols,
+    /// The symbol of the label with a metric's name.
+    name: u32,
+    /// For each count, the symbol of its metric's name, and what is said of the metric.
+    metrics: Vec<(u32, Metadata)>,
+    request: Request,
+}
+
+impl<'a> RemoteWrite2<'a> {
+    fn new(context: &'a Context) -> Self {
+        let mut symbols = Symbols::default();
+        // The first symbol is empty, so that 0 stands for no text.
+        symbols.position("");
+        let name = symbols.position(NAME);
+        let metrics = CountName::ALL.iter().map(|count| {
+            let metadata = Metadata {
+                r#type: MetricType::Gauge.into(),
+                help_ref: symbols.position(&context.help(*count)),
+                unit_ref: symbols.position(UNIT),
+            };
+            (symbols.position(&context.with_unit(*count)), metadata)
+        });
+        Self {
+            metrics: metrics.collect(),
+            context,
+            symbols,
+            name,
+            request: Request::default(),
+        }
+    }
+}
+
+impl Encoder for RemoteWrite2<'_> {
+    fn group(&mut self, group: &Group<'_>, out: &mut Vec<u8>) {
+        let labels = || self.context.labels(group);
+        let series = &mut self.request.timeseries;
+        series.labels_refs.clear();
+        for (name, value) in labels() {
+            let label = [name, value].map(|text| self.symbols.position(text));
+            series.labels_refs.extend(label);
+        }
+        let position = 2 * position_of_name(labels());
+        series
+            .labels_refs
+            .splice(position..position, [self.name, 0]);
+        for count in group.counts {
+            let series = &mut self.request.timeseries;
+            let (name, metadata) = self.metrics[*count as usize];
+            series.labels_refs[position + 1] = name;
+            series.metadata = metadata;
+            if read_samples(group, *count, &mut series.samples) {
+                add(&self.request, out);
+            }
+        }
+    }
+
+    fn held(&self) -> usize {
+        self.symbols.written.len()
+    }
+
+    /// Puts the symbols before the series, because some receivers read a message in one go.
+    fn end(&mut self, _is_last: bool, out: &mut Vec<u8>) {
+        out.splice(..0, self.symbols.written.drain(..));
+        compress(out);
+    }
+}
+
+/// The texts of a message, each of them once.
+#[derive(Default)]
+struct Symbols {
+    positions: HashMap<String, u32>,
+    /// The symbols as they are written.
+    written: Vec<u8>,
+}
+
+impl Symbols {
+    /// The position of a text, which is added if there is none yet.
+    fn position(&mut self, text: &str) -> u32 {
+        if let Some(position) = self.positions.get(text) {
+            return *position;
+        }
+        let position = self.positions.len() as u32;
+        let symbol = Symbol {
+            symbol: text.to_owned(),
+        };
+        add(&symbol, &mut self.written);
+        self.positions.insert(symbol.symbol, position);
+        position
+    }
+}

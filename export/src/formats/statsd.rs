@@ -1,0 +1,127 @@
+//! Plain StatsD: a count for each count of each group, for windows that just ended.
+//!
+//! - StatsD has no timestamps: it adds a count to the present. So a window that ended longer ago than it lasted is
+//!   refused, and so are late corrections: those would be counted at a wrong time. All windows that just ended are
+//!   written, also those whose counts may still change, because StatsD can't take them later.
+//! - StatsD has no tags. Labels and values of dimensions are parts of the name, after the name of the metric and before
+//!   that of the count, sorted by the names of labels:
+//!   `tallyfold.event_delivery.by_integration.cluster.eu.integration.warehouse.success`.
+//! - The server deletes from names what is neither a letter, a digit, `_`, `-` nor a dot; a dot separates parts. So
+//!   values are written with letters, digits and `_`; each other byte, also `-`, becomes `-` and two hexadecimal digits,
+//!   and an empty value becomes `-` alone. Percent signs would be deleted: the values `a b` and `a20b` would come
+//!   together.
+//! - The server adds counts up as 64-bit floats, which are exact up to 2^53.
+//! - Each piece is a datagram, by default of at most 1,432 bytes. The lines of one group stay together, so it is larger if
+//!   values are very long.
+
+use tallyfold::{Code, Error, Result};
+
+use crate::context::Context;
+use crate::encoder::Encoder;
+use crate::escape::{Bytes, escape, write_hex};
+use crate::form::{Form, Numbers, Order};
+use crate::push::delivery::{Delivery, Way, any_server_error, never_partly};
+use crate::sample::Group;
+
+pub(crate) const FORM: Form = Form {
+    media_type: "text/plain; charset=utf-8",
+    order: Order::Windows,
+    numbers: Numbers::Floats,
+    leaves_out_empty: false,
+    has_all_windows: true,
+    is_messages: true,
+    max_bytes: 1432,
+    check,
+    delivery: Some(Delivery {
+        way: Way::Datagrams,
+        headers: &[],
+        is_repeatable: false,
+        is_passing: any_server_error,
+        partly: never_partly,
+    }),
+    encoder: |context| {
+        Box::new(StatsD {
+            context,
+            stem: context.stem("."),
+            path: Vec::new(),
+        })
+    },
+};
+
+/// Bytes that are not written as they are.
+const SPECIAL: Bytes =
+    Bytes::all_but(b"_0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz");
+
+/// What can be used instead.
+const INSTEAD: &str =
+    "use a format with timestamps instead, such as dogstatsd, influx or openmetrics";
+
+fn check(context: &Context) -> Result<()> {
+    if context.revision.unwrap_or_default() > 0 || context.has_negative {
+        return refuse(format!(
+            "StatsD has no timestamps, so a late correction would be counted in the present; {INSTEAD}"
+        ));
+    }
+    let Some(now_ms) = context.now_ms else {
+        return refuse(format!(
+            "StatsD has no timestamps and takes only windows that just ended, and without the present time \
+             (now_ms) none is known to have just ended; {INSTEAD}"
+        ));
+    };
+    let mut windows = context.windows.iter();
+    let is_past = |ms: (i64, i64)| now_ms.saturating_sub(ms.1) > ms.1 - ms.0;
+    match windows.find(|of| is_past((of.start().unix_ms(), of.end().unix_ms()))) {
+        None => Ok(()),
+        Some(window) => refuse(format!(
+            "StatsD has no timestamps, so the window {window:?}, which ended longer ago than it lasted, would be \
+             counted in the present; {INSTEAD}"
+        )),
+    }
+}
+
+fn refuse(message: String) -> Result<()> {
+    Err(Error::new(Code::UnsupportedByFormat, message))
+}
+
+struct StatsD<'a> {
+    context: &'a Context,
+    /// What all names begin with.
+    stem: String,
+    /// What the names of the group begin with, up to the name of the count.
+    path: Vec<u8>,
+}
+
+impl Encoder for StatsD<'_> {
+    fn group(&mut self, group: &Group<'_>, out: &mut Vec<u8>) {
+        self.path.clear();
+        self.path.extend_from_slice(self.stem.as_bytes());
+        self.path.push(b'.');
+        for (name, value) in self.context.labels(group) {
+            self.path.extend_from_slice(name.as_bytes());
+            self.path.push(b'.');
+            if value.is_empty() {
+                self.path.push(b'-');
+            }
+            escape(value, &SPECIAL, &mut self.path, |byte, out| {
+                write_hex(b'-', byte, out);
+            });
+            self.path.push(b'.');
+        }
+        for sample in group.samples {
+            for count in group.counts {
+                let Some(amount) = sample.count(*count) else {
+                    continue;
+                };
+                out.extend_from_slice(&self.path);
+                out.extend_from_slice(count.as_str().as_bytes());
+                out.push(b':');
+                amount.write(out);
+                out.extend_from_slice(b"|c\n");
+            }
+        }
+    }
+
+    fn end_bytes(&self) -> Option<usize> {
+        Some(0)
+    }
+}

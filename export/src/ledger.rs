@@ -1,0 +1,326 @@
+//! Running totals of settled windows: counters for a scrape, which never go down.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use tallyfold::{
+    Code, CountName, Dimensions, Error, Metric, Result, Revision, Timestamp, Windowed,
+};
+
+use crate::context::{Context, UNIT};
+use crate::format::Format;
+use crate::formats::openmetrics::write_labels;
+use crate::labels::Labels;
+use crate::options::ExportOptions;
+use crate::source::Source;
+use crate::stored;
+
+/// The name of the format of the document. The number grows when old readers can't read new documents.
+const FORMAT: &str = "tallyfold-ledger/1";
+
+/// Running totals of settled windows, by group.
+///
+/// A follow gives each window's last revision once, as settled, and only that is added: so a total never goes down.
+/// The document, [`Ledger::to_json`], holds the totals and the state of the follow together. Store it after each
+/// revision, in one step: then a process that is ended at any moment, and started again with the document and its state,
+/// goes on as if nothing had happened.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Ledger {
+    /// What is counted; `None` before the first revision.
+    subject: Option<Subject>,
+    /// Per group, the three sums.
+    totals: BTreeMap<Vec<String>, [u64; 3]>,
+    /// The end of the newest window that was added.
+    settled_until: Option<Timestamp>,
+    /// The state of the follow.
+    state: Option<String>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Subject {
+    metric: Option<Metric>,
+    dimensions: Dimensions,
+}
+
+/// A ledger as it is stored.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct SavedLedger {
+    format: String,
+    digest: String,
+    state: Option<String>,
+    metric: Option<String>,
+    dimensions: Option<Vec<String>>,
+    settled_until: Option<String>,
+    /// The values of each group, and its sums as texts.
+    totals: Vec<(Vec<String>, [String; 3])>,
+}
+
+/// A counter: a name, what it counts, and its value for each set of labels.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "surface", derive(schemars::JsonSchema))]
+pub struct Counter {
+    /// The name, without the `_total` that the text format adds.
+    pub name: String,
+    /// What it counts.
+    pub help: String,
+    /// The names of the labels.
+    pub labels: Vec<String>,
+    /// For each group the values of its labels, and the count.
+    pub samples: Vec<(Vec<String>, u64)>,
+}
+
+impl Ledger {
+    /// Reads a document that [`Ledger::to_json`] wrote.
+    ///
+    /// # Errors
+    /// `invalid_checkpoint` for one that is torn or was changed.
+    pub fn from_json(json: &[u8]) -> Result<Self> {
+        let saved: SavedLedger = stored::read(json, FORMAT)?;
+        let metric = saved.metric.map(|name| {
+            Metric::from_name(&name)
+                .ok_or_else(|| stored::invalid(format!("there is no metric {name}")))
+        });
+        let subject = match saved.dimensions {
+            None => None,
+            Some(names) => Some(Subject {
+                metric: metric.transpose()?,
+                dimensions: Dimensions::kept(&names)?,
+            }),
+        };
+        let width = subject.map_or(0, |subject| subject.dimensions.len());
+        let mut totals = BTreeMap::new();
+        for (values, sums) in saved.totals {
+            let sums = sums.map(|sum| sum.parse().ok());
+            match sums {
+                [Some(success), Some(errors), Some(filtered)] if values.len() == width => {
+                    totals.insert(values, [success, errors, filtered]);
+                }
+                _ => {
+                    return Err(stored::invalid(format!(
+                        "the sums of {values:?} can't be used"
+                    )));
+                }
+            }
+        }
+        Ok(Self {
+            subject,
+            totals,
+            settled_until: saved
+                .settled_until
+                .as_deref()
+                .map(Timestamp::parse)
+                .transpose()?,
+            state: saved.state,
+        })
+    }
+
+    /// The document to store: JSON with the totals and the state of the follow. It holds no secret.
+    #[must_use]
+    pub fn to_json(&self) -> String {
+        let totals = self.totals.iter();
+        stored::write(&SavedLedger {
+            format: FORMAT.to_owned(),
+            digest: String::new(),
+            state: self.state.clone(),
+            metric: self
+                .subject
+                .and_then(|subject| subject.metric)
+                .map(|metric| metric.to_string()),
+            dimensions: self.subject.map(|subject| {
+                subject
+                    .dimensions
+                    .names()
+                    .into_iter()
+                    .map(str::to_owned)
+                    .collect()
+            }),
+            settled_until: self.settled_until.map(|end| end.to_string()),
+            totals: totals
+                .map(|(values, sums)| (values.clone(), sums.map(|sum| sum.to_string())))
+                .collect(),
+        })
+    }
+
+    /// The state of the follow after the last revision that was added, for
+    /// [`FollowOptions::state`](tallyfold::FollowOptions::state).
+    #[must_use]
+    pub fn state(&self) -> Option<&str> {
+        self.state.as_deref()
+    }
+
+    /// The end of the newest window that was added.
+    #[must_use]
+    pub fn settled_until(&self) -> Option<Timestamp> {
+        self.settled_until
+    }
+
+    /// Takes a revision and the state of its follow after it. The counts are added if the window is settled.
+    ///
+    /// # Errors
+    /// `incompatible_tables` for counts by other dimensions or of another metric, `sum_overflow`. The ledger is unchanged
+    /// then.
+    pub fn add(&mut self, revision: &Revision, state: String) -> Result<()> {
+        self.add_rows(&revision.table.windowed(), revision.settled, state)
+    }
+
+    /// The same, with the rows of the revision's table.
+    ///
+    /// # Errors
+    /// The same.
+    pub fn add_rows(&mut self, rows: &Windowed, settled: bool, state: String) -> Result<()> {
+        let subject = Subject {
+            metric: rows.metric,
+            dimensions: rows.dimensions,
+        };
+        if self.subject.is_some_and(|own| own != subject) {
+            let message = "the ledger has totals of another metric, or by other dimensions";
+            return Err(Error::argument(
+                "revision",
+                Code::IncompatibleTables,
+                message,
+            ));
+        }
+        let mut sums = Vec::new();
+        let added = rows.windows.iter().filter(|_| settled);
+        for (key, counts) in added.clone().flat_map(Clone::clone) {
+            let values = rows.dictionaries.iter().zip(key);
+            let values: Vec<String> = values
+                .map(|(values, id)| values.value(id).to_owned())
+                .collect();
+            let before = self.totals.get(&values).copied().unwrap_or_default();
+            let mut after = [0; 3];
+            for ((sum, before), count) in after.iter_mut().zip(before).zip(counts.each()) {
+                *sum = u64::try_from(i128::from(before) + count).map_err(|_| overflow(&values))?;
+            }
+            sums.push((values, after));
+        }
+        // Nothing is changed before everything was found right.
+        self.totals.extend(sums);
+        let newest = added.map(|rows| rows.window.end()).max();
+        self.settled_until = self.settled_until.max(newest);
+        self.subject = Some(subject);
+        self.state = Some(state);
+        Ok(())
+    }
+
+    /// The totals as counters, with labels that each gets and a name that replaces the usual one, as in
+    /// [`ExportOptions`].
+    ///
+    /// # Errors
+    /// `invalid_argument` for the labels and the name.
+    pub fn counters(&self, labels: &Labels, name: Option<&str>) -> Result<Vec<Counter>> {
+        // Each sample has a value for each name of a label.
+        let Some(context) = self.context(labels, name, false)? else {
+            return Ok(Vec::new());
+        };
+        let counter = |(position, count): (usize, &CountName)| {
+            let samples = self.totals.iter().map(|(values, sums)| {
+                let labels = labels_of(&context, values);
+                (
+                    labels.map(|(_, value)| value.to_owned()).collect(),
+                    sums[position],
+                )
+            });
+            Counter {
+                name: counter_name(&context, *count),
+                help: help(&context, *count),
+                labels: context.label_names().map(str::to_owned).collect(),
+                samples: samples.collect(),
+            }
+        };
+        Ok(CountName::ALL.iter().enumerate().map(counter).collect())
+    }
+
+    /// The totals as OpenMetrics text 1.0, for a scrape, with the end of the newest window that was added.
+    ///
+    /// # Errors
+    /// `invalid_argument` for the labels and the name.
+    pub fn openmetrics(&self, labels: &Labels, name: Option<&str>) -> Result<String> {
+        let mut text = Vec::new();
+        if let Some(context) = self.context(labels, name, true)? {
+            for (position, count) in CountName::ALL.iter().enumerate() {
+                let name = counter_name(&context, *count);
+                let help = help(&context, *count);
+                let header =
+                    format!("# TYPE {name} counter\n# UNIT {name} {UNIT}\n# HELP {name} {help}\n");
+                text.extend_from_slice(header.as_bytes());
+                for (values, sums) in &self.totals {
+                    text.extend_from_slice(name.as_bytes());
+                    text.extend_from_slice(b"_total");
+                    write_labels(labels_of(&context, values), &mut text);
+                    text.extend_from_slice(format!(" {}\n", sums[position]).as_bytes());
+                }
+            }
+            if let Some(end) = self.settled_until {
+                let name = format!("{}_settled_until_seconds", context.stem("_"));
+                let header = format!(
+                    "# TYPE {name} gauge\n# UNIT {name} seconds\n# HELP {name} End of the newest window in the totals, in \
+                     seconds since 1970\n{name}"
+                );
+                text.extend_from_slice(header.as_bytes());
+                write_labels(labels.iter(), &mut text);
+                let (seconds, ms) = (
+                    end.unix_ms().div_euclid(1000),
+                    end.unix_ms().rem_euclid(1000),
+                );
+                text.extend_from_slice(format!(" {seconds}.{ms:03}\n").as_bytes());
+            }
+        }
+        text.extend_from_slice(b"# EOF\n");
+        // It is made of texts.
+        Ok(String::from_utf8(text).unwrap_or_default())
+    }
+
+    fn context(
+        &self,
+        labels: &Labels,
+        name: Option<&str>,
+        leaves_out_empty: bool,
+    ) -> Result<Option<Context>> {
+        let options = ExportOptions {
+            labels: labels.clone(),
+            name: name.map(str::to_owned),
+            ..ExportOptions::with_defaults(Format::OpenMetrics)
+        };
+        let context = |subject: Subject| {
+            let source = Source {
+                rows: Windowed {
+                    metric: subject.metric,
+                    dimensions: subject.dimensions,
+                    dictionaries: Vec::new(),
+                    windows: Vec::new(),
+                },
+                revision: None,
+            };
+            Context::new(&source, &options, leaves_out_empty)
+        };
+        self.subject.map(context).transpose()
+    }
+}
+
+/// The labels of a group, sorted by name.
+fn labels_of<'a>(
+    context: &'a Context,
+    values: &'a [String],
+) -> impl Iterator<Item = (&'a str, &'a str)> {
+    context.labels_of(move |position| &values[position])
+}
+
+fn counter_name(context: &Context, count: CountName) -> String {
+    format!("{}_{count}_settled_{UNIT}", context.stem("_"))
+}
+
+fn help(context: &Context, count: CountName) -> String {
+    format!(
+        "{} in all windows whose counts no longer change",
+        context.what(count)
+    )
+}
+
+fn overflow(values: &[String]) -> Error {
+    Error::new(
+        Code::SumOverflow,
+        format!("the sum of {values:?} is above 2^64 - 1"),
+    )
+}

@@ -1,0 +1,235 @@
+//! What a host stores while it pushes the revisions of a follow, so that none is lost or counted twice.
+
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+use tallyfold::{
+    Code, Dictionary, Error, Metric, Result, Revision, Window, Windowed, WindowedColumns,
+};
+
+use crate::format::Format;
+use crate::source::Source;
+use crate::stored;
+
+/// The name of the format of the document. The number grows when old readers can't read new documents.
+const FORMAT: &str = "tallyfold-outbox/1";
+
+/// What a host stores while it pushes the revisions of a follow.
+///
+/// It holds the state of the follow and the revision that is to be sent, so that both are stored in one step:
+///
+/// 1. [`Outbox::put`] takes a revision and the state of the follow after it. Store [`Outbox::to_json`].
+/// 2. Push [`Outbox::pending`]. Whenever the push says how many samples are finished, give that to [`Outbox::finish`] and
+///    store the document again; at the push's end, call [`Outbox::clear`] and store it once more.
+/// 3. After a restart, push what is pending first, then follow on from [`Outbox::state`].
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Outbox {
+    state: Option<String>,
+    pending: Option<Pending>,
+}
+
+/// The changes of a revision, as they are stored.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Pending {
+    /// The name of the format that they are sent in.
+    export: String,
+    /// How many samples are finished.
+    finished: u64,
+    metric: Option<String>,
+    dimensions: Vec<String>,
+    start: String,
+    end: String,
+    revision: u32,
+    /// The values of each group, and its changes as texts.
+    changes: Vec<(Vec<String>, [String; 3])>,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct SavedOutbox {
+    format: String,
+    digest: String,
+    state: Option<String>,
+    pending: Option<Pending>,
+}
+
+impl Outbox {
+    /// Reads a document that [`Outbox::to_json`] wrote.
+    ///
+    /// # Errors
+    /// `invalid_checkpoint` for one that is torn or was changed.
+    pub fn from_json(json: &[u8]) -> Result<Self> {
+        let SavedOutbox { state, pending, .. } = stored::read(json, FORMAT)?;
+        let outbox = Self { state, pending };
+        outbox.source()?;
+        Ok(outbox)
+    }
+
+    /// The document to store, as JSON. It holds no secret and no address.
+    #[must_use]
+    pub fn to_json(&self) -> String {
+        stored::write(&SavedOutbox {
+            format: FORMAT.to_owned(),
+            digest: String::new(),
+            state: self.state.clone(),
+            pending: self.pending.clone(),
+        })
+    }
+
+    /// The state of the follow after the last revision that was put in, for
+    /// [`FollowOptions::state`](tallyfold::FollowOptions::state).
+    #[must_use]
+    pub fn state(&self) -> Option<&str> {
+        self.state.as_deref()
+    }
+
+    /// Puts in a revision, which is to be sent in that format, and the state of its follow after it.
+    ///
+    /// # Errors
+    /// `out_of_order` if another revision is still pending.
+    pub fn put(&mut self, revision: &Revision, state: String, format: Format) -> Result<()> {
+        self.put_source(&revision.into(), state, format)
+    }
+
+    /// The same, with the changes of a revision.
+    ///
+    /// # Errors
+    /// The same, and `invalid_argument` for what is no revision.
+    pub fn put_source(&mut self, changes: &Source, state: String, format: Format) -> Result<()> {
+        if self.pending.is_some() {
+            let message = "another revision is pending: push it first";
+            return Err(Error::new(Code::OutOfOrder, message));
+        }
+        let rows = &changes.rows;
+        let (Some(revision), [window]) = (changes.revision, rows.windows.as_slice()) else {
+            return Err(Error::argument(
+                "revision",
+                Code::InvalidArgument,
+                "want a revision",
+            ));
+        };
+        let values = |key| {
+            rows.dictionaries
+                .iter()
+                .zip(key)
+                .map(|(values, id)| values.value(id).to_owned())
+        };
+        let pending = Pending {
+            export: format.to_string(),
+            finished: 0,
+            metric: rows.metric.map(|metric| metric.to_string()),
+            dimensions: rows
+                .dimensions
+                .names()
+                .into_iter()
+                .map(str::to_owned)
+                .collect(),
+            start: window.window.start().to_string(),
+            end: window.window.end().to_string(),
+            revision,
+            changes: window
+                .clone()
+                .map(|(key, changes)| {
+                    (
+                        values(key).collect(),
+                        changes.each().map(|change| change.to_string()),
+                    )
+                })
+                .collect(),
+        };
+        self.pending = Some(pending);
+        self.state = Some(state);
+        Ok(())
+    }
+
+    /// What is to be sent, and how many of its samples are finished; `None` if nothing is pending.
+    ///
+    /// # Errors
+    /// `invalid_argument` if it was to be sent in another format: the number of finished samples means nothing there.
+    pub fn pending(&self, format: Format) -> Result<Option<(Source, u64)>> {
+        let Some(pending) = &self.pending else {
+            return Ok(None);
+        };
+        if pending.export != format.as_str() {
+            let message = format!(
+                "a revision is pending that is to be sent as {}; push it first",
+                pending.export
+            );
+            return Err(Error::argument("format", Code::InvalidArgument, message));
+        }
+        Ok(self.source()?.map(|source| (source, pending.finished)))
+    }
+
+    /// Takes how many samples of what is pending are finished.
+    pub fn finish(&mut self, samples: u64) {
+        if let Some(pending) = &mut self.pending {
+            pending.finished = samples;
+        }
+    }
+
+    /// Nothing is pending any more: it was sent, or is given up.
+    pub fn clear(&mut self) {
+        self.pending = None;
+    }
+
+    fn source(&self) -> Result<Option<Source>> {
+        self.pending.as_ref().map(Pending::source).transpose()
+    }
+}
+
+impl Pending {
+    fn source(&self) -> Result<Source> {
+        let metric = self.metric.as_deref();
+        let metric = metric
+            .map(|name| Metric::from_name(name).ok_or_else(unusable))
+            .transpose()?;
+        let mut columns = WindowedColumns {
+            metric,
+            dimensions: self.dimensions.clone(),
+            windows: vec![(Window::parse(&self.start, &self.end)?, true)],
+            window_ids: vec![0; self.changes.len()],
+            ..WindowedColumns::default()
+        };
+        for column in 0..self.dimensions.len() {
+            let values = self
+                .changes
+                .iter()
+                .map(|(values, _)| values.get(column).map(String::as_str));
+            let values: Vec<&str> = values.collect::<Option<_>>().ok_or_else(unusable)?;
+            let mut distinct = values.clone();
+            distinct.sort_unstable();
+            distinct.dedup();
+            let ids = values
+                .iter()
+                .filter_map(|value| distinct.binary_search(value).ok());
+            columns.ids.push(ids.map(|id| id as u32).collect());
+            let dictionary = Dictionary::of_sorted(distinct.into_iter()).ok_or_else(unusable)?;
+            columns.dictionaries.push(Arc::new(dictionary));
+        }
+        let mut before = [(); 3].map(|()| Vec::new());
+        for (_, changes) in &self.changes {
+            for ((change, before), after) in
+                changes.iter().zip(&mut before).zip(&mut columns.counts)
+            {
+                let size = change
+                    .trim_start_matches('-')
+                    .parse::<u64>()
+                    .map_err(|_| unusable())?;
+                // A negative change goes from its size to 0.
+                let is_negative = change.starts_with('-');
+                before.push(if is_negative { size } else { 0 });
+                after.push(if is_negative { 0 } else { size });
+            }
+        }
+        columns.before = Some(before);
+        Ok(Source::of_rows(
+            Windowed::of_columns(columns)?,
+            Some(self.revision),
+        ))
+    }
+}
+
+fn unusable() -> Error {
+    stored::invalid("the changes that are pending can't be used".to_owned())
+}
