@@ -28,6 +28,8 @@ pub mod export;
 #[cfg(feature = "library")]
 mod frame;
 mod host;
+#[cfg(feature = "export")]
+pub mod ledger;
 #[cfg(feature = "library")]
 pub mod machine;
 #[cfg(feature = "pages")]

@@ -241,9 +241,30 @@ export type Tolerance = "repeated_combination" | "null_dimension";
  * A format that counts are written in.
  *
  * `openmetrics`: OpenMetrics text 1.0, for a scrape or for `promtool tsdb create-blocks-from
- * openmetrics`.
+ * openmetrics`. `remote-write`: Prometheus remote-write 1.0: messages of protobuf, compressed with
+ * snappy. `remote-write-2`: The message of Prometheus remote-write 2.0, which has each text once,
+ * and says what each metric is.
+ * `otlp`: Requests of the OpenTelemetry protocol (OTLP), as protobuf. `otlp-json`: Requests of the
+ * OpenTelemetry protocol (OTLP), as JSON.
+ * `influx`: InfluxDB's line protocol.
+ * `dogstatsd`: DogStatsD datagrams, protocol 1.3, with timestamps.
+ * `statsd`: Plain StatsD datagrams, for windows that just ended.
+ * `datadog`: The JSON of Datadog's API for metrics, version 2.
+ * `csv`: Comma-separated values, as RFC 4180 says.
+ * `ndjson`: A JSON object on each line.
  */
-export type ExportFormat = "openmetrics";
+export type ExportFormat =
+  | "openmetrics"
+  | "remote-write"
+  | "remote-write-2"
+  | "otlp"
+  | "otlp-json"
+  | "influx"
+  | "dogstatsd"
+  | "statsd"
+  | "datadog"
+  | "csv"
+  | "ndjson";
 
 /**
  * What happens to a message of which nobody knows whether it was taken.
@@ -436,7 +457,7 @@ export interface PushReport {
 /** What a receiver rejected in a message that it took otherwise. */
 export interface Rejected {
   /** How many data points, if the receiver says so. */
-  readonly points: bigint | null;
+  readonly points?: bigint;
   /** What it says, as one line; empty if it says nothing. */
   readonly message: string;
 }

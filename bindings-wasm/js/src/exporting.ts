@@ -33,17 +33,22 @@ export interface ExportOptions extends ExportArguments {
  * await exportCounts(table, { format: "openmetrics", labels }).writeTo("counts.om");
  */
 export function exportCounts(counts: Exportable, options: ExportOptions): Export {
-  return exported(counts, options, false);
+  return exported(counts, options, []);
 }
 
-/** @param isPushed Whether there may be options of a push among the others. */
-export function exported(counts: Exportable, options: ExportOptions, isPushed: boolean): Export {
+/** @param others The names of options that something else reads. */
+export function exported(
+  counts: Exportable,
+  options: ExportOptions,
+  others: readonly string[],
+): Export {
   const { labels, ...given } = fieldsOf("options", options, OPTIONS);
   const warn = optionalFunction("onNote", given.onNote, "want a function") ?? warned;
   const glue = formats();
   const { rows, revision } = handedOver(glue, counts);
   const all = { ...given, labels: flatHeaders(labels) };
-  const made = Export.of(new glue.CoreExport(rows, revision, all, isPushed, Date.now()));
+  const names = ["onNote", ...others];
+  const made = Export.of(new glue.CoreExport(rows, revision, all, names, Date.now()));
   for (const note of made.notes) warn(note);
   return made;
 }

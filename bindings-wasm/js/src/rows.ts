@@ -8,7 +8,7 @@ import { invalidArgument } from "./error.js";
 import type { Revision } from "./follow.js";
 import type { Series, SeriesWindow } from "./series.js";
 import type { CountTable } from "./table.js";
-import type { Window } from "./types.js";
+import type { Dimension, Window } from "./types.js";
 
 /** What can be exported. */
 export type Exportable = CountTable | Series | Revision;
@@ -23,8 +23,18 @@ export interface HandedOver {
 export function handedOver(glue: Glue, counts: Exportable): HandedOver {
   if (isTable(counts)) return { rows: ofTable(glue, counts), revision: undefined };
   if (isSeries(counts)) return { rows: ofSeries(glue, counts, isSettled), revision: undefined };
-  if (isRevision(counts)) return { rows: ofRevision(glue, counts), revision: counts.number ?? 0 };
+  if (isRevision(counts)) return { rows: ofChanges(glue, counts), revision: counts.number };
   throw invalidArgument("counts", "want a CountTable, a Series or a Revision of a follow");
+}
+
+/**
+ * The rows of a revision's table.
+ *
+ * @throws {@link TallyfoldError} with code `invalid_argument` for anything else.
+ */
+export function revised(glue: Glue, revision: Revision): CoreRows {
+  if (isRevision(revision)) return ofTable(glue, revision.table);
+  throw invalidArgument("revision", "want a Revision of a follow");
 }
 
 /** Every frame has this, whatever copy of the library it is of: see frame.ts. */
@@ -42,9 +52,9 @@ function isSeries(value: unknown): value is Series {
   return isFrame(value, "fillZeros");
 }
 
-/** The number is that of the revision among those of its window. */
-function isRevision(value: unknown): value is Revision & { readonly number?: number } {
-  return isFrame((value as Partial<Revision> | null | undefined)?.changes, "deltas");
+function isRevision(value: unknown): value is Revision {
+  const { changes, table } = (value ?? {}) as Partial<Revision>;
+  return isFrame(changes, "deltas") && isTable(table);
 }
 
 /** A table has a row for each group; by window, it has one for each group of each response. */
@@ -59,7 +69,7 @@ function ofTable(glue: Glue, table: CountTable): CoreRows {
 }
 
 /** Whether the counts of a window are all there and no longer change. */
-function isSettled(window: SeriesWindow & { readonly provisional?: boolean }): boolean {
+function isSettled(window: SeriesWindow): boolean {
   return window.complete && !window.provisional;
 }
 
@@ -74,11 +84,11 @@ function ofSeries(
   return filled(glue, series, columns, dictionary, settled, ids);
 }
 
-function ofRevision(glue: Glue, { window, changes }: Revision): CoreRows {
+function ofChanges(glue: Glue, { window, changes, settled }: Revision): CoreRows {
   const { before, after, ...columns } = changes.columns();
   const windowIds = new Uint32Array(after.success.length);
   const all = { ...columns, ...after };
-  const rows = filled(glue, changes, all, [window], Uint8Array.of(1), windowIds);
+  const rows = filled(glue, changes, all, [window], Uint8Array.of(settled ? 1 : 0), windowIds);
   rows.before(before.success, before.errors, before.filtered);
   return rows;
 }
@@ -86,7 +96,7 @@ function ofRevision(glue: Glue, { window, changes }: Revision): CoreRows {
 function filled(
   glue: Glue,
   { metric, dimensions }: Series | Comparison,
-  columns: CountColumns & { readonly [name: string]: unknown },
+  columns: CountColumns & { readonly [N in Dimension]?: DictionaryColumn },
   windows: readonly Window[],
   settled: Uint8Array,
   windowIds: Uint32Array,
