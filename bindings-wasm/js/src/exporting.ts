@@ -36,7 +36,7 @@ export function exportCounts(counts: Exportable, options: ExportOptions): Export
   return exported(counts, options, []);
 }
 
-/** @param others The names of options that something else reads. */
+/** @internal @param others The names of options that something else reads. */
 export function exported(
   counts: Exportable,
   options: ExportOptions,
@@ -103,6 +103,11 @@ export class Export implements Iterable<Uint8Array<ArrayBuffer>> {
     return this.#core.object.mediaType();
   }
 
+  /** Whether each piece is a message of its own, to be sent by itself. Otherwise all pieces together are one text. */
+  get isMessages(): boolean {
+    return this.#core.object.isMessages();
+  }
+
   /** What to know of this export: that counts are rounded by the system that reads them, or that windows were left out. */
   get notes(): Note[] {
     return this.#core.object.notes();
@@ -125,15 +130,18 @@ export class Export implements Iterable<Uint8Array<ArrayBuffer>> {
   /**
    * All of it as one text.
    *
-   * @throws {@link TallyfoldError} with code `unsupported_by_format` for a format of messages.
+   * @throws {@link TallyfoldError} with code `unsupported_by_format` for a format that is no text, and for counts that
+   * take more than one message.
    * @example
    * response.end(exportCounts(table, { format: "openmetrics" }).text());
    */
   text(): string {
-    this.#refuseMessages("a text");
+    if (this.mediaType.includes("protobuf")) {
+      throw unsupported("this format is no text: go through its pieces");
+    }
     const decoder = new TextDecoder();
     let text = "";
-    for (const piece of this) text += decoder.decode(piece, { stream: true });
+    for (const piece of this.#whole()) text += decoder.decode(piece, { stream: true });
     return text + decoder.decode();
   }
 
@@ -165,12 +173,12 @@ export class Export implements Iterable<Uint8Array<ArrayBuffer>> {
    * that reads it never sees half of it.
    *
    * @param path The path, or a `file:` URL.
-   * @throws {@link TallyfoldError} with code `unsupported_by_format` for a format of messages, and what the host says if
-   * it can't write there.
+   * @returns The number of bytes.
+   * @throws {@link TallyfoldError} with code `unsupported_by_format` for counts that take more than one message of the
+   * format, and what the host says if it can't write there.
    */
-  async writeTo(path: string | URL): Promise<void> {
-    this.#refuseMessages("one file");
-    await writeWhole(path, this);
+  async writeTo(path: string | URL): Promise<number> {
+    return writeWhole(path, this.#whole());
   }
 
   /** Frees the memory now. */
@@ -178,13 +186,24 @@ export class Export implements Iterable<Uint8Array<ArrayBuffer>> {
     this.#core.release();
   }
 
-  #refuseMessages(what: string): void {
-    if (!this.#core.object.isMessages()) return;
-    const text = `each piece of this format is a message of its own, and all of them are not ${what}`;
-    throw TallyfoldError.of({
-      code: "unsupported_by_format",
-      kind: "config",
-      message: `unsupported_by_format: ${text}: go through the pieces instead`,
-    });
+  /** All pieces, if they are something as a whole. */
+  *#whole(): IterableIterator<Uint8Array<ArrayBuffer>> {
+    const { isMessages } = this;
+    let isFirst = true;
+    for (const piece of this) {
+      if (isMessages && !isFirst) {
+        throw unsupported(
+          "the counts take more than one message of this format, which are nothing together: go " +
+            "through the pieces, or give a larger maxBytes",
+        );
+      }
+      yield piece;
+      isFirst = false;
+    }
   }
+}
+
+function unsupported(text: string): TallyfoldError {
+  const message = `unsupported_by_format: ${text}`;
+  return TallyfoldError.of({ code: "unsupported_by_format", kind: "config", message });
 }

@@ -14,7 +14,7 @@ function loaded(): Module<Glue> {
   return module;
 }
 
-/** The core of exports. The first call compiles it. */
+/** @internal The core of exports. The first call compiles it. */
 export function formats(): Glue {
   const it = loaded();
   const { memory, population } = it.instance;

@@ -162,14 +162,13 @@ interface CoreCounter {
 /** What a registry of `prom-client` asks of a metric. */
 function metric({ name, help, labelNames }: Counter, values: () => Counter["values"]): object {
   const fixed = { help, type: "counter", aggregator: "sum", labelNames };
-  return {
+  const metric = {
     ...fixed,
     // The registry changes it as its format wants it.
     name: `${name}_total`,
-    async get() {
-      return { ...fixed, name: this.name, values: values() };
-    },
+    get: async () => ({ ...fixed, name: metric.name, values: values() }),
     /** What is settled stays. */
-    reset() {},
+    reset: () => {},
   };
+  return metric;
 }

@@ -13,13 +13,13 @@ import type { Dimension, Window } from "./types.js";
 /** What can be exported. */
 export type Exportable = CountTable | Series | Revision;
 
-/** Rows in the memory of exports, and the number of the revision whose changes they are. */
+/** @internal Rows in the memory of exports, and the number of the revision whose changes they are. */
 export interface HandedOver {
   readonly rows: CoreRows;
   readonly revision: number | undefined;
 }
 
-/** @throws {@link TallyfoldError} with code `invalid_argument` for anything else. */
+/** @internal @throws {@link TallyfoldError} with code `invalid_argument` for anything else. */
 export function handedOver(glue: Glue, counts: Exportable): HandedOver {
   if (isTable(counts)) return { rows: ofTable(glue, counts), revision: undefined };
   if (isSeries(counts)) return { rows: ofSeries(glue, counts, isSettled), revision: undefined };
@@ -28,7 +28,7 @@ export function handedOver(glue: Glue, counts: Exportable): HandedOver {
 }
 
 /**
- * The rows of a revision's table.
+ * @internal The rows of a revision's table.
  *
  * @throws {@link TallyfoldError} with code `invalid_argument` for anything else.
  */
