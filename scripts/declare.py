@@ -43,6 +43,7 @@ ABOUT = {
     "PagesOptions": "What pages may ask a server of yours, and how much of the answers is kept.",
     "PlanOptions": "A range, and the step that it is cut by.",
     "ProbeOptions": "What to probe: the counts between three instants.",
+    "PushOptions": "Where an export is sent, and what happens when something fails.",
     "QueryOptions": "What both metrics calls ask for (service reference 4.4 and 4.5).",
     "SandboxEvent": "Events to store: `count` of them, alike.",
     "SandboxOptions": "What a {@link Sandbox} is made of. All of it has defaults.",
@@ -205,6 +206,8 @@ class TypeScript(Language):
         if "anyOf" in schema:
             inner = next(of for of in schema["anyOf"] if of.get("type") != "null")
             return self.type(inner)
+        if schema["type"] == "array":
+            return f"readonly {self.type(schema['items'])}[]"
         kinds = [schema["type"]] if isinstance(schema["type"], str) else schema["type"]
         kind = {"string": "string", "number": "number", "boolean": "boolean"}.get(kinds[0])
         kind = kind or self.WHOLE[schema["format"]]
