@@ -64,3 +64,27 @@ impl fmt::Debug for HashKeys {
 fn upper_half(hasher: &FoldHasher<'_>) -> u32 {
     (hasher.finish() >> 32) as u32
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+
+    use super::HashKeys;
+
+    #[test]
+    fn every_seed_spreads_the_ids_of_keys() {
+        for seed in (0..64).chain([u64::MAX, 1 << 32, 1 << 63]) {
+            let keys = HashKeys::from_seed(seed);
+            for [a, b, c, d] in [[1, 100, 20, 50], [100, 20, 50, 1], [50, 1, 100, 20], [20, 50, 1, 100]] {
+                let ids = (0..a).flat_map(|a| (0..b).map(move |b| (a, b)));
+                let ids = ids.flat_map(|(a, b)| (0..c).map(move |c| (a, b, c)));
+                let ids = ids.flat_map(|(a, b, c)| (0..d).map(move |d| [a, b, c, d]));
+                let hashes: Vec<u32> = ids.map(|key| keys.hash_ids(key)).collect();
+                // Of 100,000 random numbers below 2^17, 70,000 are distinct.
+                let upper: HashSet<u32> = hashes.iter().map(|hash| hash >> 15).collect();
+                let lower: HashSet<u32> = hashes.iter().map(|hash| hash & 0x1_FFFF).collect();
+                assert!(upper.len().min(lower.len()) > 60_000, "seed {seed}: {} and {}", upper.len(), lower.len());
+            }
+        }
+    }
+}
