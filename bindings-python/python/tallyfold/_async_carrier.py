@@ -79,7 +79,7 @@ class AsyncCarrier:
                     await self._exchange(message, limit)
         except BaseException as error:  # noqa: BLE001 - a transport may raise anything
             cleared(error)
-            self._failure = Broken(error, in_own_transport=self._own is None)
+            self._failure = Broken(error, in_own_transport=self._own is not None)
             report(self._push, self._failure)
 
     async def _exchange(self, message: Message, limit: asyncio.Timeout) -> None:

@@ -53,7 +53,8 @@ class Carrier:
         """Closes what was opened; a transport of the caller stays open."""
         if self._own is not None:
             self._own.close()
-        self._disconnect()
+        if self._socket is not None:
+            self._socket.close()
 
     def step(self) -> Message | Wait | Finished | Done:
         """What to do next."""
@@ -75,7 +76,7 @@ class Carrier:
                 self._exchange(message)
         except BaseException as error:  # noqa: BLE001 - a transport may raise anything
             cleared(error)
-            self._failure = Broken(error, in_own_transport=self._own is None)
+            self._failure = Broken(error, in_own_transport=self._own is not None)
             report(self._push, self._failure)
 
     def _exchange(self, message: Message) -> None:
@@ -107,8 +108,3 @@ class Carrier:
         self._socket.settimeout(self._timeout)
         self._socket.send(message.body)
         self._push.sent()
-
-    def _disconnect(self) -> None:
-        if self._socket is not None:
-            self._socket.close()
-            self._socket = None
