@@ -240,7 +240,7 @@ class TypeScript(Language):
                 return "string"
             case "Address":
                 return "string | URL"
-            case "Headers":
+            case "Mapping":
                 return "Readonly<Record<string, string>> | Iterable<readonly string[]>"
             case "Texts":
                 return "readonly Tolerance[]" if rust == "Tolerate" else "readonly string[]"
@@ -285,11 +285,16 @@ class Python(Language):
         "SandboxEndpoint": "EndpointName",
         "Code": "ErrorCode",
         "FaultKind": "FaultKind",
+        "Format": "ExportFormat",
         "Metric": "MetricName",
+        "NoteKind": "NoteKind",
         "Presence": "Presence",
         "Target": "TargetName",
         "Tolerance": "Tolerance",
+        "Windows": "ExportWindows",
     }
+    #: Names that only the package knows, because it does their work.
+    MORE: dict[str, list[str]] = {}
     #: What takes the arguments, and which of them stand in the signature of that or are not for it.
     TAKERS = {
         "Limits": ("LimitsArguments", "Limits", []),
@@ -300,6 +305,7 @@ class Python(Language):
             "Client.collect",
             ["metric", "start", "end", "dimensions"],
         ),
+        "ExportOptions": ("ExportArguments", "export", ["format", "labels"]),
         "FollowOptions": ("FollowArguments", "Client.follow", ["metric", "start", "dimensions"]),
         "PagesOptions": ("PagesArguments", "asgi.PageServer", []),
         "SandboxOptions": ("SandboxArguments", "Sandbox", []),
@@ -323,7 +329,7 @@ class Python(Language):
     def names_module(self) -> str:
         verdicts = [of["properties"]["verdict"] for of in self.values["Reconciliation"]["oneOf"]]
         unions = [
-            self.literal(name, names_of(self.values[rust]), self.values[rust]["description"])
+            self.literal(name, names_of(self.values[rust]) + self.MORE.get(rust, []), self.values[rust]["description"])
             for rust, name in self.LISTS.items()
         ]
         about = self.values["Reconciliation"]["description"]
@@ -384,7 +390,7 @@ class Python(Language):
                 f'"""Arguments by their names, as types.\n\n{NOTICE}\n"""',
                 "from collections.abc import Mapping, Sequence\nfrom datetime import datetime, timedelta\n"
                 "from typing import TYPE_CHECKING, Required, TypedDict",
-                "from tallyfold._names import DimensionName, EndpointName, MetricName, Tolerance\n"
+                "from tallyfold._names import DimensionName, EndpointName, ExportWindows, MetricName, Tolerance\n"
                 "from tallyfold._texts import Texts",
                 "if TYPE_CHECKING:\n    from tallyfold._tallyfold import CountTable\n"
                 "    from tallyfold._values import Limits",
@@ -428,7 +434,7 @@ class Python(Language):
         match of["kind"]:
             case "Text" | "Secret" | "Address":
                 return self.LISTS.get(rust, "str")
-            case "Headers":
+            case "Mapping":
                 return "Mapping[str, str]"
             case "Texts":
                 return "Sequence[Tolerance]" if rust == "Tolerate" else "Dimensions"
@@ -518,7 +524,7 @@ def is_required(of: dict) -> bool:
 
 def usual(of: dict) -> str | None:
     """The default, where it says something that the meaning does not."""
-    if of["kind"] in ("Flag", "Headers", "Nested", "Secret", "Texts") or of["default"] in ("None", '""', "Endless"):
+    if of["kind"] in ("Flag", "Mapping", "Nested", "Secret", "Texts") or of["default"] in ("None", '""', "Endless"):
         return None
     number = re.fullmatch(r"(?:Milliseconds\()?(\d+)\)?", of["default"] or "")
     return f"{int(number[1]):,}" if number else (of["default"] or "").strip('"') or None
