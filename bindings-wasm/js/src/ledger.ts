@@ -122,8 +122,8 @@ export class Ledger {
   }
 
   /**
-   * Has a registry of `prom-client` show the totals in each scrape, with all digits. If the ledger is empty, the
-   * counters are there from its first revision on.
+   * Has a registry of `prom-client` show the totals in each scrape, as numbers, which are those that Prometheus stores:
+   * exact up to 2^53. If the ledger is empty, the counters are there from its first revision on.
    *
    * @example
    * import { register } from "prom-client";
@@ -137,7 +137,11 @@ export class Ledger {
     const register = (): boolean => {
       const counters = this.counters(options);
       for (const [position, counter] of counters.entries()) {
-        const values = () => this.counters(options)[position]?.values ?? [];
+        const values = () =>
+          (this.counters(options)[position]?.values ?? []).map(({ labels, value }) => ({
+            labels,
+            value: Number(value),
+          }));
         registry.registerMetric(metric(counter, values) as never);
       }
       return counters.length > 0;
@@ -160,7 +164,7 @@ interface CoreCounter {
 }
 
 /** What a registry of `prom-client` asks of a metric. */
-function metric({ name, help, labelNames }: Counter, values: () => Counter["values"]): object {
+function metric({ name, help, labelNames }: Counter, values: () => unknown[]): object {
   const fixed = { help, type: "counter", aggregator: "sum", labelNames };
   const metric = {
     ...fixed,
