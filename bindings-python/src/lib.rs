@@ -7,6 +7,7 @@ mod aggregator;
 mod arguments;
 mod arrow;
 mod call;
+mod columns;
 mod comparison;
 mod detach;
 mod error;
@@ -36,6 +37,8 @@ mod _tallyfold {
     use crate::arguments::limits_of;
     #[pymodule_export]
     use crate::call::{Call, Request};
+    #[pymodule_export]
+    use crate::columns::Columns;
     #[pymodule_export]
     use crate::comparison::{Comparison, compare};
     #[pymodule_export]

@@ -66,6 +66,7 @@ __all__ = [
     "Aggregator",
     "Call",
     "Collect",
+    "Columns",
     "Comparison",
     "CountTable",
     "Finished",
@@ -151,6 +152,21 @@ class Pieces:
     def again(self) -> Pieces: ...
     def __iter__(self) -> Self: ...
     def __next__(self) -> bytes: ...
+
+@final
+class Columns:
+    def __new__(
+        cls,
+        counts: CountTable | Series | Revision,
+        /,
+        *,
+        format: ExportFormat,  # noqa: A002
+        labels: Mapping[str, str] | None = None,
+        **options: Unpack[ExportArguments],
+    ) -> Self: ...
+    @property
+    def notes(self) -> list[Note]: ...
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> CapsuleType: ...
 
 @final
 class Push:
