@@ -1,5 +1,6 @@
 """Exports as Parquet and Arrow IPC, which pyarrow writes."""
 
+import importlib
 import io
 import threading
 from collections.abc import Iterator
@@ -30,9 +31,7 @@ class Table:
     def __init__(self, format: str, columns: Columns, max_bytes: int | None) -> None:  # noqa: A002
         """Looks for pyarrow."""
         try:
-            import pyarrow as pa
-            import pyarrow.ipc
-            import pyarrow.parquet
+            pa, *_ = map(importlib.import_module, ("pyarrow", "pyarrow.ipc", "pyarrow.parquet"))
         except ModuleNotFoundError as error:
             message = f"{format} needs pyarrow: pip install 'tallyfold[arrow]'"
             raise ModuleNotFoundError(message, name=error.name) from error
