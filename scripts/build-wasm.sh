@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Compiles the wasm binding to its three modules, the library, the sandbox and the server for pages, generates their JavaScript
-# glue and optimizes them, all into bindings-wasm/js/wasm/.
+# Compiles the wasm binding to its four modules, the library, the sandbox, the server for pages and exports, generates their
+# JavaScript glue and optimizes them, all into bindings-wasm/js/wasm/.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -42,7 +42,7 @@ make_module() {
   mkdir -p $compiled/modules
   cp $compiled/tallyfold_wasm.wasm "$compiled/modules/$2.wasm"
   cargo run --quiet --package xtask -- "$compiled/modules/$2.wasm" $out
-  bindings-wasm/js/node_modules/.bin/wasm-opt -O3 -ocimfs 100 --converge --strip-debug --strip-producers "$module" -o "$module"
+  bindings-wasm/js/node_modules/.bin/wasm-opt -O3 -ocimfs 100 -fimfs 10 --low-memory-unused --converge --strip-debug --strip-producers "$module" -o "$module"
   node bindings-wasm/js/deflate.mjs "$module"
   echo "wasm, $1: $(wc -c <"$module") bytes, $(gzip -9c "$module" | wc -c) gzipped"
 }
@@ -51,3 +51,4 @@ rm -rf $out
 make_module library tallyfold_wasm
 make_module sandbox tallyfold_sandbox
 make_module pages tallyfold_pages
+make_module export tallyfold_export

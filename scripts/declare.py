@@ -206,6 +206,8 @@ class TypeScript(Language):
         if "anyOf" in schema:
             inner = next(of for of in schema["anyOf"] if of.get("type") != "null")
             return self.type(inner)
+        if schema["type"] == "array":
+            return f"readonly {self.type(schema['items'])}[]"
         kinds = [schema["type"]] if isinstance(schema["type"], str) else schema["type"]
         kind = {"string": "string", "number": "number", "boolean": "boolean"}.get(kinds[0])
         kind = kind or self.WHOLE[schema["format"]]

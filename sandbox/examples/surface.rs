@@ -87,6 +87,8 @@ fn values() -> Map<String, Value> {
     add::<tallyfold_export::Guarantee>(&mut schemas);
     add::<tallyfold_export::Note>(&mut schemas);
     add::<tallyfold_export::NoteKind>(&mut schemas);
+    add::<tallyfold_export::PushReport>(&mut schemas);
+    add::<tallyfold_export::Rejected>(&mut schemas);
     add::<tallyfold_export::Windows>(&mut schemas);
     add::<tallyfold_sandbox::FaultKind>(&mut schemas);
     add::<tallyfold_sandbox::SandboxEndpoint>(&mut schemas);

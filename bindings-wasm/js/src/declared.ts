@@ -435,6 +435,33 @@ export interface Note {
   readonly message: string;
 }
 
+/** What became of a push. */
+export interface PushReport {
+  /** Messages that were taken. */
+  readonly messages: bigint;
+  /** Samples in them: the counts of a group in a window are one sample. */
+  readonly samples: bigint;
+  /** Bytes of their bodies. */
+  readonly bytes: bigint;
+  /** Messages that were sent again. */
+  readonly retries: bigint;
+  /**
+   * Samples of which nobody knows whether they were taken, and which are not sent again: only if
+   * each is to be sent at most once.
+   */
+  readonly unsure: bigint;
+  /** What the receiver rejected in messages that it took otherwise. This is not sent again. */
+  readonly rejected: readonly Rejected[];
+}
+
+/** What a receiver rejected in a message that it took otherwise. */
+export interface Rejected {
+  /** How many data points, if the receiver says so. */
+  readonly points?: bigint;
+  /** What it says, as one line; empty if it says nothing. */
+  readonly message: string;
+}
+
 /** What an {@link Aggregator} has to know, but for the dimensions of the response. */
 export interface AggregatorArguments {
   /** The endpoint that the bytes are from; the table remembers it. */
