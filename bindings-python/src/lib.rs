@@ -14,6 +14,7 @@ mod error;
 mod export;
 mod frame;
 mod host;
+mod ledger;
 mod machine;
 mod pages;
 mod plain;
@@ -47,6 +48,8 @@ mod _tallyfold {
     use crate::export::Pieces;
     #[pymodule_export]
     use crate::frame::Frame;
+    #[pymodule_export]
+    use crate::ledger::Totals;
     #[pymodule_export]
     use crate::machine::Machine;
     #[pymodule_export]
