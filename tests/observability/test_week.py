@@ -1,0 +1,80 @@
+"""A week with late counts goes into real servers revision by revision, and their sums are the truth."""
+
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+import week
+from pusher import Pusher, changes_of
+from servers import InfluxDB, Prometheus, Sums, VictoriaMetrics
+
+import tallyfold
+
+END_MS = week.START_MS + week.WINDOWS * week.QUARTER_MS
+#: Every so many revisions, the sums over the whole week are compared.
+EVERY = 50
+#: Late samples are at most as old as the counts of a window may change: 40 minutes here.
+OUT_OF_ORDER = "storage:\n  tsdb:\n    out_of_order_time_window: 2h\n"
+
+Pushed = list[tuple[tallyfold.Revision, dict[str, object]]]
+
+
+@pytest.fixture(scope="module")
+def revisions(drawn: list[week.Event]) -> Pushed:
+    """Gives the revisions of the week, in the order in which a follow gives them."""
+    revisions = [revision for revision, _ in week.follow(week.Service(drawn))]
+    assert [number_of for number_of in range(3)] == sorted({one.number for one in revisions})
+    assert len(revisions) == 3 * week.WINDOWS
+    assert sum(min(delta_of(one)) < 0 for one in revisions) > 100
+    assert sum(one.settled for one in revisions) == week.WINDOWS
+    return [(revision, changes_of(revision)) for revision in revisions]
+
+
+def delta_of(revision: tallyfold.Revision) -> tuple[int, ...]:
+    rows = revision.changes
+    return tuple(value for row in rows for value in (row.delta.success, row.delta.errors)) or (0,)
+
+
+@pytest.fixture(scope="module")
+def truth(drawn: list[week.Event], revisions: Pushed) -> Sums:
+    """Gives the sums of the whole week, which three ways give alike."""
+    truth = week.Truth()
+    for revision, _ in revisions:
+        truth.add(revision)
+    assert truth.sums == week.drawn_sums(drawn)
+    return truth.sums
+
+
+def push_week(
+    revisions: Pushed, form: str, url: str, check: Callable[[int, week.Truth], None]
+) -> None:
+    truth = week.Truth()
+    with Pusher() as pusher:
+        for position, (revision, changes) in enumerate(revisions):
+            report = pusher.push(changes, form, url)["report"]
+            assert report["retries"] == 0
+            assert not report["rejected"]
+            truth.add(revision)
+            check(position, truth)
+
+
+def is_due(position: int, revisions: Pushed) -> bool:
+    return position % EVERY == EVERY - 1 or position == len(revisions) - 1
+
+
+def test_prometheus_has_the_truth_after_every_revision(
+    tmp_path: Path, revisions: Pushed, truth: Sums
+) -> None:
+    server = Prometheus(tmp_path, OUT_OF_ORDER, "--web.enable-remote-write-receiver")
+
+    def check(position: int, truth: week.Truth) -> None:
+        window = revisions[position][0].window
+        start, end = week.ms(window.start_text), week.ms(window.end_text)
+        assert server.sums(week.STEM, week.DIMENSIONS, "15m", end) == truth.windows[start]
+        if is_due(position, revisions):
+            assert server.sums(week.STEM, week.DIMENSIONS, "7d", END_MS) == truth.sums
+
+    with server.running():
+        push_week(revisions, "remote-write", server.write_url, check)
+        assert server.sums(week.STEM, week.DIMENSIONS, "7d", END_MS) == truth
