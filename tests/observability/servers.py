@@ -9,7 +9,7 @@ import subprocess
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 from urllib.parse import unquote
 
 import httpx2
@@ -111,9 +111,11 @@ class Server:
 class PromQL(Server):
     """A server that is asked in PromQL."""
 
+    _more: ClassVar[dict[str, str]] = {}
+
     def instant(self, query: str, at_ms: int) -> list[tuple[dict[str, str], int]]:
         """Gives the labels and the value of each series at an instant."""
-        answer = self._ask("/api/v1/query", query=query, time=f"{at_ms / 1000:.3f}")
+        answer = self._ask("/api/v1/query", query=query, time=f"{at_ms / 1000:.3f}", **self._more)
         return [(one["metric"], exact(one["value"][1])) for one in answer["data"]["result"]]
 
     def sums(self, stem: str, dimensions: tuple[str, ...], span: str, at_ms: int) -> Sums:
@@ -162,6 +164,9 @@ class Prometheus(PromQL):
 
 class VictoriaMetrics(PromQL):
     """VictoriaMetrics as a single node."""
+
+    # It keeps results, and forgets them some seconds after older samples came.
+    _more: ClassVar[dict[str, str]] = {"nocache": "1"}
 
     def __init__(self, directory: Path, *options: str) -> None:
         super().__init__(directory)

@@ -78,3 +78,62 @@ def test_prometheus_has_the_truth_after_every_revision(
     with server.running():
         push_week(revisions, "remote-write", server.write_url, check)
         assert server.sums(week.STEM, week.DIMENSIONS, "7d", END_MS) == truth
+
+
+def test_prometheus_takes_the_same_samples_again(
+    tmp_path: Path, revisions: Pushed, truth: Sums
+) -> None:
+    """A message that is sent again changes nothing, also if other samples came in between."""
+    server = Prometheus(
+        tmp_path, OUT_OF_ORDER.replace("2h", "8d"), "--web.enable-remote-write-receiver"
+    )
+    with server.running():
+        for _ in range(2):
+            push_week(revisions, "remote-write", server.write_url, lambda *_: None)
+            assert server.sums(week.STEM, week.DIMENSIONS, "7d", END_MS) == truth
+
+
+def test_victoriametrics_has_the_truth(tmp_path: Path, revisions: Pushed, truth: Sums) -> None:
+    # Without this, samples that were sent twice count twice.
+    server = VictoriaMetrics(tmp_path, "-dedup.minScrapeInterval=1ms")
+
+    def check(position: int, truth: week.Truth) -> None:
+        if is_due(position, revisions):
+            assert server.sums(week.STEM, week.DIMENSIONS, "7d", END_MS) == truth.sums
+
+    with server.running():
+        push_week(revisions, "remote-write", server.write_url, check)
+        # Everything once more.
+        push_week(revisions, "remote-write", server.write_url, lambda *_: None)
+        assert server.sums(week.STEM, week.DIMENSIONS, "7d", END_MS) == truth
+
+
+def test_victoriametrics_counts_twice_without_deduplication(
+    tmp_path: Path, revisions: Pushed
+) -> None:
+    """That is why the guide wants `-dedup.minScrapeInterval=1ms`."""
+    server = VictoriaMetrics(tmp_path)
+    with server.running():
+        for times in (1, 2):
+            push_week(revisions[:1], "remote-write", server.write_url, lambda *_: None)
+            sums = server.sums(week.STEM, week.DIMENSIONS, "7d", END_MS)
+            one = week.Truth()
+            one.add(revisions[0][0])
+            assert sums == {
+                group: tuple(times * count for count in counts)
+                for group, counts in one.sums.items()
+            }
+
+
+def test_influxdb_has_the_truth(tmp_path: Path, revisions: Pushed, truth: Sums) -> None:
+    server = InfluxDB(tmp_path)
+
+    def check(position: int, truth: week.Truth) -> None:
+        if is_due(position, revisions):
+            sums = server.sums(week.STEM, week.DIMENSIONS, week.START_MS, END_MS)
+            assert sums == truth.sums
+
+    with server.running():
+        push_week(revisions, "influx", server.write_url, check)
+        push_week(revisions, "influx", server.write_url, lambda *_: None)
+        assert server.sums(week.STEM, week.DIMENSIONS, week.START_MS, END_MS) == truth
