@@ -26,7 +26,7 @@ bench_peers := bench/node_modules/.package-lock.json
 docs_python := .cache/docs/.ready
 docs_node := scripts/docs/node_modules/.package-lock.json
 
-core_files := Cargo.toml Cargo.lock $(shell find {core,engine,sandbox}/Cargo.toml {core,engine,sandbox}/src -type f)
+core_files := Cargo.toml Cargo.lock $(shell find {core,engine,export,sandbox}/Cargo.toml {core,engine,export,sandbox}/src -type f)
 python_files := $(shell find LICENSE* $(PY)/README.md $(PY)/Cargo.toml $(PY)/pyproject.toml $(PY)/src $(PY)/python -type f)
 wasm_files := $(shell find bindings-wasm/Cargo.toml bindings-wasm/src xtask -type f)
 js_files := $(addprefix $(JS)/,README.md package.json tsconfig.json build.mjs) \

@@ -42,7 +42,7 @@ make_module() {
   mkdir -p $compiled/modules
   cp $compiled/tallyfold_wasm.wasm "$compiled/modules/$2.wasm"
   cargo run --quiet --package xtask -- "$compiled/modules/$2.wasm" $out
-  bindings-wasm/js/node_modules/.bin/wasm-opt -O3 -ocimfs 100 --converge --strip-debug --strip-producers "$module" -o "$module"
+  bindings-wasm/js/node_modules/.bin/wasm-opt -O3 -ocimfs 100 -fimfs 10 --low-memory-unused --converge --strip-debug --strip-producers "$module" -o "$module"
   node bindings-wasm/js/deflate.mjs "$module"
   echo "wasm, $1: $(wc -c <"$module") bytes, $(gzip -9c "$module" | wc -c) gzipped"
 }

@@ -28,7 +28,7 @@ KINDS = {
     "response": "The bytes of a response, or of a saved table, are not a valid result.",
 }
 #: Values whose name in the packages is another one.
-RENAMED = {"Progress": "WindowCounts"}
+RENAMED = {"Format": "ExportFormat", "Progress": "WindowCounts", "Windows": "ExportWindows"}
 #: Values that the packages have as classes, written by hand.
 CLASSES = {"Counts"}
 #: What the arguments of each kind are for.
@@ -36,6 +36,7 @@ ABOUT = {
     "AggregatorOptions": "What an {@link Aggregator} has to know, but for the dimensions of the response.",
     "AuditLogsOptions": "Which page of the audit logs to list (service reference 4.2).",
     "CollectOptions": "What to collect, and how.",
+    "ExportOptions": "What is exported, and how.",
     "FollowOptions": "What to follow, and how.",
     "Limits": "The most that a response may hold; more is an error.",
     "MachineOptions": "What a {@link Machine} has to know.",
@@ -165,7 +166,8 @@ class TypeScript(Language):
 
     def union(self, name: str, schema: dict) -> str:
         head = comment(self.doc(schema["description"]) + "\n\n" + self.meanings(schema))
-        return f"{head}\n{statement(f'export type {name} =', quoted(schema))}"
+        declared = RENAMED.get(name, name)
+        return f"{head}\n{statement(f'export type {declared} =', quoted(schema))}"
 
     def meanings(self, schema: dict) -> str:
         return "\n".join(f"`{of['const']}`: {self.doc(of['description'])}" for of in schema["oneOf"])
@@ -235,7 +237,7 @@ class TypeScript(Language):
                 return "string"
             case "Address":
                 return "string | URL"
-            case "Headers":
+            case "Mapping":
                 return "Readonly<Record<string, string>> | Iterable<readonly string[]>"
             case "Texts":
                 return "readonly Tolerance[]" if rust == "Tolerate" else "readonly string[]"
@@ -280,11 +282,16 @@ class Python(Language):
         "SandboxEndpoint": "EndpointName",
         "Code": "ErrorCode",
         "FaultKind": "FaultKind",
+        "Format": "ExportFormat",
         "Metric": "MetricName",
+        "NoteKind": "NoteKind",
         "Presence": "Presence",
         "Target": "TargetName",
         "Tolerance": "Tolerance",
+        "Windows": "ExportWindows",
     }
+    #: Names that only the package knows, because it does their work.
+    MORE: dict[str, list[str]] = {}
     #: What takes the arguments, and which of them stand in the signature of that or are not for it.
     TAKERS = {
         "Limits": ("LimitsArguments", "Limits", []),
@@ -295,6 +302,7 @@ class Python(Language):
             "Client.collect",
             ["metric", "start", "end", "dimensions"],
         ),
+        "ExportOptions": ("ExportArguments", "export", ["format", "labels"]),
         "FollowOptions": ("FollowArguments", "Client.follow", ["metric", "start", "dimensions"]),
         "PagesOptions": ("PagesArguments", "asgi.PageServer", []),
         "SandboxOptions": ("SandboxArguments", "Sandbox", []),
@@ -318,7 +326,7 @@ class Python(Language):
     def names_module(self) -> str:
         verdicts = [of["properties"]["verdict"] for of in self.values["Reconciliation"]["oneOf"]]
         unions = [
-            self.literal(name, names_of(self.values[rust]), self.values[rust]["description"])
+            self.literal(name, names_of(self.values[rust]) + self.MORE.get(rust, []), self.values[rust]["description"])
             for rust, name in self.LISTS.items()
         ]
         about = self.values["Reconciliation"]["description"]
@@ -379,7 +387,7 @@ class Python(Language):
                 f'"""Arguments by their names, as types.\n\n{NOTICE}\n"""',
                 "from collections.abc import Mapping, Sequence\nfrom datetime import datetime, timedelta\n"
                 "from typing import TYPE_CHECKING, Required, TypedDict",
-                "from tallyfold._names import DimensionName, EndpointName, MetricName, Tolerance\n"
+                "from tallyfold._names import DimensionName, EndpointName, ExportWindows, MetricName, Tolerance\n"
                 "from tallyfold._texts import Texts",
                 "if TYPE_CHECKING:\n    from tallyfold._tallyfold import CountTable\n"
                 "    from tallyfold._values import Limits",
@@ -423,7 +431,7 @@ class Python(Language):
         match of["kind"]:
             case "Text" | "Secret" | "Address":
                 return self.LISTS.get(rust, "str")
-            case "Headers":
+            case "Mapping":
                 return "Mapping[str, str]"
             case "Texts":
                 return "Sequence[Tolerance]" if rust == "Tolerate" else "Dimensions"
@@ -513,7 +521,7 @@ def is_required(of: dict) -> bool:
 
 def usual(of: dict) -> str | None:
     """The default, where it says something that the meaning does not."""
-    if of["kind"] in ("Flag", "Headers", "Nested", "Secret", "Texts") or of["default"] in ("None", '""', "Endless"):
+    if of["kind"] in ("Flag", "Mapping", "Nested", "Secret", "Texts") or of["default"] in ("None", '""', "Endless"):
         return None
     number = re.fullmatch(r"(?:Milliseconds\()?(\d+)\)?", of["default"] or "")
     return f"{int(number[1]):,}" if number else (of["default"] or "").strip('"') or None

@@ -39,12 +39,12 @@ KINDS = {
         "config": "missing_argument unknown_argument invalid_argument invalid_base_address insecure_base_address"
         " secret_in_browser invalid_timestamp invalid_window unknown_dimension repeated_dimension"
         " no_dimensions invalid_page overlapping_coverage unaligned_window incompatible_tables"
-        " invalid_checkpoint memory_limit out_of_order",
+        " invalid_checkpoint memory_limit unsupported_by_format out_of_order",
         "auth": "token_refused invalid_token_response invalid_token_lifetime token_rejected token_provider_failed",
         "service": "redirected forbidden rate_limited retry_later server_error unexpected_status network_failed timed_out deadline_exceeded",
         "response": "wrong_content_type wrong_content_encoding html_response empty_body truncated_body invalid_json"
         " invalid_utf8 lone_surrogate byte_order_mark trailing_bytes duplicate_key missing_field"
-        " wrong_type invalid_count count_overflow sum_overflow window_mismatch dimension_mismatch"
+        " wrong_type invalid_count count_overflow inexact_count sum_overflow window_mismatch dimension_mismatch"
         " repeated_combination depth_limit string_limit key_limit body_limit group_limit"
         " out_of_memory crashed"
         " invalid_table windows_not_additive",

@@ -213,7 +213,7 @@ fn read(name: &str, value: &Bound<'_, PyAny>, kind: Kind) -> Result<Value> {
             Some(_) => return Err(Failure::refused(name, Code::InvalidArgument, wanted)),
             None => None,
         },
-        Kind::Headers => headers(value).map(Value::Texts),
+        Kind::Mapping => mapping(value).map(Value::Texts),
         Kind::Nested(_) | Kind::Host => None,
     };
     read.ok_or_else(wrong_type)
@@ -238,7 +238,7 @@ fn texts(name: &str, value: &Bound<'_, PyAny>) -> Result<Option<Vec<String>>> {
 }
 
 /// Names and values, in turn, of any mapping of `str` to `str`.
-fn headers(value: &Bound<'_, PyAny>) -> Option<Vec<String>> {
+fn mapping(value: &Bound<'_, PyAny>) -> Option<Vec<String>> {
     let items = value.cast::<PyMapping>().ok()?.items().ok()?;
     let pairs = items.iter().map(|item| item.extract());
     let pairs: Vec<[String; 2]> = pairs.collect::<PyResult<_>>().ok()?;

@@ -148,6 +148,11 @@ impl Comparison {
 }
 
 impl Comparison {
+    /// The core's comparison, which may outlive this object.
+    pub(crate) fn shared(&self) -> Arc<tallyfold::Comparison> {
+        Arc::clone(&self.core)
+    }
+
     /// A comparison of the core, and the tables that it was made of.
     pub(crate) fn made(
         py: Python<'_>,

@@ -10,6 +10,7 @@ mod call;
 mod comparison;
 mod detach;
 mod error;
+mod export;
 mod frame;
 mod host;
 mod machine;
@@ -38,6 +39,8 @@ mod _tallyfold {
     use crate::comparison::{Comparison, compare};
     #[pymodule_export]
     use crate::error::error_codes;
+    #[pymodule_export]
+    use crate::export::Pieces;
     #[pymodule_export]
     use crate::frame::Frame;
     #[pymodule_export]

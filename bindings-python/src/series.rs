@@ -43,7 +43,7 @@ impl PartialEq for Series {
 
 /// The core's series, and what its rows share.
 struct SeriesRows {
-    series: tallyfold::Series,
+    series: Arc<tallyfold::Series>,
     origin: Origin,
     windows: PyOnceLock<Py<PyList>>,
 }
@@ -115,7 +115,7 @@ impl Series {
         let step = series.step().map(|step| format!(" of {step}"));
         let windows = series.windows().len();
         let middle = format!("{windows} windows{}, ", step.unwrap_or_default());
-        frame::repr(py, "Series", series, &middle, series.totals().each())
+        frame::repr(py, "Series", &**series, &middle, series.totals().each())
     }
 
     fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<Reduced<'py, Bound<'py, PyTuple>>> {
@@ -144,11 +144,18 @@ impl Series {
     fn of(py: Python<'_>, series: tallyfold::Series, origin: Origin) -> PyResult<Bound<'_, Self>> {
         let windows = PyOnceLock::new();
         let own = Arc::new(SeriesRows {
-            series,
+            series: Arc::new(series),
             origin,
             windows,
         });
         Frame::made(py, Self(Arc::clone(&own)), own)
+    }
+}
+
+impl Series {
+    /// The core's series.
+    pub(crate) fn shared(&self) -> Arc<tallyfold::Series> {
+        Arc::clone(&self.0.series)
     }
 }
 
@@ -165,7 +172,7 @@ impl SeriesRows {
 
 impl Content for SeriesRows {
     fn core(&self) -> &(dyn HtmlFrame + Send + Sync) {
-        &self.series
+        &*self.series
     }
 }
 

@@ -304,6 +304,11 @@ impl CountTable {
         Frame::made(py, Self(Arc::clone(&own)), own)
     }
 
+    /// The core's table, which may outlive this object.
+    pub(crate) fn shared(&self) -> Arc<tallyfold::CountTable> {
+        Arc::clone(&self.0)
+    }
+
     /// The core's table.
     pub(crate) fn core(&self) -> &tallyfold::CountTable {
         &self.0

@@ -253,6 +253,32 @@ CASES: list[tuple[str, Callable[[World], Callable[..., Any]], dict[str, Any], Ri
     ("compare", lambda w: functools.partial(tallyfold.compare, after=w.table), {}, {"before": ()}),
     ("compare to", lambda w: functools.partial(tallyfold.compare, w.table), {}, {"after": ()}),
     (
+        "export",
+        lambda w: functools.partial(tallyfold.export, w.table),
+        {"format": "openmetrics"},
+        {
+            "format": (),
+            "labels": ("none",),
+            "name": ("none",),
+            "windows": ("none",),
+            "exact": ("none", "bool"),
+            "max_bytes": ("none", "int"),
+        },
+    ),
+    (
+        "export of",
+        lambda _: tallyfold.export,
+        {"format": "openmetrics"},
+        {"counts": ()},
+    ),
+    (
+        "write_to",
+        lambda w: tallyfold.export(w.table, "openmetrics").write_to,
+        {},
+        # Text is the path of a file, which this would make.
+        {"target": ("str", "empty")},
+    ),
+    (
         "Plan",
         lambda _: tallyfold.Plan,
         {"start": START, "end": END, "window": "5m"},

@@ -85,7 +85,9 @@ def test_every_code_has_a_vector() -> None:
     names = ("responses", "exchanges", "tables", "series", "collects")
     seen = set().union(*(codes(load(name)) for name in names))
     # No vector takes all the memory there is.
-    assert seen | {"out_of_memory", "crashed"} == set(_tallyfold.error_codes())
+    # Those of exports are raised in test_export.py.
+    others = {"out_of_memory", "crashed", "inexact_count", "unsupported_by_format"}
+    assert seen | others == set(_tallyfold.error_codes())
 
 
 def check_response(case: Case) -> None:

@@ -88,7 +88,7 @@ fn read(name: &str, value: &JsValue, kind: Kind) -> Result<Option<Value>> {
     let read = match kind {
         Kind::Text | Kind::Address | Kind::Step => value.as_string().map(Value::Text),
         // The facade has made names and values of them, in turn.
-        Kind::Texts | Kind::Headers => texts(value).map(Value::Texts),
+        Kind::Texts | Kind::Mapping => texts(value).map(Value::Texts),
         Kind::Secret => value
             .as_string()
             .map(|text| Value::Secret(Secret::from(text))),

@@ -119,15 +119,14 @@ impl Dictionary {
 
     /// The distinct values among some values, sorted, and the id of each value; `None` if they
     /// don't fit. The expected number of values and bytes are hints for the allocation.
-    pub(crate) fn of_unsorted<'a>(
-        values: impl Iterator<Item = &'a str>,
+    pub(crate) fn of_unsorted(
+        values: &[&str],
         room: (usize, usize),
     ) -> Option<(Arc<Self>, Vec<u32>)> {
-        let values: Vec<&str> = values.collect();
         let mut ids = vec![0; values.len()];
         let mut last = None;
         let mut sorted = Self::with_capacity(room.0, room.1);
-        for place in sorted_places(&values) {
+        for place in sorted_places(values) {
             let value = values[place as usize];
             if last.replace(value) != Some(value) {
                 sorted.push(value)?;
@@ -153,7 +152,8 @@ impl Dictionary {
             .map(|dictionary| (dictionary.bytes.len(), dictionary.len()));
         let largest = largest.max().unwrap_or_default();
         let values = all.iter().flat_map(|dictionary| dictionary.values());
-        let (union, ids) = Self::of_unsorted(values, largest)?;
+        let values: Vec<&str> = values.collect();
+        let (union, ids) = Self::of_unsorted(&values, largest)?;
         let mut ids = ids.into_iter();
         let part = |dictionary: &&Arc<Self>| ids.by_ref().take(dictionary.len()).collect();
         Some((union, all.iter().map(part).collect()))

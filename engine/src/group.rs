@@ -1,7 +1,6 @@
 //! Makes rows from sums, and from other rows: regrouped, filtered or added up. It works on ids; no
 //! string is hashed.
 
-use std::iter;
 use std::sync::Arc;
 
 use crate::cells::Cells;
@@ -90,7 +89,7 @@ impl Rows {
         let mut dictionaries = Vec::with_capacity(columns.len());
         let mut ids = Vec::with_capacity(columns.len());
         for values in columns {
-            let column = Dictionary::of_unsorted(values.iter().copied(), (0, 0));
+            let column = Dictionary::of_unsorted(values, (0, 0));
             let (dictionary, column) = column.ok_or((0, Refused::DictionaryFull))?;
             dictionaries.push(dictionary);
             ids.push(column);
@@ -128,7 +127,6 @@ impl Rows {
     ) -> Self {
         let mut sums = vec![Cell::default(); cells.len()];
         match columns {
-            [] => self.add_to_cells(&mut sums, iter::repeat(0)),
             [only] => self.add_to_cells(&mut sums, self.ids[*only].iter().copied()),
             [first, second] => {
                 let ids = self.ids[*first].iter().zip(&self.ids[*second]);
@@ -190,13 +188,13 @@ impl Rows {
             .filter(is_wanted)
             .map(|row| row as u32)
             .collect();
-        let counts = kept.iter().map(|row| self.counts(*row as usize));
-        self.select(&kept, counts)
+        let mut counts = kept.iter().map(|row| self.counts(*row as usize));
+        self.select(&kept, &mut counts)
     }
 
     /// Rows with the values of some of these rows, in the same order, and with other counts. The totals must
-    /// not overflow.
-    pub(crate) fn select(&self, kept: &[u32], counts: impl Iterator<Item = Counts>) -> Self {
+    /// not overflow. It is compiled once for all kinds of iterators.
+    pub(crate) fn select(&self, kept: &[u32], counts: &mut dyn Iterator<Item = Counts>) -> Self {
         let mut rows = Self::empty(Vec::new(), Counts::default());
         for (dictionary, ids) in self.dictionaries.iter().zip(&self.ids) {
             let of = |row: &u32| ids[*row as usize];

@@ -86,7 +86,7 @@ impl Rows {
     #[must_use]
     pub fn unpack(&self, packed: &Packed) -> Self {
         let (places, counts): (Vec<u32>, Vec<Counts>) = packed.iter().unzip();
-        self.select(&places, counts.into_iter())
+        self.select(&places, &mut counts.into_iter())
     }
 
     /// The sum of packed rows of this set. Their totals together must not overflow.
@@ -101,7 +101,7 @@ impl Rows {
             .filter(|(_, sum)| sum.is_some())
             .map(|(place, _)| place)
             .collect();
-        self.select(&places, sums.into_iter().flatten())
+        self.select(&places, &mut sums.into_iter().flatten())
     }
 
     /// The row of this set with the values of each of some rows. All of them must be in this set.

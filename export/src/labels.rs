@@ -44,7 +44,7 @@ pub(crate) fn is_name(name: &str) -> bool {
 }
 
 impl Parameter for Labels {
-    const KIND: Kind = Kind::Headers;
+    const KIND: Kind = Kind::Mapping;
 
     fn from_value(value: Value) -> Result<Self> {
         let flat: Vec<String> = Vec::from_value(value)?;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use tallyfold::{CountTable, Deltas, Revision, Series, Windowed};
+use tallyfold::{Comparison, CountTable, Deltas, Revision, Series, Window, Windowed};
 
 /// Counts to export: those of a table, which are written by response; those of a series; or the changes of a revision.
 #[derive(Clone, Debug)]
@@ -13,6 +13,16 @@ pub struct Source {
 }
 
 impl Source {
+    /// The changes of a window's counts up to the revision with that number. `settled` tells whether it is the last one.
+    #[must_use]
+    pub fn changes(changes: &Arc<Comparison>, window: Window, number: u32, settled: bool) -> Self {
+        let mut rows = changes.windowed(window);
+        for window in &mut rows.windows {
+            window.settled = settled;
+        }
+        Self::of_rows(rows, Some(number))
+    }
+
     /// Rows that come from another memory; with the number of a revision, they are its changes.
     #[must_use]
     pub fn of_rows(rows: Windowed, revision: Option<u32>) -> Self {
@@ -41,14 +51,7 @@ impl From<&Arc<Series>> for Source {
 impl From<&Revision> for Source {
     fn from(revision: &Revision) -> Self {
         let changes = Arc::new(revision.changes.clone());
-        let mut rows = changes.windowed(revision.window);
-        for window in &mut rows.windows {
-            window.settled = revision.settled;
-        }
-        Self {
-            rows,
-            revision: Some(revision.number),
-        }
+        Self::changes(&changes, revision.window, revision.number, revision.settled)
     }
 }
 

@@ -1,4 +1,4 @@
-//! Prints what both crates' arguments, values and error codes are, as JSON: `scripts/declare.py` makes the type
+//! Prints what the crates' arguments, values and error codes are, as JSON: `scripts/declare.py` makes the type
 //! declarations of every language of it.
 
 use schemars::generate::SchemaSettings;
@@ -9,6 +9,7 @@ use tallyfold::{
     AggregatorOptions, AuditLogsOptions, Code, CollectOptions, FollowOptions, Limits,
     MachineOptions, PagesOptions, PlanOptions, ProbeOptions, QueryOptions,
 };
+use tallyfold_export::ExportOptions;
 use tallyfold_sandbox::{FaultOptions, SandboxEvent, SandboxOptions};
 
 fn main() {
@@ -20,6 +21,7 @@ fn main() {
     add("AggregatorOptions", AggregatorOptions::ARGUMENTS);
     add("AuditLogsOptions", AuditLogsOptions::ARGUMENTS);
     add("CollectOptions", CollectOptions::ARGUMENTS);
+    add("ExportOptions", ExportOptions::ARGUMENTS);
     add("FaultOptions", FaultOptions::ARGUMENTS);
     add("FollowOptions", FollowOptions::ARGUMENTS);
     add("Limits", Limits::ARGUMENTS);
@@ -80,6 +82,10 @@ fn values() -> Map<String, Value> {
     add::<tallyfold::Tolerance>(&mut schemas);
     add::<tallyfold::Window>(&mut schemas);
     add::<tallyfold::Progress>(&mut schemas);
+    add::<tallyfold_export::Format>(&mut schemas);
+    add::<tallyfold_export::Note>(&mut schemas);
+    add::<tallyfold_export::NoteKind>(&mut schemas);
+    add::<tallyfold_export::Windows>(&mut schemas);
     add::<tallyfold_sandbox::FaultKind>(&mut schemas);
     add::<tallyfold_sandbox::SandboxEndpoint>(&mut schemas);
     add::<tallyfold_sandbox::Outcome>(&mut schemas);

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Required, TypedDict
 
-from tallyfold._names import DimensionName, EndpointName, MetricName, Tolerance
+from tallyfold._names import DimensionName, EndpointName, ExportWindows, MetricName, Tolerance
 from tallyfold._texts import Texts
 
 if TYPE_CHECKING:
@@ -21,6 +21,7 @@ __all__ = [
     "CollectArguments",
     "Dimensions",
     "EventArguments",
+    "ExportArguments",
     "FaultArguments",
     "FollowArguments",
     "Instant",
@@ -214,6 +215,29 @@ class CollectArguments(TypedDict, total=False):
     have: "CountTable | None"
     """A table that holds some of the range already: only its gaps are read, and the windows
     that are provisional in it. Windows that lie outside of the range, or partly, are ignored."""
+
+
+class ExportArguments(TypedDict, total=False):
+    """Arguments of `export`, by name."""
+
+    name: str | None
+    """What the names of metrics begin with. By default, that is `tallyfold`, the endpoint, and the
+    dimensions, such as `tallyfold_event_delivery_by_integration`: counts by other dimensions are
+    other metrics, so that no sum contains an event twice.
+    """
+    windows: ExportWindows | None
+    """Which windows are written. By default, CSV and NDJSON get all of them, and the other formats
+    those that are settled: what another system has taken can't be taken back. A revision is always
+    written.
+    """
+    exact: bool
+    """Whether counts above 2^53 are refused, if the target stores 64-bit floats. By default, they
+    are written, and a note says so.
+    """
+    max_bytes: int | None
+    """At most about how many bytes a piece has, before it is compressed. By default, what the
+    target takes.
+    """
 
 
 class FollowArguments(TypedDict, total=False):

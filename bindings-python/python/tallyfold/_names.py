@@ -12,8 +12,11 @@ __all__ = [
     "DimensionName",
     "EndpointName",
     "ErrorCode",
+    "ExportFormat",
+    "ExportWindows",
     "FaultKind",
     "MetricName",
+    "NoteKind",
     "Presence",
     "TargetName",
     "Tolerance",
@@ -57,6 +60,7 @@ ErrorCode = Literal[
     "incompatible_tables",
     "invalid_checkpoint",
     "memory_limit",
+    "unsupported_by_format",
     "out_of_order",
     "token_refused",
     "invalid_token_response",
@@ -87,6 +91,7 @@ ErrorCode = Literal[
     "wrong_type",
     "invalid_count",
     "count_overflow",
+    "inexact_count",
     "sum_overflow",
     "window_mismatch",
     "dimension_mismatch",
@@ -108,8 +113,26 @@ FaultKind = Literal[
 ]
 """What goes wrong."""
 
+ExportFormat = Literal[
+    "openmetrics",
+    "remote-write",
+    "remote-write-2",
+    "otlp",
+    "otlp-json",
+    "influx",
+    "dogstatsd",
+    "statsd",
+    "datadog",
+    "csv",
+    "ndjson",
+]
+"""A format that counts are written in."""
+
 MetricName = Literal["event_delivery", "event_ingestion"]
 """Which counts are asked for: the two analytics endpoints (service reference 4.4 and 4.5)."""
+
+NoteKind = Literal["inexact_count", "windows_left_out"]
+"""What a caller should know of an export."""
 
 Presence = Literal["both", "new", "vanished"]
 """Which of two tables has a group. A table has a group even if all of its counts are 0."""
@@ -121,6 +144,9 @@ Tolerance = Literal["repeated_combination", "null_dimension"]
 """A deviation from the service reference that a Beta might send and that a caller may tolerate.
 Each occurrence is counted in `Notes`.
 """
+
+ExportWindows = Literal["settled", "all"]
+"""Which windows are written."""
 
 Verdict = Literal["balanced", "unbalanced", "unavailable"]
 """Whether the totals that the service reports are the sums of its counts."""

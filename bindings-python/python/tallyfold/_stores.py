@@ -15,6 +15,7 @@ from typing import ClassVar, Generic, Self, TypeVar
 from tallyfold._async_checkpoint import AsyncCheckpoint
 from tallyfold._checkpoint import Checkpoint
 from tallyfold._errors import ConfigError, invalid, wrong_type
+from tallyfold._files import sync_names
 from tallyfold._lock import Lock, exclusively
 
 __all__ = ["AsyncStore", "Path", "Store"]
@@ -169,16 +170,7 @@ class Directory:
             except BaseException:
                 new.unlink(missing_ok=True)
                 raise
-            self._sync_names()
-
-    def _sync_names(self) -> None:
-        # On Windows a directory can't be opened, so it can't be synced there.
-        with contextlib.suppress(OSError):
-            directory = os.open(self._path, os.O_RDONLY)
-            try:
-                os.fsync(directory)
-            finally:
-                os.close(directory)
+            sync_names(self._path)
 
 
 def _refused(why: str) -> ConfigError:

@@ -1,4 +1,4 @@
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from types import GenericAlias
 from typing import (
     ClassVar,
@@ -22,6 +22,7 @@ from tallyfold._arguments import (
     CollectArguments,
     Dimensions,
     EventArguments,
+    ExportArguments,
     FaultArguments,
     FollowArguments,
     Instant,
@@ -32,12 +33,14 @@ from tallyfold._arguments import (
     Step,
 )
 from tallyfold._errors import ErrorKind
+from tallyfold._export import Note
 from tallyfold._names import (
     ApiName,
     CountName,
     DimensionName,
     EndpointName,
     ErrorCode,
+    ExportFormat,
     FaultKind,
     MetricName,
 )
@@ -66,6 +69,7 @@ __all__ = [
     "Follow",
     "Frame",
     "Machine",
+    "Pieces",
     "Plan",
     "Probe",
     "Request",
@@ -120,6 +124,28 @@ def failed_answer(
 ) -> _Answer: ...
 def sealed(key: str, body: bytes) -> bytes: ...
 def unsealed(key: str, kept: bytes) -> bytes | None: ...
+
+@final
+class Pieces:
+    def __new__(
+        cls,
+        counts: CountTable | Series | Revision,
+        now_ms: int,
+        /,
+        *,
+        format: ExportFormat,  # noqa: A002
+        labels: Mapping[str, str] | None = None,
+        **options: Unpack[ExportArguments],
+    ) -> Self: ...
+    @property
+    def media_type(self) -> str: ...
+    @property
+    def is_messages(self) -> bool: ...
+    @property
+    def notes(self) -> list[Note]: ...
+    def again(self) -> Pieces: ...
+    def __iter__(self) -> Self: ...
+    def __next__(self) -> bytes: ...
 
 _Settled: TypeAlias = Literal[
     "kept", "provisional", "halved", "failed", "given_back", "postponed", "probed"

@@ -39,6 +39,8 @@ not have.
 
 `memory_limit`: What a collect keeps takes more memory than allowed: `keep` adds windows up.
 
+`unsupported_by_format`: A format that can't carry what is exported.
+
 `out_of_order`: A machine was driven in the wrong order, or after its end.
 
 Of a `AuthError`, kind `auth`. The credentials or the tokens were refused, or there are none.
@@ -108,6 +110,8 @@ once.
 `count_overflow`: A count above 2^64 - 1, or a count or change that is too large for the numbers of
 a column.
 
+`inexact_count`: A count above 2^53, for a target that stores 64-bit floats.
+
 `sum_overflow`: A sum of counts above 2^64 - 1.
 
 `window_mismatch`: The response is about another window than the one requested.
@@ -174,6 +178,7 @@ MEANINGS: Final[dict[ErrorCode, str]] = {
         "A checkpoint that is incomplete, was changed, or belongs to another query."
     ),
     "memory_limit": "What a collect keeps takes more memory than allowed: `keep` adds windows up.",
+    "unsupported_by_format": "A format that can't carry what is exported.",
     "out_of_order": "A machine was driven in the wrong order, or after its end.",
     "token_refused": "A token endpoint refused the credentials.",
     "invalid_token_response": "A token endpoint's answer can't be used.",
@@ -209,6 +214,7 @@ MEANINGS: Final[dict[ErrorCode, str]] = {
         "A count above 2^64 - 1, or a count or change that is too large for the numbers of a "
         "column."
     ),
+    "inexact_count": "A count above 2^53, for a target that stores 64-bit floats.",
     "sum_overflow": "A sum of counts above 2^64 - 1.",
     "window_mismatch": "The response is about another window than the one requested.",
     "dimension_mismatch": "An entry's dimensions are not exactly the requested ones.",

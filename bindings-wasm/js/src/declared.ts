@@ -27,6 +27,7 @@ export const errorCodes = [
   "incompatible_tables",
   "invalid_checkpoint",
   "memory_limit",
+  "unsupported_by_format",
   "out_of_order",
   "token_refused",
   "invalid_token_response",
@@ -57,6 +58,7 @@ export const errorCodes = [
   "wrong_type",
   "invalid_count",
   "count_overflow",
+  "inexact_count",
   "sum_overflow",
   "window_mismatch",
   "dimension_mismatch",
@@ -96,6 +98,7 @@ export const errorCodes = [
  * `incompatible_tables`: Two tables do not have the same dimensions or metric.
  * `invalid_checkpoint`: A checkpoint that is incomplete, was changed, or belongs to another query.
  * `memory_limit`: What a collect keeps takes more memory than allowed: `keep` adds windows up.
+ * `unsupported_by_format`: A format that can't carry what is exported.
  * `out_of_order`: A machine was driven in the wrong order, or after its end.
  *
  * Of kind `auth`. The credentials or the tokens were refused, or there are none.
@@ -137,6 +140,7 @@ export const errorCodes = [
  * `invalid_count`: A count that is not a string of ASCII digits.
  * `count_overflow`: A count above 2^64 - 1, or a count or change that is too large for the numbers
  * of a column.
+ * `inexact_count`: A count above 2^53, for a target that stores 64-bit floats.
  * `sum_overflow`: A sum of counts above 2^64 - 1.
  * `window_mismatch`: The response is about another window than the one requested.
  * `dimension_mismatch`: An entry's dimensions are not exactly the requested ones.
@@ -232,6 +236,52 @@ export type Presence = "both" | "new" | "vanished";
  * `null_dimension`: A dimension value of `null`, which is read as an empty string.
  */
 export type Tolerance = "repeated_combination" | "null_dimension";
+
+/**
+ * A format that counts are written in.
+ *
+ * `openmetrics`: OpenMetrics text 1.0, for a scrape or for `promtool tsdb create-blocks-from
+ * openmetrics`. `remote-write`: Prometheus remote-write 1.0: messages of protobuf, compressed with
+ * snappy. `remote-write-2`: The message of Prometheus remote-write 2.0, which has each text once,
+ * and says what each metric is.
+ * `otlp`: Requests of the OpenTelemetry protocol (OTLP), as protobuf. `otlp-json`: Requests of the
+ * OpenTelemetry protocol (OTLP), as JSON.
+ * `influx`: InfluxDB's line protocol.
+ * `dogstatsd`: DogStatsD datagrams, protocol 1.3, with timestamps.
+ * `statsd`: Plain StatsD datagrams, for windows that just ended.
+ * `datadog`: The JSON of Datadog's API for metrics, version 2.
+ * `csv`: Comma-separated values, as RFC 4180 says.
+ * `ndjson`: A JSON object on each line.
+ */
+export type ExportFormat =
+  | "openmetrics"
+  | "remote-write"
+  | "remote-write-2"
+  | "otlp"
+  | "otlp-json"
+  | "influx"
+  | "dogstatsd"
+  | "statsd"
+  | "datadog"
+  | "csv"
+  | "ndjson";
+
+/**
+ * What a caller should know of an export.
+ *
+ * `inexact_count`: A count is above 2^53, and the target stores 64-bit floats.
+ * `windows_left_out`: Windows were left out, because their counts may still change or they are not
+ * covered whole.
+ */
+export type NoteKind = "inexact_count" | "windows_left_out";
+
+/**
+ * Which windows are written.
+ *
+ * `settled`: Those that are covered whole and whose counts no longer change.
+ * `all`: All of them.
+ */
+export type ExportWindows = "settled" | "all";
 
 /**
  * An endpoint of the sandbox. All of them share one origin, so the sandbox's address serves as
@@ -369,6 +419,14 @@ export interface WindowCounts {
   readonly waitingMs?: number;
 }
 
+/** What a caller should know of an export. */
+export interface Note {
+  /** What kind of note. */
+  readonly kind: NoteKind;
+  /** A sentence for people. */
+  readonly message: string;
+}
+
 /** What an {@link Aggregator} has to know, but for the dimensions of the response. */
 export interface AggregatorArguments {
   /** The endpoint that the bytes are from; the table remembers it. */
@@ -476,6 +534,39 @@ export interface CollectArguments {
    * default, for no limit.
    */
   readonly deadlineMs?: number | undefined;
+}
+
+/** What is exported, and how. */
+export interface ExportArguments {
+  /** The format. */
+  readonly format: ExportFormat;
+  /**
+   * Labels that each sample gets, such as the cluster (service reference 8). Names consist of
+   * ASCII letters, digits and underscores; they are not those of a dimension.
+   */
+  readonly labels?: Readonly<Record<string, string>> | Iterable<readonly string[]> | undefined;
+  /**
+   * What the names of metrics begin with. By default, that is `tallyfold`, the endpoint, and the
+   * dimensions, such as `tallyfold_event_delivery_by_integration`: counts by other dimensions are
+   * other metrics, so that no sum contains an event twice.
+   */
+  readonly name?: string | undefined;
+  /**
+   * Which windows are written. By default, CSV and NDJSON get all of them, and the other formats
+   * those that are settled: what another system has taken can't be taken back. A revision is
+   * always written.
+   */
+  readonly windows?: ExportWindows | undefined;
+  /**
+   * Whether counts above 2^53 are refused, if the target stores 64-bit floats. By default, they
+   * are written, and a note says so.
+   */
+  readonly exact?: boolean | undefined;
+  /**
+   * At most about how many bytes a piece has, before it is compressed. By default, what the target
+   * takes.
+   */
+  readonly maxBytes?: number | undefined;
 }
 
 /** What to follow, and how. */

@@ -67,8 +67,8 @@ pub enum Kind {
     /// A length of time, as in [`Kind::Milliseconds`], or no limit: `None` in Python, `Infinity` in
     /// JavaScript.
     Patience,
-    /// Headers of a request: a mapping of names to values, which no message may quote.
-    Headers,
+    /// Texts by names, such as the headers of a request. No message may quote a text.
+    Mapping,
     /// More arguments, by their names.
     Nested(&'static [Argument]),
     /// Something that the host passes without the core's reader: a function, a table, a random
@@ -99,7 +99,7 @@ impl Kind {
                 "want a number of seconds, or None",
                 "want milliseconds, or Infinity",
             ),
-            Self::Headers => (
+            Self::Mapping => (
                 "want a dict of str to str",
                 "want an object of strings by their names",
             ),

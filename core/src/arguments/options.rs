@@ -76,7 +76,7 @@ fn unknown(name: &str, near: Option<&str>) -> Error {
 ///
 /// Each field is an argument. Its type, or a [`Kind`](crate::arguments::Kind) in brackets, says how
 /// a value is read. `[Host]` is for fields that the host sets itself after reading; they are not
-/// read by name. An argument without a default is required. Names of times end in `_ms` or `_s`,
+/// read by name. Arguments without a default are required, and stand before all others. Names of times end in `_ms` or `_s`,
 /// which each host spells in its own way.
 ///
 /// The struct has a function `with_defaults`, which takes the required arguments. Write `struct X:
@@ -118,14 +118,12 @@ macro_rules! options {
                 $( $crate::options!(@argument $field, $type, [$($kind)?], [$($default)?], [$($doc)*]) ),+
             ];
 
-            fn from_values(mut values: $crate::arguments::Values) -> $crate::Result<Self> {
-                Ok(Self {
-                    $( $field: $crate::options!(@take values, [$($kind)?], [$($default)?]), )+
-                })
+            fn from_values(values: $crate::arguments::Values) -> $crate::Result<Self> {
+                Self::of_values(values)
             }
         }
 
-        $crate::options!(@with_defaults $Options [] [] $( $field: $type = [$($default)?] )+);
+        $crate::options!(@sorted $Options [] [] $( $field: $type [$($kind)?] = [$($default)?] )+);
 
         $(
             impl $Default for $Options {
@@ -144,33 +142,37 @@ macro_rules! options {
     };
     (@kind $type:ty,) => { <$type as $crate::arguments::Parameter>::KIND };
     (@kind $type:ty, $kind:ident) => { $crate::arguments::Kind::$kind };
-    (@take $values:ident, [Host], [$default:expr]) => {{
-        $values.skip();
-        $default
-    }};
-    (@take $values:ident, [$($kind:ident)?], []) => { $values.required()? };
-    (@take $values:ident, [$($kind:ident)?], [$default:expr]) => {
-        match $values.optional()? {
-            Some(value) => value,
-            None => $default,
-        }
-    };
-    // Sorts the fields into those that are required and those that have a default.
-    (@with_defaults $Options:ident [$($required:tt)*] [$($usual:tt)*] $field:ident: $type:ty = [] $($rest:tt)*) => {
-        $crate::options!(@with_defaults $Options [$($required)* $field: $type,] [$($usual)*] $($rest)*);
+    (@set $values:ident, $place:expr, [Host]) => { $values.skip() };
+    (@set $values:ident, $place:expr, [$($kind:ident)?]) => { $values.set(&mut $place)? };
+    // Sorts the fields into those that are required, which come first, and those that have a default.
+    (
+        @sorted $Options:ident [$($required:tt)*] []
+        $field:ident: $type:ty [$($kind:ident)?] = [] $($rest:tt)*
+    ) => {
+        $crate::options!(@sorted $Options [$($required)* $field: $type,] [] $($rest)*);
     };
     (
-        @with_defaults $Options:ident [$($required:tt)*] [$($usual:tt)*]
-        $field:ident: $type:ty = [$default:expr] $($rest:tt)*
+        @sorted $Options:ident [$($required:tt)*] [$($usual:tt)*]
+        $field:ident: $type:ty [$($kind:ident)?] = [$default:expr] $($rest:tt)*
     ) => {
-        $crate::options!(@with_defaults $Options [$($required)*] [$($usual)* $field: $default,] $($rest)*);
+        $crate::options!(@sorted $Options [$($required)*] [$($usual)* $field [$($kind)?] = $default,] $($rest)*);
     };
-    (@with_defaults $Options:ident [$($field:ident: $type:ty,)*] [$($usual:tt)*]) => {
+    (
+        @sorted $Options:ident [$($field:ident: $type:ty,)*]
+        [$($usual:ident [$($kind:ident)?] = $default:expr,)*]
+    ) => {
         impl $Options {
             /// Options with these arguments and the defaults of all others.
             #[must_use]
             pub fn with_defaults($($field: $type),*) -> Self {
-                Self { $($field,)* $($usual)* }
+                Self { $($field,)* $($usual: $default,)* }
+            }
+
+            #[allow(unused_mut, reason = "some options have no defaults")]
+            fn of_values(mut values: $crate::arguments::Values) -> $crate::Result<Self> {
+                let mut options = Self::with_defaults($(values.required::<$type>()?),*);
+                $( $crate::options!(@set values, options.$usual, [$($kind)?]); )*
+                Ok(options)
             }
         }
     };

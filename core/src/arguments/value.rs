@@ -25,7 +25,7 @@ pub trait Parameter: Sized {
 pub enum Value {
     /// Of [`Kind::Text`], [`Kind::Address`], [`Kind::Instant`] and [`Kind::Step`].
     Text(String),
-    /// Of [`Kind::Texts`], both edges of a [`Kind::Window`], and names and values of [`Kind::Headers`] in turn.
+    /// Of [`Kind::Texts`], both edges of a [`Kind::Window`], and names and texts of a [`Kind::Mapping`] in turn.
     Texts(Vec<String>),
     /// Of [`Kind::Secret`].
     Secret(Secret),
@@ -67,15 +67,15 @@ impl Values {
         self.next();
     }
 
-    /// The next argument, if it was given.
+    /// Puts the next argument in place of its default, if it was given.
     ///
     /// # Errors
     /// With the name of the argument.
-    pub fn optional<T: Parameter>(&mut self) -> Result<Option<T>> {
-        match self.next() {
-            (_, None) => Ok(None),
-            (name, Some(value)) => made(name, value).map(Some),
+    pub fn set<T: Parameter>(&mut self, place: &mut T) -> Result<()> {
+        if let (name, Some(value)) = self.next() {
+            *place = made(name, value)?;
         }
+        Ok(())
     }
 
     /// The next argument, which must have been given.

@@ -5,6 +5,7 @@ use std::fmt;
 use crate::code::Code;
 use crate::counts::metric::Metric;
 use crate::error::{Error, Result};
+use crate::wire::json::writer::json_of;
 
 crate::names! {
     /// A group-by field of the Event Metrics API (service reference 2.4).
@@ -188,8 +189,8 @@ impl fmt::Debug for Dimensions {
 
 fn unknown(argument: &'static str, name: &str) -> Error {
     let message = format!(
-        "\"{}\" is not a dimension; want event_name, write_key, integration or reason",
-        excerpt(name).escape_default()
+        "{} is not a dimension; want event_name, write_key, integration or reason",
+        json_of(excerpt(name))
     );
     Error::argument(argument, Code::UnknownDimension, message)
 }

@@ -104,22 +104,27 @@ fn load_filter(saved: Tree<'_>) -> Result<Selection> {
         .into_list()
         .ok_or_else(|| want("$.filter", "a list"))?;
     for (index, filter) in filters.into_iter().enumerate() {
-        let path = format!("$.filter[{index}]");
-        let [dimension, values] = object(filter, ["dimension", "values"], &path)?;
-        let name = dimension.into_text().unwrap_or_default();
-        let dimension = Dimension::from_name(&name)
-            .ok_or_else(|| want(&format!("{path}.dimension"), "a dimension"))?;
-        let values = values.into_texts();
-        let values = values.ok_or_else(|| want(&format!("{path}.values"), "strings"))?;
+        let (dimension, values) =
+            load_values(filter).map_err(|error| inside(&format!("$.filter[{index}]"), error))?;
         let before = selection.0.last().map(|(dimension, _)| *dimension);
         if before >= Some(dimension) || !values.is_sorted_by(|a, b| a < b) {
             let message = "want dimensions in order and values sorted, none twice";
-            return Err(invalid_at(&path, message));
+            return Err(invalid_at(&format!("$.filter[{index}]"), message));
         }
-        let values = values.into_iter().map(Cow::into_owned).collect();
         selection.0.push((dimension, values));
     }
     Ok(selection)
+}
+
+/// A dimension and the values that it was filtered by. Paths begin with the filter.
+fn load_values(saved: Tree<'_>) -> Result<(Dimension, Vec<String>)> {
+    let [dimension, values] = object(saved, ["dimension", "values"], "")?;
+    let name = dimension.into_text().unwrap_or_default();
+    let dimension = Dimension::from_name(&name).ok_or_else(|| want(".dimension", "a dimension"))?;
+    let values = values
+        .into_texts()
+        .ok_or_else(|| want(".values", "strings"))?;
+    Ok((dimension, values.into_iter().map(Cow::into_owned).collect()))
 }
 
 fn load_parts(saved: Tree<'_>, width: usize) -> Result<Vec<Part>> {
@@ -131,46 +136,46 @@ fn load_parts(saved: Tree<'_>, width: usize) -> Result<Vec<Part>> {
     }
     let mut parts: Vec<Part> = Vec::with_capacity(windows.len());
     for (index, window) in windows.into_iter().enumerate() {
-        let path = format!("$.windows[{index}]");
-        let part = load_part(window, width, &path)?;
         let before = parts.last().map(|part| part.window);
-        if before.is_some_and(|before| before.end() > part.window.start()) {
-            let message = "a window starts before the one above it has ended";
-            return Err(invalid_at(&format!("{path}.start"), message));
-        }
-        parts.push(part);
+        let part = load_part(window, width, before);
+        parts.push(part.map_err(|error| inside(&format!("$.windows[{index}]"), error))?);
     }
     Ok(parts)
 }
 
-fn load_part(saved: Tree<'_>, width: usize, path: &str) -> Result<Part> {
+/// A window of the table, which must not start before the window before it has ended. Paths begin with the window.
+fn load_part(saved: Tree<'_>, width: usize, before: Option<Window>) -> Result<Part> {
     let names = ["start", "end", "provisional", "reported", "notes", "rows"];
-    let [start, end, provisional, reported, notes, rows] = object(saved, names, path)?;
-    let (start, end) = (
-        text(start, &format!("{path}.start"))?,
-        text(end, &format!("{path}.end"))?,
-    );
-    let window = Window::parse(&start, &end).map_err(|error| invalid_at(path, error.message()))?;
+    let [start, end, provisional, reported, notes, rows] = object(saved, names, "")?;
+    let (start, end) = (text(start, ".start")?, text(end, ".end")?);
+    let window = Window::parse(&start, &end).map_err(|error| invalid_at("", error.message()))?;
     let reported = reported.given();
-    let reported = reported.map(|counts| load_counts(counts, &format!("{path}.reported")));
-    Ok(Part {
+    let part = Part {
         window,
-        notes: load_notes(notes, &format!("{path}.notes"))?,
-        provisional: load_flag(provisional, &format!("{path}.provisional"))?,
-        rows: load_rows(rows, width, &format!("{path}.rows"))?.into(),
-        reported: reported.transpose()?,
-    })
+        notes: load_notes(notes)?,
+        provisional: load_flag(provisional)?,
+        rows: load_rows(rows, width)?.into(),
+        reported: reported
+            .map(|counts| load_counts(counts, ".reported"))
+            .transpose()?,
+    };
+    if before.is_some_and(|before| before.end() > window.start()) {
+        let message = "a window starts before the one above it has ended";
+        return Err(invalid_at(".start", message));
+    }
+    Ok(part)
 }
 
-fn load_flag(saved: Tree<'_>, path: &str) -> Result<bool> {
+fn load_flag(saved: Tree<'_>) -> Result<bool> {
     match saved {
         Tree::Null => Ok(false),
         Tree::Flag(flag) => Ok(flag),
-        _ => Err(want(path, "true or false")),
+        _ => Err(want(".provisional", "true or false")),
     }
 }
 
-fn load_notes(saved: Tree<'_>, path: &str) -> Result<Notes> {
+fn load_notes(saved: Tree<'_>) -> Result<Notes> {
+    let path = ".notes";
     let names = ["repeated_combinations", "null_dimensions"];
     let numbers = object(saved, names, path)?.map(Tree::into_whole);
     match numbers {
@@ -182,12 +187,12 @@ fn load_notes(saved: Tree<'_>, path: &str) -> Result<Notes> {
     }
 }
 
-fn load_rows(saved: Tree<'_>, width: usize, path: &str) -> Result<Rows> {
-    let saved = saved.into_list().ok_or_else(|| want(path, "a list"))?;
+fn load_rows(saved: Tree<'_>, width: usize) -> Result<Rows> {
+    let saved = saved.into_list().ok_or_else(|| want(".rows", "a list"))?;
     let mut rows = Vec::with_capacity(saved.len());
     let mut counts = Vec::with_capacity(saved.len());
     for (index, row) in saved.into_iter().enumerate() {
-        let path = || format!("{path}[{index}]");
+        let path = || format!(".rows[{index}]");
         let names = ["values", "success", "errors", "filtered"];
         let Some([values, success, errors, filtered]) = row.into_fields(names) else {
             return Err(want_fields(&path(), &names));
@@ -207,7 +212,7 @@ fn load_rows(saved: Tree<'_>, width: usize, path: &str) -> Result<Rows> {
             Refused::Repeated => "the same combination occurs twice".to_owned(),
             _ => refusal(refused).message(),
         };
-        invalid_at(&format!("{path}[{index}]"), message)
+        invalid_at(&format!(".rows[{index}]"), message)
     })
 }
 
@@ -250,6 +255,13 @@ fn invalid(message: impl Into<String>) -> Error {
 
 pub(crate) fn invalid_at(path: &str, message: impl Into<String>) -> Error {
     invalid(message).with_path(path.to_owned())
+}
+
+/// An error whose path begins inside the value at this path.
+fn inside(path: &str, error: Error) -> Error {
+    let rest = error.path().unwrap_or_default();
+    let path = format!("{path}{rest}");
+    error.with_path(path)
 }
 
 fn want(path: &str, what: &str) -> Error {

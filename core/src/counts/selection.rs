@@ -12,14 +12,17 @@ impl Selection {
     /// This selection, restricted by another filter.
     pub(crate) fn narrowed(&self, dimension: Dimension, wanted: &[String]) -> Self {
         let mut narrowed = self.clone();
-        match narrowed.0.iter_mut().find(|(known, _)| *known == dimension) {
-            Some((_, values)) => values.retain(|value| wanted.contains(value)),
-            None => narrowed.0.push((dimension, wanted.to_vec())),
-        }
-        narrowed.0.sort_unstable_by_key(|(dimension, _)| *dimension);
-        for (_, values) in &mut narrowed.0 {
-            values.sort_unstable();
-            values.dedup();
+        let found = narrowed
+            .0
+            .binary_search_by_key(&dimension, |(known, _)| *known);
+        match found {
+            Ok(place) => narrowed.0[place].1.retain(|value| wanted.contains(value)),
+            Err(place) => {
+                let mut values = wanted.to_vec();
+                values.sort_unstable();
+                values.dedup();
+                narrowed.0.insert(place, (dimension, values));
+            }
         }
         narrowed
     }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use tallyfold_engine::{Counts, Key, Rates, Refused, Rows};
+use tallyfold_engine::{Counts, Key, Rates, Rows};
 
 use super::count_columns::CountColumns;
 use super::count_name::CountName;
@@ -10,8 +10,7 @@ use super::dimension::Dimensions;
 use super::frame::{Column, Frame, Keys, Row, Values};
 use super::html::HtmlFrame;
 use super::metric::Metric;
-use super::parse::refusal;
-use super::part::Part;
+use super::part::{Part, sum};
 use super::remap::Remap;
 use super::report::{SeriesReport, WindowReport};
 use super::saved::{SavedFilter, SavedRow};
@@ -143,45 +142,20 @@ impl Series {
     /// Adds the rows of one window: the sum of the rows of its parts.
     fn push_window(&mut self, window: Window, parts: &[Part]) -> Result<()> {
         let window_id = self.windows.len() as u32;
-        let covered = join_adjacent(parts.iter().map(|part| part.window));
+        let covered = join_adjacent(&mut parts.iter().map(|part| part.window));
         self.windows.push(SeriesWindow {
             window,
             complete: covered == [window],
             provisional: parts.iter().any(|part| part.provisional),
         });
-        if let [part] = parts {
-            let rows = part.rows.get();
-            let remap = Remap::new(&rows, self.whole.dictionaries());
-            for (column, ids) in self.ids.iter_mut().enumerate() {
-                ids.extend(remap.column(column));
-            }
-            self.counts
-                .extend(rows.success(), rows.errors(), rows.filtered());
-        } else {
-            let mut rows: Vec<(Key, Counts)> = Vec::new();
-            for part in parts {
-                rows.extend(Remap::new(&part.rows.get(), self.whole.dictionaries()).rows());
-            }
-            // The rows of each part are sorted already, so a stable sort only has to merge them.
-            rows.sort_by_key(|(key, _)| *key);
-            for same in rows.chunk_by(|(one, _), (other, _)| one == other) {
-                self.push_row(same)?;
-            }
+        let rows = sum(parts, self.ids.len())?;
+        let remap = Remap::new(&rows, self.whole.dictionaries());
+        for (column, ids) in self.ids.iter_mut().enumerate() {
+            ids.extend(remap.column(column));
         }
+        self.counts
+            .extend(rows.success(), rows.errors(), rows.filtered());
         self.window_ids.resize(self.counts.rows(), window_id);
-        Ok(())
-    }
-
-    /// Adds one row: the sum of all rows with the same combination.
-    fn push_row(&mut self, same: &[(Key, Counts)]) -> Result<()> {
-        let (key, _) = same[0];
-        let counts = same
-            .iter()
-            .try_fold(Counts::default(), |sum, (_, counts)| {
-                sum.checked_add(*counts)
-            })
-            .ok_or_else(|| refusal(Refused::SumOverflow))?;
-        self.push_counts(key, counts);
         Ok(())
     }
 

@@ -148,7 +148,7 @@ impl CountTable {
     /// The time that the counts cover: sorted windows; adjacent windows are joined.
     #[must_use]
     pub fn coverage(&self) -> Vec<Window> {
-        join_adjacent(self.parts.iter().map(|part| part.window))
+        join_adjacent(&mut self.parts.iter().map(|part| part.window))
     }
 
     /// The window of each response in the table, sorted.
@@ -177,7 +177,9 @@ impl CountTable {
         let coverage = self.coverage();
         range
             .or_else(|| self.span())
-            .map_or_else(Vec::new, |range| uncovered(range, coverage.iter().copied()))
+            .map_or_else(Vec::new, |range| {
+                uncovered(range, &mut coverage.into_iter())
+            })
     }
 
     /// The time from the first window's start to the last one's end.

@@ -21,6 +21,9 @@ const FORMAT: &str = "tallyfold-follow/2";
 const FORMAT_1: &str = "tallyfold-follow/1";
 const START_1: &str = r#"{"format":"tallyfold-follow/1","#;
 
+/// The longest time that a state can hold.
+const LONGEST_MS: u64 = i64::MAX.unsigned_abs();
+
 /// The fields of a state, and those of its query.
 const STATE: [&str; 9] = [
     "format",
@@ -102,7 +105,8 @@ impl Follow {
             query: self.saved_query(),
             next: self.next_start.or(self.end),
             unread: unread.iter().flat_map(edges).collect(),
-            same_ms: texts(&read, |open| open.same_for_ms.to_string()),
+            // A clock may have leapt by any time, but numbers are read with a sign.
+            same_ms: texts(&read, |open| open.same_for_ms.min(LONGEST_MS).to_string()),
             read_ms: texts(&read, |open| open.read_ms.to_string()),
             revisions: texts(&read, |open| open.revisions.to_string()),
             table: SavedTable::of_windows(&subject, &parts),
@@ -154,12 +158,12 @@ impl Follow {
             })?;
             self.open.push(Open::new(window));
         }
-        let same_ms: Vec<u64> = stored.numbers("$.same_ms", same_ms)?;
-        let read_ms: Vec<i64> = stored.numbers("$.read_ms", read_ms)?;
+        let same_ms = stored.numbers("$.same_ms", same_ms)?;
+        let read_ms = stored.numbers("$.read_ms", read_ms)?;
         let table = stored.table(table)?;
         let parts = table.as_ref().map_or(&[][..], |table| &table.parts);
         let is_alike = |table: &CountTable| table.subject == self.query.subject();
-        let revisions: Vec<u32> = if is_1 {
+        let revisions = if is_1 {
             // At least one was given, and none with a number.
             vec![1; parts.len()]
         } else {
@@ -171,13 +175,13 @@ impl Follow {
                 "want a table with the counts of this query, and a number for each window";
             return Err(invalid("$.table", message));
         }
-        let numbers = same_ms.into_iter().zip(read_ms).zip(revisions);
-        for (part, ((same_ms, read_ms), revisions)) in parts.iter().zip(numbers) {
+        for (at, part) in parts.iter().enumerate() {
             let mut open = Open::new(part.window);
+            let same_ms = same_ms[at].unsigned_abs();
             open.table = Some(CountTable::of_response(self.query.subject(), part.clone()));
             (open.same_for_ms, open.same_before_ms) = (same_ms, same_ms);
-            open.revisions = revisions;
-            open.rest_since(read_ms);
+            open.revisions = u32::try_from(revisions[at]).unwrap_or(u32::MAX);
+            open.rest_since(read_ms[at]);
             self.open.push(open);
         }
         self.open.sort_unstable_by_key(|open| open.window);
@@ -187,6 +191,6 @@ impl Follow {
     }
 }
 
-fn texts(all: &[&Open], text: impl Fn(&Open) -> String) -> Vec<String> {
+fn texts(all: &[&Open], text: fn(&Open) -> String) -> Vec<String> {
     all.iter().map(|open| text(open)).collect()
 }

@@ -1,7 +1,6 @@
 //! Documents that collects and follows store: their fields as they are written, and a digest of all bytes.
 
 use std::borrow::Cow;
-use std::str::FromStr;
 
 use crate::checksum::checksum;
 use crate::code::Code;
@@ -79,9 +78,9 @@ impl<'a, const N: usize> Stored<'a, N> {
     }
 
     /// A list of whole numbers, which are written as texts.
-    pub(super) fn numbers<T: FromStr>(&self, path: &str, written: &'a str) -> Result<Vec<T>> {
+    pub(super) fn numbers(&self, path: &str, written: &'a str) -> Result<Vec<i64>> {
         let texts = self.texts(path, written, "numbers as strings")?;
-        let numbers: Result<Vec<T>, _> = texts.iter().map(|text| text.parse()).collect();
+        let numbers: Result<Vec<i64>, _> = texts.iter().map(|text| text.parse()).collect();
         numbers.map_err(|_| self.wrong(path, "want whole numbers", written))
     }
 

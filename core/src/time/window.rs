@@ -83,7 +83,8 @@ impl fmt::Debug for Window {
 }
 
 /// Joins adjacent windows: covers the time of sorted windows with as few windows as possible.
-pub(crate) fn join_adjacent(sorted: impl IntoIterator<Item = Window>) -> Vec<Window> {
+/// It is compiled once for all kinds of iterators, as is the next function.
+pub(crate) fn join_adjacent(sorted: &mut dyn Iterator<Item = Window>) -> Vec<Window> {
     let mut joined: Vec<Window> = Vec::new();
     for window in sorted {
         match joined.last_mut() {
@@ -96,7 +97,7 @@ pub(crate) fn join_adjacent(sorted: impl IntoIterator<Item = Window>) -> Vec<Win
 
 /// The parts of a window that are not covered by the given windows, which must be sorted and must
 /// not overlap.
-pub(crate) fn uncovered(window: Window, covered: impl IntoIterator<Item = Window>) -> Vec<Window> {
+pub(crate) fn uncovered(window: Window, covered: &mut dyn Iterator<Item = Window>) -> Vec<Window> {
     let mut gaps = Vec::new();
     let mut start = window.start;
     for covered in covered {

@@ -97,10 +97,19 @@ fn split(address: &str) -> Option<[&str; 3]> {
 
 /// Host and port of an authority without user info.
 fn split_port(authority: &str) -> (&str, Option<&str>) {
-    match authority.rsplit_once(':') {
+    let (before, last) = split_last(authority, b':');
+    match before {
         // The colons of an IPv6 address are inside its brackets.
-        Some((host, port)) if !port.contains(']') => (host, Some(port)),
+        Some(host) if !last.contains(']') => (host, Some(last)),
         _ => (authority, None),
+    }
+}
+
+/// What is before the last of these ASCII characters, if there is one, and what is after it.
+fn split_last(text: &str, character: u8) -> (Option<&str>, &str) {
+    match text.bytes().rposition(|byte| byte == character) {
+        Some(at) => (Some(&text[..at]), &text[at + 1..]),
+        None => (None, text),
     }
 }
 
@@ -123,7 +132,7 @@ fn is_host(host: &str) -> bool {
     // A browser reads a name that ends in a number as an IPv4 address, also in forms that other
     // stacks don't know.
     let is_number = |label: &str| label.starts_with(|first: char| first.is_ascii_digit());
-    let last = host.rsplit('.').next().unwrap_or_default();
+    let (_, last) = split_last(host, b'.');
     host.split('.').all(is_label) && (!is_number(last) || host.parse::<Ipv4Addr>().is_ok())
 }
 

@@ -49,7 +49,7 @@ fn check_success(headers: &[(&str, &str)]) -> Result<()> {
 /// the one that requests ask for.
 fn check_content_encoding(headers: &[(&str, &str)]) -> Result<()> {
     let mut codings = named(headers, "content-encoding")
-        .map(str::trim)
+        .map(str::trim_ascii)
         .filter(|value| !value.is_empty());
     let is_right = match (codings.next(), codings.next()) {
         (None, _) => true,
@@ -76,7 +76,7 @@ pub(crate) fn is_json(value: &str) -> bool {
 
 fn check_media_type(value: &str) -> Result<()> {
     let essence = value.split(';').next().unwrap_or_default();
-    match essence.trim().to_ascii_lowercase().as_str() {
+    match essence.trim_ascii().to_ascii_lowercase().as_str() {
         "application/json" => Ok(()),
         json if json.starts_with("application/") && json.ends_with("+json") => Ok(()),
         "text/html" | "application/xhtml+xml" => {

@@ -79,7 +79,7 @@ pub(crate) fn named<'a>(headers: &[(&str, &'a str)], name: &str) -> impl Iterato
 }
 
 impl Parameter for Headers {
-    const KIND: Kind = Kind::Headers;
+    const KIND: Kind = Kind::Mapping;
 
     fn from_value(value: Value) -> Result<Self> {
         Self::new(Vec::from_value(value)?)

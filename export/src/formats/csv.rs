@@ -115,6 +115,10 @@ impl Encoder for Csv<'_> {
             out.extend_from_slice(b"\r\n");
         }
     }
+
+    fn end_bytes(&self) -> Option<usize> {
+        Some(0)
+    }
 }
 
 fn write_field(value: &str, out: &mut Vec<u8>) {

@@ -107,4 +107,8 @@ impl Encoder for Ndjson<'_> {
             out.extend_from_slice(b"}\n");
         }
     }
+
+    fn end_bytes(&self) -> Option<usize> {
+        Some(0)
+    }
 }

@@ -45,10 +45,20 @@ tallyfold::options! {
 #[derive(Clone, Debug, Default)]
 pub struct TargetHeaders(pub(crate) Headers);
 
+impl TargetHeaders {
+    /// Takes names and values in turn.
+    ///
+    /// # Errors
+    /// `invalid_argument` for a header that the HTTP stack sets, and for what can't be sent. No message quotes any of it.
+    pub fn new(flat: Vec<String>) -> Result<Self> {
+        Headers::with_authorization(flat).map(Self)
+    }
+}
+
 impl Parameter for TargetHeaders {
-    const KIND: Kind = Kind::Headers;
+    const KIND: Kind = Kind::Mapping;
 
     fn from_value(value: Value) -> Result<Self> {
-        Headers::with_authorization(Vec::from_value(value)?).map(Self)
+        Self::new(Vec::from_value(value)?)
     }
 }

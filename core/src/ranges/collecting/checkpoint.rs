@@ -399,7 +399,7 @@ fn taken(starts: &mut Vec<Cow<'_, str>>, start: &str) -> bool {
 
 /// Says what is wrong with a stored window.
 fn check_window(window: Window, plan: &Plan, keep: Keep, is_part: bool) -> Result<(), String> {
-    if !uncovered(window, plan.overlapping(window)).is_empty() {
+    if !uncovered(window, &mut plan.overlapping(window)).is_empty() {
         return Err(format!("{window:?} is in no window of the plan"));
     }
     let mut around = plan

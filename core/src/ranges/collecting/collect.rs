@@ -473,17 +473,12 @@ impl Collect {
     /// The time that has not been read.
     fn gaps(&self) -> Vec<Window> {
         let read = self.ledger.windows();
-        let gaps = self.ledger.plan().windows().flat_map(|window| {
+        let mut gaps = self.ledger.plan().windows().flat_map(|window| {
             let first = read.partition_point(|other| other.end() <= window.start());
-            uncovered(
-                window,
-                read[first..]
-                    .iter()
-                    .copied()
-                    .take_while(|other| other.overlaps(window)),
-            )
+            let rest = read[first..].iter().copied();
+            uncovered(window, &mut rest.take_while(|other| other.overlaps(window)))
         });
-        join_adjacent(gaps)
+        join_adjacent(&mut gaps)
     }
 }
 

@@ -118,7 +118,7 @@ impl Ledger {
 
     /// Whether all of a window is in windows of the plan.
     pub(super) fn is_inside(&self, window: Window) -> bool {
-        uncovered(window, self.plan.overlapping(window)).is_empty()
+        uncovered(window, &mut self.plan.overlapping(window)).is_empty()
     }
 
     /// The windows that the collect was made for.
@@ -320,7 +320,7 @@ impl Ledger {
     /// The parts of a window that are not known.
     fn gaps_in(&self, window: Window) -> Vec<Window> {
         let overlapping = self.overlapping(window).iter();
-        uncovered(window, overlapping.map(Reading::window))
+        uncovered(window, &mut overlapping.map(Reading::window))
     }
 
     /// How many windows are known.

@@ -1,0 +1,192 @@
+//! Exports: counts as pieces of bytes in the format of another system.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyList};
+use tallyfold::arguments::want_one_of;
+use tallyfold::{Name, Window};
+use tallyfold_export::{Export, ExportOptions, Format, Source};
+
+use crate::arguments::{Named, instance, keywords, required};
+use crate::comparison::Comparison;
+use crate::detach::{detached, locked};
+use crate::error::{Failure, Result};
+use crate::plain::{package, plain};
+use crate::series::Series;
+use crate::table::CountTable;
+
+/// Formats that the package writes with pyarrow.
+const OF_PYARROW: [&str; 0] = [];
+
+/// The pieces of an export, one after the other. `tallyfold.Export` shows them.
+#[pyclass(frozen, module = "tallyfold._tallyfold")]
+pub(crate) struct Pieces {
+    core: Mutex<Export>,
+    /// The export before its first piece.
+    whole: Export,
+    media_type: &'static str,
+    is_messages: bool,
+    /// How many bytes the last piece has.
+    last: AtomicUsize,
+}
+
+#[pymethods]
+impl Pieces {
+    /// Begins an export of a table, a series or a revision. `now_ms` is the host's clock; all options go by name.
+    #[new]
+    #[pyo3(signature = (counts, now_ms, /, **named))]
+    fn new(
+        py: Python<'_>,
+        counts: &Bound<'_, PyAny>,
+        now_ms: i64,
+        named: Option<Named<'_>>,
+    ) -> Result<Self> {
+        let counts = Given::of(counts)?;
+        check_format(named)?;
+        let mut options: ExportOptions = keywords(py, named, &[])?;
+        options.now_ms = Some(now_ms);
+        let export = detached(py, counts.bytes(), || {
+            Export::new(counts.source(), &options)
+        })?;
+        Ok(Self {
+            core: Mutex::new(export.clone()),
+            whole: export,
+            media_type: options.format.media_type(),
+            is_messages: options.format.is_messages(),
+            last: AtomicUsize::new(usize::MAX),
+        })
+    }
+
+    /// For `Content-Type`.
+    #[getter]
+    fn media_type(&self) -> &'static str {
+        self.media_type
+    }
+
+    /// Whether each piece is a message of its own.
+    #[getter]
+    fn is_messages(&self) -> bool {
+        self.is_messages
+    }
+
+    /// What the caller should know, as `Note` objects.
+    #[getter]
+    fn notes<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyList>> {
+        Ok(plain(py, self.whole.notes())?
+            .cast_into()
+            .map_err(PyErr::from)?)
+    }
+
+    /// The same pieces from the first one.
+    fn again(&self) -> Self {
+        Self {
+            core: Mutex::new(self.whole.clone()),
+            whole: self.whole.clone(),
+            media_type: self.media_type,
+            is_messages: self.is_messages,
+            last: AtomicUsize::new(usize::MAX),
+        }
+    }
+
+    fn __iter__(slf: Bound<'_, Self>) -> Bound<'_, Self> {
+        slf
+    }
+
+    fn __next__<'py>(&self, py: Python<'py>) -> Option<Bound<'py, PyBytes>> {
+        // Pieces of an export are about equally large.
+        let bytes = self.last.load(Ordering::Relaxed);
+        let piece = locked(py, &self.core, bytes, |export| {
+            let mut piece = Vec::new();
+            export.next_piece(&mut piece).map(|_| piece)
+        })?;
+        self.last.store(piece.len(), Ordering::Relaxed);
+        Some(PyBytes::new(py, &piece))
+    }
+}
+
+/// What can be exported.
+enum Given {
+    Table(Arc<tallyfold::CountTable>),
+    Series(Arc<tallyfold::Series>),
+    Revision {
+        changes: Arc<tallyfold::Comparison>,
+        window: Window,
+        number: u32,
+        settled: bool,
+    },
+}
+
+impl Given {
+    fn of(counts: &Bound<'_, PyAny>) -> Result<Self> {
+        if let Ok(table) = counts.cast::<CountTable>() {
+            return Ok(Self::Table(table.get().shared()));
+        }
+        if let Ok(series) = counts.cast::<Series>() {
+            return Ok(Self::Series(series.get().shared()));
+        }
+        let revision = package(counts.py())?.getattr("Revision")?;
+        if counts.is_instance(&revision)? {
+            return Self::of_revision(counts);
+        }
+        let wanted = if counts.cast::<Comparison>().is_ok() {
+            "want a CountTable, a Series or a Revision: a comparison has no window, the revision of a follow has one"
+        } else {
+            "want a CountTable, a Series or a Revision"
+        };
+        Err(Failure::wrong_type("counts", wanted, counts))
+    }
+
+    fn of_revision(revision: &Bound<'_, PyAny>) -> Result<Self> {
+        let changes = revision.getattr("changes")?;
+        let changes: &Bound<'_, Comparison> =
+            instance("counts", "want a Revision of a follow", &changes)?;
+        let window = revision.getattr("window")?;
+        let edge = |name| -> Result<String> { Ok(window.getattr(name)?.extract()?) };
+        Ok(Self::Revision {
+            changes: changes.get().shared(),
+            window: Window::parse(&edge("start_text")?, &edge("end_text")?)?,
+            number: required("number", &revision.getattr("number")?)?,
+            settled: required("settled", &revision.getattr("settled")?)?,
+        })
+    }
+
+    fn source(&self) -> Source {
+        match self {
+            Self::Table(table) => Source::from(&**table),
+            Self::Series(series) => Source::from(series),
+            Self::Revision {
+                changes,
+                window,
+                number,
+                settled,
+            } => Source::changes(changes, *window, *number, *settled),
+        }
+    }
+
+    /// About how many bytes all rows are.
+    fn bytes(&self) -> usize {
+        use crate::rows::Content;
+        match self {
+            Self::Table(table) => Content::bytes(&**table),
+            Self::Series(series) => tallyfold::Frame::len(&**series) * crate::rows::ROW,
+            Self::Revision { changes, .. } => Content::bytes(&**changes),
+        }
+    }
+}
+
+/// Refuses a name that is no format, with all names that this package knows.
+fn check_format(named: Option<Named<'_>>) -> Result<()> {
+    let format = named.map(|named| named.get_item("format")).transpose()?;
+    let Some(Ok(format)) = format.flatten().map(|format| format.extract::<String>()) else {
+        return Ok(());
+    };
+    if Format::from_name(&format).is_some() {
+        return Ok(());
+    }
+    let names = Format::ALL.iter().map(|format| format.as_str());
+    let names: Vec<&str> = names.chain(OF_PYARROW).collect();
+    let error = want_one_of(names.into_iter());
+    Err(error.with_argument(Name::of_caller("format")).into())
+}

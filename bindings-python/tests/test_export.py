@@ -1,0 +1,387 @@
+"""Exports: what `export` gives is read back by other readers, and files are whole or not there."""
+
+import io
+import os
+import pathlib
+import pickle
+import random
+import resource
+import sys
+import threading
+import time
+from typing import Any, BinaryIO, cast
+
+import pytest
+from prometheus_client.openmetrics.parser import text_string_to_metric_families as parsed
+from support import END, START, body, record
+
+import tallyfold
+
+FIRST = "2026-01-01T00:05:00Z"
+AT_MID, AT_END = 1767225899.999, 1767226499.999
+
+Samples = dict[tuple[str, frozenset[tuple[str, str]], float], float]
+
+
+def text(export: tallyfold.Export) -> str:
+    return b"".join(export).decode()
+
+
+def samples(text: str) -> Samples:
+    """Reads OpenMetrics as a scraper does."""
+    found: Samples = {}
+    for family in parsed(text):  # type: ignore[no-untyped-call]
+        assert (family.type, family.unit) == ("gauge", "events")
+        for sample in family.samples:
+            assert sample.timestamp is not None
+            key = (sample.name, frozenset(sample.labels.items()), float(sample.timestamp))
+            assert key not in found
+            found[key] = sample.value
+    return found
+
+
+def expected(
+    table: tallyfold.CountTable, stem: str, labels: dict[str, str] | None = None
+) -> Samples:
+    """What a table's windows hold, as samples."""
+    found: Samples = {}
+    for row in table.by_window():
+        values = {name: value for name, value in row.dimensions.items() if value}
+        for count in ("success", "errors", "filtered"):
+            of = frozenset([*values.items(), *(labels or {}).items()])
+            at = row.window.end.timestamp() - 0.001
+            found[f"{stem}_{count}_events", of, round(at, 3)] = getattr(row, count)
+    return found
+
+
+def counted(*bodies: bytes, dimensions: tuple[str, ...] = ("integration",)) -> tallyfold.CountTable:
+    tables = []
+    for one in bodies:
+        aggregator = tallyfold.Aggregator(list(dimensions))
+        aggregator.push(one)
+        tables.append(aggregator.finish())
+    return tallyfold.CountTable.merge_all(tables)
+
+
+def moved(one: bytes, hours: int) -> bytes:
+    """The same result of a later window."""
+    return one.replace(START.encode(), f"2026-01-01T{hours:02}:00:00Z".encode()).replace(
+        END.encode(), f"2026-01-01T{hours:02}:15:00Z".encode()
+    )
+
+
+def test_a_table_is_read_by_prometheus(table: tallyfold.CountTable) -> None:
+    export = tallyfold.export(table, "openmetrics", {"cluster": "eu-1"})
+    stem = "tallyfold_event_delivery_by_integration_reason"
+    wanted = expected(table, stem, {"cluster": "eu-1"})
+    assert len(wanted) == 12
+    assert samples(text(export)) == wanted
+
+
+def test_a_series_is_exported_by_its_windows() -> None:
+    one = body([({"integration": "a"}, 1, 2, 3), ({"integration": "b"}, 4, 5, 6)])
+    table = counted(*(moved(one, hours) for hours in range(4)))
+    series = table.by_window("12h")
+    with pytest.warns(tallyfold.WindowsLeftOutWarning):
+        assert samples(text(tallyfold.export(series, "openmetrics"))) == {}
+    found = samples(text(tallyfold.export(series, "openmetrics", windows="all")))
+    assert {at for *_, at in found} == {1767268799.999}
+    assert sum(found.values()) == 4 * 21
+
+
+def test_revisions_are_signed_changes_with_a_number(sandbox: tallyfold.Sandbox) -> None:
+    client = tallyfold.Client(
+        cluster_endpoint="https://sandbox.example",
+        transport=sandbox.transport(),
+        **sandbox.credentials,
+    )
+    with client:
+        revision, *_ = client.follow(
+            "event_delivery", START, ["integration"], window="15m", end=END
+        )
+    found = samples(text(tallyfold.export(revision, "openmetrics")))
+    changes = {row.dimensions["integration"]: row.delta.errors for row in revision.changes}
+    stem = "tallyfold_event_delivery_by_integration_errors_events"
+    assert {
+        dict(labels)["integration"]: value
+        for (name, labels, at), value in found.items()
+        if name == stem and at == AT_END and dict(labels)["revision"].isdecimal()
+    } == {name: change for name, change in changes.items() if change}
+
+
+def test_a_comparison_is_refused_with_a_way_out(table: tallyfold.CountTable) -> None:
+    comparison: Any = tallyfold.compare(table, table)
+    with pytest.raises(tallyfold.ConfigError, match=r"counts: .*Revision.*not Comparison"):
+        tallyfold.export(comparison, "openmetrics")
+
+
+def test_unknown_formats_and_options_are_named(table: tallyfold.CountTable) -> None:
+    wrong: Any = "prometheus"
+    with pytest.raises(tallyfold.ConfigError, match="format: want openmetrics"):
+        tallyfold.export(table, wrong)
+    more: Any = {"window": "all"}
+    with pytest.raises(tallyfold.ConfigError, match=r"window: .*did you mean windows"):
+        tallyfold.export(table, "openmetrics", **more)
+
+
+def test_labels_of_any_text_come_back() -> None:
+    letters = ['"', "\\", "\n", "\r", "\t", "\0", "=", ",", "{", "}", " ", "#", "%", "n", "é", "中"]
+    letters += ["\u2028", "\u0085", "\ufeff", "😀", "\U0010ffff", "\x7f"]
+    chosen = random.Random(13)
+    values = {"".join(chosen.choices(letters, k=chosen.randint(1, 12))) for _ in range(500)}
+    table = counted(body(({"integration": value}, 1, 2, 3) for value in sorted(values)))
+    own = "".join(letters)
+    found = samples(text(tallyfold.export(table, "openmetrics", {"cluster": own})))
+    assert len(found) == 3 * len(values)
+    assert {dict(labels)["integration"] for _, labels, _ in found} == values
+    assert {dict(labels)["cluster"] for _, labels, _ in found} == {own}
+
+
+def test_what_is_inexact_is_a_warning_or_an_error() -> None:
+    table = counted(body([({"integration": "a"}, 2**53 + 1, 0, 0)]))
+    with pytest.warns(tallyfold.InexactCountWarning, match=r"9007199254740993.*2\^53") as caught:
+        export = tallyfold.export(table, "openmetrics")
+    assert caught[0].filename == __file__
+    assert [note.kind for note in export.notes] == ["inexact_count"]
+    assert export.notes[0].message == str(caught[0].message)
+    with pytest.raises(tallyfold.ResponseError) as error:
+        tallyfold.export(table, "openmetrics", exact=True)
+    assert error.value.code == "inexact_count"
+    exact = counted(body([({"integration": "a"}, 2**53, 0, 0)]))
+    assert tallyfold.export(exact, "openmetrics", exact=True).notes == ()
+
+
+def test_windows_that_may_change_are_left_out_with_a_warning(sandbox: tallyfold.Sandbox) -> None:
+    now = int(time.time()) // 900 * 900
+    instants = [time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(at)) for at in (now - 900, now)]
+    record(sandbox, "success", "email", at=instants[0])
+    client = tallyfold.Client(
+        cluster_endpoint="https://sandbox.example",
+        transport=sandbox.transport(),
+        **sandbox.credentials,
+    )
+    with client:
+        table = client.event_delivery(instants[0], instants[1], ["integration"])
+    assert len(table.provisional) == 1
+    with pytest.warns(tallyfold.WindowsLeftOutWarning, match="1 windows .*windows.*all"):
+        export = tallyfold.export(table, "openmetrics")
+    assert [note.kind for note in export.notes] == ["windows_left_out"]
+    assert text(export) == "# EOF\n"
+    everything = tallyfold.export(table, "openmetrics", windows="all")
+    assert everything.notes == ()
+    assert len(samples(text(everything))) == 3
+
+
+def many(rows: int) -> tallyfold.CountTable:
+    return counted(body(({"integration": f"n{number:07}"}, number, 1, 0) for number in range(rows)))
+
+
+def test_pieces_have_about_the_wanted_size() -> None:
+    table = many(2000)
+    whole = text(tallyfold.export(table, "openmetrics"))
+    pieces = list(tallyfold.export(table, "openmetrics", max_bytes=10_000))
+    assert b"".join(pieces).decode() == whole
+    assert max(map(len, pieces)) <= 10_000
+    assert len(pieces) > len(whole) / 10_000
+
+
+def test_threads_share_an_export() -> None:
+    table = many(5000)
+    whole = sorted(text(tallyfold.export(table, "openmetrics")).splitlines())
+    export = tallyfold.export(table, "openmetrics", max_bytes=1000)
+    taken: list[list[bytes]] = [[] for _ in range(8)]
+    start = threading.Barrier(8)
+
+    def take(own: list[bytes]) -> None:
+        start.wait()
+        own.extend(export)
+
+    threads = [threading.Thread(target=take, args=[own]) for own in taken]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    # Which thread gets the next piece is up to them; a piece ends with a line.
+    together = b"".join(piece for own in taken for piece in own).decode()
+    assert sorted(together.splitlines()) == whole
+    assert list(export) == []
+
+
+def test_other_threads_run_while_an_export_begins(many_rows: tallyfold.CountTable) -> None:
+    """The numbers of all rows are looked at before anything is written."""
+    turns = 0
+    over = threading.Event()
+
+    def turn() -> None:
+        nonlocal turns
+        while not over.is_set():
+            turns += 1
+            time.sleep(0)
+
+    thread = threading.Thread(target=turn)
+    interval = sys.getswitchinterval()
+    # A thread that asks for the interpreter does not get it from one that runs native code.
+    sys.setswitchinterval(100)
+    try:
+        thread.start()
+        while not turns:
+            time.sleep(0.001)
+        before = turns
+        tallyfold.export(many_rows, "openmetrics")
+        during = turns - before
+    finally:
+        over.set()
+        sys.setswitchinterval(interval)
+        thread.join()
+    assert during > 100
+
+
+@pytest.fixture(scope="module")
+def many_rows() -> tallyfold.CountTable:
+    """Gives a table of a million rows."""
+    dimensions = ("integration", "reason")
+    entries = (
+        (
+            {"integration": f"integration-{number // 1000}", "reason": f"r{number % 1000}"},
+            number,
+            1,
+            0,
+        )
+        for number in range(1_000_000)
+    )
+    return counted(body(entries), dimensions=dimensions)
+
+
+def memory(name: str) -> int:
+    """How many bytes of memory this process has (`VmRSS`), or has had at most (`VmHWM`)."""
+    status = pathlib.Path("/proc/self/status").read_text("ascii")
+    return next(int(line.split()[1]) * 1024 for line in status.splitlines() if name in line)
+
+
+def test_memory_does_not_grow_with_rows(many_rows: tallyfold.CountTable) -> None:
+    # From now on, the most is that of an export.
+    pathlib.Path("/proc/self/clear_refs").write_text("5", "ascii")
+    before = memory("VmHWM")
+    assert before < memory("VmRSS") + 10_000_000
+    total = sum(map(len, tallyfold.export(many_rows, "openmetrics")))
+    assert total > 300_000_000
+    assert memory("VmHWM") - before < 4_000_000
+
+
+def test_a_file_is_written_whole(tmp_path: pathlib.Path, table: tallyfold.CountTable) -> None:
+    export = tallyfold.export(table, "openmetrics")
+    whole = text(tallyfold.export(table, "openmetrics")).encode()
+    path = tmp_path / "counts.prom"
+    next(export)
+    assert export.write_to(path) == len(whole)
+    assert export.write_to(str(path)) == len(whole)
+    assert path.read_bytes() == whole
+    assert list(tmp_path.iterdir()) == [path]
+    umask = os.umask(0)
+    os.umask(umask)
+    assert path.stat().st_mode & 0o777 == 0o666 & ~umask
+
+
+def test_a_replaced_file_keeps_its_permissions_and_links(
+    tmp_path: pathlib.Path, table: tallyfold.CountTable
+) -> None:
+    path, link = tmp_path / "counts.prom", tmp_path / "link.prom"
+    path.write_text("old")
+    path.chmod(0o640)
+    link.symlink_to(path)
+    tallyfold.export(table, "openmetrics").write_to(link)
+    assert link.is_symlink()
+    assert path.stat().st_mode & 0o777 == 0o640
+    assert path.read_bytes().endswith(b"# EOF\n")
+
+
+def test_a_pipe_is_written_and_stays(tmp_path: pathlib.Path, table: tallyfold.CountTable) -> None:
+    path = tmp_path / "pipe"
+    os.mkfifo(path)
+    read: list[bytes] = []
+    reader = threading.Thread(target=lambda: read.append(path.read_bytes()))
+    reader.start()
+    written = tallyfold.export(table, "openmetrics").write_to(path)
+    reader.join()
+    assert path.is_fifo()
+    assert len(read[0]) == written
+
+
+@pytest.mark.parametrize("old", [None, b"old"])
+def test_nothing_half_done_stays(tmp_path: pathlib.Path, old: bytes | None) -> None:
+    """The limit of a file's size stands for a full disk."""
+    path = tmp_path / "counts.prom"
+    if old is not None:
+        path.write_bytes(old)
+    export = tallyfold.export(many(5000), "openmetrics")
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (200_000, limits[1]))
+    try:
+        with pytest.raises(OSError, match="too large"):
+            export.write_to(path)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    assert [own.read_bytes() for own in tmp_path.iterdir()] == ([] if old is None else [old])
+    assert export.write_to(path) == path.stat().st_size > 200_000
+
+
+def test_a_directory_is_not_replaced(tmp_path: pathlib.Path, table: tallyfold.CountTable) -> None:
+    path = tmp_path / "directory"
+    path.mkdir()
+    with pytest.raises(OSError, match="directory"):
+        tallyfold.export(table, "openmetrics").write_to(path)
+    assert list(tmp_path.iterdir()) == [path]
+
+
+class Broken(io.BytesIO):
+    """Fails after some bytes."""
+
+    def write(self, data: Any, /) -> int:
+        if self.tell() > 100_000:
+            raise OSError(28, "No space left on device")
+        return super().write(data)
+
+
+class Slow(io.RawIOBase):
+    """A raw file, which may take less than it is given."""
+
+    def __init__(self) -> None:
+        self.taken = bytearray()
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, data: Any, /) -> int:
+        self.taken += bytes(data[:1000])
+        return min(len(data), 1000)
+
+
+def test_file_objects() -> None:
+    export = tallyfold.export(many(5000), "openmetrics")
+    whole = text(tallyfold.export(many(5000), "openmetrics")).encode()
+    with pytest.raises(OSError, match="No space left"):
+        export.write_to(Broken())
+    buffer = io.BytesIO()
+    assert export.write_to(buffer) == len(whole)
+    assert buffer.getvalue() == whole
+    slow = Slow()
+    assert export.write_to(cast("BinaryIO", slow)) == len(whole)
+    assert bytes(slow.taken) == whole
+    text_file: Any = io.StringIO()
+    with pytest.raises(tallyfold.ConfigError, match=r"target: want .*bytes.*not StringIO"):
+        export.write_to(text_file)
+
+
+def test_an_export_is_not_pickled(table: tallyfold.CountTable) -> None:
+    with pytest.raises(TypeError, match="export the counts again"):
+        pickle.dumps(tallyfold.export(table, "openmetrics"))
+
+
+def test_an_export_outlives_its_table() -> None:
+    export = tallyfold.export(many(10), "openmetrics")
+    assert len(samples(text(export))) == 30
+
+
+def test_an_empty_path_is_refused(table: tallyfold.CountTable) -> None:
+    with pytest.raises(tallyfold.ConfigError, match="target: this is empty"):
+        tallyfold.export(table, "openmetrics").write_to("")

@@ -1,0 +1,321 @@
+//! A follow whose revisions go to an outbox and a ledger, in a process that ends at any moment.
+#![allow(clippy::panic, reason = "a test says so when it fails")]
+
+include!("../../core/tests/doc/host.rs");
+
+use std::collections::BTreeMap;
+
+use proptest::prelude::*;
+use tallyfold::{
+    Code, CountName, FollowOptions, FollowStep, Metric, Revision, TimeStep, Timestamp,
+};
+use tallyfold_export::{Export, ExportOptions, Format, Labels, Ledger, Outbox, Source};
+use tallyfold_sandbox::{Outcome, SandboxEvent};
+
+const DIMENSIONS: [&str; 2] = ["integration", "reason"];
+const START: &str = "2026-01-02T10:00:00Z";
+const END: &str = "2026-01-02T12:00:00Z";
+
+/// Sums of success, errors and filtered by the values of a group.
+type Sums = BTreeMap<Vec<String>, [i128; 3]>;
+
+fn options(state: Option<String>) -> FollowOptions {
+    let quarter = TimeStep::parse("15m").unwrap();
+    FollowOptions {
+        end: Some(END.to_owned()),
+        state,
+        until_settled: true,
+        ..FollowOptions::new(Metric::EventDelivery, START, &DIMENSIONS, quarter)
+    }
+}
+
+/// Events that arrive late: into a window that ended less than the settling time ago.
+fn arrive_late(host: &mut Host, minutes_ago: i64, count: u64) {
+    let instant = Timestamp::from_unix_ms(host.now.unix_ms - minutes_ago * 60_000).unwrap();
+    let event = SandboxEvent {
+        count,
+        ..SandboxEvent::with_defaults(
+            instant.to_string(),
+            Outcome::Success,
+            "late".to_owned(),
+            "wk".to_owned(),
+            "late-integration".to_owned(),
+        )
+    };
+    host.sandbox.record(&event).unwrap();
+}
+
+/// Drives a follow to its end. `take` gets each revision and the state after it, and gives the state to go on from in a
+/// new process, if this one is to end.
+fn follow(
+    late: &[(i64, u64)],
+    mut take: impl FnMut(&Revision, String) -> Option<Option<String>>,
+) -> Host {
+    let mut host = Host::new().unwrap();
+    host.now.unix_ms = Timestamp::parse(START).unwrap().unix_ms();
+    let mut late = late.iter().cycle();
+    let mut follow = host.machine.follow(&options(None)).unwrap();
+    loop {
+        match follow.next(host.now) {
+            FollowStep::Drive(mut drive) => {
+                host.drive(&mut drive.call).unwrap();
+                let settled = follow.settle(drive.task, &mut drive.call, host.now);
+                let Some(revision) = settled.unwrap() else {
+                    continue;
+                };
+                if let Some(state) = take(&revision, follow.state()) {
+                    follow = host.machine.follow(&options(state)).unwrap();
+                }
+            }
+            FollowStep::Wait { ms } => {
+                if let Some((minutes_ago, count)) = late.next() {
+                    arrive_late(&mut host, *minutes_ago, *count);
+                }
+                host.wait(ms.into());
+            }
+            FollowStep::Done => return host,
+        }
+    }
+}
+
+/// What the service says in the end.
+fn truth(host: &mut Host) -> Sums {
+    let query = QueryOptions::new(START, END, &DIMENSIONS);
+    let mut call = host.machine.event_delivery(&query).unwrap();
+    host.drive(&mut call).unwrap();
+    let Output::Table(table) = call.output().unwrap() else {
+        panic!("a table")
+    };
+    sums(&Source::from(&table))
+}
+
+/// The sums of what an export writes, read back from NDJSON.
+fn sums(source: &Source) -> Sums {
+    let mut export = Export::new(
+        source.clone(),
+        &ExportOptions::with_defaults(Format::Ndjson),
+    )
+    .unwrap();
+    let mut text = Vec::new();
+    export.write_to(&mut text).unwrap();
+    let mut sums = Sums::new();
+    for line in String::from_utf8(text).unwrap().lines() {
+        let row: serde_json::Value = serde_json::from_str(line).unwrap();
+        let values = DIMENSIONS.map(|name| row[name].as_str().unwrap().to_owned());
+        let group = sums.entry(values.to_vec()).or_default();
+        for (sum, name) in group.iter_mut().zip(CountName::ALL) {
+            *sum += row[name.as_str()]
+                .as_str()
+                .unwrap()
+                .parse::<i128>()
+                .unwrap();
+        }
+    }
+    sums
+}
+
+fn add(sums: &mut Sums, more: Sums) {
+    for (values, counts) in more {
+        let group = sums.entry(values).or_default();
+        for (sum, count) in group.iter_mut().zip(counts) {
+            *sum += count;
+        }
+    }
+}
+
+/// The totals of a ledger.
+fn totals(ledger: &Ledger) -> Sums {
+    let counters = ledger.counters(&Labels::default(), None).unwrap();
+    let mut totals = Sums::new();
+    for (position, counter) in counters.iter().enumerate() {
+        assert_eq!(counter.labels, DIMENSIONS);
+        for (values, count) in &counter.samples {
+            totals.entry(values.clone()).or_default()[position] = i128::from(*count);
+        }
+    }
+    totals
+}
+
+/// Which revisions are lost to a crash, of which each is followed by one that is not.
+fn crashes() -> impl Strategy<Value = Vec<bool>> {
+    proptest::collection::vec(any::<bool>(), 1..20).prop_map(|crashes| {
+        crashes
+            .into_iter()
+            .flat_map(|crash| [crash, false, false])
+            .collect()
+    })
+}
+
+fn late() -> impl Strategy<Value = Vec<(i64, u64)>> {
+    // A window of 15 minutes settles an hour after its end: what is newer than 45 minutes is always read.
+    proptest::collection::vec((1..45_i64, 1..100_u64), 1..8)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(6))]
+
+    #[test]
+    fn a_ledger_never_goes_down_and_ends_at_the_truth(crashes in crashes(), late in late()) {
+        let mut crashes = crashes.into_iter().cycle();
+        let mut stored = Ledger::default().to_json();
+        let mut last = Sums::new();
+        let mut host = follow(&late, |revision, state| {
+            let mut ledger = Ledger::from_json(stored.as_bytes()).unwrap();
+            ledger.add(revision, state).unwrap();
+            if crashes.next() == Some(true) {
+                // The process ends before the document is stored: the window is read again.
+                return Some(Ledger::from_json(stored.as_bytes()).unwrap().state().map(str::to_owned));
+            }
+            stored = ledger.to_json();
+            let totals = totals(&Ledger::from_json(stored.as_bytes()).unwrap());
+            for (values, counts) in &last {
+                assert!(counts.iter().zip(totals[values]).all(|(before, after)| *before <= after));
+            }
+            last = totals;
+            crashes.next().filter(|crashes| *crashes).map(|_| ledger.state().map(str::to_owned))
+        });
+        prop_assert_eq!(last, truth(&mut host));
+    }
+
+    #[test]
+    fn an_outbox_sends_each_revision_as_it_was(crashes in crashes(), late in late()) {
+        let mut crashes = crashes.into_iter().cycle();
+        let mut stored = Outbox::default().to_json();
+        // What a receiver has that keeps one value for each sample.
+        let mut received: BTreeMap<(String, u32), Sums> = BTreeMap::new();
+        let mut host = follow(&late, |revision, state| {
+            let mut outbox = Outbox::from_json(stored.as_bytes()).unwrap();
+            outbox.put(revision, state, Format::Ndjson).unwrap();
+            if crashes.next() == Some(true) {
+                return Some(Outbox::from_json(stored.as_bytes()).unwrap().state().map(str::to_owned));
+            }
+            stored = outbox.to_json();
+            // It may be sent, and sent again after a crash.
+            for _ in 0..2 {
+                let outbox = Outbox::from_json(stored.as_bytes()).unwrap();
+                let (source, finished) = outbox.pending(Format::Ndjson).unwrap().unwrap();
+                assert_eq!(finished, 0);
+                let sample = (format!("{:?}", revision.window), revision.number);
+                let changes = sums(&source);
+                assert_eq!(changes, sums(&revision.into()));
+                let before = received.insert(sample, changes.clone());
+                assert!(before.is_none_or(|before| before == changes), "another value for the same sample");
+            }
+            outbox.clear();
+            stored = outbox.to_json();
+            crashes.next().filter(|crashes| *crashes).map(|_| outbox.state().map(str::to_owned))
+        });
+        let mut all = Sums::new();
+        received.into_values().for_each(|changes| add(&mut all, changes));
+        all.retain(|_, counts| *counts != [0; 3]);
+        let mut truth = truth(&mut host);
+        truth.retain(|_, counts| *counts != [0; 3]);
+        prop_assert_eq!(all, truth);
+    }
+}
+
+/// The first revision of a follow, and the state after it.
+fn first() -> (Revision, String) {
+    let mut first = None;
+    follow(&[(5, 1)], |revision, state| {
+        first.get_or_insert_with(|| (revision.clone(), state));
+        None
+    });
+    first.unwrap()
+}
+
+#[test]
+fn a_document_that_was_changed_is_refused() {
+    let (revision, state) = first();
+    let mut ledger = Ledger::default();
+    ledger.add(&revision, state.clone()).unwrap();
+    let mut outbox = Outbox::default();
+    outbox.put(&revision, state, Format::Influx).unwrap();
+    for (name, document) in [("ledger", ledger.to_json()), ("outbox", outbox.to_json())] {
+        let read = |json: &[u8]| match name {
+            "ledger" => Ledger::from_json(json).map(|_| ()),
+            _ => Outbox::from_json(json).map(|_| ()),
+        };
+        assert_eq!(read(document.as_bytes()), Ok(()));
+        for at in (0..document.len()).step_by(7) {
+            let mut changed = document.clone().into_bytes();
+            changed[at] ^= 4;
+            assert_eq!(
+                read(&changed).unwrap_err().code(),
+                Code::InvalidCheckpoint,
+                "{name}, byte {at}"
+            );
+            assert_eq!(
+                read(&document.as_bytes()[..at]).unwrap_err().code(),
+                Code::InvalidCheckpoint
+            );
+        }
+        let other = document.replacen("/1\"", "/9\"", 1);
+        assert_eq!(
+            read(other.as_bytes()).unwrap_err().code(),
+            Code::InvalidCheckpoint
+        );
+    }
+}
+
+#[test]
+fn what_is_pending_is_not_replaced() {
+    let (revision, state) = first();
+    let mut outbox = Outbox::default();
+    assert!(outbox.pending(Format::Influx).unwrap().is_none());
+    outbox
+        .put(&revision, state.clone(), Format::Influx)
+        .unwrap();
+    let again = outbox.put(&revision, state, Format::Influx);
+    assert_eq!(again.unwrap_err().code(), Code::OutOfOrder);
+    outbox.finish(3);
+    let read = Outbox::from_json(outbox.to_json().as_bytes()).unwrap();
+    assert_eq!(read, outbox);
+    assert_eq!(
+        read.pending(Format::Influx)
+            .unwrap()
+            .map(|(_, finished)| finished),
+        Some(3)
+    );
+    let other = read.pending(Format::Otlp).unwrap_err();
+    assert_eq!(other.argument_name(), Some("format"));
+}
+
+#[test]
+fn only_settled_windows_are_counted_and_labels_are_added() {
+    let mut ledger = Ledger::default();
+    let mut open = 0;
+    follow(&[(5, 1)], |revision, state| {
+        let before = totals(&ledger);
+        ledger.add(revision, state).unwrap();
+        if !revision.settled {
+            open += 1;
+            assert_eq!(totals(&ledger), before);
+        }
+        None
+    });
+    assert!(open > 0);
+    let cluster = Labels::new([("cluster".to_owned(), "a\"b".to_owned())]).unwrap();
+    let text = ledger.openmetrics(&cluster, None).unwrap();
+    let name = "tallyfold_event_delivery_by_integration_reason_success_settled_events";
+    let head = format!(
+        "# TYPE {name} counter\n# UNIT {name} events\n# HELP {name} Events delivered in all windows"
+    );
+    assert!(text.starts_with(&head), "{text}");
+    assert!(text.contains(&format!(
+        "{name}_total{{cluster=\"a\\\"b\",integration=\"late-integration\"}} "
+    )));
+    assert!(
+        text.contains("_settled_until_seconds{cluster=\"a\\\"b\"} 1767355200.000\n# EOF\n"),
+        "{text}"
+    );
+    let error = ledger.counters(
+        &Labels::new([("reason".to_owned(), String::new())]).unwrap(),
+        None,
+    );
+    assert_eq!(error.unwrap_err().argument_name(), Some("labels"));
+    assert_eq!(
+        Ledger::default().openmetrics(&cluster, None).unwrap(),
+        "# EOF\n"
+    );
+}

@@ -1,0 +1,460 @@
+//! A push against a receiver that fails in every way: what arrives, and how often.
+#![allow(clippy::panic, reason = "a test says so when it fails")]
+
+use std::collections::BTreeMap;
+
+use proptest::prelude::*;
+use serde_json::Value;
+use tallyfold::{
+    Aggregator, AggregatorOptions, Code, CountTable, HostFailure, Kind, Now, Patience,
+};
+use tallyfold_export::{
+    Export, ExportOptions, Format, Guarantee, Push, PushOptions, PushStep, TargetHeaders,
+};
+
+/// A table with one row for each count.
+fn table(counts: &[u64]) -> CountTable {
+    let entries = counts.iter().enumerate().map(|(row, count)| {
+        format!(
+            r#"{{"success":"{count}","errors":"0","filtered":"0","dimensions":{{"integration":"i{row:03}"}}}}"#
+        )
+    });
+    let entries: Vec<String> = entries.collect();
+    let body = format!(
+        r#"{{"start":"2026-01-01T00:00:00Z","end":"2026-01-01T00:15:00Z","totalDelivered":"0","totalErrors":"0",
+            "totalFiltered":"0","counts":[{}]}}"#,
+        entries.join(",")
+    );
+    let mut aggregator = Aggregator::new(&["integration"], AggregatorOptions::default()).unwrap();
+    aggregator.push(body.as_bytes()).unwrap();
+    aggregator.finish().unwrap()
+}
+
+fn export(table: &CountTable, format: Format) -> Export {
+    // So few bytes that there are many messages.
+    let options = ExportOptions {
+        max_bytes: Some(400),
+        ..ExportOptions::with_defaults(format)
+    };
+    Export::new(table, &options).unwrap()
+}
+
+fn options(format: Format) -> PushOptions {
+    PushOptions::with_defaults(match format {
+        Format::DogStatsD => "udp://127.0.0.1:8125".to_owned(),
+        _ => "http://127.0.0.1:9/write?db=x".to_owned(),
+    })
+}
+
+/// What a receiver does with a message.
+#[derive(Clone, Copy, Debug)]
+enum Fate {
+    Taken,
+    /// It is taken, and the connection breaks before the answer.
+    TakenUnheard,
+    /// The connection breaks, and nothing is taken.
+    Lost,
+    /// There is no connection.
+    NotSent,
+    /// It is taken, and the process that sent it ends before it notes that.
+    TakenAndCrashed,
+    /// The process ends before anything is sent.
+    Crashed,
+    Refused(u16),
+    /// The receiver fails after it took the message.
+    TakenAndFailed,
+    TooLarge,
+}
+
+/// What has arrived: for each point of InfluxDB its newest value, for others the sum.
+#[derive(Default)]
+struct Receiver {
+    points: BTreeMap<String, u64>,
+    adds: bool,
+}
+
+impl Receiver {
+    fn take(&mut self, format: Format, body: &[u8]) {
+        for (series, value) in read(format, body) {
+            let point = self.points.entry(series).or_default();
+            *point = if self.adds { *point + value } else { value };
+        }
+    }
+
+    fn sum(&self) -> u64 {
+        self.points.values().sum()
+    }
+}
+
+/// The points of a message with their deliveries.
+fn read(format: Format, body: &[u8]) -> Vec<(String, u64)> {
+    let text = std::str::from_utf8(body).unwrap();
+    if format == Format::Influx {
+        let line = |line: &str| {
+            let (series, rest) = line.split_once(" success=").unwrap();
+            let (value, _) = rest.split_once('i').unwrap();
+            (series.to_owned(), value.parse().unwrap())
+        };
+        return text.lines().map(line).collect();
+    }
+    let message: Value = serde_json::from_str(text).unwrap();
+    let metrics = &message["resourceMetrics"][0]["scopeMetrics"][0]["metrics"];
+    let success = metrics.as_array().unwrap().iter();
+    let success = success.filter(|metric| metric["name"].as_str().unwrap().ends_with(".success"));
+    let points = success.flat_map(|metric| metric["sum"]["dataPoints"].as_array().unwrap());
+    points
+        .map(|point| {
+            let series = point["attributes"].to_string();
+            (series, point["asInt"].as_str().unwrap().parse().unwrap())
+        })
+        .collect()
+}
+
+/// Drives a push through these fates, over crashes, until it ends; after the last fate everything is taken.
+fn drive(format: Format, guarantee: Option<Guarantee>, counts: &[u64], fates: &[Fate]) -> Receiver {
+    let table = table(counts);
+    let mut receiver = Receiver {
+        adds: format != Format::Influx,
+        ..Receiver::default()
+    };
+    let mut fates = fates.iter().copied();
+    let mut now = Now {
+        monotonic_ms: 0,
+        unix_ms: 1_767_225_600_000,
+    };
+    let mut noted = 0;
+    'process: loop {
+        let options = PushOptions {
+            guarantee,
+            finished: noted,
+            patience_ms: Patience::Endless,
+            ..options(format)
+        };
+        let mut push = Push::new(export(&table, format), &options).unwrap();
+        loop {
+            let body = match push.step(now) {
+                Ok(PushStep::Send(message)) => message.body.to_vec(),
+                Ok(PushStep::Wait { ms }) => {
+                    now.monotonic_ms += u64::from(ms);
+                    continue;
+                }
+                Ok(PushStep::Finished { samples }) => {
+                    noted = samples;
+                    continue;
+                }
+                Ok(PushStep::Done) => return receiver,
+                // What ended the push is reported; a user starts it again.
+                Err(_) => {
+                    noted = push.finished();
+                    continue 'process;
+                }
+            };
+            let answer = |status: u16, push: &mut Push| {
+                if push.head(status, &[("retry-after", "7")]).unwrap() {
+                    push.end().unwrap();
+                }
+            };
+            match fates.next().unwrap_or(Fate::Taken) {
+                Fate::Taken => {
+                    receiver.take(format, &body);
+                    answer(204, &mut push);
+                }
+                Fate::TakenUnheard => {
+                    receiver.take(format, &body);
+                    push.failed(HostFailure::Network, "ECONNRESET").unwrap();
+                }
+                Fate::Lost => push.failed(HostFailure::Timeout, "").unwrap(),
+                Fate::NotSent => push.failed(HostFailure::Network, "ECONNREFUSED").unwrap(),
+                Fate::TakenAndCrashed => {
+                    receiver.take(format, &body);
+                    continue 'process;
+                }
+                Fate::Crashed => continue 'process,
+                Fate::Refused(status) => answer(status, &mut push),
+                Fate::TakenAndFailed => {
+                    receiver.take(format, &body);
+                    answer(502, &mut push);
+                }
+                Fate::TooLarge => answer(413, &mut push),
+            }
+        }
+    }
+}
+
+fn fates() -> impl Strategy<Value = Vec<Fate>> {
+    let fate = prop_oneof![
+        3 => Just(Fate::Taken),
+        1 => Just(Fate::TakenUnheard),
+        1 => Just(Fate::Lost),
+        1 => Just(Fate::NotSent),
+        1 => Just(Fate::TakenAndCrashed),
+        1 => Just(Fate::Crashed),
+        1 => Just(Fate::Refused(429)),
+        1 => Just(Fate::Refused(503)),
+        1 => Just(Fate::Refused(400)),
+        1 => Just(Fate::TakenAndFailed),
+        1 => Just(Fate::TooLarge),
+    ];
+    proptest::collection::vec(fate, 0..40)
+}
+
+proptest! {
+    #[test]
+    fn a_receiver_that_takes_points_again_has_each_exactly_once(
+        counts in proptest::collection::vec(0..1_000_u64, 1..30), fates in fates(),
+    ) {
+        let receiver = drive(Format::Influx, None, &counts, &fates);
+        prop_assert_eq!(receiver.points.len(), counts.len());
+        prop_assert_eq!(receiver.sum(), counts.iter().sum::<u64>());
+    }
+
+    #[test]
+    fn at_most_once_is_never_more_and_at_least_once_never_less(
+        counts in proptest::collection::vec(1..1_000_u64, 1..30), fates in fates(),
+    ) {
+        let truth: u64 = counts.iter().sum();
+        for guarantee in [None, Some(Guarantee::AtMostOnce)] {
+            prop_assert!(drive(Format::OtlpJson, guarantee, &counts, &fates).sum() <= truth);
+        }
+        let receiver = drive(Format::OtlpJson, Some(Guarantee::AtLeastOnce), &counts, &fates);
+        prop_assert!(receiver.sum() >= truth);
+        prop_assert_eq!(receiver.points.len(), counts.len());
+    }
+
+    #[test]
+    fn what_is_surely_refused_is_sent_again_whatever_the_guarantee(
+        counts in proptest::collection::vec(1..1_000_u64, 1..30), fates in fates(),
+    ) {
+        let is_sure = |fate: &Fate| {
+            matches!(fate, Fate::Taken | Fate::NotSent | Fate::Refused(_) | Fate::TooLarge)
+        };
+        let sure: Vec<Fate> = fates.into_iter().filter(is_sure).collect();
+        let receiver = drive(Format::OtlpJson, Some(Guarantee::AtMostOnce), &counts, &sure);
+        prop_assert_eq!(receiver.sum(), counts.iter().sum::<u64>());
+    }
+}
+
+const START: Now = Now {
+    monotonic_ms: 0,
+    unix_ms: 1_767_225_600_000,
+};
+
+fn at(monotonic_ms: u64) -> Now {
+    Now {
+        monotonic_ms,
+        ..START
+    }
+}
+
+/// A push whose first message is under way.
+fn under_way(options: &PushOptions) -> Push {
+    let mut push = Push::new(export(&table(&[1, 2, 3]), Format::Influx), options).unwrap();
+    assert!(matches!(push.step(START), Ok(PushStep::Send(_))));
+    push
+}
+
+fn waits(push: &mut Push, now: Now) -> u32 {
+    match push.step(now) {
+        Ok(PushStep::Wait { ms }) => ms,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn a_receiver_that_asks_for_a_pause_gets_it() {
+    let mut push = under_way(&options(Format::Influx));
+    assert!(!push.head(429, &[("Retry-After", "30")]).unwrap());
+    assert!((30_000..30_500).contains(&waits(&mut push, START)));
+    assert!(waits(&mut push, at(29_999)) >= 1);
+    assert!(matches!(push.step(at(31_000)), Ok(PushStep::Send(_))));
+    assert_eq!(push.report().retries, 1);
+}
+
+#[test]
+fn patience_ends() {
+    let mut push = under_way(&PushOptions {
+        patience_ms: Patience::Milliseconds(10_000),
+        ..options(Format::Influx)
+    });
+    let mut now = START;
+    let error = loop {
+        push.head(503, &[]).unwrap();
+        now = match push.step(now) {
+            Ok(PushStep::Wait { ms }) => at(now.monotonic_ms + u64::from(ms)),
+            Ok(other) => panic!("{other:?}"),
+            Err(error) => break error,
+        };
+        assert!(matches!(push.step(now), Ok(PushStep::Send(_))));
+    };
+    assert_eq!(
+        (error.code(), error.status()),
+        (Code::ServerError, Some(503))
+    );
+    assert!((3..6).contains(&push.report().retries));
+    assert!(now.monotonic_ms <= 10_000);
+    // It stays so.
+    assert!(push.step(now).is_err());
+}
+
+#[test]
+fn a_refusal_ends_the_push_and_quotes_its_body_but_no_header() {
+    let headers = vec!["Authorization".to_owned(), "Token canary-123456".to_owned()];
+    let mut push = under_way(&PushOptions {
+        headers: TargetHeaders::new(headers).unwrap(),
+        ..options(Format::Influx)
+    });
+    assert!(push.head(401, &[]).unwrap());
+    push.chunk(b"bad credentials:\nToken canary-123456")
+        .unwrap();
+    push.end().unwrap();
+    let error = push.step(START).unwrap_err();
+    assert_eq!(error.code(), Code::Forbidden);
+    assert!(
+        error.to_string().contains("bad credentials: ***"),
+        "{error}"
+    );
+    assert!(!format!("{error}{error:?}{push:?}").contains("canary"));
+    assert_eq!(push.finished(), 0);
+}
+
+#[test]
+fn what_is_partly_rejected_is_reported_and_not_sent_again() {
+    let mut push = under_way(&options(Format::Influx));
+    assert!(push.head(400, &[]).unwrap());
+    push.chunk(br#"{"error":"partial write: field type conflict dropped=2"}"#)
+        .unwrap();
+    push.end().unwrap();
+    assert!(matches!(push.step(START), Ok(PushStep::Finished { .. })));
+    let [rejected] = push.report().rejected.as_slice() else {
+        panic!("one")
+    };
+    assert_eq!(rejected.points, Some(2));
+    assert_eq!(rejected.message, "field type conflict dropped=2");
+
+    for (format, body) in [
+        (
+            Format::OtlpJson,
+            &br#"{"partialSuccess":{"rejectedDataPoints":"3","errorMessage":"old"}}"#[..],
+        ),
+        (Format::Otlp, b"\x0a\x07\x08\x03\x12\x03old"),
+        (Format::Datadog, br#"{"errors":["old"]}"#),
+    ] {
+        let mut push = Push::new(export(&table(&[1]), format), &options(format)).unwrap();
+        assert!(matches!(
+            push.step(START),
+            Ok(PushStep::Finished { samples: 1 })
+        ));
+        assert!(matches!(push.step(START), Ok(PushStep::Send(_))));
+        assert!(
+            push.head(if format == Format::Datadog { 202 } else { 200 }, &[])
+                .unwrap()
+        );
+        push.chunk(body).unwrap();
+        push.end().unwrap();
+        assert!(matches!(push.step(START), Ok(PushStep::Done)), "{format}");
+        assert_eq!(push.report().rejected[0].message, "old", "{format}");
+    }
+}
+
+#[test]
+fn one_sample_that_is_too_large_ends_the_push() {
+    let mut push = under_way(&options(Format::Influx));
+    let mut steps = 0;
+    let error = loop {
+        if push.head(413, &[]).unwrap() {
+            push.end().unwrap();
+        }
+        match push.step(START) {
+            Ok(PushStep::Send(_)) => steps += 1,
+            Ok(other) => panic!("{other:?}"),
+            Err(error) => break error,
+        }
+    };
+    assert!(steps >= 1);
+    assert_eq!(error.status(), Some(413));
+    assert!(error.to_string().contains("single sample"), "{error}");
+}
+
+#[test]
+fn an_address_that_can_not_be_used_is_refused_at_once() {
+    let refused = |format: Format, options: PushOptions| {
+        let error = Push::new(export(&table(&[1]), format), &options).unwrap_err();
+        assert_eq!(error.kind(), Kind::Config);
+        (
+            error.code(),
+            error.argument_name().unwrap_or_default().to_owned(),
+        )
+    };
+    let url = |url: &str| PushOptions::with_defaults(url.to_owned());
+    let address = (Code::InvalidBaseAddress, "url".to_owned());
+    assert_eq!(
+        refused(Format::Influx, url("influx.example/write")),
+        address
+    );
+    assert_eq!(
+        refused(
+            Format::Influx,
+            url("https://user:pass@influx.example/write")
+        ),
+        address
+    );
+    assert_eq!(
+        refused(Format::Influx, url("https://influx.example/write?db=a b")),
+        address
+    );
+    assert_eq!(
+        refused(Format::DogStatsD, url("http://127.0.0.1:8125")),
+        address
+    );
+    assert_eq!(refused(Format::DogStatsD, url("udp://127.0.0.1")), address);
+    let format = (Code::InvalidArgument, "format".to_owned());
+    assert_eq!(refused(Format::Csv, url("https://files.example/")), format);
+    let needless = PushOptions {
+        guarantee: Some(Guarantee::AtMostOnce),
+        ..options(Format::Influx)
+    };
+    assert_eq!(
+        refused(Format::Influx, needless),
+        (Code::InvalidArgument, "guarantee".to_owned())
+    );
+    let headers = || TargetHeaders::new(vec!["api-key".to_owned(), "k".to_owned()]).unwrap();
+    let open = |allow_http| PushOptions {
+        headers: headers(),
+        allow_http,
+        ..url("http://influx.example/write")
+    };
+    assert_eq!(
+        refused(Format::Influx, open(false)),
+        (Code::InsecureBaseAddress, "url".to_owned())
+    );
+    assert!(Push::new(export(&table(&[1]), Format::Influx), &open(true)).is_ok());
+    // Without a header there is no secret to read.
+    let plain = url("http://influx.example/write");
+    assert!(Push::new(export(&table(&[1]), Format::Influx), &plain).is_ok());
+}
+
+#[test]
+fn a_password_in_the_query_is_in_no_message() {
+    let mut push = under_way(&PushOptions {
+        patience_ms: Patience::Milliseconds(0),
+        ..PushOptions::with_defaults("http://127.0.0.1:8086/write?db=x&p=canary".to_owned())
+    });
+    push.failed(HostFailure::Network, "ECONNRESET").unwrap();
+    let error = push.step(START).unwrap_err();
+    assert!(
+        error.to_string().contains("http://127.0.0.1:8086/write)"),
+        "{error}"
+    );
+    assert!(!format!("{error}{error:?}{push:?}").contains("canary"));
+}
+
+#[test]
+fn a_push_that_is_driven_in_the_wrong_order_says_so() {
+    let mut push = under_way(&options(Format::Influx));
+    assert_eq!(push.step(START).unwrap_err().code(), Code::OutOfOrder);
+    assert_eq!(push.end().unwrap_err().code(), Code::OutOfOrder);
+    assert!(push.head(200, &[]).unwrap());
+    assert_eq!(push.head(200, &[]).unwrap_err().code(), Code::OutOfOrder);
+    push.end().unwrap();
+    assert!(matches!(push.step(START), Ok(PushStep::Finished { .. })));
+}
