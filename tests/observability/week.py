@@ -53,7 +53,7 @@ def events(seed: int, windows: int = WINDOWS) -> list[Event]:
     drawn = []
     for number in range(windows):
         start = START_MS + number * QUARTER_MS
-        for _ in range(draw.randrange(10, 24)):
+        for _ in range(draw.randrange(16, 40)):
             at = start + draw.randrange(QUARTER_MS)
             last = draw.choices(("success", "errors", "filtered"), (8, 2, 2))[0]
             is_corrected = last == "success" and draw.random() < 0.15
