@@ -15,7 +15,7 @@ venv := .venv/.requirements
 wheel := .cache/wheel
 wheel_in_venv := .venv/.wheel
 node_modules := $(JS)/node_modules/.package-lock.json
-wasm := $(JS)/wasm/tallyfold_pages_bg.wasm
+wasm := $(JS)/wasm/tallyfold_export_bg.wasm
 npm := $(JS)/dist/index.js
 tarball := dist/tallyfold-$(VERSION).tgz
 chromium := .cache/chromium
@@ -30,7 +30,7 @@ core_files := Cargo.toml Cargo.lock $(shell find {core,engine,export,sandbox}/Ca
 python_files := $(shell find LICENSE* $(PY)/README.md $(PY)/Cargo.toml $(PY)/pyproject.toml $(PY)/src $(PY)/python -type f)
 wasm_files := $(shell find bindings-wasm/Cargo.toml bindings-wasm/src xtask -type f)
 js_files := $(addprefix $(JS)/,README.md package.json tsconfig.json build.mjs) \
-	$(shell find LICENSE* $(JS)/src $(JS)/node $(JS)/server -type f)
+	$(shell find LICENSE* $(JS)/src $(JS)/node $(JS)/server $(JS)/export -type f)
 
 .PHONY: demo test bench lint fuzz dist docs setup wheel wasm npm \
 	test-rust test-python test-js test-examples test-docs test-hosts test-distributed test-sdist sdist clean

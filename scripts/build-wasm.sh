@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Compiles the wasm binding to its three modules, the library, the sandbox and the server for pages, generates their JavaScript
-# glue and optimizes them, all into bindings-wasm/js/wasm/.
+# Compiles the wasm binding to its four modules, the library, the sandbox, the server for pages and exports, generates their
+# JavaScript glue and optimizes them, all into bindings-wasm/js/wasm/.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -51,3 +51,4 @@ rm -rf $out
 make_module library tallyfold_wasm
 make_module sandbox tallyfold_sandbox
 make_module pages tallyfold_pages
+make_module export tallyfold_export

@@ -43,6 +43,7 @@ ABOUT = {
     "PagesOptions": "What pages may ask a server of yours, and how much of the answers is kept.",
     "PlanOptions": "A range, and the step that it is cut by.",
     "ProbeOptions": "What to probe: the counts between three instants.",
+    "PushOptions": "Where an export is sent, and what happens when something fails.",
     "QueryOptions": "What both metrics calls ask for (service reference 4.4 and 4.5).",
     "SandboxEvent": "Events to store: `count` of them, alike.",
     "SandboxOptions": "What a {@link Sandbox} is made of. All of it has defaults.",
@@ -205,6 +206,8 @@ class TypeScript(Language):
         if "anyOf" in schema:
             inner = next(of for of in schema["anyOf"] if of.get("type") != "null")
             return self.type(inner)
+        if schema["type"] == "array":
+            return f"readonly {self.type(schema['items'])}[]"
         kinds = [schema["type"]] if isinstance(schema["type"], str) else schema["type"]
         kind = {"string": "string", "number": "number", "boolean": "boolean"}.get(kinds[0])
         kind = kind or self.WHOLE[schema["format"]]
@@ -283,6 +286,7 @@ class Python(Language):
         "Code": "ErrorCode",
         "FaultKind": "FaultKind",
         "Format": "ExportFormat",
+        "Guarantee": "Guarantee",
         "Metric": "MetricName",
         "NoteKind": "NoteKind",
         "Presence": "Presence",
@@ -305,6 +309,7 @@ class Python(Language):
         "ExportOptions": ("ExportArguments", "export", ["format", "labels"]),
         "FollowOptions": ("FollowArguments", "Client.follow", ["metric", "start", "dimensions"]),
         "PagesOptions": ("PagesArguments", "asgi.PageServer", []),
+        "PushOptions": ("PushArguments", "push", ["url"]),
         "SandboxOptions": ("SandboxArguments", "Sandbox", []),
         "SandboxEvent": ("EventArguments", "Sandbox.record", ["timestamp", "outcome"]),
         "FaultOptions": ("FaultArguments", "Sandbox.inject", ["kind"]),
@@ -375,7 +380,7 @@ class Python(Language):
         classes = []
         for rust, (name, taker, others) in self.TAKERS.items():
             arguments = [of for of in self.options[rust] if of["name"] not in others]
-            base = "TypedDict"
+            base = {"PushOptions": "ExportArguments"}.get(rust, "TypedDict")
             if rust == "MachineOptions":
                 of_client = [of for of in arguments if of["name"] not in self.NOT_OF_CLIENTS]
                 base = "ClientArguments"
@@ -387,7 +392,8 @@ class Python(Language):
                 f'"""Arguments by their names, as types.\n\n{NOTICE}\n"""',
                 "from collections.abc import Mapping, Sequence\nfrom datetime import datetime, timedelta\n"
                 "from typing import TYPE_CHECKING, Required, TypedDict",
-                "from tallyfold._names import DimensionName, EndpointName, ExportWindows, MetricName, Tolerance\n"
+                "from tallyfold._names import (\n    DimensionName,\n    EndpointName,\n    ExportWindows,\n    Guarantee,\n"
+                "    MetricName,\n    Tolerance,\n)\n"
                 "from tallyfold._texts import Texts",
                 "if TYPE_CHECKING:\n    from tallyfold._tallyfold import CountTable\n"
                 "    from tallyfold._values import Limits",

@@ -107,7 +107,7 @@ impl Pieces {
 }
 
 /// What can be exported.
-enum Given {
+pub(crate) enum Given {
     Table(Arc<tallyfold::CountTable>),
     Series(Arc<tallyfold::Series>),
     Revision {
@@ -119,7 +119,7 @@ enum Given {
 }
 
 impl Given {
-    fn of(counts: &Bound<'_, PyAny>) -> Result<Self> {
+    pub(crate) fn of(counts: &Bound<'_, PyAny>) -> Result<Self> {
         if let Ok(table) = counts.cast::<CountTable>() {
             return Ok(Self::Table(table.get().shared()));
         }
@@ -152,7 +152,7 @@ impl Given {
         })
     }
 
-    fn source(&self) -> Source {
+    pub(crate) fn source(&self) -> Source {
         match self {
             Self::Table(table) => Source::from(&**table),
             Self::Series(series) => Source::from(series),
@@ -177,7 +177,7 @@ impl Given {
 }
 
 /// Refuses a name that is no format, with all names that this package knows.
-fn check_format(named: Option<Named<'_>>) -> Result<()> {
+pub(crate) fn check_format(named: Option<Named<'_>>) -> Result<()> {
     let format = named.map(|named| named.get_item("format")).transpose()?;
     let Some(Ok(format)) = format.flatten().map(|format| format.extract::<String>()) else {
         return Ok(());

@@ -17,6 +17,7 @@ mod machine;
 mod pages;
 mod plain;
 mod plan;
+mod push;
 mod ranges;
 mod rates;
 mod rows;
@@ -51,6 +52,8 @@ mod _tallyfold {
     };
     #[pymodule_export]
     use crate::plan::Plan;
+    #[pymodule_export]
+    use crate::push::{Finished, Message, Push};
     #[pymodule_export]
     use crate::ranges::{Collect, Follow, Probe, segment_name};
     #[pymodule_export]

@@ -1,7 +1,7 @@
 //! Arguments as untyped JavaScript hands them over.
 
 use js_sys::{Array, Date, Object, Reflect};
-use tallyfold::arguments::{self, Arguments, Kind, Options, Parameter, Value};
+use tallyfold::arguments::{self, Argument, Arguments, Kind, Options, Parameter, Value};
 use tallyfold::{Secret, Spelling, Timestamp};
 use wasm_bindgen::prelude::wasm_bindgen;
 use wasm_bindgen::{JsCast, JsValue};
@@ -11,6 +11,13 @@ use crate::error::{Result, Thrown};
 /// The options in an object, `argument` in errors about all of it; `others` are names that the facade handles.
 pub(crate) fn options<T: Options>(argument: &str, value: &JsValue, others: &[&str]) -> Result<T> {
     arguments::read(&Fields::of(argument, value)?, others)
+}
+
+/// The names of the options of a kind, as a caller spells them.
+pub(crate) fn names_of<T: Options>() -> impl Iterator<Item = String> {
+    let read = |argument: &&Argument| !matches!(argument.kind, Kind::Host);
+    let own = T::ARGUMENTS.iter().filter(read);
+    own.map(|argument| argument.spelled(Spelling::JavaScript))
 }
 
 /// The value of one argument, where `null` is as good as absent.

@@ -3,10 +3,15 @@
 //! Only the TypeScript facade in `../js/src` calls it; documentation for users stands there. Arguments are
 //! read by [`arguments`], plain values cross by [`plain`], errors by [`error`].
 //!
-//! Three modules are made of it, by feature: the library; the sandbox, which most pages do without; and what only a
-//! server for pages needs.
+//! Four modules are made of it, by feature: the library; the sandbox, which most pages do without; what only a
+//! server for pages needs; and exports into other systems.
 #![cfg_attr(
-    not(all(feature = "library", feature = "sandbox", feature = "pages")),
+    not(all(
+        feature = "library",
+        feature = "sandbox",
+        feature = "pages",
+        feature = "export"
+    )),
     allow(dead_code, unused_imports, reason = "the other module uses it")
 )]
 
@@ -18,9 +23,13 @@ pub mod call;
 #[cfg(feature = "library")]
 pub mod comparison;
 pub mod error;
+#[cfg(feature = "export")]
+pub mod export;
 #[cfg(feature = "library")]
 mod frame;
 mod host;
+#[cfg(feature = "export")]
+pub mod ledger;
 #[cfg(feature = "library")]
 pub mod machine;
 #[cfg(feature = "pages")]
@@ -28,8 +37,12 @@ pub mod pages;
 mod plain;
 #[cfg(feature = "library")]
 pub mod plan;
+#[cfg(feature = "export")]
+pub mod push;
 #[cfg(feature = "library")]
 pub mod ranges;
+#[cfg(feature = "export")]
+pub mod rows;
 #[cfg(feature = "sandbox")]
 pub mod sandbox;
 #[cfg(feature = "library")]

@@ -9,7 +9,7 @@ use tallyfold::{
     AggregatorOptions, AuditLogsOptions, Code, CollectOptions, FollowOptions, Limits,
     MachineOptions, PagesOptions, PlanOptions, ProbeOptions, QueryOptions,
 };
-use tallyfold_export::ExportOptions;
+use tallyfold_export::{ExportOptions, PushOptions};
 use tallyfold_sandbox::{FaultOptions, SandboxEvent, SandboxOptions};
 
 fn main() {
@@ -29,6 +29,7 @@ fn main() {
     add("PagesOptions", PagesOptions::ARGUMENTS);
     add("PlanOptions", PlanOptions::ARGUMENTS);
     add("ProbeOptions", ProbeOptions::ARGUMENTS);
+    add("PushOptions", PushOptions::ARGUMENTS);
     add("QueryOptions", QueryOptions::ARGUMENTS);
     add("SandboxEvent", SandboxEvent::ARGUMENTS);
     add("SandboxOptions", SandboxOptions::ARGUMENTS);
@@ -83,8 +84,11 @@ fn values() -> Map<String, Value> {
     add::<tallyfold::Window>(&mut schemas);
     add::<tallyfold::Progress>(&mut schemas);
     add::<tallyfold_export::Format>(&mut schemas);
+    add::<tallyfold_export::Guarantee>(&mut schemas);
     add::<tallyfold_export::Note>(&mut schemas);
     add::<tallyfold_export::NoteKind>(&mut schemas);
+    add::<tallyfold_export::PushReport>(&mut schemas);
+    add::<tallyfold_export::Rejected>(&mut schemas);
     add::<tallyfold_export::Windows>(&mut schemas);
     add::<tallyfold_sandbox::FaultKind>(&mut schemas);
     add::<tallyfold_sandbox::SandboxEndpoint>(&mut schemas);

@@ -36,6 +36,7 @@ from tallyfold._async_checkpoint import AsyncCheckpoint
 from tallyfold._async_client import AsyncClient
 from tallyfold._async_driver import AsyncAccessToken
 from tallyfold._async_follow import AsyncRevisions
+from tallyfold._async_push import async_push
 from tallyfold._checkpoint import Checkpoint
 from tallyfold._client import Client
 from tallyfold._clock import Now
@@ -67,6 +68,7 @@ from tallyfold._names import (
     ExportFormat,
     ExportWindows,
     FaultKind,
+    Guarantee,
     MetricName,
     NoteKind,
     Presence,
@@ -74,7 +76,9 @@ from tallyfold._names import (
     Tolerance,
     Verdict,
 )
+from tallyfold._push import push
 from tallyfold._ranges import Additivity, Progress, Revision
+from tallyfold._report import PushReport, Rejected
 from tallyfold._sandbox import Sandbox, SandboxResponse
 from tallyfold._serve import SandboxServer, serve
 from tallyfold._steps import Blocked, Done, Drive, Idle, ProvideToken, Send, Wait
@@ -145,6 +149,7 @@ __all__ = [
     "ExportWindows",
     "FaultKind",
     "Follow",
+    "Guarantee",
     "Idle",
     "InexactCountWarning",
     "Limits",
@@ -159,8 +164,10 @@ __all__ = [
     "Probe",
     "Progress",
     "ProvideToken",
+    "PushReport",
     "Rates",
     "Reconciliation",
+    "Rejected",
     "Request",
     "ResponseError",
     "Revision",
@@ -183,9 +190,11 @@ __all__ = [
     "Window",
     "WindowsLeftOutWarning",
     "__version__",
+    "async_push",
     "codes",
     "compare",
     "export",
+    "push",
     "segment_name",
     "serve",
 ]

@@ -3,7 +3,7 @@
 import io
 import os
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, BinaryIO, NoReturn, Protocol, Unpack, final
 
@@ -22,6 +22,7 @@ __all__ = [
     "Note",
     "WindowsLeftOutWarning",
     "export",
+    "warn_of",
 ]
 
 
@@ -240,9 +241,14 @@ def export(
     given: Any = {"format": format, "labels": labels, **options}
     whole = Pieces(counts, Now.read().unix_ms, **given)
     exported = Export(format, whole)
-    for note in exported.notes:
-        warnings.warn(note.message, _WARNINGS[note.kind], stacklevel=2)
+    warn_of(exported.notes)
     return exported
+
+
+def warn_of(notes: Iterable[Note]) -> None:
+    """Issues notes as warnings of the function that calls the caller of this one."""
+    for note in notes:
+        warnings.warn(note.message, _WARNINGS[note.kind], stacklevel=3)
 
 
 # Pickles and docs should name the package, from which users import the classes.

@@ -34,12 +34,21 @@ describe("the packed package, as a bundler ships it", () => {
       assert.ok(gzip > 100_000, `${gzip} bytes gzipped: where is the wasm?`);
       assert.ok(text.includes("corecounttable_"), "this is the glue of the library");
       assert.ok(!text.includes("coresandbox_"), "this is the glue of the sandbox");
+      assert.ok(!text.includes("coreexport_"), "this is the glue of exports");
+    });
+
+    test(`${name}: at most 125 kB gzipped for exportCounts, without the library`, async () => {
+      const text = await bundle(await entry(name, "exportCounts", "tallyfold/export"));
+      const { gzip } = sizes(text);
+      assert.ok(gzip <= 125_000, `${gzip} bytes gzipped`);
+      assert.ok(text.includes("coreexport_"), "where is the glue of exports?");
+      assert.ok(!text.includes("corecounttable_"), "this is the glue of the library");
     });
   }
 
-  async function entry(bundler, name) {
+  async function entry(bundler, name, from = "tallyfold") {
     const path = join(home, `${bundler}-${name}.js`);
-    await writeFile(path, `import { ${name} } from "tallyfold";\nglobalThis.shown = ${name};\n`);
+    await writeFile(path, `import { ${name} } from "${from}";\nglobalThis.shown = ${name};\n`);
     return path;
   }
 });

@@ -16,7 +16,7 @@ const tool = (path) => join(here, "node_modules", path);
 
 /** What a user's program does. */
 const PROGRAM = `
-async function counts() {
+async function table() {
   const sandbox = new Sandbox({ seed: 3 });
   const client = new Client({
     ...sandbox.credentials,
@@ -26,9 +26,12 @@ async function counts() {
   });
   const start = "2026-03-01T12:00:00Z";
   const end = "2026-03-01T12:15:00Z";
-  const table = await client.eventDelivery({ start, end, dimensions: ["integration"] });
-  const { success, errors, filtered } = table.totals;
-  return [version(), table.length, success, errors, filtered].join(" ");
+  return client.eventDelivery({ start, end, dimensions: ["integration"] });
+}
+async function counts() {
+  const { length, totals } = await table();
+  const { success, errors, filtered } = totals;
+  return [version(), length, success, errors, filtered].join(" ");
 }`;
 const ESM = `import { Client, Sandbox, version } from "tallyfold";\n${PROGRAM}\n`;
 const CJS = `const { Client, Sandbox, version } = require("tallyfold");\n${PROGRAM}\n`;
@@ -171,8 +174,16 @@ async function workerd() {
   const outdir = join(home, "worker");
   await write({
     "worker.mjs": `${ESM}
+      import { exportCounts } from "tallyfold/export";
+      async function answer() {
+        const counts = await table();
+        const csv = exportCounts(counts, { format: "csv" });
+        const lines = (await new Response(csv.stream()).text()).trim().split("\\n");
+        if (lines.length !== counts.length + 1) throw new Error(lines.join("\\n"));
+      }
       export default {
-        fetch: () => counts().then((it) => new Response(it), (it) => new Response(it.stack)),
+        fetch: () =>
+          answer().then(counts).then((it) => new Response(it), (it) => new Response(it.stack)),
       };`,
   });
   await build({

@@ -216,6 +216,14 @@ export class MachineRequest {
     return this.#fields.body;
   }
 
+  /** @internal What no message may quote. */
+  secrets(): string[] {
+    const body = this.body();
+    const sent = body === undefined ? {} : JSON.parse(new TextDecoder().decode(body));
+    const bearer = this.headers().map(([, value]) => value.replace(/^Bearer /, ""));
+    return [...bearer, sent.client_secret].filter((it) => typeof it === "string");
+  }
+
   /** Method and address. */
   toJSON(): { method: string; url: string } {
     return { method: this.method, url: this.url };

@@ -267,6 +267,14 @@ export type ExportFormat =
   | "ndjson";
 
 /**
+ * What happens to a message of which nobody knows whether it was taken.
+ *
+ * `at_least_once`: It is sent again, and may be counted twice.
+ * `at_most_once`: It is not sent again, and may be lost.
+ */
+export type Guarantee = "at_least_once" | "at_most_once";
+
+/**
  * What a caller should know of an export.
  *
  * `inexact_count`: A count is above 2^53, and the target stores 64-bit floats.
@@ -424,6 +432,33 @@ export interface Note {
   /** What kind of note. */
   readonly kind: NoteKind;
   /** A sentence for people. */
+  readonly message: string;
+}
+
+/** What became of a push. */
+export interface PushReport {
+  /** Messages that were taken. */
+  readonly messages: bigint;
+  /** Samples in them: the counts of a group in a window are one sample. */
+  readonly samples: bigint;
+  /** Bytes of their bodies. */
+  readonly bytes: bigint;
+  /** Messages that were sent again. */
+  readonly retries: bigint;
+  /**
+   * Samples of which nobody knows whether they were taken, and which are not sent again: only if
+   * each is to be sent at most once.
+   */
+  readonly unsure: bigint;
+  /** What the receiver rejected in messages that it took otherwise. This is not sent again. */
+  readonly rejected: readonly Rejected[];
+}
+
+/** What a receiver rejected in a message that it took otherwise. */
+export interface Rejected {
+  /** How many data points, if the receiver says so. */
+  readonly points?: bigint;
+  /** What it says, as one line; empty if it says nothing. */
   readonly message: string;
 }
 
@@ -757,6 +792,31 @@ export interface ProbeArguments {
   readonly end: Instant;
   /** The dimensions to ask for, one to four. */
   readonly dimensions: readonly string[];
+}
+
+/** Where an export is sent, and what happens when something fails. */
+export interface PushArguments {
+  /**
+   * The whole address that messages are sent to, with its path: `https://…/api/v1/write`, or
+   * `udp://host:8125` for StatsD and DogStatsD.
+   */
+  readonly url: string | URL;
+  /** Headers of each request, such as `authorization`. No message quotes their values. */
+  readonly headers?: Readonly<Record<string, string>> | Iterable<readonly string[]> | undefined;
+  /** Whether headers may be sent by plain http to another machine, where the network can read them. */
+  readonly allowHttp?: boolean | undefined;
+  /**
+   * What happens to a message of which nobody knows whether it was taken, because the connection
+   * broke. Prometheus, VictoriaMetrics and InfluxDB take a message again without harm: it is sent
+   * again, and this option is refused. For other receivers the default is `at_most_once`: a gap is
+   * reported, but a count that was added twice looks like any other.
+   */
+  readonly guarantee?: Guarantee | undefined;
+  /**
+   * How long to wait for a receiver that fails or asks for pauses, all in all. In milliseconds.
+   * `Infinity` for no limit. `900,000` unless told otherwise.
+   */
+  readonly patienceMs?: number | undefined;
 }
 
 /** What both metrics calls ask for (service reference 4.4 and 4.5). */

@@ -1,12 +1,29 @@
 // One HTTP exchange over any `fetch`. All foreign code, from `fetch` to the getters of its
 // response, runs inside `Deadline.during`: `report` decides what it means that it throws.
 
-import type { Call, MachineRequest } from "./call.js";
 import { Broken, type Deadline } from "./deadline.js";
 import { choosesCodings } from "./host.js";
 import { bytes } from "./input.js";
 import { NoResponse, report } from "./trouble.js";
 import type { Fetch, FetchInit, FetchResponse } from "./types.js";
+
+/** What is sent: a request of a call, or a message of a push. */
+export interface Outgoing {
+  readonly method: string;
+  readonly url: string;
+  headers(): [string, string][];
+  body(): Uint8Array<ArrayBuffer> | undefined;
+  /** What no message may quote. */
+  secrets(): string[];
+}
+
+/** What is told of the exchange: a call, or a push. */
+export interface Exchanged {
+  head(status: number, headers: [string, string][]): boolean;
+  chunk(chunk: Uint8Array): void;
+  end(): void;
+  failed(failure: "network" | "timeout" | "hidden", detail: string): void;
+}
 
 /** How many milliseconds a refusal waits for its body, which is only quoted. */
 const EXCERPT_MS = 1000;
@@ -18,8 +35,8 @@ const EXCERPT_MS = 1000;
  * @param copy Where the chunks of the last response that the call has read are kept, if they are wanted.
  */
 export async function exchange(
-  call: Call<unknown>,
-  request: MachineRequest,
+  call: Exchanged,
+  request: Outgoing,
   fetch: Fetch | undefined,
   deadline: Deadline,
   credentials: FetchInit["credentials"],
@@ -49,7 +66,7 @@ export async function exchange(
 }
 
 async function answer(
-  request: MachineRequest,
+  request: Outgoing,
   fetch: Fetch,
   signal: AbortSignal,
   credentials: FetchInit["credentials"],
@@ -61,7 +78,7 @@ async function answer(
 }
 
 function init(
-  request: MachineRequest,
+  request: Outgoing,
   signal: AbortSignal,
   credentials: FetchInit["credentials"],
 ): FetchInit {

@@ -1,9 +1,9 @@
 // What an error of a `fetch` means: what the core is told of it, and what a caller may see of it. The core knows
 // the names of what happened (`core/src/calls/broken.rs`), and says it in words.
 
-import type { Call, MachineRequest } from "./call.js";
 import type { Broken } from "./deadline.js";
 import { because, TallyfoldError } from "./error.js";
+import type { Exchanged, Outgoing } from "./exchange.js";
 import { isBrowser } from "./host.js";
 
 /** What a `fetch` gave in place of a response. */
@@ -32,8 +32,8 @@ interface Told {
  * @throws the call's final error, if this ends it.
  */
 export function report(
-  call: Call<unknown>,
-  request: MachineRequest,
+  call: Exchanged,
+  request: Outgoing,
   { cause, timedOut }: Broken,
   isOwn: boolean,
 ): void {
@@ -95,22 +95,14 @@ function inPage(url: string, word: string): ["network" | "hidden", string] {
  */
 function shown(
   { code, name, message }: ReturnType<typeof readable>,
-  request: MachineRequest,
+  request: Outgoing,
   isOwn: boolean,
 ): Error | undefined {
   const isCode =
     code !== undefined && /^(?:E|UND_ERR_|CERT_|DEPTH_|SELF_|UNABLE_)[A-Z_]{2,40}$/.test(code);
   if (!isCode && !(isOwn && code === undefined)) return undefined;
-  const text = isOwn && !quotes(message, request) ? message : (code ?? "");
+  const isQuoted = request.secrets().some((secret) => message.includes(secret));
+  const text = isOwn && !isQuoted ? message : (code ?? "");
   const error = name === "TypeError" && !isCode ? new TypeError(text) : new Error(text);
   return isCode ? Object.assign(error, { code }) : error;
-}
-
-function quotes(message: string, request: MachineRequest): boolean {
-  const body = request.body();
-  const sent = body === undefined ? {} : JSON.parse(new TextDecoder().decode(body));
-  const bearer = request.headers().map(([, value]) => value.replace(/^Bearer /, ""));
-  return [...bearer, sent.client_secret].some(
-    (it) => typeof it === "string" && message.includes(it),
-  );
 }

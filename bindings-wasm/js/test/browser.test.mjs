@@ -8,6 +8,7 @@ import { after, before, describe, test } from "node:test";
 import { fileURLToPath } from "node:url";
 import { chromium } from "playwright-core";
 import { Client, Sandbox } from "tallyfold";
+import { exportCounts } from "tallyfold/export";
 import { serve } from "tallyfold/node";
 import { build } from "vite";
 import { CHROMIUM } from "./chromium.mjs";
@@ -145,6 +146,30 @@ describe("the packed package in a browser", () => {
       result.value,
       Array.from(await table(), ({ errors }) => String(errors)),
     );
+  });
+
+  test("exports what Node exports, compiled off the main thread by init", async (t) => {
+    const root = join(home, "node_modules/tallyfold/dist");
+    const shown = await table();
+    const tab = await open(t, root, { json: JSON.stringify(shown) });
+    const found = await tab.evaluate(async () => {
+      const { CountTable } = await import("/index.js");
+      const { exportCounts, init } = await import("/export.js");
+      const table = CountTable.fromJSON(globalThis.given.json);
+      let atOnce = 0;
+      WebAssembly.Module = new Proxy(WebAssembly.Module, {
+        construct(Module, given) {
+          atOnce += 1;
+          return new Module(...given);
+        },
+      });
+      await init();
+      const csv = exportCounts(table, { format: "csv" });
+      const file = await csv.writeTo("here").catch(({ argument }) => argument);
+      return { atOnce, file, text: csv.text(), streamed: await new Response(csv.stream()).text() };
+    });
+    const text = exportCounts(shown, { format: "csv" }).text();
+    assert.deepEqual(found, { atOnce: 0, file: "path", text, streamed: text });
   });
 
   test("says what a cluster would have to send that sends no CORS headers", async (t) => {

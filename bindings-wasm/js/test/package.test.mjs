@@ -43,6 +43,33 @@ describe("the packed package", () => {
     assert.equal(await output("main.cjs", script), `${version} true balanced`);
   });
 
+  for (const [system, name, head] of [
+    [
+      "an ES module",
+      "export.mjs",
+      `import { CountTable } from "tallyfold";
+       import { export as write } from "tallyfold/export";
+       import { Ledger } from "tallyfold/export";`,
+    ],
+    [
+      "a CommonJS script",
+      "export.cjs",
+      `const { CountTable } = require("tallyfold");
+       const { export: write, Ledger } = require("tallyfold/export");`,
+    ],
+  ]) {
+    test(`exports from ${system}`, async () => {
+      const url = new URL("../../../tests/vectors/exports.json", import.meta.url);
+      const { tables, cases } = JSON.parse(await readFile(url, "utf8"));
+      const script = `${head}
+        const table = CountTable.fromJSON(${JSON.stringify(tables.odd)});
+        console.log(JSON.stringify(write(table, { format: "ndjson" }).text()));
+        console.log(new Ledger().save().length > 0);`;
+      const expected = cases.find(({ name }) => name === "ndjson: a table").pieces.join("");
+      assert.equal(await output(name, script), `${JSON.stringify(expected)}\ntrue`);
+    });
+  }
+
   test("has a command", async () => {
     const { stdout } = await run("npx", ["--offline", "tallyfold", "--version"], { cwd: home });
     assert.equal(stdout.trim(), `tallyfold ${version}`);
@@ -64,6 +91,15 @@ describe("the packed package", () => {
       both.length > more,
       `${client.length} and ${both.length} bytes: it is not the client's`,
     );
+  });
+
+  test("has exports in a module of their own, which carries nothing of the library's", async () => {
+    const client = await bundled("without", 'export { Client } from "tallyfold";');
+    assert.ok(!client.includes("coreexport_"), "this is the glue of exports");
+    const exports = await bundled("exports", 'export { exportCounts } from "tallyfold/export";');
+    assert.ok(exports.includes("coreexport_"), "where is the glue of exports?");
+    assert.ok(!exports.includes("corecounttable_"), "this is the glue of the library");
+    assert.ok(!exports.includes("coresandbox_"), "this is the glue of the sandbox");
   });
 
   /** What a bundler makes of a script. */

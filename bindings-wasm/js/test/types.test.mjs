@@ -18,6 +18,7 @@ import {
   segmentName,
   TallyfoldError,
 } from "tallyfold";
+import { exportCounts, Ledger, push } from "tallyfold/export";
 import { serve } from "tallyfold/node";
 import { window } from "./responses.mjs";
 import { clientOf, query, service } from "./world.mjs";
@@ -114,6 +115,16 @@ const follow = {
   onFailure: ["function", ...ABSENT],
 };
 const counted = { n: WHOLE, options: [...ABSENT, ...RECORD] };
+
+const exported = {
+  counts: [],
+  labels: [...ABSENT, "date"],
+  name: ABSENT,
+  windows: ABSENT,
+  exact: ["flag", ...ABSENT],
+  maxBytes: [...WHOLE, ...ABSENT],
+  onNote: ["function", ...ABSENT],
+};
 
 class Taken extends Error {}
 
@@ -295,6 +306,62 @@ const cases = {
     { name: TEXT, json: [...TEXT, "bytes"] },
   ],
 };
+
+const ledger = new Ledger();
+Object.assign(cases, {
+  exportCounts: [
+    ({ counts, ...options }) => exportCounts(counts, options),
+    { counts: table, format: "csv" },
+    { ...exported, format: [] },
+  ],
+  "options of exportCounts": [
+    ({ options }) => exportCounts(table, options),
+    {},
+    { options: [...ABSENT, ...RECORD] },
+  ],
+  "push of an export": [
+    ({ counts, ...options }) => push(counts, options),
+    {
+      counts: table,
+      format: "influx",
+      url: "http://localhost/",
+      fetch: async () => new Response(null, { status: 204 }),
+    },
+    {
+      ...exported,
+      format: [],
+      url: [],
+      headers: [...ABSENT, "date"],
+      allowHttp: ["flag", ...ABSENT],
+      guarantee: ABSENT,
+      patienceMs: [...WHOLE, "infinite", ...ABSENT],
+      fetch: ["function", ...ABSENT],
+      finished: [...WHOLE, ...ABSENT],
+      now: ["function", ...ABSENT],
+      onFinished: ["function", ...ABSENT],
+      signal: ABSENT,
+      timeoutMs: ["number", "fraction", "infinite", ...ABSENT],
+    },
+  ],
+  writeTo: [({ path }) => exportCounts(table, { format: "csv" }).writeTo(path), {}, { path: TEXT }],
+  Ledger: [({ saved }) => new Ledger(saved), {}, { saved: [...ABSENT, ...TEXT] }],
+  "Ledger.add": [
+    ({ revision, state }) => ledger.add(revision, state),
+    { revision: undefined, state: "{}" },
+    { revision: [] },
+  ],
+  "Ledger.counters": [
+    (all) => ledger.counters(all),
+    {},
+    { labels: [...ABSENT, "date"], name: [...ABSENT, ...TEXT] },
+  ],
+  "options of Ledger.openmetrics": [
+    ({ options }) => ledger.openmetrics(options),
+    {},
+    { options: [...ABSENT, ...RECORD] },
+  ],
+  "Ledger.register": [({ registry }) => ledger.register(registry), {}, { registry: [] }],
+});
 
 for (const [name, [act, given, all]] of Object.entries(cases)) {
   describe(name, () => {

@@ -28,6 +28,7 @@ pub struct PushReport {
 #[cfg_attr(feature = "surface", derive(schemars::JsonSchema))]
 pub struct Rejected {
     /// How many data points, if the receiver says so.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub points: Option<u64>,
     /// What it says, as one line; empty if it says nothing.
     pub message: String,

@@ -1,5 +1,6 @@
 // What the public types promise and forbid. tsc checks it against dist/, as a user's own code.
 
+import { Registry } from "prom-client";
 import {
   type AccessToken,
   type Additivity,
@@ -48,6 +49,15 @@ import {
   type version,
   type Window,
 } from "tallyfold";
+import {
+  type Export,
+  exportCounts,
+  export as exportToo,
+  Ledger,
+  type Note,
+  type PushReport,
+  push,
+} from "tallyfold/export";
 import { checkpointDirectory, type SandboxServer, serve } from "tallyfold/node";
 
 /** Fails to compile unless both are the same type, `any` included. */
@@ -373,6 +383,34 @@ const probed = await client.probeAdditivity({
   dimensions: ["reason"],
 });
 same<typeof probed, Additivity<"reason">>(true);
+
+// Exports: of tables, series and revisions, into formats that are known.
+const written = exportCounts(collected, { format: "openmetrics", labels: { cluster: "a" } });
+same<typeof written, Export>(true);
+same<typeof written.notes, Note[]>(true);
+for (const piece of written) same<typeof piece, Uint8Array<ArrayBuffer>>(true);
+for await (const piece of written) same<typeof piece, Uint8Array<ArrayBuffer>>(true);
+new Response(written.stream());
+same<ReturnType<typeof written.writeTo>, Promise<number>>(true);
+exportToo(collected.byWindow("1h"), { format: "csv", onNote: ({ kind }) => kind });
+// @ts-expect-error: there is no such format
+exportCounts(collected, { format: "xml" });
+// @ts-expect-error: a comparison has no windows
+exportCounts(compare(collected, collected), { format: "csv" });
+const pushed = await push(collected, {
+  format: "remote-write",
+  url: new URL("https://a.example/"),
+});
+same<typeof pushed, PushReport>(true);
+// @ts-expect-error: it has to be sent somewhere
+void push(collected, { format: "influx" });
+const ledger = new Ledger(undefined);
+ledger.register(new Registry(), { labels: { cluster: "a" } });
+same<typeof ledger.state, string | undefined>(true);
+for await (const revision of client.follow({ ...one, window: "15m" })) {
+  exportCounts(revision, { format: "influx" });
+  ledger.add(revision, "{}");
+}
 for (const window of new Plan(range)) same<typeof window, Window>(true);
 same<typeof TallyfoldError.prototype.failures, readonly Failure[]>(true);
 same<typeof TallyfoldError.prototype.partial, CountTable | undefined>(true);

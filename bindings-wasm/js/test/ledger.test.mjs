@@ -1,0 +1,184 @@
+// Running totals: counters that never go down, in a text of their own and in a registry of prom-client.
+
+import assert from "node:assert/strict";
+import { describe, test } from "node:test";
+import { Counter, Registry } from "prom-client";
+import { CountTable, compare } from "tallyfold";
+import { Ledger } from "tallyfold/export";
+import { thrownBy } from "./responses.mjs";
+import { clientOf, service } from "./world.mjs";
+
+const quarters = ["2026-01-01T10:00:00Z", "2026-01-01T10:15:00Z", "2026-01-01T10:30:00Z"];
+
+/** A revision of the first or the second quarter of an hour. */
+function revision(quarter, counts, settled = true) {
+  const window = { start: quarters[quarter], end: quarters[quarter + 1] };
+  const table = saved(window, counts);
+  return { window, table, changes: compare(saved(window, {}), table), settled, number: 0 };
+}
+
+function saved(window, counts) {
+  const rows = Object.entries(counts).sort();
+  const sum = (at) => String(rows.reduce((sum, [, of]) => sum + BigInt(of[at]), 0n));
+  const totals = { success: sum(0), errors: sum(1), filtered: sum(2) };
+  return CountTable.fromJSON({
+    format: "tallyfold-table/1",
+    metric: "event_delivery",
+    dimensions: ["integration"],
+    filter: [],
+    totals,
+    windows: [
+      {
+        ...window,
+        reported: null,
+        notes: { repeated_combinations: 0, null_dimensions: 0 },
+        rows: rows.map(([value, [success, errors, filtered]]) => ({
+          values: [value],
+          success: String(success),
+          errors: String(errors),
+          filtered: String(filtered),
+        })),
+      },
+    ],
+  });
+}
+
+const large = 2n ** 60n + 1n;
+
+describe("a ledger", () => {
+  test("adds settled windows alone, and shows all digits", () => {
+    const ledger = new Ledger();
+    assert.deepEqual(ledger.counters(), []);
+    assert.equal(ledger.openmetrics(), "# EOF\n");
+    ledger.add(revision(0, { email: [large, 1, 0] }, false), "first");
+    assert.equal(ledger.settledUntil, undefined);
+    ledger.add(revision(0, { email: [large, 1, 0] }), "second");
+    ledger.add(revision(1, { email: [2, 0, 0], 'a "b"': [5, 0, 7] }), "third");
+    assert.deepEqual([ledger.state, ledger.settledUntil], ["third", quarters[2]]);
+    const [success, errors] = ledger.counters({ labels: { cluster: "c" } });
+    assert.equal(success.name, "tallyfold_event_delivery_by_integration_success_settled_events");
+    assert.deepEqual(success.labelNames, ["cluster", "integration"]);
+    assert.deepEqual(success.values, [
+      { labels: { cluster: "c", integration: 'a "b"' }, value: 5n },
+      { labels: { cluster: "c", integration: "email" }, value: large + 2n },
+    ]);
+    assert.equal(errors.values[1].value, 1n);
+    const text = ledger.openmetrics({ labels: { cluster: "c" }, name: "own" });
+    const line = `own_success_settled_events_total{cluster="c",integration="email"} ${large + 2n}`;
+    assert.ok(text.split("\n").includes(line), text);
+    assert.match(ledger.mediaType, /^application\/openmetrics-text/);
+  });
+
+  test("goes on from its document, and refuses a damaged one", () => {
+    const ledger = new Ledger(null);
+    ledger.add(revision(0, { email: [large, 1, 0] }), '{"state":1}');
+    const document = ledger.save();
+    const again = new Ledger(document);
+    assert.equal(again.save(), document);
+    assert.equal(again.state, '{"state":1}');
+    again.add(revision(1, { email: [1, 0, 0] }), "next");
+    assert.match(again.openmetrics(), new RegExp(` ${large + 1n}\n`));
+    for (const bad of [document.slice(0, -5), document.replace("email", "emial"), "{}", ""]) {
+      assert.equal(thrownBy(() => new Ledger(bad)).code, "invalid_checkpoint");
+    }
+    assert.equal(thrownBy(() => new Ledger(5)).argument, "saved");
+  });
+
+  test("is unchanged by what it refuses", () => {
+    const ledger = new Ledger();
+    ledger.add(revision(0, { email: [large, 1, 0] }), "first");
+    const before = ledger.save();
+    const of = revision(1, { email: [1, 0, 0] });
+    const others = [
+      [{ ...of, table: of.table.groupBy() }, "next", "incompatible_tables"],
+      [revision(1, { email: [2n ** 64n - 1n, 0, 0] }), "next", "sum_overflow"],
+      [of, undefined, "invalid_argument"],
+      [of.table, "next", "invalid_argument"],
+    ];
+    for (const [revision, state, code] of others) {
+      assert.equal(thrownBy(() => ledger.add(revision, state)).code, code);
+    }
+    assert.equal(ledger.save(), before);
+    assert.equal(thrownBy(() => ledger.counters({ labels: { "a-b": "" } })).argument, "labels");
+    assert.equal(thrownBy(() => ledger.openmetrics({ name: "a b" })).argument, "name");
+    ledger[Symbol.dispose]();
+    assert.equal(thrownBy(() => ledger.save()).code, "out_of_order");
+  });
+
+  test("follows a service over restarts, and counts each window once", async () => {
+    const start = "2026-01-01T00:00:00Z";
+    const sandbox = service();
+    const event = { timestamp: start, eventName: "order", writeKey: "web", reason: "" };
+    for (const [minute, count] of [2, 17, 32].map((minute) => [minute, minute])) {
+      const timestamp = new Date(Date.parse(start) + minute * 60_000);
+      sandbox.record({ ...event, timestamp, outcome: "success", integration: "email", count });
+    }
+    const now = () => ({ monotonicMs: 0, unixMs: Date.parse("2026-01-02T00:00:00Z") });
+    const query = { metric: "event_delivery", dimensions: ["integration"], window: "15m" };
+    let document;
+    for (let restarts = 0; restarts < 4; restarts++) {
+      const ledger = new Ledger(document);
+      const client = clientOf(sandbox, { now });
+      const end = "2026-01-01T01:00:00Z";
+      const revisions = client.follow({ ...query, start, end, state: ledger.state });
+      for await (const revision of revisions) {
+        ledger.add(revision, revisions.state());
+        document = ledger.save();
+        // The process ends here.
+        break;
+      }
+    }
+    const [success] = new Ledger(document).counters();
+    const email = success.values.find(({ labels }) => labels.integration === "email");
+    assert.equal(email.value, 2n + 17n + 32n);
+  });
+});
+
+describe("prom-client", () => {
+  const exact = 2n ** 53n - 5n;
+  for (const [type, eof] of [
+    [Registry.PROMETHEUS_CONTENT_TYPE, ""],
+    [Registry.OPENMETRICS_CONTENT_TYPE, "# EOF\n"],
+  ]) {
+    test(`shows the totals of each scrape as counters: ${type}`, async () => {
+      const registry = new Registry(type);
+      const others = new Counter({ name: "own_total", help: "own", registers: [registry] });
+      others.inc(3);
+      const ledger = new Ledger();
+      // The names of the counters come with the first revision.
+      ledger.register(registry, { labels: { cluster: "c" } });
+      assert.doesNotMatch(await registry.metrics(), /tallyfold/);
+      ledger.add(revision(0, { email: [exact, 1, 0] }), "first");
+      const name = "tallyfold_event_delivery_by_integration_success_settled_events";
+      const line = (value) => `${name}_total{cluster="c",integration="email"} ${value}\n`;
+      for (let scrape = 0; scrape < 2; scrape++) {
+        const text = await registry.metrics();
+        assert.ok(text.includes(line(exact)), text);
+        assert.match(text, /own_total 3/);
+        assert.ok(text.endsWith(eof));
+      }
+      ledger.add(revision(1, { email: [2, 0, 0] }), "second");
+      registry.resetMetrics();
+      const text = await registry.metrics();
+      assert.ok(text.includes(line(exact + 2n)), text);
+      assert.equal(text.match(/# TYPE tallyfold/g).length, 3);
+      const all = await registry.getMetricsAsJSON();
+      const [found] = all.filter(({ name }) => name.includes("success_settled"));
+      assert.equal(found.type, "counter");
+      assert.equal(found.values[0].value, Number(exact) + 2);
+    });
+  }
+
+  test("gets the counters at once from a ledger that has some", async () => {
+    const ledger = new Ledger();
+    ledger.add(revision(0, { email: [1, 0, 0] }), "first");
+    const registry = new Registry();
+    ledger.register(registry, { name: "own" });
+    assert.match(
+      await registry.metrics(),
+      /^own_success_settled_events_total{integration="email"} 1$/m,
+    );
+    assert.throws(() => ledger.register(registry, { name: "own" }), /already been registered/);
+    assert.equal(thrownBy(() => ledger.register({})).argument, "registry");
+  });
+});

@@ -1,0 +1,83 @@
+//! [`tallyfold_export::Export`].
+
+use js_sys::Uint8Array;
+use tallyfold_export::{ExportOptions, Format, Source};
+use wasm_bindgen::JsValue;
+use wasm_bindgen::prelude::wasm_bindgen;
+
+use crate::arguments::options;
+use crate::error::Result;
+use crate::plain::plain;
+use crate::rows::Rows;
+
+/// Counts in a format. It stays where it begins; its pieces are read by what [`Export::pieces`] gives.
+#[wasm_bindgen(js_name = CoreExport)]
+pub struct Export {
+    pub(crate) export: tallyfold_export::Export,
+    format: Format,
+}
+
+#[wasm_bindgen(js_class = CoreExport)]
+impl Export {
+    /// With the facade's options, and the number of the revision whose changes the rows are. `others` are the names of
+    /// options that something else reads.
+    #[wasm_bindgen(constructor)]
+    pub fn new(
+        rows: Rows,
+        revision: Option<u32>,
+        given: &JsValue,
+        others: Vec<String>,
+        unix_ms: f64,
+    ) -> Result<Self> {
+        let others: Vec<&str> = others.iter().map(String::as_str).collect();
+        let mut options: ExportOptions = options("options", given, &others)?;
+        options.now_ms = Some(unix_ms as i64);
+        let source = Source::of_rows(rows.windowed()?, revision);
+        Ok(Self {
+            export: tallyfold_export::Export::new(source, &options)?,
+            format: options.format,
+        })
+    }
+
+    /// What the caller should know.
+    pub fn notes(&self) -> JsValue {
+        plain(self.export.notes())
+    }
+
+    /// For `Content-Type`.
+    #[wasm_bindgen(js_name = mediaType)]
+    pub fn media_type(&self) -> String {
+        self.format.media_type().to_owned()
+    }
+
+    /// Whether each piece is a message of its own.
+    #[wasm_bindgen(js_name = isMessages)]
+    pub fn is_messages(&self) -> bool {
+        self.format.is_messages()
+    }
+
+    /// All pieces, from the first one on.
+    pub fn pieces(&self) -> Pieces {
+        Pieces {
+            export: self.export.clone(),
+            piece: Vec::new(),
+        }
+    }
+}
+
+/// An export under way.
+#[wasm_bindgen(js_name = CorePieces)]
+pub struct Pieces {
+    export: tallyfold_export::Export,
+    piece: Vec<u8>,
+}
+
+#[wasm_bindgen(js_class = CorePieces)]
+impl Pieces {
+    /// The next piece, as a copy; nothing after the last one.
+    #[wasm_bindgen(js_name = nextPiece)]
+    pub fn next_piece(&mut self) -> Option<Uint8Array> {
+        self.export.next_piece(&mut self.piece)?;
+        Some(Uint8Array::from(self.piece.as_slice()))
+    }
+}

@@ -1,0 +1,70 @@
+//! [`tallyfold_export::Ledger`].
+
+use tallyfold_export::{Format, Labels};
+use wasm_bindgen::JsValue;
+use wasm_bindgen::prelude::wasm_bindgen;
+
+use crate::arguments::optional;
+use crate::error::Result;
+use crate::plain::plain;
+use crate::rows::Rows;
+
+/// Running totals of settled windows.
+#[wasm_bindgen(js_name = CoreLedger)]
+pub struct Ledger(tallyfold_export::Ledger);
+
+#[wasm_bindgen(js_class = CoreLedger)]
+impl Ledger {
+    /// Empty, or as a document says.
+    #[wasm_bindgen(constructor)]
+    pub fn new(saved: &JsValue) -> Result<Self> {
+        let saved: Option<String> = optional("saved", saved)?;
+        let ledger = saved.map(|saved| tallyfold_export::Ledger::from_json(saved.as_bytes()));
+        Ok(Self(ledger.transpose()?.unwrap_or_default()))
+    }
+
+    /// Takes the rows of a revision's table, and the state of its follow.
+    pub fn add(&mut self, rows: Rows, settled: bool, state: String) -> Result<()> {
+        Ok(self.0.add_rows(&rows.windowed()?, settled, state)?)
+    }
+
+    /// The document to store.
+    #[wasm_bindgen(js_name = toJson)]
+    pub fn to_json(&self) -> String {
+        self.0.to_json()
+    }
+
+    /// The state of the follow.
+    pub fn state(&self) -> Option<String> {
+        self.0.state().map(str::to_owned)
+    }
+
+    /// The end of the newest window that was added.
+    #[wasm_bindgen(js_name = settledUntil)]
+    pub fn settled_until(&self) -> Option<String> {
+        self.0.settled_until().map(|end| end.to_string())
+    }
+
+    /// The totals as counters.
+    pub fn counters(&self, labels: &JsValue, name: &JsValue) -> Result<JsValue> {
+        let (labels, name) = names(labels, name)?;
+        Ok(plain(&self.0.counters(&labels, name.as_deref())?))
+    }
+
+    /// The totals as text for a scrape.
+    pub fn openmetrics(&self, labels: &JsValue, name: &JsValue) -> Result<String> {
+        let (labels, name) = names(labels, name)?;
+        Ok(self.0.openmetrics(&labels, name.as_deref())?)
+    }
+
+    /// For `Content-Type`.
+    #[wasm_bindgen(js_name = mediaType)]
+    pub fn media_type() -> String {
+        Format::OpenMetrics.media_type().to_owned()
+    }
+}
+
+fn names(labels: &JsValue, name: &JsValue) -> Result<(Labels, Option<String>)> {
+    let labels: Option<Labels> = optional("labels", labels)?;
+    Ok((labels.unwrap_or_default(), optional("name", name)?))
+}
