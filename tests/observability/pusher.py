@@ -8,14 +8,11 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, Self
 
+import tallyfold
 from servers import COUNTS
 
-import tallyfold
-
 ROOT = Path(__file__).parents[2]
-PROGRAM = (
-    Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target")) / "debug" / "examples" / "push"
-)
+PROGRAM = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target")) / "debug" / "examples" / "push"
 NOTHING = (0, 0, 0)
 
 
@@ -32,9 +29,7 @@ class Pusher:
     """A process that exports and pushes, one order after the other."""
 
     def __init__(self) -> None:
-        self._process = subprocess.Popen(
-            [PROGRAM], stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True
-        )
+        self._process = subprocess.Popen([PROGRAM], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
 
     def begin(self, **order: Any) -> None:
         """Gives an order."""
@@ -63,16 +58,12 @@ class Pusher:
         self.begin(**order)
         return self.end()
 
-    def export(
-        self, counts: Mapping[str, Any], form: str, labels: Mapping[str, str] | None = None, **more: Any
-    ) -> list[bytes]:
+    def export(self, counts: Mapping[str, Any], form: str, labels: Mapping[str, str] | None = None, **more: Any) -> list[bytes]:
         """Gives the pieces of an export."""
         answer = self.order(order="export", counts=counts, export=exported(form, labels, **more))
         return [bytes.fromhex(piece) for piece in answer["pieces"]]
 
-    def push(
-        self, counts: Mapping[str, Any] | None, form: str, url: str, **more: Any
-    ) -> dict[str, Any]:
+    def push(self, counts: Mapping[str, Any] | None, form: str, url: str, **more: Any) -> dict[str, Any]:
         """Pushes counts."""
         return self.order(**pushed(counts, form, url, **more))
 
@@ -128,10 +119,7 @@ def pushed(
 
 def changes_of(revision: tallyfold.Revision) -> dict[str, Any]:
     """Gives the changes of a revision."""
-    rows = [
-        (0, row.values, triple(row.after), triple(row.before))
-        for row in revision.changes
-    ]
+    rows = [(0, row.values, triple(row.after), triple(row.before)) for row in revision.changes]
     return {
         "metric": "event_delivery",
         "dimensions": revision.changes.dimensions,
@@ -143,7 +131,8 @@ def changes_of(revision: tallyfold.Revision) -> dict[str, Any]:
 
 def counts_of(tables: Iterable[tallyfold.CountTable], *, settled: bool = True) -> dict[str, Any]:
     """Gives the counts of tables that have one window each, in the order of time."""
-    windows, rows = [], []
+    windows: list[tuple[str, str, bool]] = []
+    rows: list[tuple[object, ...]] = []
     for number, table in enumerate(tables):
         (window,) = table.coverage
         windows.append((window.start_text, window.end_text, settled))

@@ -13,7 +13,12 @@ from typing import Any
 from urllib.parse import unquote
 
 import cramjam
-from google.protobuf import descriptor_pb2, descriptor_pool, json_format, message_factory
+from google.protobuf import (  # type: ignore[import-untyped]
+    descriptor_pb2,
+    descriptor_pool,
+    json_format,
+    message_factory,
+)
 from opentelemetry.proto.collector.metrics.v1 import metrics_service_pb2
 from opentelemetry.proto.metrics.v1 import metrics_pb2
 from prometheus_client.openmetrics.parser import text_string_to_metric_families
@@ -21,6 +26,7 @@ from servers import COUNTS
 
 Sample = tuple[str, frozenset[tuple[str, str]], int]
 Samples = dict[Sample, int]
+Reader = Callable[[Iterable[bytes]], Samples]
 Field = tuple[str, int, str]
 FIELD = descriptor_pb2.FieldDescriptorProto
 
@@ -101,9 +107,7 @@ def remote_write_2(pieces: Iterable[bytes]) -> Samples:
         assert len(set(symbols)) == len(symbols)
         for series in message.timeseries:
             names = [symbols[reference] for reference in series.labels_refs]
-            add_series(
-                found, list(zip(names[::2], names[1::2], strict=True)), series.samples
-            )
+            add_series(found, list(zip(names[::2], names[1::2], strict=True)), series.samples)
             assert symbols[series.metadata.unit_ref] == "events"
             assert series.metadata.type == 2, "want a gauge"
     return found
@@ -138,16 +142,11 @@ def openmetrics(pieces: Iterable[bytes]) -> Samples:
 
 
 def otlp(pieces: Iterable[bytes]) -> Samples:
-    return otlp_messages(
-        parsed(metrics_service_pb2.ExportMetricsServiceRequest, piece) for piece in pieces
-    )
+    return otlp_messages(parsed(metrics_service_pb2.ExportMetricsServiceRequest, piece) for piece in pieces)
 
 
 def otlp_json(pieces: Iterable[bytes]) -> Samples:
-    return otlp_messages(
-        json_format.Parse(piece, metrics_service_pb2.ExportMetricsServiceRequest())
-        for piece in pieces
-    )
+    return otlp_messages(json_format.Parse(piece, metrics_service_pb2.ExportMetricsServiceRequest()) for piece in pieces)
 
 
 def otlp_messages(messages: Iterable[Any]) -> Samples:
@@ -160,7 +159,7 @@ def otlp_messages(messages: Iterable[Any]) -> Samples:
                     assert of.aggregation_temporality == metrics_pb2.AGGREGATION_TEMPORALITY_DELTA
                     for point in of.data_points:
                         assert point.WhichOneof("value") == "as_int"
-                        assert of.is_monotonic or point.as_int < 0 or True
+                        assert point.as_int >= 0 or not of.is_monotonic
                         labels = {one.key: one.value.string_value for one in point.attributes}
                         assert len(labels) == len(point.attributes)
                         assert point.start_time_unix_nano < point.time_unix_nano
@@ -218,11 +217,7 @@ def rows_of(rows: Iterable[dict[str, Any]]) -> Samples:
     """Reads rows whose columns are named."""
     found: Samples = {}
     for row in rows:
-        labels = {
-            name: value
-            for name, value in row.items()
-            if name not in {*COUNTS, "start", "end", "settled"}
-        }
+        labels = {name: value for name, value in row.items() if name not in {*COUNTS, "start", "end", "settled"}}
         at = round(datetime.fromisoformat(row["end"]).timestamp() * 1000) - 1
         for count in COUNTS:
             add(found, count, labels, at, int(row[count]))

@@ -9,10 +9,8 @@ from collections.abc import Callable
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Self
 
-from readers import Sample, Samples
+from readers import Reader, Sample, Samples
 
-#: Reads a message.
-Reader = Callable[[list[bytes]], Samples]
 #: Answers the message of that size, after taking it with the function, or not.
 Fate = Callable[["Exchange"], None]
 

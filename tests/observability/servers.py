@@ -13,6 +13,7 @@ from typing import Any, ClassVar
 from urllib.parse import unquote
 
 import httpx2
+import tallyfold
 
 #: How long a server may take until it answers: builds on two busy cores are slow.
 READY_S = 60
@@ -20,7 +21,7 @@ READY_S = 60
 Group = tuple[str, ...]
 Counts = tuple[int, int, int]
 Sums = dict[Group, Counts]
-COUNTS = ("success", "errors", "filtered")
+COUNTS: tuple[tallyfold.CountName, ...] = ("success", "errors", "filtered")
 
 
 def binary(name: str) -> str:
@@ -44,12 +45,15 @@ class Server:
         self.directory = directory
         directory.mkdir(parents=True, exist_ok=True)
         self.port = free_port()
-        self.http = httpx2.Client(
-            base_url=f"http://127.0.0.1:{self.port}", trust_env=False, timeout=60
-        )
+        self.http = httpx2.Client(base_url=f"http://127.0.0.1:{self.port}", trust_env=False, timeout=60)
         self.questions = 0
         """How many queries were asked."""
         self._process: subprocess.Popen[bytes] | None = None
+
+    @property
+    def write_url(self) -> str:
+        """The address that messages are pushed to."""
+        return f"http://127.0.0.1:{self.port}/api/v1/write"
 
     def command(self) -> list[str]:
         """Gives what starts it."""
@@ -62,9 +66,7 @@ class Server:
     def start(self) -> None:
         """Starts it, and waits until it is ready."""
         log = (self.directory / "log").open("ab")
-        self._process = subprocess.Popen(
-            self.command(), stdout=log, stderr=log, cwd=self.directory, start_new_session=True
-        )
+        self._process = subprocess.Popen(self.command(), stdout=log, stderr=log, cwd=self.directory)
         log.close()
         until = time.monotonic() + READY_S
         while True:
@@ -120,10 +122,7 @@ class PromQL(Server):
 
     def sums(self, stem: str, dimensions: tuple[str, ...], span: str, at_ms: int) -> Sums:
         """Gives the three sums of each group over the span that ends then: the documented query."""
-        parts = [
-            f'label_replace(sum without (revision) (sum_over_time({stem}_{count}_events[{span}])), "count", "{count}", "", "")'
-            for count in COUNTS
-        ]
+        parts = [f'label_replace(sum without (revision) (sum_over_time({stem}_{count}_events[{span}])), "count", "{count}", "", "")' for count in COUNTS]
         found: dict[Group, dict[str, int]] = {}
         for labels, value in self.instant(" or ".join(parts), at_ms):
             group = tuple(labels.get(name, "") for name in dimensions)
@@ -140,10 +139,6 @@ class Prometheus(PromQL):
         super().__init__(directory)
         self.config = config
         self._options = options
-
-    @property
-    def write_url(self) -> str:
-        return f"http://127.0.0.1:{self.port}/api/v1/write"
 
     def command(self) -> list[str]:
         (self.directory / "prometheus.yml").write_text(self.config)
@@ -171,10 +166,6 @@ class VictoriaMetrics(PromQL):
     def __init__(self, directory: Path, *options: str) -> None:
         super().__init__(directory)
         self._options = options
-
-    @property
-    def write_url(self) -> str:
-        return f"http://127.0.0.1:{self.port}/api/v1/write"
 
     def command(self) -> list[str]:
         return [
@@ -245,16 +236,12 @@ bind-address = "127.0.0.1:{free_port()}"
         """Gives the three sums of each group in a range: the documented query."""
         fields = ", ".join(f'sum("{count}")' for count in COUNTS)
         tags = ", ".join(f'"{name}"' for name in dimensions)
-        found = {}
-        for series in self.query(
-            f'SELECT {fields} FROM "{stem}" WHERE time >= {start_ms}ms AND time < {end_ms}ms GROUP BY {tags}'
-        ):
+        found: dict[Group, dict[str, int]] = {}
+        for series in self.query(f'SELECT {fields} FROM "{stem}" WHERE time >= {start_ms}ms AND time < {end_ms}ms GROUP BY {tags}'):
             group = tuple(unquote(series["tags"][name]) for name in dimensions)
             ((_, *values),) = series["values"]
             assert group not in found
-            found[group] = {
-                name: value or 0 for name, value in zip(COUNTS, values, strict=True)
-            }
+            found[group] = {name: value or 0 for name, value in zip(COUNTS, values, strict=True)}
         return nonzero(found)
 
 
@@ -268,8 +255,5 @@ def exact(text: str) -> int:
 
 def nonzero(found: dict[Group, dict[str, int]]) -> Sums:
     """Leaves out groups that have no events."""
-    sums = {
-        group: (of.get("success", 0), of.get("errors", 0), of.get("filtered", 0))
-        for group, of in found.items()
-    }
+    sums = {group: (of.get("success", 0), of.get("errors", 0), of.get("filtered", 0)) for group, of in found.items()}
     return {group: counts for group, counts in sums.items() if any(counts)}

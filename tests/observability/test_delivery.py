@@ -7,16 +7,16 @@ import time
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
+from typing import Any
 
 import pytest
 import readers
+import tallyfold
 import week
 from pusher import Pusher, Refused, changes_of, pushed
-from readers import Samples
-from receiver import Datagrams, Exchange, Reader, Receiver, accept
+from readers import Reader, Samples
+from receiver import Datagrams, Exchange, Receiver, accept
 from servers import COUNTS, InfluxDB, Prometheus, Server, Sums, VictoriaMetrics
-
-import tallyfold
 
 WINDOWS = 60
 END_MS = week.START_MS + WINDOWS * week.QUARTER_MS
@@ -130,9 +130,7 @@ HASTY = {"speed": 100.0, "timeout_ms": 100}
 
 
 @pytest.mark.parametrize("form", ["remote-write", "remote-write-2"])
-def test_a_receiver_that_fails_in_every_way_has_the_truth(
-    form: str, changes: list[Changes], truth: Sums, pusher: Pusher
-) -> None:
+def test_a_receiver_that_fails_in_every_way_has_the_truth(form: str, changes: list[Changes], truth: Sums, pusher: Pusher) -> None:
     trouble = Trouble(form, 5, unsure=True)
     with Receiver(READERS[form], trouble) as receiver:
         retries = 0
@@ -152,9 +150,7 @@ def test_a_receiver_that_fails_in_every_way_has_the_truth(
 
 @pytest.mark.parametrize("guarantee", ["at_most_once", "at_least_once"])
 @pytest.mark.parametrize("form", ["otlp", "otlp-json"])
-def test_clear_refusals_lose_and_double_nothing(
-    form: str, guarantee: str, changes: list[Changes], truth: Sums, pusher: Pusher
-) -> None:
+def test_clear_refusals_lose_and_double_nothing(form: str, guarantee: str, changes: list[Changes], truth: Sums, pusher: Pusher) -> None:
     trouble = Trouble(form, 6, unsure=False)
     with Receiver(READERS[form], trouble) as receiver:
         for one in changes:
@@ -168,9 +164,7 @@ def test_clear_refusals_lose_and_double_nothing(
 
 
 @pytest.mark.parametrize("form", ["otlp", "otlp-json"])
-def test_guarantees_hold_where_nobody_knows(
-    form: str, changes: list[Changes], pusher: Pusher
-) -> None:
+def test_guarantees_hold_where_nobody_knows(form: str, changes: list[Changes], pusher: Pusher) -> None:
     every = wanted(changes, form)
     for guarantee in ("at_most_once", "at_least_once"):
         trouble, unsure = Trouble(form, 8, unsure=True), 0
@@ -196,9 +190,7 @@ def test_guarantees_hold_where_nobody_knows(
             assert unsure == 0
 
 
-def push_and_kill(
-    changes: list[Changes], form: str, url: str, outbox: Path, seed: int, **target: object
-) -> int:
+def push_and_kill(changes: list[Changes], form: str, url: str, outbox: Path, seed: int, **target: Any) -> int:
     """Pushes by processes that are killed at any moment. Gives how often one left something to send."""
     draw = random.Random(seed)
     pusher = Pusher()
@@ -225,12 +217,8 @@ def push_and_kill(
     return left
 
 
-def test_killed_pushers_bring_real_servers_the_truth(
-    tmp_path: Path, changes: list[Changes], truth: Sums
-) -> None:
-    prometheus = Prometheus(
-        tmp_path / "prometheus", OUT_OF_ORDER, "--web.enable-remote-write-receiver"
-    )
+def test_killed_pushers_bring_real_servers_the_truth(tmp_path: Path, changes: list[Changes], truth: Sums) -> None:
+    prometheus = Prometheus(tmp_path / "prometheus", OUT_OF_ORDER, "--web.enable-remote-write-receiver")
     victoria = VictoriaMetrics(tmp_path / "victoria", "-dedup.minScrapeInterval=1ms")
     influx = InfluxDB(tmp_path / "influx")
     with ExitStack() as stack:
@@ -245,9 +233,7 @@ def test_killed_pushers_bring_real_servers_the_truth(
 
 
 @pytest.mark.parametrize("kind", [Prometheus, InfluxDB])
-def test_killed_servers_have_the_truth(
-    kind: type[Server], tmp_path: Path, changes: list[Changes], truth: Sums, pusher: Pusher
-) -> None:
+def test_killed_servers_have_the_truth(kind: type[Server], tmp_path: Path, changes: list[Changes], truth: Sums, pusher: Pusher) -> None:
     """Both write down what they take before they answer. VictoriaMetrics does not, so it is not here."""
     options = (OUT_OF_ORDER, "--web.enable-remote-write-receiver") if kind is Prometheus else ()
     server = kind(tmp_path, *options)
@@ -293,9 +279,7 @@ def test_killed_pushers_keep_their_guarantee(
 ) -> None:
     form, receiver = once
     few = changes[:90]
-    left = push_and_kill(
-        few, form, receiver.url, tmp_path / "outbox", seed=12, guarantee=guarantee, max_bytes=600
-    )
+    left = push_and_kill(few, form, receiver.url, tmp_path / "outbox", seed=12, guarantee=guarantee, max_bytes=600)
     assert left > 5
     every, taken = wanted(few, form), receiver.taken
     time.sleep(0.1)
@@ -307,9 +291,7 @@ def test_killed_pushers_keep_their_guarantee(
         assert taken.values == every
 
 
-def test_influxdb_says_what_it_rejects(
-    tmp_path: Path, changes: list[Changes], pusher: Pusher
-) -> None:
+def test_influxdb_says_what_it_rejects(tmp_path: Path, changes: list[Changes], pusher: Pusher) -> None:
     server = InfluxDB(tmp_path)
     with server.running():
         server.query('CREATE RETENTION POLICY "short" ON "counts" DURATION 1d REPLICATION 1 DEFAULT')

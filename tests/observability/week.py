@@ -2,13 +2,13 @@
 
 import json
 import random
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
-from servers import Counts, Group, Sums
-
 import tallyfold
+from servers import COUNTS, Counts, Group, Sums
 
 DIMENSIONS: tuple[tallyfold.DimensionName, ...] = ("integration", "reason", "write_key")
 STEM = "tallyfold_event_delivery_by_integration_reason_write_key"
@@ -55,7 +55,7 @@ def events(seed: int, windows: int = WINDOWS) -> list[Event]:
         start = START_MS + number * QUARTER_MS
         for _ in range(draw.randrange(16, 40)):
             at = start + draw.randrange(QUARTER_MS)
-            last = draw.choices(("success", "errors", "filtered"), (8, 2, 2))[0]
+            last = draw.choices(COUNTS, (8, 2, 2))[0]
             is_corrected = last == "success" and draw.random() < 0.15
             late = draw.choices((0, 12, 25, 35), (70, 15, 10, 5))[0] * 60_000
             reason = draw.choice(REASONS) if last == "filtered" else ""
@@ -82,9 +82,7 @@ class Service:
 
     def machine(self) -> tallyfold.Machine:
         """Gives a client's machine of it."""
-        return tallyfold.Machine(
-            cluster_endpoint="https://service.example", **self.last.credentials
-        )
+        return tallyfold.Machine(cluster_endpoint="https://service.example", **self.last.credentials)
 
     def hear(self, now_ms: int) -> None:
         """Lets come what has come by now."""
@@ -109,10 +107,7 @@ class Service:
             match call.step(now):
                 case tallyfold.Send(request=request):
                     parts = request.method, request.url.removeprefix("https://service.example")
-                    asked = [
-                        sandbox.handle(*parts, request.headers, request.body or b"", now)
-                        for sandbox in (self._first, self.last)
-                    ]
+                    asked = [sandbox.handle(*parts, request.headers, request.body or b"", now) for sandbox in (self._first, self.last)]
                     body = json.loads(request.body or b"{}")
                     end = body.get("end")
                     is_first = end is not None and now.unix_ms < ms(end) + CORRECTED_MS
@@ -129,10 +124,43 @@ class Service:
                     raise AssertionError(step)
 
 
+class Clock:
+    """A time of the tests' own, which only waiting moves."""
+
+    def __init__(self) -> None:
+        self._passed_ms = 0
+
+    def now(self) -> tallyfold.Now:
+        return tallyfold.Now(self._passed_ms, START_MS + self._passed_ms)
+
+    def wait(self, wait_ms: int) -> None:
+        self._passed_ms += wait_ms
+
+
+class FastClock(Clock):
+    """The host's time, but many times as fast, for processes that follow the same week one after the other."""
+
+    def __init__(self, began: float, speed: float) -> None:
+        self._began = began
+        self._speed = speed
+
+    def now(self) -> tallyfold.Now:
+        passed_ms = int((time.time() - self._began) * self._speed * 1000)
+        return tallyfold.Now(passed_ms, START_MS + passed_ms)
+
+    def wait(self, wait_ms: int) -> None:
+        time.sleep(wait_ms / 1000 / self._speed)
+
+
 def follow(
-    service: Service, *, windows: int = WINDOWS, state: str | None = None, now_ms: int = START_MS
+    service: Service,
+    *,
+    windows: int = WINDOWS,
+    state: str | None = None,
+    clock: Clock | None = None,
 ) -> Iterator[tuple[tallyfold.Revision, str]]:
     """Follows the service in virtual time. Gives each revision, and the state of the follow after it."""
+    clock = clock or Clock()
     machine = service.machine()
     following = machine.follow(
         "event_delivery",
@@ -145,11 +173,11 @@ def follow(
         until_settled=True,
         state=state,
     )
-    now = tallyfold.Now(now_ms - START_MS, now_ms)
     while True:
+        now = clock.now()
         match following.next(now):
             case tallyfold.Wait(ms=wait_ms):
-                now = tallyfold.Now(now.monotonic_ms + wait_ms, now.unix_ms + wait_ms)
+                clock.wait(wait_ms)
             case tallyfold.Drive() as drive:
                 service.hear(now.unix_ms)
                 service.answer(drive.call, now)
@@ -191,11 +219,11 @@ def drawn_sums(drawn: list[Event]) -> Sums:
     sums: dict[Group, list[int]] = {}
     for event in drawn:
         of_group = sums.setdefault(event.group, [0, 0, 0])
-        of_group[("success", "errors", "filtered").index(event.last)] += event.count
+        of_group[COUNTS.index(event.last)] += event.count
     return {group: tuple(counts) for group, counts in sums.items()}  # type: ignore[misc]
 
 
-def counts_of(row: tallyfold.Row) -> Counts:
+def counts_of(row: tallyfold.Row | tallyfold.SeriesRow | tallyfold.Counts) -> Counts:
     return row.success, row.errors, row.filtered
 
 
