@@ -5,6 +5,7 @@
     reason = "a check says so when it fails"
 )]
 
+mod exports;
 #[path = "../core/tests/plain/mod.rs"]
 mod plain;
 
@@ -38,4 +39,9 @@ pub fn timestamps(data: &[u8]) {
 /// Saved tables.
 pub fn table_json(data: &[u8]) {
     checks::table_json(data);
+}
+
+/// Values of dimensions that the bytes choose, in every text format that is read back.
+pub fn exports(data: &[u8]) {
+    exports::values_come_back(data);
 }
