@@ -383,12 +383,12 @@ def test_a_transport_of_the_caller_stays_open(receiver: Receiver) -> None:
     transport.close()
 
 
-def test_a_mistake_in_a_transport_is_raised_at_once(receiver: Receiver) -> None:
+def test_a_mistake_in_a_transport_is_raised_at_once(push: Pusher, receiver: Receiver) -> None:
     def handle(_: httpx2.Request) -> httpx2.Response:
         raise ZeroDivisionError
 
     with pytest.raises(ZeroDivisionError):
-        tallyfold.push(counted(), "influx", receiver.url, transport=httpx2.MockTransport(handle))
+        push(counted(), "influx", receiver.url, transport=httpx2.MockTransport(handle))
 
 
 def test_a_cancelled_push_ends() -> None:
