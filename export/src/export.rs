@@ -282,7 +282,7 @@ impl Export {
         if numbers == Numbers::All {
             return Ok(None);
         }
-        let mut walk = self.walk.clone();
+        let mut walk = self.walk.by_windows();
         let mut samples = Vec::new();
         while let Some(key) = walk.next(MOST_SAMPLES, &mut samples) {
             let Some(sample) = samples
