@@ -106,6 +106,10 @@ impl Pieces {
     }
 }
 
+/// The changes of a revision that an outbox holds.
+#[pyclass(frozen, module = "tallyfold._tallyfold")]
+pub(crate) struct Pending(pub(crate) Source);
+
 /// What can be exported.
 pub(crate) enum Given {
     Table(Arc<tallyfold::CountTable>),
@@ -116,6 +120,8 @@ pub(crate) enum Given {
         number: u32,
         settled: bool,
     },
+    /// A revision that an outbox holds.
+    Pending(Source),
 }
 
 impl Given {
@@ -125,6 +131,9 @@ impl Given {
         }
         if let Ok(series) = counts.cast::<Series>() {
             return Ok(Self::Series(series.get().shared()));
+        }
+        if let Ok(pending) = counts.cast::<Pending>() {
+            return Ok(Self::Pending(pending.get().0.clone()));
         }
         let revision = package(counts.py())?.getattr("Revision")?;
         if counts.is_instance(&revision)? {
@@ -156,6 +165,7 @@ impl Given {
         match self {
             Self::Table(table) => Source::from(&**table),
             Self::Series(series) => Source::from(series),
+            Self::Pending(source) => source.clone(),
             Self::Revision {
                 changes,
                 window,
@@ -172,6 +182,7 @@ impl Given {
             Self::Table(table) => Content::bytes(&**table),
             Self::Series(series) => tallyfold::Frame::len(&**series) * crate::rows::ROW,
             Self::Revision { changes, .. } => Content::bytes(&**changes),
+            Self::Pending(_) => usize::MAX,
         }
     }
 }

@@ -16,6 +16,7 @@ mod frame;
 mod host;
 mod ledger;
 mod machine;
+mod outbox;
 mod pages;
 mod plain;
 mod plan;
@@ -45,13 +46,15 @@ mod _tallyfold {
     #[pymodule_export]
     use crate::error::error_codes;
     #[pymodule_export]
-    use crate::export::Pieces;
+    use crate::export::{Pending, Pieces};
     #[pymodule_export]
     use crate::frame::Frame;
     #[pymodule_export]
     use crate::ledger::Totals;
     #[pymodule_export]
     use crate::machine::Machine;
+    #[pymodule_export]
+    use crate::outbox::Held;
     #[pymodule_export]
     use crate::pages::{
         failed_answer, good_answer, page_question, pages_options, sealed, unsealed,

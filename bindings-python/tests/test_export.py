@@ -190,10 +190,8 @@ def test_pieces_have_about_the_wanted_size() -> None:
     assert len(pieces) > len(whole) / 10_000
 
 
-def test_threads_share_an_export() -> None:
-    table = many(5000)
-    whole = sorted(text(tallyfold.export(table, "openmetrics")).splitlines())
-    export = tallyfold.export(table, "openmetrics", max_bytes=1000)
+def by_threads(export: tallyfold.Export) -> list[bytes]:
+    """Takes all pieces by eight threads at once."""
     taken: list[list[bytes]] = [[] for _ in range(8)]
     start = threading.Barrier(8)
 
@@ -206,10 +204,22 @@ def test_threads_share_an_export() -> None:
         thread.start()
     for thread in threads:
         thread.join()
-    # Which thread gets the next piece is up to them; a piece ends with a line.
-    together = b"".join(piece for own in taken for piece in own).decode()
-    assert sorted(together.splitlines()) == whole
     assert list(export) == []
+    return [piece for own in taken for piece in own]
+
+
+def test_threads_share_an_export() -> None:
+    table = many(5000)
+    whole = sorted(text(tallyfold.export(table, "openmetrics")).splitlines())
+    pieces = by_threads(tallyfold.export(table, "openmetrics", max_bytes=1000))
+    # Which thread gets the next piece is up to them; a piece ends with a line.
+    assert sorted(b"".join(pieces).decode().splitlines()) == whole
+
+
+@pytest.mark.parametrize("name", ["parquet", "arrow"])
+def test_threads_share_columns(name: Any, many_rows: tallyfold.CountTable) -> None:
+    pieces = by_threads(tallyfold.export(many_rows, name, max_bytes=10_000))
+    assert sorted(pieces) == sorted(tallyfold.export(many_rows, name, max_bytes=10_000))
 
 
 def test_other_threads_run_while_an_export_begins(many_rows: tallyfold.CountTable) -> None:

@@ -77,6 +77,7 @@ from tallyfold._names import (
     Tolerance,
     Verdict,
 )
+from tallyfold._outbox import Outbox
 from tallyfold._push import push
 from tallyfold._ranges import Additivity, Progress, Revision
 from tallyfold._report import PushReport, Rejected
@@ -161,6 +162,7 @@ __all__ = [
     "NoteKind",
     "Notes",
     "Now",
+    "Outbox",
     "Plan",
     "Presence",
     "Probe",

@@ -72,8 +72,10 @@ __all__ = [
     "Finished",
     "Follow",
     "Frame",
+    "Held",
     "Machine",
     "Message",
+    "Pending",
     "Pieces",
     "Plan",
     "Probe",
@@ -185,6 +187,20 @@ class Totals:
     def openmetrics(
         self, labels: Mapping[str, str] | None = None, name: str | None = None
     ) -> str: ...
+
+@final
+class Held:
+    def __new__(cls, saved: str | bytes | None = None) -> Self: ...
+    def put(self, revision: Revision, state: str, format: ExportFormat) -> Held: ...  # noqa: A002
+    def pending(self, format: ExportFormat) -> tuple[Pending, int] | None: ...  # noqa: A002
+    def finish(self, samples: int) -> Held: ...
+    def clear(self) -> Held: ...
+    @property
+    def state(self) -> str | None: ...
+    def to_json(self) -> str: ...
+
+@final
+class Pending: ...
 
 @final
 class Push:
