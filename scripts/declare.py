@@ -286,6 +286,7 @@ class Python(Language):
         "Code": "ErrorCode",
         "FaultKind": "FaultKind",
         "Format": "ExportFormat",
+        "Guarantee": "Guarantee",
         "Metric": "MetricName",
         "NoteKind": "NoteKind",
         "Presence": "Presence",
@@ -294,7 +295,7 @@ class Python(Language):
         "Windows": "ExportWindows",
     }
     #: Names that only the package knows, because it does their work.
-    MORE: dict[str, list[str]] = {}
+    MORE = {"Format": ["parquet", "arrow"]}
     #: What takes the arguments, and which of them stand in the signature of that or are not for it.
     TAKERS = {
         "Limits": ("LimitsArguments", "Limits", []),
@@ -308,6 +309,7 @@ class Python(Language):
         "ExportOptions": ("ExportArguments", "export", ["format", "labels"]),
         "FollowOptions": ("FollowArguments", "Client.follow", ["metric", "start", "dimensions"]),
         "PagesOptions": ("PagesArguments", "asgi.PageServer", []),
+        "PushOptions": ("PushArguments", "push", ["url"]),
         "SandboxOptions": ("SandboxArguments", "Sandbox", []),
         "SandboxEvent": ("EventArguments", "Sandbox.record", ["timestamp", "outcome"]),
         "FaultOptions": ("FaultArguments", "Sandbox.inject", ["kind"]),
@@ -378,7 +380,7 @@ class Python(Language):
         classes = []
         for rust, (name, taker, others) in self.TAKERS.items():
             arguments = [of for of in self.options[rust] if of["name"] not in others]
-            base = "TypedDict"
+            base = {"PushOptions": "ExportArguments"}.get(rust, "TypedDict")
             if rust == "MachineOptions":
                 of_client = [of for of in arguments if of["name"] not in self.NOT_OF_CLIENTS]
                 base = "ClientArguments"
@@ -390,7 +392,8 @@ class Python(Language):
                 f'"""Arguments by their names, as types.\n\n{NOTICE}\n"""',
                 "from collections.abc import Mapping, Sequence\nfrom datetime import datetime, timedelta\n"
                 "from typing import TYPE_CHECKING, Required, TypedDict",
-                "from tallyfold._names import DimensionName, EndpointName, ExportWindows, MetricName, Tolerance\n"
+                "from tallyfold._names import (\n    DimensionName,\n    EndpointName,\n    ExportWindows,\n    Guarantee,\n"
+                "    MetricName,\n    Tolerance,\n)\n"
                 "from tallyfold._texts import Texts",
                 "if TYPE_CHECKING:\n    from tallyfold._tallyfold import CountTable\n"
                 "    from tallyfold._values import Limits",

@@ -12,7 +12,7 @@ from pathlib import Path
 
 PROJECT = Path(__file__).parents[1] / "bindings-python"
 PACKAGE = PROJECT / "python" / "tallyfold"
-SOURCES = ["checkpoint", "client", "collect", "follow", "keeper"]
+SOURCES = ["checkpoint", "client", "collect", "follow", "keeper", "push"]
 
 WORDS = {
     r"\basync (def|for|with)\b": r"\1",

@@ -7,16 +7,19 @@ mod aggregator;
 mod arguments;
 mod arrow;
 mod call;
+mod columns;
 mod comparison;
 mod detach;
 mod error;
 mod export;
 mod frame;
 mod host;
+mod ledger;
 mod machine;
 mod pages;
 mod plain;
 mod plan;
+mod push;
 mod ranges;
 mod rates;
 mod rows;
@@ -36,6 +39,8 @@ mod _tallyfold {
     #[pymodule_export]
     use crate::call::{Call, Request};
     #[pymodule_export]
+    use crate::columns::Columns;
+    #[pymodule_export]
     use crate::comparison::{Comparison, compare};
     #[pymodule_export]
     use crate::error::error_codes;
@@ -44,6 +49,8 @@ mod _tallyfold {
     #[pymodule_export]
     use crate::frame::Frame;
     #[pymodule_export]
+    use crate::ledger::Totals;
+    #[pymodule_export]
     use crate::machine::Machine;
     #[pymodule_export]
     use crate::pages::{
@@ -51,6 +58,8 @@ mod _tallyfold {
     };
     #[pymodule_export]
     use crate::plan::Plan;
+    #[pymodule_export]
+    use crate::push::{Finished, Message, Push};
     #[pymodule_export]
     use crate::ranges::{Collect, Follow, Probe, segment_name};
     #[pymodule_export]

@@ -271,6 +271,28 @@ CASES: list[tuple[str, Callable[[World], Callable[..., Any]], dict[str, Any], Ri
         {"format": "openmetrics"},
         {"counts": ()},
     ),
+    *(
+        (
+            name,
+            lambda w, name=name: functools.partial(getattr(tallyfold, name), w.table),
+            {"format": "influx", "url": "http://127.0.0.1:9/write", "transport": None},
+            {
+                "format": (),
+                "url": (),
+                "labels": ("none",),
+                "finished": ("int",),
+                "on_finished": ("none", "function"),
+                "timeout": ("none", *LENGTH),
+                "transport": ("none",),
+                "proxy": ("none",),
+                "headers": ("none",),
+                "allow_http": ("none", "bool"),
+                "guarantee": ("none",),
+                "patience": ("none", *LENGTH),
+            },
+        )
+        for name in ("push", "async_push")
+    ),
     (
         "write_to",
         lambda w: tallyfold.export(w.table, "openmetrics").write_to,

@@ -114,7 +114,12 @@ fn every_code_has_a_vector() {
         collect_codes(&load(name), &mut seen);
     }
     // Those of exports are raised by the tests of the crate `tallyfold-export`.
-    let others = ["out_of_memory", "crashed", "inexact_count", "unsupported_by_format"];
+    let others = [
+        "out_of_memory",
+        "crashed",
+        "inexact_count",
+        "unsupported_by_format",
+    ];
     seen.extend(others.map(str::to_owned));
     let all: BTreeSet<String> = Code::ALL.iter().map(|code| code.to_string()).collect();
     assert_eq!(seen, all);

@@ -253,7 +253,9 @@ fn expected(source: Source, format: Format, given: &Options) -> Value {
 
 /// The counts of a quarter of an hour: odd values, whose counts depend on `seed`.
 fn window(quarter: u32, seed: u64) -> CountTable {
-    let groups = (0..).zip(ODD).filter(|(at, _)| (at + seed) % 5 != 0);
+    let groups = (0..)
+        .zip(ODD)
+        .filter(|(at, _)| !(at + seed).is_multiple_of(5));
     let groups = groups.map(|(at, value)| (value, [seed * 1000 + at, at * seed, 3 * seed % 4]));
     counted(quarter, &groups.collect::<Vec<_>>())
 }

@@ -1,5 +1,9 @@
 //! A follow whose revisions go to an outbox and a ledger, in a process that ends at any moment.
-#![allow(clippy::panic, reason = "a test says so when it fails")]
+#![allow(
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "a test says so when it fails"
+)]
 
 include!("../../core/tests/doc/host.rs");
 

@@ -284,10 +284,10 @@ fn headers_are_those_of_the_specification() {
     let headers = |format: Format| format.headers().collect::<Vec<_>>();
     assert_eq!(
         headers(Format::Otlp),
-        [("Content-Type", "application/x-protobuf")]
+        [("content-type", "application/x-protobuf")]
     );
     assert_eq!(
         headers(Format::OtlpJson),
-        [("Content-Type", "application/json")]
+        [("content-type", "application/json")]
     );
 }

@@ -280,20 +280,20 @@ fn headers_are_those_of_the_specifications() {
     assert_eq!(
         headers(Format::RemoteWrite),
         [
-            ("Content-Type", "application/x-protobuf"),
-            ("Content-Encoding", "snappy"),
-            ("X-Prometheus-Remote-Write-Version", "0.1.0"),
+            ("content-type", "application/x-protobuf"),
+            ("content-encoding", "snappy"),
+            ("x-prometheus-remote-write-version", "0.1.0"),
         ]
     );
     assert_eq!(
         headers(Format::RemoteWrite2),
         [
             (
-                "Content-Type",
+                "content-type",
                 "application/x-protobuf;proto=io.prometheus.write.v2.Request"
             ),
-            ("Content-Encoding", "snappy"),
-            ("X-Prometheus-Remote-Write-Version", "2.0.0"),
+            ("content-encoding", "snappy"),
+            ("x-prometheus-remote-write-version", "2.0.0"),
         ]
     );
 }

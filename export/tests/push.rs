@@ -1,5 +1,9 @@
 //! A push against a receiver that fails in every way: what arrives, and how often.
-#![allow(clippy::panic, reason = "a test says so when it fails")]
+#![allow(
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "a test says so when it fails"
+)]
 
 use std::collections::BTreeMap;
 

@@ -36,6 +36,7 @@ from tallyfold._async_checkpoint import AsyncCheckpoint
 from tallyfold._async_client import AsyncClient
 from tallyfold._async_driver import AsyncAccessToken
 from tallyfold._async_follow import AsyncRevisions
+from tallyfold._async_push import async_push
 from tallyfold._checkpoint import Checkpoint
 from tallyfold._client import Client
 from tallyfold._clock import Now
@@ -57,6 +58,7 @@ from tallyfold._export import (
     export,
 )
 from tallyfold._follow import Revisions
+from tallyfold._ledger import Ledger
 from tallyfold._names import (
     AdditivityVerdict,
     ApiName,
@@ -67,6 +69,7 @@ from tallyfold._names import (
     ExportFormat,
     ExportWindows,
     FaultKind,
+    Guarantee,
     MetricName,
     NoteKind,
     Presence,
@@ -74,7 +77,9 @@ from tallyfold._names import (
     Tolerance,
     Verdict,
 )
+from tallyfold._push import push
 from tallyfold._ranges import Additivity, Progress, Revision
+from tallyfold._report import PushReport, Rejected
 from tallyfold._sandbox import Sandbox, SandboxResponse
 from tallyfold._serve import SandboxServer, serve
 from tallyfold._steps import Blocked, Done, Drive, Idle, ProvideToken, Send, Wait
@@ -145,8 +150,10 @@ __all__ = [
     "ExportWindows",
     "FaultKind",
     "Follow",
+    "Guarantee",
     "Idle",
     "InexactCountWarning",
+    "Ledger",
     "Limits",
     "Machine",
     "MetricName",
@@ -159,8 +166,10 @@ __all__ = [
     "Probe",
     "Progress",
     "ProvideToken",
+    "PushReport",
     "Rates",
     "Reconciliation",
+    "Rejected",
     "Request",
     "ResponseError",
     "Revision",
@@ -183,9 +192,11 @@ __all__ = [
     "Window",
     "WindowsLeftOutWarning",
     "__version__",
+    "async_push",
     "codes",
     "compare",
     "export",
+    "push",
     "segment_name",
     "serve",
 ]

@@ -7,7 +7,14 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Required, TypedDict
 
-from tallyfold._names import DimensionName, EndpointName, ExportWindows, MetricName, Tolerance
+from tallyfold._names import (
+    DimensionName,
+    EndpointName,
+    ExportWindows,
+    Guarantee,
+    MetricName,
+    Tolerance,
+)
 from tallyfold._texts import Texts
 
 if TYPE_CHECKING:
@@ -28,6 +35,7 @@ __all__ = [
     "LimitsArguments",
     "MachineArguments",
     "PagesArguments",
+    "PushArguments",
     "SandboxArguments",
     "Step",
 ]
@@ -296,6 +304,27 @@ class PagesArguments(TypedDict, total=False):
     """
     memory_bytes: int
     """How many bytes of answers are kept in memory. `67,108,864` unless told otherwise."""
+
+
+class PushArguments(ExportArguments, total=False):
+    """Arguments of `push`, by name."""
+
+    headers: Mapping[str, str]
+    """Headers of each request, such as `authorization`. No message quotes their values."""
+    allow_http: bool
+    """Whether headers may be sent by plain http to another machine, where the network can read
+    them.
+    """
+    guarantee: Guarantee | None
+    """What happens to a message of which nobody knows whether it was taken, because the connection
+    broke. Prometheus, VictoriaMetrics and InfluxDB take a message again without harm: it is sent
+    again, and this option is refused. For other receivers the default is `at_most_once`: a gap is
+    reported, but a count that was added twice looks like any other.
+    """
+    patience: float | None
+    """How long to wait for a receiver that fails or asks for pauses, all in all. In seconds. `None`
+    for no limit. `900` unless told otherwise.
+    """
 
 
 class SandboxArguments(TypedDict, total=False):

@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 from typing import ClassVar, Literal, TypeVar
 
 from tallyfold._names import ErrorCode
+from tallyfold._report import PushReport
 from tallyfold._tallyfold import CountTable
 from tallyfold._window import Window
 
@@ -46,6 +47,7 @@ class TallyfoldError(Exception):
             window was read. To read only the missing time, collect again with this table as `have`.
         gaps: the time that `partial` lacks.
         failures: each window that has failed, with its error.
+        report: if a push has failed, what became of it until then.
 
     >>> try:
     ...     client.event_delivery("2026-01-01T00:00:00", "2026-01-02T00:00:00Z", ["reason"])
@@ -65,6 +67,7 @@ class TallyfoldError(Exception):
     partial: CountTable | None
     gaps: list[Window]
     failures: "list[tuple[Window, TallyfoldError]]"
+    report: PushReport | None
 
     def __init__(
         self,
@@ -80,6 +83,7 @@ class TallyfoldError(Exception):
         partial: CountTable | None = None,
         gaps: Sequence[Window] = (),
         failures: "Sequence[tuple[Window, TallyfoldError]]" = (),
+        report: PushReport | None = None,
     ) -> None:
         """Keeps the whole text and the fields."""
         super().__init__(message)
@@ -93,6 +97,7 @@ class TallyfoldError(Exception):
         self.partial = partial
         self.gaps = list(gaps)
         self.failures = list(failures)
+        self.report = report
 
     def __reduce__(self) -> tuple[Callable[..., object], tuple[object, ...]]:
         """Supports pickling, which `Exception` does not support for keyword arguments."""
@@ -108,6 +113,7 @@ class TallyfoldError(Exception):
             partial=self.partial,
             gaps=self.gaps,
             failures=self.failures,
+            report=self.report,
         )
         return restore, (str(self),)
 

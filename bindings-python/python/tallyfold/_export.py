@@ -3,17 +3,18 @@
 import io
 import os
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, BinaryIO, NoReturn, Protocol, Unpack, final
 
 from tallyfold._arguments import ExportArguments
 from tallyfold._clock import Now
+from tallyfold._columns import MEDIA_TYPES, Table
 from tallyfold._errors import ConfigError, invalid, wrong_type
 from tallyfold._files import replacing
 from tallyfold._names import ExportFormat, NoteKind
 from tallyfold._ranges import Revision
-from tallyfold._tallyfold import CountTable, Pieces, Series
+from tallyfold._tallyfold import Columns, CountTable, Pieces, Series
 
 __all__ = [
     "Export",
@@ -22,6 +23,7 @@ __all__ = [
     "Note",
     "WindowsLeftOutWarning",
     "export",
+    "warn_of",
 ]
 
 
@@ -210,14 +212,17 @@ def export(
     Args:
         counts: a table, whose counts are written by response; a series; or a revision of a
             `follow`, whose signed changes are written.
-        format: its name, such as `"openmetrics"`.
+        format: `"openmetrics"`, `"remote-write"` and `"remote-write-2"` (Prometheus), `"otlp"` and
+            `"otlp-json"` (OpenTelemetry), `"influx"`, `"dogstatsd"`, `"statsd"`, `"datadog"`,
+            `"csv"`, `"ndjson"`; `"parquet"` and `"arrow"` (an Arrow IPC stream), which pyarrow
+            writes: `pip install 'tallyfold[arrow]'`.
         labels: names and values that each sample gets beside its dimensions, such as
             `{"cluster": "eu-1"}`.
         name: what the names of metrics begin with. By default `tallyfold`, the endpoint and the
             dimensions, as in `tallyfold_event_delivery_by_integration`: counts by other dimensions
             are other metrics, so that no sum contains an event twice.
         windows: `"settled"` for windows that are covered whole and no longer change, or `"all"`. By
-            default, CSV and NDJSON get all, and other formats settled windows:
+            default, CSV, NDJSON, Parquet and Arrow get all, and others settled windows:
             what another system has taken can't be taken back. A revision is always written.
         exact: whether counts above 2^53 are an error, if the target stores 64-bit floats; by
             default, they are written with an `InexactCountWarning`.
@@ -238,11 +243,20 @@ def export(
     # EOF
     """
     given: Any = {"format": format, "labels": labels, **options}
-    whole = Pieces(counts, Now.read().unix_ms, **given)
+    whole: _Whole
+    if isinstance(format, str) and format in MEDIA_TYPES:
+        whole = Table(format, Columns(counts, **given), options.get("max_bytes"))
+    else:
+        whole = Pieces(counts, Now.read().unix_ms, **given)
     exported = Export(format, whole)
-    for note in exported.notes:
-        warnings.warn(note.message, _WARNINGS[note.kind], stacklevel=2)
+    warn_of(exported.notes)
     return exported
+
+
+def warn_of(notes: Iterable[Note]) -> None:
+    """Issues notes as warnings of the function that calls the caller of this one."""
+    for note in notes:
+        warnings.warn(note.message, _WARNINGS[note.kind], stacklevel=3)
 
 
 # Pickles and docs should name the package, from which users import the classes.

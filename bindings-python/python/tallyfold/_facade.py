@@ -297,15 +297,15 @@ class Broken:
             raise error
         if not in_own_transport and not is_of_the_network(error):
             raise error
-        self._name, self._late, self._cause = name_of(error), timed_out(error), cause_of(error)
+        self.name, self.late, self.cause = name_of(error), timed_out(error), cause_of(error)
 
     def report(self, call: Call[T]) -> None:
         """Tells the call, and raises the error that ends it, if one does."""
         try:
-            call.failed(self._name, timed_out=self._late)
+            call.failed(self.name, timed_out=self.late)
         except ServiceError as failure:
             if failure.code in {"network_failed", "timed_out"}:
-                raise failure from self._cause
+                raise failure from self.cause
             raise
 
 

@@ -15,6 +15,7 @@ __all__ = [
     "ExportFormat",
     "ExportWindows",
     "FaultKind",
+    "Guarantee",
     "MetricName",
     "NoteKind",
     "Presence",
@@ -125,8 +126,13 @@ ExportFormat = Literal[
     "datadog",
     "csv",
     "ndjson",
+    "parquet",
+    "arrow",
 ]
 """A format that counts are written in."""
+
+Guarantee = Literal["at_least_once", "at_most_once"]
+"""What happens to a message of which nobody knows whether it was taken."""
 
 MetricName = Literal["event_delivery", "event_ingestion"]
 """Which counts are asked for: the two analytics endpoints (service reference 4.4 and 4.5)."""

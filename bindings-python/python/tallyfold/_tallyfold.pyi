@@ -29,6 +29,7 @@ from tallyfold._arguments import (
     LimitsArguments,
     MachineArguments,
     PagesArguments,
+    PushArguments,
     SandboxArguments,
     Step,
 )
@@ -45,6 +46,7 @@ from tallyfold._names import (
     MetricName,
 )
 from tallyfold._ranges import Additivity, Revision
+from tallyfold._report import PushReport
 from tallyfold._sandbox import SandboxResponse
 from tallyfold._steps import Blocked, Done, Drive, Idle, ProvideToken, Send, Wait
 from tallyfold._values import (
@@ -64,17 +66,22 @@ __all__ = [
     "Aggregator",
     "Call",
     "Collect",
+    "Columns",
     "Comparison",
     "CountTable",
+    "Finished",
     "Follow",
     "Frame",
     "Machine",
+    "Message",
     "Pieces",
     "Plan",
     "Probe",
+    "Push",
     "Request",
     "Sandbox",
     "Series",
+    "Totals",
     "__version__",
     "compare",
     "count_rates",
@@ -146,6 +153,82 @@ class Pieces:
     def again(self) -> Pieces: ...
     def __iter__(self) -> Self: ...
     def __next__(self) -> bytes: ...
+
+@final
+class Columns:
+    def __new__(
+        cls,
+        counts: CountTable | Series | Revision,
+        /,
+        *,
+        format: ExportFormat,  # noqa: A002
+        labels: Mapping[str, str] | None = None,
+        **options: Unpack[ExportArguments],
+    ) -> Self: ...
+    @property
+    def notes(self) -> list[Note]: ...
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> CapsuleType: ...
+
+@final
+class Totals:
+    media_type: ClassVar[str]
+    def __new__(cls, saved: str | bytes | None = None) -> Self: ...
+    @property
+    def state(self) -> str | None: ...
+    @property
+    def settled_until(self) -> tuple[str, int] | None: ...
+    def added(self, revision: Revision, state: str) -> Totals: ...
+    def to_json(self) -> str: ...
+    def counters(
+        self, labels: Mapping[str, str] | None = None, name: str | None = None
+    ) -> list[tuple[str, str, list[str], list[tuple[list[str], int]]]]: ...
+    def openmetrics(
+        self, labels: Mapping[str, str] | None = None, name: str | None = None
+    ) -> str: ...
+
+@final
+class Push:
+    def __new__(
+        cls,
+        counts: CountTable | Series | Revision,
+        now_ms: int,
+        finished: int,
+        /,
+        *,
+        format: ExportFormat,  # noqa: A002
+        url: str,
+        labels: Mapping[str, str] | None = None,
+        **options: Unpack[PushArguments],
+    ) -> Self: ...
+    @property
+    def notes(self) -> list[Note]: ...
+    @property
+    def finished(self) -> int: ...
+    def step(self, now: tuple[int, int]) -> Message | Wait | Finished | Done: ...
+    def head(self, status: int, headers: Sequence[tuple[str, str]]) -> bool: ...
+    def chunk(self, data: Buffer) -> bool: ...
+    def end(self) -> None: ...
+    def sent(self) -> None: ...
+    def failed(self, detail: str, *, timed_out: bool = False) -> None: ...
+    def report(self) -> PushReport: ...
+
+@final
+class Message:
+    @property
+    def method(self) -> Literal["POST"]: ...
+    @property
+    def url(self) -> str: ...
+    @property
+    def headers(self) -> list[tuple[str, str]]: ...
+    @property
+    def body(self) -> bytes: ...
+    @property
+    def is_datagram(self) -> bool: ...
+
+@final
+class Finished:
+    @property
+    def samples(self) -> int: ...
 
 _Settled: TypeAlias = Literal[
     "kept", "provisional", "halved", "failed", "given_back", "postponed", "probed"

@@ -17,7 +17,7 @@ import httpx2
 from tallyfold._decoding import decoder, is_decoded
 from tallyfold._network import Network
 from tallyfold._stop import Stop
-from tallyfold._tallyfold import Request
+from tallyfold._tallyfold import Message, Request
 
 __all__ = [
     "EXCERPT_SECONDS",
@@ -55,7 +55,7 @@ _end: ContextVar[float | None] = ContextVar("tallyfold_deadline", default=None)
 _stop: ContextVar[Stop | None] = ContextVar("tallyfold_stop", default=None)
 
 
-def http_request(request: Request, timeout: float | None) -> httpx2.Request:
+def http_request(request: Request | Message, timeout: float | None) -> httpx2.Request:
     """The request for httpx2, which adds only the headers `host` and `content-length`."""
     # Values are passed as bytes: an encoding error of httpx2 would contain the value.
     headers = [(name.encode(), value.encode()) for name, value in request.headers]

@@ -121,9 +121,10 @@ impl Encoder for RemoteWrite2<'_> {
         let labels = || self.context.labels(group);
         let series = &mut self.request.timeseries;
         series.labels_refs.clear();
-        for (name, value) in labels() {
-            let label = [name, value].map(|text| self.symbols.position(text));
-            series.labels_refs.extend(label);
+        let texts = labels().flat_map(|(name, value)| [name, value]);
+        for (place, text) in texts.enumerate() {
+            let symbol = self.symbols.position_at(place, text);
+            series.labels_refs.push(symbol);
         }
         let position = 2 * position_of_name(labels());
         series
@@ -157,9 +158,29 @@ struct Symbols {
     positions: HashMap<String, u32>,
     /// The symbols as they are written.
     written: Vec<u8>,
+    /// The text that was last at each place of a group's labels, and its position: often, the next group has the same.
+    last: Vec<(String, u32)>,
 }
 
 impl Symbols {
+    /// The position of a text at a place of a group's labels.
+    fn position_at(&mut self, place: usize, text: &str) -> u32 {
+        if let Some((last, position)) = self.last.get(place)
+            && last == text
+        {
+            return *position;
+        }
+        let position = self.position(text);
+        if place == self.last.len() {
+            self.last.push((String::new(), 0));
+        }
+        let (last, of_last) = &mut self.last[place];
+        last.clear();
+        last.push_str(text);
+        *of_last = position;
+        position
+    }
+
     /// The position of a text, which is added if there is none yet.
     fn position(&mut self, text: &str) -> u32 {
         if let Some(position) = self.positions.get(text) {

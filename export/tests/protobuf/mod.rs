@@ -120,6 +120,7 @@ pub(crate) fn revision(windows: &Windows) -> Revision {
         changes: compare(&before, &after).expect("tables of one shape"),
         table: after,
         settled: false,
+        number: 0,
     }
 }
 

@@ -70,6 +70,7 @@ pub(crate) fn revision(
         changes: compare(&before, &after).unwrap(),
         table: after,
         settled,
+        number: 0,
     }
 }
 

@@ -1,0 +1,237 @@
+//! `Push`: sends an export message by message; Python carries the bytes.
+
+use std::sync::Mutex;
+
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyString};
+use tallyfold::arguments::{Argument, Options};
+use tallyfold::{HostFailure, Spelling};
+use tallyfold_export::{Export, ExportOptions, Note, PushOptions, PushStep};
+
+use crate::arguments::{Named, keywords, required};
+use crate::detach::{BRIEF, detached, locked};
+use crate::error::Result;
+use crate::export::{Given, check_format};
+use crate::host::{self, Chunk, Clocks, pairs, random_seed};
+use crate::plain::{object, plain};
+
+/// A push under way, without I/O. `tallyfold.push` and `tallyfold.async_push` drive it.
+#[pyclass(frozen, module = "tallyfold._tallyfold")]
+pub(crate) struct Push {
+    core: Mutex<tallyfold_export::Push>,
+    notes: Vec<Note>,
+}
+
+#[pymethods]
+impl Push {
+    /// Begins a push. `now_ms` is the host's clock; all options of an export and of a push go by name.
+    #[new]
+    #[pyo3(signature = (counts, now_ms, finished, /, **named))]
+    fn new(
+        py: Python<'_>,
+        counts: &Bound<'_, PyAny>,
+        now_ms: i64,
+        finished: &Bound<'_, PyAny>,
+        named: Option<Named<'_>>,
+    ) -> Result<Self> {
+        let counts = Given::of(counts)?;
+        check_format(named, &[])?;
+        let (of_export, of_push) = (
+            names(ExportOptions::ARGUMENTS),
+            names(PushOptions::ARGUMENTS),
+        );
+        let mut options: ExportOptions = keywords(py, named, &texts(&of_push))?;
+        options.now_ms = Some(now_ms);
+        let mut sending: PushOptions = keywords(py, named, &texts(&of_export))?;
+        sending.finished = required("finished", finished)?;
+        sending.seed = random_seed();
+        let (core, notes) = detached(py, usize::MAX, || {
+            let export = Export::new(counts.source(), &options)?;
+            let notes = export.notes().to_vec();
+            tallyfold_export::Push::new(export, &sending).map(|core| (core, notes))
+        })?;
+        Ok(Self {
+            core: Mutex::new(core),
+            notes,
+        })
+    }
+
+    /// What the caller should know, as `Note` objects.
+    #[getter]
+    fn notes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        plain(py, &self.notes)
+    }
+
+    /// What to do next: a `Message` to send, `Wait`, `Finished` or `Done`.
+    fn step<'py>(&self, py: Python<'py>, now: &Bound<'py, PyAny>) -> Result<Bound<'py, PyAny>> {
+        let now = Clocks::of("now", now)?;
+        // The next message may have to be made.
+        let step = locked(py, &self.core, usize::MAX, |push| {
+            push.step(now.0).map(|step| match step {
+                PushStep::Send(message) => Step::Send(Message {
+                    url: message.url.to_owned(),
+                    headers: message
+                        .headers()
+                        .map(|(name, value)| (name.to_owned(), value.to_owned()))
+                        .collect(),
+                    body: message.body.to_vec(),
+                    is_datagram: message.is_datagram(),
+                }),
+                PushStep::Wait { ms } => Step::Wait(ms),
+                PushStep::Finished { samples } => Step::Finished(Finished { samples }),
+                PushStep::Done => Step::Done,
+            })
+        })?;
+        Ok(match step {
+            Step::Send(message) => Bound::new(py, message)?.into_any(),
+            Step::Wait(ms) => object(py, "Wait", (ms,))?,
+            Step::Finished(finished) => Bound::new(py, finished)?.into_any(),
+            Step::Done => object(py, "Done", ())?,
+        })
+    }
+
+    /// Takes the status and headers of a response; whether its body is wanted.
+    fn head(
+        &self,
+        py: Python<'_>,
+        status: &Bound<'_, PyAny>,
+        headers: &Bound<'_, PyAny>,
+    ) -> Result<bool> {
+        let (status, headers) = (required("status", status)?, pairs("headers", headers)?);
+        Ok(locked(py, &self.core, BRIEF, |push| {
+            push.head(status, &host::headers(&headers))
+        })?)
+    }
+
+    /// Takes a piece of the body; whether more of it is wanted.
+    fn chunk(&self, py: Python<'_>, data: &Bound<'_, PyAny>) -> Result<bool> {
+        let data = Chunk::of("data", data)?;
+        Ok(locked(py, &self.core, data.len(), |push| {
+            push.chunk(&data)
+        })?)
+    }
+
+    /// Takes the end of the body, or of as much of it as was wanted.
+    fn end(&self, py: Python<'_>) -> Result<()> {
+        Ok(locked(py, &self.core, BRIEF, tallyfold_export::Push::end)?)
+    }
+
+    /// Takes that a datagram was sent.
+    fn sent(&self, py: Python<'_>) -> Result<()> {
+        Ok(locked(py, &self.core, BRIEF, tallyfold_export::Push::sent)?)
+    }
+
+    /// Takes that an exchange failed; `detail` as of `Call.failed`.
+    #[pyo3(signature = (detail, *, timed_out = false))]
+    fn failed(&self, py: Python<'_>, detail: &str, timed_out: bool) -> Result<()> {
+        let failure = if timed_out {
+            HostFailure::Timeout
+        } else {
+            HostFailure::Network
+        };
+        Ok(locked(py, &self.core, BRIEF, |push| {
+            push.failed(failure, detail)
+        })?)
+    }
+
+    /// What became of the push so far, as `PushReport`.
+    fn report<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        let report = locked(py, &self.core, BRIEF, |push| push.report().clone());
+        plain(py, &report)
+    }
+
+    /// How many samples of the export are finished.
+    #[getter]
+    fn finished(&self, py: Python<'_>) -> u64 {
+        locked(py, &self.core, BRIEF, |push| push.finished())
+    }
+
+    #[allow(
+        clippy::unused_self,
+        reason = "Python's protocol; a push holds the headers of its target"
+    )]
+    fn __repr__(&self) -> &'static str {
+        "<Push>"
+    }
+}
+
+enum Step {
+    Send(Message),
+    Wait(u32),
+    Finished(Finished),
+    Done,
+}
+
+/// A message to send unchanged: a POST request, or a datagram. Its `repr` shows nothing of it, because headers and the
+/// address may hold secrets.
+#[pyclass(frozen, module = "tallyfold._tallyfold")]
+pub(crate) struct Message {
+    url: String,
+    headers: Vec<(String, String)>,
+    body: Vec<u8>,
+    is_datagram: bool,
+}
+
+#[pymethods]
+impl Message {
+    /// `"POST"`.
+    #[getter]
+    #[allow(clippy::unused_self, reason = "as of a Request")]
+    fn method(&self) -> &'static str {
+        "POST"
+    }
+
+    /// The whole address.
+    #[getter]
+    fn url(&self) -> &str {
+        &self.url
+    }
+
+    /// Pairs of name, in lower case, and value. The sender is named, unless the caller has done so.
+    #[getter]
+    fn headers<'py>(&self, py: Python<'py>) -> Vec<(&str, Bound<'py, PyString>)> {
+        const AGENT: &str = concat!("tallyfold/", env!("CARGO_PKG_VERSION"), " python");
+        let own = self.headers.iter();
+        let own = own.map(|(name, value)| (&**name, &**value));
+        let has_agent = own.clone().any(|(name, _)| name == "user-agent");
+        let agent = (!has_agent).then_some(("user-agent", AGENT));
+        own.chain(agent)
+            .map(|(name, value)| (name, PyString::new(py, value)))
+            .collect()
+    }
+
+    /// The bytes to send.
+    #[getter]
+    fn body<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
+        PyBytes::new(py, &self.body)
+    }
+
+    /// Whether this is a datagram and not a request.
+    #[getter]
+    fn is_datagram(&self) -> bool {
+        self.is_datagram
+    }
+
+    fn __repr__(&self) -> String {
+        format!("<Message of {} bytes>", self.body.len())
+    }
+}
+
+/// So many samples of the export are finished: store that.
+#[pyclass(frozen, module = "tallyfold._tallyfold")]
+pub(crate) struct Finished {
+    #[pyo3(get)]
+    samples: u64,
+}
+
+/// The names of arguments as Python spells them.
+fn names(arguments: &[Argument]) -> Vec<String> {
+    arguments
+        .iter()
+        .map(|argument| argument.spelled(Spelling::Python))
+        .collect()
+}
+
+fn texts(names: &[String]) -> Vec<&str> {
+    names.iter().map(String::as_str).collect()
+}
