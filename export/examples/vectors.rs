@@ -94,7 +94,13 @@ fn cases() -> Vec<Value> {
         add("a table", &odd, Options::default());
         add("a table with labels", &odd, labelled());
         add("a series", &Counts::Series("odd", step), labelled());
-        add("a revision", &Counts::Revision, labelled());
+        add("a revision", &Counts::Revision(true), labelled());
+        let early = Counts::Revision(false);
+        add(
+            "a revision that is not the last",
+            &early,
+            Options::default(),
+        );
         let name = Some("own_name");
         let named = Options {
             name,
@@ -140,8 +146,8 @@ fn cases() -> Vec<Value> {
 enum Counts {
     Table(&'static str),
     Series(&'static str, TimeStep),
-    /// From "before" to "after".
-    Revision,
+    /// From "before" to "after"; whether it is the last one.
+    Revision(bool),
 }
 
 #[derive(Default)]
@@ -161,8 +167,11 @@ fn case(name: &str, format: Format, counts: &Counts, options: &Options) -> Value
             let given = json!({ "table": name, "step": step.to_string() });
             (given, (&Arc::new(series)).into())
         }
-        Counts::Revision => {
-            let revision = revision(&table("before"), &table("after"));
+        Counts::Revision(settled) => {
+            let revision = Revision {
+                settled: *settled,
+                ..revision(&table("before"), &table("after"))
+            };
             let given = json!({
                 "before": "before",
                 "after": "after",

@@ -166,7 +166,11 @@ export function ended(
 
 /** @internal Sets what had become of the push that an error has ended. */
 export function reported(error: unknown, report: () => PushReport): unknown {
-  if (TallyfoldError.is(error)) hide(error, { report: report() });
+  try {
+    if (TallyfoldError.is(error)) hide(error, { report: report() });
+  } catch {
+    // The instance that would know has ended.
+  }
   return error;
 }
 

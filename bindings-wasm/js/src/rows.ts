@@ -6,7 +6,7 @@ import type { CountColumns, DictionaryColumn } from "./columns.js";
 import type { Comparison } from "./comparison.js";
 import { invalidArgument } from "./error.js";
 import type { Revision } from "./follow.js";
-import type { Series, SeriesWindow } from "./series.js";
+import type { Series } from "./series.js";
 import type { CountTable } from "./table.js";
 import type { Dimension, Window } from "./types.js";
 
@@ -22,7 +22,7 @@ export interface HandedOver {
 /** @internal @throws {@link TallyfoldError} with code `invalid_argument` for anything else. */
 export function handedOver(glue: Glue, counts: Exportable): HandedOver {
   if (isTable(counts)) return { rows: ofTable(glue, counts), revision: undefined };
-  if (isSeries(counts)) return { rows: ofSeries(glue, counts, isSettled), revision: undefined };
+  if (isSeries(counts)) return { rows: ofSeries(glue, counts), revision: undefined };
   if (isRevision(counts)) return { rows: ofChanges(glue, counts), revision: counts.number };
   throw invalidArgument("counts", "want a CountTable, a Series or a Revision of a follow");
 }
@@ -59,28 +59,21 @@ function isRevision(value: unknown): value is Revision {
 
 /** A table has a row for each group; by window, it has one for each group of each response. */
 function ofTable(glue: Glue, table: CountTable): CoreRows {
-  const provisional = new Set(table.provisional.map(({ start }) => start));
   const series = table.byWindow();
   try {
-    return ofSeries(glue, series, ({ start }) => !provisional.has(start));
+    return ofSeries(glue, series);
   } finally {
     series[Symbol.dispose]();
   }
 }
 
-/** Whether the counts of a window are all there and no longer change. */
-function isSettled(window: SeriesWindow): boolean {
-  return window.complete && !window.provisional;
-}
-
-function ofSeries(
-  glue: Glue,
-  series: Series,
-  isSettled: (window: SeriesWindow) => boolean,
-): CoreRows {
+function ofSeries(glue: Glue, series: Series): CoreRows {
   const columns = series.columns();
   const { dictionary, ids } = columns.window;
-  const settled = Uint8Array.from(dictionary, (window) => (isSettled(window) ? 1 : 0));
+  // Whether the counts are all there and no longer change.
+  const settled = Uint8Array.from(dictionary, ({ complete, provisional }) =>
+    complete && !provisional ? 1 : 0,
+  );
   return filled(glue, series, columns, dictionary, settled, ids);
 }
 
