@@ -7,13 +7,16 @@ mod aggregator;
 mod arguments;
 mod arrow;
 mod call;
+mod columns;
 mod comparison;
 mod detach;
 mod error;
 mod export;
 mod frame;
 mod host;
+mod ledger;
 mod machine;
+mod outbox;
 mod pages;
 mod plain;
 mod plan;
@@ -37,15 +40,21 @@ mod _tallyfold {
     #[pymodule_export]
     use crate::call::{Call, Request};
     #[pymodule_export]
+    use crate::columns::Columns;
+    #[pymodule_export]
     use crate::comparison::{Comparison, compare};
     #[pymodule_export]
     use crate::error::error_codes;
     #[pymodule_export]
-    use crate::export::Pieces;
+    use crate::export::{Pending, Pieces};
     #[pymodule_export]
     use crate::frame::Frame;
     #[pymodule_export]
+    use crate::ledger::Totals;
+    #[pymodule_export]
     use crate::machine::Machine;
+    #[pymodule_export]
+    use crate::outbox::Held;
     #[pymodule_export]
     use crate::pages::{
         failed_answer, good_answer, page_question, pages_options, sealed, unsealed,

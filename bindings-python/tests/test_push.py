@@ -321,6 +321,23 @@ def test_a_push_that_was_killed_goes_on(push: Pusher, receiver: Receiver) -> Non
     assert len(receiver.seen) == before
 
 
+@pytest.mark.parametrize("name", ["otlp-json", "influx"])
+def test_what_was_refused_is_not_finished(push: Pusher, receiver: Receiver, name: Any) -> None:
+    """Also where each sample counts as finished before it is sent."""
+    noted = [0]
+    given: Any = {"max_bytes": 3000, "on_finished": noted.append}
+    receiver.answers = [(200, {}, b"{}"), 400]
+    with pytest.raises(tallyfold.ServiceError) as raised:
+        push(counted(40), name, receiver.url, **given)
+    assert raised.value.report is not None
+    assert 0 < noted[-1] == raised.value.report.samples < 40
+    receiver.answers = [(200, {}, b"{}")] * 20
+    push(counted(40), name, receiver.url, finished=noted[-1], **given)
+    assert noted[-1] == 40
+    found = "".join(data.decode() for data in receiver.taken)
+    assert all(found.count(f"n{row:03}") == found.count("n000") > 0 for row in range(40))
+
+
 def test_coroutine_functions_are_awaited_by_async_push_only(receiver: Receiver) -> None:
     noted: list[int] = []
 

@@ -58,6 +58,7 @@ from tallyfold._export import (
     export,
 )
 from tallyfold._follow import Revisions
+from tallyfold._ledger import Ledger
 from tallyfold._names import (
     AdditivityVerdict,
     ApiName,
@@ -76,6 +77,7 @@ from tallyfold._names import (
     Tolerance,
     Verdict,
 )
+from tallyfold._outbox import Outbox
 from tallyfold._push import push
 from tallyfold._ranges import Additivity, Progress, Revision
 from tallyfold._report import PushReport, Rejected
@@ -152,6 +154,7 @@ __all__ = [
     "Guarantee",
     "Idle",
     "InexactCountWarning",
+    "Ledger",
     "Limits",
     "Machine",
     "MetricName",
@@ -159,6 +162,7 @@ __all__ = [
     "NoteKind",
     "Notes",
     "Now",
+    "Outbox",
     "Plan",
     "Presence",
     "Probe",

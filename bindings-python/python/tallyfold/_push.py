@@ -60,7 +60,8 @@ def push(
         labels: names and values that each sample gets beside its dimensions.
         finished: how many samples were finished by an earlier push of the same counts.
         on_finished: a function, not a coroutine function. It
-            gets the number of samples that are finished, and returns once it is stored.
+            gets the number of samples that are finished, and returns once it is stored. If a
+            refusal ends the push, the number may be smaller than before.
         timeout: the seconds that one message may take, with its answer; `None` for no limit.
         transport: an httpx2 transport that sends the requests. It is not closed.
         ca: certificates to trust beside the usual ones, as of a client.
@@ -108,11 +109,14 @@ def push(
                         carrier.send(message)
                     case Wait(ms=ms):
                         carrier.pause(ms / 1000)
-                    case Finished(samples=samples):
+                    case Finished(samples=finished):
                         if on_finished is not None:
-                            awaited("on_finished", on_finished(samples))
+                            awaited("on_finished", on_finished(finished))
                     case Done():
                         return machine.report()
     except TallyfoldError as error:
         error.report = machine.report()
+        # What is sent at most once counts as finished before it is sent; if refused, it is not.
+        if on_finished is not None and machine.finished != finished:
+            awaited("on_finished", on_finished(machine.finished))
         raise

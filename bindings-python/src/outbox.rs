@@ -1,0 +1,82 @@
+//! What a follow's pushes store. `tallyfold.Outbox` keeps it in a file.
+
+use pyo3::prelude::*;
+use tallyfold_export::Format;
+
+use crate::arguments::required;
+use crate::detach::detached;
+use crate::error::{Failure, Result};
+use crate::export::{Given, Pending};
+use crate::host::Document;
+
+/// An outbox that does not change: each action makes a new one.
+#[pyclass(frozen, module = "tallyfold._tallyfold")]
+pub(crate) struct Held(tallyfold_export::Outbox);
+
+#[pymethods]
+impl Held {
+    /// Empty, or as a document says.
+    #[new]
+    #[pyo3(signature = (saved = None))]
+    fn new(py: Python<'_>, saved: Option<&Bound<'_, PyAny>>) -> Result<Self> {
+        let Some(saved) = saved.filter(|saved| !saved.is_none()) else {
+            return Ok(Self(tallyfold_export::Outbox::default()));
+        };
+        let saved = Document::of("saved", saved)?;
+        let read = || tallyfold_export::Outbox::from_json(&saved);
+        Ok(Self(detached(py, saved.len(), read)?))
+    }
+
+    /// The same with a revision that is to be sent, and the state of its follow after it.
+    fn put(
+        &self,
+        revision: &Bound<'_, PyAny>,
+        state: &Bound<'_, PyAny>,
+        format: &Bound<'_, PyAny>,
+    ) -> Result<Self> {
+        let wrong = || Failure::wrong_type("revision", "want a Revision of a follow", revision);
+        let given = Given::of(revision).map_err(|_| wrong())?;
+        if !matches!(given, Given::Revision { .. }) {
+            return Err(wrong());
+        }
+        let wanted = "want the state of the follow: revisions.state()";
+        let state: String = state
+            .extract()
+            .map_err(|_| Failure::wrong_type("state", wanted, state))?;
+        let format: Format = required("format", format)?;
+        let mut outbox = self.0.clone();
+        outbox.put_source(&given.source(), state, format)?;
+        Ok(Self(outbox))
+    }
+
+    /// What is to be sent, and how many of its samples are finished.
+    fn pending(&self, format: &Bound<'_, PyAny>) -> Result<Option<(Pending, u64)>> {
+        let pending = self.0.pending(required("format", format)?)?;
+        Ok(pending.map(|(source, finished)| (Pending(source), finished)))
+    }
+
+    /// The same with so many samples finished.
+    fn finish(&self, samples: u64) -> Self {
+        let mut outbox = self.0.clone();
+        outbox.finish(samples);
+        Self(outbox)
+    }
+
+    /// The same with nothing pending.
+    fn clear(&self) -> Self {
+        let mut outbox = self.0.clone();
+        outbox.clear();
+        Self(outbox)
+    }
+
+    /// The state of the follow.
+    #[getter]
+    fn state(&self) -> Option<&str> {
+        self.0.state()
+    }
+
+    /// The document to store.
+    fn to_json(&self) -> String {
+        self.0.to_json()
+    }
+}

@@ -1,0 +1,117 @@
+"""Revisions that are sent once each, over restarts."""
+
+import asyncio
+import pathlib
+from collections.abc import Callable
+from typing import Any
+
+import httpx2
+import pytest
+from support import connect, record
+
+import tallyfold
+
+QUERY: tuple[Any, ...] = ("event_delivery", "2026-01-01T00:00:00Z", ["integration"])
+LAST = "2026-01-01T02:00:00Z"
+URL = "http://127.0.0.1:9/write"
+
+Send = Callable[..., tallyfold.PushReport | None]
+
+
+class Killed(BaseException):
+    """Ends the process, as far as an outbox knows."""
+
+
+class Receiver(httpx2.BaseTransport, httpx2.AsyncBaseTransport):
+    """Notes what it took, and kills the sender before or after every third message."""
+
+    def __init__(self) -> None:
+        self.points: dict[str, str] = {}
+        self.seen = 0
+
+    def handle_request(self, request: httpx2.Request) -> httpx2.Response:
+        self.seen += 1
+        if self.seen % 6 == 3:
+            raise Killed
+        for line in request.content.decode().splitlines():
+            series, fields, at = line.rsplit(" ", 2)
+            assert self.points.setdefault(f"{series} {at}", fields) == fields
+        if self.seen % 6 == 0:
+            raise Killed
+        return httpx2.Response(204)
+
+    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
+        return self.handle_request(request)
+
+    def sum(self) -> int:
+        return sum(
+            int(field.partition("=")[2].removesuffix("i"))
+            for fields in self.points.values()
+            for field in fields.split(",")
+        )
+
+
+@pytest.fixture(params=["push", "async_push"])
+def send(request: pytest.FixtureRequest) -> Send:
+    """Gives both ways to push."""
+    if request.param == "push":
+        return lambda outbox, *args, **options: outbox.push(*args, **options)
+    return lambda outbox, *args, **options: asyncio.run(outbox.async_push(*args, **options))
+
+
+def test_each_revision_arrives_once(send: Send, tmp_path: pathlib.Path) -> None:
+    sandbox = tallyfold.Sandbox()
+    for number in range(8):
+        for row in range(30):
+            at = f"2026-01-01T{number // 4:02}:{number % 4 * 15 + 5:02}:00Z"
+            record(sandbox, "success", f"n{row:02}", count=number + 1, at=at)
+    path, receiver = tmp_path / "outbox.json", Receiver()
+    runs = 0
+    with connect(sandbox) as client:
+        while True:
+            runs += 1
+            # A new process: nothing but the file is left.
+            outbox = tallyfold.Outbox(path, "influx")
+            options: Any = {"transport": receiver, "max_bytes": 1000}
+            try:
+                send(outbox, URL, **options)
+                with client.follow(*QUERY, window="15m", end=LAST, state=outbox.state) as revisions:
+                    for revision in revisions:
+                        outbox.put(revision, revisions.state())
+                        assert outbox.is_pending
+                        assert send(outbox, URL, **options) is not None
+                break
+            except Killed:
+                assert tallyfold.Outbox(path, "influx").is_pending
+        whole = client.event_delivery(QUERY[1], LAST, QUERY[2])
+    assert runs > 5
+    assert receiver.sum() == whole.totals.success == 30 * 36
+    assert repr(outbox) == "<Outbox of influx: empty>"
+
+
+def test_one_revision_at_a_time(client: tallyfold.Client, tmp_path: pathlib.Path) -> None:
+    path = tmp_path / "outbox.json"
+    outbox = tallyfold.Outbox(path, "influx")
+    with client.follow(*QUERY, window="15m", end=LAST) as revisions:
+        outbox.put(next(revisions), revisions.state())
+        with pytest.raises(tallyfold.ConfigError, match="out_of_order"):
+            outbox.put(next(revisions), revisions.state())
+    with pytest.raises(tallyfold.ConfigError, match=r"format: .*influx"):
+        tallyfold.Outbox(path, "otlp")
+    outbox.drop()
+    assert not tallyfold.Outbox(path, "otlp").is_pending
+    path.write_bytes(path.read_bytes()[:-1])
+    with pytest.raises(tallyfold.ConfigError, match="invalid_checkpoint"):
+        tallyfold.Outbox(path, "influx")
+
+
+def test_wrong_arguments(table: tallyfold.CountTable, tmp_path: pathlib.Path) -> None:
+    outbox: Any = tallyfold.Outbox(tmp_path / "outbox.json", "influx")
+    with pytest.raises(tallyfold.ConfigError, match="revision: want a Revision"):
+        outbox.put(table, "state")
+    made: Any = tallyfold.Outbox
+    with pytest.raises(tallyfold.ConfigError, match="format: want"):
+        made(tmp_path / "outbox.json", "prometheus")
+    with pytest.raises(tallyfold.ConfigError, match="path: want"):
+        made("", "influx")
+    assert list(tmp_path.iterdir()) == []
