@@ -21,6 +21,9 @@ from servers import COUNTS, InfluxDB, Prometheus, Server, Sums, VictoriaMetrics
 WINDOWS = 60
 END_MS = week.START_MS + WINDOWS * week.QUARTER_MS
 OUT_OF_ORDER = "storage:\n  tsdb:\n    out_of_order_time_window: 2h\n"
+#: Prometheus, also in versions after 2.42, may lose what it took if it is killed after series left its head and came back:
+#: https://github.com/prometheus/prometheus/issues/16058. Usually series leave after two hours, which pass in no time here.
+WHOLE_HEAD = ("--storage.tsdb.min-block-duration=10d", "--storage.tsdb.max-block-duration=10d")
 READERS: dict[str, Reader] = {
     "remote-write": readers.remote_write,
     "remote-write-2": readers.remote_write_2,
@@ -235,7 +238,7 @@ def test_killed_pushers_bring_real_servers_the_truth(tmp_path: Path, changes: li
 @pytest.mark.parametrize("kind", [Prometheus, InfluxDB])
 def test_killed_servers_have_the_truth(kind: type[Server], tmp_path: Path, changes: list[Changes], truth: Sums, pusher: Pusher) -> None:
     """Both write down what they take before they answer. VictoriaMetrics does not, so it is not here."""
-    options = (OUT_OF_ORDER, "--web.enable-remote-write-receiver") if kind is Prometheus else ()
+    options = (OUT_OF_ORDER, "--web.enable-remote-write-receiver", *WHOLE_HEAD) if kind is Prometheus else ()
     server = kind(tmp_path, *options)
     assert isinstance(server, Prometheus | InfluxDB)
     form = "remote-write" if kind is Prometheus else "influx"

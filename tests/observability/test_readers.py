@@ -122,7 +122,7 @@ def wanted(table: tallyfold.CountTable, name: Callable[[str], str], *, empty: bo
     """Gives the samples that a reader must find. Many formats have no empty value."""
     found: Samples = {}
     for row in table:
-        labels: dict[str, str] = dict(row.dimensions) | LABELS  # type: ignore[arg-type, operator]
+        labels: dict[str, str] = dict(row.dimensions) | LABELS
         kept = frozenset((key, value) for key, value in labels.items() if value or empty)
         for count in COUNTS:
             found[name(count), kept, AT_MS] = getattr(row, count)
