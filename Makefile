@@ -1,5 +1,6 @@
 # For everyday use: demo, test, bench, lint, dist, docs. Each sets up what it needs, once, and a second
-# run rebuilds only what changed. `make test-rust`, `test-python`, `test-js`, `test-examples` and `test-docs` run one suite.
+# run rebuilds only what changed. `make test-rust`, `test-python`, `test-js`, `test-examples`, `test-observability` and `test-docs` run
+# one suite.
 
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
@@ -33,7 +34,7 @@ js_files := $(addprefix $(JS)/,README.md package.json tsconfig.json build.mjs) \
 	$(shell find LICENSE* $(JS)/src $(JS)/node $(JS)/server $(JS)/export -type f)
 
 .PHONY: demo test bench lint fuzz dist docs setup wheel wasm npm \
-	test-rust test-python test-js test-examples test-docs test-hosts test-distributed test-sdist sdist clean
+	test-rust test-python test-js test-examples test-observability test-docs test-hosts test-distributed test-sdist sdist clean
 
 demo: $(wheel_in_venv) $(examples) $(chromium)
 	@scripts/demo.sh
@@ -81,6 +82,10 @@ test-examples: $(wheel_in_venv) $(examples) $(chromium)
 	@echo "3 passed, 0 failed"
 	scripts/test-rust-example.sh
 	node --test --test-timeout=300000 --test-reporter=spec examples/guide.test.mjs
+
+# Prometheus, VictoriaMetrics and InfluxDB, from Debian's packages, judge what is exported.
+test-observability: $(wheel_in_venv)
+	scripts/test-observability.sh
 
 # The site: each page, in both colours and two widths.
 test-docs: docs $(chromium)

@@ -295,7 +295,7 @@ class Python(Language):
         "Windows": "ExportWindows",
     }
     #: Names that only the package knows, because it does their work.
-    MORE: dict[str, list[str]] = {}
+    MORE = {"Format": ["parquet", "arrow"]}
     #: What takes the arguments, and which of them stand in the signature of that or are not for it.
     TAKERS = {
         "Limits": ("LimitsArguments", "Limits", []),

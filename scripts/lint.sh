@@ -21,6 +21,7 @@ cd bindings-python
 "$bin/ruff" format --check . ../scripts/unasync.py ../tests ../examples ../bench
 "$bin/mypy"
 "$bin/mypy" --strict ../bench/python
+"$bin/mypy" --strict ../tests/observability
 "$bin/stubtest" tallyfold --allowlist stubtest-allowlist.txt
 
 cd ../bindings-wasm/js

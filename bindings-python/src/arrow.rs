@@ -24,7 +24,7 @@ use crate::error::Result;
 use crate::rows::Content;
 
 /// The names that the Arrow PyCapsule protocol prescribes.
-const STREAM: &std::ffi::CStr = c"arrow_array_stream";
+pub(crate) const STREAM: &std::ffi::CStr = c"arrow_array_stream";
 const SCHEMA: &std::ffi::CStr = c"arrow_schema";
 
 /// A capsule that holds a stream of one batch.

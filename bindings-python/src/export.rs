@@ -18,7 +18,7 @@ use crate::series::Series;
 use crate::table::CountTable;
 
 /// Formats that the package writes with pyarrow.
-const OF_PYARROW: [&str; 0] = [];
+pub(crate) const OF_PYARROW: &[&str] = &["parquet", "arrow"];
 
 /// The pieces of an export, one after the other. `tallyfold.Export` shows them.
 #[pyclass(frozen, module = "tallyfold._tallyfold")]
@@ -44,7 +44,7 @@ impl Pieces {
         named: Option<Named<'_>>,
     ) -> Result<Self> {
         let counts = Given::of(counts)?;
-        check_format(named)?;
+        check_format(named, OF_PYARROW)?;
         let mut options: ExportOptions = keywords(py, named, &[])?;
         options.now_ms = Some(now_ms);
         let export = detached(py, counts.bytes(), || {
@@ -166,7 +166,7 @@ impl Given {
     }
 
     /// About how many bytes all rows are.
-    fn bytes(&self) -> usize {
+    pub(crate) fn bytes(&self) -> usize {
         use crate::rows::Content;
         match self {
             Self::Table(table) => Content::bytes(&**table),
@@ -176,8 +176,8 @@ impl Given {
     }
 }
 
-/// Refuses a name that is no format, with all names that this package knows.
-pub(crate) fn check_format(named: Option<Named<'_>>) -> Result<()> {
+/// Refuses a name that is neither a format of the crate nor one of `others`.
+pub(crate) fn check_format(named: Option<Named<'_>>, others: &[&str]) -> Result<()> {
     let format = named.map(|named| named.get_item("format")).transpose()?;
     let Some(Ok(format)) = format.flatten().map(|format| format.extract::<String>()) else {
         return Ok(());
@@ -186,7 +186,7 @@ pub(crate) fn check_format(named: Option<Named<'_>>) -> Result<()> {
         return Ok(());
     }
     let names = Format::ALL.iter().map(|format| format.as_str());
-    let names: Vec<&str> = names.chain(OF_PYARROW).collect();
+    let names: Vec<&str> = names.chain(others.iter().copied()).collect();
     let error = want_one_of(names.into_iter());
     Err(error.with_argument(Name::of_caller("format")).into())
 }

@@ -7,12 +7,14 @@ mod aggregator;
 mod arguments;
 mod arrow;
 mod call;
+mod columns;
 mod comparison;
 mod detach;
 mod error;
 mod export;
 mod frame;
 mod host;
+mod ledger;
 mod machine;
 mod pages;
 mod plain;
@@ -37,6 +39,8 @@ mod _tallyfold {
     #[pymodule_export]
     use crate::call::{Call, Request};
     #[pymodule_export]
+    use crate::columns::Columns;
+    #[pymodule_export]
     use crate::comparison::{Comparison, compare};
     #[pymodule_export]
     use crate::error::error_codes;
@@ -44,6 +48,8 @@ mod _tallyfold {
     use crate::export::Pieces;
     #[pymodule_export]
     use crate::frame::Frame;
+    #[pymodule_export]
+    use crate::ledger::Totals;
     #[pymodule_export]
     use crate::machine::Machine;
     #[pymodule_export]

@@ -35,7 +35,7 @@ impl Push {
         named: Option<Named<'_>>,
     ) -> Result<Self> {
         let counts = Given::of(counts)?;
-        check_format(named)?;
+        check_format(named, &[])?;
         let (of_export, of_push) = (
             names(ExportOptions::ARGUMENTS),
             names(PushOptions::ARGUMENTS),

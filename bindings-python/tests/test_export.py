@@ -6,11 +6,16 @@ import pathlib
 import pickle
 import random
 import resource
+import subprocess
 import sys
 import threading
 import time
 from typing import Any, BinaryIO, cast
 
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.ipc
+import pyarrow.parquet
 import pytest
 from prometheus_client.openmetrics.parser import text_string_to_metric_families as parsed
 from support import END, START, body, record
@@ -385,3 +390,114 @@ def test_an_export_outlives_its_table() -> None:
 def test_an_empty_path_is_refused(table: tallyfold.CountTable) -> None:
     with pytest.raises(tallyfold.ConfigError, match="target: this is empty"):
         tallyfold.export(table, "openmetrics").write_to("")
+
+
+def columns(export: tallyfold.Export, name: str) -> pa.Table:
+    """Reads what was written as columns."""
+    whole = b"".join(export)
+    if name == "arrow":
+        return pa.ipc.open_stream(whole).read_all()
+    return pa.parquet.read_table(io.BytesIO(whole))
+
+
+@pytest.mark.parametrize("name", ["parquet", "arrow"])
+def test_columns_are_those_of_csv(name: Any, table: tallyfold.CountTable) -> None:
+    labels = {"cluster": "eu-1", "empty": ""}
+    found = columns(tallyfold.export(table, name, labels), name)
+    text = b"".join(tallyfold.export(table, "csv", labels))
+    wanted = pyarrow.csv.read_csv(io.BytesIO(text))
+    assert found.column_names == wanted.column_names
+    assert found.schema.field("success").type == pa.uint64()
+    assert found.schema.field("start").type == pa.timestamp("us", "UTC")
+    rows = found.to_pylist()
+    assert len(rows) == len(table)
+    for row, other in zip(rows, wanted.to_pylist(), strict=True):
+        # A reader of CSV takes an empty field for none.
+        assert row == {key: "" if value is None else value for key, value in other.items()}
+
+
+@pytest.mark.parametrize("name", ["parquet", "arrow"])
+def test_columns_hold_any_count_and_text(name: Any) -> None:
+    values = ["", "\0", "a\nb", "😀", '"', "x" * 5000]
+    most = [2**64 - 1, *[0] * (len(values) - 1)]
+    entries = zip(values, most, strict=True)
+    table = counted(body(({"integration": value}, count, 0, 1) for value, count in entries))
+    rows = columns(tallyfold.export(table, name), name).to_pylist()
+    assert {row["integration"] for row in rows} == set(values)
+    assert {row["success"] for row in rows} == {2**64 - 1, 0}
+
+
+@pytest.mark.parametrize("name", ["parquet", "arrow"])
+def test_columns_of_a_revision_have_a_sign(name: Any) -> None:
+    before = counted(body([({"integration": "a"}, 5, 1, 0), ({"integration": "b"}, 1, 1, 1)]))
+    after = counted(body([({"integration": "a"}, 3, 1, 0), ({"integration": "b"}, 1, 1, 1)]))
+    changes = tallyfold.compare(before, after)
+    window = tallyfold.Window(START, END)
+    revision = tallyfold.Revision(window, after, changes, settled=False, number=7)
+    (row,) = columns(tallyfold.export(revision, name), name).to_pylist()
+    assert [row[count] for count in ("success", "errors", "filtered")] == [-2, 0, 0]
+    assert (row["revision"], row["settled"]) == (7, False)
+    huge = counted(body([({"integration": "a"}, 2**63 + 9, 0, 0)]))
+    too_large = tallyfold.Revision(
+        window, huge, tallyfold.compare(before, huge), settled=False, number=8
+    )
+    with pytest.raises(tallyfold.ResponseError, match="count_overflow"):
+        tallyfold.export(too_large, name)
+
+
+@pytest.mark.parametrize("name", ["parquet", "arrow"])
+def test_columns_are_written_in_batches(name: Any, many_rows: tallyfold.CountTable) -> None:
+    export = tallyfold.export(many_rows, name, max_bytes=100_000)
+    pieces = list(export)
+    assert max(map(len, pieces)) <= 100_000
+    found = columns(tallyfold.export(many_rows, name), name)
+    assert found.num_rows == 1_000_000
+    assert pa.compute.sum(found["success"]).as_py() == sum(range(1_000_000))
+    assert export.write_to(io.BytesIO()) == sum(map(len, pieces))
+
+
+def test_memory_of_columns_is_bounded(many_rows: tallyfold.CountTable) -> None:
+    for _ in range(2):
+        # Once to load what pyarrow needs.
+        pathlib.Path("/proc/self/clear_refs").write_text("5", "ascii")
+        before = memory("VmHWM")
+        total = sum(map(len, tallyfold.export(many_rows, "arrow")))
+        grown = memory("VmHWM") - before
+    assert total > 40_000_000
+    assert grown < total / 2
+
+
+def test_without_pyarrow() -> None:
+    program = """
+import sys
+sys.modules["pyarrow"] = None
+import tallyfold
+aggregator = tallyfold.Aggregator(["integration"])
+aggregator.push(%r)
+try:
+    tallyfold.export(aggregator.finish(), "parquet")
+except ModuleNotFoundError as error:
+    assert "pip install 'tallyfold[arrow]'" in str(error), error
+else:
+    raise AssertionError
+"""
+    subprocess.run([sys.executable, "-c", program % body([])], check=True)
+
+
+def test_what_a_format_can_not_carry(table: tallyfold.CountTable) -> None:
+    with pytest.raises(tallyfold.ConfigError) as error:
+        tallyfold.export(table, "statsd")
+    assert error.value.code == "unsupported_by_format"
+    with pytest.raises(tallyfold.ConfigError, match=r"unsupported_by_format.*iterate") as written:
+        tallyfold.export(many(2000), "otlp-json", max_bytes=1000).write_to(io.BytesIO())
+    assert written.value.code == "unsupported_by_format"
+
+
+def test_statsd_knows_the_time() -> None:
+    now = int(time.time())
+    instants = [time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(at)) for at in (now - 60, now)]
+    one = body([({"integration": "a"}, 1, 2, 3)])
+    one = one.replace(START.encode(), instants[0].encode())
+    one = one.replace(END.encode(), instants[1].encode())
+    (datagram,) = tallyfold.export(counted(one), "statsd", windows="all")
+    assert b":1|c" in datagram

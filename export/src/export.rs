@@ -11,6 +11,7 @@ use crate::context::Context;
 use crate::form::{Form, Numbers, Order};
 use crate::options::{ExportOptions, Windows};
 use crate::sample::{Group, Sample};
+use crate::samples::Samples;
 use crate::source::Source;
 use crate::walk::Walk;
 
@@ -107,6 +108,36 @@ impl Export {
     #[must_use]
     pub fn notes(&self) -> &[Note] {
         &self.fixed.notes
+    }
+
+    /// The samples that no piece was begun with, for hosts that write them in a form of their own.
+    #[must_use]
+    pub fn samples(&self) -> Samples {
+        Samples::new(self.walk.clone())
+    }
+
+    /// The names of the dimensions, in the order of a sample's values.
+    #[must_use]
+    pub fn dimensions(&self) -> &[&'static str] {
+        &self.fixed.context.dimensions
+    }
+
+    /// For each dimension, its distinct values, sorted.
+    #[must_use]
+    pub fn dictionaries(&self) -> &[Arc<Dictionary>] {
+        &self.fixed.dictionaries
+    }
+
+    /// The labels of the caller, in the caller's order.
+    pub fn labels(&self) -> impl Iterator<Item = (&str, &str)> {
+        let labels = self.fixed.context.own_labels.iter();
+        labels.map(|(name, value)| (&**name, &**value))
+    }
+
+    /// The number of the revision, if changes are exported.
+    #[must_use]
+    pub fn revision(&self) -> Option<u32> {
+        self.fixed.context.revision
     }
 
     /// Writes the next piece, in place of what `out` holds. Gives how many samples it has; `None` after the last piece.

@@ -34,6 +34,11 @@ impl Sample {
         last_second(self.window.end())
     }
 
+    /// All three counts.
+    pub(crate) fn counts(self) -> Deltas {
+        self.counts
+    }
+
     /// The count with that name; `None` for a change of 0.
     pub(crate) fn count(self, name: CountName) -> Option<Amount> {
         let amount = self.amount(name);

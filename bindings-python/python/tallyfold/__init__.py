@@ -58,6 +58,7 @@ from tallyfold._export import (
     export,
 )
 from tallyfold._follow import Revisions
+from tallyfold._ledger import Ledger
 from tallyfold._names import (
     AdditivityVerdict,
     ApiName,
@@ -152,6 +153,7 @@ __all__ = [
     "Guarantee",
     "Idle",
     "InexactCountWarning",
+    "Ledger",
     "Limits",
     "Machine",
     "MetricName",

@@ -9,11 +9,12 @@ from typing import Any, BinaryIO, NoReturn, Protocol, Unpack, final
 
 from tallyfold._arguments import ExportArguments
 from tallyfold._clock import Now
+from tallyfold._columns import MEDIA_TYPES, Table
 from tallyfold._errors import ConfigError, invalid, wrong_type
 from tallyfold._files import replacing
 from tallyfold._names import ExportFormat, NoteKind
 from tallyfold._ranges import Revision
-from tallyfold._tallyfold import CountTable, Pieces, Series
+from tallyfold._tallyfold import Columns, CountTable, Pieces, Series
 
 __all__ = [
     "Export",
@@ -211,14 +212,17 @@ def export(
     Args:
         counts: a table, whose counts are written by response; a series; or a revision of a
             `follow`, whose signed changes are written.
-        format: its name, such as `"openmetrics"`.
+        format: `"openmetrics"`, `"remote-write"` and `"remote-write-2"` (Prometheus), `"otlp"` and
+            `"otlp-json"` (OpenTelemetry), `"influx"`, `"dogstatsd"`, `"statsd"`, `"datadog"`,
+            `"csv"`, `"ndjson"`; `"parquet"` and `"arrow"` (an Arrow IPC stream), which pyarrow
+            writes: `pip install 'tallyfold[arrow]'`.
         labels: names and values that each sample gets beside its dimensions, such as
             `{"cluster": "eu-1"}`.
         name: what the names of metrics begin with. By default `tallyfold`, the endpoint and the
             dimensions, as in `tallyfold_event_delivery_by_integration`: counts by other dimensions
             are other metrics, so that no sum contains an event twice.
         windows: `"settled"` for windows that are covered whole and no longer change, or `"all"`. By
-            default, CSV and NDJSON get all, and other formats settled windows:
+            default, CSV, NDJSON, Parquet and Arrow get all, and others settled windows:
             what another system has taken can't be taken back. A revision is always written.
         exact: whether counts above 2^53 are an error, if the target stores 64-bit floats; by
             default, they are written with an `InexactCountWarning`.
@@ -239,7 +243,11 @@ def export(
     # EOF
     """
     given: Any = {"format": format, "labels": labels, **options}
-    whole = Pieces(counts, Now.read().unix_ms, **given)
+    whole: _Whole
+    if isinstance(format, str) and format in MEDIA_TYPES:
+        whole = Table(format, Columns(counts, **given), options.get("max_bytes"))
+    else:
+        whole = Pieces(counts, Now.read().unix_ms, **given)
     exported = Export(format, whole)
     warn_of(exported.notes)
     return exported

@@ -126,6 +126,8 @@ ExportFormat = Literal[
     "datadog",
     "csv",
     "ndjson",
+    "parquet",
+    "arrow",
 ]
 """A format that counts are written in."""
 

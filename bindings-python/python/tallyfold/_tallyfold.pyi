@@ -66,6 +66,7 @@ __all__ = [
     "Aggregator",
     "Call",
     "Collect",
+    "Columns",
     "Comparison",
     "CountTable",
     "Finished",
@@ -80,6 +81,7 @@ __all__ = [
     "Request",
     "Sandbox",
     "Series",
+    "Totals",
     "__version__",
     "compare",
     "count_rates",
@@ -151,6 +153,38 @@ class Pieces:
     def again(self) -> Pieces: ...
     def __iter__(self) -> Self: ...
     def __next__(self) -> bytes: ...
+
+@final
+class Columns:
+    def __new__(
+        cls,
+        counts: CountTable | Series | Revision,
+        /,
+        *,
+        format: ExportFormat,  # noqa: A002
+        labels: Mapping[str, str] | None = None,
+        **options: Unpack[ExportArguments],
+    ) -> Self: ...
+    @property
+    def notes(self) -> list[Note]: ...
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> CapsuleType: ...
+
+@final
+class Totals:
+    media_type: ClassVar[str]
+    def __new__(cls, saved: str | bytes | None = None) -> Self: ...
+    @property
+    def state(self) -> str | None: ...
+    @property
+    def settled_until(self) -> tuple[str, int] | None: ...
+    def added(self, revision: Revision, state: str) -> Totals: ...
+    def to_json(self) -> str: ...
+    def counters(
+        self, labels: Mapping[str, str] | None = None, name: str | None = None
+    ) -> list[tuple[str, str, list[str], list[tuple[list[str], int]]]]: ...
+    def openmetrics(
+        self, labels: Mapping[str, str] | None = None, name: str | None = None
+    ) -> str: ...
 
 @final
 class Push:

@@ -1,9 +1,10 @@
 // How many bytes a page loads, by bundler. `make test-hosts` prints the numbers.
 
 import assert from "node:assert/strict";
-import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
+import { gzipSync } from "node:zlib";
 import { run } from "../test/installed.mjs";
 import { bundlers, sizes } from "./bundlers.mjs";
 
@@ -19,6 +20,13 @@ describe("the packed package, as a bundler ships it", () => {
     await run("tar", ["xf", tarball, "-C", place, "--strip-components=1"]);
   });
   after(() => rm(home, { recursive: true, force: true }));
+
+  test("at most 150 kB gzipped for the WebAssembly of the library", async () => {
+    const wasm = await readFile(join(home, "node_modules/tallyfold/dist/tallyfold.wasm"));
+    const { length } = gzipSync(wasm, { level: 9 });
+    assert.ok(length <= 150_000, `${length} bytes gzipped`);
+    assert.ok(length > 100_000, `${length} bytes gzipped: where is the library?`);
+  });
 
   for (const [name, bundle] of Object.entries(bundlers)) {
     test(`${name}: at most 3 kB for errorCodes`, async () => {

@@ -1,4 +1,4 @@
-import type { ErrorCode } from "./declared.js";
+import type { ErrorCode, PushReport } from "./declared.js";
 import type { CountTable } from "./table.js";
 import type { Window } from "./types.js";
 
@@ -91,6 +91,9 @@ export class TallyfoldError extends Error {
   /** Each window of the long range that has failed, in the order of time; empty for other errors. */
   declare readonly failures: readonly Failure[];
 
+  /** For an error of `push`, what had become of it by then. */
+  declare readonly report?: PushReport;
+
   private constructor({ message, ...named }: ErrorFields) {
     super(message);
     Object.assign(this, named);
@@ -159,6 +162,12 @@ export function ended(
   // Not enumerable, because a long list of windows in every log would hide the message.
   hide(own, rest);
   return own;
+}
+
+/** @internal Sets what had become of the push that an error has ended. */
+export function reported(error: unknown, report: () => PushReport): unknown {
+  if (TallyfoldError.is(error)) hide(error, { report: report() });
+  return error;
 }
 
 /** @internal Sets the cause of an error that something outside of the core has caused. */

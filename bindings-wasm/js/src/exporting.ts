@@ -30,7 +30,7 @@ export interface ExportOptions extends ExportArguments {
  * import { exportCounts } from "tallyfold/export";
  *
  * const labels = { cluster: "production" };
- * await exportCounts(table, { format: "openmetrics", labels }).writeTo("counts.om");
+ * await exportCounts(table, { format: "openmetrics", labels }).writeTo(path);
  */
 export function exportCounts(counts: Exportable, options: ExportOptions): Export {
   return exported(counts, options, []);

@@ -40,7 +40,12 @@ export interface PromRegistry {
  * @example
  * const ledger = new Ledger(await load());
  * ledger.register(register); // The registry of prom-client
- * const revisions = client.follow({ ...query, state: ledger.state });
+ * const revisions = client.follow({
+ *   ...query,
+ *   metric: "event_delivery",
+ *   window: "15m",
+ *   state: ledger.state,
+ * });
  * for await (const revision of revisions) {
  *   ledger.add(revision, revisions.state());
  *   await store(ledger.save());

@@ -6,7 +6,7 @@ import { awaited, pause } from "./abort.js";
 import { clocks } from "./clock.js";
 import { Deadline } from "./deadline.js";
 import type { PushArguments, PushReport } from "./declared.js";
-import { invalidArgument } from "./error.js";
+import { invalidArgument, reported } from "./error.js";
 import { exchange, type Outgoing } from "./exchange.js";
 import { Export, type ExportOptions, exported } from "./exporting.js";
 import { formats } from "./formats.js";
@@ -45,8 +45,8 @@ const TIMEOUT_MS = 30_000;
  * connections it is sent again, for as long as `patienceMs`. Any other refusal ends the push.
  *
  * @throws {@link TallyfoldError}: what {@link exportCounts} throws; `rate_limited`, `server_error`, `network_failed` or
- * `timed_out` when the patience is over; `forbidden`, `redirected` or `unexpected_status` for other refusals. If the
- * signal aborts, it throws the signal's reason.
+ * `timed_out` when the patience is over; `forbidden`, `redirected` or `unexpected_status` for other refusals. Its
+ * `report` says what was sent. If the signal aborts, it throws the signal's reason.
  * @example
  * const report = await push(table, {
  *   format: "remote-write",
@@ -77,6 +77,8 @@ export async function push(counts: Exportable, options: PushOptions): Promise<Pu
           return core.report();
       }
     }
+  } catch (error) {
+    throw reported(error, () => core.report());
   } finally {
     core.free();
     given[Symbol.dispose]();

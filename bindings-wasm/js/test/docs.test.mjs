@@ -7,12 +7,16 @@ import { createServer } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
+import { register } from "prom-client";
 import * as tallyfold from "tallyfold";
+import * as exporting from "tallyfold/export";
 import * as node from "tallyfold/node";
 import * as server from "tallyfold/server";
 import { bytes, response } from "./responses.mjs";
 import { clientOf, query, service } from "./world.mjs";
 
+// No variable can have that name.
+const { export: _, ...others } = exporting;
 const AsyncFunction = (async () => {}).constructor;
 const source = new URL("../src/", import.meta.url);
 const examples = [];
@@ -53,6 +57,9 @@ describe("the example", () => {
       const { nodeListener } = node;
       const pages = { ...server, createServer, nodeListener, handle() {}, session: "session=1" };
       const known = {
+        ...others,
+        push: pushed,
+        path: join(emptied(t), "counts.om"),
         ...tallyfold,
         ...world,
         ...pages,
@@ -81,6 +88,13 @@ async function worldOf(sandbox) {
   });
   return {
     ...query,
+    authorization: "Bearer token",
+    ledger: new exporting.Ledger(),
+    load: () => undefined,
+    register,
+    response: { setHeader: () => {}, end: () => {} },
+    socket: { write: () => {} },
+    store: () => {},
     chart: () => {},
     client,
     console: { log: () => {} },
@@ -108,11 +122,14 @@ function stored(table) {
 
 /** `checkpointDirectory`, in a place that is gone after a test. */
 function directory(t) {
-  return (name) => {
-    const home = mkdtempSync(join(tmpdir(), "tallyfold-docs-"));
-    t.after(() => rmSync(home, { recursive: true }));
-    return node.checkpointDirectory(join(home, name));
-  };
+  return (name) => node.checkpointDirectory(join(emptied(t), name));
+}
+
+/** A place that is gone after a test. */
+function emptied(t) {
+  const home = mkdtempSync(join(tmpdir(), "tallyfold-docs-"));
+  t.after(() => rmSync(home, { recursive: true }));
+  return home;
 }
 
 /** Drives a call of a machine. */
@@ -125,6 +142,12 @@ async function driveWith(call, sandbox) {
     call.chunk(new Uint8Array(await answer.arrayBuffer()));
     call.end();
   }
+}
+
+/** `push`, to a receiver that takes everything. */
+function pushed(counts, options) {
+  const fetch = async () => new Response(null, { status: 204 });
+  return exporting.push(counts, { ...options, fetch });
 }
 
 /** `serve`, for as long as a test runs. */

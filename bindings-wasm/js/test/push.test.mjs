@@ -121,6 +121,9 @@ describe("a push", () => {
     const error = await rejectionOf(push(table, { ...options, onFinished }));
     assert.deepEqual([error.code, error.status], ["unexpected_status", 400]);
     assert.equal(finished.length, 2);
+    assert.equal(error.report.messages, 2n);
+    assert.equal(error.report.samples, finished[1]);
+    assert.ok(!Object.keys(error).includes("report"));
     await push(table, { ...options, finished: finished.at(-1) });
     assert.deepEqual(lines(taken()), lines([...exportCounts(table, { format: "influx" })]));
     await assert.rejects(push(table, { ...options, finished: "2" }), { argument: "finished" });

@@ -135,6 +135,9 @@ pub(crate) fn pack<'a>(parts: impl Iterator<Item = &'a mut Part>, width: usize) 
 /// # Errors
 /// `sum_overflow`, and `group_limit` for more than 1 GiB of values.
 pub(crate) fn sum(parts: &[Part], width: usize) -> Result<Arc<Rows>> {
+    if let [only] = parts {
+        return Ok(only.rows.get());
+    }
     let mut totals = parts.iter().map(|part| part.rows.totals());
     let totals = totals.try_fold(Counts::default(), Counts::checked_add);
     totals.ok_or_else(|| refusal(Refused::SumOverflow))?;

@@ -1,0 +1,121 @@
+//! Running totals of settled windows. `tallyfold.Ledger` keeps them, in a file if wanted.
+
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+use tallyfold_export::{Format, Labels};
+
+use crate::arguments::optional;
+use crate::detach::detached;
+use crate::error::{Failure, Result};
+use crate::host::Document;
+use crate::plain::package;
+use crate::rows::Content;
+use crate::table::CountTable;
+
+/// Totals that do not change: adding a revision makes new ones.
+#[pyclass(frozen, module = "tallyfold._tallyfold")]
+pub(crate) struct Totals(tallyfold_export::Ledger);
+
+/// Names of labels, and for each group their values and the count.
+type Shown = (String, String, Vec<String>, Vec<(Vec<String>, u64)>);
+
+#[pymethods]
+impl Totals {
+    /// None, or those of a document.
+    #[new]
+    #[pyo3(signature = (saved = None))]
+    fn new(py: Python<'_>, saved: Option<&Bound<'_, PyAny>>) -> Result<Self> {
+        let Some(saved) = saved.filter(|saved| !saved.is_none()) else {
+            return Ok(Self(tallyfold_export::Ledger::default()));
+        };
+        let saved = Document::of("saved", saved)?;
+        let read = || tallyfold_export::Ledger::from_json(&saved);
+        Ok(Self(detached(py, saved.len(), read)?))
+    }
+
+    /// The totals with those of a revision, if it is settled, and the state of its follow after it.
+    fn added(&self, revision: &Bound<'_, PyAny>, state: &Bound<'_, PyAny>) -> Result<Self> {
+        let py = revision.py();
+        if !revision.is_instance(&package(py)?.getattr("Revision")?)? {
+            let wanted = "want a Revision of a follow";
+            return Err(Failure::wrong_type("revision", wanted, revision));
+        }
+        let wanted = "want the state of the follow: revisions.state()";
+        let state: String = state
+            .extract()
+            .map_err(|_| Failure::wrong_type("state", wanted, state))?;
+        let table = revision.getattr("table")?;
+        let table = table.cast::<CountTable>().map_err(PyErr::from)?;
+        let table = table.get().shared();
+        let settled: bool = revision.getattr("settled")?.extract()?;
+        let added = detached(py, Content::bytes(&*table), || {
+            let mut ledger = self.0.clone();
+            ledger.add_rows(&table.windowed(), settled, state)?;
+            tallyfold::Result::<_>::Ok(ledger)
+        })?;
+        Ok(Self(added))
+    }
+
+    /// The document to store.
+    fn to_json(&self) -> String {
+        self.0.to_json()
+    }
+
+    /// The state of the follow.
+    #[getter]
+    fn state(&self) -> Option<&str> {
+        self.0.state()
+    }
+
+    /// The end of the newest window that was added, as text and in microseconds since 1970.
+    #[getter]
+    fn settled_until(&self) -> Option<(String, i64)> {
+        let end = self.0.settled_until()?;
+        Some((end.to_string(), end.unix_us()))
+    }
+
+    /// The totals as counters: name, help, names of labels, and for each group their values and the count.
+    #[pyo3(signature = (labels = None, name = None))]
+    fn counters(
+        &self,
+        py: Python<'_>,
+        labels: Option<&Bound<'_, PyAny>>,
+        name: Option<&Bound<'_, PyAny>>,
+    ) -> Result<Vec<Shown>> {
+        let (labels, name) = names(py, labels, name)?;
+        let counters = self.0.counters(&labels, name.as_deref())?;
+        let shown = counters
+            .into_iter()
+            .map(|counter| (counter.name, counter.help, counter.labels, counter.samples));
+        Ok(shown.collect())
+    }
+
+    /// The totals as text for a scrape.
+    #[pyo3(signature = (labels = None, name = None))]
+    fn openmetrics(
+        &self,
+        py: Python<'_>,
+        labels: Option<&Bound<'_, PyAny>>,
+        name: Option<&Bound<'_, PyAny>>,
+    ) -> Result<String> {
+        let (labels, name) = names(py, labels, name)?;
+        Ok(self.0.openmetrics(&labels, name.as_deref())?)
+    }
+
+    /// For `Content-Type`.
+    #[classattr]
+    fn media_type() -> &'static str {
+        Format::OpenMetrics.media_type()
+    }
+}
+
+fn names(
+    py: Python<'_>,
+    labels: Option<&Bound<'_, PyAny>>,
+    name: Option<&Bound<'_, PyAny>>,
+) -> Result<(Labels, Option<String>)> {
+    let none = PyDict::new(py).into_any();
+    let labels: Option<Labels> = optional("labels", labels.unwrap_or(&none))?;
+    let name = name.map(|name| optional("name", name)).transpose()?;
+    Ok((labels.unwrap_or_default(), name.flatten()))
+}

@@ -1,0 +1,227 @@
+"""Running totals for scrapes: they never go down, whatever ends the process."""
+
+import os
+import pathlib
+import pickle
+import resource
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from prometheus_client import CollectorRegistry
+from prometheus_client.openmetrics.exposition import generate_latest
+from prometheus_client.openmetrics.parser import text_string_to_metric_families as parsed
+from support import connect, record
+
+import tallyfold
+
+QUERY: tuple[Any, ...] = ("event_delivery", "2026-01-01T00:00:00Z", ["integration", "reason"])
+LAST = "2026-01-01T03:00:00Z"
+STEM = "tallyfold_event_delivery_by_integration_reason"
+
+
+@pytest.fixture
+def day() -> tallyfold.Sandbox:
+    """Gives a service with events in each quarter of three hours."""
+    sandbox = tallyfold.Sandbox()
+    for number in range(12):
+        at = f"2026-01-01T{number // 4:02}:{number % 4 * 15 + 5:02}:00Z"
+        for integration in ("a", 'b "x"\n'):
+            record(sandbox, "success", integration, count=number + 1, at=at)
+    return sandbox
+
+
+def values(text: str) -> dict[tuple[str, frozenset[tuple[str, str]]], float]:
+    """The counters of a scrape; a label with an empty value is the same as none."""
+    return {
+        (
+            sample.name,
+            frozenset((name, of) for name, of in sample.labels.items() if of),
+        ): sample.value
+        for family in parsed(text)  # type: ignore[no-untyped-call]
+        for sample in family.samples
+        if family.type == "counter"
+    }
+
+
+def test_totals_never_go_down_over_restarts(day: tallyfold.Sandbox, tmp_path: pathlib.Path) -> None:
+    path = tmp_path / "totals.json"
+    seen: dict[Any, float] = {}
+    steps = 0
+    with connect(day) as client:
+        while True:
+            # A new process: nothing but the file is left.
+            ledger = tallyfold.Ledger(path)
+            before = values(ledger.openmetrics())
+            assert before == seen
+            state = {} if ledger.state is None else {"state": ledger.state}
+            options: Any = {"window": "15m", "end": LAST, **state}
+            with client.follow(*QUERY, **options) as revisions:
+                revision = next(revisions, None)
+                if revision is None:
+                    break
+                ledger.add(revision, revisions.state())
+            steps += 1
+            seen = values(ledger.openmetrics())
+            assert all(seen[key] >= count for key, count in before.items())
+        whole = client.event_delivery(QUERY[1], LAST, QUERY[2])
+    assert steps == 12
+    assert len(whole) == 2
+    for row in whole:
+        labels = frozenset((name, of) for name, of in row.dimensions.items() if of)
+        assert seen[f"{STEM}_success_settled_events_total", labels] == row.success == 78
+    assert ledger.settled_until is not None
+    assert ledger.settled_until.isoformat() == "2026-01-01T03:00:00+00:00"
+    assert repr(ledger) == "<Ledger until 2026-01-01T03:00:00Z>"
+
+
+def scraped(registry: CollectorRegistry) -> str:
+    text: bytes = generate_latest(registry)  # type: ignore[no-untyped-call]
+    return text.decode()
+
+
+def filled(sandbox: tallyfold.Sandbox, ledger: tallyfold.Ledger) -> None:
+    with (
+        connect(sandbox) as client,
+        client.follow(*QUERY, window="15m", end=LAST) as revisions,
+    ):
+        for revision in revisions:
+            ledger.add(revision, revisions.state())
+
+
+def test_a_registry_shows_the_totals(day: tallyfold.Sandbox) -> None:
+    ledger = tallyfold.Ledger()
+    registry = CollectorRegistry()
+    registry.register(ledger.collector({"cluster": "eu-1"}))
+    assert values(scraped(registry)) == {}
+    filled(day, ledger)
+    found = values(scraped(registry))
+    assert found == values(ledger.openmetrics({"cluster": "eu-1"}))
+    assert len(found) == 6
+    assert sum(found.values()) == 2 * 78
+    named = CollectorRegistry()
+    named.register(ledger.collector(name="ours"))
+    assert {name for name, _ in values(scraped(named))} == {
+        f"ours_{count}_settled_events_total" for count in ("success", "errors", "filtered")
+    }
+
+
+def test_a_revision_that_can_not_be_stored_is_not_shown(
+    day: tallyfold.Sandbox, tmp_path: pathlib.Path
+) -> None:
+    path = tmp_path / "totals.json"
+    ledger = tallyfold.Ledger(path)
+    with (
+        connect(day) as client,
+        client.follow(*QUERY, window="15m", end=LAST) as revisions,
+    ):
+        ledger.add(next(revisions), revisions.state())
+        stored, shown = path.read_bytes(), ledger.openmetrics()
+        revision = next(revisions)
+        limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (100, limits[1]))
+        try:
+            with pytest.raises(OSError, match="too large"):
+                ledger.add(revision, revisions.state())
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+        assert (path.read_bytes(), ledger.openmetrics()) == (stored, shown)
+        assert list(tmp_path.iterdir()) == [path]
+        ledger.add(revision, revisions.state())
+        assert ledger.openmetrics() != shown
+
+
+PROGRAM = """
+import sys
+import tallyfold
+from test_ledger import QUERY, LAST
+from support import connect
+sandbox = tallyfold.Sandbox(seed=7)
+ledger = tallyfold.Ledger(sys.argv[1])
+with connect(sandbox) as client:
+    revisions = client.follow(*QUERY, window="5m", end=LAST, state=ledger.state)
+    for revision in revisions:
+        ledger.add(revision, revisions.state())
+        print("added", flush=True)
+"""
+
+
+def test_a_killed_process_goes_on(tmp_path: pathlib.Path) -> None:
+    path = tmp_path / "totals.json"
+    tests = os.fspath(pathlib.Path(__file__).parent)
+    command = [sys.executable, "-c", PROGRAM, os.fspath(path)]
+    environment = {**os.environ, "PYTHONPATH": tests}
+    before: dict[Any, float] = {}
+    runs = 0
+    while True:
+        with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE) as process:
+            assert process.stdout is not None
+            for number, _ in enumerate(process.stdout, 1):
+                if number == 5:
+                    process.send_signal(signal.SIGKILL)
+        after = values(tallyfold.Ledger(path).openmetrics())
+        assert all(after[key] >= count for key, count in before.items())
+        before = after
+        runs += 1
+        if process.returncode == 0:
+            break
+    assert runs > 3
+    with connect(tallyfold.Sandbox(seed=7)) as client:
+        whole = client.event_delivery(QUERY[1], LAST, QUERY[2])
+    assert sum(before.values()) == sum(
+        (whole.totals.success, whole.totals.errors, whole.totals.filtered)
+    )
+
+
+def test_a_damaged_file_is_refused(day: tallyfold.Sandbox, tmp_path: pathlib.Path) -> None:
+    path = tmp_path / "totals.json"
+    filled(day, tallyfold.Ledger(path))
+    whole = path.read_bytes()
+    for damaged in (b"", whole[:-1], whole.replace(b"78", b"79"), b"{}"):
+        path.write_bytes(damaged)
+        with pytest.raises(tallyfold.ConfigError) as raised:
+            tallyfold.Ledger(path)
+        assert raised.value.code == "invalid_checkpoint"
+
+
+def test_totals_of_something_else_are_refused(day: tallyfold.Sandbox) -> None:
+    ledger = tallyfold.Ledger()
+    filled(day, ledger)
+    before = ledger.save()
+    other: tuple[Any, ...] = ("event_delivery", QUERY[1], ["integration"])
+    with (
+        connect(day) as client,
+        client.follow(*other, window="15m", end=LAST) as revisions,
+        pytest.raises(tallyfold.ConfigError, match="incompatible_tables"),
+    ):
+        ledger.add(next(revisions), revisions.state())
+    assert ledger.save() == before
+
+
+@pytest.mark.parametrize(
+    ("act", "message"),
+    [
+        (lambda of: of.add(5, "state"), "revision: want a Revision"),
+        (lambda of: of.openmetrics({"1": "x"}), "labels: "),
+        (lambda of: of.openmetrics(name="1"), "name: "),
+        (lambda of: of.collector({"revision": 5}), "labels: want"),
+        (lambda _: tallyfold.Ledger(""), "path: want"),
+        (lambda _: tallyfold.Ledger(5), "path: want"),  # type: ignore[arg-type]
+        (lambda _: tallyfold.Ledger(saved=5), "saved: want"),  # type: ignore[arg-type]
+    ],
+)
+def test_wrong_arguments(
+    act: Callable[[Any], object], message: str, day: tallyfold.Sandbox
+) -> None:
+    ledger = tallyfold.Ledger()
+    filled(day, ledger)
+    with pytest.raises(tallyfold.ConfigError, match=message):
+        act(ledger)
+
+
+def test_a_ledger_is_not_pickled() -> None:
+    with pytest.raises(TypeError, match="save"):
+        pickle.dumps(tallyfold.Ledger())

@@ -1,0 +1,21 @@
+#!/usr/bin/env bash
+# Real servers judge the exports. They are installed if they are missing; the tests start their own on free ports of
+# loopback, with directories of their own, and stop them in the end.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+missing=()
+for program in prometheus promtool victoria-metrics influxd; do
+  command -v $program >/dev/null || missing+=($program)
+done
+if [[ ${#missing[@]} -gt 0 ]]; then
+  if ! command -v apt-get >/dev/null; then
+    echo "missing: ${missing[*]}. There is no apt-get here to install them: put Prometheus 2.42 or later, VictoriaMetrics" \
+      "1.79 or later and InfluxDB 1 into the PATH, or run this on Debian 12." >&2
+    exit 1
+  fi
+  scripts/apt-install.sh prometheus victoria-metrics influxdb
+fi
+
+cargo build --quiet -p tallyfold-export --example push
+exec .venv/bin/pytest -c tests/observability/pytest.ini tests/observability "$@"
