@@ -248,7 +248,9 @@ fn push(
             Err(error) => break describe(&error),
             Ok(PushStep::Done) => break json!({}),
             Ok(PushStep::Wait { ms }) => {
-                sleep(Duration::from_secs_f64(f64::from(ms) / 1000.0 / target.speed));
+                sleep(Duration::from_secs_f64(
+                    f64::from(ms) / 1000.0 / target.speed,
+                ));
                 continue;
             }
             Ok(PushStep::Finished { samples }) => {

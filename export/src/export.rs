@@ -10,6 +10,7 @@ use tallyfold::{Code, CountName, Dictionary, Error, Key, Result};
 use crate::context::Context;
 use crate::form::{Form, Numbers, Order};
 use crate::options::{ExportOptions, Windows};
+use crate::piece::Piece;
 use crate::sample::{Group, Sample};
 use crate::samples::Samples;
 use crate::source::Source;
@@ -152,80 +153,49 @@ impl Export {
             return None;
         }
         let fixed = Arc::clone(&self.fixed);
-        let mut encoder = (fixed.form.encoder)(&fixed.context);
-        let mut written = 0;
+        let mut piece = Piece {
+            encoder: (fixed.form.encoder)(&fixed.context),
+            out,
+            context: &fixed.context,
+            max_bytes: fixed.max_bytes,
+            is_first: self.pieces == 0,
+            has_begun: false,
+            samples: 0,
+        };
         let mut samples = Vec::new();
         let mut values: Vec<&str> = Vec::new();
-        let mut has_begun = false;
-        let is_first = self.pieces == 0;
-        while written < most {
-            let room = MOST_SAMPLES.min(most - written);
+        while piece.samples < most {
+            let room = MOST_SAMPLES.min(most - piece.samples);
             let Some(key) = self.next_group(room, &mut samples) else {
                 self.is_done = true;
                 break;
             };
             values.clear();
             values.extend(values_of(&fixed.dictionaries, key));
-            let end_bytes = encoder.end_bytes();
-            let expected = match end_bytes {
-                Some(_) => 0,
-                None => size_of_group(&fixed.context, &values, samples.len()),
-            };
-            let taken = out.len() + encoder.held();
-            if written > 0 && taken + expected > fixed.max_bytes {
-                self.hold(key, std::mem::take(&mut samples));
+            let round = self.walk.round;
+            let taken = piece.add(&Group {
+                values: &values,
+                samples: &samples,
+                counts: match fixed.form.order {
+                    Order::Counts => &CountName::ALL[round..=round],
+                    _ => CountName::ALL,
+                },
+                is_first: self.rounds <= round,
+            });
+            self.hold(key, samples.split_off(taken));
+            if taken == 0 {
                 break;
             }
-            if !has_begun {
-                encoder.begin(is_first, out);
-                has_begun = true;
-            }
-            let counts = match fixed.form.order {
-                Order::Counts => &CountName::ALL[self.walk.round..=self.walk.round],
-                _ => CountName::ALL,
-            };
-            let is_first_group = self.rounds <= self.walk.round;
-            let before = out.len();
-            let mut is_too_large = false;
-            loop {
-                let group = Group {
-                    values: &values,
-                    samples: &samples,
-                    counts,
-                    is_first: is_first_group,
-                };
-                encoder.group(&group, out);
-                let is_within = |end: usize| out.len() + end <= fixed.max_bytes;
-                if end_bytes.is_none_or(is_within) {
-                    break;
-                }
-                is_too_large = written > 0;
-                if is_too_large || samples.len() == 1 {
-                    break;
-                }
-                // A piece has at least one sample. Of more, the first half may fit.
-                out.truncate(before);
-                let rest = samples.split_off(samples.len() / 2);
-                self.hold(key, rest);
-            }
-            if is_too_large {
-                out.truncate(before);
-                self.hold(key, std::mem::take(&mut samples));
-                break;
-            }
-            self.rounds = self.walk.round + 1;
-            written += samples.len();
+            self.rounds = round + 1;
         }
         // A text has a beginning and an end, even without a sample. A message without one is not sent.
-        if !has_begun {
-            if fixed.form.is_messages {
-                return None;
-            }
-            encoder.begin(is_first, out);
+        if piece.samples == 0 && fixed.form.is_messages {
+            return None;
         }
-        encoder.end(self.is_done, out);
+        piece.begin();
+        piece.encoder.end(self.is_done, piece.out);
         self.pieces += 1;
-        Some(written)
+        Some(piece.samples)
     }
 
     /// Leaves out the next samples, which were written before.
@@ -259,6 +229,9 @@ impl Export {
 
     /// Holds samples for the next piece, before those of the same group that are held.
     fn hold(&mut self, key: Key, mut samples: Vec<Sample>) {
+        if samples.is_empty() {
+            return;
+        }
         let held = self.held.take();
         samples.extend(held.into_iter().flat_map(|(_, held)| held));
         self.held = Some((key, samples));
@@ -282,7 +255,7 @@ impl Export {
         if numbers == Numbers::All {
             return Ok(None);
         }
-        let mut walk = self.walk.clone();
+        let mut walk = self.walk.by_windows();
         let mut samples = Vec::new();
         while let Some(key) = walk.next(MOST_SAMPLES, &mut samples) {
             let Some(sample) = samples
@@ -348,12 +321,6 @@ fn values_of(dictionaries: &[Arc<Dictionary>], key: Key) -> impl Iterator<Item =
         .iter()
         .zip(key)
         .map(|(dictionary, id)| dictionary.value(id))
-}
-
-/// How many bytes a group takes at most, roughly: each sample in each of three metrics, with all labels.
-fn size_of_group(context: &Context, values: &[&str], samples: usize) -> usize {
-    let values: usize = values.iter().map(|value| value.len()).sum();
-    (context.label_bytes + 2 * values + 100 * samples) * 3
 }
 
 impl fmt::Debug for Export {

@@ -43,6 +43,7 @@ mod labels;
 mod ledger;
 mod options;
 mod outbox;
+mod piece;
 mod push;
 mod sample;
 mod samples;

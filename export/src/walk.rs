@@ -35,16 +35,25 @@ struct Head {
 
 impl Walk {
     pub(crate) fn new(windows: Vec<WindowRows>, order: Order, is_change: bool) -> Self {
+        Self::of(windows.into(), order, is_change)
+    }
+
+    fn of(all: Arc<[WindowRows]>, order: Order, is_change: bool) -> Self {
         let mut walk = Self {
             order,
             is_change,
-            all: windows.into(),
+            all,
             round: 0,
             heads: BinaryHeap::new(),
             next_window: 0,
         };
         walk.open();
         walk
+    }
+
+    /// The same samples from the beginning, once and window after window, which is the fastest order.
+    pub(crate) fn by_windows(&self) -> Self {
+        Self::of(Arc::clone(&self.all), Order::Windows, self.is_change)
     }
 
     /// Opens all windows, or the next one that has rows, as the order wants.

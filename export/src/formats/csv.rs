@@ -122,7 +122,10 @@ impl Encoder for Csv<'_> {
 fn write_field(value: &str, out: &mut Vec<u8>) {
     // All bytes are looked at, because the compiler can do that for many at once.
     let is_special = |byte: u8| (byte == b',') | (byte == b'"') | (byte == b'\r') | (byte == b'\n');
-    if !value.bytes().fold(false, |any, byte| any | is_special(byte)) {
+    if !value
+        .bytes()
+        .fold(false, |any, byte| any | is_special(byte))
+    {
         out.extend_from_slice(value.as_bytes());
         return;
     }

@@ -4,7 +4,6 @@ pub(crate) mod csv;
 pub(crate) mod datadog;
 pub(crate) mod dogstatsd;
 pub(crate) mod influx;
-pub(crate) mod json;
 pub(crate) mod ndjson;
 pub(crate) mod openmetrics;
 pub(crate) mod otlp;

@@ -4,12 +4,12 @@
 use serde::Deserialize;
 use tallyfold::CountName;
 
-use super::json::write_string;
 use super::otlp_metrics::{
     DELTA, SENDER, UNIT, VERSION, check_times, is_monotonic, is_passing, rejected, times,
 };
 use crate::context::Context;
 use crate::encoder::Encoder;
+use crate::escape::write_json;
 use crate::form::{Form, Numbers, Order};
 use crate::push::delivery::{Delivery, Way};
 use crate::push::report::Rejected;
@@ -117,9 +117,9 @@ impl Encoder for OtlpJson<'_> {
 
 fn write_attribute((key, value): (&str, &str), out: &mut Vec<u8>) {
     out.extend_from_slice(br#"{"key":"#);
-    write_string(key, out);
+    write_json(key, out);
     out.extend_from_slice(br#","value":{"stringValue":"#);
-    write_string(value, out);
+    write_json(value, out);
     out.extend_from_slice(b"}}");
 }
 
