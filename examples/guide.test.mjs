@@ -4,10 +4,13 @@
 
 import assert from "node:assert/strict";
 import { execFile, spawn } from "node:child_process";
+import { createSocket } from "node:dgram";
+import { once } from "node:events";
 import { mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { createServer } from "node:http";
 import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { basename, join } from "node:path";
 import { createInterface } from "node:readline";
 import { after, before, describe, test } from "node:test";
 import { fileURLToPath } from "node:url";
@@ -41,11 +44,61 @@ const pages = readdirSync(join(root, "docs"), { recursive: true })
   .filter((name) => name.endsWith(".md") && !made.includes(name) && !name.includes("/reference/"));
 const all = ["README.md", "bindings-wasm/js/README.md", ...pages.sort()].flatMap(programs);
 
+/** What the receiver of exports hears from the programs of a page of `docs/guides/exports`. */
+const datagram = "a datagram";
+const heardFrom = {
+  "prometheus.md": ["/api/v1/write"],
+  "victoriametrics.md": ["/api/v1/write"],
+  "influxdb.md": ["/api/v2/write?org=events&bucket=counts&precision=ns"],
+  "opentelemetry.md": ["/v1/metrics"],
+  "datadog.md": ["/api/v2/series", datagram],
+  "statsd.md": [datagram],
+};
+
+/** Takes whatever is sent to it over HTTP and in datagrams, and knows what has come. */
+class Receiver {
+  heard = new Set();
+  #server = createServer(async (request, response) => {
+    for await (const chunk of request) if (chunk.length) this.heard.add(request.url);
+    response.writeHead(204).end();
+  });
+  #datagrams = createSocket("udp4", () => this.heard.add(datagram));
+
+  /** The addresses that the pages take from the environment. */
+  async environment() {
+    this.#server.listen(0, "127.0.0.1");
+    this.#datagrams.bind(0, "127.0.0.1");
+    await Promise.all([once(this.#server, "listening"), once(this.#datagrams, "listening")]);
+    const url = `http://127.0.0.1:${this.#server.address().port}`;
+    const datagrams = `udp://127.0.0.1:${this.#datagrams.address().port}`;
+    return {
+      PROMETHEUS_URL: url,
+      VICTORIAMETRICS_URL: url,
+      INFLUX_URL: url,
+      INFLUX_TOKEN: "a-token",
+      OTEL_EXPORTER_OTLP_ENDPOINT: url,
+      DATADOG_API: url,
+      DD_API_KEY: "a-key",
+      DD_DOGSTATSD_URL: datagrams,
+      STATSD_URL: datagrams,
+      METRICS_PORT: "0",
+    };
+  }
+
+  close() {
+    this.#server.close();
+    this.#datagrams.close();
+  }
+}
+
 describe("the program at", () => {
   let sandbox;
   const env = { ...process.env };
+  const receiver = new Receiver();
+  const heard = new Map();
 
   before(async () => {
+    Object.assign(env, await receiver.environment());
     const cli = join(root, "examples/node_modules/tallyfold/dist/cli.js");
     sandbox = spawn(process.execPath, [cli, "sandbox", "--port", "0", "--seed", "7"]);
     for await (const line of createInterface({ input: sandbox.stdout })) {
@@ -56,7 +109,10 @@ describe("the program at", () => {
       if (name === "orchestration_audience") break;
     }
   });
-  after(() => sandbox.kill());
+  after(() => {
+    sandbox.kill();
+    receiver.close();
+  });
 
   for (const [place, code] of all) {
     test(place, async (t) => {
@@ -64,9 +120,17 @@ describe("the program at", () => {
       t.after(() => rmSync(folder, { recursive: true }));
       symlinkSync(join(root, "examples/node_modules"), join(folder, "node_modules"));
       writeFileSync(join(folder, "program.mjs"), code);
+      receiver.heard.clear();
       await run(process.execPath, ["program.mjs"], { cwd: folder, env, timeout: 120_000 });
+      const page = basename(place).split(":")[0];
+      heard.set(page, [...(heard.get(page) ?? []), ...receiver.heard]);
     });
   }
+
+  test("sends its exports", () => {
+    const all = [...heard].filter(([, what]) => what.length).map(([page, what]) => [page, what.sort()]);
+    assert.deepEqual(Object.fromEntries(all), heardFrom);
+  });
 
   test("docs/guides/workers.md answers with counts", async (t) => {
     const text = readFileSync(join(root, "docs/guides/workers.md"), "utf8");

@@ -3,10 +3,13 @@
 The blocks of a page are one program, in their order.
 """
 
+import http.server
 import os
 import re
+import socket
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -37,16 +40,96 @@ PROGRAMS = {
 }
 
 
+DATAGRAM = "a datagram"
+HEARD = {
+    "overview": {"/write?db=counts&precision=ns"},
+    "prometheus": {"/api/v1/write"},
+    "victoriametrics": {"/api/v1/write"},
+    "influxdb": {"/api/v2/write?org=events&bucket=counts&precision=ns"},
+    "opentelemetry": {"/v1/metrics"},
+    "datadog": {"/api/v2/series", DATAGRAM},
+    "statsd": {DATAGRAM},
+}
+"""What the receiver of exports hears from the program of a page of `docs/guides/exports`."""
+
+
+class Receiver:
+    """Takes whatever is sent to it over HTTP and in datagrams, and knows what has come."""
+
+    def __init__(self) -> None:
+        heard = self._heard = set[str]()
+
+        class Handler(http.server.BaseHTTPRequestHandler):
+            def do_POST(self) -> None:
+                if self.rfile.read(int(self.headers["content-length"])):
+                    heard.add(self.path)
+                self.send_response(204)
+                self.end_headers()
+
+            def log_message(self, format: str, *args: object) -> None:  # noqa: A002
+                """Says nothing."""
+
+        self._datagrams = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        self._datagrams.bind(("127.0.0.1", 0))
+        self._datagrams.setblocking(False)
+        self._server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        threading.Thread(target=self._server.serve_forever, args=[0.01]).start()
+
+    def environment(self) -> dict[str, str]:
+        """Gives the addresses that the pages take from the environment."""
+        url = f"http://127.0.0.1:{self._server.server_port}"
+        datagrams = f"udp://127.0.0.1:{self._datagrams.getsockname()[1]}"
+        return {
+            "PROMETHEUS_URL": url,
+            "VICTORIAMETRICS_URL": url,
+            "INFLUX_URL": url,
+            "INFLUX_TOKEN": "a-token",
+            "OTEL_EXPORTER_OTLP_ENDPOINT": url,
+            "DATADOG_API": url,
+            "DD_API_KEY": "a-key",
+            "DD_DOGSTATSD_URL": datagrams,
+            "STATSD_URL": datagrams,
+            "METRICS_PORT": "0",
+        }
+
+    def heard(self) -> set[str]:
+        """Gives what has come since this was asked last."""
+        while True:
+            try:
+                if self._datagrams.recv(65_536):
+                    self._heard.add(DATAGRAM)
+            except BlockingIOError:
+                break
+        heard = set(self._heard)
+        self._heard.clear()
+        return heard
+
+    def close(self) -> None:
+        """Ends it."""
+        self._server.shutdown()
+        self._server.server_close()
+        self._datagrams.close()
+
+
 @pytest.fixture(scope="module")
-def environment() -> Iterator[dict[str, str]]:
-    """Gives the environment that the guide's first page sets."""
+def receiver() -> Iterator[Receiver]:
+    """Gives a receiver of exports."""
+    receiver = Receiver()
+    yield receiver
+    receiver.close()
+
+
+@pytest.fixture(scope="module")
+def environment(receiver: Receiver) -> Iterator[dict[str, str]]:
+    """Gives the environment that the guide's pages name."""
     command = [sys.executable, "-u", "-m", "tallyfold", "sandbox", "--port", "0", "--seed", "7"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server:
         assert server.stdout is not None
         address = server.stdout.readline().split()[-1]
         credentials = dict(server.stdout.readline().split() for _ in range(4))
         known = dict.fromkeys(["cluster_endpoint", "base_url", "auth_url"], address) | credentials
-        yield {f"TALLYFOLD_{name.upper()}": value for name, value in known.items()}
+        service = {f"TALLYFOLD_{name.upper()}": value for name, value in known.items()}
+        yield service | receiver.environment()
         server.terminate()
 
 
@@ -55,7 +138,9 @@ def test_there_are_programs() -> None:
 
 
 @pytest.mark.parametrize("page", PROGRAMS)
-def test_a_program_runs(page: str, environment: dict[str, str], tmp_path: Path) -> None:
+def test_a_program_runs(
+    page: str, environment: dict[str, str], receiver: Receiver, tmp_path: Path
+) -> None:
     code = compile(PROGRAMS[page], page, "exec")
     assert code
     file = tmp_path / "program.py"
@@ -73,3 +158,5 @@ def test_a_program_runs(page: str, environment: dict[str, str], tmp_path: Path) 
     expected = {0, 1} if re.search(r"^sys\.exit\(1 if", PROGRAMS[page], re.M) else {0}
     assert ran.returncode in expected, ran.stdout + ran.stderr
     assert "Traceback" not in ran.stderr
+    is_export = Path(page).parent.name == "exports"
+    assert receiver.heard() == (HEARD.get(Path(page).stem, set()) if is_export else set())

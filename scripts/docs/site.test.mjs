@@ -41,6 +41,11 @@ describe("the page", () => {
         await page.goto(`${site}/${name}`);
         assert.deepEqual(foreign, []);
         assert.ok(await page.evaluate("document.documentElement.scrollWidth <= innerWidth"));
+        // Python's examples are code. Markdown takes `>>>` for quotations.
+        if (name === "reference/python.html") {
+          assert.equal(await page.locator("blockquote").count(), 0);
+          assert.ok((await page.locator(".highlight").count()) > 50);
+        }
         // References are thousands of nodes, each made like the others.
         if (!name.startsWith("reference/index")) {
           await page.addScriptTag({ path: axe });
