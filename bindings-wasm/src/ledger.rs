@@ -23,9 +23,11 @@ impl Ledger {
         Ok(Self(ledger.transpose()?.unwrap_or_default()))
     }
 
-    /// Takes the rows of a revision's table, and the state of its follow.
-    pub fn add(&mut self, rows: Rows, settled: bool, state: String) -> Result<()> {
-        Ok(self.0.add_rows(&rows.windowed()?, settled, state)?)
+    /// The ledger with the rows of a revision's table, and the state of its follow.
+    pub fn added(&self, rows: Rows, settled: bool, state: String) -> Result<Self> {
+        let mut added = self.0.clone();
+        added.add_rows(&rows.windowed()?, settled, state)?;
+        Ok(Self(added))
     }
 
     /// The document to store.

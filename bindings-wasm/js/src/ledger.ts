@@ -1,6 +1,6 @@
 import type { CoreLedger } from "../wasm/tallyfold_export.js";
 import type { ExportArguments } from "./declared.js";
-import { invalidArgument } from "./error.js";
+import { invalidArgument, outOfOrder } from "./error.js";
 import type { Revision } from "./follow.js";
 import { formats } from "./formats.js";
 import { Handle } from "./handle.js";
@@ -34,8 +34,9 @@ export interface PromRegistry {
  * Running totals of settled windows, by group: counters for a scrape, which never go down.
  *
  * {@link Client.follow} gives each window's last revision once, as settled, and only that is added. The document, {@link
- * Ledger.save}, holds the totals and the state of the follow together. Store it after each revision: then a process
- * that is ended at any moment, and goes on with the document and its state, counts nothing twice and loses nothing.
+ * Ledger.save}, holds the totals and the state of the follow together. It is stored with each revision, before anyone sees
+ * the new totals: so a process that is ended at any moment, and goes on with the document and its state, counts nothing
+ * twice, loses nothing, and never shows less than it has shown.
  *
  * @example
  * const ledger = new Ledger(await load());
@@ -47,12 +48,12 @@ export interface PromRegistry {
  *   state: ledger.state,
  * });
  * for await (const revision of revisions) {
- *   ledger.add(revision, revisions.state());
- *   await store(ledger.save());
+ *   await ledger.add(revision, revisions.state(), store);
  * }
  */
 export class Ledger {
-  readonly #core: Handle<CoreLedger>;
+  #core: Handle<CoreLedger>;
+  #isAdding = false;
   /** Registries that wait for the names of the counters, which come with the first revision. */
   #waiting: (() => boolean)[] = [];
 
@@ -67,15 +68,36 @@ export class Ledger {
   /**
    * Takes a revision, and the state of its follow after it. The counts are added if the window is settled.
    *
+   * @param store Stores the new document, and is awaited. Only then the ledger shows the new totals; if this throws, or
+   * its promise is rejected, the ledger is unchanged.
    * @throws {@link TallyfoldError} with code `incompatible_tables` for counts by other dimensions or of another metric,
-   * and `sum_overflow`; the ledger is unchanged then.
+   * `sum_overflow`, and `out_of_order` while another revision is being stored; the ledger is unchanged then.
    */
-  add(revision: Revision, state: string): void {
+  async add(
+    revision: Revision,
+    state: string,
+    store: (document: string) => unknown,
+  ): Promise<void> {
     if (typeof state !== "string") {
       throw invalidArgument("state", "want the state of the follow: revisions.state()");
     }
-    const rows = revised(formats(), revision);
-    this.#core.object.add(rows, revision.settled, state);
+    if (typeof store !== "function") {
+      throw invalidArgument("store", "want a function that stores the document");
+    }
+    const core = this.#core;
+    if (this.#isAdding) throw outOfOrder("another revision is being stored; await add first");
+    const next = new Handle(
+      core.object.added(revised(formats(), revision), revision.settled, state),
+    );
+    this.#isAdding = true;
+    try {
+      await store(next.object.toJson());
+      // The ledger may have been disposed of meanwhile.
+      if (!core.released) this.#core = next;
+    } finally {
+      this.#isAdding = false;
+      (this.#core === next ? core : next).release();
+    }
     this.#waiting = this.#waiting.filter((register) => !register());
   }
 

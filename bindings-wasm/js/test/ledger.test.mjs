@@ -45,15 +45,18 @@ function saved(window, counts) {
 
 const large = 2n ** 60n + 1n;
 
+/** For tests in which no process ends. */
+const store = () => {};
+
 describe("a ledger", () => {
-  test("adds settled windows alone, and shows all digits", () => {
+  test("adds settled windows alone, and shows all digits", async () => {
     const ledger = new Ledger();
     assert.deepEqual(ledger.counters(), []);
     assert.equal(ledger.openmetrics(), "# EOF\n");
-    ledger.add(revision(0, { email: [large, 1, 0] }, false), "first");
+    await ledger.add(revision(0, { email: [large, 1, 0] }, false), "first", store);
     assert.equal(ledger.settledUntil, undefined);
-    ledger.add(revision(0, { email: [large, 1, 0] }), "second");
-    ledger.add(revision(1, { email: [2, 0, 0], 'a "b"': [5, 0, 7] }), "third");
+    await ledger.add(revision(0, { email: [large, 1, 0] }), "second", store);
+    await ledger.add(revision(1, { email: [2, 0, 0], 'a "b"': [5, 0, 7] }), "third", store);
     assert.deepEqual([ledger.state, ledger.settledUntil], ["third", quarters[2]]);
     const [success, errors] = ledger.counters({ labels: { cluster: "c" } });
     assert.equal(success.name, "tallyfold_event_delivery_by_integration_success_settled_events");
@@ -69,14 +72,14 @@ describe("a ledger", () => {
     assert.match(ledger.mediaType, /^application\/openmetrics-text/);
   });
 
-  test("goes on from its document, and refuses a damaged one", () => {
+  test("goes on from its document, and refuses a damaged one", async () => {
     const ledger = new Ledger(null);
-    ledger.add(revision(0, { email: [large, 1, 0] }), '{"state":1}');
+    await ledger.add(revision(0, { email: [large, 1, 0] }), '{"state":1}', store);
     const document = ledger.save();
     const again = new Ledger(document);
     assert.equal(again.save(), document);
     assert.equal(again.state, '{"state":1}');
-    again.add(revision(1, { email: [1, 0, 0] }), "next");
+    await again.add(revision(1, { email: [1, 0, 0] }), "next", store);
     assert.match(again.openmetrics(), new RegExp(` ${large + 1n}\n`));
     for (const bad of [document.slice(0, -5), document.replace("email", "emial"), "{}", ""]) {
       assert.equal(thrownBy(() => new Ledger(bad)).code, "invalid_checkpoint");
@@ -84,9 +87,9 @@ describe("a ledger", () => {
     assert.equal(thrownBy(() => new Ledger(5)).argument, "saved");
   });
 
-  test("is unchanged by what it refuses", () => {
+  test("is unchanged by what it refuses", async () => {
     const ledger = new Ledger();
-    ledger.add(revision(0, { email: [large, 1, 0] }), "first");
+    await ledger.add(revision(0, { email: [large, 1, 0] }), "first", store);
     const before = ledger.save();
     const of = revision(1, { email: [1, 0, 0] });
     const others = [
@@ -96,12 +99,39 @@ describe("a ledger", () => {
       [of.table, "next", "invalid_argument"],
     ];
     for (const [revision, state, code] of others) {
-      assert.equal(thrownBy(() => ledger.add(revision, state)).code, code);
+      await assert.rejects(ledger.add(revision, state, store), { code });
     }
     assert.equal(ledger.save(), before);
     assert.equal(thrownBy(() => ledger.counters({ labels: { "a-b": "" } })).argument, "labels");
     assert.equal(thrownBy(() => ledger.openmetrics({ name: "a b" })).argument, "name");
     ledger[Symbol.dispose]();
+    assert.equal(thrownBy(() => ledger.save()).code, "out_of_order");
+  });
+
+  test("shows totals once they are stored, and not before", async () => {
+    const ledger = new Ledger();
+    let stored = () => {};
+    const storing = new Promise((resolve) => {
+      stored = resolve;
+    });
+    const added = ledger.add(revision(0, { email: [1, 0, 0] }), "first", () => storing);
+    assert.equal(ledger.openmetrics(), "# EOF\n");
+    const other = ledger.add(revision(1, { email: [1, 0, 0] }), "second", store);
+    await assert.rejects(other, { code: "out_of_order" });
+    stored();
+    await added;
+    assert.equal(ledger.state, "first");
+    const full = new Error("no space left on device");
+    const failed = ledger.add(revision(1, { email: [1, 0, 0] }), "second", () => {
+      throw full;
+    });
+    await assert.rejects(failed, full);
+    assert.equal(ledger.state, "first");
+    await assert.rejects(ledger.add(revision(1, {}), "second"), { argument: "store" });
+    const late = ledger.add(revision(1, { email: [1, 0, 0] }), "second", async () => {
+      ledger[Symbol.dispose]();
+    });
+    await late;
     assert.equal(thrownBy(() => ledger.save()).code, "out_of_order");
   });
 
@@ -122,8 +152,10 @@ describe("a ledger", () => {
       const end = "2026-01-01T01:00:00Z";
       const revisions = client.follow({ ...query, start, end, state: ledger.state });
       for await (const revision of revisions) {
-        ledger.add(revision, revisions.state());
-        document = ledger.save();
+        await ledger.add(revision, revisions.state(), (saved) => {
+          document = saved;
+        });
+        assert.equal(ledger.save(), document);
         // The process ends here.
         break;
       }
@@ -148,7 +180,7 @@ describe("prom-client", () => {
       // The names of the counters come with the first revision.
       ledger.register(registry, { labels: { cluster: "c" } });
       assert.doesNotMatch(await registry.metrics(), /tallyfold/);
-      ledger.add(revision(0, { email: [exact, 1, 0] }), "first");
+      await ledger.add(revision(0, { email: [exact, 1, 0] }), "first", store);
       const name = "tallyfold_event_delivery_by_integration_success_settled_events";
       const line = (value) => `${name}_total{cluster="c",integration="email"} ${value}\n`;
       for (let scrape = 0; scrape < 2; scrape++) {
@@ -157,7 +189,7 @@ describe("prom-client", () => {
         assert.match(text, /own_total 3/);
         assert.ok(text.endsWith(eof));
       }
-      ledger.add(revision(1, { email: [2, 0, 0] }), "second");
+      await ledger.add(revision(1, { email: [2, 0, 0] }), "second", store);
       registry.resetMetrics();
       const text = await registry.metrics();
       assert.ok(text.includes(line(exact + 2n)), text);
@@ -171,7 +203,7 @@ describe("prom-client", () => {
 
   test("gets the counters at once from a ledger that has some", async () => {
     const ledger = new Ledger();
-    ledger.add(revision(0, { email: [1, 0, 0] }), "first");
+    await ledger.add(revision(0, { email: [1, 0, 0] }), "first", store);
     const registry = new Registry();
     ledger.register(registry, { name: "own" });
     assert.match(

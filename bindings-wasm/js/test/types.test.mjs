@@ -346,9 +346,9 @@ Object.assign(cases, {
   writeTo: [({ path }) => exportCounts(table, { format: "csv" }).writeTo(path), {}, { path: TEXT }],
   Ledger: [({ saved }) => new Ledger(saved), {}, { saved: [...ABSENT, ...TEXT] }],
   "Ledger.add": [
-    ({ revision, state }) => ledger.add(revision, state),
-    { revision: undefined, state: "{}" },
-    { revision: [] },
+    ({ revision, state, store }) => ledger.add(revision, state, store),
+    { revision: undefined, state: "{}", store: () => {} },
+    { revision: [], store: ["function"] },
   ],
   "Ledger.counters": [
     (all) => ledger.counters(all),

@@ -409,7 +409,7 @@ ledger.register(new Registry(), { labels: { cluster: "a" } });
 same<typeof ledger.state, string | undefined>(true);
 for await (const revision of client.follow({ ...one, window: "15m" })) {
   exportCounts(revision, { format: "influx" });
-  ledger.add(revision, "{}");
+  await ledger.add(revision, "{}", async (document) => document.length);
 }
 for (const window of new Plan(range)) same<typeof window, Window>(true);
 same<typeof TallyfoldError.prototype.failures, readonly Failure[]>(true);
