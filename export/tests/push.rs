@@ -149,7 +149,7 @@ fn drive(format: Format, guarantee: Option<Guarantee>, counts: &[u64], fates: &[
                 Ok(PushStep::Done) => return receiver,
                 // What ended the push is reported; a user starts it again.
                 Err(_) => {
-                    noted = push.finished();
+                    assert_eq!(noted, push.finished());
                     continue 'process;
                 }
             };

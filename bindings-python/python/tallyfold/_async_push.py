@@ -108,14 +108,11 @@ async def async_push(
                         await carrier.send(message)
                     case Wait(ms=ms):
                         await carrier.pause(ms / 1000)
-                    case Finished(samples=finished):
+                    case Finished(samples=samples):
                         if on_finished is not None:
-                            await awaited("on_finished", on_finished(finished))
+                            await awaited("on_finished", on_finished(samples))
                     case Done():
                         return machine.report()
     except TallyfoldError as error:
         error.report = machine.report()
-        # What is sent at most once counts as finished before it is sent; if refused, it is not.
-        if on_finished is not None and machine.finished != finished:
-            await awaited("on_finished", on_finished(machine.finished))
         raise

@@ -109,14 +109,11 @@ def push(
                         carrier.send(message)
                     case Wait(ms=ms):
                         carrier.pause(ms / 1000)
-                    case Finished(samples=finished):
+                    case Finished(samples=samples):
                         if on_finished is not None:
-                            awaited("on_finished", on_finished(finished))
+                            awaited("on_finished", on_finished(samples))
                     case Done():
                         return machine.report()
     except TallyfoldError as error:
         error.report = machine.report()
-        # What is sent at most once counts as finished before it is sent; if refused, it is not.
-        if on_finished is not None and machine.finished != finished:
-            awaited("on_finished", on_finished(machine.finished))
         raise

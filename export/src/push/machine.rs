@@ -37,7 +37,8 @@ pub enum PushStep<'a> {
         ms: u32,
     },
     /// Store that so many samples are finished, if this push is to be taken up by another process
-    /// ([`PushOptions::finished`]), and ask again.
+    /// ([`PushOptions::finished`]), and ask again. The number falls if a message is refused that counted as finished
+    /// before it was sent, because it is to be sent at most once.
     Finished {
         /// How many of the export's samples are finished.
         samples: u64,
@@ -94,6 +95,8 @@ pub struct Push {
     /// The most samples in a message, once one was too large.
     most_samples: usize,
     finished: u64,
+    /// What the host was last told of that.
+    told: u64,
     retries_of_message: u32,
     /// When the receiver stopped taking messages.
     failing_since: Option<Now>,
@@ -156,6 +159,7 @@ impl Push {
             samples: 0,
             most_samples: usize::MAX,
             finished: options.finished,
+            told: options.finished,
             retries_of_message: 0,
             failing_since: None,
             now: Now {
@@ -194,9 +198,7 @@ impl Push {
                 State::Stored => {
                     self.finished += self.samples as u64;
                     self.state = State::Due;
-                    return Ok(PushStep::Finished {
-                        samples: self.finished,
-                    });
+                    return Ok(self.tell());
                 }
                 State::Waiting(delay) => match delay.rest(now) {
                     0 => self.state = State::Due,
@@ -220,12 +222,12 @@ impl Push {
                     self.state = State::Ready;
                     if !self.is_careful {
                         self.finished += self.samples as u64;
-                        return Ok(PushStep::Finished {
-                            samples: self.finished,
-                        });
+                        return Ok(self.tell());
                     }
                 }
                 State::Ended(None) => return Ok(PushStep::Done),
+                // What was refused is not finished, which the host may have stored before.
+                State::Ended(Some(_)) if self.told != self.finished => return Ok(self.tell()),
                 State::Ended(Some(error)) => return Err(error.clone()),
                 State::UnderWay | State::Answered { .. } => return Err(out_of_order()),
             }
@@ -377,6 +379,13 @@ impl Push {
         match self.state {
             State::UnderWay => Ok(()),
             _ => Err(out_of_order()),
+        }
+    }
+
+    fn tell(&mut self) -> PushStep<'static> {
+        self.told = self.finished;
+        PushStep::Finished {
+            samples: self.finished,
         }
     }
 
