@@ -47,6 +47,7 @@ const all = ["README.md", "bindings-wasm/js/README.md", ...pages.sort()].flatMap
 /** What the receiver of exports hears from the programs of a page of `docs/guides/exports`. */
 const datagram = "a datagram";
 const heardFrom = {
+  "overview.md": ["/write?db=counts&precision=ns"],
   "prometheus.md": ["/api/v1/write"],
   "victoriametrics.md": ["/api/v1/write"],
   "influxdb.md": ["/api/v2/write?org=events&bucket=counts&precision=ns"],

@@ -71,7 +71,7 @@ class Receiver:
 
         self._datagrams = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
         self._datagrams.bind(("127.0.0.1", 0))
-        self._datagrams.setblocking(False)
+        self._datagrams.settimeout(0)
         self._server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         threading.Thread(target=self._server.serve_forever, args=[0.01]).start()
 
