@@ -29,14 +29,8 @@ impl Export {
         others: Vec<String>,
         unix_ms: f64,
     ) -> Result<Self> {
-        let others: Vec<&str> = others.iter().map(String::as_str).collect();
-        let mut options: ExportOptions = options("options", given, &others)?;
-        options.now_ms = Some(unix_ms as i64);
-        let source = Source::of_rows(rows.windowed()?, revision);
-        Ok(Self {
-            export: tallyfold_export::Export::new(source, &options)?,
-            format: options.format,
-        })
+        let options = read(given, &others, unix_ms)?;
+        Self::made(Source::of_rows(rows.windowed()?, revision), &options)
     }
 
     /// What the caller should know.
@@ -63,6 +57,23 @@ impl Export {
             piece: Vec::new(),
         }
     }
+}
+
+impl Export {
+    pub(crate) fn made(source: Source, options: &ExportOptions) -> Result<Self> {
+        Ok(Self {
+            export: tallyfold_export::Export::new(source, options)?,
+            format: options.format,
+        })
+    }
+}
+
+/// The facade's options.
+pub(crate) fn read(given: &JsValue, others: &[String], unix_ms: f64) -> Result<ExportOptions> {
+    let others: Vec<&str> = others.iter().map(String::as_str).collect();
+    let mut options: ExportOptions = options("options", given, &others)?;
+    options.now_ms = Some(unix_ms as i64);
+    Ok(options)
 }
 
 /// An export under way.

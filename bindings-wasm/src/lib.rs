@@ -32,6 +32,8 @@ mod host;
 pub mod ledger;
 #[cfg(feature = "library")]
 pub mod machine;
+#[cfg(feature = "export")]
+pub mod outbox;
 #[cfg(feature = "pages")]
 pub mod pages;
 mod plain;

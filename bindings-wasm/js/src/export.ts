@@ -13,5 +13,6 @@ export type {
 export { Export, type ExportOptions, exportCounts, exportCounts as export } from "./exporting.js";
 export { init } from "./formats.js";
 export { type Counter, type CounterOptions, Ledger, type PromRegistry } from "./ledger.js";
+export { Outbox, type OutboxOptions } from "./outbox.js";
 export { type PushOptions, push } from "./push.js";
 export type { Exportable } from "./rows.js";

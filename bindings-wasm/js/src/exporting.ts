@@ -42,13 +42,26 @@ export function exported(
   options: ExportOptions,
   others: readonly string[],
 ): Export {
-  const { labels, ...given } = fieldsOf("options", options, OPTIONS);
-  const warn = optionalFunction("onNote", given.onNote, "want a function") ?? warned;
   const glue = formats();
   const { rows, revision } = handedOver(glue, counts);
-  const all = { ...given, labels: flatHeaders(labels) };
-  const names = ["onNote", ...others];
-  const made = Export.of(new glue.CoreExport(rows, revision, all, names, Date.now()));
+  const make = (...given: Given) => new glue.CoreExport(rows, revision, ...given);
+  return withOptions(options, others, make);
+}
+
+/** What the core reads: options, the names of those that it does not read, and the time. */
+type Given = [options: object, others: string[], unixMs: number];
+
+/** @internal Makes an export with the core's arguments for these options, and tells its notes. */
+export function withOptions<T extends CoreExport | undefined>(
+  options: ExportOptions,
+  others: readonly string[],
+  make: (...given: Given) => T,
+): Export | (undefined extends T ? undefined : never) {
+  const { labels, ...given } = fieldsOf("options", options, OPTIONS);
+  const warn = optionalFunction("onNote", given.onNote, "want a function") ?? warned;
+  const core = make({ ...given, labels: flatHeaders(labels) }, ["onNote", ...others], Date.now());
+  if (core === undefined) return undefined as undefined extends T ? undefined : never;
+  const made = Export.of(core);
   for (const note of made.notes) warn(note);
   return made;
 }

@@ -56,7 +56,16 @@ const TIMEOUT_MS = 30_000;
  * });
  */
 export async function push(counts: Exportable, options: PushOptions): Promise<PushReport> {
-  const given = exported(counts, options, [...OWN, ...formats().pushOptionNames()]);
+  return pushed(exported(counts, options, pushNames()), options);
+}
+
+/** @internal The names of the options that a push has beside those of an export. */
+export function pushNames(): string[] {
+  return [...OWN, ...formats().pushOptionNames()];
+}
+
+/** @internal Sends an export, and frees it. */
+export async function pushed(given: Export, options: PushOptions): Promise<PushReport> {
   const host = hostOf(options);
   const core = corePush(given, options);
   try {

@@ -37,6 +37,16 @@ export function revised(glue: Glue, revision: Revision): CoreRows {
   throw invalidArgument("revision", "want a Revision of a follow");
 }
 
+/**
+ * @internal The changes of a revision.
+ *
+ * @throws {@link TallyfoldError} with code `invalid_argument` for anything else.
+ */
+export function changed(glue: Glue, revision: Revision): HandedOver {
+  if (isRevision(revision)) return { rows: ofChanges(glue, revision), revision: revision.number };
+  throw invalidArgument("revision", "want a Revision of a follow");
+}
+
 /** Every frame has this, whatever copy of the library it is of: see frame.ts. */
 const content = Symbol.for("tallyfold.content");
 

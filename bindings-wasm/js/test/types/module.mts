@@ -54,6 +54,7 @@ import {
   exportCounts,
   export as exportToo,
   Ledger,
+  Outbox,
   type Note,
   type PushReport,
   push,
@@ -411,6 +412,15 @@ for await (const revision of client.follow({ ...one, window: "15m" })) {
   exportCounts(revision, { format: "influx" });
   await ledger.add(revision, "{}", async (document) => document.length);
 }
+const outbox = new Outbox(null, { format: "influx", store: (document) => document.length });
+same<typeof outbox.state, string | undefined>(true);
+for await (const revision of client.follow({ ...one, window: "15m", state: outbox.state })) {
+  await outbox.put(revision, "{}");
+  const sent = await outbox.push({ url: "https://a.example/", labels: { cluster: "a" } });
+  same<typeof sent, PushReport | undefined>(true);
+}
+// @ts-expect-error: the outbox knows its format
+void outbox.push({ url: "https://a.example/", format: "otlp" });
 for (const window of new Plan(range)) same<typeof window, Window>(true);
 same<typeof TallyfoldError.prototype.failures, readonly Failure[]>(true);
 same<typeof TallyfoldError.prototype.partial, CountTable | undefined>(true);

@@ -1,0 +1,130 @@
+import type { CoreExport, CoreOutbox } from "../wasm/tallyfold_export.js";
+import type { ExportFormat, PushReport } from "./declared.js";
+import { invalidArgument } from "./error.js";
+import { withOptions } from "./exporting.js";
+import type { Revision } from "./follow.js";
+import { formats } from "./formats.js";
+import { Handle } from "./handle.js";
+import { type PushOptions, pushed, pushNames } from "./push.js";
+import { changed } from "./rows.js";
+
+/** The options of {@link Outbox.push}: those of {@link push}, but for those that the outbox knows. */
+export type OutboxOptions = Omit<PushOptions, "format" | "finished" | "onFinished">;
+
+/**
+ * Sends the revisions of a {@link Client.follow} to another system; a document keeps what is not sent yet.
+ *
+ * The document holds the state of the follow together with the revision that is to be sent. So a process that is ended
+ * at any moment, and goes on with the document, loses no revision and sends none under another number.
+ *
+ * @example
+ * const outbox = new Outbox(await load(), { format: "influx", store });
+ * await outbox.push({ url }); // What an earlier process did not send
+ * const revisions = client.follow({
+ *   ...query,
+ *   metric: "event_delivery",
+ *   window: "15m",
+ *   state: outbox.state,
+ * });
+ * for await (const revision of revisions) {
+ *   await outbox.put(revision, revisions.state());
+ *   await outbox.push({ url });
+ * }
+ */
+export class Outbox {
+  #core: Handle<CoreOutbox>;
+  readonly #format: ExportFormat;
+  readonly #store: (document: string) => unknown;
+
+  /**
+   * @param saved The document that was stored last; without it, the outbox is empty.
+   * @param options The format of all messages, and a function that stores the document and is awaited.
+   * @throws {@link TallyfoldError} with code `invalid_checkpoint` for a document that is torn or was changed, and
+   * `invalid_argument` for another format than what is pending was to be sent in.
+   */
+  constructor(
+    saved: string | null | undefined,
+    options: { readonly format: ExportFormat; readonly store: (document: string) => unknown },
+  ) {
+    const { format, store } = options ?? {};
+    if (typeof store !== "function") {
+      throw invalidArgument("store", "want a function that stores the document");
+    }
+    this.#core = new Handle(new (formats().CoreOutbox)(saved));
+    this.#format = format;
+    this.#store = store;
+    // Refuses a wrong format.
+    this.#core.object.finished(format);
+  }
+
+  /** The state of the follow after the last revision that was put in, for its option `state`. */
+  get state(): string | undefined {
+    return this.#core.object.state();
+  }
+
+  /** Whether a revision is to be sent. */
+  get isPending(): boolean {
+    return this.#core.object.finished(this.#format) !== undefined;
+  }
+
+  /**
+   * Stores a revision, and the state of its follow after it: `revisions.state()`.
+   *
+   * @throws {@link TallyfoldError} with code `out_of_order` if another revision is pending: push it first. If it can't
+   * be stored, the outbox is unchanged.
+   */
+  async put(revision: Revision, state: string): Promise<void> {
+    if (typeof state !== "string") {
+      throw invalidArgument("state", "want the state of the follow: revisions.state()");
+    }
+    const { rows, revision: number } = changed(formats(), revision);
+    await this.#become(this.#core.object.put(rows, number, state, this.#format));
+  }
+
+  /**
+   * Sends what is pending; gives `undefined` if nothing is. After an error the revision is still pending: push again to
+   * go on with it, or {@link Outbox.drop} it.
+   *
+   * @throws what {@link push} throws.
+   */
+  async push(options: OutboxOptions): Promise<PushReport | undefined> {
+    const core = this.#core.object;
+    const finished = core.finished(this.#format);
+    const all = {
+      ...options,
+      format: this.#format,
+      finished,
+      onFinished: (samples: bigint) => this.#become(this.#core.object.finish(samples)),
+    };
+    const make = (...given: [object, string[], number]): CoreExport | undefined =>
+      core.pending(...given);
+    const pending = withOptions(all, pushNames(), make);
+    if (pending === undefined) return undefined;
+    const report = await pushed(pending, all);
+    await this.drop();
+    return report;
+  }
+
+  /** Gives up what is pending: it is not sent any more. */
+  async drop(): Promise<void> {
+    await this.#become(this.#core.object.clear());
+  }
+
+  /** Frees the memory now. */
+  [Symbol.dispose](): void {
+    this.#core.release();
+  }
+
+  /** Stores another content; only then it is this outbox's own. */
+  async #become(core: CoreOutbox): Promise<void> {
+    const next = new Handle(core);
+    try {
+      await this.#store(core.toJson());
+    } catch (error) {
+      next.release();
+      throw error;
+    }
+    this.#core.release();
+    this.#core = next;
+  }
+}

@@ -1,0 +1,121 @@
+// Revisions that are sent each once, by processes that end at any moment.
+
+import assert from "node:assert/strict";
+import { describe, test } from "node:test";
+import { Outbox } from "tallyfold/export";
+import { receiver } from "./receiver.mjs";
+import { thrownBy } from "./responses.mjs";
+import { clientOf, service } from "./world.mjs";
+
+const start = "2026-01-01T00:00:00Z";
+const end = "2026-01-01T01:00:00Z";
+const event = { eventName: "order", writeKey: "web", reason: "", integration: "email" };
+const query = { metric: "event_delivery", dimensions: ["integration"], window: "15m", start, end };
+const store = () => {};
+
+/** A service with events in three of four quarters of an hour. */
+function world() {
+  const sandbox = service();
+  for (const minute of [2, 17, 32]) {
+    const timestamp = new Date(Date.parse(start) + minute * 60_000);
+    sandbox.record({ ...event, timestamp, outcome: "success", count: minute });
+  }
+  const now = () => ({ monotonicMs: 0, unixMs: Date.parse("2026-01-02T00:00:00Z") });
+  return clientOf(sandbox, { now });
+}
+
+/** The sum over the points of the events here, of which InfluxDB keeps the newest value. */
+function sumOf(messages) {
+  const points = new Map();
+  for (const body of messages) {
+    for (const line of new TextDecoder().decode(body).trim().split("\n")) {
+      const [, series, value, time] = /^(\S+) success=(\d+)i\S* (\d+)$/.exec(line);
+      if (series.includes("integration=email")) points.set(`${series} ${time}`, BigInt(value));
+    }
+  }
+  return [...points.values()].reduce((sum, value) => sum + value, 0n);
+}
+
+describe("an outbox", () => {
+  test("loses nothing and counts nothing twice, whenever the process ends", async (t) => {
+    const { url, taken } = await receiver(t);
+    const ends = new Error("the process ends here");
+    let document;
+    let stores = 0;
+    let lives = 0;
+    for (let isDone = false; !isDone; lives++) {
+      // Each life ends after one more document than the one before, before or after it is written.
+      let left = lives + 1;
+      const outbox = new Outbox(document, {
+        format: "influx",
+        store: async (next) => {
+          if (left === 0 && lives % 2 === 0) throw ends;
+          document = next;
+          stores++;
+          if (left-- === 0) throw ends;
+        },
+      });
+      try {
+        await outbox.push({ url });
+        const revisions = world().follow({ ...query, state: outbox.state });
+        for await (const revision of revisions) {
+          await outbox.put(revision, revisions.state());
+          assert.equal(outbox.isPending, true);
+          const report = await outbox.push({ url });
+          assert.equal(report.samples, BigInt(revision.changes.length));
+          assert.equal(outbox.isPending, false);
+        }
+        isDone = true;
+      } catch (error) {
+        assert.equal(error, ends);
+      }
+    }
+    assert.ok(lives > 3 && stores > 10, `${lives} lives, ${stores} documents`);
+    assert.equal(sumOf(taken()), 2n + 17n + 32n);
+  });
+
+  test("keeps what could not be sent, goes on with it, or drops it", async (t) => {
+    let status = 401;
+    const { url, got } = await receiver(t, () => status);
+    let document;
+    const keep = (next) => {
+      document = next;
+    };
+    const outbox = new Outbox(null, { format: "influx", store: keep });
+    assert.equal(await outbox.push({ url }), undefined);
+    const revisions = world().follow(query);
+    const { value: revision } = await revisions[Symbol.asyncIterator]().next();
+    await outbox.put(revision, revisions.state());
+    await assert.rejects(outbox.push({ url }), { code: "forbidden" });
+    await assert.rejects(outbox.put(revision, "next"), { code: "out_of_order" });
+    const again = new Outbox(document, { format: "influx", store: keep });
+    assert.equal(again.state, revisions.state());
+    const other = thrownBy(() => new Outbox(document, { format: "otlp", store }));
+    assert.equal(other.argument, "format");
+    status = 204;
+    const report = await again.push({ url, labels: { cluster: "c" } });
+    assert.equal(report.samples, BigInt(revision.changes.length));
+    assert.match(got.at(-1).body.toString(), /,cluster=c,integration=email,revision=0 success=2i/);
+    await outbox.drop();
+    assert.equal(outbox.isPending, false);
+    assert.equal(new Outbox(document, { format: "otlp", store }).isPending, false);
+  });
+
+  test("refuses what is no revision, no document and no function", async () => {
+    const outbox = new Outbox(undefined, { format: "influx", store });
+    const wrong = [
+      [5, "{}", "revision"],
+      [{ table: 1 }, "{}", "revision"],
+    ];
+    for (const [revision, state, argument] of wrong) {
+      await assert.rejects(outbox.put(revision, state), { argument });
+    }
+    await assert.rejects(outbox.put({}, 5), { argument: "state" });
+    assert.equal(
+      thrownBy(() => new Outbox("{}", { format: "influx", store })).code,
+      "invalid_checkpoint",
+    );
+    assert.equal(thrownBy(() => new Outbox(null, { format: "influx" })).argument, "store");
+    assert.equal(thrownBy(() => new Outbox(null, { format: "xml", store })).argument, "format");
+  });
+});

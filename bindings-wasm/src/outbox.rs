@@ -1,0 +1,83 @@
+//! [`tallyfold_export::Outbox`].
+
+use tallyfold_export::{Format, Source};
+use wasm_bindgen::JsValue;
+use wasm_bindgen::prelude::wasm_bindgen;
+
+use crate::arguments::{optional, required};
+use crate::error::Result;
+use crate::export::{Export, read};
+use crate::rows::Rows;
+
+/// An outbox that does not change: each action makes a new one.
+#[wasm_bindgen(js_name = CoreOutbox)]
+pub struct Outbox(tallyfold_export::Outbox);
+
+#[wasm_bindgen(js_class = CoreOutbox)]
+impl Outbox {
+    /// Empty, or as a document says.
+    #[wasm_bindgen(constructor)]
+    pub fn new(saved: &JsValue) -> Result<Self> {
+        let saved: Option<String> = optional("saved", saved)?;
+        let outbox = saved.map(|saved| tallyfold_export::Outbox::from_json(saved.as_bytes()));
+        Ok(Self(outbox.transpose()?.unwrap_or_default()))
+    }
+
+    /// The same with a revision that is to be sent, and the state of its follow after it.
+    pub fn put(
+        &self,
+        changes: Rows,
+        revision: Option<u32>,
+        state: String,
+        format: &JsValue,
+    ) -> Result<Self> {
+        let mut outbox = self.0.clone();
+        let source = Source::of_rows(changes.windowed()?, revision);
+        outbox.put_source(&source, state, required("format", format)?)?;
+        Ok(Self(outbox))
+    }
+
+    /// An export of what is to be sent, with the arguments of [`Export::new`] after the rows; nothing if nothing is.
+    pub fn pending(
+        &self,
+        given: &JsValue,
+        others: Vec<String>,
+        unix_ms: f64,
+    ) -> Result<Option<Export>> {
+        let options = read(given, &others, unix_ms)?;
+        let pending = self.0.pending(options.format)?;
+        let made = |(source, _)| Export::made(source, &options);
+        pending.map(made).transpose()
+    }
+
+    /// How many samples of what is pending are finished; nothing if nothing is pending.
+    pub fn finished(&self, format: &JsValue) -> Result<Option<u64>> {
+        let format: Format = required("format", format)?;
+        Ok(self.0.pending(format)?.map(|(_, finished)| finished))
+    }
+
+    /// The same with so many samples finished.
+    pub fn finish(&self, samples: u64) -> Self {
+        let mut outbox = self.0.clone();
+        outbox.finish(samples);
+        Self(outbox)
+    }
+
+    /// The same with nothing pending.
+    pub fn clear(&self) -> Self {
+        let mut outbox = self.0.clone();
+        outbox.clear();
+        Self(outbox)
+    }
+
+    /// The state of the follow.
+    pub fn state(&self) -> Option<String> {
+        self.0.state().map(str::to_owned)
+    }
+
+    /// The document to store.
+    #[wasm_bindgen(js_name = toJson)]
+    pub fn to_json(&self) -> String {
+        self.0.to_json()
+    }
+}
