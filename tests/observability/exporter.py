@@ -5,6 +5,7 @@ It goes on from the ledger on disk: a process that is killed at any moment is re
 
 import sys
 import threading
+import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import tallyfold
@@ -35,6 +36,8 @@ def main(port: int, path: str, began: float, speed: float, windows: int) -> None
     """Serves until it is killed."""
     ledger = tallyfold.Ledger(path)
     serve(port, ledger)
+    # So that scrapes see what was on the disk, before anything is added.
+    time.sleep(0.25)
     service = week.Service(week.events(SEED, windows))
     clock = week.FastClock(began, speed)
     for revision, state in week.follow(service, windows=windows, state=ledger.state, clock=clock):

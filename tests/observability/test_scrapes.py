@@ -88,7 +88,7 @@ def test_restarts_are_invisible(tmp_path: Path) -> None:
         try:
             exported.start()
             for number in range(RESTARTS):
-                time.sleep(draw.uniform(0.2, 1.2))
+                time.sleep(draw.uniform(0.4, 1.4))
                 exported.stop(signal.SIGTERM if number % 3 == 2 else signal.SIGKILL)
                 exported.start()
             last = f'_settled_until_seconds{{cluster="eu \\"1\\""}} {end_ms / 1000:.3f}\n'
