@@ -17,5 +17,4 @@ if [[ ${#missing[@]} -gt 0 ]]; then
   scripts/apt-install.sh prometheus victoria-metrics influxdb
 fi
 
-cargo build --quiet -p tallyfold-export --example push
 exec .venv/bin/pytest -c tests/observability/pytest.ini tests/observability "$@"

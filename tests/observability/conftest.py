@@ -1,17 +1,17 @@
-"""What the tests share: the pushing process, and a simulated week."""
+"""What the tests share: a simulated week, and a connection."""
 
 from collections.abc import Iterator
 
+import httpx2
 import pytest
 import week
-from pusher import Pusher
 
 
-@pytest.fixture
-def pusher() -> Iterator[Pusher]:
-    """Gives a process that exports and pushes."""
-    with Pusher() as pusher:
-        yield pusher
+@pytest.fixture(scope="module")
+def transport() -> Iterator[httpx2.HTTPTransport]:
+    """Gives what pushes, over connections that stay open."""
+    with httpx2.HTTPTransport(trust_env=False) as transport:
+        yield transport
 
 
 @pytest.fixture(scope="session")

@@ -5,31 +5,25 @@ It goes on from the ledger on disk: a process that is killed at any moment is re
 
 import sys
 import threading
+import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any
 
+import tallyfold
 import week
-from pusher import Pusher, counts_of, exported
 
 SEED = 5
 LABELS = {"cluster": 'eu "1"'}
 
 
-class Page:
-    """The text that is served."""
-
-    text = b""
-
-
-def serve(port: int, page: Page) -> None:
-    """Serves the page in a thread."""
+def serve(port: int, ledger: tallyfold.Ledger) -> None:
+    """Serves the totals of each moment, in threads."""
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
             self.send_response(200)
-            self.send_header("content-type", "application/openmetrics-text; version=1.0.0; charset=utf-8")
+            self.send_header("content-type", ledger.media_type)
             self.end_headers()
-            self.wfile.write(page.text)
+            self.wfile.write(ledger.openmetrics(LABELS).encode())
 
         def log_message(self, *_: object) -> None:
             pass
@@ -38,31 +32,19 @@ def serve(port: int, page: Page) -> None:
     threading.Thread(target=server.serve_forever, daemon=True).start()
 
 
-def main(port: int, ledger: str, began: float, speed: float, windows: int) -> None:
+def main(port: int, path: str, began: float, speed: float, windows: int) -> None:
     """Serves until it is killed."""
-    page = Page()
-    with Pusher() as pusher:
-
-        def add(counts: dict[str, Any] | None, state: str = "") -> str | None:
-            answer = pusher.order(
-                order="add",
-                ledger=ledger,
-                export=exported("openmetrics", LABELS),
-                counts=counts,
-                state=state,
-            )
-            page.text = answer["text"].encode()
-            return answer["state"]  # type: ignore[no-any-return]
-
-        state = add(None)
-        serve(port, page)
-        service = week.Service(week.events(SEED, windows))
-        clock = week.FastClock(began, speed)
-        for revision, after in week.follow(service, windows=windows, state=state, clock=clock):
-            add(counts_of([revision.table], settled=revision.settled), after)
-        threading.Event().wait()
+    ledger = tallyfold.Ledger(path)
+    serve(port, ledger)
+    # So that scrapes see what was on the disk, before anything is added.
+    time.sleep(0.25)
+    service = week.Service(week.events(SEED, windows))
+    clock = week.FastClock(began, speed)
+    for revision, state in week.follow(service, windows=windows, state=ledger.state, clock=clock):
+        ledger.add(revision, state)
+    threading.Event().wait()
 
 
 if __name__ == "__main__":
-    port, ledger, began, speed, windows = sys.argv[1:]
-    main(int(port), ledger, float(began), float(speed), int(windows))
+    port, path, began, speed, windows = sys.argv[1:]
+    main(int(port), path, float(began), float(speed), int(windows))

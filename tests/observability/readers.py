@@ -13,6 +13,8 @@ from typing import Any
 from urllib.parse import unquote
 
 import cramjam
+import pyarrow as pa
+import pyarrow.parquet as pq
 from google.protobuf import (  # type: ignore[import-untyped]
     descriptor_pb2,
     descriptor_pool,
@@ -213,12 +215,21 @@ def ndjson(pieces: Iterable[bytes]) -> Samples:
     return rows_of(json.loads(line) for line in lines)
 
 
+def parquet(pieces: Iterable[bytes]) -> Samples:
+    return rows_of(pq.read_table(io.BytesIO(b"".join(pieces))).to_pylist())
+
+
+def arrow(pieces: Iterable[bytes]) -> Samples:
+    return rows_of(pa.ipc.open_stream(b"".join(pieces)).read_all().to_pylist())
+
+
 def rows_of(rows: Iterable[dict[str, Any]]) -> Samples:
     """Reads rows whose columns are named."""
     found: Samples = {}
     for row in rows:
         labels = {name: value for name, value in row.items() if name not in {*COUNTS, "start", "end", "settled"}}
-        at = round(datetime.fromisoformat(row["end"]).timestamp() * 1000) - 1
+        end = row["end"] if isinstance(row["end"], datetime) else datetime.fromisoformat(row["end"])
+        at = round(end.timestamp() * 1000) - 1
         for count in COUNTS:
             add(found, count, labels, at, int(row[count]))
     return found

@@ -1,30 +1,38 @@
 """Pushes to receivers that fail, and by processes that are killed: nothing is lost and nothing counts twice."""
 
+import json
 import random
 import signal
+import subprocess
+import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
+import follower
+import httpx2
 import pytest
 import readers
 import tallyfold
 import week
-from pusher import Pusher, Refused, changes_of, pushed
 from readers import Reader, Samples
 from receiver import Datagrams, Exchange, Receiver, accept
 from servers import COUNTS, InfluxDB, Prometheus, Server, Sums, VictoriaMetrics
+from tallyfold._carrier import Carrier
 
 WINDOWS = 60
+#: Processes that are killed push the revisions of so many.
+FEW = 40
 END_MS = week.START_MS + WINDOWS * week.QUARTER_MS
 OUT_OF_ORDER = "storage:\n  tsdb:\n    out_of_order_time_window: 2h\n"
 #: Prometheus, also in versions after 2.42, may lose what it took if it is killed after series left its head and came back:
 #: https://github.com/prometheus/prometheus/issues/16058. Usually series leave after two hours, which pass in no time here.
 WHOLE_HEAD = ("--storage.tsdb.min-block-duration=10d", "--storage.tsdb.max-block-duration=10d")
-READERS: dict[str, Reader] = {
+READERS: dict[tallyfold.ExportFormat, Reader] = {
     "remote-write": readers.remote_write,
     "remote-write-2": readers.remote_write_2,
     "otlp": readers.otlp,
@@ -33,22 +41,45 @@ READERS: dict[str, Reader] = {
 }
 
 #: A receiver of one of the tests takes messages of up to so many bytes: those of two groups, or more.
-MOST_BYTES = {"remote-write": 900, "remote-write-2": 1500, "otlp": 3000, "otlp-json": 6000}
+MOST_BYTES: dict[tallyfold.ExportFormat, int] = {"remote-write": 900, "remote-write-2": 1500, "otlp": 3000, "otlp-json": 6000}
 
-Changes = dict[str, object]
+Revisions = list[tallyfold.Revision]
+Form = tallyfold.ExportFormat
+Push = Callable[..., tallyfold.PushReport]
 
 
 @pytest.fixture(scope="module")
 def revisions() -> list[tallyfold.Revision]:
     """Gives the revisions of 15 hours."""
-    drawn = week.events(seed=3, windows=WINDOWS)
+    drawn = week.events(follower.SEED, WINDOWS)
     return [revision for revision, _ in week.follow(week.Service(drawn), windows=WINDOWS)]
 
 
 @pytest.fixture(scope="module")
-def changes(revisions: list[tallyfold.Revision]) -> list[Changes]:
-    """Gives their changes."""
-    return [changes_of(revision) for revision in revisions]
+def few() -> Revisions:
+    """Gives the revisions that processes push which are killed."""
+    drawn = week.events(follower.SEED, FEW)
+    return [revision for revision, _ in week.follow(week.Service(drawn), windows=FEW)]
+
+
+@pytest.fixture
+def push(transport: httpx2.HTTPTransport, monkeypatch: pytest.MonkeyPatch) -> Push:
+    """Gives a push whose waits take a hundredth of their time."""
+    ahead_ms = 0
+    read = tallyfold.Now.read
+
+    def now() -> tallyfold.Now:
+        real = read()
+        return tallyfold.Now(real.monotonic_ms + ahead_ms, real.unix_ms + ahead_ms)
+
+    def pause(_: object, seconds: float) -> None:
+        nonlocal ahead_ms
+        time.sleep(seconds / 100)
+        ahead_ms += round(seconds * 1000)
+
+    monkeypatch.setattr(tallyfold.Now, "read", now)
+    monkeypatch.setattr(Carrier, "pause", pause)
+    return lambda *args, **options: tallyfold.push(*args, **options, transport=transport)
 
 
 @pytest.fixture(scope="module")
@@ -57,18 +88,17 @@ def truth(revisions: list[tallyfold.Revision]) -> Sums:
     truth = week.Truth()
     for revision in revisions:
         truth.add(revision)
-    assert truth.sums == week.drawn_sums(week.events(seed=3, windows=WINDOWS))
+    assert truth.sums == week.drawn_sums(week.events(follower.SEED, WINDOWS))
     return truth.sums
 
 
-def wanted(changes: list[Changes], form: str) -> Samples:
+def wanted(revisions: Revisions, form: Form) -> Samples:
     """Gives the samples that a receiver must get."""
-    with Pusher() as pusher:
-        found: Samples = {}
-        for one in changes:
-            read = READERS[form](pusher.export(one, form))
-            assert not read.keys() & found.keys()
-            found |= read
+    found: Samples = {}
+    for revision in revisions:
+        read = READERS[form](tallyfold.export(revision, form))
+        assert not read.keys() & found.keys()
+        found |= read
     return found
 
 
@@ -83,10 +113,14 @@ def sums_of(found: Samples, name: str) -> Sums:
     return {group: tuple(of) for group, of in sums.items() if any(of)}  # type: ignore[misc]
 
 
+#: Processes that push are killed so often, each within so many revisions.
+KILLS, KILLED_WITHIN = 16, 8
+
+
 class Trouble:
     """A receiver's fate that is drawn for each message. With `unsure`, nobody can know what became of some."""
 
-    def __init__(self, form: str, seed: int, *, unsure: bool) -> None:
+    def __init__(self, form: Form, seed: int, *, unsure: bool) -> None:
         self._most_bytes = MOST_BYTES[form]
         self._draw = random.Random(seed)
         self._unsure = unsure
@@ -126,26 +160,23 @@ class Trouble:
                 exchange.reset()
 
 
-#: The waits of a push take a hundredth of their time here.
-FAST = {"speed": 100.0, "timeout_ms": 10_000}
-#: With a limit that slow answers do not keep.
-HASTY = {"speed": 100.0, "timeout_ms": 100}
+#: Seconds that slow answers do not keep.
+HASTY = 0.1
 
 
 @pytest.mark.parametrize("form", ["remote-write", "remote-write-2"])
-def test_a_receiver_that_fails_in_every_way_has_the_truth(form: str, changes: list[Changes], truth: Sums, pusher: Pusher) -> None:
+def test_a_receiver_that_fails_in_every_way_has_the_truth(form: Form, revisions: Revisions, truth: Sums, push: Push) -> None:
     trouble = Trouble(form, 5, unsure=True)
     with Receiver(READERS[form], trouble) as receiver:
         retries = 0
-        for one in changes:
-            report = pusher.push(one, form, receiver.url, **HASTY)["report"]
-            assert report["unsure"] == 0
-            retries += report["retries"]
+        for revision in revisions:
+            report = push(revision, form, receiver.url, timeout=HASTY)
+            assert report.unsure == 0
+            retries += report.retries
     assert len(trouble.met) == 8
-    assert not trouble.early
     assert retries > 50
     assert not receiver.taken.wrong
-    assert receiver.taken.values == wanted(changes, form)
+    assert receiver.taken.values == wanted(revisions, form)
     assert sums_of(receiver.taken.values, f"{week.STEM}_{{}}_events") == truth
     # It was sent twice, and each time the same.
     assert max(receiver.taken.times.values()) > 1
@@ -153,33 +184,34 @@ def test_a_receiver_that_fails_in_every_way_has_the_truth(form: str, changes: li
 
 @pytest.mark.parametrize("guarantee", ["at_most_once", "at_least_once"])
 @pytest.mark.parametrize("form", ["otlp", "otlp-json"])
-def test_clear_refusals_lose_and_double_nothing(form: str, guarantee: str, changes: list[Changes], truth: Sums, pusher: Pusher) -> None:
+def test_clear_refusals_lose_and_double_nothing(form: Form, guarantee: str, revisions: Revisions, truth: Sums, push: Push) -> None:
     trouble = Trouble(form, 6, unsure=False)
     with Receiver(READERS[form], trouble) as receiver:
-        for one in changes:
-            pusher.push(one, form, receiver.url, guarantee=guarantee, **FAST)
+        for revision in revisions:
+            push(revision, form, receiver.url, guarantee=guarantee)
     assert len(trouble.met) == 5
     assert not trouble.early
     assert set(receiver.taken.times.values()) == {1}
-    assert receiver.taken.values == wanted(changes, form)
+    assert receiver.taken.values == wanted(revisions, form)
     stem = "tallyfold.event_delivery.by_integration_reason_write_key.{}"
     assert sums_of(receiver.taken.values, stem) == truth
 
 
 @pytest.mark.parametrize("form", ["otlp", "otlp-json"])
-def test_guarantees_hold_where_nobody_knows(form: str, changes: list[Changes], pusher: Pusher) -> None:
-    every = wanted(changes, form)
+def test_guarantees_hold_where_nobody_knows(form: Form, revisions: Revisions, push: Push) -> None:
+    every = wanted(revisions, form)
     for guarantee in ("at_most_once", "at_least_once"):
         trouble, unsure = Trouble(form, 8, unsure=True), 0
         with Receiver(READERS[form], trouble) as receiver:
-            for one in changes:
+            for revision in revisions:
                 try:
-                    answer = pusher.push(one, form, receiver.url, guarantee=guarantee, **HASTY)
-                except Refused as refused:
+                    report = push(revision, form, receiver.url, guarantee=guarantee, timeout=HASTY)
+                except tallyfold.ServiceError as error:
                     # What is in doubt is not sent again, and what comes after it stays unsent.
                     assert guarantee == "at_most_once"
-                    answer = refused.answer
-                unsure += answer["report"]["unsure"]
+                    assert error.report is not None
+                    report = error.report
+                unsure += report.unsure
         taken = receiver.taken
         assert not taken.wrong
         assert taken.values.items() <= every.items()
@@ -193,71 +225,74 @@ def test_guarantees_hold_where_nobody_knows(form: str, changes: list[Changes], p
             assert unsure == 0
 
 
-def push_and_kill(changes: list[Changes], form: str, url: str, outbox: Path, seed: int, **target: Any) -> int:
-    """Pushes by processes that are killed at any moment. Gives how often one left something to send."""
+def push_and_kill(form: Form, url: str, outbox: Path, seed: int, **options: Any) -> None:
+    """Pushes by processes that are killed at any moment, but for the last one."""
     draw = random.Random(seed)
-    pusher = Pusher()
-    place, left, usual = 0, 0, 0.01
-    try:
-        while place < len(changes):
-            began = time.monotonic()
-            order = pushed(changes[place], form, url, outbox=outbox, state=str(place + 1), **target)
-            pusher.begin(**order)
-            if draw.random() < 0.3:
-                time.sleep(draw.random() * usual)
-                pusher.kill()
-                pusher = Pusher()
-                # What is left goes first. Then the follow goes on after the newest state that is stored.
-                left += b'"pending":null' not in (outbox.read_bytes() if outbox.exists() else b"")
-                answer = pusher.push(None, form, url, outbox=outbox, **target)
-                place = int(answer["state"] or 0)
-            else:
-                assert pusher.end()["state"] == str(place + 1)
-                usual = 0.8 * usual + 0.3 * (time.monotonic() - began)
-                place += 1
-    finally:
-        pusher.kill()
-    return left
+    command = [sys.executable, follower.__file__, form, url, str(outbox), str(FEW), json.dumps(options)]
+    kills, left = 0, 0
+    while True:
+        process = subprocess.Popen(command, stdout=subprocess.PIPE)
+        assert process.stdout is not None
+        with process, process.stdout:
+            left += process.stdout.readline() == b"True\n"
+            if kills == KILLS:
+                assert process.stdout.read().isspace()
+                assert process.wait() == 0
+                break
+            for _ in range(draw.randrange(KILLED_WITHIN)):
+                assert process.stdout.readline() == b"\n"
+            # A revision takes a few milliseconds.
+            time.sleep(draw.random() * 0.006)
+            process.kill()
+            kills += 1
+    # Some were killed while a revision was stored, but not noted as sent.
+    assert left > 1
 
 
-def test_killed_pushers_bring_real_servers_the_truth(tmp_path: Path, changes: list[Changes], truth: Sums) -> None:
+def test_killed_pushers_bring_real_servers_the_truth(tmp_path: Path, few: Revisions) -> None:
+    whole = week.Truth()
+    for revision in few:
+        whole.add(revision)
+    truth = whole.sums
+    assert truth == week.drawn_sums(week.events(follower.SEED, FEW))
     prometheus = Prometheus(tmp_path / "prometheus", OUT_OF_ORDER, "--web.enable-remote-write-receiver")
     victoria = VictoriaMetrics(tmp_path / "victoria", "-dedup.minScrapeInterval=1ms")
     influx = InfluxDB(tmp_path / "influx")
     with ExitStack() as stack:
         for number, server in enumerate((prometheus, victoria, influx)):
             stack.enter_context(server.running())
-            form = "influx" if server is influx else "remote-write"
-            outbox = tmp_path / f"outbox-{number}"
-            assert push_and_kill(changes, form, server.write_url, outbox, seed=number) > 10
+            form: Form = "influx" if server is influx else "remote-write"
+            push_and_kill(form, server.write_url, tmp_path / f"outbox-{number}", seed=number)
         for server in (prometheus, victoria):
             assert server.sums(week.STEM, week.DIMENSIONS, "7d", END_MS) == truth
         assert influx.sums(week.STEM, week.DIMENSIONS, week.START_MS, END_MS) == truth
 
 
 @pytest.mark.parametrize("kind", [Prometheus, InfluxDB])
-def test_killed_servers_have_the_truth(kind: type[Server], tmp_path: Path, changes: list[Changes], truth: Sums, pusher: Pusher) -> None:
+def test_killed_servers_have_the_truth(kind: type[Server], tmp_path: Path, revisions: Revisions, truth: Sums, push: Push) -> None:
     """Both write down what they take before they answer. VictoriaMetrics does not, so it is not here."""
     options = (OUT_OF_ORDER, "--web.enable-remote-write-receiver", *WHOLE_HEAD) if kind is Prometheus else ()
     server = kind(tmp_path, *options)
     assert isinstance(server, Prometheus | InfluxDB)
-    form = "remote-write" if kind is Prometheus else "influx"
+    form: Form = "remote-write" if kind is Prometheus else "influx"
     kills, retries = 0, 0
     draw = random.Random(4)
-    with server.running():
-        for position, one in enumerate(changes):
-            order = pushed(one, form, server.write_url, speed=20.0, timeout_ms=5000)
-            if position % 36 == 20:
-                pusher.begin(**order)
+    with server.running(), ThreadPoolExecutor(1) as pool:
+        for position, revision in enumerate(revisions):
+            # A push finds no server, and a server ends while a push is under way.
+            is_down = position % 60 == 10
+            if is_down:
+                server.stop(signal.SIGKILL)
+            pushing = pool.submit(push, revision, form, server.write_url, patience=None)
+            if is_down or position % 60 == 40:
                 time.sleep(draw.random() * 0.01)
                 server.stop(signal.SIGKILL)
                 kills += 1
-                time.sleep(0.1)
+                time.sleep(0.05)
                 server.start()
-                retries += pusher.end()["report"]["retries"]
-            else:
-                retries += pusher.order(**order)["report"]["retries"]
-        assert kills >= 4
+            retries += pushing.result().retries
+        assert kills == 6
+        assert retries > 0
         if isinstance(server, Prometheus):
             assert server.sums(week.STEM, week.DIMENSIONS, "7d", END_MS) == truth
         else:
@@ -265,7 +300,7 @@ def test_killed_servers_have_the_truth(kind: type[Server], tmp_path: Path, chang
 
 
 @pytest.fixture(params=["otlp", "otlp-json", "dogstatsd"])
-def once(request: pytest.FixtureRequest) -> Iterator[tuple[str, Receiver | Datagrams]]:
+def once(request: pytest.FixtureRequest) -> Iterator[tuple[Form, Receiver | Datagrams]]:
     """Gives a receiver that adds up whatever comes, also twice."""
     form = request.param
     kind = Datagrams if form == "dogstatsd" else Receiver
@@ -275,15 +310,14 @@ def once(request: pytest.FixtureRequest) -> Iterator[tuple[str, Receiver | Datag
 
 @pytest.mark.parametrize("guarantee", ["at_most_once", "at_least_once"])
 def test_killed_pushers_keep_their_guarantee(
-    once: tuple[str, Receiver | Datagrams],
+    once: tuple[Form, Receiver | Datagrams],
     guarantee: str,
     tmp_path: Path,
-    changes: list[Changes],
+    few: Revisions,
 ) -> None:
     form, receiver = once
-    few = changes[:90]
-    left = push_and_kill(few, form, receiver.url, tmp_path / "outbox", seed=12, guarantee=guarantee, max_bytes=600)
-    assert left > 5
+    # Small messages, so that a revision takes many.
+    push_and_kill(form, receiver.url, tmp_path / "outbox", 12, guarantee=guarantee, max_bytes=600)
     every, taken = wanted(few, form), receiver.taken
     time.sleep(0.1)
     assert not taken.wrong
@@ -294,26 +328,26 @@ def test_killed_pushers_keep_their_guarantee(
         assert taken.values == every
 
 
-def test_influxdb_says_what_it_rejects(tmp_path: Path, changes: list[Changes], pusher: Pusher) -> None:
+def test_influxdb_says_what_it_rejects(tmp_path: Path, revisions: Revisions, push: Push) -> None:
     server = InfluxDB(tmp_path)
     with server.running():
         server.query('CREATE RETENTION POLICY "short" ON "counts" DURATION 1d REPLICATION 1 DEFAULT')
-        report = pusher.push(changes[0], "influx", server.write_url)["report"]
-    (rejected,) = report["rejected"]
-    assert rejected["points"] > 0
-    assert "retention" in rejected["message"]
-    assert report["retries"] == 0
+        report = push(revisions[0], "influx", server.write_url)
+    (rejected,) = report.rejected
+    assert rejected.points
+    assert "retention" in rejected.message
+    assert report.retries == 0
 
 
-def test_a_refusal_ends_a_push(pusher: Pusher, changes: list[Changes]) -> None:
+def test_a_refusal_ends_a_push(push: Push, revisions: Revisions) -> None:
     def refuse(exchange: Exchange) -> None:
         exchange.answer(400)
 
     with Receiver(readers.remote_write, refuse) as receiver:
-        with pytest.raises(Refused) as caught:
-            pusher.push(changes[0], "remote-write", receiver.url)
+        with pytest.raises(tallyfold.ServiceError) as caught:
+            push(revisions[0], "remote-write", receiver.url)
         assert caught.value.code == "unexpected_status"
         assert len(receiver.arrivals) == 1
         receiver.fate = accept
-        pusher.push(changes[0], "remote-write", receiver.url)
+        push(revisions[0], "remote-write", receiver.url)
     assert receiver.taken.values

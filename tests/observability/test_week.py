@@ -3,10 +3,10 @@
 from collections.abc import Callable
 from pathlib import Path
 
+import httpx2
 import pytest
 import tallyfold
 import week
-from pusher import Pusher, changes_of
 from servers import InfluxDB, Prometheus, Sums, VictoriaMetrics
 
 END_MS = week.START_MS + week.WINDOWS * week.QUARTER_MS
@@ -15,18 +15,18 @@ EVERY = 50
 #: Late samples are at most as old as the counts of a window may change: 40 minutes here.
 OUT_OF_ORDER = "storage:\n  tsdb:\n    out_of_order_time_window: 2h\n"
 
-Pushed = list[tuple[tallyfold.Revision, dict[str, object]]]
+Revisions = list[tallyfold.Revision]
 
 
 @pytest.fixture(scope="module")
-def revisions(drawn: list[week.Event]) -> Pushed:
+def revisions(drawn: list[week.Event]) -> Revisions:
     """Gives the revisions of the week, in the order in which a follow gives them."""
     revisions = [revision for revision, _ in week.follow(week.Service(drawn))]
     assert [number_of for number_of in range(3)] == sorted({one.number for one in revisions})
     assert len(revisions) == 3 * week.WINDOWS
     assert sum(min(delta_of(one)) < 0 for one in revisions) > 100
     assert sum(one.settled for one in revisions) == week.WINDOWS
-    return [(revision, changes_of(revision)) for revision in revisions]
+    return revisions
 
 
 def delta_of(revision: tallyfold.Revision) -> tuple[int, ...]:
@@ -35,35 +35,35 @@ def delta_of(revision: tallyfold.Revision) -> tuple[int, ...]:
 
 
 @pytest.fixture(scope="module")
-def truth(drawn: list[week.Event], revisions: Pushed) -> Sums:
+def truth(drawn: list[week.Event], revisions: Revisions) -> Sums:
     """Gives the sums of the whole week, which three ways give alike."""
     truth = week.Truth()
-    for revision, _ in revisions:
+    for revision in revisions:
         truth.add(revision)
     assert truth.sums == week.drawn_sums(drawn)
     return truth.sums
 
 
-def push_week(revisions: Pushed, form: str, url: str, check: Callable[[int, week.Truth], None]) -> None:
+def push_week(revisions: Revisions, form: tallyfold.ExportFormat, url: str, check: Callable[[int, week.Truth], None]) -> None:
     truth = week.Truth()
-    with Pusher() as pusher:
-        for position, (revision, changes) in enumerate(revisions):
-            report = pusher.push(changes, form, url)["report"]
-            assert report["retries"] == 0
-            assert not report["rejected"]
+    with httpx2.HTTPTransport(trust_env=False) as transport:
+        for position, revision in enumerate(revisions):
+            report = tallyfold.push(revision, form, url, transport=transport)
+            assert report.retries == 0
+            assert not report.rejected
             truth.add(revision)
             check(position, truth)
 
 
-def is_due(position: int, revisions: Pushed) -> bool:
+def is_due(position: int, revisions: Revisions) -> bool:
     return position % EVERY == EVERY - 1 or position == len(revisions) - 1
 
 
-def test_prometheus_has_the_truth_after_every_revision(tmp_path: Path, revisions: Pushed, truth: Sums) -> None:
+def test_prometheus_has_the_truth_after_every_revision(tmp_path: Path, revisions: Revisions, truth: Sums) -> None:
     server = Prometheus(tmp_path, OUT_OF_ORDER, "--web.enable-remote-write-receiver")
 
     def check(position: int, truth: week.Truth) -> None:
-        window = revisions[position][0].window
+        window = revisions[position].window
         start, end = week.ms(window.start_text), week.ms(window.end_text)
         assert server.sums(week.STEM, week.DIMENSIONS, "15m", end) == truth.windows[start]
         if is_due(position, revisions):
@@ -74,10 +74,10 @@ def test_prometheus_has_the_truth_after_every_revision(tmp_path: Path, revisions
         assert server.sums(week.STEM, week.DIMENSIONS, "7d", END_MS) == truth
 
 
-def test_prometheus_takes_the_same_samples_again(tmp_path: Path, revisions: Pushed) -> None:
+def test_prometheus_takes_the_same_samples_again(tmp_path: Path, revisions: Revisions) -> None:
     """A message that is sent again changes nothing, also if other samples came in between."""
     some, truth = revisions[:600], week.Truth()
-    for revision, _ in some:
+    for revision in some:
         truth.add(revision)
     server = Prometheus(tmp_path, OUT_OF_ORDER.replace("2h", "8d"), "--web.enable-remote-write-receiver")
     with server.running():
@@ -86,7 +86,7 @@ def test_prometheus_takes_the_same_samples_again(tmp_path: Path, revisions: Push
             assert server.sums(week.STEM, week.DIMENSIONS, "7d", END_MS) == truth.sums
 
 
-def test_victoriametrics_has_the_truth(tmp_path: Path, revisions: Pushed, truth: Sums) -> None:
+def test_victoriametrics_has_the_truth(tmp_path: Path, revisions: Revisions, truth: Sums) -> None:
     # Without this, samples that were sent twice count twice.
     server = VictoriaMetrics(tmp_path, "-dedup.minScrapeInterval=1ms")
 
@@ -101,7 +101,7 @@ def test_victoriametrics_has_the_truth(tmp_path: Path, revisions: Pushed, truth:
         assert server.sums(week.STEM, week.DIMENSIONS, "7d", END_MS) == truth
 
 
-def test_victoriametrics_counts_twice_without_deduplication(tmp_path: Path, revisions: Pushed) -> None:
+def test_victoriametrics_counts_twice_without_deduplication(tmp_path: Path, revisions: Revisions) -> None:
     """That is why the guide wants `-dedup.minScrapeInterval=1ms`."""
     server = VictoriaMetrics(tmp_path)
     with server.running():
@@ -109,11 +109,11 @@ def test_victoriametrics_counts_twice_without_deduplication(tmp_path: Path, revi
             push_week(revisions[:1], "remote-write", server.write_url, lambda *_: None)
             sums = server.sums(week.STEM, week.DIMENSIONS, "7d", END_MS)
             one = week.Truth()
-            one.add(revisions[0][0])
+            one.add(revisions[0])
             assert sums == {group: tuple(times * count for count in counts) for group, counts in one.sums.items()}
 
 
-def test_influxdb_has_the_truth(tmp_path: Path, revisions: Pushed, truth: Sums) -> None:
+def test_influxdb_has_the_truth(tmp_path: Path, revisions: Revisions, truth: Sums) -> None:
     server = InfluxDB(tmp_path)
 
     def check(position: int, truth: week.Truth) -> None:

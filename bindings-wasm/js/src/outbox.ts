@@ -18,6 +18,7 @@ export type OutboxOptions = Omit<PushOptions, "format" | "finished" | "onFinishe
  * at any moment, and goes on with the document, loses no revision and sends none under another number.
  *
  * @example
+ * const url = "https://influx.example/write?db=counts";
  * const outbox = new Outbox(await load(), { format: "influx", store });
  * await outbox.push({ url }); // What an earlier process did not send
  * const revisions = client.follow({

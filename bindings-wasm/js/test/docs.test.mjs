@@ -59,6 +59,7 @@ describe("the example", () => {
       const known = {
         ...others,
         push: pushed,
+        Outbox: Sending,
         path: join(emptied(t), "counts.om"),
         ...tallyfold,
         ...world,
@@ -144,9 +145,18 @@ async function driveWith(call, sandbox) {
   }
 }
 
-/** `push`, to a receiver that takes everything. */
+/** A receiver that takes everything. */
+const fetch = async () => new Response(null, { status: 204 });
+
+/** An outbox that sends to it. */
+class Sending extends exporting.Outbox {
+  push(options) {
+    return super.push({ ...options, fetch });
+  }
+}
+
+/** `push`, to the same receiver. */
 function pushed(counts, options) {
-  const fetch = async () => new Response(null, { status: 204 });
   return exporting.push(counts, { ...options, fetch });
 }
 

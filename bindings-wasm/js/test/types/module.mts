@@ -54,8 +54,8 @@ import {
   exportCounts,
   export as exportToo,
   Ledger,
-  Outbox,
   type Note,
+  Outbox,
   type PushReport,
   push,
 } from "tallyfold/export";
