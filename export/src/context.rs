@@ -13,8 +13,8 @@ const REVISION: &str = "revision";
 /// What is the same for all samples of an export.
 #[derive(Clone, Debug)]
 pub(crate) struct Context {
-    /// What the names of metrics begin with.
-    stem: Stem,
+    /// What the names of metrics begin with, in words to join.
+    stem: Vec<String>,
     pub(crate) metric: Option<Metric>,
     /// All labels, sorted by their names.
     labels: Vec<Label>,
@@ -33,14 +33,6 @@ pub(crate) struct Context {
     pub(crate) windows: Vec<Window>,
     /// The host's clock.
     pub(crate) now_ms: Option<i64>,
-}
-
-#[derive(Clone, Debug)]
-enum Stem {
-    /// As the caller gave it.
-    Given(String),
-    /// Words to join.
-    Words(Vec<String>),
 }
 
 #[derive(Clone, Debug)]
@@ -94,7 +86,7 @@ impl Context {
         labels.sort_by(|one, other| one.name.cmp(&other.name));
         let stem = stem(options, rows.metric, &dimensions)?;
         Ok(Self {
-            label_bytes: label_bytes(&labels) + stem.joined("_").len() + 32,
+            label_bytes: label_bytes(&labels) + stem.join("_").len() + 32,
             has_negative: source.has_negative(),
             stem,
             metric: rows.metric,
@@ -110,7 +102,7 @@ impl Context {
 
     /// What the names of metrics begin with, with words joined by a separator.
     pub(crate) fn stem(&self, separator: &str) -> String {
-        self.stem.joined(separator)
+        self.stem.join(separator)
     }
 
     /// The name of the metric of a count as Prometheus spells it, with its unit: `tallyfold_event_delivery_success_events`.
@@ -193,15 +185,6 @@ impl Context {
     }
 }
 
-impl Stem {
-    fn joined(&self, separator: &str) -> String {
-        match self {
-            Self::Given(name) => name.clone(),
-            Self::Words(words) => words.join(separator),
-        }
-    }
-}
-
 fn label_bytes(labels: &[Label]) -> usize {
     let labels = labels.iter().map(|label| {
         let value = match &label.value {
@@ -216,7 +199,14 @@ fn label_bytes(labels: &[Label]) -> usize {
 /// The unit of all counts.
 pub(crate) const UNIT: &str = "events";
 
-fn stem(options: &ExportOptions, metric: Option<Metric>, dimensions: &[&str]) -> Result<Stem> {
+/// What the names of metrics begin with. Counts by other dimensions are other metrics, whatever the caller calls them: no sum
+/// contains an event twice.
+fn stem(
+    options: &ExportOptions,
+    metric: Option<Metric>,
+    dimensions: &[&str],
+) -> Result<Vec<String>> {
+    let mut words = Vec::new();
     if let Some(name) = &options.name {
         if !is_name(name) {
             let message = format!(
@@ -224,12 +214,13 @@ fn stem(options: &ExportOptions, metric: Option<Metric>, dimensions: &[&str]) ->
             );
             return Err(Error::argument("name", Code::InvalidArgument, message));
         }
-        return Ok(Stem::Given(name.clone()));
+        words.push(name.clone());
+    } else {
+        words.push("tallyfold".to_owned());
+        words.extend(metric.map(|metric| metric.as_str().to_owned()));
     }
-    let mut words = vec!["tallyfold".to_owned()];
-    words.extend(metric.map(|metric| metric.as_str().to_owned()));
     if !dimensions.is_empty() {
         words.push(format!("by_{}", dimensions.join("_")));
     }
-    Ok(Stem::Words(words))
+    Ok(words)
 }

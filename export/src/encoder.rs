@@ -12,6 +12,11 @@ pub(crate) trait Encoder {
     /// Adds the samples of a group. A group with many samples, or windows far from each other, is added more than once.
     fn group(&mut self, group: &Group<'_>, out: &mut Vec<u8>);
 
+    /// Whether the labels of a group are written once, and not with each of its samples.
+    fn has_labels_once(&self) -> bool {
+        false
+    }
+
     /// How many bytes of the piece are not in `out` yet: those that only the end writes.
     fn held(&self) -> usize {
         0

@@ -11,6 +11,7 @@ use crate::context::Context;
 use crate::form::{Form, Numbers, Order};
 use crate::options::{ExportOptions, Windows};
 use crate::piece::Piece;
+use crate::push::delivery::Way;
 use crate::sample::{Group, Sample};
 use crate::samples::Samples;
 use crate::source::Source;
@@ -22,6 +23,9 @@ const MOST_SAMPLES: usize = 256;
 /// The most bytes of a piece, whatever the caller asks for: protobuf's readers take messages of up to 2 GiB, and snappy
 /// compresses up to 4 GiB. Half of that leaves room for a group that is larger than expected.
 const MOST_BYTES: usize = 1 << 30;
+
+/// The same for a datagram over IPv4.
+const MOST_BYTES_OF_DATAGRAM: usize = 65_507;
 
 /// An export under way.
 ///
@@ -89,7 +93,10 @@ impl Export {
                 form,
                 context,
                 dictionaries: rows.dictionaries,
-                max_bytes: options.max_bytes.unwrap_or(form.max_bytes).min(MOST_BYTES),
+                max_bytes: options
+                    .max_bytes
+                    .unwrap_or(form.max_bytes)
+                    .min(most_bytes(form)),
                 notes: Vec::new(),
             }),
             walk,
@@ -198,16 +205,17 @@ impl Export {
         Some(piece.samples)
     }
 
-    /// Leaves out the next samples, which were written before.
-    pub(crate) fn skip(&mut self, mut samples: u64) {
+    /// Leaves out the next samples, which were written before, and gives how many of them there are not.
+    pub(crate) fn skip(&mut self, mut samples: u64) -> u64 {
         let mut scratch = Vec::new();
         while samples > 0 {
             let most = usize::try_from(samples).unwrap_or(usize::MAX);
             let Some(skipped) = self.next_piece_of(most, &mut scratch) else {
-                return;
+                return samples;
             };
             samples -= skipped as u64;
         }
+        0
     }
 
     pub(crate) fn form(&self) -> &'static Form {
@@ -321,6 +329,14 @@ fn values_of(dictionaries: &[Arc<Dictionary>], key: Key) -> impl Iterator<Item =
         .iter()
         .zip(key)
         .map(|(dictionary, id)| dictionary.value(id))
+}
+
+/// The most bytes of a piece, whatever the caller asks for.
+fn most_bytes(form: &Form) -> usize {
+    match &form.delivery {
+        Some(delivery) if delivery.way == Way::Datagrams => MOST_BYTES_OF_DATAGRAM,
+        _ => MOST_BYTES,
+    }
 }
 
 impl fmt::Debug for Export {

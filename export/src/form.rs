@@ -1,11 +1,11 @@
 //! What is known of each format, as data.
 
-use tallyfold::{Code, Error, Result};
+use tallyfold::{Code, Error, Result, Window};
 
 use crate::context::Context;
 use crate::encoder::Encoder;
 use crate::push::delivery::Delivery;
-use crate::sample::last_second;
+use crate::sample::{last_ms, last_second};
 
 /// A format.
 pub(crate) struct Form {
@@ -15,7 +15,7 @@ pub(crate) struct Form {
     pub(crate) order: Order,
     /// Which numbers the format or its readers hold exactly.
     pub(crate) numbers: Numbers,
-    /// Whether a value that is empty is left out, because readers take an empty value and none for the same.
+    /// Whether a value that is empty is left out: an event without a reason has no label `reason`. Files have all columns.
     pub(crate) leaves_out_empty: bool,
     /// Whether windows whose counts may still change are written too, unless the caller says otherwise: in files that
     /// are made anew, not where samples stay.
@@ -65,23 +65,30 @@ impl Numbers {
     }
 }
 
-/// For formats that carry everything.
-pub(crate) fn carries_all(_: &Context) -> Result<()> {
-    Ok(())
+/// For formats whose times are milliseconds: refuses windows in which none begins, because two of them could have the same
+/// time.
+pub(crate) fn carries_milliseconds(context: &Context) -> Result<()> {
+    carries(context, "milliseconds", |window| {
+        i128::from(last_ms(window.end())) * 1_000_000 >= window.start().unix_ns()
+    })
 }
 
-/// For formats whose times are whole seconds after 1970: refuses windows that would have the same time, or none.
+/// For formats whose times are whole seconds after 1970: the same for those.
 pub(crate) fn carries_whole_seconds(context: &Context) -> Result<()> {
-    let mut last = 0;
-    for window in &context.windows {
-        let seconds = last_second(window.end());
-        if seconds <= last {
+    carries(context, "whole seconds after 1970", |window| {
+        let second = last_second(window.end());
+        second > 0 && i128::from(second) * 1_000_000_000 >= window.start().unix_ns()
+    })
+}
+
+fn carries(context: &Context, times: &str, has_one: fn(Window) -> bool) -> Result<()> {
+    match context.windows.iter().find(|window| !has_one(**window)) {
+        None => Ok(()),
+        Some(window) => {
             let message = format!(
-                "the times of this format are whole seconds after 1970, and the window {window:?} has none of its own"
+                "the times of this format are {times}, and none begins in the window {window:?}"
             );
-            return Err(Error::new(Code::UnsupportedByFormat, message));
+            Err(Error::new(Code::UnsupportedByFormat, message))
         }
-        last = seconds;
     }
-    Ok(())
 }

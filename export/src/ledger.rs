@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 use tallyfold::{
-    Code, CountName, Dimensions, Error, Metric, Result, Revision, Timestamp, Windowed,
+    Code, CountName, Dimension, Dimensions, Error, Metric, Result, Revision, Timestamp, Windowed,
 };
 
 use crate::context::{Context, UNIT};
 use crate::format::Format;
-use crate::formats::openmetrics::write_labels;
+use crate::formats::openmetrics::{write_labels, write_seconds};
 use crate::labels::Labels;
 use crate::options::ExportOptions;
 use crate::source::Source;
@@ -181,19 +181,24 @@ impl Ledger {
                 message,
             ));
         }
-        let mut sums = Vec::new();
+        if self.state.as_ref() == Some(&state) {
+            let message = "a revision with this state of its follow was added before";
+            return Err(Error::argument("state", Code::OutOfOrder, message));
+        }
+        let mut sums = BTreeMap::new();
         let added = rows.windows.iter().filter(|_| settled);
         for (key, counts) in added.clone().flat_map(Clone::clone) {
             let values = rows.dictionaries.iter().zip(key);
             let values: Vec<String> = values
                 .map(|(values, id)| values.value(id).to_owned())
                 .collect();
-            let before = self.totals.get(&values).copied().unwrap_or_default();
+            let before = sums.get(&values).or_else(|| self.totals.get(&values));
+            let before = before.copied().unwrap_or_default();
             let mut after = [0; 3];
             for ((sum, before), count) in after.iter_mut().zip(before).zip(counts.each()) {
                 *sum = u64::try_from(i128::from(before) + count).map_err(|_| overflow(&values))?;
             }
-            sums.push((values, after));
+            sums.insert(values, after);
         }
         // Nothing is changed before everything was found right.
         self.totals.extend(sums);
@@ -211,7 +216,8 @@ impl Ledger {
     /// `invalid_argument` for the labels and the name.
     pub fn counters(&self, labels: &Labels, name: Option<&str>) -> Result<Vec<Counter>> {
         // Each sample has a value for each name of a label.
-        let Some(context) = self.context(labels, name, false)? else {
+        let context = self.context(labels, name, false)?;
+        if self.subject.is_none() {
             return Ok(Vec::new());
         };
         let counter = |(position, count): (usize, &CountName)| {
@@ -238,7 +244,8 @@ impl Ledger {
     /// `invalid_argument` for the labels and the name.
     pub fn openmetrics(&self, labels: &Labels, name: Option<&str>) -> Result<String> {
         let mut text = Vec::new();
-        if let Some(context) = self.context(labels, name, true)? {
+        let context = self.context(labels, name, true)?;
+        if self.subject.is_some() {
             for (position, count) in CountName::ALL.iter().enumerate() {
                 let name = counter_name(&context, *count);
                 let help = help(&context, *count);
@@ -259,12 +266,13 @@ impl Ledger {
                      seconds since 1970\n{name}"
                 );
                 text.extend_from_slice(header.as_bytes());
-                write_labels(labels.iter(), &mut text);
-                let (seconds, ms) = (
-                    end.unix_ms().div_euclid(1000),
-                    end.unix_ms().rem_euclid(1000),
+                write_labels(
+                    labels.iter().filter(|(_, value)| !value.is_empty()),
+                    &mut text,
                 );
-                text.extend_from_slice(format!(" {seconds}.{ms:03}\n").as_bytes());
+                text.push(b' ');
+                write_seconds(end.unix_ms(), &mut text);
+                text.push(b'\n');
             }
         }
         text.extend_from_slice(b"# EOF\n");
@@ -277,25 +285,26 @@ impl Ledger {
         labels: &Labels,
         name: Option<&str>,
         leaves_out_empty: bool,
-    ) -> Result<Option<Context>> {
+    ) -> Result<Context> {
         let options = ExportOptions {
             labels: labels.clone(),
             name: name.map(str::to_owned),
             ..ExportOptions::with_defaults(Format::OpenMetrics)
         };
-        let context = |subject: Subject| {
-            let source = Source {
-                rows: Windowed {
-                    metric: subject.metric,
-                    dimensions: subject.dimensions,
-                    dictionaries: Vec::new(),
-                    windows: Vec::new(),
+        let source = Source {
+            rows: Windowed {
+                metric: self.subject.and_then(|subject| subject.metric),
+                dimensions: match self.subject {
+                    Some(subject) => subject.dimensions,
+                    // Any may come: no label may have the name of one.
+                    None => Dimensions::kept(Dimension::ALL)?,
                 },
-                revision: None,
-            };
-            Context::new(&source, &options, leaves_out_empty)
+                dictionaries: Vec::new(),
+                windows: Vec::new(),
+            },
+            revision: None,
         };
-        self.subject.map(context).transpose()
+        Context::new(&source, &options, leaves_out_empty)
     }
 }
 

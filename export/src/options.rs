@@ -22,8 +22,8 @@ tallyfold::options! {
         /// Labels that each sample gets, such as the cluster (service reference 8). Names consist of ASCII letters,
         /// digits and underscores; they are not those of a dimension.
         labels: Labels = Labels::default(),
-        /// What the names of metrics begin with. By default, that is `tallyfold`, the endpoint, and the dimensions, such
-        /// as `tallyfold_event_delivery_by_integration`: counts by other dimensions are other metrics, so that no sum
+        /// What the names of metrics begin with, in place of `tallyfold` and the endpoint. The dimensions follow, as in
+        /// `tallyfold_event_delivery_by_integration`: counts by other dimensions are other metrics, so that no sum
         /// contains an event twice.
         name: Option<String> = None,
         /// Which windows are written. By default, CSV and NDJSON get all of them, and the other formats those that are

@@ -97,6 +97,7 @@ impl Outbox {
     /// # Errors
     /// The same, and `invalid_argument` for what is no revision.
     pub fn put_source(&mut self, changes: &Source, state: String, format: Format) -> Result<()> {
+        check_carries_changes(format)?;
         if self.pending.is_some() {
             let message = "another revision is pending: push it first";
             return Err(Error::new(Code::OutOfOrder, message));
@@ -146,8 +147,10 @@ impl Outbox {
     /// What is to be sent, and how many of its samples are finished; `None` if nothing is pending.
     ///
     /// # Errors
-    /// `invalid_argument` if it was to be sent in another format: the number of finished samples means nothing there.
+    /// `invalid_argument` for a format that is not sent or can't carry changes, and for another format than it was to be
+    /// sent in: the number of finished samples means nothing there.
     pub fn pending(&self, format: Format) -> Result<Option<(Source, u64)>> {
+        check_carries_changes(format)?;
         let Some(pending) = &self.pending else {
             return Ok(None);
         };
@@ -228,6 +231,15 @@ impl Pending {
             Some(self.revision),
         ))
     }
+}
+
+/// Refuses a format that is not sent, or that has no times and so can't carry changes.
+fn check_carries_changes(format: Format) -> Result<()> {
+    if format.form().delivery.is_some() && format != Format::StatsD {
+        return Ok(());
+    }
+    let message = format!("{format} can't carry the changes of revisions to another system");
+    Err(Error::argument("format", Code::InvalidArgument, message))
 }
 
 fn unusable() -> Error {

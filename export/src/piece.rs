@@ -56,16 +56,26 @@ impl Piece<'_> {
         }
     }
 
-    /// Writes the group, unless it is expected to make the piece too large.
+    /// Writes as many samples of the group as are expected to fit.
     fn add_by_estimate(&mut self, group: &Group<'_>) -> usize {
         let values: usize = group.values.iter().map(|value| value.len()).sum();
-        // Each sample in each of three metrics, and all labels in each of them.
-        let expected = (self.context.label_bytes + 2 * values + 100 * group.samples.len()) * 3;
-        if self.samples > 0 && self.out.len() + self.encoder.held() + expected > self.max_bytes {
-            return 0;
+        // In each of three metrics, once or for each sample.
+        let labels = 3 * (self.context.label_bytes + 2 * values);
+        let (once, each) = if self.encoder.has_labels_once() {
+            (labels, 300)
+        } else {
+            (0, labels + 300)
+        };
+        let used = self.out.len() + self.encoder.held() + once;
+        let fitting = self.max_bytes.saturating_sub(used) / each;
+        let taken = fitting
+            .min(group.samples.len())
+            .max(usize::from(self.samples == 0));
+        if taken > 0 {
+            self.begin();
+            let samples = &group.samples[..taken];
+            self.encoder.group(&Group { samples, ..*group }, self.out);
         }
-        self.begin();
-        self.encoder.group(group, self.out);
-        group.samples.len()
+        taken
     }
 }

@@ -26,7 +26,7 @@ impl Sample {
     /// The instant of the sample: the last millisecond of its window, so that sums over ranges that include their start
     /// and sums over ranges that include their end both contain the same windows.
     pub(crate) fn unix_ms(self) -> i64 {
-        self.window.end().unix_ms() - 1
+        last_ms(self.window.end())
     }
 
     /// The same instant in whole seconds.
@@ -66,9 +66,15 @@ impl Sample {
     }
 }
 
-/// The last second of a window with that end, in seconds since 1970.
+/// The last millisecond that begins before an end, in milliseconds since 1970.
+pub(crate) fn last_ms(end: Timestamp) -> i64 {
+    // A timestamp has four digits of years.
+    (end.unix_ns() - 1).div_euclid(1_000_000) as i64
+}
+
+/// The same in seconds.
 pub(crate) fn last_second(end: Timestamp) -> i64 {
-    (end.unix_ms() - 1).div_euclid(1000)
+    last_ms(end).div_euclid(1000)
 }
 
 /// A count, or a change of one.

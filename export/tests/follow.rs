@@ -11,7 +11,8 @@ use std::collections::BTreeMap;
 
 use proptest::prelude::*;
 use tallyfold::{
-    Code, CountName, FollowOptions, FollowStep, Metric, Revision, TimeStep, Timestamp,
+    Aggregator, AggregatorOptions, Code, CountName, FollowOptions, FollowStep, Metric, Revision,
+    TimeStep, Timestamp,
 };
 use tallyfold_export::{Export, ExportOptions, Format, Labels, Ledger, Outbox, Source};
 use tallyfold_sandbox::{Outcome, SandboxEvent};
@@ -189,7 +190,7 @@ proptest! {
         let mut received: BTreeMap<(String, u32), Sums> = BTreeMap::new();
         let mut host = follow(&late, |revision, state| {
             let mut outbox = Outbox::from_json(stored.as_bytes()).unwrap();
-            outbox.put(revision, state, Format::Ndjson).unwrap();
+            outbox.put(revision, state, Format::Influx).unwrap();
             if crashes.next() == Some(true) {
                 return Some(Outbox::from_json(stored.as_bytes()).unwrap().state().map(str::to_owned));
             }
@@ -197,7 +198,7 @@ proptest! {
             // It may be sent, and sent again after a crash.
             for _ in 0..2 {
                 let outbox = Outbox::from_json(stored.as_bytes()).unwrap();
-                let (source, finished) = outbox.pending(Format::Ndjson).unwrap().unwrap();
+                let (source, finished) = outbox.pending(Format::Influx).unwrap().unwrap();
                 assert_eq!(finished, 0);
                 let sample = (format!("{:?}", revision.window), revision.number);
                 let changes = sums(&source);
@@ -283,6 +284,10 @@ fn what_is_pending_is_not_replaced() {
     );
     let other = read.pending(Format::Otlp).unwrap_err();
     assert_eq!(other.argument_name(), Some("format"));
+    for format in [Format::Csv, Format::OpenMetrics, Format::StatsD] {
+        let error = Outbox::default().pending(format).unwrap_err();
+        assert_eq!(error.argument_name(), Some("format"));
+    }
 }
 
 #[test]
@@ -322,4 +327,62 @@ fn only_settled_windows_are_counted_and_labels_are_added() {
         Ledger::default().openmetrics(&cluster, None).unwrap(),
         "# EOF\n"
     );
+}
+
+#[test]
+fn a_revision_is_added_once_and_groups_of_several_windows_are_added_up() {
+    let (revision, state) = first();
+    let mut ledger = Ledger::default();
+    ledger.add(&revision, state.clone()).unwrap();
+    let again = ledger.add(&revision, state).unwrap_err();
+    assert_eq!(
+        (again.code(), again.argument_name()),
+        (Code::OutOfOrder, Some("state"))
+    );
+
+    let mut host = Host::new().unwrap();
+    let day =
+        CountTable::merge_all(&[host.quarter(36).unwrap(), host.quarter(37).unwrap()]).unwrap();
+    let mut ledger = Ledger::default();
+    ledger
+        .add_rows(&day.windowed(), true, "state".to_owned())
+        .unwrap();
+    assert_eq!(totals(&ledger), sums(&Source::from(&day)));
+
+    let wrong = Labels::new([("reason".to_owned(), "x".to_owned())]).unwrap();
+    let error = Ledger::default().counters(&wrong, None).unwrap_err();
+    assert_eq!(error.argument_name(), Some("labels"));
+    assert!(
+        Ledger::default()
+            .openmetrics(&Labels::default(), Some("1bad"))
+            .is_err()
+    );
+}
+
+#[test]
+fn windows_without_a_millisecond_of_their_own_are_refused_where_times_are_milliseconds() {
+    let body = |start: &str, end: &str| {
+        format!(
+            r#"{{"start":"2026-01-01T00:{start}Z","end":"2026-01-01T00:{end}Z","totalDelivered":"0",
+                "totalErrors":"0","totalFiltered":"0","counts":[]}}"#
+        )
+    };
+    let table = |start: &str, end: &str| {
+        let mut aggregator = Aggregator::new(&DIMENSIONS, AggregatorOptions::default()).unwrap();
+        aggregator.push(body(start, end).as_bytes()).unwrap();
+        aggregator.finish().unwrap()
+    };
+    for format in [
+        Format::OpenMetrics,
+        Format::RemoteWrite,
+        Format::RemoteWrite2,
+        Format::Influx,
+    ] {
+        let options = ExportOptions::with_defaults(format);
+        let begin = |start, end| Export::new(&table(start, end), &options).map(|_| ());
+        assert_eq!(begin("00:00", "15:00"), Ok(()));
+        assert_eq!(begin("14:59.9995", "15:00.0005"), Ok(()));
+        let error = begin("15:00.0001", "15:00.0005").unwrap_err();
+        assert_eq!(error.code(), Code::UnsupportedByFormat, "{format}");
+    }
 }

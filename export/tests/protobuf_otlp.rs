@@ -168,7 +168,7 @@ fn the_json_is_as_the_specification_has_it() {
             "sum": {
                 "aggregationTemporality": 1, "isMonotonic": true,
                 "dataPoints": [{
-                    "attributes": [attribute("integration", "a"), attribute("reason", "")],
+                    "attributes": [attribute("integration", "a")],
                     "startTimeUnixNano": "1767225600000000000",
                     "timeUnixNano": "1767226500000000000",
                     "asInt": "9223372036854775807",

@@ -333,7 +333,10 @@ fn what_is_partly_rejected_is_reported_and_not_sent_again() {
         panic!("one")
     };
     assert_eq!(rejected.points, Some(2));
-    assert_eq!(rejected.message, "field type conflict dropped=2");
+    assert_eq!(
+        rejected.message,
+        "partial write: field type conflict dropped=2"
+    );
 
     for (format, body) in [
         (
@@ -461,4 +464,129 @@ fn a_push_that_is_driven_in_the_wrong_order_says_so() {
     assert_eq!(push.head(200, &[]).unwrap_err().code(), Code::OutOfOrder);
     push.end().unwrap();
     assert!(matches!(push.step(START), Ok(PushStep::Finished { .. })));
+}
+
+#[test]
+fn what_is_refused_is_not_noted_as_finished_while_it_waits() {
+    let otlp = || {
+        Push::new(
+            export(&table(&[1]), Format::OtlpJson),
+            &options(Format::OtlpJson),
+        )
+        .unwrap()
+    };
+    for refused in [Some(503), Some(429), None] {
+        let mut push = otlp();
+        let finished = |push: &mut Push, now| match push.step(now) {
+            Ok(PushStep::Finished { samples }) => samples,
+            other => panic!("{other:?}"),
+        };
+        assert_eq!(finished(&mut push, START), 1);
+        assert!(matches!(push.step(START), Ok(PushStep::Send(_))));
+        match refused {
+            Some(status) => assert!(!push.head(status, &[]).unwrap()),
+            None => push.failed(HostFailure::Network, "ECONNREFUSED").unwrap(),
+        }
+        assert_eq!(finished(&mut push, START), 0);
+        let ms = waits(&mut push, START);
+        // Before it is sent again, it is noted again.
+        assert_eq!(finished(&mut push, at(u64::from(ms))), 1);
+        assert!(matches!(
+            push.step(at(u64::from(ms))),
+            Ok(PushStep::Send(_))
+        ));
+    }
+    // A route that is lost may have been there when the message was sent.
+    let mut push = otlp();
+    while !matches!(push.step(START), Ok(PushStep::Send(_))) {}
+    push.failed(HostFailure::Network, "EHOSTUNREACH").unwrap();
+    assert!(push.step(START).is_err());
+    assert_eq!(push.report().unsure, 1);
+}
+
+#[test]
+fn a_receiver_that_does_not_know_the_format_is_no_success() {
+    let name = "X-Prometheus-Remote-Write-Samples-Written";
+    for (written, is_taken) in [(None, false), (Some("0"), false), (Some("3"), true)] {
+        let format = Format::RemoteWrite2;
+        let mut push = Push::new(export(&table(&[1]), format), &options(format)).unwrap();
+        assert!(matches!(push.step(START), Ok(PushStep::Send(_))));
+        let headers: Vec<(&str, &str)> =
+            written.map(|written| (name, written)).into_iter().collect();
+        assert!(push.head(204, &headers).unwrap());
+        push.end().unwrap();
+        assert_eq!(push.step(START).is_ok(), is_taken, "{written:?}");
+        assert_eq!(push.report().samples, u64::from(is_taken));
+    }
+}
+
+#[test]
+fn secrets_are_masked_in_all_that_a_receiver_says() {
+    let headers = vec![
+        "authorization".to_owned(),
+        "Bearer canary-123456".to_owned(),
+    ];
+    let options = PushOptions {
+        headers: TargetHeaders::new(headers).unwrap(),
+        ..PushOptions::with_defaults("http://127.0.0.1:9/write?db=x&p=password99".to_owned())
+    };
+    for (status, body) in [
+        (401, "the token canary-123456 and password99 are unknown"),
+        (
+            400,
+            r#"{"error":"partial write: canary-123456 password99 dropped=1"}"#,
+        ),
+    ] {
+        let mut push = Push::new(export(&table(&[1, 2]), Format::Influx), &options).unwrap();
+        assert!(matches!(push.step(START), Ok(PushStep::Send(_))));
+        assert!(push.head(status, &[]).unwrap());
+        push.chunk(body.as_bytes()).unwrap();
+        push.end().unwrap();
+        let ended = format!("{:?}", push.step(START).map(|_| ()));
+        let said = format!("{:?} {ended}", push.report().rejected);
+        assert!(said.contains("***"), "{said}");
+        assert!(
+            !said.contains("canary") && !said.contains("password99"),
+            "{said}"
+        );
+    }
+    let open =
+        PushOptions::with_defaults("http://influx.example/write?db=x&p=password99".to_owned());
+    let error = Push::new(export(&table(&[1]), Format::Influx), &open).unwrap_err();
+    assert_eq!(error.code(), Code::InsecureBaseAddress);
+}
+
+#[test]
+fn a_datagram_that_is_too_large_is_cut_in_two() {
+    let format = Format::DogStatsD;
+    let options = options(format);
+    let three = Export::new(&table(&[1, 2, 3]), &ExportOptions::with_defaults(format)).unwrap();
+    let mut push = Push::new(three, &options).unwrap();
+    let mut sizes = Vec::new();
+    for detail in ["EMSGSIZE", "EMSGSIZE"] {
+        loop {
+            match push.step(START) {
+                Ok(PushStep::Send(message)) => break sizes.push(message.body.len()),
+                Ok(_) => {}
+                Err(error) => panic!("{error}"),
+            }
+        }
+        let is_last = sizes.len() == 2;
+        push.failed(HostFailure::Network, detail).unwrap();
+        if is_last {
+            while push.step(START).is_ok() {}
+        }
+    }
+    assert!(sizes[1] < sizes[0], "{sizes:?}");
+    assert_eq!((push.finished(), push.report().unsure), (0, 0));
+}
+
+#[test]
+fn a_number_of_finished_samples_that_there_are_not_is_refused() {
+    let options = PushOptions {
+        finished: 4,
+        ..options(Format::Influx)
+    };
+    let error = Push::new(export(&table(&[1, 2, 3]), Format::Influx), &options).unwrap_err();
+    assert_eq!(error.argument_name(), Some("finished"));
 }

@@ -229,9 +229,9 @@ class ExportArguments(TypedDict, total=False):
     """Arguments of `export`, by name."""
 
     name: str | None
-    """What the names of metrics begin with. By default, that is `tallyfold`, the endpoint, and the
-    dimensions, such as `tallyfold_event_delivery_by_integration`: counts by other dimensions are
-    other metrics, so that no sum contains an event twice.
+    """What the names of metrics begin with, in place of `tallyfold` and the endpoint. The
+    dimensions follow, as in `tallyfold_event_delivery_by_integration`: counts by other dimensions
+    are other metrics, so that no sum contains an event twice.
     """
     windows: ExportWindows | None
     """Which windows are written. By default, CSV and NDJSON get all of them, and the other formats
@@ -312,8 +312,8 @@ class PushArguments(ExportArguments, total=False):
     headers: Mapping[str, str]
     """Headers of each request, such as `authorization`. No message quotes their values."""
     allow_http: bool
-    """Whether headers may be sent by plain http to another machine, where the network can read
-    them.
+    """Whether headers, or a password in the address, may be sent by plain http to another machine,
+    where the network can read them.
     """
     guarantee: Guarantee | None
     """What happens to a message of which nobody knows whether it was taken, because the connection

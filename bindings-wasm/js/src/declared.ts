@@ -581,9 +581,9 @@ export interface ExportArguments {
    */
   readonly labels?: Readonly<Record<string, string>> | Iterable<readonly string[]> | undefined;
   /**
-   * What the names of metrics begin with. By default, that is `tallyfold`, the endpoint, and the
-   * dimensions, such as `tallyfold_event_delivery_by_integration`: counts by other dimensions are
-   * other metrics, so that no sum contains an event twice.
+   * What the names of metrics begin with, in place of `tallyfold` and the endpoint. The dimensions
+   * follow, as in `tallyfold_event_delivery_by_integration`: counts by other dimensions are other
+   * metrics, so that no sum contains an event twice.
    */
   readonly name?: string | undefined;
   /**
@@ -803,7 +803,10 @@ export interface PushArguments {
   readonly url: string | URL;
   /** Headers of each request, such as `authorization`. No message quotes their values. */
   readonly headers?: Readonly<Record<string, string>> | Iterable<readonly string[]> | undefined;
-  /** Whether headers may be sent by plain http to another machine, where the network can read them. */
+  /**
+   * Whether headers, or a password in the address, may be sent by plain http to another machine,
+   * where the network can read them.
+   */
   readonly allowHttp?: boolean | undefined;
   /**
    * What happens to a message of which nobody knows whether it was taken, because the connection

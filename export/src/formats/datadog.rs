@@ -19,8 +19,7 @@ use crate::context::Context;
 use crate::encoder::Encoder;
 use crate::escape::write_json;
 use crate::form::{Form, Numbers, Order, carries_whole_seconds};
-use crate::push::delivery::{Delivery, Way, any_server_error};
-use crate::push::report::Rejected;
+use crate::push::delivery::{Delivery, Partly, Way, any_server_error};
 use crate::sample::{Group, Sample};
 
 pub(crate) const FORM: Form = Form {
@@ -37,6 +36,7 @@ pub(crate) const FORM: Form = Form {
         headers: &[],
         is_repeatable: false,
         is_passing: any_server_error,
+        proof: None,
         partly: errors_of_taken,
     }),
     encoder: |context| {
@@ -149,11 +149,14 @@ impl Encoder for Datadog<'_> {
 }
 
 /// Datadog answers 202 with a list of errors, which is empty if it took everything.
-fn errors_of_taken(status: u16, body: &[u8]) -> Option<Rejected> {
+fn errors_of_taken(status: u16, body: &[u8]) -> Option<Partly> {
     let answer: Errors = serde_json::from_slice(body)
         .ok()
         .filter(|_| status == 202)?;
-    (!answer.errors.is_empty()).then(|| Rejected::new(None, &answer.errors.join("; ")))
+    (!answer.errors.is_empty()).then(|| Partly {
+        points: None,
+        said: answer.errors.join("; "),
+    })
 }
 
 #[derive(Deserialize)]

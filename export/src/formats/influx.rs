@@ -16,9 +16,8 @@ use serde::Deserialize;
 use crate::context::Context;
 use crate::encoder::Encoder;
 use crate::escape::{Bytes, escape, write_hex};
-use crate::form::{Form, Numbers, Order};
-use crate::push::delivery::{Delivery, Way, any_server_error};
-use crate::push::report::Rejected;
+use crate::form::{Form, Numbers, Order, carries_milliseconds};
+use crate::push::delivery::{Delivery, Partly, Way, any_server_error};
 use crate::sample::Group;
 
 pub(crate) const FORM: Form = Form {
@@ -35,6 +34,7 @@ pub(crate) const FORM: Form = Form {
         headers: &[],
         is_repeatable: true,
         is_passing: any_server_error,
+        proof: None,
         partly: partial_write,
     }),
     encoder: |context| {
@@ -67,6 +67,7 @@ const NS_PER_MS: i64 = 1_000_000;
 
 fn check(context: &Context) -> Result<()> {
     context.refuse_labels(TAKEN)?;
+    carries_milliseconds(context)?;
     // InfluxDB keeps the first two and the last one for itself.
     let times = i64::MIN / NS_PER_MS + 1..i64::MAX / NS_PER_MS;
     let mut windows = context.windows.iter();
@@ -132,19 +133,24 @@ fn write_special(byte: u8, out: &mut Vec<u8>) {
     }
 }
 
-/// InfluxDB answers 400 with `partial write: … dropped=3` if it took the other points.
-fn partial_write(status: u16, body: &[u8]) -> Option<Rejected> {
+/// InfluxDB says `partial write` if it took the other points: version 1 answers 400 with `{"error": "partial write: …
+/// dropped=3"}`, version 2 answers 400 or 422 with a `message`, and version 3 400 with an `error`.
+fn partial_write(status: u16, body: &[u8]) -> Option<Partly> {
     let answer: ErrorAnswer = serde_json::from_slice(body)
         .ok()
-        .filter(|_| status == 400)?;
-    let (_, said) = answer.error.split_once("partial write: ")?;
-    let points = said
-        .rsplit_once("dropped=")
-        .and_then(|(_, points)| points.trim().parse().ok());
-    Some(Rejected::new(points, said))
+        .filter(|_| matches!(status, 400 | 422))?;
+    let said = [answer.error, answer.message];
+    let said = said
+        .into_iter()
+        .flatten()
+        .find(|said| said.contains("partial write"))?;
+    let dropped = said.rsplit_once("dropped=");
+    let points = dropped.and_then(|(_, points)| points.trim().parse().ok());
+    Some(Partly { points, said })
 }
 
 #[derive(Deserialize)]
 struct ErrorAnswer {
-    error: String,
+    error: Option<String>,
+    message: Option<String>,
 }

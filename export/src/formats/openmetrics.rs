@@ -4,7 +4,7 @@ use tallyfold::CountName;
 
 use crate::context::{Context, UNIT};
 use crate::encoder::Encoder;
-use crate::form::{Form, Numbers, Order, carries_all};
+use crate::form::{Form, Numbers, Order, carries_milliseconds};
 use crate::sample::Group;
 
 pub(crate) const FORM: Form = Form {
@@ -15,7 +15,7 @@ pub(crate) const FORM: Form = Form {
     has_all_windows: false,
     is_messages: false,
     max_bytes: 64 * 1024,
-    check: carries_all,
+    check: carries_milliseconds,
     delivery: None,
     encoder: |context| {
         Box::new(OpenMetrics {
@@ -103,7 +103,7 @@ fn write_escaped(mut value: &[u8], out: &mut Vec<u8>) {
 }
 
 /// Writes an instant as seconds since 1970 with three decimals.
-fn write_seconds(unix_ms: i64, out: &mut Vec<u8>) {
+pub(crate) fn write_seconds(unix_ms: i64, out: &mut Vec<u8>) {
     if unix_ms < 0 {
         out.push(b'-');
     }

@@ -13,15 +13,14 @@ use super::protobuf::add;
 use crate::context::Context;
 use crate::encoder::Encoder;
 use crate::form::{Form, Numbers, Order};
-use crate::push::delivery::{Delivery, Way};
-use crate::push::report::Rejected;
+use crate::push::delivery::{Delivery, Partly, Way};
 use crate::sample::Group;
 
 pub(crate) const FORM: Form = Form {
     media_type: "application/x-protobuf",
     order: Order::Groups,
     numbers: Numbers::Signed,
-    leaves_out_empty: false,
+    leaves_out_empty: true,
     has_all_windows: false,
     is_messages: true,
     // A quarter of what receivers of OTLP over gRPC take.
@@ -32,6 +31,7 @@ pub(crate) const FORM: Form = Form {
         headers: &[],
         is_repeatable: false,
         is_passing,
+        proof: None,
         partly: partial_success,
     }),
     encoder: |context| {
@@ -230,7 +230,7 @@ struct PartialSuccess {
     error_message: String,
 }
 
-fn partial_success(status: u16, body: &[u8]) -> Option<Rejected> {
+fn partial_success(status: u16, body: &[u8]) -> Option<Partly> {
     let answer = ExportMetricsServiceResponse::decode(body)
         .ok()
         .filter(|_| status < 300)?;

@@ -11,15 +11,14 @@ use crate::context::Context;
 use crate::encoder::Encoder;
 use crate::escape::write_json;
 use crate::form::{Form, Numbers, Order};
-use crate::push::delivery::{Delivery, Way};
-use crate::push::report::Rejected;
+use crate::push::delivery::{Delivery, Partly, Way};
 use crate::sample::Group;
 
 pub(crate) const FORM: Form = Form {
     media_type: "application/json",
     order: Order::Groups,
     numbers: Numbers::Signed,
-    leaves_out_empty: false,
+    leaves_out_empty: true,
     has_all_windows: false,
     is_messages: true,
     max_bytes: 1024 * 1024,
@@ -29,6 +28,7 @@ pub(crate) const FORM: Form = Form {
         headers: &[],
         is_repeatable: false,
         is_passing,
+        proof: None,
         partly: partial_success,
     }),
     encoder: |context| {
@@ -127,7 +127,7 @@ fn write_attribute((key, value): (&str, &str), out: &mut Vec<u8>) {
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 struct ExportMetricsServiceResponse {
-    partial_success: PartialSuccess,
+    partial_success: Option<PartialSuccess>,
 }
 
 #[derive(Default, Deserialize)]
@@ -151,10 +151,10 @@ impl Default for Number {
     }
 }
 
-fn partial_success(status: u16, body: &[u8]) -> Option<Rejected> {
+fn partial_success(status: u16, body: &[u8]) -> Option<Partly> {
     let answer: ExportMetricsServiceResponse =
         serde_json::from_slice(body).ok().filter(|_| status < 300)?;
-    let partial = answer.partial_success;
+    let partial = answer.partial_success?;
     let points = match partial.rejected_data_points {
         Number::Text(text) => text.parse().unwrap_or_default(),
         Number::Number(number) => number,

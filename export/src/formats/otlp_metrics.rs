@@ -10,7 +10,7 @@
 use tallyfold::{Code, Error, Result, Window};
 
 use crate::context::Context;
-use crate::push::report::Rejected;
+use crate::push::delivery::Partly;
 
 /// The name of the service, and of the scope of all metrics.
 pub(crate) const SENDER: &str = "tallyfold";
@@ -56,7 +56,10 @@ pub(crate) fn is_passing(status: u16) -> bool {
 }
 
 /// What a receiver says of points that it rejected. With none, but a message, it is a warning.
-pub(crate) fn rejected(points: i64, message: &str) -> Option<Rejected> {
+pub(crate) fn rejected(points: i64, message: &str) -> Option<Partly> {
     let is_said = points > 0 || !message.is_empty();
-    is_said.then(|| Rejected::new(u64::try_from(points).ok(), message))
+    is_said.then(|| Partly {
+        points: u64::try_from(points).ok(),
+        said: message.to_owned(),
+    })
 }

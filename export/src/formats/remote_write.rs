@@ -11,7 +11,7 @@ use super::protobuf::add;
 use super::remote_write_series::{NAME, Point, compress, position_of_name, read_samples};
 use crate::context::Context;
 use crate::encoder::Encoder;
-use crate::form::{Form, Numbers, Order, carries_all};
+use crate::form::{Form, Numbers, Order, carries_milliseconds};
 use crate::push::delivery::{Delivery, Way, any_server_error, never_partly};
 use crate::sample::Group;
 
@@ -24,7 +24,7 @@ pub(crate) const FORM: Form = Form {
     is_messages: true,
     // Up to about 4,000 series of one sample each: twice what Prometheus itself sends at once.
     max_bytes: 512 * 1024,
-    check: carries_all,
+    check: carries_milliseconds,
     delivery: Some(Delivery {
         way: Way::Http,
         headers: &[
@@ -33,6 +33,7 @@ pub(crate) const FORM: Form = Form {
         ],
         is_repeatable: true,
         is_passing: any_server_error,
+        proof: None,
         partly: never_partly,
     }),
     encoder: |context| {
@@ -102,6 +103,10 @@ impl Encoder for RemoteWrite<'_> {
                 add(&self.request, out);
             }
         }
+    }
+
+    fn has_labels_once(&self) -> bool {
+        true
     }
 
     fn end(&mut self, _is_last: bool, out: &mut Vec<u8>) {

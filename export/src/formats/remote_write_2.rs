@@ -12,7 +12,7 @@ use super::protobuf::add;
 use super::remote_write_series::{NAME, Point, compress, position_of_name, read_samples};
 use crate::context::{Context, UNIT};
 use crate::encoder::Encoder;
-use crate::form::{Form, Numbers, Order, carries_all};
+use crate::form::{Form, Numbers, Order, carries_milliseconds};
 use crate::push::delivery::{Delivery, Way, any_server_error, never_partly};
 use crate::sample::Group;
 
@@ -25,7 +25,7 @@ pub(crate) const FORM: Form = Form {
     is_messages: true,
     // Up to about 5,000 series of one sample each.
     max_bytes: 256 * 1024,
-    check: carries_all,
+    check: carries_milliseconds,
     delivery: Some(Delivery {
         way: Way::Http,
         headers: &[
@@ -34,6 +34,7 @@ pub(crate) const FORM: Form = Form {
         ],
         is_repeatable: true,
         is_passing: any_server_error,
+        proof: Some("x-prometheus-remote-write-samples-written"),
         partly: never_partly,
     }),
     encoder: |context| Box::new(RemoteWrite2::new(context)),
@@ -143,6 +144,10 @@ impl Encoder for RemoteWrite2<'_> {
 
     fn held(&self) -> usize {
         self.symbols.written.len()
+    }
+
+    fn has_labels_once(&self) -> bool {
+        true
     }
 
     /// Puts the symbols before the series, because some receivers read a message in one go.

@@ -37,6 +37,7 @@ pub(crate) const FORM: Form = Form {
         headers: &[],
         is_repeatable: false,
         is_passing: any_server_error,
+        proof: None,
         partly: never_partly,
     }),
     encoder: |context| {

@@ -1,7 +1,5 @@
 //! What is known of the receiver of a format, as data.
 
-use super::report::Rejected;
-
 /// How messages of a format are delivered.
 pub(crate) struct Delivery {
     /// How they get there.
@@ -12,9 +10,19 @@ pub(crate) struct Delivery {
     pub(crate) is_repeatable: bool,
     /// Whether a message is sent again after that status, besides 429. It is 500 or above.
     pub(crate) is_passing: fn(u16) -> bool,
+    /// A header of each answer by a receiver that knows the format: how many samples it wrote.
+    pub(crate) proof: Option<&'static str>,
     /// What the body of an answer says of samples that were rejected, while others were taken; `None` if it says nothing
     /// of that kind.
-    pub(crate) partly: fn(u16, &[u8]) -> Option<Rejected>,
+    pub(crate) partly: fn(u16, &[u8]) -> Option<Partly>,
+}
+
+/// What the body of an answer says of points that were rejected, while others were taken.
+pub(crate) struct Partly {
+    /// How many, if it says so.
+    pub(crate) points: Option<u64>,
+    /// Why.
+    pub(crate) said: String,
 }
 
 /// How messages get to the receiver.
@@ -32,6 +40,6 @@ pub(crate) fn any_server_error(status: u16) -> bool {
 }
 
 /// For receivers that take a message whole or not at all.
-pub(crate) fn never_partly(_: u16, _: &[u8]) -> Option<Rejected> {
+pub(crate) fn never_partly(_: u16, _: &[u8]) -> Option<Partly> {
     None
 }

@@ -3,26 +3,22 @@
 use std::fmt;
 
 use tallyfold::sending::{Delay, Excerpt, Jitter, LONGEST_TIMER_MS, broken, retry_after};
-use tallyfold::{Code, Error, HostFailure, Now, Patience, Result};
+use tallyfold::{Code, Error, HostFailure, Now, Patience, Result, Secret};
 
-use super::delivery::{Delivery, Way};
+use super::delivery::{Delivery, Partly, Way};
 use super::options::{Guarantee, PushOptions, TargetHeaders};
-use super::report::PushReport;
+use super::report::{PushReport, Rejected};
 use super::target::Target;
 use crate::export::Export;
 
 /// How much of the body of an answer is read, to find what was rejected.
 const MOST_OF_ANSWER: usize = 64 * 1024;
 
+/// A datagram that is larger than the network takes.
+const TOO_LARGE: &str = "EMSGSIZE";
+
 /// What happened that proves that no byte of a message was taken: there was no connection.
-const NEVER_SENT: &[&str] = &[
-    "ENOTFOUND",
-    "EAI_AGAIN",
-    "ECONNREFUSED",
-    "EHOSTUNREACH",
-    "ENETUNREACH",
-    "OFFLINE",
-];
+const NEVER_SENT: &[&str] = &["ENOTFOUND", "EAI_AGAIN", "ECONNREFUSED", "OFFLINE"];
 
 /// What the host is to do next.
 #[derive(Debug)]
@@ -86,6 +82,8 @@ pub struct Push {
     media_type: &'static str,
     target: Target,
     headers: TargetHeaders,
+    /// What no message may quote.
+    secrets: Vec<Secret>,
     is_careful: bool,
     patience: Patience,
     state: State,
@@ -144,12 +142,16 @@ impl Push {
             return Err(Error::argument("guarantee", Code::InvalidArgument, message));
         }
         let guarantee = options.guarantee.unwrap_or(Guarantee::AtMostOnce);
-        export.skip(options.finished);
+        if export.skip(options.finished) > 0 {
+            let message = "there are fewer samples: this belongs to a push of other counts";
+            return Err(Error::argument("finished", Code::InvalidArgument, message));
+        }
         Ok(Self {
             before: export.clone(),
             export,
             delivery,
             media_type: form.media_type,
+            secrets: secrets(options),
             target: Target::new(options, delivery.way)?,
             headers: options.headers.clone(),
             is_careful: !delivery.is_repeatable && guarantee == Guarantee::AtMostOnce,
@@ -187,11 +189,7 @@ impl Push {
                         None => self.state = State::Ended(None),
                         Some(samples) => {
                             self.samples = samples;
-                            self.state = if self.is_careful {
-                                State::Stored
-                            } else {
-                                State::Due
-                            };
+                            self.state = self.before_sending();
                         }
                     }
                 }
@@ -200,8 +198,10 @@ impl Push {
                     self.state = State::Due;
                     return Ok(self.tell());
                 }
+                // What was refused is not finished, which the host may have stored before.
+                State::Waiting(_) if self.told != self.finished => return Ok(self.tell()),
                 State::Waiting(delay) => match delay.rest(now) {
-                    0 => self.state = State::Due,
+                    0 => self.state = self.before_sending(),
                     ms => {
                         return Ok(PushStep::Wait {
                             ms: ms.min(LONGEST_TIMER_MS) as u32,
@@ -226,7 +226,6 @@ impl Push {
                     }
                 }
                 State::Ended(None) => return Ok(PushStep::Done),
-                // What was refused is not finished, which the host may have stored before.
                 State::Ended(Some(_)) if self.told != self.finished => return Ok(self.tell()),
                 State::Ended(Some(error)) => return Err(error.clone()),
                 State::UnderWay | State::Answered { .. } => return Err(out_of_order()),
@@ -245,17 +244,12 @@ impl Push {
             200..=299 => {
                 self.state = State::Answered {
                     status,
-                    refusal: None,
+                    refusal: self.unproven(status, headers),
                     body: Vec::new(),
                 };
                 return Ok(true);
             }
-            413 if self.samples > 1 => {
-                self.most_samples = self.samples / 2;
-                self.take_back();
-                self.export = self.before.clone();
-                self.state = State::Ready;
-            }
+            413 if self.samples > 1 => self.cut_in_two(),
             429 => self.try_again(
                 refusal(status),
                 retry_after(headers, self.now.unix_ms),
@@ -307,18 +301,17 @@ impl Push {
         else {
             return Err(out_of_order());
         };
-        let rejected = (self.delivery.partly)(*status, body);
-        match (refusal.take(), rejected) {
+        let partly = (self.delivery.partly)(*status, body);
+        match (refusal.take(), partly) {
             // A status of refusal, with a body that says that the rest was taken.
-            (None | Some(_), Some(rejected)) => {
-                self.report.rejected.push(rejected);
+            (None | Some(_), Some(Partly { points, said })) => {
+                let message = quoted(said.as_bytes(), &self.secrets).unwrap_or_default();
+                self.report.rejected.push(Rejected { points, message });
                 self.take();
             }
             (None, None) => self.take(),
             (Some(error), None) => {
-                let mut excerpt = Excerpt::default();
-                excerpt.push(body);
-                let excerpt = excerpt.text(self.headers.0.secrets().map(|(_, value)| value));
+                let excerpt = quoted(body, &self.secrets);
                 self.take_back();
                 self.give_up(error.with_excerpt(excerpt));
             }
@@ -352,9 +345,13 @@ impl Push {
             };
         }
         self.check_under_way()?;
+        if detail == TOO_LARGE && self.samples > 1 {
+            self.cut_in_two();
+            return Ok(());
+        }
         let error = broken(failure, detail, &self.target.shown);
-        let was_not_sent = NEVER_SENT.contains(&detail) || error.is_lasting();
-        if error.is_lasting() {
+        let was_not_sent = NEVER_SENT.contains(&detail);
+        if error.is_lasting() || detail == TOO_LARGE {
             self.take_back();
             self.give_up(error);
         } else {
@@ -382,6 +379,15 @@ impl Push {
         }
     }
 
+    /// What comes before a message is sent.
+    fn before_sending(&self) -> State {
+        if self.is_careful {
+            State::Stored
+        } else {
+            State::Due
+        }
+    }
+
     fn tell(&mut self) -> PushStep<'static> {
         self.told = self.finished;
         PushStep::Finished {
@@ -398,6 +404,28 @@ impl Push {
         self.state = State::Taken;
     }
 
+    /// The message is too large: its first half is sent next.
+    fn cut_in_two(&mut self) {
+        self.most_samples = self.samples / 2;
+        self.take_back();
+        self.export = self.before.clone();
+        self.state = State::Ready;
+    }
+
+    /// The error for a response of success that does not say that the message was understood.
+    fn unproven(&self, status: u16, headers: &[(&str, &str)]) -> Option<Error> {
+        let proof = self.delivery.proof?;
+        let mut proofs = headers
+            .iter()
+            .filter(|(name, _)| name.eq_ignore_ascii_case(proof));
+        if proofs.any(|(_, written)| written.trim() != "0") {
+            return None;
+        }
+        let message =
+            "the receiver does not say that it wrote a sample, so it does not know this format";
+        Some(Error::new(Code::UnexpectedStatus, message).with_status(status))
+    }
+
     /// The message was refused: none of its samples is finished.
     fn take_back(&mut self) {
         if self.is_careful {
@@ -412,6 +440,7 @@ impl Push {
             self.report.unsure += self.samples as u64;
             return self.give_up(error);
         }
+        self.take_back();
         let since = *self.failing_since.get_or_insert(self.now);
         self.retries_of_message += 1;
         let wait_ms = self
@@ -419,7 +448,6 @@ impl Push {
             .wait_ms(self.retries_of_message, u64::MAX, asked_ms.unwrap_or(0));
         let is_over = |patience_ms| self.now.since(since).saturating_add(wait_ms) > patience_ms;
         if self.patience.ms().is_some_and(is_over) {
-            self.take_back();
             return self.give_up(error);
         }
         self.report.retries += 1;
@@ -429,6 +457,29 @@ impl Push {
     fn give_up(&mut self, error: Error) {
         self.state = State::Ended(Some(error));
     }
+}
+
+/// Everything in the options that is or may be a secret: headers, also without a word such as `Bearer` before them, and
+/// the longer values of the address's query.
+fn secrets(options: &PushOptions) -> Vec<Secret> {
+    let headers = options.headers.0.iter().flat_map(|(_, value)| {
+        let after_scheme = value.split_once(' ').map(|(_, rest)| rest);
+        [Some(value), after_scheme].into_iter().flatten()
+    });
+    let (_, query) = options.url.split_once('?').unwrap_or_default();
+    let values = query
+        .split('&')
+        .filter_map(|pair| Some(pair.split_once('=')?.1));
+    let values = values.filter(|value| value.len() >= 8);
+    let all = headers.chain(values).filter(|secret| !secret.is_empty());
+    all.map(|secret| Secret::from(secret.to_owned())).collect()
+}
+
+/// What a receiver says, as one line of bounded length, without secrets.
+fn quoted(said: &[u8], secrets: &[Secret]) -> Option<String> {
+    let mut excerpt = Excerpt::default();
+    excerpt.push(said);
+    excerpt.text(secrets.iter())
 }
 
 fn refusal(status: u16) -> Error {

@@ -25,7 +25,7 @@ tallyfold::options! {
         url: String [Address],
         /// Headers of each request, such as `authorization`. No message quotes their values.
         headers: TargetHeaders = TargetHeaders::default(),
-        /// Whether headers may be sent by plain http to another machine, where the network can read them.
+        /// Whether headers, or a password in the address, may be sent by plain http to another machine, where the network can read them.
         allow_http: bool = false,
         /// What happens to a message of which nobody knows whether it was taken, because the connection broke. Prometheus,
         /// VictoriaMetrics and InfluxDB take a message again without harm: it is sent again, and this option is refused.

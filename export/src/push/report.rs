@@ -1,7 +1,6 @@
 //! What became of a push.
 
 use serde::Serialize;
-use tallyfold::sending::Excerpt;
 
 /// What became of a push.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
@@ -32,16 +31,4 @@ pub struct Rejected {
     pub points: Option<u64>,
     /// What it says, as one line; empty if it says nothing.
     pub message: String,
-}
-
-impl Rejected {
-    /// What a receiver says, cut to one line of bounded length.
-    pub(crate) fn new(points: Option<u64>, said: &str) -> Self {
-        let mut excerpt = Excerpt::default();
-        excerpt.push(said.as_bytes());
-        Self {
-            points,
-            message: excerpt.text(std::iter::empty()).unwrap_or_default(),
-        }
-    }
 }

@@ -27,7 +27,8 @@ impl Target {
         let shown = base.to_owned();
         match way {
             Way::Http => {
-                let may_be_plain = options.allow_http || options.headers.0.iter().next().is_none();
+                let has_header = options.headers.0.iter().next().is_some();
+                let may_be_plain = options.allow_http || !(has_header || has_password(query));
                 BaseAddress::parse("url", base, may_be_plain)?;
             }
             Way::Datagrams => {
@@ -52,6 +53,15 @@ impl Target {
             shown,
         })
     }
+}
+
+/// Whether a query has a parameter that systems read passwords and tokens from.
+fn has_password(query: &str) -> bool {
+    const NAMES: [&str; 6] = ["p", "password", "token", "api_key", "apikey", "key"];
+    let mut names = query
+        .split('&')
+        .map(|pair| pair.split('=').next().unwrap_or_default());
+    names.any(|name| NAMES.iter().any(|known| name.eq_ignore_ascii_case(known)))
 }
 
 fn invalid(message: &str) -> Error {

@@ -131,6 +131,8 @@ fn labels_of(
     let mut labels = own.clone();
     labels.insert("integration".to_owned(), integration.clone());
     labels.insert("reason".to_owned(), reason.clone());
+    // An empty value is no label.
+    labels.retain(|_, value| !value.is_empty());
     labels
 }
 
