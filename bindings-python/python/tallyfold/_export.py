@@ -218,9 +218,9 @@ def export(
             writes: `pip install 'tallyfold[arrow]'`.
         labels: names and values that each sample gets beside its dimensions, such as
             `{"cluster": "eu-1"}`.
-        name: what the names of metrics begin with. By default `tallyfold`, the endpoint and the
-            dimensions, as in `tallyfold_event_delivery_by_integration`: counts by other dimensions
-            are other metrics, so that no sum contains an event twice.
+        name: what the names of metrics begin with, in place of `tallyfold` and the endpoint. The
+            dimensions follow, as in `tallyfold_event_delivery_by_integration`: counts by other
+            dimensions are other metrics, so that no sum contains an event twice.
         windows: `"settled"` for windows that are covered whole and no longer change, or `"all"`. By
             default, CSV, NDJSON, Parquet and Arrow get all, and others settled windows:
             what another system has taken can't be taken back. A revision is always written.
@@ -234,11 +234,12 @@ def export(
         ResponseError: `inexact_count` with `exact`; `count_overflow` for a count that is above
             2^63 - 1, if the format's numbers have a sign.
 
-    >>> exported = tallyfold.export(table, "openmetrics", {"cluster": "eu-1"}, name="events")
+    >>> counts = table.group_by("integration")
+    >>> exported = tallyfold.export(counts, "openmetrics", {"cluster": "eu-1"}, name="app")
     >>> print(b"".join(exported).decode())
-    # TYPE events_success_events gauge
+    # TYPE app_by_integration_success_events gauge
     ...
-    events_success_events{cluster="eu-1",integration="warehouse"} 7 1767226499.999
+    app_by_integration_success_events{cluster="eu-1",integration="warehouse"} 7 1767226499.999
     ...
     # EOF
     """

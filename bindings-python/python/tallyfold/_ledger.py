@@ -48,9 +48,9 @@ class Ledger:
     ...         ledger.add(revision, revisions.state())
     >>> again = tallyfold.Ledger(path)
     >>> print(again.openmetrics({"cluster": "eu-1"}, name="events"))
-    # TYPE events_success_settled_events counter
+    # TYPE events_by_integration_success_settled_events counter
     ...
-    events_success_settled_events_total{cluster="eu-1",integration="warehouse"} 7
+    events_by_integration_success_settled_events_total{cluster="eu-1",integration="warehouse"} 7
     ...
     # EOF
     >>> directory.cleanup()

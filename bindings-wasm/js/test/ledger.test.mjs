@@ -67,7 +67,7 @@ describe("a ledger", () => {
     ]);
     assert.equal(errors.values[1].value, 1n);
     const text = ledger.openmetrics({ labels: { cluster: "c" }, name: "own" });
-    const line = `own_success_settled_events_total{cluster="c",integration="email"} ${large + 2n}`;
+    const line = `own_by_integration_success_settled_events_total{cluster="c",integration="email"} ${large + 2n}`;
     assert.ok(text.split("\n").includes(line), text);
     assert.match(ledger.mediaType, /^application\/openmetrics-text/);
   });
@@ -208,7 +208,7 @@ describe("prom-client", () => {
     ledger.register(registry, { name: "own" });
     assert.match(
       await registry.metrics(),
-      /^own_success_settled_events_total{integration="email"} 1$/m,
+      /^own_by_integration_success_settled_events_total{integration="email"} 1$/m,
     );
     assert.throws(() => ledger.register(registry, { name: "own" }), /already been registered/);
     assert.equal(thrownBy(() => ledger.register({})).argument, "registry");
