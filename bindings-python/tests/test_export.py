@@ -456,6 +456,14 @@ def test_columns_of_a_revision_have_a_sign(name: Any) -> None:
 
 
 @pytest.mark.parametrize("name", ["parquet", "arrow"])
+def test_pieces_of_columns_as_small_as_can_be(table: tallyfold.CountTable, name: Any) -> None:
+    whole = b"".join(tallyfold.export(table, name))
+    pieces = list(tallyfold.export(table, name, max_bytes=0))
+    assert b"".join(pieces) == whole
+    assert {len(piece) for piece in pieces} == {1}
+
+
+@pytest.mark.parametrize("name", ["parquet", "arrow"])
 def test_columns_are_written_in_batches(name: Any, many_rows: tallyfold.CountTable) -> None:
     export = tallyfold.export(many_rows, name, max_bytes=100_000)
     pieces = list(export)

@@ -1,13 +1,17 @@
 """Revisions that are sent once each, over restarts."""
 
 import asyncio
+import itertools
+import os
 import pathlib
+import threading
 from collections.abc import Callable
 from typing import Any
 
 import httpx2
 import pytest
 from support import connect, record
+from test_push import locals_of
 
 import tallyfold
 
@@ -103,6 +107,128 @@ def test_one_revision_at_a_time(client: tallyfold.Client, tmp_path: pathlib.Path
     path.write_bytes(path.read_bytes()[:-1])
     with pytest.raises(tallyfold.ConfigError, match="invalid_checkpoint"):
         tallyfold.Outbox(path, "influx")
+
+
+@pytest.fixture
+def two(client: tallyfold.Client) -> list[tuple[tallyfold.Revision, str]]:
+    """Gives two revisions, each with the state of its follow after it."""
+    with client.follow(*QUERY, window="15m", end=LAST) as revisions:
+        return [(revision, revisions.state()) for revision in itertools.islice(revisions, 2)]
+
+
+def test_one_thing_at_a_time(send: Send, two: Any, tmp_path: pathlib.Path) -> None:
+    outbox = tallyfold.Outbox(tmp_path / "outbox.json", "influx")
+    refused: list[object] = []
+    seen: list[bytes] = []
+
+    def refusal(act: Callable[[], object]) -> None:
+        try:
+            refused.append(act())
+        except tallyfold.ConfigError as error:
+            refused.append(error.code)
+
+    def handle(request: httpx2.Request) -> httpx2.Response:
+        seen.append(request.content)
+        if len(seen) == 1:
+            for act in (
+                lambda: outbox.put(*two[1]),
+                outbox.drop,
+                lambda: outbox.push(URL, transport=receiver),
+                lambda: asyncio.run(outbox.async_push(URL, transport=receiver)),
+            ):
+                thread = threading.Thread(target=refusal, args=[act])
+                thread.start()
+                thread.join()
+        return httpx2.Response(204)
+
+    receiver = httpx2.MockTransport(handle)
+    outbox.put(*two[0])
+    assert send(outbox, URL, transport=receiver) is not None
+    assert refused == ["out_of_order"] * 4
+    assert len(seen) == 1
+    outbox.put(*two[1])
+    assert (outbox.is_pending, outbox.state) == (True, two[1][1])
+
+
+def test_of_two_tasks_one_sends(two: Any, tmp_path: pathlib.Path) -> None:
+    outbox = tallyfold.Outbox(tmp_path / "outbox.json", "influx")
+    outbox.put(*two[0])
+    receiver = Receiver()
+
+    async def main() -> list[Any]:
+        pushes = [outbox.async_push(URL, transport=receiver) for _ in range(2)]
+        return await asyncio.gather(*pushes, return_exceptions=True)
+
+    report, refused = asyncio.run(main())
+    assert report.messages == receiver.seen == 1
+    assert refused.code == "out_of_order"
+
+
+@pytest.mark.skipif(os.name != "posix", reason="speaks of pipes")
+def test_a_cancelled_push_ends_after_its_file(two: Any, tmp_path: pathlib.Path) -> None:
+    path = tmp_path / "outbox.json"
+    outbox = tallyfold.Outbox(path, "influx")
+    outbox.put(*two[0])
+    before = path.read_bytes()
+    path.unlink()
+    # What is written to it waits for somebody who reads.
+    os.mkfifo(path)
+
+    async def main() -> None:
+        receiver = Receiver()
+        task = asyncio.create_task(outbox.async_push(URL, transport=receiver, max_bytes=1))
+        for cancels in range(40):
+            await asyncio.sleep(0)
+            if receiver.seen and cancels > 20:
+                task.cancel()
+        is_over = task.done()
+        with pytest.raises(tallyfold.ConfigError) as refused:
+            outbox.put(*two[1])
+        written = await asyncio.to_thread(path.read_bytes)
+        assert not is_over
+        assert "under way" in str(refused.value)
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        assert receiver.seen == 1
+        path.unlink()
+        assert written != before
+        assert await outbox.async_push(URL, transport=httpx2.MockTransport(taken)) is not None
+
+    def taken(_: httpx2.Request) -> httpx2.Response:
+        return httpx2.Response(204)
+
+    asyncio.run(main())
+    outbox.put(*two[1])
+    assert (outbox.is_pending, outbox.state) == (True, two[1][1])
+
+
+SECRET = "Token a-secret-of-the-target"
+
+
+def test_no_frame_shows_the_headers(send: Send, two: Any, tmp_path: pathlib.Path) -> None:
+    outbox = tallyfold.Outbox(tmp_path / "outbox.json", "influx")
+    outbox.put(*two[0])
+    inside: list[BaseException] = []
+
+    def handle(_: httpx2.Request) -> httpx2.Response:
+        try:
+            outbox.push("http://u:" + SECRET, headers={"authorization": SECRET})
+        except tallyfold.ConfigError as error:
+            inside.append(error)
+        return httpx2.Response(400)
+
+    options: Any = {
+        "headers": {"authorization": SECRET},
+        "transport": httpx2.MockTransport(handle),
+    }
+    with pytest.raises(tallyfold.ServiceError) as raised:
+        send(outbox, URL, **options)
+    with pytest.raises(tallyfold.ConfigError) as refused:
+        send(outbox, "ftp://u:" + SECRET, **options)
+    for error in (raised.value, refused.value, *inside):
+        shown = locals_of(error)
+        assert "<Outbox of influx" in shown
+        assert SECRET not in shown
 
 
 def test_wrong_arguments(table: tallyfold.CountTable, tmp_path: pathlib.Path) -> None:

@@ -38,7 +38,8 @@ class Table:
         self._pyarrow: Any = pa
         self._format = format
         self._columns = columns
-        self._most = max_bytes or PIECE
+        # No piece is smaller than a byte.
+        self._most = PIECE if max_bytes is None else max(max_bytes, 1)
 
     @property
     def media_type(self) -> str:

@@ -1,13 +1,15 @@
 """Sends the revisions of a follow, each once, over restarts."""
 
 import asyncio
+import contextlib
 import os
 import pathlib
-from collections.abc import Mapping
+import threading
+from collections.abc import Iterator, Mapping
 from typing import Any, NoReturn, final
 
 from tallyfold._async_push import async_push
-from tallyfold._errors import wrong_type
+from tallyfold._errors import ConfigError, wrong_type
 from tallyfold._files import replacing
 from tallyfold._names import ExportFormat
 from tallyfold._push import push
@@ -24,7 +26,8 @@ class Outbox:
 
     The file holds the state of the follow together with the revision that is to be sent. So a
     process that is ended at any moment, and started again, loses no revision and sends none under
-    another number. One process at a time may use a file.
+    another number. One process at a time may use a file. While `put`, a push or `drop` is under
+    way, another one of them is refused as `out_of_order`, in all threads and tasks.
 
     Args:
         path: the file, which is made if it is not there.
@@ -49,7 +52,7 @@ class Outbox:
     >>> directory.cleanup()
     """
 
-    __slots__ = ("_format", "_held", "_path")
+    __slots__ = ("_busy", "_format", "_held", "_path")
 
     def __init__(self, path: str | os.PathLike[str], format: ExportFormat) -> None:  # noqa: A002
         """Reads the file, if it is there."""
@@ -57,6 +60,7 @@ class Outbox:
             raise wrong_type("path", "want the path of a file", path)
         self._path = pathlib.Path(path)
         self._format = format
+        self._busy = threading.Lock()
         self._held = Held(self._path.read_bytes() if self._path.exists() else None)
         # Refuses a wrong format, and one that what is pending is not to be sent in.
         self._held.pending(format)
@@ -78,7 +82,8 @@ class Outbox:
             ConfigError: `out_of_order` if another revision is pending: push it first.
             OSError: of the file. Nothing is changed then.
         """
-        self._store(self._held.put(revision, state, self._format))
+        with self._alone():
+            self._store(self._held.put(revision, state, self._format))
 
     def push(
         self,
@@ -90,21 +95,26 @@ class Outbox:
 
         After an error the revision is still pending: push again to go on with it, or `drop` it.
         """
-        found = self._held.pending(self._format)
-        if found is None:
-            return None
-        changes, finished = found
-        report = push(
-            changes,  # type: ignore[arg-type]
-            self._format,
-            url,
-            labels,
-            finished=finished,
-            on_finished=lambda samples: self._store(self._held.finish(samples)),
-            **options,
-        )
-        self.drop()
-        return report
+        # No frame keeps them while they are used: a traceback that shows locals would show headers.
+        given = [{"url": url, "labels": labels, **options}]
+        del url, options
+        try:
+            with self._alone():
+                found = self._held.pending(self._format)
+                if found is None:
+                    return None
+                changes, finished = found
+                report = push(
+                    changes,  # type: ignore[arg-type]
+                    self._format,
+                    finished=finished,
+                    on_finished=lambda samples: self._store(self._held.finish(samples)),
+                    **given.pop(),
+                )
+                self._store(self._held.clear())
+                return report
+        finally:
+            given.clear()
 
     async def async_push(
         self,
@@ -113,25 +123,56 @@ class Outbox:
         **options: Any,  # noqa: ANN401
     ) -> PushReport | None:
         """The same in asyncio, with the arguments of `tallyfold.async_push`."""
-        found = self._held.pending(self._format)
-        if found is None:
-            return None
-        changes, finished = found
-        report = await async_push(
-            changes,  # type: ignore[arg-type]
-            self._format,
-            url,
-            labels,
-            finished=finished,
-            on_finished=lambda samples: asyncio.to_thread(self._store, self._held.finish(samples)),
-            **options,
-        )
-        await asyncio.to_thread(self.drop)
-        return report
+        # No frame keeps them while they are used: a traceback that shows locals would show headers.
+        given = [{"url": url, "labels": labels, **options}]
+        del url, options
+        try:
+            with self._alone():
+                found = self._held.pending(self._format)
+                if found is None:
+                    return None
+                changes, finished = found
+                report = await async_push(
+                    changes,  # type: ignore[arg-type]
+                    self._format,
+                    finished=finished,
+                    on_finished=lambda samples: self._store_aside(self._held.finish(samples)),
+                    **given.pop(),
+                )
+                await self._store_aside(self._held.clear())
+                return report
+        finally:
+            given.clear()
 
     def drop(self) -> None:
         """Gives up what is pending: it is not sent any more."""
-        self._store(self._held.clear())
+        with self._alone():
+            self._store(self._held.clear())
+
+    @contextlib.contextmanager
+    def _alone(self) -> Iterator[None]:
+        """Does one thing at a time: two pushes would each send the same."""
+        if not self._busy.acquire(blocking=False):
+            message = "out_of_order: another put, push or drop is under way: wait for its end"
+            raise ConfigError(message, code="out_of_order")
+        try:
+            yield
+        finally:
+            self._busy.release()
+
+    async def _store_aside(self, held: Held) -> None:
+        """Stores in a thread. A task that is cancelled waits for its end."""
+        loop = asyncio.get_running_loop()
+        storing = loop.run_in_executor(None, self._store, held)
+        cancelled = None
+        while not storing.done():
+            try:
+                await asyncio.wait([storing])
+            except asyncio.CancelledError as error:
+                cancelled = error
+        if cancelled is not None:
+            raise cancelled from storing.exception()
+        storing.result()
 
     def _store(self, held: Held) -> None:
         with replacing(self._path) as file:

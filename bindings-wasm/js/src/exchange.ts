@@ -28,6 +28,9 @@ export interface Exchanged {
 /** How many milliseconds a refusal waits for its body, which is only quoted. */
 const EXCERPT_MS = 1000;
 
+/** The first status with which nothing was taken. The body of a smaller one may say what was rejected. */
+const REFUSED = 300;
+
 /**
  * Sends a request and passes the response to the call. Failures are reported to the call, which
  * decides what they mean; only an abort by the caller's signal is thrown unchanged.
@@ -50,7 +53,7 @@ export async function exchange(
     response = await deadline.during(() => answer(request, send, deadline.signal, credentials));
     const [status, headers] = await deadline.during(() => head(response as FetchResponse));
     if (!call.head(status, headers)) return;
-    if (status !== 200) deadline.hurry(EXCERPT_MS);
+    if (status >= REFUSED) deadline.hurry(EXCERPT_MS);
     copy?.splice(0);
     for await (const chunk of chunks(response, deadline)) {
       call.chunk(chunk);

@@ -73,11 +73,16 @@ const WARNINGS: { readonly [K in Note["kind"]]: string } = {
 };
 
 function warned({ kind, message }: Note): void {
+  warning(WARNINGS[kind], message);
+}
+
+/** @internal Warns by a name: in Node as its own warnings, in other hosts in the console. */
+export function warning(name: string, message: string): void {
   const { process } = globalThis as {
     process?: { emitWarning?: (message: string, name: string) => void };
   };
-  if (process?.emitWarning) process.emitWarning(message, WARNINGS[kind]);
-  else console.warn(`${WARNINGS[kind]}: ${message}`);
+  if (process?.emitWarning) process.emitWarning(message, name);
+  else console.warn(`${name}: ${message}`);
 }
 
 /**

@@ -1,6 +1,7 @@
 import type { CoreLedger } from "../wasm/tallyfold_export.js";
 import type { ExportArguments } from "./declared.js";
 import { invalidArgument, outOfOrder } from "./error.js";
+import { warning } from "./exporting.js";
 import type { Revision } from "./follow.js";
 import { formats } from "./formats.js";
 import { Handle } from "./handle.js";
@@ -98,7 +99,20 @@ export class Ledger {
       this.#isAdding = false;
       (this.#core === next ? core : next).release();
     }
-    this.#waiting = this.#waiting.filter((register) => !register());
+    if (!this.#core.released) this.#registerWaiting();
+  }
+
+  /** The revision is stored by now, so nothing that a registry says may fail its `add`. */
+  #registerWaiting(): void {
+    this.#waiting = this.#waiting.filter((register) => {
+      try {
+        return !register();
+      } catch (error) {
+        const why = error instanceof Error ? error.message : String(error);
+        warning("CountersLeftOutWarning", `a registry does not show this ledger: ${why}`);
+        return false;
+      }
+    });
   }
 
   /** The document to store, with the totals and the state of the follow: JSON without any secret. */
@@ -150,8 +164,11 @@ export class Ledger {
 
   /**
    * Has a registry of `prom-client` show the totals in each scrape, as numbers, which are those that Prometheus stores:
-   * exact up to 2^53. If the ledger is empty, the counters are there from its first revision on.
+   * exact up to 2^53. If the ledger is empty, the counters are there from its first revision on. If the registry then
+   * refuses one, because it has another metric of that name, a `CountersLeftOutWarning` says so, as notes of an export
+   * do.
    *
+   * @throws what the registry throws, if the ledger has counters.
    * @example
    * import { register } from "prom-client";
    *

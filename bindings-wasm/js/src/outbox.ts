@@ -1,6 +1,6 @@
 import type { CoreExport, CoreOutbox } from "../wasm/tallyfold_export.js";
 import type { ExportFormat, PushReport } from "./declared.js";
-import { invalidArgument } from "./error.js";
+import { invalidArgument, outOfOrder } from "./error.js";
 import { withOptions } from "./exporting.js";
 import type { Revision } from "./follow.js";
 import { formats } from "./formats.js";
@@ -36,6 +36,9 @@ export class Outbox {
   #core: Handle<CoreOutbox>;
   readonly #format: ExportFormat;
   readonly #store: (document: string) => unknown;
+  #isBusy = false;
+  /** The end of the last attempt to store a document. A push that is aborted does not wait for it. */
+  #stored: Promise<unknown> = Promise.resolve();
 
   /**
    * @param saved The document that was stored last; without it, the outbox is empty.
@@ -71,24 +74,53 @@ export class Outbox {
   /**
    * Stores a revision, and the state of its follow after it: `revisions.state()`.
    *
-   * @throws {@link TallyfoldError} with code `out_of_order` if another revision is pending: push it first. If it can't
-   * be stored, the outbox is unchanged.
+   * @throws {@link TallyfoldError} with code `out_of_order` if another revision is pending: push it first; and while
+   * another action is under way. If it can't be stored, the outbox is unchanged.
    */
   async put(revision: Revision, state: string): Promise<void> {
     if (typeof state !== "string") {
       throw invalidArgument("state", "want the state of the follow: revisions.state()");
     }
-    const { rows, revision: number } = changed(formats(), revision);
-    await this.#become(this.#core.object.put(rows, number, state, this.#format));
+    await this.#alone(() => {
+      const { rows, revision: number } = changed(formats(), revision);
+      return this.#become(this.#core.object.put(rows, number, state, this.#format));
+    });
   }
 
   /**
    * Sends what is pending; gives `undefined` if nothing is. After an error the revision is still pending: push again to
    * go on with it, or {@link Outbox.drop} it.
    *
-   * @throws what {@link push} throws.
+   * @throws what {@link push} throws, and {@link TallyfoldError} with code `out_of_order` while another action is under
+   * way.
    */
   async push(options: OutboxOptions): Promise<PushReport | undefined> {
+    return this.#alone(() => this.#push(options));
+  }
+
+  /** Gives up what is pending: it is not sent any more. Not while another action is under way. */
+  async drop(): Promise<void> {
+    await this.#alone(() => this.#clear());
+  }
+
+  /** Frees the memory now. */
+  [Symbol.dispose](): void {
+    this.#core.release();
+  }
+
+  /** Does one thing at a time: of two pushes, each would send the same, and one would clear what was put in after it. */
+  async #alone<T>(act: () => Promise<T>): Promise<T> {
+    if (this.#isBusy) throw outOfOrder("another put, push or drop is under way; await it first");
+    this.#isBusy = true;
+    try {
+      await this.#stored;
+      return await act();
+    } finally {
+      this.#isBusy = false;
+    }
+  }
+
+  async #push(options: OutboxOptions): Promise<PushReport | undefined> {
     const core = this.#core.object;
     const finished = core.finished(this.#format);
     const all = {
@@ -102,22 +134,22 @@ export class Outbox {
     const pending = withOptions(all, pushNames(), make);
     if (pending === undefined) return undefined;
     const report = await pushed(pending, all);
-    await this.drop();
+    await this.#clear();
     return report;
   }
 
-  /** Gives up what is pending: it is not sent any more. */
-  async drop(): Promise<void> {
-    await this.#become(this.#core.object.clear());
-  }
-
-  /** Frees the memory now. */
-  [Symbol.dispose](): void {
-    this.#core.release();
+  #clear(): Promise<void> {
+    return this.#become(this.#core.object.clear());
   }
 
   /** Stores another content; only then it is this outbox's own. */
-  async #become(core: CoreOutbox): Promise<void> {
+  #become(core: CoreOutbox): Promise<void> {
+    const became = this.#storing(core);
+    this.#stored = became.catch(() => {});
+    return became;
+  }
+
+  async #storing(core: CoreOutbox): Promise<void> {
     const next = new Handle(core);
     try {
       await this.#store(core.toJson());
@@ -125,7 +157,9 @@ export class Outbox {
       next.release();
       throw error;
     }
-    this.#core.release();
-    this.#core = next;
+    // It may have been disposed of meanwhile.
+    const kept = this.#core.released ? next : this.#core;
+    if (kept !== next) this.#core = next;
+    kept.release();
   }
 }

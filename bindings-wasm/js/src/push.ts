@@ -172,7 +172,7 @@ async function datagram(core: CorePush, { url, body }: Message): Promise<void> {
   if (dgram === undefined) {
     throw invalidArgument("url", "datagrams need Node 20.16 or later, Deno or Bun");
   }
-  const [, host = "", port] = /^udp:\/\/\[?(.*?)\]?:(\d+)\/?$/.exec(url) ?? [];
+  const [, host = "", port] = /^udp:\/\/\[?(.*?)\]?:(\d+)\/*$/.exec(url) ?? [];
   const socket = dgram.createSocket(host.includes(":") ? "udp6" : "udp4");
   try {
     await new Promise<void>((resolve, reject) => {

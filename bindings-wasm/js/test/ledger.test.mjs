@@ -213,4 +213,33 @@ describe("prom-client", () => {
     assert.throws(() => ledger.register(registry, { name: "own" }), /already been registered/);
     assert.equal(thrownBy(() => ledger.register({})).argument, "registry");
   });
+
+  test("refuses counters, and the ledger goes on", async (t) => {
+    const warned = t.mock.method(process, "emitWarning", () => {}).mock;
+    const registry = new Registry();
+    const other = new Registry();
+    const name = "own_success_settled_events_total";
+    new Counter({ name, help: "another one of this name", registers: [registry] });
+    const ledger = new Ledger();
+    ledger.register(registry, { name: "own" });
+    ledger.register(other, { name: "own" });
+    await ledger.add(revision(0, { email: [1, 0, 0] }), "first", store);
+    await ledger.add(revision(1, { email: [2, 0, 0] }), "second", store);
+    assert.equal(ledger.state, "second");
+    assert.equal(warned.callCount(), 1);
+    const [message, kind] = warned.calls[0].arguments;
+    assert.equal(kind, "CountersLeftOutWarning");
+    assert.match(message, /own_success_settled_events_total has already been registered/);
+    assert.match(await other.metrics(), /^own_success_settled_events_total{.*} 3$/m);
+  });
+
+  test("does not hear of a ledger that was disposed of while it was stored", async (t) => {
+    const warned = t.mock.method(process, "emitWarning", () => {}).mock;
+    const registry = new Registry();
+    const ledger = new Ledger();
+    ledger.register(registry);
+    await ledger.add(revision(0, { email: [1, 0, 0] }), "first", () => ledger[Symbol.dispose]());
+    assert.equal(warned.callCount(), 0);
+    assert.equal(await registry.metrics(), "\n");
+  });
 });

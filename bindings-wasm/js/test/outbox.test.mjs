@@ -24,6 +24,23 @@ function world() {
   return clientOf(sandbox, { now });
 }
 
+/** Revisions of a follow, each with the state after it. */
+async function revisionsOf() {
+  const found = [];
+  const revisions = world().follow(query);
+  for await (const revision of revisions) found.push([revision, revisions.state()]);
+  return found;
+}
+
+/** A promise, and what fulfils it. */
+function held() {
+  let release;
+  const promise = new Promise((resolve) => {
+    release = resolve;
+  });
+  return { promise, release };
+}
+
 /** The sum over the points of the events here, of which InfluxDB keeps the newest value. */
 function sumOf(messages) {
   const points = new Map();
@@ -99,6 +116,62 @@ describe("an outbox", () => {
     await outbox.drop();
     assert.equal(outbox.isPending, false);
     assert.equal(new Outbox(document, { format: "otlp", store }).isPending, false);
+  });
+
+  test("does one thing at a time", async (t) => {
+    const asked = held();
+    const answered = held();
+    const { url, got } = await receiver(t, async () => {
+      asked.release();
+      await answered.promise;
+      return 204;
+    });
+    const outbox = new Outbox(null, { format: "influx", store });
+    const [first, second] = await revisionsOf();
+    await outbox.put(...first);
+    const pushed = outbox.push({ url });
+    const others = [() => outbox.push({ url }), () => outbox.put(...second), () => outbox.drop()];
+    for (const act of others) await assert.rejects(act(), { code: "out_of_order" });
+    await asked.promise;
+    for (const act of others) await assert.rejects(act(), { code: "out_of_order" });
+    answered.release();
+    assert.equal((await pushed).samples, BigInt(first[0].changes.length));
+    assert.equal(got.length, 1);
+    await outbox.put(...second);
+    assert.deepEqual([outbox.isPending, outbox.state], [true, second[1]]);
+  });
+
+  test("goes on after an aborted push when its document is stored", async () => {
+    const [first, second] = await revisionsOf();
+    const begun = held();
+    const written = held();
+    const seen = [];
+    const outbox = new Outbox(null, {
+      format: "influx",
+      store: async (document) => {
+        seen.push(document);
+        if (seen.length !== 2) return;
+        begun.release();
+        await written.promise;
+        seen.push("written");
+      },
+    });
+    await outbox.put(...first);
+    const fetch = async () => new Response(null, { status: 204 });
+    const to = { url: "http://127.0.0.1:1/write", fetch, maxBytes: 1 };
+    const controller = new AbortController();
+    const aborted = outbox.push({ ...to, signal: controller.signal });
+    await begun.promise;
+    controller.abort(new Error("enough"));
+    await assert.rejects(aborted, { message: "enough" });
+    const next = outbox.push(to).then(() => outbox.put(...second));
+    // Enough for all that does not wait for the document.
+    for (let turn = 0; turn < 100; turn++) await new Promise((done) => setImmediate(done));
+    written.release();
+    await next;
+    assert.equal(seen[2], "written");
+    assert.deepEqual([outbox.isPending, outbox.state], [true, second[1]]);
+    assert.equal(seen.at(-1).includes(JSON.stringify(second[1])), true);
   });
 
   test("refuses what is no revision, no document and no function", async () => {

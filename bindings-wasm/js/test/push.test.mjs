@@ -112,6 +112,35 @@ describe("a push", () => {
     assert.equal(got.length, 1);
   });
 
+  test("waits for all that a receiver says of what it took", async () => {
+    const text = JSON.stringify({ errors: ["too old"] });
+    let asked = 0;
+    const fetch = async () => {
+      asked += 1;
+      const body = new ReadableStream({
+        async pull(controller) {
+          // Longer than a refusal's body is waited for.
+          await new Promise((resolve) => setTimeout(resolve, 1500));
+          controller.enqueue(new TextEncoder().encode(text));
+          controller.close();
+        },
+      });
+      return new Response(body, { status: 202 });
+    };
+    mock.timers.enable({ apis: ["setTimeout"] });
+    let report;
+    try {
+      const pushed = push(table, { format: "datadog", url: influx.url, allowHttp: true, fetch });
+      const tick = setInterval(() => mock.timers.tick(100), 1);
+      report = await pushed.finally(() => clearInterval(tick));
+    } finally {
+      mock.timers.reset();
+    }
+    assert.equal(asked, 1);
+    assert.equal(report.rejected.length, 1);
+    assert.match(report.rejected[0].message, /too old/);
+  });
+
   test("quotes a refusal, but no header", async (t) => {
     const { url } = await receiver(t, () => ({ status: 401, text: `no ${secret} here` }));
     const headers = [["authorization", secret]];
@@ -182,10 +211,24 @@ describe("a push", () => {
     const options = { format: "dogstatsd", maxBytes: 300 };
     const url = `udp://127.0.0.1:${socket.address().port}`;
     const pieces = [...exportCounts(table, options)].map((piece) => Buffer.from(piece));
-    const report = await push(table, { ...options, url });
-    while (got.length < pieces.length) await once(socket, "message");
-    assert.deepEqual(got, pieces);
-    assert.equal(report.messages, BigInt(pieces.length));
+    const slashes = ["", "/", "//"];
+    for (const end of slashes) {
+      const report = await push(table, { ...options, url: url + end, patienceMs: 0 });
+      assert.equal(report.messages, BigInt(pieces.length));
+    }
+    const all = slashes.flatMap(() => pieces);
+    while (got.length < all.length) await once(socket, "message");
+    assert.deepEqual(got, all);
+  });
+
+  test("says that a datagram is too long", async () => {
+    const url = "udp://127.0.0.1:9";
+    const labels = { long: "x".repeat(70_000) };
+    const error = await rejectionOf(
+      push(table, { format: "dogstatsd", url, labels, patienceMs: 0 }),
+    );
+    assert.equal(error.code, "network_failed");
+    assert.match(error.message, /EMSGSIZE/);
   });
 
   const refused = {
