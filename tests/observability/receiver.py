@@ -30,7 +30,9 @@ class Exchange:
     def answer(self, status: int, **headers: str) -> None:
         """Sends a response without a body."""
         self._handler.send_response(status)
-        for name, value in {"content-length": "0", **headers}.items():
+        # Remote-write 2.0 wants to know that a sample was written.
+        written = {"x-prometheus-remote-write-samples-written": "1"} if status < 300 else {}
+        for name, value in {"content-length": "0", **written, **headers}.items():
             self._handler.send_header(name.replace("_", "-"), value)
         self._handler.end_headers()
 
