@@ -109,7 +109,10 @@ export class Ledger {
         return !register();
       } catch (error) {
         const why = error instanceof Error ? error.message : String(error);
-        warning("CountersLeftOutWarning", `a registry does not show this ledger: ${why}`);
+        warning(
+          "CountersLeftOutWarning",
+          `a registry does not show all counters of a ledger: ${why}`,
+        );
         return false;
       }
     });

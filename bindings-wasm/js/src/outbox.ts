@@ -158,8 +158,8 @@ export class Outbox {
       throw error;
     }
     // It may have been disposed of meanwhile.
-    const kept = this.#core.released ? next : this.#core;
-    if (kept !== next) this.#core = next;
-    kept.release();
+    if (this.#core.released) return next.release();
+    this.#core.release();
+    this.#core = next;
   }
 }

@@ -174,6 +174,16 @@ describe("an outbox", () => {
     assert.equal(seen.at(-1).includes(JSON.stringify(second[1])), true);
   });
 
+  test("stays disposed of, also if that was while a document was stored", async () => {
+    const [first] = await revisionsOf();
+    const outbox = new Outbox(null, {
+      format: "influx",
+      store: () => outbox[Symbol.dispose](),
+    });
+    await outbox.put(...first);
+    assert.equal(thrownBy(() => outbox.state).code, "out_of_order");
+  });
+
   test("refuses what is no revision, no document and no function", async () => {
     const outbox = new Outbox(undefined, { format: "influx", store });
     const wrong = [
