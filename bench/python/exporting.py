@@ -93,6 +93,7 @@ def beside_prometheus_client(table: tallyfold.CountTable) -> None:
     registry = CollectorRegistry()
     registry.register(Known(families))
     ours = sum(piece.count(b"\n") for piece in tallyfold.export(table, "openmetrics", LABELS))
+
     def exposition() -> bytes:
         text: bytes = generate_latest(registry)  # type: ignore[no-untyped-call]
         return text

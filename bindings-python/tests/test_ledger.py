@@ -105,7 +105,8 @@ def test_a_registry_shows_the_totals(day: tallyfold.Sandbox) -> None:
     named = CollectorRegistry()
     named.register(ledger.collector(name="ours"))
     assert {name for name, _ in values(scraped(named))} == {
-        f"ours_by_integration_reason_{count}_settled_events_total" for count in ("success", "errors", "filtered")
+        f"ours_by_integration_reason_{count}_settled_events_total"
+        for count in ("success", "errors", "filtered")
     }
 
 
