@@ -15,6 +15,8 @@ export interface Outgoing {
   body(): Uint8Array<ArrayBuffer> | undefined;
   /** What no message may quote. */
   secrets(): string[];
+  /** Whether an answer with another status than 200 is no refusal either, so that all of its body counts. */
+  takes?(status: number): boolean;
 }
 
 /** What is told of the exchange: a call, or a push. */
@@ -27,9 +29,6 @@ export interface Exchanged {
 
 /** How many milliseconds a refusal waits for its body, which is only quoted. */
 const EXCERPT_MS = 1000;
-
-/** The first status with which nothing was taken. The body of a smaller one may say what was rejected. */
-const REFUSED = 300;
 
 /**
  * Sends a request and passes the response to the call. Failures are reported to the call, which
@@ -53,7 +52,8 @@ export async function exchange(
     response = await deadline.during(() => answer(request, send, deadline.signal, credentials));
     const [status, headers] = await deadline.during(() => head(response as FetchResponse));
     if (!call.head(status, headers)) return;
-    if (status >= REFUSED) deadline.hurry(EXCERPT_MS);
+    const isGood = status === 200 || request.takes?.(status);
+    if (!isGood) deadline.hurry(EXCERPT_MS);
     copy?.splice(0);
     for await (const chunk of chunks(response, deadline)) {
       call.chunk(chunk);

@@ -161,6 +161,8 @@ function outgoing({ url, headers, body }: Message): Outgoing {
     url,
     headers: () => pairsOf(headers),
     body: () => body,
+    // Such as Datadog's 202, whose body says what was rejected.
+    takes: (status) => status < 300,
     // Of `Bearer x` or `Token x`, the second part too.
     secrets: () => values.flatMap((value) => [value, ...value.split(" ").slice(1)]).filter(Boolean),
   };

@@ -192,6 +192,17 @@ describe("a refusal quotes its body", () => {
     });
   }
 
+  test("and does not wait for it: another success than 200", async (t) => {
+    const begin = performance.now();
+    const head = "HTTP/1.1 202 Accepted\r\ncontent-length: 1000\r\n\r\n";
+    const error = await errorAt(await loopback(t, (socket) => socket.write(`${head}later`)));
+    assert.ok(performance.now() - begin < 10_000);
+    assert.deepEqual(
+      [error.code, error.status, error.excerpt],
+      ["unexpected_status", 202, "later"],
+    );
+  });
+
   test("and reads it up to a bound", async (t) => {
     let sent = 0;
     const address = await loopback(t, (socket) => {
