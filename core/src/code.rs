@@ -98,7 +98,7 @@ codes! {
     MemoryLimit "memory_limit" Config,
     /// A format that can't carry what is exported.
     UnsupportedByFormat "unsupported_by_format" Config,
-    /// A machine was driven in the wrong order, or after its end.
+    /// Something was done in the wrong order, while something else was under way, or after its end.
     OutOfOrder "out_of_order" Config,
 
     /// A token endpoint refused the credentials.

@@ -41,7 +41,8 @@ not have.
 
 `unsupported_by_format`: A format that can't carry what is exported.
 
-`out_of_order`: A machine was driven in the wrong order, or after its end.
+`out_of_order`: Something was done in the wrong order, while something else was under way, or after
+its end.
 
 Of a `AuthError`, kind `auth`. The credentials or the tokens were refused, or there are none.
 
@@ -179,7 +180,10 @@ MEANINGS: Final[dict[ErrorCode, str]] = {
     ),
     "memory_limit": "What a collect keeps takes more memory than allowed: `keep` adds windows up.",
     "unsupported_by_format": "A format that can't carry what is exported.",
-    "out_of_order": "A machine was driven in the wrong order, or after its end.",
+    "out_of_order": (
+        "Something was done in the wrong order, while something else was under way, or after its "
+        "end."
+    ),
     "token_refused": "A token endpoint refused the credentials.",
     "invalid_token_response": "A token endpoint's answer can't be used.",
     "invalid_token_lifetime": "A token's lifetime is not a positive whole number of seconds.",

@@ -99,7 +99,8 @@ export const errorCodes = [
  * `invalid_checkpoint`: A checkpoint that is incomplete, was changed, or belongs to another query.
  * `memory_limit`: What a collect keeps takes more memory than allowed: `keep` adds windows up.
  * `unsupported_by_format`: A format that can't carry what is exported.
- * `out_of_order`: A machine was driven in the wrong order, or after its end.
+ * `out_of_order`: Something was done in the wrong order, while something else was under way, or
+ * after its end.
  *
  * Of kind `auth`. The credentials or the tokens were refused, or there are none.
  *
