@@ -61,6 +61,12 @@ impl Totals {
         self.0.to_json()
     }
 
+    /// Which total is above 2^53, if one is.
+    #[getter]
+    fn inexact(&self) -> Option<String> {
+        self.0.note().map(|note| note.message)
+    }
+
     /// The state of the follow.
     #[getter]
     fn state(&self) -> Option<&str> {

@@ -223,6 +223,19 @@ def test_wrong_arguments(
         act(ledger)
 
 
+def test_a_total_that_prometheus_rounds_is_a_warning() -> None:
+    sandbox = tallyfold.Sandbox()
+    record(sandbox, "success", "a", count=2**53, at="2026-01-01T00:05:00Z")
+    record(sandbox, "success", "a", count=1, at="2026-01-01T00:20:00Z")
+    ledger = tallyfold.Ledger()
+    with connect(sandbox) as client:
+        revisions = client.follow(*QUERY, window="15m", end="2026-01-01T00:30:00Z")
+        ledger.add(next(revisions), "one")
+        with pytest.warns(tallyfold.InexactCountWarning, match="9007199254740993, is above 2"):
+            ledger.add(next(revisions), "two")
+        revisions.close()
+
+
 def test_a_ledger_is_not_pickled() -> None:
     with pytest.raises(TypeError, match="save"):
         pickle.dumps(tallyfold.Ledger())

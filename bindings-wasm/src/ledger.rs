@@ -36,6 +36,11 @@ impl Ledger {
         self.0.to_json()
     }
 
+    /// Which total is above 2^53, if one is.
+    pub fn inexact(&self) -> Option<String> {
+        self.0.note().map(|note| note.message)
+    }
+
     /// The state of the follow.
     pub fn state(&self) -> Option<String> {
         self.0.state().map(str::to_owned)

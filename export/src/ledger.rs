@@ -8,6 +8,8 @@ use tallyfold::{
 };
 
 use crate::context::{Context, UNIT};
+use crate::export::{Note, NoteKind};
+use crate::form::Numbers;
 use crate::format::Format;
 use crate::formats::openmetrics::{write_labels, write_seconds};
 use crate::labels::Labels;
@@ -207,6 +209,21 @@ impl Ledger {
         self.subject = Some(subject);
         self.state = Some(state);
         Ok(())
+    }
+
+    /// Says which total is above 2^53, if one is: Prometheus stores 64-bit floats, and would round it. The text has all digits.
+    #[must_use]
+    pub fn note(&self) -> Option<Note> {
+        let is_inexact = |sum: &u64| *sum > Numbers::Floats.most();
+        let mut totals = self.totals.iter();
+        let (values, sums) = totals.find(|(_, sums)| sums.iter().any(is_inexact))?;
+        let largest = sums.iter().max()?;
+        Some(Note {
+            kind: NoteKind::InexactCount,
+            message: format!(
+                "a total of {values:?}, {largest}, is above 2^53: Prometheus stores it as a 64-bit float, which rounds it"
+            ),
+        })
     }
 
     /// The totals as counters, with labels that each gets and a name that replaces the usual one, as in

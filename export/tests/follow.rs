@@ -349,6 +349,23 @@ fn a_revision_is_added_once_and_groups_of_several_windows_are_added_up() {
         .unwrap();
     assert_eq!(totals(&ledger), sums(&Source::from(&day)));
 
+    assert_eq!(ledger.note(), None);
+    let (mut exact, mut large) = (Ledger::default(), 1_u64 << 53);
+    for (state, is_inexact) in [("a", false), ("b", true)] {
+        let body = format!(
+            r#"{{"start":"2026-01-01T00:00:00Z","end":"2026-01-01T00:15:00Z","totalDelivered":"0","totalErrors":"0",
+                "totalFiltered":"0","counts":[{{"success":"{large}","errors":"0","filtered":"0",
+                "dimensions":{{"integration":"x","reason":""}}}}]}}"#
+        );
+        let mut aggregator = Aggregator::new(&DIMENSIONS, AggregatorOptions::default()).unwrap();
+        aggregator.push(body.as_bytes()).unwrap();
+        let rows = aggregator.finish().unwrap().windowed();
+        let mut ledger = exact.clone();
+        ledger.add_rows(&rows, true, state.to_owned()).unwrap();
+        assert_eq!(ledger.note().is_some(), is_inexact);
+        (exact, large) = (ledger, 1);
+    }
+
     let wrong = Labels::new([("reason".to_owned(), "x".to_owned())]).unwrap();
     let error = Ledger::default().counters(&wrong, None).unwrap_err();
     assert_eq!(error.argument_name(), Some("labels"));

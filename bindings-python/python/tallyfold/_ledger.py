@@ -3,11 +3,13 @@
 import os
 import pathlib
 import threading
+import warnings
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, ClassVar, NoReturn, final
 
 from tallyfold._errors import wrong_type
+from tallyfold._export import InexactCountWarning
 from tallyfold._files import replacing
 from tallyfold._ranges import Revision
 from tallyfold._tallyfold import Totals
@@ -76,7 +78,8 @@ class Ledger:
     def add(self, revision: Revision, state: str) -> None:
         """Takes a revision, and the state of its follow after it: `revisions.state()`.
 
-        The counts are added if the window is settled.
+        The counts are added if the window is settled. When a total becomes larger than 2^53, which
+        Prometheus rounds, it issues an `InexactCountWarning`.
 
         Raises:
             ConfigError: `incompatible_tables` for counts by other dimensions or of another metric.
@@ -89,7 +92,9 @@ class Ledger:
                 # On the disk first: a scrape must not see what a restart would take back.
                 with replacing(self._path) as file:
                     file.write(totals.to_json().encode())
-            self._totals = totals
+            before, self._totals = self._totals, totals
+        if before.inexact is None and totals.inexact is not None:
+            warnings.warn(totals.inexact, InexactCountWarning, stacklevel=2)
 
     def save(self) -> str:
         """The document to store, with the totals and the state: JSON without any secret.

@@ -67,7 +67,8 @@ export class Ledger {
   }
 
   /**
-   * Takes a revision, and the state of its follow after it. The counts are added if the window is settled.
+   * Takes a revision, and the state of its follow after it. The counts are added if the window is settled. When a total
+   * becomes larger than 2^53, which Prometheus rounds, there is an `InexactCountWarning`.
    *
    * @param store Stores the new document, and is awaited. Only then the ledger shows the new totals; if this throws, or
    * its promise is rejected, the ledger is unchanged.
@@ -90,6 +91,7 @@ export class Ledger {
     const next = new Handle(
       core.object.added(revised(formats(), revision), revision.settled, state),
     );
+    const inexact = core.object.inexact() === undefined ? next.object.inexact() : undefined;
     this.#isAdding = true;
     try {
       await store(next.object.toJson());
@@ -99,6 +101,7 @@ export class Ledger {
       this.#isAdding = false;
       (this.#core === next ? core : next).release();
     }
+    if (inexact !== undefined) warning("InexactCountWarning", inexact);
     if (!this.#core.released) this.#registerWaiting();
   }
 

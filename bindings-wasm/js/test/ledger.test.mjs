@@ -108,6 +108,21 @@ describe("a ledger", () => {
     assert.equal(thrownBy(() => ledger.save()).code, "out_of_order");
   });
 
+  test("warns when a total becomes larger than Prometheus holds", async () => {
+    const warned = [];
+    const listen = ({ name, message }) => warned.push([name, message]);
+    process.on("warning", listen);
+    const ledger = new Ledger();
+    for (const [at, count] of [2n ** 53n, 1n, 1n].entries()) {
+      await ledger.add(revision(at % 2, { email: [count, 0, 0] }), `state ${at}`, store);
+    }
+    await new Promise((resolve) => setImmediate(resolve));
+    process.off("warning", listen);
+    assert.equal(warned.length, 1);
+    assert.equal(warned[0][0], "InexactCountWarning");
+    assert.match(warned[0][1], /\["email"\], 9007199254740993, is above 2\^53/);
+  });
+
   test("shows totals once they are stored, and not before", async () => {
     const ledger = new Ledger();
     let stored = () => {};
@@ -218,7 +233,7 @@ describe("prom-client", () => {
     const warned = t.mock.method(process, "emitWarning", () => {}).mock;
     const registry = new Registry();
     const other = new Registry();
-    const name = "own_success_settled_events_total";
+    const name = "own_by_integration_success_settled_events_total";
     new Counter({ name, help: "another one of this name", registers: [registry] });
     const ledger = new Ledger();
     ledger.register(registry, { name: "own" });
@@ -229,8 +244,11 @@ describe("prom-client", () => {
     assert.equal(warned.callCount(), 1);
     const [message, kind] = warned.calls[0].arguments;
     assert.equal(kind, "CountersLeftOutWarning");
-    assert.match(message, /own_success_settled_events_total has already been registered/);
-    assert.match(await other.metrics(), /^own_success_settled_events_total{.*} 3$/m);
+    assert.match(
+      message,
+      /own_by_integration_success_settled_events_total has already been registered/,
+    );
+    assert.match(await other.metrics(), /^own_by_integration_success_settled_events_total{.*} 3$/m);
   });
 
   test("does not hear of a ledger that was disposed of while it was stored", async (t) => {

@@ -19,7 +19,7 @@ impl Headers {
     /// # Errors `invalid_argument` for a header that the client or its HTTP stack sets, and for what can't be sent.
     /// No message quotes any of it.
     pub fn new(flat: Vec<String>) -> Result<Self> {
-        Self::checked(flat, "")
+        Self::checked(flat, None)
     }
 
     /// The same for requests without a token of ours: one of the headers may be `authorization`.
@@ -27,15 +27,15 @@ impl Headers {
     /// # Errors
     /// The same.
     pub fn with_authorization(flat: Vec<String>) -> Result<Self> {
-        Self::checked(flat, "authorization")
+        Self::checked(flat, Some("authorization"))
     }
 
-    fn checked(mut flat: Vec<String>, allowed: &str) -> Result<Self> {
+    fn checked(mut flat: Vec<String>, allowed: Option<&str>) -> Result<Self> {
         let mut headers = Vec::new();
         for pair in flat.chunks_exact_mut(2) {
             let [mut name, value] = [0, 1].map(|at| std::mem::take(&mut pair[at]));
             name.make_ascii_lowercase();
-            let is_reserved = name != allowed
+            let is_reserved = Some(&*name) != allowed
                 && (name.starts_with("content-")
                     || name.starts_with("proxy-")
                     || RESERVED.split(' ').any(|one| one == name));
