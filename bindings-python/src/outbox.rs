@@ -49,6 +49,11 @@ impl Held {
         Ok(Self(outbox))
     }
 
+    /// How many samples of what is to be sent are finished; `None` if nothing is.
+    fn finished(&self, format: &Bound<'_, PyAny>) -> Result<Option<u64>> {
+        Ok(self.0.finished(required("format", format)?)?)
+    }
+
     /// What is to be sent, and how many of its samples are finished.
     fn pending(&self, format: &Bound<'_, PyAny>) -> Result<Option<(Pending, u64)>> {
         let pending = self.0.pending(required("format", format)?)?;

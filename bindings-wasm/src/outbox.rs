@@ -1,6 +1,6 @@
 //! [`tallyfold_export::Outbox`].
 
-use tallyfold_export::{Format, Source};
+use tallyfold_export::Source;
 use wasm_bindgen::JsValue;
 use wasm_bindgen::prelude::wasm_bindgen;
 
@@ -52,8 +52,7 @@ impl Outbox {
 
     /// How many samples of what is pending are finished; nothing if nothing is pending.
     pub fn finished(&self, format: &JsValue) -> Result<Option<u64>> {
-        let format: Format = required("format", format)?;
-        Ok(self.0.pending(format)?.map(|(_, finished)| finished))
+        Ok(self.0.finished(required("format", format)?)?)
     }
 
     /// The same with so many samples finished.

@@ -93,6 +93,7 @@ pub mod sending {
     pub use crate::calls::retry::passing::LONGEST_TIMER_MS;
     pub use crate::wire::address::BaseAddress;
     pub use crate::wire::excerpt::Excerpt;
+    pub use crate::wire::headers::named;
     pub use crate::wire::retry_after::retry_after;
 }
 

@@ -205,17 +205,20 @@ impl Export {
         Some(piece.samples)
     }
 
-    /// Leaves out the next samples, which were written before, and gives how many of them there are not.
+    /// Leaves out the next samples, which were written before, and gives how many of them there are not. Only for formats
+    /// whose pieces are messages.
     pub(crate) fn skip(&mut self, mut samples: u64) -> u64 {
-        let mut scratch = Vec::new();
+        let mut skipped = Vec::new();
         while samples > 0 {
-            let most = usize::try_from(samples).unwrap_or(usize::MAX);
-            let Some(skipped) = self.next_piece_of(most, &mut scratch) else {
-                return samples;
-            };
-            samples -= skipped as u64;
+            let most = usize::try_from(samples)
+                .unwrap_or(MOST_SAMPLES)
+                .min(MOST_SAMPLES);
+            if self.next_group(most, &mut skipped).is_none() {
+                break;
+            }
+            samples -= skipped.len() as u64;
         }
-        0
+        samples
     }
 
     pub(crate) fn form(&self) -> &'static Form {

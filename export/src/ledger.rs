@@ -11,7 +11,7 @@ use crate::context::{Context, UNIT};
 use crate::export::{Note, NoteKind};
 use crate::form::Numbers;
 use crate::format::Format;
-use crate::formats::openmetrics::{write_labels, write_seconds};
+use crate::formats::openmetrics::{write_header, write_labels, write_seconds};
 use crate::labels::Labels;
 use crate::options::ExportOptions;
 use crate::source::Source;
@@ -266,9 +266,7 @@ impl Ledger {
             for (position, count) in CountName::ALL.iter().enumerate() {
                 let name = counter_name(&context, *count);
                 let help = help(&context, *count);
-                let header =
-                    format!("# TYPE {name} counter\n# UNIT {name} {UNIT}\n# HELP {name} {help}\n");
-                text.extend_from_slice(header.as_bytes());
+                write_header(&name, "counter", UNIT, &help, &mut text);
                 for (values, sums) in &self.totals {
                     text.extend_from_slice(name.as_bytes());
                     text.extend_from_slice(b"_total");
@@ -278,11 +276,9 @@ impl Ledger {
             }
             if let Some(end) = self.settled_until {
                 let name = format!("{}_settled_until_seconds", context.stem("_"));
-                let header = format!(
-                    "# TYPE {name} gauge\n# UNIT {name} seconds\n# HELP {name} End of the newest window in the totals, in \
-                     seconds since 1970\n{name}"
-                );
-                text.extend_from_slice(header.as_bytes());
+                let help = "End of the newest window in the totals, in seconds since 1970";
+                write_header(&name, "gauge", "seconds", help, &mut text);
+                text.extend_from_slice(name.as_bytes());
                 write_labels(
                     labels.iter().filter(|(_, value)| !value.is_empty()),
                     &mut text,

@@ -144,12 +144,11 @@ impl Outbox {
         Ok(())
     }
 
-    /// What is to be sent, and how many of its samples are finished; `None` if nothing is pending.
+    /// How many samples of what is pending are finished; `None` if nothing is pending.
     ///
     /// # Errors
-    /// `invalid_argument` for a format that is not sent or can't carry changes, and for another format than it was to be
-    /// sent in: the number of finished samples means nothing there.
-    pub fn pending(&self, format: Format) -> Result<Option<(Source, u64)>> {
+    /// Those of [`Outbox::pending`].
+    pub fn finished(&self, format: Format) -> Result<Option<u64>> {
         check_carries_changes(format)?;
         let Some(pending) = &self.pending else {
             return Ok(None);
@@ -161,7 +160,17 @@ impl Outbox {
             );
             return Err(Error::argument("format", Code::InvalidArgument, message));
         }
-        Ok(self.source()?.map(|source| (source, pending.finished)))
+        Ok(Some(pending.finished))
+    }
+
+    /// What is to be sent, and how many of its samples are finished; `None` if nothing is pending.
+    ///
+    /// # Errors
+    /// `invalid_argument` for a format that is not sent or can't carry changes, and for another format than it was to be
+    /// sent in: the number of finished samples means nothing there.
+    pub fn pending(&self, format: Format) -> Result<Option<(Source, u64)>> {
+        let finished = self.finished(format)?;
+        Ok(self.source()?.zip(finished))
     }
 
     /// Takes how many samples of what is pending are finished.

@@ -63,7 +63,7 @@ class Outbox:
         self._busy = threading.Lock()
         self._held = Held(self._path.read_bytes() if self._path.exists() else None)
         # Refuses a wrong format, and one that what is pending is not to be sent in.
-        self._held.pending(format)
+        self._held.finished(format)
 
     @property
     def state(self) -> str | None:
@@ -73,7 +73,7 @@ class Outbox:
     @property
     def is_pending(self) -> bool:
         """Whether a revision is to be sent."""
-        return self._held.pending(self._format) is not None
+        return self._held.finished(self._format) is not None
 
     def put(self, revision: Revision, state: str) -> None:
         """Stores a revision, and the state of its follow after it: `revisions.state()`.

@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 use std::sync::Arc;
 
-use tallyfold_engine::Dictionary;
+use tallyfold_engine::{Dictionary, Key};
 
 use super::change::{Deltas, Presence};
 use super::count_name::CountName;
@@ -130,6 +130,15 @@ impl<'a> Keys<'a> {
     pub fn values(self, row: usize) -> impl ExactSizeIterator<Item = &'a str> {
         let columns = self.dictionaries.iter().zip(self.ids);
         columns.map(move |(dictionary, ids)| dictionary.value(ids[row]))
+    }
+
+    /// The position of each of a row's values in its dictionary.
+    pub(crate) fn key(self, row: usize) -> Key {
+        let mut key = Key::default();
+        for (id, ids) in key.iter_mut().zip(self.ids) {
+            *id = ids[row];
+        }
+        key
     }
 
     /// A column for each dimension.

@@ -201,7 +201,8 @@ impl Series {
                     self.whole.key(group)
                 };
                 // Both are sorted: the next row is of this window and group, or there is none of them.
-                let is_there = self.window_ids.get(row) == Some(&window) && self.key(row) == key;
+                let is_there =
+                    self.window_ids.get(row) == Some(&window) && self.keys().key(row) == key;
                 filled.window_ids.push(window);
                 if is_there {
                     filled.push_counts(key, self.counts.counts(row));
@@ -212,15 +213,6 @@ impl Series {
             }
         }
         Ok(filled)
-    }
-
-    /// The position of each of a row's values in its dictionary.
-    pub(super) fn key(&self, row: usize) -> Key {
-        let mut key = Key::default();
-        for (id, ids) in key.iter_mut().zip(&self.ids) {
-            *id = ids[row];
-        }
-        key
     }
 
     fn push_counts(&mut self, key: Key, counts: Counts) {

@@ -95,33 +95,39 @@ impl Keyed for Translated {
 
 impl Keyed for Series {
     fn row(&self, position: usize) -> (Key, Deltas) {
-        (self.key(position), self.counts().counts(position).into())
+        (
+            self.keys().key(position),
+            self.counts().counts(position).into(),
+        )
     }
 }
 
 impl Keyed for Comparison {
     fn row(&self, position: usize) -> (Key, Deltas) {
-        let mut key = Key::default();
-        for (id, ids) in key.iter_mut().zip(self.keys().ids) {
-            *id = ids[position];
-        }
-        (key, self.row_delta(position))
+        (self.keys().key(position), self.row_delta(position))
     }
 }
 
 impl WindowRows {
-    /// The rows of these positions.
-    pub(super) fn of(
-        window: Window,
-        settled: bool,
-        rows: Arc<dyn Keyed>,
-        positions: Range<usize>,
-    ) -> Self {
-        Self {
-            window,
-            settled,
-            kept: Kept::Rows(rows, positions),
-        }
+    /// The rows of each window, which is given with whether it is settled; `window_ids` has the position of each row's
+    /// window, sorted.
+    pub(super) fn all(
+        rows: &Arc<dyn Keyed>,
+        window_ids: &[u32],
+        windows: impl Iterator<Item = (Window, bool)>,
+    ) -> Vec<Self> {
+        let mut start = 0;
+        let windows = (0..).zip(windows).map(|(id, (window, settled))| {
+            let rest = &window_ids[start..];
+            let positions = start..start + rest.partition_point(|own| *own <= id);
+            start = positions.end;
+            Self {
+                window,
+                settled,
+                kept: Kept::Rows(Arc::clone(rows), positions),
+            }
+        });
+        windows.collect()
     }
 }
 
@@ -187,21 +193,13 @@ impl Series {
     /// The rows of each window, for crates that write them elsewhere.
     #[must_use]
     pub fn windowed(self: &Arc<Self>) -> Windowed {
-        let mut start = 0;
-        let windows = (0..).zip(self.windows()).map(|(id, of)| {
-            let rows = &self.window_ids()[start..];
-            let positions = start..start + rows.partition_point(|own| *own <= id);
-            start = positions.end;
-            WindowRows {
-                window: of.window,
-                settled: of.complete && !of.provisional,
-                kept: Kept::Rows(Arc::clone(self) as Arc<dyn Keyed>, positions),
-            }
-        });
+        let rows = Arc::clone(self) as Arc<dyn Keyed>;
+        let windows = self.windows().iter();
+        let windows = windows.map(|of| (of.window, of.complete && !of.provisional));
         Windowed {
             metric: self.metric(),
             dimensions: *self.dimensions(),
-            windows: windows.collect(),
+            windows: WindowRows::all(&rows, self.window_ids(), windows),
             dictionaries: self.keys().dictionaries.to_vec(),
         }
     }

@@ -6,6 +6,7 @@ use tallyfold_engine::{Counts, Dictionary, Key};
 
 use super::change::Deltas;
 use super::dimension::Dimensions;
+use super::frame::Keys;
 use super::metric::Metric;
 use super::windowed::{Keyed, WindowRows, Windowed};
 use crate::code::Code;
@@ -46,18 +47,11 @@ impl Windowed {
             return Err(Error::argument("counts", Code::InvalidArgument, message));
         }
         let columns = Arc::new(columns);
-        let mut start = 0;
-        let windows = (0..).zip(&columns.windows).map(|(id, (window, settled))| {
-            let rows = &columns.window_ids[start..];
-            let positions = start..start + rows.partition_point(|own| *own <= id);
-            start = positions.end;
-            let rows = Arc::clone(&columns) as Arc<dyn Keyed>;
-            WindowRows::of(*window, *settled, rows, positions)
-        });
+        let rows = Arc::clone(&columns) as Arc<dyn Keyed>;
         Ok(Self {
             metric: columns.metric,
             dimensions: Dimensions::parse("counts", &columns.dimensions)?,
-            windows: windows.collect(),
+            windows: WindowRows::all(&rows, &columns.window_ids, columns.windows.iter().copied()),
             dictionaries: columns.dictionaries.clone(),
         })
     }
@@ -86,11 +80,11 @@ impl WindowedColumns {
     }
 
     fn key(&self, row: usize) -> Key {
-        let mut key = Key::default();
-        for (id, ids) in key.iter_mut().zip(&self.ids) {
-            *id = ids[row];
+        Keys {
+            dictionaries: &self.dictionaries,
+            ids: &self.ids,
         }
-        key
+        .key(row)
     }
 }
 

@@ -71,7 +71,7 @@ impl Headers {
 }
 
 /// The values of the headers with that name, in the order in which they came.
-pub(crate) fn named<'a>(headers: &[(&str, &'a str)], name: &str) -> impl Iterator<Item = &'a str> {
+pub fn named<'a>(headers: &[(&str, &'a str)], name: &str) -> impl Iterator<Item = &'a str> {
     let of_name = headers
         .iter()
         .filter(move |(own, _)| own.eq_ignore_ascii_case(name));

@@ -19,7 +19,7 @@ use crate::context::Context;
 use crate::encoder::Encoder;
 use crate::escape::write_json;
 use crate::form::{Form, Numbers, Order, carries_whole_seconds};
-use crate::push::delivery::{Delivery, Partly, Way, any_server_error};
+use crate::push::delivery::{Delivery, HTTP, Partly};
 use crate::sample::{Group, Sample};
 
 pub(crate) const FORM: Form = Form {
@@ -32,12 +32,8 @@ pub(crate) const FORM: Form = Form {
     max_bytes: 500_000,
     check: carries_whole_seconds,
     delivery: Some(Delivery {
-        way: Way::Http,
-        headers: &[],
-        is_repeatable: false,
-        is_passing: any_server_error,
-        proof: None,
         partly: errors_of_taken,
+        ..HTTP
     }),
     encoder: |context| {
         Box::new(Datadog {

@@ -19,7 +19,7 @@ use crate::context::Context;
 use crate::encoder::Encoder;
 use crate::escape::{Bytes, escape, write_hex};
 use crate::form::{Form, Numbers, Order, carries_whole_seconds};
-use crate::push::delivery::{Delivery, Way, any_server_error, never_partly};
+use crate::push::delivery::DATAGRAMS;
 use crate::sample::Group;
 
 pub(crate) const FORM: Form = Form {
@@ -31,14 +31,7 @@ pub(crate) const FORM: Form = Form {
     is_messages: true,
     max_bytes: 1432,
     check: carries_whole_seconds,
-    delivery: Some(Delivery {
-        way: Way::Datagrams,
-        headers: &[],
-        is_repeatable: false,
-        is_passing: any_server_error,
-        proof: None,
-        partly: never_partly,
-    }),
+    delivery: Some(DATAGRAMS),
     encoder: |context| {
         Box::new(DogStatsD {
             context,

@@ -17,8 +17,8 @@ use crate::context::Context;
 use crate::encoder::Encoder;
 use crate::escape::{Bytes, escape, write_hex};
 use crate::form::{Form, Numbers, Order, carries_milliseconds};
-use crate::push::delivery::{Delivery, Partly, Way, any_server_error};
-use crate::sample::Group;
+use crate::push::delivery::{Delivery, HTTP, Partly};
+use crate::sample::{Group, last_ms};
 
 pub(crate) const FORM: Form = Form {
     media_type: "text/plain; charset=utf-8",
@@ -30,12 +30,9 @@ pub(crate) const FORM: Form = Form {
     max_bytes: 1_000_000,
     check,
     delivery: Some(Delivery {
-        way: Way::Http,
-        headers: &[],
         is_repeatable: true,
-        is_passing: any_server_error,
-        proof: None,
         partly: partial_write,
+        ..HTTP
     }),
     encoder: |context| {
         Box::new(Influx {
@@ -71,7 +68,7 @@ fn check(context: &Context) -> Result<()> {
     // InfluxDB keeps the first two and the last one for itself.
     let times = i64::MIN / NS_PER_MS + 1..i64::MAX / NS_PER_MS;
     let mut windows = context.windows.iter();
-    match windows.find(|window| !times.contains(&(window.end().unix_ms() - 1))) {
+    match windows.find(|window| !times.contains(&last_ms(window.end()))) {
         None => Ok(()),
         Some(window) => {
             let message = format!(

@@ -45,9 +45,7 @@ impl Encoder for OpenMetrics<'_> {
             let name = &self.names[*count as usize];
             if group.is_first {
                 let help = self.context.help(*count);
-                let header =
-                    format!("# TYPE {name} gauge\n# UNIT {name} {UNIT}\n# HELP {name} {help}\n");
-                out.extend_from_slice(header.as_bytes());
+                write_header(name, "gauge", UNIT, &help, out);
             }
             for sample in group.samples {
                 let Some(amount) = sample.count(*count) else {
@@ -69,6 +67,12 @@ impl Encoder for OpenMetrics<'_> {
             out.extend_from_slice(b"# EOF\n");
         }
     }
+}
+
+/// Writes what is known of a metric, before its samples.
+pub(crate) fn write_header(name: &str, kind: &str, unit: &str, help: &str, out: &mut Vec<u8>) {
+    let header = format!("# TYPE {name} {kind}\n# UNIT {name} {unit}\n# HELP {name} {help}\n");
+    out.extend_from_slice(header.as_bytes());
 }
 
 /// Writes labels in braces; nothing if there are none.

@@ -13,7 +13,7 @@ use super::protobuf::add;
 use crate::context::Context;
 use crate::encoder::Encoder;
 use crate::form::{Form, Numbers, Order};
-use crate::push::delivery::{Delivery, Partly, Way};
+use crate::push::delivery::{Delivery, HTTP, Partly};
 use crate::sample::Group;
 
 pub(crate) const FORM: Form = Form {
@@ -27,12 +27,9 @@ pub(crate) const FORM: Form = Form {
     max_bytes: 1024 * 1024,
     check: check_times,
     delivery: Some(Delivery {
-        way: Way::Http,
-        headers: &[],
-        is_repeatable: false,
         is_passing,
-        proof: None,
         partly: partial_success,
+        ..HTTP
     }),
     encoder: |context| {
         Box::new(Otlp {

@@ -11,7 +11,7 @@ use crate::context::Context;
 use crate::encoder::Encoder;
 use crate::escape::write_json;
 use crate::form::{Form, Numbers, Order};
-use crate::push::delivery::{Delivery, Partly, Way};
+use crate::push::delivery::{Delivery, HTTP, Partly};
 use crate::sample::Group;
 
 pub(crate) const FORM: Form = Form {
@@ -24,12 +24,9 @@ pub(crate) const FORM: Form = Form {
     max_bytes: 1024 * 1024,
     check: check_times,
     delivery: Some(Delivery {
-        way: Way::Http,
-        headers: &[],
-        is_repeatable: false,
         is_passing,
-        proof: None,
         partly: partial_success,
+        ..HTTP
     }),
     encoder: |context| {
         Box::new(OtlpJson {

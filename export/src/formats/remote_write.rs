@@ -12,7 +12,7 @@ use super::remote_write_series::{NAME, Point, compress, position_of_name, read_s
 use crate::context::Context;
 use crate::encoder::Encoder;
 use crate::form::{Form, Numbers, Order, carries_milliseconds};
-use crate::push::delivery::{Delivery, Way, any_server_error, never_partly};
+use crate::push::delivery::{Delivery, HTTP};
 use crate::sample::Group;
 
 pub(crate) const FORM: Form = Form {
@@ -26,15 +26,12 @@ pub(crate) const FORM: Form = Form {
     max_bytes: 512 * 1024,
     check: carries_milliseconds,
     delivery: Some(Delivery {
-        way: Way::Http,
         headers: &[
             ("content-encoding", "snappy"),
             ("x-prometheus-remote-write-version", "0.1.0"),
         ],
         is_repeatable: true,
-        is_passing: any_server_error,
-        proof: None,
-        partly: never_partly,
+        ..HTTP
     }),
     encoder: |context| {
         Box::new(RemoteWrite {

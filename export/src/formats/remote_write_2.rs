@@ -13,7 +13,7 @@ use super::remote_write_series::{NAME, Point, compress, position_of_name, read_s
 use crate::context::{Context, UNIT};
 use crate::encoder::Encoder;
 use crate::form::{Form, Numbers, Order, carries_milliseconds};
-use crate::push::delivery::{Delivery, Way, any_server_error, never_partly};
+use crate::push::delivery::{Delivery, HTTP};
 use crate::sample::Group;
 
 pub(crate) const FORM: Form = Form {
@@ -27,15 +27,13 @@ pub(crate) const FORM: Form = Form {
     max_bytes: 256 * 1024,
     check: carries_milliseconds,
     delivery: Some(Delivery {
-        way: Way::Http,
         headers: &[
             ("content-encoding", "snappy"),
             ("x-prometheus-remote-write-version", "2.0.0"),
         ],
         is_repeatable: true,
-        is_passing: any_server_error,
         proof: Some("x-prometheus-remote-write-samples-written"),
-        partly: never_partly,
+        ..HTTP
     }),
     encoder: |context| Box::new(RemoteWrite2::new(context)),
 };

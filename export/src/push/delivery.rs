@@ -17,6 +17,22 @@ pub(crate) struct Delivery {
     pub(crate) partly: fn(u16, &[u8]) -> Option<Partly>,
 }
 
+/// For receivers of POST requests. What is known of one beside this, its format says.
+pub(crate) const HTTP: Delivery = Delivery {
+    way: Way::Http,
+    headers: &[],
+    is_repeatable: false,
+    is_passing: |status| status >= 500,
+    proof: None,
+    partly: |_, _| None,
+};
+
+/// For receivers of datagrams.
+pub(crate) const DATAGRAMS: Delivery = Delivery {
+    way: Way::Datagrams,
+    ..HTTP
+};
+
 /// What the body of an answer says of points that were rejected, while others were taken.
 pub(crate) struct Partly {
     /// How many, if it says so.
@@ -32,14 +48,4 @@ pub(crate) enum Way {
     Http,
     /// As datagrams, which are never answered.
     Datagrams,
-}
-
-/// For receivers that may recover from any status of 500 or above.
-pub(crate) fn any_server_error(status: u16) -> bool {
-    status >= 500
-}
-
-/// For receivers that take a message whole or not at all.
-pub(crate) fn never_partly(_: u16, _: &[u8]) -> Option<Partly> {
-    None
 }

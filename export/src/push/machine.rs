@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use tallyfold::sending::{Delay, Excerpt, Jitter, LONGEST_TIMER_MS, broken, retry_after};
+use tallyfold::sending::{Delay, Excerpt, Jitter, LONGEST_TIMER_MS, broken, named, retry_after};
 use tallyfold::{Code, Error, HostFailure, Now, Patience, Result, Secret};
 
 use super::delivery::{Delivery, Partly, Way};
@@ -241,14 +241,6 @@ impl Push {
     pub fn head(&mut self, status: u16, headers: &[(&str, &str)]) -> Result<bool> {
         self.check_under_way()?;
         match status {
-            200..=299 => {
-                self.state = State::Answered {
-                    status,
-                    refusal: self.unproven(status, headers),
-                    body: Vec::new(),
-                };
-                return Ok(true);
-            }
             413 if self.samples > 1 => self.cut_in_two(),
             429 => self.try_again(
                 refusal(status),
@@ -264,9 +256,13 @@ impl Push {
                 );
             }
             _ => {
+                let refusal = match status {
+                    200..=299 => self.unproven(status, headers),
+                    _ => Some(refusal(status)),
+                };
                 self.state = State::Answered {
                     status,
-                    refusal: Some(refusal(status)),
+                    refusal,
                     body: Vec::new(),
                 };
                 return Ok(true);
@@ -415,10 +411,7 @@ impl Push {
     /// The error for a response of success that does not say that the message was understood.
     fn unproven(&self, status: u16, headers: &[(&str, &str)]) -> Option<Error> {
         let proof = self.delivery.proof?;
-        let mut proofs = headers
-            .iter()
-            .filter(|(name, _)| name.eq_ignore_ascii_case(proof));
-        if proofs.any(|(_, written)| written.trim() != "0") {
+        if named(headers, proof).any(|written| written.trim() != "0") {
             return None;
         }
         let message =
