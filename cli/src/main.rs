@@ -1,0 +1,2 @@
+//! The command `tallyfold`.
+fn main() { println!("tallyfold"); }
