@@ -84,7 +84,7 @@ pub(crate) async fn run(stop: &Stop, flags: &SandboxFlags) -> Result<Exit> {
             say(&url, &settings)
                 .map_err(|error| Failure::usage(format!("can't write to stdout: {error}")))?;
             server
-                .serve(handler, async { drop(stop.asked().await) })
+                .serve(handler, async { _ = stop.asked().await })
                 .await;
             Ok(Exit::Fine)
         }
