@@ -7,7 +7,7 @@ use std::rc::Rc;
 use clap::{ArgAction, Args, Parser, Subcommand};
 
 use crate::commands::counts::CountFlags;
-use crate::commands::{delivery, ingestion};
+use crate::commands::{delivery, ingestion, schema};
 use crate::config::flags::ServiceFlags;
 use crate::config::load::load;
 use crate::config::settings::Settings;
@@ -65,6 +65,9 @@ enum Command {
     /// Counts of events received
     #[command(before_help = ingestion::EXAMPLES)]
     Ingestion(Asking<CountFlags>),
+    /// Prints the JSON Schema of --format json
+    #[command(before_help = schema::EXAMPLES)]
+    Schema,
 }
 
 /// The flags of a command that asks a service.
@@ -160,6 +163,7 @@ async fn dispatch(command: Command, voice: &Rc<Voice>) -> Result<Exit> {
             let app = app(&asking.service, voice)?;
             until_stopped(&app, ingestion::run(&app, &asking.flags)).await
         }
+        Command::Schema => schema::run(),
     }
 }
 

@@ -2,40 +2,106 @@
 
 use std::io::Write;
 
-use super::flags::{OutputFormat, ShowFlags};
-use super::report::{Counted, Report};
-use super::sink::{WriteError, write_to};
-use crate::failure::{Failure, Result};
+use tallyfold::CountName;
+use tallyfold_export::Format;
 
-/// Writes a report.
+use super::exported::Plan;
+use super::flags::{OutputFormat, ShowFlags};
+use super::pick::{Picked, Ranking};
+use super::report::Report;
+use super::sink::{Screen, WriteError, write_to};
+use super::{change_table, changes, documented, parquet, plain, remarks, table};
+use crate::failure::{Failure, Result};
+use crate::voice::Voice;
+
+/// Writes a report, and says on stderr what should be known of it and is not written.
 ///
 /// # Errors
 /// For a place that can't be written, and for counts that the format can't carry.
-pub(crate) fn write(report: &Report, flags: &ShowFlags) -> Result<()> {
-    write_to(flags.output.as_deref(), |_screen, out| match flags.format {
-        OutputFormat::Table => plain(report, out),
-        _ => Err(Failure::usage("this format is not written yet").into()),
+pub(crate) fn write(report: &Report, flags: &ShowFlags, voice: &Voice) -> Result<()> {
+    if report.parts.is_empty() && flags.format != OutputFormat::Json {
+        // Nothing was found: a file with the last counts stays as it is.
+        return Ok(());
+    }
+    let planned = match planned(flags.format) {
+        Some(format) if report.asked.before.is_none() => {
+            let plan = Plan::new(report, flags, format)?;
+            plan.tell(voice)?;
+            Some(plan)
+        }
+        _ => None,
+    };
+    write_to(flags.output.as_deref(), |screen, out| {
+        tell(report, flags.format, screen, voice);
+        match (flags.format, &planned) {
+            (OutputFormat::Parquet, Some(_)) if screen.width.is_some() => {
+                Err(Failure::usage("Parquet is no text for a terminal: want --output FILE").into())
+            }
+            (OutputFormat::Parquet, Some(plan)) => parquet::write_parquet(plan, out),
+            (_, Some(plan)) => plan.write(out),
+            (format, None) => write_rows(report, flags, format, screen, out),
+        }
     })
 }
 
-fn plain(report: &Report, out: &mut dyn Write) -> Result<(), WriteError> {
-    for part in &report.parts {
-        if let Counted::Table(table) = &part.counts {
-            use tallyfold::Frame;
-            for row in table.rows() {
-                let values: Vec<&str> = row.values().collect();
-                let counts = row.counts();
-                writeln!(
-                    out,
-                    "{} {} {} {} {}",
-                    part.cluster,
-                    values.join(" "),
-                    counts.success,
-                    counts.errors,
-                    counts.filtered
-                )?;
-            }
+/// The format of the export that a format is made by.
+fn planned(format: OutputFormat) -> Option<Format> {
+    match format {
+        OutputFormat::Table | OutputFormat::Json => None,
+        OutputFormat::Ndjson => Some(Format::Ndjson),
+        OutputFormat::Csv | OutputFormat::Parquet => Some(Format::Csv),
+        OutputFormat::Openmetrics => Some(Format::OpenMetrics),
+        OutputFormat::OtlpJson => Some(Format::OtlpJson),
+        OutputFormat::Influx => Some(Format::Influx),
+        OutputFormat::Dogstatsd => Some(Format::DogStatsD),
+    }
+}
+
+/// Writes what is no export: tables, documents, and comparisons.
+fn write_rows(
+    report: &Report,
+    flags: &ShowFlags,
+    format: OutputFormat,
+    screen: Screen,
+    out: &mut dyn Write,
+) -> Result<(), WriteError> {
+    let ranking = Ranking::of(report, flags);
+    let picked = Picked::of(report, ranking);
+    let compares = report.asked.before.is_some();
+    match format {
+        OutputFormat::Json => documented::write_json(report, &picked, ranking, screen, out),
+        OutputFormat::Csv => changes::write_csv(report, &picked, &flags.labels, out),
+        OutputFormat::Ndjson => changes::write_ndjson(report, &picked, &flags.labels, out),
+        OutputFormat::Table if screen.width.is_none() => plain::write_plain(report, &picked, out),
+        OutputFormat::Table if compares => {
+            let by = ranking.by.unwrap_or(CountName::Errors);
+            change_table::write_changes(report, &picked, by, screen, out)
+        }
+        OutputFormat::Table => table::write_table(report, &picked, screen, out),
+        _ => {
+            let text =
+                "this format can't carry a comparison: want --format table, json, ndjson or csv";
+            Err(Failure::usage(text).into())
         }
     }
-    Ok(())
+}
+
+/// Says what a table for a person and the JSON document say themselves, and other formats can't.
+fn tell(report: &Report, format: OutputFormat, screen: Screen, voice: &Voice) {
+    let says_itself = match format {
+        OutputFormat::Json => true,
+        OutputFormat::Table => screen.width.is_some(),
+        _ => false,
+    };
+    if says_itself {
+        return;
+    }
+    if let Some(text) = remarks::provisional(report) {
+        voice.warning(text);
+    }
+    for part in &report.parts {
+        if let Some(text) = remarks::unbalanced(part) {
+            voice.warning(format_args!("{}{text}", remarks::of(report, &part.cluster)));
+        }
+    }
 }
