@@ -219,7 +219,9 @@ fn sorted(picked: &Picked, parts: usize) -> Vec<Run> {
 mod tests {
     use super::*;
     use crate::output::report::Counted;
-    use crate::output::testing::{hours, named_pair, provisional_table, report_of, show, table};
+    use crate::output::testing::{
+        hours, named_pair, partly_provisional, provisional_table, report_of, show, table,
+    };
 
     fn written(report: &Report, format: Format, flags: &[&str]) -> String {
         let mut out = Vec::new();
@@ -285,6 +287,24 @@ mod tests {
                 .count(),
             1
         );
+    }
+
+    #[test]
+    fn a_sum_is_settled_only_if_all_of_it_is() {
+        let table = partly_provisional(&[("a", 1, 2, 3)], &[("a", 10, 0, 0)]);
+        let report = report_of(vec![("eu", Counted::Table(table))]);
+        for flags in [&[][..], &["--order", "errors"]] {
+            let text = written(&report, Format::Csv, flags);
+            let row = "2026-01-01T00:00:00Z,2026-01-01T02:00:00Z,false,a,11,2,3";
+            assert_eq!(text.lines().nth(1), Some(row));
+            // What keeps samples gets those that no longer change.
+            let text = written(&report, Format::Influx, flags);
+            assert_eq!(text.lines().count(), 1);
+            assert!(text.contains("success=1i,errors=2i,filtered=3i"), "{text}");
+        }
+        let text = written(&report, Format::Csv, &["--windows", "settled"]);
+        assert_eq!(text.lines().count(), 2);
+        assert!(text.contains("T01:00:00Z,true,a,1,2,3"));
     }
 
     #[test]

@@ -50,66 +50,75 @@ fn counts(row: [u64; 3]) -> Value {
     json!({"success": success, "errors": errors, "filtered": filtered})
 }
 
-/// A table as it is saved: a window for each list of rows.
-fn saved(windows: &[&[Row<'_>]], is_provisional: bool, excess: u64) -> CountTable {
-    let sum = |rows: &[Row<'_>]| {
-        rows.iter().fold([0; 3], |sum: [u64; 3], row| {
-            [sum[0] + row.1, sum[1] + row.2, sum[2] + row.3]
-        })
-    };
-    let mut all = [0; 3];
-    let windows = windows.iter().enumerate().map(|(place, rows)| {
-        let own = sum(rows);
-        all = [0, 1, 2].map(|count| all[count] + own[count]);
-        let mut rows = rows.to_vec();
-        rows.sort_unstable();
-        let rows = rows.iter().map(|row| {
-            let mut of = counts([row.1, row.2, row.3]);
-            of["values"] = json!([row.0]);
-            of
-        });
-        let mut window = json!({
-            "start": hour(place).start().to_string(),
-            "end": hour(place).end().to_string(),
-            "reported": counts([own[0], own[1] + excess, own[2]]),
-            "notes": {"repeated_combinations": 0, "null_dimensions": 0},
-            "rows": rows.collect::<Vec<_>>(),
-        });
-        if is_provisional {
-            window["provisional"] = true.into();
-        }
-        window
-    });
-    let windows: Vec<Value> = windows.collect();
+/// A table as it is saved: a window for each list of rows, and for each whether it is provisional. `excess` is added to the
+/// errors that the service reports.
+fn saved(windows: &[(&[Row<'_>], bool)], excess: u64) -> CountTable {
+    let all = windows.iter().flat_map(|(rows, _)| *rows);
     let saved = json!({
         "format": "tallyfold-table/1",
         "metric": "event_delivery",
         "dimensions": ["integration"],
         "filter": [],
-        "totals": counts(all),
-        "windows": windows,
+        "totals": counts(sum(all)),
+        "windows": windows.iter().enumerate().map(|(place, (rows, is_provisional))| {
+            saved_window(hour(place), rows, *is_provisional, excess)
+        }).collect::<Vec<Value>>(),
     });
     CountTable::from_json(saved.to_string().as_bytes()).unwrap()
 }
 
+fn saved_window(window: Window, rows: &[Row<'_>], is_provisional: bool, excess: u64) -> Value {
+    let [success, errors, filtered] = sum(rows.iter());
+    let mut rows = rows.to_vec();
+    rows.sort_unstable();
+    let rows = rows.iter().map(|row| {
+        let mut of = counts([row.1, row.2, row.3]);
+        of["values"] = json!([row.0]);
+        of
+    });
+    let mut saved = json!({
+        "start": window.start().to_string(),
+        "end": window.end().to_string(),
+        "reported": counts([success, errors + excess, filtered]),
+        "notes": {"repeated_combinations": 0, "null_dimensions": 0},
+        "rows": rows.collect::<Vec<_>>(),
+    });
+    if is_provisional {
+        saved["provisional"] = true.into();
+    }
+    saved
+}
+
+fn sum<'a>(rows: impl Iterator<Item = &'a Row<'a>>) -> [u64; 3] {
+    rows.fold([0; 3], |sum, row| {
+        [sum[0] + row.1, sum[1] + row.2, sum[2] + row.3]
+    })
+}
+
 /// A table of one hour.
 pub(crate) fn table(rows: &[Row<'_>]) -> CountTable {
-    saved(&[rows], false, 0)
+    saved(&[(rows, false)], 0)
 }
 
 /// A table of several hours.
 pub(crate) fn hours(windows: &[&[Row<'_>]]) -> CountTable {
-    saved(windows, false, 0)
+    let windows: Vec<_> = windows.iter().map(|rows| (*rows, false)).collect();
+    saved(&windows, 0)
 }
 
 /// A table whose counts may still change.
 pub(crate) fn provisional_table(rows: &[Row<'_>]) -> CountTable {
-    saved(&[rows], true, 0)
+    saved(&[(rows, true)], 0)
+}
+
+/// A table of two hours; the counts of the second one may still change.
+pub(crate) fn partly_provisional(settled: &[Row<'_>], provisional: &[Row<'_>]) -> CountTable {
+    saved(&[(settled, false), (provisional, true)], 0)
 }
 
 /// A table whose reported totals are not the sums.
 pub(crate) fn unbalanced_table() -> CountTable {
-    saved(&[&[("Warehouse", 20, 1, 0)]], false, 7)
+    saved(&[(&[("Warehouse", 20, 1, 0)], false)], 7)
 }
 
 /// Counts by hour.
