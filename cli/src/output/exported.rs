@@ -64,11 +64,11 @@ impl<'a> Plan<'a> {
         })
     }
 
-    /// Says what should be known of what is exported, each thing once.
+    /// Says what should be known of what is exported, each thing once. Gives whether windows are left out.
     ///
     /// # Errors
     /// For what the format can't carry.
-    pub(crate) fn tell(&self, voice: &Voice) -> Result<()> {
+    pub(crate) fn tell(&self, voice: &Voice) -> Result<bool> {
         let mut told: Vec<NoteKind> = Vec::new();
         // Exports of single rows would all say the same.
         let exports = match has_rows(self.format) {
@@ -91,7 +91,7 @@ impl<'a> Plan<'a> {
                 None => voice.warning(&note.message),
             }
         }
-        Ok(())
+        Ok(told.contains(&NoteKind::WindowsLeftOut))
     }
 
     /// All exports at once: one for each part.

@@ -24,15 +24,14 @@ pub(crate) fn write(report: &Report, flags: &ShowFlags, voice: &Voice) -> Result
         return Ok(());
     }
     let planned = match planned(flags.format) {
-        Some(format) if report.asked.before.is_none() => {
-            let plan = Plan::new(report, flags, format)?;
-            plan.tell(voice)?;
-            Some(plan)
-        }
+        Some(format) if report.asked.before.is_none() => Some(Plan::new(report, flags, format)?),
         _ => None,
     };
+    let leaves_out = planned.as_ref().map(|plan| plan.tell(voice)).transpose()?;
     write_to(flags.output.as_deref(), |screen, out| {
-        tell(report, flags.format, screen, voice);
+        if !says_all(flags.format, screen) {
+            tell(report, leaves_out.unwrap_or_default(), voice);
+        }
         match (flags.format, &planned) {
             (OutputFormat::Parquet, Some(_)) if screen.width.is_some() => {
                 Err(Failure::usage("Parquet is no text for a terminal: want --output FILE").into())
@@ -86,17 +85,18 @@ fn write_rows(
     }
 }
 
-/// Says what a table for a person and the JSON document say themselves, and other formats can't.
-fn tell(report: &Report, format: OutputFormat, screen: Screen, voice: &Voice) {
-    let says_itself = match format {
+/// Whether a format says itself what should be known of its counts: a table for a person and the JSON document do.
+fn says_all(format: OutputFormat, screen: Screen) -> bool {
+    match format {
         OutputFormat::Json => true,
         OutputFormat::Table => screen.width.is_some(),
         _ => false,
-    };
-    if says_itself {
-        return;
     }
-    if let Some(text) = remarks::provisional(report) {
+}
+
+/// Says what should be known of counts. Those that may still change are not spoken of if they were left out.
+fn tell(report: &Report, leaves_out: bool, voice: &Voice) {
+    if let Some(text) = remarks::provisional(report).filter(|_| !leaves_out) {
         voice.warning(text);
     }
     for part in &report.parts {
