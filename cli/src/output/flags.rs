@@ -27,7 +27,7 @@ pub(crate) struct ShowFlags {
     /// Orders rows by this count, highest first; comparisons by its change
     #[arg(long, value_enum, value_name = "COUNT")]
     pub(crate) order: Option<OrderFlag>,
-    /// Writes into this file, which is replaced only when all is written, in place of stdout
+    /// Writes into this file, which is replaced only when all is written, in place of stdout (-)
     #[arg(long, short, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
     /// A label for exported counts, such as env=production; may be repeated

@@ -53,7 +53,10 @@ pub(crate) fn write_to(
     path: Option<&Path>,
     write: impl FnOnce(Screen, &mut dyn Write) -> Result<(), WriteError>,
 ) -> Result<()> {
-    match path {
+    // `/dev/stdout` may lead to a file that the shell has opened, which must not be replaced below it.
+    let is_file_or_device =
+        |path: &&Path| *path != Path::new("-") && *path != Path::new("/dev/stdout");
+    match path.filter(is_file_or_device) {
         Some(path) => write_file(path, write),
         None => {
             let mut stdout = BufWriter::new(io::stdout().lock());
@@ -127,7 +130,9 @@ fn beside(folder: &Path) -> io::Result<NamedTempFile> {
         use std::os::unix::fs::PermissionsExt;
         builder.permissions(fs::Permissions::from_mode(0o666));
     }
-    builder.tempfile_in(folder)
+    // The error names the new file, which nobody has asked for.
+    let without_path = |error: io::Error| io::Error::from(error.kind());
+    builder.tempfile_in(folder).map_err(without_path)
 }
 
 /// Writes to what is no file: a device such as `/dev/stdout`, or a named pipe, must not be replaced.
@@ -247,6 +252,9 @@ mod tests {
             Err(Failure::usage("no").into())
         });
         assert_eq!(failed.unwrap_err().text, "no");
+        let nowhere = folder.path().join("none").join("counts.csv");
+        let text = say(&nowhere, "two").unwrap_err().text;
+        assert!(text.ends_with("counts.csv: entity not found"), "{text}");
         assert_eq!(fs::read_to_string(&path).unwrap(), "one");
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
     }
