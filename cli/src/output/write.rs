@@ -105,3 +105,69 @@ fn tell(report: &Report, leaves_out: bool, voice: &Voice) {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::output::report::Counted;
+    use crate::output::testing::{ROWS, change, report_of, show, table};
+    use clap::ValueEnum;
+    use std::fs;
+
+    fn written(report: &Report, flags: &[&str]) -> Result<Option<Vec<u8>>> {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("counts");
+        let path_text = path.to_str().unwrap();
+        let flags: Vec<&str> = ["--output", path_text]
+            .iter()
+            .chain(flags)
+            .copied()
+            .collect();
+        write(report, &show(&flags), &Voice::new(true, false))?;
+        Ok(fs::read(&path).ok())
+    }
+
+    fn names() -> Vec<String> {
+        let formats = OutputFormat::value_variants().iter();
+        let names = formats.map(|format| format.to_possible_value().unwrap());
+        names.map(|name| name.get_name().to_owned()).collect()
+    }
+
+    #[test]
+    fn every_format_carries_a_table() {
+        let report = report_of(vec![("default", Counted::Table(table(ROWS)))]);
+        for name in names() {
+            for more in [&[][..], &["--top", "2"], &["--order", "filtered"]] {
+                let flags: Vec<&str> = ["--format", &name].iter().chain(more).copied().collect();
+                let bytes = written(&report, &flags).unwrap().unwrap();
+                let warehouse = b"Warehouse";
+                let has_top = bytes.windows(warehouse.len()).any(|part| part == warehouse);
+                assert!(has_top, "{flags:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_comparison_is_carried_or_refused() {
+        let report = report_of(vec![("default", Counted::Comparison(change()))]);
+        for name in names() {
+            let carries = ["table", "json", "ndjson", "csv"].contains(&name.as_str());
+            match written(&report, &["--format", &name]) {
+                Ok(bytes) => assert!(carries && !bytes.unwrap().is_empty(), "{name}"),
+                Err(failure) => {
+                    assert!(!carries, "{name}");
+                    assert!(failure.text.contains("comparison"), "{failure}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn if_nothing_was_found_only_a_document_is_written() {
+        let report = report_of(Vec::new());
+        for name in names() {
+            let bytes = written(&report, &["--format", &name]).unwrap();
+            assert_eq!(bytes.is_some(), name == "json", "{name}");
+        }
+    }
+}
