@@ -99,6 +99,7 @@ pub(crate) fn part(
     Part {
         cluster: cluster.name.clone(),
         labels: cluster.labels.clone(),
+        provisional: counts.provisional(),
         counts,
         gaps,
         failure,

@@ -7,7 +7,7 @@ use tallyfold::{Comparison, CountName, Deltas, Frame, Presence};
 use super::grid::{Cells, Column, Grid, Holds};
 use super::numerals::{grouped, share, signed};
 use super::pick::{Line, Picked};
-use super::remarks::{span, spans};
+use super::remarks::{PROVISIONAL, span, spans};
 use super::report::{Counted, Report};
 use super::sink::{Screen, WriteError};
 use super::table::{key_cells, key_columns, subject, write_remarks, write_title};
@@ -88,9 +88,11 @@ fn line_of(report: &Report, line: Line, by: CountName) -> Option<Cells> {
             CountName::Filtered => shares.filtered,
         }),
     ]);
+    let is_provisional = !report.parts[line.part].provisional.is_empty();
     Some(Cells {
         cells,
-        ..Cells::default()
+        marks: is_provisional.then_some(PROVISIONAL).into_iter().collect(),
+        is_total: false,
     })
 }
 
@@ -135,10 +137,14 @@ fn total(report: &Report, by: CountName, keys: usize) -> Cells {
 mod tests {
     use super::*;
     use crate::output::pick::Ranking;
-    use crate::output::testing::{assert_drawn, change, report_of};
+    use crate::output::testing::{assert_drawn, change, hour, report_of};
 
     fn drawn(width: usize, by: CountName) -> String {
         let report = report_of(vec![("default", Counted::Comparison(change()))]);
+        drawn_of(&report, width, by)
+    }
+
+    fn drawn_of(report: &Report, width: usize, by: CountName) -> String {
         let ranking = Ranking {
             by: Some(by),
             top: None,
@@ -148,8 +154,8 @@ mod tests {
             color: false,
         };
         let mut out = Vec::new();
-        let picked = Picked::of(&report, ranking);
-        write_changes(&report, &picked, by, screen, &mut out).unwrap();
+        let picked = Picked::of(report, ranking);
+        write_changes(report, &picked, by, screen, &mut out).unwrap();
         String::from_utf8(out).unwrap()
     }
 
@@ -162,5 +168,15 @@ mod tests {
         ] {
             assert_drawn(drawn(width, by), file);
         }
+    }
+
+    #[test]
+    fn changes_that_may_still_change_are_marked() {
+        let mut report = report_of(vec![("default", Counted::Comparison(change()))]);
+        report.parts[0].provisional = vec![hour(0)];
+        assert_drawn(
+            drawn_of(&report, 80, CountName::Errors),
+            "changes-provisional-80.txt",
+        );
     }
 }

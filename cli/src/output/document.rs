@@ -76,7 +76,9 @@ pub(crate) struct ClusterDocument<'a> {
     pub(crate) labels: Pairs<'a>,
     /// The time that was asked for and could not be read.
     pub(crate) gaps: &'a [Window],
-    /// Why not; `null` if there is no gap.
+    /// The windows whose counts may still change.
+    pub(crate) provisional: &'a [Window],
+    /// Why `gaps` could not be read; `null` if there is no gap.
     pub(crate) failure: Option<FailureDocument<'a>>,
     /// The counts.
     #[serde(flatten)]
@@ -100,8 +102,6 @@ pub(crate) enum CountsDocument<'a> {
 pub(crate) struct TableDocument<'a> {
     /// The time that the counts cover.
     pub(crate) coverage: Vec<Window>,
-    /// The windows whose counts may still change.
-    pub(crate) provisional: Vec<Window>,
     /// Whether the totals that the service reports are the sums of its counts.
     pub(crate) reconciliation: ReconciliationDocument,
     /// The sums of all rows, also of those that `top` leaves out.

@@ -78,6 +78,7 @@ fn cluster(part: &Part, rows: Vec<usize>) -> ClusterDocument<'_> {
         cluster: &part.cluster,
         labels: Pairs(labels.map(|(name, value)| (&**name, &**value)).collect()),
         gaps: &part.gaps,
+        provisional: &part.provisional,
         failure: part.failure.as_ref().map(Into::into),
         counts: match &part.counts {
             Counted::Table(of) => CountsDocument::Table(table(of, rows)),
@@ -90,7 +91,6 @@ fn cluster(part: &Part, rows: Vec<usize>) -> ClusterDocument<'_> {
 fn table(table: &CountTable, positions: Vec<usize>) -> TableDocument<'_> {
     TableDocument {
         coverage: table.coverage(),
-        provisional: table.provisional(),
         reconciliation: table.reconciliation().into(),
         totals: table.totals().into(),
         rows: Rows {

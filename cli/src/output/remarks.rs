@@ -17,7 +17,7 @@ pub(crate) fn provisional(report: &Report) -> Option<String> {
     let windows = report
         .parts
         .iter()
-        .flat_map(|part| part.counts.provisional());
+        .flat_map(|part| part.provisional.iter().copied());
     let windows: Vec<Window> = windows.collect();
     let start = windows.iter().map(|window| window.start()).min()?;
     let end = windows.iter().map(|window| window.end()).max()?;

@@ -50,6 +50,8 @@ pub(crate) struct Part {
     pub(crate) gaps: Vec<Window>,
     /// Why not.
     pub(crate) failure: Option<Failure>,
+    /// The windows whose counts may still change.
+    pub(crate) provisional: Vec<Window>,
 }
 
 /// Counts.
@@ -82,7 +84,7 @@ impl Counted {
         }
     }
 
-    /// The windows whose counts may still change.
+    /// The windows whose counts may still change. (A comparison does not know; who compares asks its tables.)
     pub(crate) fn provisional(&self) -> Vec<Window> {
         match self {
             Self::Table(table) => table.provisional(),

@@ -159,9 +159,10 @@ pub(crate) fn key_cells(report: &Report, line: Line) -> Vec<String> {
 fn line_of(report: &Report, line: Line) -> Cells {
     let mut cells = key_cells(report, line);
     let mut marks = String::new();
-    let counts = match &report.parts[line.part].counts {
+    let part = &report.parts[line.part];
+    let counts = match &part.counts {
         Counted::Table(table) => {
-            marks.extend((!table.provisional().is_empty()).then_some(PROVISIONAL));
+            marks.extend((!part.provisional.is_empty()).then_some(PROVISIONAL));
             table.row(line.row).map(|row| row.counts())
         }
         Counted::Series(series) => series.row(line.row).map(|row| {

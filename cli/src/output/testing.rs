@@ -150,6 +150,7 @@ pub(crate) fn report_of(parts: Vec<(&str, Counted)>) -> Report {
     let parts = parts.into_iter().map(|(cluster, counts)| Part {
         cluster: cluster.to_owned(),
         labels: Vec::new(),
+        provisional: counts.provisional(),
         counts,
         gaps: Vec::new(),
         failure: None,
