@@ -7,3 +7,4 @@ pub(crate) mod delivery;
 pub(crate) mod each;
 pub(crate) mod ingestion;
 pub(crate) mod sandbox;
+pub(crate) mod schema;
