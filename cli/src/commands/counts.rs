@@ -6,7 +6,7 @@ use std::sync::Arc;
 use clap::Args;
 use tallyfold::{Collect, CollectOptions, CountTable, Keep, Metric, TimeStep, Window};
 
-use super::each::{each, sessions};
+use super::each::{each, sessions, with_doctor};
 use crate::app::App;
 use crate::arguments::declared::Declared;
 use crate::arguments::query::{Query, QueryFlags, Reading};
@@ -110,7 +110,7 @@ pub(crate) fn part(
         provisional: counts.provisional(),
         counts,
         gaps,
-        failure,
+        failure: failure.map(|failure| with_doctor(failure, &cluster.name)),
     }
 }
 
