@@ -7,9 +7,13 @@ use std::rc::Rc;
 use clap::{ArgAction, Args, Parser, Subcommand};
 use tokio::task::LocalSet;
 
+use crate::commands::audit_logs::AuditLogsFlags;
+use crate::commands::completions::CompletionsFlags;
 use crate::commands::counts::CountFlags;
+use crate::commands::doctor::DoctorFlags;
+use crate::commands::man::ManFlags;
 use crate::commands::sandbox::SandboxFlags;
-use crate::commands::{delivery, ingestion, sandbox};
+use crate::commands::{audit_logs, completions, delivery, doctor, ingestion, man, sandbox};
 use crate::config::flags::ServiceFlags;
 use crate::config::load::load;
 use crate::config::settings::Settings;
@@ -67,9 +71,21 @@ enum Command {
     /// Counts of events received
     #[command(before_help = ingestion::EXAMPLES)]
     Ingestion(Asking<CountFlags>),
+    /// A page of the audit logs
+    #[command(name = "audit-logs", before_help = audit_logs::EXAMPLES, after_help = audit_logs::ENDING)]
+    AuditLogs(Asking<AuditLogsFlags>),
+    /// Says what is wrong, and what to do next
+    #[command(before_help = doctor::EXAMPLES, after_help = doctor::ENDING)]
+    Doctor(Asking<DoctorFlags>),
     /// A replica of the service on this machine, to try things on
     #[command(before_help = sandbox::EXAMPLES)]
     Sandbox(SandboxFlags),
+    /// What a shell needs to complete the command line
+    #[command(before_help = completions::EXAMPLES)]
+    Completions(CompletionsFlags),
+    /// Manual pages
+    #[command(before_help = man::EXAMPLES)]
+    Man(ManFlags),
 }
 
 /// The flags of a command that asks a service.
@@ -152,12 +168,25 @@ fn start(command: Command, voice: &Rc<Voice>) -> Result<Exit> {
         .enable_all()
         .build()
         .map_err(told)?;
-    LocalSet::new().block_on(&runtime, dispatch(command, voice))
+    let ended = LocalSet::new().block_on(&runtime, dispatch(command, voice));
+    // The system may still be looking for a name, for longer than a command waits.
+    runtime.shutdown_background();
+    ended
 }
 
 async fn dispatch(command: Command, voice: &Rc<Voice>) -> Result<Exit> {
     match command {
         Command::Sandbox(flags) => sandbox::run(&Stop::listen()?, &flags).await,
+        Command::Completions(flags) => completions::run(flags),
+        Command::Man(flags) => man::run(&flags),
+        Command::AuditLogs(asking) => {
+            let app = app(&asking.service, voice)?;
+            until_stopped(&app, audit_logs::run(&app, &asking.flags)).await
+        }
+        Command::Doctor(asking) => {
+            let app = app(&asking.service, voice)?;
+            until_stopped(&app, doctor::run(&app, &asking.flags)).await
+        }
         Command::Delivery(asking) => {
             let app = app(&asking.service, voice)?;
             until_stopped(&app, delivery::run(&app, &asking.flags)).await

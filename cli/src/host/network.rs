@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use reqwest::{Certificate, Client, Proxy, redirect};
+use reqwest::{Certificate, Client, ClientBuilder, Proxy, redirect};
 
 use crate::failure::{Failure, Result};
 
@@ -20,6 +20,14 @@ pub(crate) struct NetworkSettings {
 /// # Errors
 /// For a file that holds no certificates, and for a proxy's address that can't be used.
 pub(crate) fn client(settings: &NetworkSettings) -> Result<Client> {
+    build(builder(settings)?)
+}
+
+/// What [`client`] is built from.
+///
+/// # Errors
+/// As [`client`].
+pub(crate) fn builder(settings: &NetworkSettings) -> Result<ClientBuilder> {
     // Whoever comes second finds the same provider installed.
     let _ = rustls::crypto::ring::default_provider().install_default();
     let mut builder = Client::builder()
@@ -47,6 +55,14 @@ pub(crate) fn client(settings: &NetworkSettings) -> Result<Client> {
             |_| Failure::usage("proxy: want an address such as http://proxy.example:3128");
         builder = builder.proxy(Proxy::all(address.as_str()).map_err(refused)?);
     }
+    Ok(builder)
+}
+
+/// Builds a client.
+///
+/// # Errors
+/// If the platform's certificates can't be used.
+pub(crate) fn build(builder: ClientBuilder) -> Result<Client> {
     builder.build().map_err(|error| {
         let names = super::trouble::chain(&error).map(|link| link.to_string());
         Failure::usage(format!(
