@@ -1,9 +1,12 @@
 //! `tallyfold man`: manual pages.
 
-use std::path::PathBuf;
+use std::io;
+use std::path::{Path, PathBuf};
 
-use clap::{Args, CommandFactory};
-use clap_mangen::{Man, generate_to};
+use clap::builder::StyledStr;
+use clap::{Args, Command, CommandFactory};
+use clap_mangen::Man;
+use clap_mangen::roff::{Roff, roman};
 
 use crate::command::CommandLine;
 use crate::exit::Exit;
@@ -31,17 +34,92 @@ pub(crate) struct ManFlags {
 /// # Errors
 /// For a folder that can't be written.
 pub(crate) fn run(flags: &ManFlags) -> Result<Exit> {
-    let command = CommandLine::command().disable_help_subcommand(true);
+    let mut command = CommandLine::command().disable_help_subcommand(true);
+    command.build();
     match &flags.folder {
-        None => {
-            let page = Man::new(command);
-            write_to(None, |_, out| Ok(page.render(out)?))?;
-        }
+        None => write_to(None, |_, out| Ok(out.write_all(&page(&command)?)?))?,
         Some(folder) => {
             let told = |error| Failure::file("write", folder, &error);
             std::fs::create_dir_all(folder).map_err(told)?;
-            generate_to(command, folder).map_err(told)?;
+            write_pages(&command, folder).map_err(told)?;
         }
     }
     Ok(Exit::Fine)
+}
+
+/// Writes the page of a command and those of the commands in it.
+fn write_pages(command: &Command, folder: &Path) -> io::Result<()> {
+    let name = Man::new(command.clone()).get_filename();
+    std::fs::write(folder.join(name), page(command)?)?;
+    let commands = command
+        .get_subcommands()
+        .filter(|command| !command.is_hide_set());
+    commands
+        .into_iter()
+        .try_for_each(|command| write_pages(command, folder))
+}
+
+/// The page of a command. The library's own pages leave out the examples and fill the lines of tables.
+fn page(command: &Command) -> io::Result<Vec<u8>> {
+    let man = Man::new(command.clone());
+    let mut page = Vec::new();
+    man.render_title(&mut page)?;
+    man.render_name_section(&mut page)?;
+    man.render_synopsis_section(&mut page)?;
+    section("EXAMPLES", command.get_before_help(), &mut page)?;
+    man.render_description_section(&mut page)?;
+    man.render_options_section(&mut page)?;
+    if command.has_subcommands() {
+        man.render_subcommands_section(&mut page)?;
+    }
+    section("NOTES", command.get_after_help(), &mut page)?;
+    Ok(page)
+}
+
+/// A section whose lines stay as they are.
+fn section(heading: &str, text: Option<&StyledStr>, page: &mut Vec<u8>) -> io::Result<()> {
+    let Some(text) = text.map(ToString::to_string) else {
+        return Ok(());
+    };
+    let mut roff = Roff::default();
+    roff.control("SH", [heading]);
+    roff.control("nf", []);
+    for line in text.trim_end().lines().filter(|line| *line != "Examples:") {
+        roff.text([roman(line)]);
+    }
+    roff.control("fi", []);
+    roff.to_writer(page)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn all(command: &Command) -> Vec<Command> {
+        let below = command.get_subcommands().flat_map(all);
+        [command.clone()].into_iter().chain(below).collect()
+    }
+
+    #[test]
+    fn every_command_has_a_page_with_its_examples() {
+        let mut command = CommandLine::command().disable_help_subcommand(true);
+        command.build();
+        let commands = all(&command);
+        assert!(commands.len() > 5);
+        for command in commands {
+            let page = String::from_utf8(page(&command).unwrap()).unwrap();
+            for heading in [
+                ".TH ",
+                ".SH NAME",
+                ".SH SYNOPSIS",
+                ".SH EXAMPLES",
+                ".SH OPTIONS",
+            ] {
+                assert!(page.contains(heading), "{}: {heading}", command.get_name());
+            }
+            let about = command.get_about().unwrap().to_string();
+            let first = about.split_whitespace().next().unwrap();
+            assert!(page.contains(first), "{}", command.get_name());
+        }
+    }
 }

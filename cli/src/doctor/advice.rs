@@ -127,7 +127,7 @@ const BY_TROUBLE: &[(&str, &str)] = &[
     ("ENETUNREACH", "Check the network of this machine, its VPN and its routes: there is no way to the server."),
     ("ProxyError", "Check the address of the proxy and what it allows; the variable NO_PROXY excepts hosts from it."),
     ("SSLError", "Check that the server speaks https at this port; an address with http:// may be meant, or another port."),
-    ("RemoteProtocolError", "Check the port: what answers there does not speak HTTP, or closes the connection."),
+    ("RemoteProtocolError", "If requests before this one were answered, something ends the connection: the server, a proxy or a load balancer; try again. Else check the port: what answers there does not speak HTTP."),
     ("DecodingError", "Look at the proxy or gateway between: the compressed response is damaged."),
     ("CERT_HAS_EXPIRED", "Ask whoever runs the server to renew its certificate; check the clock of this machine too."),
     ("CERT_NOT_YET_VALID", "Check the clock of this machine: the certificate begins to be valid later than the time here."),
