@@ -69,12 +69,14 @@ fn print_check(check: &Check, screen: Screen, out: &mut dyn Write) -> io::Result
     };
     let took = check.duration_ms.map(|ms| format!(" ({ms} ms)"));
     let label = check.name.label();
-    let head = format!("{label:LABEL$} {}{}", check.seen, took.unwrap_or_default());
+    let seen = format!("{}{}", check.seen, took.unwrap_or_default());
     let width = screen.width;
-    let mut lines = wrapped(&head, width, INDENT + LABEL + 1).into_iter();
-    writeln!(out, "  {word} {}", lines.next().unwrap_or_default())?;
+    let at = INDENT + LABEL + 1;
+    let mut lines = wrapped(&seen, width, at).into_iter();
+    let first = lines.next().unwrap_or_default();
+    writeln!(out, "  {word} {label:LABEL$} {first}")?;
     for line in lines {
-        writeln!(out, "{:at$}{line}", "", at = INDENT + LABEL + 1)?;
+        writeln!(out, "{:at$}{line}", "")?;
     }
     let more = [("wrong:", &check.problem), ("next:", &check.next)];
     for (word, text) in more {
@@ -124,7 +126,7 @@ mod tests {
             "Check the port, and ask whoever runs it.",
         );
         let checks = vec![
-            Check::ok(CheckName::Configuration, "set"),
+            Check::ok(CheckName::Configuration, "set in an environment"),
             failed.of("https://a.example"),
         ];
         let clusters = vec![ClusterDiagnosis::new("eu".to_owned(), checks)];
@@ -137,7 +139,7 @@ mod tests {
     fn a_diagnosis_without_a_terminal_has_one_line_for_each_text() {
         let expected = "\
 eu
-  ok      configuration           set
+  ok      configuration           set in an environment
 https://a.example
   FAILED  connection              no answer
           wrong: It is refused.
@@ -158,6 +160,8 @@ https://a.example
             text.lines().all(|line| line.chars().count() <= 50),
             "{text}"
         );
+        let wrapped = "configuration           set in an\n                                  environment";
+        assert!(text.contains(wrapped), "{text}");
         assert!(
             text.contains("next:  Check the port, and ask whoever\n                 runs it."),
             "{text}"

@@ -27,8 +27,8 @@ pub(crate) fn check(date: Option<&str>, unix_ms: i64) -> Check {
         _ => format!("{} {} the server's", length(apart), side(ahead_ms)),
     };
     match ahead_ms.unsigned_abs() {
-        0..=WARNING_MS => Check::ok(name, seen),
-        WARNING_MS..=FAILURE_MS => Check::warning(name, seen, problem(ahead_ms), NEXT),
+        ..=WARNING_MS => Check::ok(name, seen),
+        ..=FAILURE_MS => Check::warning(name, seen, problem(ahead_ms), NEXT),
         _ => Check::failed(name, Exit::Usage, seen, problem(ahead_ms), NEXT),
     }
 }
@@ -67,9 +67,9 @@ fn parsed(date: &str) -> Option<i64> {
 pub(crate) fn length(duration: Duration) -> String {
     let seconds = duration.as_secs();
     match seconds {
-        0..60 => format!("{seconds} s"),
-        60..3_600 => two([(seconds / 60, "min"), (seconds % 60, "s")]),
-        3_600..172_800 => two([(seconds / 3_600, "h"), (seconds % 3_600 / 60, "min")]),
+        ..60 => format!("{seconds} s"),
+        ..3_600 => two([(seconds / 60, "min"), (seconds % 60, "s")]),
+        ..172_800 => two([(seconds / 3_600, "h"), (seconds % 3_600 / 60, "min")]),
         _ => format!("{} days", seconds / 86_400),
     }
 }
