@@ -7,8 +7,8 @@ use clap::{Args, ValueEnum};
 use tallyfold::{AuditLogsOptions, Code, Error, Output};
 
 use super::each::{each, sessions};
+use crate::app::App;
 use crate::arguments::declared::{Declared, Flags};
-use crate::command::App;
 use crate::exit::Exit;
 use crate::failure::Result;
 use crate::output::document::{write_indented, write_paths};

@@ -1,9 +1,8 @@
 //! `tallyfold completions`: what a shell needs to complete the command line.
 
-use clap::{Args, CommandFactory};
+use clap::{Args, Command};
 use clap_complete::{Shell, generate};
 
-use crate::command::CommandLine;
 use crate::exit::Exit;
 use crate::failure::Result;
 use crate::output::sink::write_to;
@@ -24,18 +23,13 @@ pub(crate) struct CompletionsFlags {
     shell: Shell,
 }
 
-/// Runs the command.
+/// Runs the command; `command` is the whole command line.
 ///
 /// # Errors
 /// If stdout can't be written.
-pub(crate) fn run(flags: CompletionsFlags) -> Result<Exit> {
+pub(crate) fn run(flags: CompletionsFlags, mut command: Command) -> Result<Exit> {
     let mut script = Vec::new();
-    generate(
-        flags.shell,
-        &mut CommandLine::command(),
-        "tallyfold",
-        &mut script,
-    );
+    generate(flags.shell, &mut command, "tallyfold", &mut script);
     write_to(None, |_, out| Ok(out.write_all(&script)?))?;
     Ok(Exit::Fine)
 }

@@ -3,7 +3,7 @@
 use clap::Args;
 use futures_util::future::join_all;
 
-use crate::command::App;
+use crate::app::App;
 use crate::doctor::check::Diagnosis;
 use crate::doctor::examination::examine;
 use crate::doctor::shown::print;

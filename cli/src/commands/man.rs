@@ -4,11 +4,10 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use clap::builder::StyledStr;
-use clap::{Args, Command, CommandFactory};
+use clap::{Args, Command};
 use clap_mangen::Man;
 use clap_mangen::roff::{Roff, roman};
 
-use crate::command::CommandLine;
 use crate::exit::Exit;
 use crate::failure::{Failure, Result};
 use crate::output::sink::write_to;
@@ -29,13 +28,12 @@ pub(crate) struct ManFlags {
     folder: Option<PathBuf>,
 }
 
-/// Runs the command.
+/// Runs the command; `command` is the whole command line.
 ///
 /// # Errors
 /// For a folder that can't be written.
-pub(crate) fn run(flags: &ManFlags) -> Result<Exit> {
-    let mut command = CommandLine::command().disable_help_subcommand(true);
-    command.build();
+pub(crate) fn run(flags: &ManFlags, command: Command) -> Result<Exit> {
+    let command = whole(command);
     match &flags.folder {
         None => write_to(None, |_, out| Ok(out.write_all(&page(&command)?)?))?,
         Some(folder) => {
@@ -45,6 +43,19 @@ pub(crate) fn run(flags: &ManFlags) -> Result<Exit> {
         }
     }
     Ok(Exit::Fine)
+}
+
+/// The command line with everything that pages show.
+fn whole(command: Command) -> Command {
+    let mut command = shown(command.disable_help_subcommand(true));
+    command.build();
+    command
+}
+
+/// A command whose options are all explained. The library leaves out the help of those that `-h` does not show.
+fn shown(command: Command) -> Command {
+    let command = command.mut_args(|argument| argument.hide_short_help(false));
+    command.mut_subcommands(shown)
 }
 
 /// Writes the page of a command and those of the commands in it.
@@ -93,33 +104,29 @@ fn section(heading: &str, text: Option<&StyledStr>, page: &mut Vec<u8>) -> io::R
 
 #[cfg(test)]
 mod tests {
+    use clap::Arg;
+
     use super::*;
 
-    fn all(command: &Command) -> Vec<Command> {
-        let below = command.get_subcommands().flat_map(all);
-        [command.clone()].into_iter().chain(below).collect()
-    }
-
     #[test]
-    fn every_command_has_a_page_with_its_examples() {
-        let mut command = CommandLine::command().disable_help_subcommand(true);
-        command.build();
-        let commands = all(&command);
-        assert!(commands.len() > 5);
-        for command in commands {
-            let page = String::from_utf8(page(&command).unwrap()).unwrap();
-            for heading in [
-                ".TH ",
-                ".SH NAME",
-                ".SH SYNOPSIS",
-                ".SH EXAMPLES",
-                ".SH OPTIONS",
-            ] {
-                assert!(page.contains(heading), "{}: {heading}", command.get_name());
-            }
-            let about = command.get_about().unwrap().to_string();
-            let first = about.split_whitespace().next().unwrap();
-            assert!(page.contains(first), "{}", command.get_name());
-        }
+    fn a_page_has_examples_as_they_are_and_explains_options_that_are_rarely_needed() {
+        let rare = Arg::new("rare").long("rare").help("Rarely needed");
+        let eat = Command::new("eat")
+            .about("Eats")
+            .before_help("Examples:\n  food eat    --rare\n  .food")
+            .arg(rare.hide_short_help(true));
+        let command = whole(Command::new("food").subcommand(eat).after_help("1  2"));
+        let text = |command: &Command| String::from_utf8(page(command).unwrap()).unwrap();
+        let eat = text(command.find_subcommand("eat").unwrap());
+        assert!(eat.contains(".TH food-eat 1"), "{eat}");
+        assert!(
+            eat.contains(".SH EXAMPLES\n.nf\n  food eat    \\-\\-rare\n"),
+            "{eat}"
+        );
+        assert!(eat.contains("Rarely needed"), "{eat}");
+        assert!(!eat.contains("\n.food"), "{eat}");
+        let food = text(&command);
+        assert!(food.contains(".SH NOTES\n.nf\n1  2\n.fi"), "{food}");
+        assert!(!food.contains("EXAMPLES"), "{food}");
     }
 }

@@ -1,6 +1,8 @@
 //! A file for each command, named as the command.
 
 pub(crate) mod audit_logs;
+pub(crate) mod collect;
+pub(crate) mod compare;
 pub(crate) mod completions;
 pub(crate) mod counts;
 pub(crate) mod delivery;

@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::time::Duration;
 
-use reqwest::Client;
 use tallyfold::{Machine, MachineOptions, Patience};
 
 use super::advice;
@@ -87,18 +86,13 @@ fn prepared(cluster: &Cluster, voice: &Rc<Voice>) -> Result<Prepared> {
             .clone()
             .filter(|_| options.base_url.is_some()),
     };
-    let http = client(cluster)?;
+    let http = network::client(&cluster.network)?;
     let session = Session::new(cluster.name.clone(), options, http, Rc::clone(voice));
     Ok(Prepared {
         session: session.map_err(told)?,
         addresses,
         limit,
     })
-}
-
-/// A client that also tells of certificates.
-fn client(cluster: &Cluster) -> Result<Client> {
-    network::build(network::builder(&cluster.network)?.tls_info(true))
 }
 
 /// The names of the settings by where they were written. No value is shown, as one may be a secret.

@@ -160,7 +160,8 @@ https://a.example
             text.lines().all(|line| line.chars().count() <= 50),
             "{text}"
         );
-        let wrapped = "configuration           set in an\n                                  environment";
+        let wrapped =
+            "configuration           set in an\n                                  environment";
         assert!(text.contains(wrapped), "{text}");
         assert!(
             text.contains("next:  Check the port, and ask whoever\n                 runs it."),

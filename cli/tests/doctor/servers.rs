@@ -100,10 +100,11 @@ async fn accept(listener: BoundListener, tls: Option<Arc<ServerConfig>>, manner:
             match tls {
                 None => attend(stream, manner).await,
                 // A client that refuses the certificate ends the handshake.
-                Some(config) => match TlsAcceptor::from(config).accept(stream).await {
-                    Ok(stream) => attend(stream, manner).await,
-                    Err(_) => {}
-                },
+                Some(config) => {
+                    if let Ok(stream) = TlsAcceptor::from(config).accept(stream).await {
+                        attend(stream, manner).await;
+                    }
+                }
             }
         });
     }
