@@ -8,7 +8,7 @@ use x509_parser::certificate::X509Certificate;
 use x509_parser::prelude::FromDer;
 
 use super::check::{Check, CheckName};
-use super::skew::length;
+use super::words::length;
 
 /// A certificate that expires sooner than this is a warning.
 const SOON_S: i64 = 14 * 86_400;

@@ -3,7 +3,7 @@
 use std::rc::Rc;
 
 use futures_util::future::join_all;
-use tallyfold::{Api, Metric};
+use tallyfold::{Api, Metric, Window};
 
 use super::check::{Check, CheckName, ClusterDiagnosis};
 use super::configuration::{Addresses, Prepared, prepare};
@@ -69,59 +69,60 @@ fn closed(address: Option<&String>, ways: &[Way]) -> Option<String> {
     (!way.is_open()).then(|| format!("{origin} can't be reached"))
 }
 
+/// What builds on a token of the Control API.
+const METRICS: [CheckName; 5] = [
+    CheckName::EventDelivery,
+    CheckName::Compression,
+    CheckName::Totals,
+    CheckName::EventIngestion,
+    CheckName::Additivity,
+];
+
 /// The Control API and the Event Metrics API.
 async fn control(prepared: &Prepared, ways: &[Way]) -> Vec<Check> {
-    const BEHIND: [CheckName; 5] = [
-        CheckName::EventDelivery,
-        CheckName::Compression,
-        CheckName::Totals,
-        CheckName::EventIngestion,
-        CheckName::Additivity,
-    ];
     let address = prepared.addresses.cluster_endpoint.as_ref();
     let absent = address.is_none().then(|| not_set("cluster_endpoint"));
     let mut checks = Vec::new();
     if let Some(why) = absent.or_else(|| closed(address, ways)) {
-        skip(
-            &mut checks,
-            &[&[CheckName::ControlToken], &BEHIND[..]].concat(),
-            &why,
-        );
+        skip(&mut checks, &[CheckName::ControlToken], &why);
+        skip(&mut checks, &METRICS, &why);
         return checks;
     }
     let token = tokens::check(prepared, Api::Control).await;
     let is_granted = token.is_passable();
     checks.push(token);
     match settled(unix_ms()) {
-        _ if !is_granted => skip(&mut checks, &BEHIND, "there is no token"),
+        _ if !is_granted => skip(&mut checks, &METRICS, "there is no token"),
         None => skip(
             &mut checks,
-            &BEHIND,
+            &METRICS,
             "the clock is not in the years 0 to 9999",
         ),
-        Some(windows) => {
-            let [_, last] = windows;
-            let (check, table, seen) = metrics(prepared, Metric::EventDelivery, last).await;
-            checks.push(check);
-            match table {
-                Some(table) => {
-                    checks.push(compression(&seen));
-                    checks.push(totals(table.reconciliation()));
-                }
-                None => skip(&mut checks, &BEHIND[1..3], UNREAD),
-            }
-            let is_read = checks.iter().all(Check::is_passable);
-            checks.push(metrics(prepared, Metric::EventIngestion, last).await.0);
-            match is_read {
-                true => checks.push(additivity(prepared, windows).await),
-                false => skip(&mut checks, &BEHIND[4..], UNREAD),
-            }
-        }
+        Some(windows) => checks.extend(counts(prepared, windows).await),
     }
     checks
 }
 
-const UNREAD: &str = "event delivery can't be read";
+/// The Event Metrics API, with a token.
+async fn counts(prepared: &Prepared, windows: [Window; 2]) -> Vec<Check> {
+    const UNREAD: &str = "event delivery can't be read";
+    let [_, last] = windows;
+    let (delivery, table, seen) = metrics(prepared, Metric::EventDelivery, last).await;
+    let mut checks = vec![delivery];
+    match &table {
+        Some(table) => {
+            checks.push(compression(&seen));
+            checks.push(totals(table.reconciliation()));
+        }
+        None => skip(&mut checks, &METRICS[1..3], UNREAD),
+    }
+    checks.push(metrics(prepared, Metric::EventIngestion, last).await.0);
+    match table {
+        Some(_) => checks.push(additivity(prepared, windows).await),
+        None => skip(&mut checks, &METRICS[4..], UNREAD),
+    }
+    checks
+}
 
 /// The Orchestration API.
 async fn orchestration(prepared: &Prepared, ways: &[Way]) -> Vec<Check> {

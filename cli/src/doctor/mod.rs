@@ -19,3 +19,4 @@ pub(crate) mod skew;
 pub(crate) mod tokens;
 pub(crate) mod totals;
 pub(crate) mod way;
+pub(crate) mod words;

@@ -8,7 +8,7 @@ use tallyfold::{
 use super::check::{Check, CheckName};
 use super::configuration::Prepared;
 use super::look::{Seen, failed, look};
-use super::totals::digits;
+use super::words::digits;
 
 /// What the queries ask for: the dimension that both kinds of events have and that has few values.
 pub(crate) const DIMENSION: &str = "integration";

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use super::check::{Check, CheckName};
+use super::words::length;
 use crate::exit::Exit;
 
 const WARNING_MS: u64 = 30_000;
@@ -61,24 +62,6 @@ fn parsed(date: &str) -> Option<i64> {
     let date = httpdate::parse_http_date(date).ok()?;
     let since = date.duration_since(std::time::UNIX_EPOCH).ok()?;
     i64::try_from(since.as_millis()).ok()
-}
-
-/// A length of time in one or two units.
-pub(crate) fn length(duration: Duration) -> String {
-    let seconds = duration.as_secs();
-    match seconds {
-        ..60 => format!("{seconds} s"),
-        ..3_600 => two([(seconds / 60, "min"), (seconds % 60, "s")]),
-        ..172_800 => two([(seconds / 3_600, "h"), (seconds % 3_600 / 60, "min")]),
-        _ => format!("{} days", seconds / 86_400),
-    }
-}
-
-fn two([(large, unit), (small, smaller)]: [(u64, &str); 2]) -> String {
-    match small {
-        0 => format!("{large} {unit}"),
-        _ => format!("{large} {unit} {small} {smaller}"),
-    }
 }
 
 #[cfg(test)]

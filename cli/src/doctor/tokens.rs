@@ -7,7 +7,7 @@ use tallyfold::{Api, Code, Error, Output};
 use super::check::{Check, CheckName, Outcome};
 use super::configuration::Prepared;
 use super::look::{Seen, failed, look};
-use super::skew::length;
+use super::words::length;
 
 /// Asks for a token of an API.
 pub(crate) async fn check(prepared: &Prepared, api: Api) -> Check {

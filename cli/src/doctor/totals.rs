@@ -12,6 +12,7 @@ use super::check::{Check, CheckName};
 use super::configuration::Prepared;
 use super::look::{Seen, failed, look, slow};
 use super::queries::DIMENSION;
+use super::words::digits;
 
 /// From this length on, an uncompressed response is worth a warning.
 const LARGE_BODY: u64 = 100_000;
@@ -144,36 +145,11 @@ fn verdict(verdict: AdditivityVerdict, events: u128) -> Check {
     }
 }
 
-/// A number with its digits in groups of three.
-pub(crate) fn digits(number: u128) -> String {
-    let plain = number.to_string();
-    let mut text = String::new();
-    for (index, digit) in plain.chars().enumerate() {
-        if index > 0 && (plain.len() - index).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
-}
-
 #[cfg(test)]
 mod tests {
     use super::super::check::Outcome;
     use super::*;
     use crate::exit::Exit;
-
-    #[test]
-    fn digits_are_grouped() {
-        for (number, text) in [
-            (0, "0"),
-            (999, "999"),
-            (1_000, "1,000"),
-            (12_345_678, "12,345,678"),
-        ] {
-            assert_eq!(digits(number), text);
-        }
-    }
 
     #[test]
     fn only_a_long_response_has_to_be_compressed() {
