@@ -1,5 +1,7 @@
 //! How long a server's certificate is valid. Whether it is trusted was decided before, when the connection was made.
 
+use std::env;
+use std::ffi::{OsStr, OsString};
 use std::path::Path;
 use std::time::Duration;
 
@@ -39,12 +41,23 @@ pub(crate) fn check(der: Option<&[u8]>, authorities: &str, unix_ms: i64) -> Chec
     }
 }
 
-/// Which authorities are trusted.
-pub(crate) fn authorities(ca_file: Option<&Path>) -> String {
-    match ca_file {
+/// Which authorities are trusted. `replaced` is what `SSL_CERT_FILE` or `SSL_CERT_DIR` names in place of the system's.
+pub(crate) fn authorities(ca_file: Option<&Path>, replaced: Option<&OsStr>) -> String {
+    let system = match replaced {
         None => "the system's authorities".to_owned(),
-        Some(path) => format!("the system's authorities and {}", path.display()),
+        Some(path) => format!("the authorities of {}", path.display()),
+    };
+    match ca_file {
+        None => system,
+        Some(path) => format!("{system} and {}", path.display()),
     }
+}
+
+/// What the environment names in place of the system's authorities; only Unix systems other than macOS ask it.
+pub(crate) fn replaced() -> Option<OsString> {
+    let asks = cfg!(all(unix, not(target_vendor = "apple")));
+    let names = ["SSL_CERT_FILE", "SSL_CERT_DIR"];
+    names.into_iter().filter(|_| asks).find_map(env::var_os)
 }
 
 fn common_name<'a>(

@@ -2,12 +2,14 @@
 
 use std::time::{Duration, Instant};
 
-use reqwest::header::CONTENT_ENCODING;
+use reqwest::header::{CONTENT_ENCODING, HeaderName, LOCATION};
+use tallyfold::sending::named;
 use tallyfold::{Call, Code, Error, HostFailure, Result, Spelling, Step};
 use tokio::time::{sleep, timeout};
 
 use super::advice;
 use super::check::{Check, CheckName};
+use super::route::Place;
 use crate::host::exchange::{Broken, Outgoing, Receiver};
 use crate::host::session::Session;
 
@@ -18,6 +20,8 @@ pub(crate) struct Seen {
     pub(crate) coding: Option<String>,
     /// The length of its body, decoded.
     pub(crate) bytes: u64,
+    /// Where its last response redirects to.
+    pub(crate) leads_to: Option<String>,
     /// The name of what happened on the network, if the exchange broke.
     pub(crate) trouble: Option<&'static str>,
     /// How long the call took.
@@ -87,9 +91,9 @@ struct Looking<'a> {
 
 impl Receiver for Looking<'_> {
     fn head(&mut self, status: u16, headers: &[(&str, &str)]) -> Result<bool> {
-        let is_coding = |name: &str| name.eq_ignore_ascii_case(CONTENT_ENCODING.as_str());
-        let coding = headers.iter().find(|(name, _)| is_coding(name));
-        self.seen.coding = coding.map(|(_, value)| (*value).to_owned());
+        let first = |name: HeaderName| named(headers, name.as_str()).next();
+        self.seen.coding = first(CONTENT_ENCODING).map(str::to_owned);
+        self.seen.leads_to = first(LOCATION).map(destination);
         self.call.head(status, headers)
     }
 
@@ -100,6 +104,17 @@ impl Receiver for Looking<'_> {
 
     fn end(&mut self) -> Result<()> {
         self.call.end()
+    }
+}
+
+/// Where a redirect leads, without the path, the query and the user, which may hold a secret.
+fn destination(location: &str) -> String {
+    match Place::of(location) {
+        Some(place) if !place.origin.contains('@') => place.origin,
+        None if location.starts_with('/') && !location.starts_with("//") => {
+            "another path of the same server".to_owned()
+        }
+        _ => "an address that is not shown".to_owned(),
     }
 }
 
@@ -114,13 +129,34 @@ pub(crate) fn failed(name: CheckName, error: &Error, seen: &Seen) -> Check {
     let text = text
         .strip_prefix(&format!("{}: ", error.code()))
         .unwrap_or(&text);
-    let what = match error.status() {
-        Some(status) => format!("status {status}"),
-        None => "no usable response".to_owned(),
+    let what = match (error.status(), &seen.leads_to) {
+        (Some(status), Some(place)) => format!("status {status}, which leads to {place}"),
+        (Some(status), None) => format!("status {status}"),
+        (None, _) => "no usable response".to_owned(),
     };
     Check {
         code: Some(error.code()),
         status: error.status(),
         ..Check::failed(name, error.kind().into(), what, text, next).took(seen.took)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_redirect_is_shown_without_what_may_be_secret() {
+        for (location, shown) in [
+            ("https://login.example/a?session=1", "https://login.example"),
+            ("http://a.example:81", "http://a.example:81"),
+            ("/login?session=1", "another path of the same server"),
+            ("https://me:pw@a.example/", "an address that is not shown"),
+            ("//a.example/login", "an address that is not shown"),
+            ("login", "an address that is not shown"),
+            ("", "an address that is not shown"),
+        ] {
+            assert_eq!(destination(location), shown);
+        }
     }
 }

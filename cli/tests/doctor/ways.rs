@@ -116,6 +116,23 @@ fn a_service_behind_our_own_authority_is_well() {
 }
 
 #[test]
+fn authorities_of_the_environment_are_named() {
+    let sandbox = Sandbox::start(&[]);
+    let authority = Authority::new();
+    let port = serve(
+        Some(authority.server("localhost", |_| {})),
+        Manner::Forward(sandbox.port()),
+    );
+    let file = tempfile::NamedTempFile::new().unwrap();
+    fs::write(file.path(), authority.pem()).unwrap();
+    let mut command = tallyfold(&format!("https://localhost:{port}"));
+    let found = diagnosed(command.env("SSL_CERT_FILE", file.path()));
+    assert_eq!(found.exit, 0, "{}", found.json);
+    let named = format!("the authorities of {}", file.path().display());
+    assert!(found.text("tls").contains(&named), "{}", found.text("tls"));
+}
+
+#[test]
 fn a_server_without_tls_is_no_certificate_problem() {
     let port = serve(None, answer("200 OK", "", ""));
     let found = diagnosed(&mut tallyfold(&format!("https://localhost:{port}")));
@@ -204,7 +221,11 @@ fn a_login_page_in_place_of_the_service_is_recognized() {
     );
     let found = diagnosed(&mut tallyfold(&format!("http://127.0.0.1:{port}")));
     assert_eq!(found.failure(), ("control_token", "redirected", 4));
-    assert!(found.text("control_token").contains("login page"));
+    let text = found.text("control_token");
+    assert!(
+        text.contains("login page") && text.contains("https://login.example"),
+        "{text}"
+    );
 }
 
 #[test]
