@@ -28,8 +28,8 @@ pub(crate) fn check(date: Option<&str>, unix_ms: i64) -> Check {
         _ => format!("{} {} the server's", length(apart), side(ahead_ms)),
     };
     match ahead_ms.unsigned_abs() {
-        ..=WARNING_MS => Check::ok(name, seen),
-        ..=FAILURE_MS => Check::warning(name, seen, problem(ahead_ms), NEXT),
+        off if off <= WARNING_MS => Check::ok(name, seen),
+        off if off <= FAILURE_MS => Check::warning(name, seen, problem(ahead_ms), NEXT),
         _ => Check::failed(name, Exit::Usage, seen, problem(ahead_ms), NEXT),
     }
 }

@@ -19,9 +19,9 @@ pub(crate) fn digits(number: u128) -> String {
 pub(crate) fn length(duration: Duration) -> String {
     let seconds = duration.as_secs();
     match seconds {
-        ..60 => format!("{seconds} s"),
-        ..3_600 => two([(seconds / 60, "min"), (seconds % 60, "s")]),
-        ..172_800 => two([(seconds / 3_600, "h"), (seconds % 3_600 / 60, "min")]),
+        0..60 => format!("{seconds} s"),
+        60..3_600 => two([(seconds / 60, "min"), (seconds % 60, "s")]),
+        3_600..172_800 => two([(seconds / 3_600, "h"), (seconds % 3_600 / 60, "min")]),
         _ => format!("{} days", seconds / 86_400),
     }
 }
