@@ -161,8 +161,10 @@ fn name(
         }
         Err(None) => (slow_check(CheckName::Name), Vec::new()),
         Ok(_) | Err(Some(_)) => {
-            let trouble = network("ENOTFOUND", &server.host);
-            (failed(CheckName::Name, &trouble.0, &trouble.1), Vec::new())
+            let (error, seen) = network("ENOTFOUND", &server.host);
+            let mut check = failed(CheckName::Name, &error, &seen);
+            check.seen = format!("{} was not found", server.host);
+            (check, Vec::new())
         }
     }
 }
@@ -177,8 +179,10 @@ fn connection(server: &Server, connected: Result<TcpStream, Option<std::io::Erro
         Err(None) => slow_check(CheckName::Connection),
         Err(Some(error)) => {
             let at = format!("{}:{}", server.host, server.port);
-            let trouble = network(name_of(&error), &at);
-            failed(CheckName::Connection, &trouble.0, &trouble.1)
+            let (error, seen) = network(name_of(&error), &at);
+            let mut check = failed(CheckName::Connection, &error, &seen);
+            check.seen = format!("{at} takes no connection");
+            check
         }
     }
 }
