@@ -17,7 +17,7 @@ use crate::commands::doctor::DoctorFlags;
 use crate::commands::man::ManFlags;
 use crate::commands::sandbox::SandboxFlags;
 use crate::commands::{
-    audit_logs, collect, compare, completions, delivery, doctor, ingestion, man, sandbox,
+    audit_logs, collect, compare, completions, delivery, doctor, ingestion, man, sandbox, schema,
 };
 use crate::config::flags::ServiceFlags;
 use crate::config::load::load;
@@ -95,6 +95,9 @@ enum Command {
     /// Manual pages
     #[command(before_help = man::EXAMPLES)]
     Man(ManFlags),
+    /// Prints the JSON Schema of --format json
+    #[command(before_help = schema::EXAMPLES)]
+    Schema,
 }
 
 /// The flags of a command that asks a service.
@@ -177,6 +180,7 @@ async fn dispatch(command: Command, voice: &Rc<Voice>) -> Result<Exit> {
             let app = app(&asking.service, voice)?;
             until_stopped(&app, ingestion::run(&app, &asking.flags)).await
         }
+        Command::Schema => schema::run(),
     }
 }
 

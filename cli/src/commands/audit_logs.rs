@@ -11,9 +11,9 @@ use crate::app::App;
 use crate::arguments::declared::{Declared, Flags};
 use crate::exit::Exit;
 use crate::failure::Result;
-use crate::output::document::{write_indented, write_paths};
-use crate::output::report::Report;
+use crate::output::report::Missing;
 use crate::output::sink::{Screen, WriteError, write_to};
+use crate::output::unknown::{write_indented, write_paths};
 
 /// What the help begins with.
 pub(crate) const EXAMPLES: &str = "\
@@ -88,22 +88,25 @@ pub(crate) async fn run(app: &App, flags: &AuditLogsFlags) -> Result<Exit> {
         })
     })
     .await;
-    let report = Report {
-        parts: Vec::new(),
-        missing,
-        is_named: app.settings.is_named,
-    };
-    app.tell(&report);
+    for missing in &missing {
+        app.fail(&missing.cluster, &missing.failure, app.settings.is_named);
+    }
     if !pages.is_empty() {
         let is_several = sessions.len() > 1;
         write_to(flags.output.as_deref(), |screen, out| {
             write(&pages, is_several, flags.format, screen, out)
         })?;
     }
-    Ok(match report.missing.is_empty() || pages.is_empty() {
-        true => report.exit(),
-        false => Exit::Missing,
-    })
+    Ok(exit(!pages.is_empty(), &missing))
+}
+
+/// How the command ends: with 6 if some pages are missing, with the failure's own code if all are.
+fn exit(has_pages: bool, missing: &[Missing]) -> Exit {
+    match missing.first() {
+        None => Exit::Fine,
+        Some(_) if has_pages => Exit::Missing,
+        Some(missing) => missing.failure.exit,
+    }
 }
 
 fn json_of(output: Output) -> Result<Vec<u8>, Error> {
@@ -176,6 +179,17 @@ mod tests {
         let mut out = Vec::new();
         write(&pages, pages.len() > 1, format, screen, &mut out).unwrap();
         String::from_utf8(out).unwrap()
+    }
+
+    #[test]
+    fn a_page_that_is_missing_beside_others_is_not_the_end() {
+        let missing = [Missing {
+            cluster: "eu".to_owned(),
+            failure: Error::new(Code::TimedOut, "slow").into(),
+        }];
+        assert_eq!(exit(true, &[]), Exit::Fine);
+        assert_eq!(exit(true, &missing), Exit::Missing);
+        assert_eq!(exit(false, &missing), Exit::Service);
     }
 
     const ODD: &str = " {\"n\": 12345678901234567890123.10,\n\t\"a\":[ ] }\n\n";

@@ -11,3 +11,4 @@ pub(crate) mod each;
 pub(crate) mod ingestion;
 pub(crate) mod man;
 pub(crate) mod sandbox;
+pub(crate) mod schema;
