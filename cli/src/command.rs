@@ -7,7 +7,7 @@ use std::rc::Rc;
 use clap::{ArgAction, Args, Parser, Subcommand};
 
 use crate::commands::counts::CountFlags;
-use crate::commands::{delivery, ingestion};
+use crate::commands::{delivery, ingestion, init};
 use crate::config::flags::ServiceFlags;
 use crate::config::load::load;
 use crate::config::settings::Settings;
@@ -65,6 +65,9 @@ enum Command {
     /// Counts of events received
     #[command(before_help = ingestion::EXAMPLES)]
     Ingestion(Asking<CountFlags>),
+    /// Writes a configuration with comments
+    #[command(before_help = init::EXAMPLES)]
+    Init(init::InitFlags),
 }
 
 /// The flags of a command that asks a service.
@@ -160,6 +163,7 @@ async fn dispatch(command: Command, voice: &Rc<Voice>) -> Result<Exit> {
             let app = app(&asking.service, voice)?;
             until_stopped(&app, ingestion::run(&app, &asking.flags)).await
         }
+        Command::Init(flags) => init::run(&flags, voice),
     }
 }
 
@@ -172,8 +176,12 @@ async fn until_stopped(app: &App, work: impl Future<Output = Result<Exit>>) -> R
 }
 
 fn app(service: &ServiceFlags, voice: &Rc<Voice>) -> Result<App> {
+    let settings = load(service)?;
+    if let Some(file) = &settings.file {
+        voice.detail(format_args!("configuration: {}", file.display()));
+    }
     Ok(App {
-        settings: load(service)?,
+        settings,
         voice: Rc::clone(voice),
         stop: Stop::listen()?,
     })
