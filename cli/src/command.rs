@@ -17,7 +17,8 @@ use crate::commands::doctor::DoctorFlags;
 use crate::commands::man::ManFlags;
 use crate::commands::sandbox::SandboxFlags;
 use crate::commands::{
-    audit_logs, collect, compare, completions, delivery, doctor, ingestion, man, sandbox, schema,
+    audit_logs, collect, compare, completions, delivery, doctor, ingestion, init, man, sandbox,
+    schema,
 };
 use crate::config::flags::ServiceFlags;
 use crate::config::load::load;
@@ -98,6 +99,9 @@ enum Command {
     /// Prints the JSON Schema of --format json
     #[command(before_help = schema::EXAMPLES)]
     Schema,
+    /// Writes a configuration with comments
+    #[command(before_help = init::EXAMPLES)]
+    Init(init::InitFlags),
 }
 
 /// The flags of a command that asks a service.
@@ -181,6 +185,7 @@ async fn dispatch(command: Command, voice: &Rc<Voice>) -> Result<Exit> {
             until_stopped(&app, ingestion::run(&app, &asking.flags)).await
         }
         Command::Schema => schema::run(),
+        Command::Init(flags) => init::run(&flags, voice),
     }
 }
 
@@ -193,8 +198,12 @@ async fn until_stopped(app: &App, work: impl Future<Output = Result<Exit>>) -> R
 }
 
 fn app(service: &ServiceFlags, voice: &Rc<Voice>) -> Result<App> {
+    let settings = load(service)?;
+    if let Some(file) = &settings.file {
+        voice.detail(format_args!("configuration: {}", file.display()));
+    }
     Ok(App {
-        settings: load(service)?,
+        settings,
         voice: Rc::clone(voice),
         stop: Stop::listen()?,
     })

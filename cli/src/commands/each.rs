@@ -32,7 +32,7 @@ pub(crate) fn session(app: &App, cluster: &Cluster) -> Result<Session> {
     let options = cluster.client.read()?;
     let http = network::client(&cluster.network)?;
     let session = Session::new(cluster.name.clone(), options, http, Rc::clone(&app.voice));
-    session.map_err(|error| cluster.client.told(error).helped_by("tallyfold init"))
+    session.map_err(|error| cluster.told(error).helped_by("tallyfold init"))
 }
 
 /// Does the same with each cluster at the same time. Gives what worked and what did not, in the order of the configuration.

@@ -9,6 +9,7 @@ pub(crate) mod delivery;
 pub(crate) mod doctor;
 pub(crate) mod each;
 pub(crate) mod ingestion;
+pub(crate) mod init;
 pub(crate) mod man;
 pub(crate) mod sandbox;
 pub(crate) mod schema;

@@ -65,7 +65,7 @@ fn refused(failure: &Failure, seen: String) -> Check {
 }
 
 fn prepared(cluster: &Cluster, voice: &Rc<Voice>) -> Result<Prepared> {
-    let told = |error| cluster.client.told(error);
+    let told = |error| cluster.told(error);
     let mut options: MachineOptions = cluster.client.read()?;
     // As it is set, before anything is changed.
     Machine::new(options.clone()).map_err(told)?;

@@ -3,7 +3,7 @@
 use std::rc::Rc;
 
 use futures_util::future::join_all;
-use tallyfold::{Api, Metric, Window};
+use tallyfold::{Api, Metric, Secret, Window};
 
 use super::check::{Check, CheckName, ClusterDiagnosis};
 use super::configuration::{Addresses, Prepared, prepare};
@@ -33,7 +33,10 @@ pub(crate) async fn examine(cluster: &Cluster, voice: &Rc<Voice>) -> ClusterDiag
 
 /// Looks at the ways to all addresses at the same time.
 async fn ways(cluster: &Cluster, prepared: &Prepared) -> Vec<Way> {
-    let proxies = Proxies::of(cluster.network.proxy.as_deref());
+    // It was read when the network was set up, so reading it again does not fail.
+    let proxy = cluster.network.proxy.as_ref();
+    let proxy = proxy.and_then(|setting| setting.secret().ok().flatten());
+    let proxies = Proxies::of(proxy.as_ref().map(Secret::expose));
     let looker = Looker {
         http: &prepared.session.http,
         proxies: &proxies,
