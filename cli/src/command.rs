@@ -9,6 +9,7 @@ use tokio::task::LocalSet;
 
 use crate::commands::counts::CountFlags;
 use crate::commands::sandbox::SandboxFlags;
+use crate::commands::watch::{self, WatchFlags};
 use crate::commands::{delivery, ingestion, sandbox};
 use crate::config::flags::ServiceFlags;
 use crate::config::load::load;
@@ -67,6 +68,9 @@ enum Command {
     /// Counts of events received
     #[command(before_help = ingestion::EXAMPLES)]
     Ingestion(Asking<CountFlags>),
+    /// A live view: integrations ranked by the events they have lost
+    #[command(before_help = watch::EXAMPLES)]
+    Watch(Asking<WatchFlags>),
     /// A replica of the service on this machine, to try things on
     #[command(before_help = sandbox::EXAMPLES)]
     Sandbox(SandboxFlags),
@@ -165,6 +169,10 @@ async fn dispatch(command: Command, voice: &Rc<Voice>) -> Result<Exit> {
         Command::Ingestion(asking) => {
             let app = app(&asking.service, voice)?;
             until_stopped(&app, ingestion::run(&app, &asking.flags)).await
+        }
+        Command::Watch(asking) => {
+            let app = app(&asking.service, voice)?;
+            until_stopped(&app, watch::run(&app, &asking.flags)).await
         }
     }
 }

@@ -5,6 +5,7 @@
 //! - `config/` reads the file, the environment and secrets, and says which clusters are asked.
 //! - `host/` drives the core's machines: the network, the clock, waits, files.
 //! - `commands/` has a file for each command; `output/` writes what they have found.
+//! - `watch/` is the live view.
 //! - `failure` and `exit` say what went wrong and with which code the process ends; `voice` is what is said on stderr.
 #![forbid(unsafe_code)]
 
@@ -17,6 +18,7 @@ mod failure;
 mod host;
 mod output;
 mod voice;
+mod watch;
 
 use std::process::ExitCode;
 

@@ -5,3 +5,4 @@ pub(crate) mod delivery;
 pub(crate) mod each;
 pub(crate) mod ingestion;
 pub(crate) mod sandbox;
+pub(crate) mod watch;
