@@ -268,6 +268,12 @@ impl History {
         }
     }
 
+    /// How many windows and groups are in memory.
+    #[cfg(test)]
+    pub(crate) fn held(&self) -> (usize, usize) {
+        (self.slots.len(), self.groups.len())
+    }
+
     fn readings(&self) -> impl DoubleEndedIterator<Item = (i64, &Reading)> {
         let slots = self.slots.range(self.span_ms());
         slots.filter_map(|(start, slot)| Some((*start, slot.reading.as_ref()?)))

@@ -253,3 +253,9 @@ pub(crate) fn name_of(line: &Line) -> String {
         false => name,
     }
 }
+
+#[cfg(test)]
+pub(crate) mod testing;
+
+#[cfg(test)]
+mod tests;

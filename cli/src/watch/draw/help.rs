@@ -6,7 +6,7 @@ use ratatui::widgets::{Block, Clear, Widget};
 use super::canvas::Canvas;
 
 /// The keys come first, because a small screen shows the beginning only.
-const LINES: [&str; 13] = [
+const LINES: [&str; 14] = [
     "q Ctrl-C   quit",
     "↑↓ j k     move; PgUp PgDn g G jump",
     "s          rank by the next column",
@@ -20,6 +20,7 @@ const LINES: [&str; 13] = [
     "filtered  were dropped on purpose",
     "change    of errors since the window",
     "          before, as of the newest",
+    "rate      errors of all to be sent",
 ];
 
 /// Draws it in the middle.

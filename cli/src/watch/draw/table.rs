@@ -111,7 +111,10 @@ fn header(state: &State, columns: &Columns, canvas: &mut Canvas<'_>, y: u16) {
             };
             let text = match column {
                 // The last column's name may be wider than the windows.
-                Column::Windows => fit(name, canvas.columns().saturating_sub(x)),
+                Column::Windows => match canvas.columns().saturating_sub(x) {
+                    room if room < super::width(name) => fit("by window", room),
+                    _ => name.clone(),
+                },
                 _ => format!("{}{marker}", fit(name, width - marker.chars().count())),
             };
             cell(canvas, *column, (x, *width), y, &text);
