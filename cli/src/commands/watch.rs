@@ -10,11 +10,11 @@ use tokio::sync::Notify;
 
 use super::counts::{part, read};
 use super::each::{each, session, sessions};
+use crate::app::App;
 use crate::arguments::declared::{Declared, Flags};
 use crate::arguments::given::{Given, Origin, Raw};
 use crate::arguments::query::{MetricFlag, Query, QueryFlags};
 use crate::arguments::text;
-use crate::command::App;
 use crate::exit::Exit;
 use crate::failure::{Failure, Result};
 use crate::host::clock::unix_ms;

@@ -1,9 +1,13 @@
 //! The host of the core's machines: network, clock, waits, files.
 
+pub(crate) mod checkpoint;
 pub(crate) mod clock;
 pub(crate) mod exchange;
+#[cfg(test)]
+mod faults;
 pub(crate) mod gather;
 pub(crate) mod gunzip;
+pub(crate) mod lock;
 pub(crate) mod network;
 pub(crate) mod server;
 pub(crate) mod session;

@@ -6,7 +6,7 @@ use std::time::Duration;
 use crossterm::event::{Event, EventStream};
 use futures_util::StreamExt;
 use futures_util::future::try_join_all;
-use signal_hook::consts::SIGTSTP;
+use rustix::process::Signal as Number;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::time::{MissedTickBehavior, interval};
 
@@ -25,7 +25,7 @@ const TICK: Duration = Duration::from_secs(1);
 /// # Errors
 /// If the terminal can't be used.
 pub(crate) async fn run(shared: &Rc<Shared>, readers: Vec<Reader>) -> Result<Exit> {
-    let stopped = signal(SignalKind::from_raw(SIGTSTP))
+    let stopped = signal(SignalKind::from_raw(Number::TSTP.as_raw()))
         .map_err(|error| Failure::usage(format!("can't listen for signals: {error}")))?;
     let screen = Screen::open()?;
     let reading = try_join_all(readers.into_iter().map(Reader::run));

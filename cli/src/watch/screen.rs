@@ -6,8 +6,7 @@ use std::io::{self, IsTerminal};
 use crossterm::execute;
 use crossterm::terminal::{EnterAlternateScreen, enable_raw_mode};
 use ratatui::DefaultTerminal;
-use signal_hook::consts::SIGSTOP;
-use signal_hook::low_level::raise;
+use rustix::process::{Signal, getpid, kill_process};
 
 use super::draw::canvas::Look;
 use super::draw::draw;
@@ -79,7 +78,7 @@ impl Screen {
         let mut suspended = || {
             self.terminal.show_cursor()?;
             ratatui::try_restore()?;
-            raise(SIGSTOP)?;
+            kill_process(getpid(), Signal::STOP)?;
             enable_raw_mode()?;
             execute!(io::stdout(), EnterAlternateScreen)?;
             self.terminal.clear()
