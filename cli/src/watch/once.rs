@@ -29,16 +29,14 @@ pub(crate) fn fill(view: &mut ClusterView, part: &Part, now_ms: i64) {
                 .fail(of.window, "a part of it is missing".to_owned());
         }
     }
-    let Some(failure) = &part.failure else {
-        return;
-    };
     for gap in &part.gaps {
         let is_in = |start: &i64| gap.start().unix_ms() <= *start && *start < gap.end().unix_ms();
         let starts: Vec<i64> = view.history.starts().filter(is_in).collect();
         for start in starts {
             let end = start + view.history.step_ms();
             if let Ok(window) = super::reader::window_of(start, end) {
-                view.history.fail(window, failure.text.clone());
+                // The error itself is said on stderr.
+                view.history.fail(window, "it could not be read".to_owned());
             }
         }
     }

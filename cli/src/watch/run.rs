@@ -1,13 +1,12 @@
 //! The live view: readers, keys, clock and screen.
 
+use std::io;
 use std::rc::Rc;
 use std::time::Duration;
 
 use crossterm::event::{Event, EventStream};
 use futures_util::StreamExt;
 use futures_util::future::try_join_all;
-use rustix::process::Signal as Number;
-use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::time::{MissedTickBehavior, interval};
 
 use super::keys::{Action, press};
@@ -25,17 +24,17 @@ const TICK: Duration = Duration::from_secs(1);
 /// # Errors
 /// If the terminal can't be used.
 pub(crate) async fn run(shared: &Rc<Shared>, readers: Vec<Reader>) -> Result<Exit> {
-    let stopped = signal(SignalKind::from_raw(Number::TSTP.as_raw()))
+    let stopping = Stopping::listen()
         .map_err(|error| Failure::usage(format!("can't listen for signals: {error}")))?;
     let screen = Screen::open()?;
     let reading = try_join_all(readers.into_iter().map(Reader::run));
     tokio::select! {
-        exit = show(shared, screen, stopped) => exit,
+        exit = show(shared, screen, stopping) => exit,
         ended = reading => ended.map(|_| Exit::Fine),
     }
 }
 
-async fn show(shared: &Shared, mut screen: Screen, mut stopped: Signal) -> Result<Exit> {
+async fn show(shared: &Shared, mut screen: Screen, mut stopping: Stopping) -> Result<Exit> {
     let mut events = EventStream::new();
     let mut tick = interval(TICK);
     tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -55,7 +54,7 @@ async fn show(shared: &Shared, mut screen: Screen, mut stopped: Signal) -> Resul
             },
             () = shared.changed.notified() => Action::Draw,
             _ = tick.tick() => Action::Draw,
-            _ = stopped.recv() => Action::Suspend,
+            () = stopping.asked() => Action::Suspend,
         };
         match action {
             Action::Draw => {}
@@ -67,5 +66,36 @@ async fn show(shared: &Shared, mut screen: Screen, mut stopped: Signal) -> Resul
             Action::Interrupt => return Ok(Exit::Interrupted),
             Action::Suspend => screen.suspend()?,
         }
+    }
+}
+
+/// Hears another process ask this one to stop until it may go on: SIGTSTP.
+struct Stopping {
+    #[cfg(unix)]
+    signal: tokio::signal::unix::Signal,
+}
+
+impl Stopping {
+    #[cfg(unix)]
+    fn listen() -> io::Result<Self> {
+        use tokio::signal::unix::{SignalKind, signal};
+        let number = rustix::process::Signal::TSTP.as_raw();
+        let signal = signal(SignalKind::from_raw(number))?;
+        Ok(Self { signal })
+    }
+
+    #[cfg(windows)]
+    fn listen() -> io::Result<Self> {
+        Ok(Self {})
+    }
+
+    #[cfg(unix)]
+    async fn asked(&mut self) {
+        self.signal.recv().await;
+    }
+
+    #[cfg(windows)]
+    async fn asked(&mut self) {
+        std::future::pending().await
     }
 }

@@ -3,10 +3,11 @@
 use std::env;
 use std::io::{self, IsTerminal};
 
-use crossterm::execute;
-use crossterm::terminal::{EnterAlternateScreen, enable_raw_mode};
+use crossterm::terminal::{
+    BeginSynchronizedUpdate, EndSynchronizedUpdate, EnterAlternateScreen, enable_raw_mode,
+};
+use crossterm::{execute, queue};
 use ratatui::DefaultTerminal;
-use rustix::process::{Signal, getpid, kill_process};
 
 use super::draw::canvas::Look;
 use super::draw::draw;
@@ -63,10 +64,14 @@ impl Screen {
     /// If the terminal is gone.
     pub(crate) fn draw(&mut self, state: &State) -> Result<()> {
         let look = self.look;
-        let drawn = self
-            .terminal
-            .draw(|frame| draw(state, look, frame.area(), frame.buffer_mut()));
-        drawn.map(|_| ()).map_err(|error| unusable(&error))
+        // Terminals that know of it show a frame only when all of it has come.
+        let mut drawn = || {
+            queue!(io::stdout(), BeginSynchronizedUpdate)?;
+            self.terminal
+                .draw(|frame| draw(state, look, frame.area(), frame.buffer_mut()))?;
+            execute!(io::stdout(), EndSynchronizedUpdate)
+        };
+        drawn().map_err(|error| unusable(&error))
     }
 
     /// Gives the terminal back, stops the process as Ctrl-Z does, and takes the terminal again when the shell lets the
@@ -78,10 +83,13 @@ impl Screen {
         let mut suspended = || {
             self.terminal.show_cursor()?;
             ratatui::try_restore()?;
-            kill_process(getpid(), Signal::STOP)?;
+            stop()?;
             enable_raw_mode()?;
             execute!(io::stdout(), EnterAlternateScreen)?;
-            self.terminal.clear()
+            // Resizing makes all of the next frame be drawn. To clear would ask the terminal where the cursor is, and
+            // the answer would get lost among the keys.
+            let area = self.terminal.size()?.into();
+            self.terminal.resize(area)
         };
         suspended().map_err(|error| unusable(&error))
     }
@@ -95,6 +103,19 @@ impl Drop for Screen {
             let _ = ratatui::try_restore();
         }
     }
+}
+
+/// Stops this process until the shell lets it go on.
+#[cfg(unix)]
+fn stop() -> io::Result<()> {
+    use rustix::process::{Signal, getpid, kill_process};
+    Ok(kill_process(getpid(), Signal::STOP)?)
+}
+
+/// Windows has no such state of a process.
+#[cfg(windows)]
+fn stop() -> io::Result<()> {
+    Ok(())
 }
 
 /// The terminal, or the way to it, has failed.

@@ -49,7 +49,8 @@ pub(super) fn draw(
             true => ">",
             false => "",
         };
-        let rank = format!("{sign}{}", position + 1);
+        let digits = rows.len().to_string().len();
+        let rank = format!("{sign:1}{:>digits$}", position + 1);
         let drawn = Drawn {
             row,
             rank,
@@ -112,7 +113,7 @@ fn header(state: &State, columns: &Columns, canvas: &mut Canvas<'_>, y: u16) {
             let text = match column {
                 // The last column's name may be wider than the windows.
                 Column::Windows => match canvas.columns().saturating_sub(x) {
-                    room if room < super::width(name) => fit("by window", room),
+                    room if room < super::width(name) => fit("trend", room),
                     _ => name.clone(),
                 },
                 _ => format!("{}{marker}", fit(name, width - marker.chars().count())),
