@@ -14,8 +14,8 @@ use crate::output::report::{Counted, Part};
 /// The width of what is not a terminal.
 const USUAL_WIDTH: usize = 100;
 
-/// A buffer counts its lines with 16 bits, and its cells with 32.
-const MOST_LINES: usize = 10_000;
+/// All rows are drawn before the first is written, so their number is bounded.
+const MOST_ROWS: usize = 2_000;
 
 /// Takes what was read of a cluster.
 pub(crate) fn fill(view: &mut ClusterView, part: &Part, now_ms: i64) {
@@ -58,7 +58,7 @@ pub(crate) fn print(
     width: Option<usize>,
     out: &mut dyn Write,
 ) -> io::Result<()> {
-    let width = width.unwrap_or(USUAL_WIDTH).clamp(60, 1_000);
+    let width = width.unwrap_or(USUAL_WIDTH).clamp(40, 300);
     for position in 0..state.clusters.len() {
         state.current = position;
         if position > 0 {
@@ -66,6 +66,9 @@ pub(crate) fn print(
         }
         for line in lines(state, width) {
             writeln!(out, "{line}")?;
+        }
+        if let Some(more @ 1..) = state.rows().len().checked_sub(MOST_ROWS) {
+            writeln!(out, "and {more} more rows")?;
         }
     }
     Ok(())
@@ -77,7 +80,7 @@ pub(crate) fn lines(state: &State, width: usize) -> Vec<String> {
         color: false,
         is_live: false,
     };
-    let rows = state.rows().len().min(MOST_LINES);
+    let rows = state.rows().len().min(MOST_ROWS);
     // Both are small: see above.
     let area = Rect::new(0, 0, width as u16, rows as u16 + AROUND);
     let mut buffer = Buffer::empty(area);

@@ -105,8 +105,8 @@ fn head(state: &State, rows: &[&Line], canvas: &mut Canvas<'_>) -> u16 {
     let plain = canvas.look.plain();
     canvas.both(1, (&windows, plain), (&read, plain));
     let stages = cluster.history.stages();
-    let known = stages.iter().filter(|stage| **stage != Stage::Unread);
-    let missing = match known.count() {
+    let is_read = |stage: &&Stage| matches!(stage, Stage::Provisional | Stage::Settled);
+    let missing = match stages.iter().filter(is_read).count() {
         known if known == stages.len() => String::new(),
         known => format!("{known}/{} windows", stages.len()),
     };
@@ -209,7 +209,11 @@ fn status(state: &State, canvas: &mut Canvas<'_>, y: u16) {
         true => canvas.look.bad(),
         false => canvas.look.plain(),
     };
-    let legend = legend(state);
+    // What is wrong needs the room.
+    let legend = match is_bad {
+        true => String::new(),
+        false => legend(state),
+    };
     canvas.both(y, (&text, style), (&legend, canvas.look.plain()));
 }
 
