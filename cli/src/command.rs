@@ -13,7 +13,7 @@ use crate::commands::compare::CompareFlags;
 use crate::commands::counts::CountFlags;
 use crate::commands::sandbox::SandboxFlags;
 use crate::commands::watch::{self, WatchFlags};
-use crate::commands::{collect, compare, delivery, ingestion, sandbox};
+use crate::commands::{collect, compare, delivery, ingestion, sandbox, schema};
 use crate::config::flags::ServiceFlags;
 use crate::config::load::load;
 use crate::exit::Exit;
@@ -81,6 +81,9 @@ enum Command {
     /// A replica of the service on this machine, to try things on
     #[command(before_help = sandbox::EXAMPLES)]
     Sandbox(SandboxFlags),
+    /// Prints the JSON Schema of --format json
+    #[command(before_help = schema::EXAMPLES)]
+    Schema,
 }
 
 /// The flags of a command that asks a service.
@@ -154,6 +157,7 @@ async fn dispatch(command: Command, voice: &Rc<Voice>) -> Result<Exit> {
             let app = app(&asking.service, voice)?;
             until_stopped(&app, watch::run(&app, &asking.flags)).await
         }
+        Command::Schema => schema::run(),
     }
 }
 

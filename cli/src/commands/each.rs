@@ -7,6 +7,7 @@ use futures_util::future::join_all;
 
 use crate::app::App;
 use crate::config::settings::Cluster;
+use crate::exit::Exit;
 use crate::failure::{Failure, Result};
 use crate::host::network;
 use crate::host::session::Session;
@@ -61,6 +62,8 @@ pub(crate) async fn each<T, F: Future<Output = Result<T>>>(
 pub(crate) fn with_doctor(failure: Failure, cluster: &str) -> Failure {
     match failure.help {
         Some(_) => failure,
+        // What is to be changed here, the failure itself says.
+        None if failure.exit == Exit::Usage => failure,
         None => failure.helped_by(format!("tallyfold doctor --cluster {cluster}")),
     }
 }

@@ -7,4 +7,5 @@ pub(crate) mod delivery;
 pub(crate) mod each;
 pub(crate) mod ingestion;
 pub(crate) mod sandbox;
+pub(crate) mod schema;
 pub(crate) mod watch;

@@ -8,7 +8,7 @@ use clap::Args;
 use tallyfold::{CollectOptions, FollowOptions, Keep, Metric, TimeStep, Window};
 use tokio::sync::Notify;
 
-use super::counts::{part, read};
+use super::counts::{asked, part, read};
 use super::each::{each, session, sessions};
 use crate::app::App;
 use crate::arguments::declared::{Declared, Flags};
@@ -151,7 +151,9 @@ async fn print(app: &App, flags: &WatchFlags, plan: &Plan) -> Result<Exit> {
         }
     })
     .await;
+    let range = Window::parse(&plan.collect.start, &plan.collect.end)?;
     let report = Report {
+        asked: asked(plan.metric, &plan.query, range, &plan.collect),
         parts,
         missing,
         is_named: app.settings.is_named,

@@ -82,10 +82,10 @@ impl Sums {
         self.filtered += u128::from(counts.filtered);
     }
 
-    /// Of the events that were to be sent, how many were lost, in hundredths of a percent; `None` if there were none.
-    pub(crate) fn error_rate(self) -> Option<u128> {
+    /// Of the events that were to be sent, which share was lost; `None` if there were none.
+    pub(crate) fn error_rate(self) -> Option<f64> {
         let sent = self.success + self.errors;
-        (sent > 0).then(|| (self.errors * 10_000 + sent / 2) / sent)
+        (sent > 0).then(|| self.errors as f64 / sent as f64)
     }
 }
 

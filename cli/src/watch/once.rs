@@ -10,6 +10,7 @@ use super::draw::canvas::Look;
 use super::draw::{AROUND, draw_once};
 use super::state::{ClusterView, State};
 use crate::output::report::{Counted, Part};
+use crate::output::safe::width;
 
 /// The width of what is not a terminal.
 const USUAL_WIDTH: usize = 100;
@@ -96,7 +97,7 @@ pub(crate) fn line_of(buffer: &Buffer, y: u16) -> String {
         let symbol = buffer.cell((x, y)).map_or(" ", |cell| cell.symbol());
         text.push_str(symbol);
         // A wide character takes the next cell too.
-        x += super::draw::text::width(symbol).max(1) as u16;
+        x += width(symbol).max(1) as u16;
     }
     text.trim_end().to_owned()
 }

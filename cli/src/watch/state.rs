@@ -5,8 +5,8 @@ use std::cmp::{Ordering, Reverse};
 use clap::ValueEnum;
 use tallyfold::{Counts, Metric, Window};
 
-use super::draw::text::harmless;
 use super::history::{Group, History, Line};
+use crate::output::safe::shown;
 
 /// The live view.
 #[derive(Debug)]
@@ -96,8 +96,9 @@ impl Order {
             Self::Filtered => highest(|line| line.sums.filtered),
             Self::Delivered => highest(|line| line.sums.success),
             Self::Rate => {
-                let rate = |line: &Line| Reverse(line.sums.error_rate());
-                rate(one).cmp(&rate(other))
+                // Rows without a rate come last.
+                let rate = |line: &Line| line.sums.error_rate().unwrap_or(-1.0);
+                rate(other).total_cmp(&rate(one))
             }
             Self::Name => by_name,
         };
@@ -243,10 +244,7 @@ impl State {
 
 /// A row's name: its values, made harmless for a terminal.
 pub(crate) fn name_of(line: &Line) -> String {
-    let values = line.group.iter().map(|value| match value.as_str() {
-        "" => "(none)".to_owned(),
-        value => harmless(value),
-    });
+    let values = line.group.iter().map(|value| shown(value));
     let name = values.collect::<Vec<_>>().join(" · ");
     match line.group.is_empty() {
         true => "all".to_owned(),

@@ -5,7 +5,8 @@ use ratatui::layout::Rect;
 use ratatui::style::{Color, Modifier, Style};
 
 use super::super::history::Stage;
-use super::text::{fit, width};
+use super::text::cut;
+use crate::output::safe::width;
 
 /// A part of the screen.
 pub(crate) struct Canvas<'a> {
@@ -40,7 +41,7 @@ impl<'a> Canvas<'a> {
 
     /// Puts a text at the beginning of a line, shortened to its width.
     pub(crate) fn left(&mut self, y: u16, text: &str, style: Style) {
-        self.put(0, y, &fit(text, self.columns()), style);
+        self.put(0, y, &cut(text, self.columns()), style);
     }
 
     /// Puts a text so that it ends before a column.
@@ -51,12 +52,12 @@ impl<'a> Canvas<'a> {
     /// Puts a text at the beginning of a line and one at its end. The first is shortened if there is no room for both.
     pub(crate) fn both(&mut self, y: u16, left: (&str, Style), right: (&str, Style)) {
         let columns = self.columns();
-        let right_text = fit(right.0, columns / 2);
+        let right_text = cut(right.0, columns / 2);
         let taken = match width(&right_text) {
             0 => 0,
             taken => taken + 2,
         };
-        self.put(0, y, &fit(left.0, columns - taken), left.1);
+        self.put(0, y, &cut(left.0, columns - taken), left.1);
         self.right(columns, y, &right_text, right.1);
     }
 

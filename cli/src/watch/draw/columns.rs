@@ -1,7 +1,8 @@
 //! How the columns of the table share the width.
 
 use super::super::history::Line;
-use super::text::{number, percent, signed, width};
+use super::text::{number, percent, signed};
+use crate::output::safe::width;
 
 /// A column of the table, in its order on the screen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

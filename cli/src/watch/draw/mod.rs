@@ -14,9 +14,10 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
 use self::canvas::{Canvas, Look};
-use self::text::{fit, instant, minutes, number, percent, seconds, signed, width, window};
+use self::text::{instant, minutes, number, percent, seconds, signed, window};
 use super::history::{Line, Stage, Sums};
 use super::state::{Mode, State};
+use crate::output::safe::{fit, harmless, width};
 
 /// The smallest screen that is drawn on: columns and rows.
 const SMALLEST: (u16, u16) = (40, 10);
@@ -128,7 +129,7 @@ fn title(state: &State) -> String {
     };
     let only = match title.only.is_empty() {
         true => String::new(),
-        false => format!(" where {}", text::harmless(&title.only.join(", "))),
+        false => format!(" where {}", harmless(&title.only.join(", "))),
     };
     format!("tallyfold watch: {}{by}{only}", title.metric)
 }
@@ -140,7 +141,7 @@ fn clusters(state: &State, room: usize) -> String {
     }
     let names = (0..).zip(&state.clusters).map(|(position, cluster)| {
         let sign = if cluster.is_troubled() { "!" } else { "" };
-        let name = text::harmless(&cluster.name);
+        let name = harmless(&cluster.name);
         match position == state.current {
             true => format!("[{name}{sign}]"),
             false => format!("{name}{sign}"),
@@ -151,7 +152,7 @@ fn clusters(state: &State, room: usize) -> String {
         return all;
     }
     let place = format!(" {} of {}", state.current + 1, state.clusters.len());
-    let name = text::harmless(&state.cluster().name);
+    let name = harmless(&state.cluster().name);
     format!(
         "{}{place}",
         fit(&name, room.saturating_sub(place.len()).max(4))
@@ -193,7 +194,7 @@ fn delivered(state: &State) -> &'static str {
 
 fn filter(state: &State, rows: &[&Line], canvas: &mut Canvas<'_>) {
     let cursor = if state.mode == Mode::Filter { "_" } else { "" };
-    let text = format!("filter: {}{cursor}", text::harmless(&state.filter));
+    let text = format!("filter: {}{cursor}", harmless(&state.filter));
     let all = state.cluster().history.lines().len();
     let shown = format!("{} of {all} rows", rows.len());
     canvas.both(
@@ -232,7 +233,7 @@ fn status_text(state: &State) -> Option<(String, bool)> {
     }
     if let Some((start, text)) = cluster.history.failure() {
         let window = window(start, start + step_ms);
-        return Some((format!("! {window}: {}", text::harmless(text)), true));
+        return Some((format!("! {window}: {}", harmless(text)), true));
     }
     let correction = cluster.correction?;
     let window = window(correction.start_ms, correction.start_ms + step_ms);

@@ -7,7 +7,8 @@ use super::super::history::{Line, Stage};
 use super::super::state::{State, name_of};
 use super::canvas::{Canvas, sign};
 use super::delivered;
-use super::text::{fit, number, signed, window};
+use super::text::{number, signed, window};
+use crate::output::safe::fit;
 
 /// From this many columns on the changes stand beside the windows.
 const WIDE: usize = 130;

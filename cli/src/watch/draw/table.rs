@@ -7,7 +7,8 @@ use super::super::state::{Order, State, name_of};
 use super::canvas::{Canvas, sign};
 use super::columns::{Column, Columns};
 use super::delivered;
-use super::text::{bar, fit, number, percent, signed};
+use super::text::{bar, cut, number, percent, signed};
+use crate::output::safe::{fit, width as columns_of};
 
 /// Draws the table into these lines and gives the line after it.
 pub(super) fn draw(
@@ -113,10 +114,10 @@ fn header(state: &State, columns: &Columns, canvas: &mut Canvas<'_>, y: u16) {
             let text = match column {
                 // The last column's name may be wider than the windows.
                 Column::Windows => match canvas.columns().saturating_sub(x) {
-                    room if room < super::width(name) => fit("trend", room),
+                    room if room < columns_of(name) => cut("trend", room),
                     _ => name.clone(),
                 },
-                _ => format!("{}{marker}", fit(name, width - marker.chars().count())),
+                _ => format!("{}{marker}", cut(name, width - marker.chars().count())),
             };
             cell(canvas, *column, (x, *width), y, &text);
         }

@@ -54,23 +54,23 @@ fn a_morning_at_three_sizes() {
     let state = morning();
     assert_data_eq!(
         screen(&state, (80, 24)),
-        file!["snapshots/morning-80x24.txt"]
+        file!["snapshots/morning-80x24.txt"].raw()
     );
     assert_data_eq!(
         screen(&state, (200, 60)),
-        file!["snapshots/morning-200x60.txt"]
+        file!["snapshots/morning-200x60.txt"].raw()
     );
     assert_data_eq!(
         screen(&state, (40, 10)),
-        file!["snapshots/morning-40x10.txt"]
+        file!["snapshots/morning-40x10.txt"].raw()
     );
     assert_data_eq!(
         screen(&state, (80, 40)),
-        file!["snapshots/morning-80x40.txt"]
+        file!["snapshots/morning-80x40.txt"].raw()
     );
     assert_data_eq!(
         lines(&state, 100).join("\n"),
-        file!["snapshots/morning-once.txt"]
+        file!["snapshots/morning-once.txt"].raw()
     );
 }
 
@@ -79,10 +79,13 @@ fn nothing_read_yet_and_no_events_are_told_apart() {
     let unread = state(vec![view("default", history(&[], 0, 0))]);
     assert_data_eq!(
         screen(&unread, (80, 24)),
-        file!["snapshots/unread-80x24.txt"]
+        file!["snapshots/unread-80x24.txt"].raw()
     );
     let quiet = state(vec![view("default", history(&[], 12, 12))]);
-    assert_data_eq!(screen(&quiet, (40, 10)), file!["snapshots/quiet-40x10.txt"]);
+    assert_data_eq!(
+        screen(&quiet, (40, 10)),
+        file!["snapshots/quiet-40x10.txt"].raw()
+    );
 }
 
 #[test]
@@ -103,15 +106,24 @@ fn one_of_three_clusters_is_down() {
         .fail(window(3), "token \x1b[31mrefused".to_owned());
     assert!(screen(&state, (80, 24)).contains("[us] eu-north! asia!"));
     state.next_cluster();
-    assert_data_eq!(screen(&state, (80, 24)), file!["snapshots/down-80x24.txt"]);
-    assert_data_eq!(screen(&state, (40, 10)), file!["snapshots/down-40x10.txt"]);
+    assert_data_eq!(
+        screen(&state, (80, 24)),
+        file!["snapshots/down-80x24.txt"].raw()
+    );
+    assert_data_eq!(
+        screen(&state, (40, 10)),
+        file!["snapshots/down-40x10.txt"].raw()
+    );
     assert_data_eq!(
         screen(&state, (200, 60)),
-        file!["snapshots/down-200x60.txt"]
+        file!["snapshots/down-200x60.txt"].raw()
     );
     state.next_cluster();
     let text = screen(&state, (80, 24));
-    assert!(text.contains("! 09:45–10:00: token �[31mrefused"), "{text}");
+    assert!(
+        text.contains("! 09:45–10:00: token \\x1b[31mrefused"),
+        "{text}"
+    );
 }
 
 #[test]
@@ -121,7 +133,7 @@ fn a_filter_is_shown_with_its_rows() {
     state.mode = Mode::Filter;
     assert_data_eq!(
         screen(&state, (80, 24)),
-        file!["snapshots/filter-80x24.txt"]
+        file!["snapshots/filter-80x24.txt"].raw()
     );
     state.filter = "nobody".to_owned();
     state.mode = Mode::Rows;
@@ -143,16 +155,28 @@ fn long_wide_and_hostile_names_stay_in_their_column() {
         ("", |_| counts(u64::MAX, u64::MAX, u64::MAX)),
     ];
     let state = state(vec![view("default", history(&groups, 12, 12))]);
-    assert_data_eq!(screen(&state, (80, 24)), file!["snapshots/names-80x24.txt"]);
-    assert_data_eq!(screen(&state, (40, 10)), file!["snapshots/names-40x10.txt"]);
+    assert_data_eq!(
+        screen(&state, (80, 24)),
+        file!["snapshots/names-80x24.txt"].raw()
+    );
+    assert_data_eq!(
+        screen(&state, (40, 10)),
+        file!["snapshots/names-40x10.txt"].raw()
+    );
 }
 
 #[test]
 fn the_help_names_each_key() {
     let mut state = morning();
     state.mode = Mode::Help;
-    assert_data_eq!(screen(&state, (80, 24)), file!["snapshots/help-80x24.txt"]);
-    assert_data_eq!(screen(&state, (40, 10)), file!["snapshots/help-40x10.txt"]);
+    assert_data_eq!(
+        screen(&state, (80, 24)),
+        file!["snapshots/help-80x24.txt"].raw()
+    );
+    assert_data_eq!(
+        screen(&state, (40, 10)),
+        file!["snapshots/help-40x10.txt"].raw()
+    );
 }
 
 #[test]

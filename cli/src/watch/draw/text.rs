@@ -2,32 +2,13 @@
 
 use chrono::DateTime;
 use unicode_truncate::UnicodeTruncateStr;
-use unicode_width::UnicodeWidthStr;
 
-/// How many columns a text takes.
-pub(crate) fn width(text: &str) -> usize {
-    text.width()
-}
+use crate::output::numerals::{self, grouped};
+use crate::output::safe::width;
 
-/// A text that can't change what is around it: control characters, and those that turn the direction of writing,
-/// become `�`.
-pub(crate) fn harmless(text: &str) -> String {
-    let is_harmful = |letter: char| {
-        letter.is_control()
-            || matches!(
-                letter,
-                '\u{61c}' | '\u{200b}' | '\u{200e}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}'
-            )
-    };
-    let shown = |letter| match is_harmful(letter) {
-        true => char::REPLACEMENT_CHARACTER,
-        false => letter,
-    };
-    text.chars().map(shown).collect()
-}
-
-/// A text of at most so many columns; a text that is cut ends with `…`.
-pub(crate) fn fit(text: &str, columns: usize) -> String {
+/// The beginning of a line in at most so many columns; one that is cut ends with `…`. Names are shortened in their middle
+/// instead, by [`fit`](crate::output::safe::fit).
+pub(crate) fn cut(text: &str, columns: usize) -> String {
     if width(text) <= columns {
         return text.to_owned();
     }
@@ -59,18 +40,6 @@ pub(crate) fn signed(change: i128) -> String {
     format!("{sign}{}", number(change.unsigned_abs()))
 }
 
-fn grouped(number: u128) -> String {
-    let digits = number.to_string();
-    let mut text = String::with_capacity(digits.len() * 4 / 3);
-    for (position, digit) in digits.chars().enumerate() {
-        if position > 0 && (digits.len() - position).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
-}
-
 /// The first digits of a grouped number, cut and not rounded, so that it never looks larger than it is.
 fn short(grouped: &str) -> String {
     let units = ["", "k", "M", "G", "T", "P", "E", "Z", "Y"];
@@ -79,11 +48,9 @@ fn short(grouped: &str) -> String {
     format!("{}.{}{unit}", groups[0], &groups[1][..2])
 }
 
-/// A rate that is given in hundredths of a percent.
-pub(crate) fn percent(rate: Option<u128>) -> String {
-    rate.map_or_else(String::new, |rate| {
-        format!("{}.{:02}%", rate / 100, rate % 100)
-    })
+/// A rate in percent; nothing if there is none.
+pub(crate) fn percent(rate: Option<f64>) -> String {
+    rate.map_or_else(String::new, |rate| numerals::percent(Some(rate)))
 }
 
 /// The time of a day, UTC, in hours and minutes.
@@ -147,8 +114,8 @@ mod tests {
             [0, 5_000, -5_000].map(signed),
             ["0", "+5,000", "-5,000"].map(str::to_owned)
         );
-        assert_eq!(percent(Some(10_000)), "100.00%");
-        assert_eq!(percent(Some(7)), "0.07%");
+        assert_eq!(percent(Some(1.0)), "100.00%");
+        assert_eq!(percent(Some(0.000_01)), "<0.01%");
         assert_eq!(percent(None), "");
     }
 
@@ -163,15 +130,9 @@ mod tests {
             ("e\u{301}e\u{301}e\u{301}", 2, "e\u{301}…"),
             ("x", 0, ""),
         ] {
-            assert_eq!(fit(text, columns), expected);
-            assert!(width(&fit(text, columns)) <= columns);
+            assert_eq!(cut(text, columns), expected);
+            assert!(width(&cut(text, columns)) <= columns);
         }
-    }
-
-    #[test]
-    fn nothing_reaches_the_terminal_as_a_command() {
-        let text = harmless("a\x1b[2J\r\n\u{9b}31m\u{202e}\u{7f}z");
-        assert_eq!(text, "a�[2J���31m��z");
     }
 
     #[test]

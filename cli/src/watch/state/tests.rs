@@ -110,7 +110,7 @@ fn sums_are_wider_than_counts() {
     let history = history(&groups, 12, 12);
     let sums = history.lines()[0].sums;
     assert_eq!(sums.errors, 12 * u128::from(u64::MAX));
-    assert_eq!(sums.error_rate(), Some(5_000));
+    assert_eq!(sums.error_rate(), Some(0.5));
 }
 
 #[test]
