@@ -60,6 +60,8 @@ fn builder(settings: &NetworkSettings) -> Result<ClientBuilder> {
         .redirect(redirect::Policy::none())
         .retry(reqwest::retry::never())
         .referer(false)
+        // The doctor says until when a certificate is valid.
+        .tls_info(true)
         .http1_only();
     if let Some(address) = &settings.proxy {
         // The address may hold a password, so no message quotes it.

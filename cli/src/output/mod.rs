@@ -4,7 +4,7 @@
 //! - `pick` says which rows are written and in which order. All formats use it.
 //! - `table` and `change_table` are for a person at a terminal: `grid` aligns their columns, `numerals` groups digits,
 //!   `safe` makes values harmless, and `remarks` says below a table what one must know of it. `plain` is for a pipe.
-//! - `document` is the JSON document and its schema; `documented` makes it.
+//! - `document` is the JSON document and its schema; `documented` makes it. `unknown` shows JSON of any other shape.
 //! - `labeled` and `sources` say what is exported; `exported` writes it by `tallyfold-export`, where `openmetrics` joins the
 //!   families of several clusters; `parquet` writes columns; `changes` writes comparisons as CSV and NDJSON.
 
@@ -29,4 +29,5 @@ pub(crate) mod sources;
 pub(crate) mod table;
 #[cfg(test)]
 mod testing;
+pub(crate) mod unknown;
 pub(crate) mod write;
