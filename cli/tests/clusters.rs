@@ -1,5 +1,7 @@
 //! Several clusters in one run, one of which is down.
 
+#![allow(clippy::unwrap_used, reason = "a test says so when it fails")]
+
 use std::fs;
 use std::io::{BufRead, BufReader};
 use std::path::Path;
