@@ -1,6 +1,7 @@
 //! The command line as a whole: its flags, its commands, and how it ends.
 
 use std::ffi::OsString;
+use std::fmt;
 use std::io;
 use std::rc::Rc;
 
@@ -8,8 +9,11 @@ use clap::{ArgAction, Args, Parser, Subcommand};
 use tokio::task::LocalSet;
 
 use crate::commands::counts::CountFlags;
+use crate::commands::follow::FollowCommand;
+use crate::commands::push::PushCommand;
 use crate::commands::sandbox::SandboxFlags;
-use crate::commands::{delivery, ingestion, sandbox};
+use crate::commands::serve::ServeCommand;
+use crate::commands::{delivery, follow, ingestion, push, sandbox, serve};
 use crate::config::flags::ServiceFlags;
 use crate::config::load::load;
 use crate::config::settings::Settings;
@@ -67,6 +71,15 @@ enum Command {
     /// Counts of events received
     #[command(before_help = ingestion::EXAMPLES)]
     Ingestion(Asking<CountFlags>),
+    /// Counts of windows as they close, and their corrections
+    #[command(before_help = follow::EXAMPLES)]
+    Follow(Asking<FollowCommand>),
+    /// Sends counts to another system, once or as windows close
+    #[command(before_help = push::EXAMPLES)]
+    Push(Asking<PushCommand>),
+    /// Serves running totals to Prometheus, as a scrape endpoint
+    #[command(before_help = serve::EXAMPLES)]
+    Serve(Asking<ServeCommand>),
     /// A replica of the service on this machine, to try things on
     #[command(before_help = sandbox::EXAMPLES)]
     Sandbox(SandboxFlags),
@@ -104,7 +117,16 @@ impl App {
         }
     }
 
-    fn fail(&self, cluster: &str, failure: &Failure, is_named: bool) {
+    /// Says what should be known about a cluster.
+    pub(crate) fn warn(&self, cluster: &str, text: impl fmt::Display) {
+        match self.settings.is_named {
+            true => self.voice.warning(format_args!("{cluster}: {text}")),
+            false => self.voice.warning(text),
+        }
+    }
+
+    /// Says why something failed for a cluster, and what helps.
+    pub(crate) fn fail(&self, cluster: &str, failure: &Failure, is_named: bool) {
         match is_named {
             true => self.voice.error(format_args!("{cluster}: {failure}")),
             false => self.voice.error(failure),
@@ -166,6 +188,10 @@ async fn dispatch(command: Command, voice: &Rc<Voice>) -> Result<Exit> {
             let app = app(&asking.service, voice)?;
             until_stopped(&app, ingestion::run(&app, &asking.flags)).await
         }
+        // These end by themselves after a signal, at a moment from which they can go on.
+        Command::Follow(asking) => follow::run(&app(&asking.service, voice)?, &asking.flags).await,
+        Command::Push(asking) => push::run(&app(&asking.service, voice)?, &asking.flags).await,
+        Command::Serve(asking) => serve::run(&app(&asking.service, voice)?, &asking.flags).await,
     }
 }
 

@@ -1,7 +1,10 @@
 //! The host of the core's machines: network, clock, waits, files.
 
+pub(crate) mod carry;
 pub(crate) mod clock;
 pub(crate) mod exchange;
+pub(crate) mod files;
+pub(crate) mod follow;
 pub(crate) mod gather;
 pub(crate) mod gunzip;
 pub(crate) mod network;
