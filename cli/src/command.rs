@@ -1,7 +1,6 @@
 //! The command line as a whole: its flags, its commands, and how it ends.
 
 use std::ffi::OsString;
-use std::fmt;
 use std::io;
 use std::rc::Rc;
 
@@ -117,16 +116,7 @@ impl App {
         }
     }
 
-    /// Says what should be known about a cluster.
-    pub(crate) fn warn(&self, cluster: &str, text: impl fmt::Display) {
-        match self.settings.is_named {
-            true => self.voice.warning(format_args!("{cluster}: {text}")),
-            false => self.voice.warning(text),
-        }
-    }
-
-    /// Says why something failed for a cluster, and what helps.
-    pub(crate) fn fail(&self, cluster: &str, failure: &Failure, is_named: bool) {
+    fn fail(&self, cluster: &str, failure: &Failure, is_named: bool) {
         match is_named {
             true => self.voice.error(format_args!("{cluster}: {failure}")),
             false => self.voice.error(failure),

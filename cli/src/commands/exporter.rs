@@ -13,9 +13,9 @@ use super::follow::tell_unread;
 use crate::command::App;
 use crate::failure::{Failure, Result};
 use crate::host::clock::{Clock, unix_ms};
+use crate::host::ending::Ending;
 use crate::host::files::StateFile;
 use crate::host::follow::{Following, Found};
-use crate::host::stop::Ending;
 use crate::output::exposition::Exposition;
 
 /// How long after a failure the state is stored again.

@@ -11,6 +11,7 @@ use tallyfold::{FollowOptions, Window};
 use tallyfold_export::Labels;
 
 use super::each::{sessions, with_doctor};
+use super::telling::{fail, warn};
 use crate::arguments::declared::{Declared, Flags};
 use crate::arguments::following::FollowFlags;
 use crate::arguments::labels::labels_of;
@@ -19,10 +20,10 @@ use crate::config::settings::Cluster;
 use crate::exit::Exit;
 use crate::failure::{Failure, Result};
 use crate::host::clock::unix_ms;
+use crate::host::ending::{Ending, until_ended};
 use crate::host::files::StateFile;
 use crate::host::follow::{Following, Found};
 use crate::host::session::Session;
-use crate::host::stop::{Ending, until_ended};
 use crate::output::revision::{Origin, Printed, Printer, RevisionFormat};
 
 /// What the help begins with.
@@ -187,7 +188,8 @@ impl Printing<'_> {
 /// Says that a window could not be read now.
 pub(crate) fn tell_unread(app: &App, cluster: &str, window: Window, failure: &Failure) {
     let end = window.end();
-    app.warn(
+    warn(
+        app,
         cluster,
         format_args!(
             "the window until {end} is read again later: {}",
@@ -203,7 +205,7 @@ pub(crate) fn ended<'a>(app: &App, results: impl Iterator<Item = (&'a str, Resul
         match result {
             Ok(()) => has_others = true,
             Err(failure) => {
-                app.fail(cluster, &failure, app.settings.is_named);
+                fail(app, cluster, &failure);
                 failed = failed.or(Some(failure.exit));
             }
         }

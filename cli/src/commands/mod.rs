@@ -11,3 +11,4 @@ pub(crate) mod receiver;
 pub(crate) mod sandbox;
 pub(crate) mod sending;
 pub(crate) mod serve;
+pub(crate) mod telling;

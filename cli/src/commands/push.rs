@@ -12,6 +12,7 @@ use super::counts::read;
 use super::each::{each, sessions};
 use super::receiver::{Destination, ReceiverFlags};
 use super::sending::{self, Plan};
+use super::telling::{fail, warn};
 use crate::arguments::following::FollowFlags;
 use crate::arguments::given::{Given, Origin, Raw};
 use crate::arguments::labels::labels_of;
@@ -21,8 +22,8 @@ use crate::config::settings::Cluster;
 use crate::exit::Exit;
 use crate::failure::{Failure, Result};
 use crate::host::clock::unix_ms;
+use crate::host::ending::Ending;
 use crate::host::session::Session;
-use crate::host::stop::Ending;
 use crate::output::pushed::{Pushed, PushedFormat, write};
 
 /// What the help begins with.
@@ -146,7 +147,7 @@ async fn once(
     })
     .await;
     for one in &missing {
-        app.fail(&one.cluster, &one.failure, app.settings.is_named);
+        fail(app, &one.cluster, &one.failure);
     }
     let refused = sent.iter().find_map(|one| one.refused);
     let has_gaps = sent.iter().any(|one| one.has_gaps);
@@ -189,16 +190,15 @@ async fn send(
     (cluster, session): (Cluster, Rc<Session>),
     (options, query): (CollectOptions, Query),
 ) -> Result<Sent> {
-    let is_named = app.settings.is_named;
     let (table, gaps, failure) = read(&session, options, &query).await?;
     if let Some(failure) = failure {
-        app.fail(&cluster.name, &failure, is_named);
+        fail(app, &cluster.name, &failure);
     }
     let series = Arc::new(table.by_window(Some(flags.what.step()?))?);
     let labels = labels_of(&app.settings, &cluster, &flags.labels)?;
     let export = Export::new(&series, &destination.export(&labels))?;
     for note in export.notes() {
-        app.warn(&cluster.name, &note.message);
+        warn(app, &cluster.name, &note.message);
     }
     let mut push = Push::new(export, &destination.push(0))?;
     let mut carrier = destination.carrier(&app.voice)?;
@@ -207,7 +207,8 @@ async fn send(
         .await;
     let report = push.report().clone();
     for rejected in &report.rejected {
-        app.warn(
+        warn(
+            app,
             &cluster.name,
             format_args!("the receiver has rejected samples: {}", rejected.message),
         );
@@ -227,6 +228,6 @@ async fn send(
 
 fn told(app: &App, cluster: &Cluster, mut failure: Failure, samples: u64) -> Exit {
     failure.text = format!("{}; {samples} samples were taken before", failure.text);
-    app.fail(&cluster.name, &failure, app.settings.is_named);
+    fail(app, &cluster.name, &failure);
     failure.exit
 }

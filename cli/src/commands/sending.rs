@@ -9,6 +9,7 @@ use tallyfold_export::{Export, ExportOptions, Labels, Outbox, Push, PushReport};
 use super::each::{sessions, with_doctor};
 use super::follow::{ended, tell_unread};
 use super::receiver::Destination;
+use super::telling::warn;
 use crate::arguments::following::FollowFlags;
 use crate::arguments::labels::labels_of;
 use crate::command::App;
@@ -17,10 +18,10 @@ use crate::exit::Exit;
 use crate::failure::{Failure, Result};
 use crate::host::carry::{Carried, Carrier};
 use crate::host::clock::unix_ms;
+use crate::host::ending::{Ending, until_ended};
 use crate::host::files::StateFile;
 use crate::host::follow::{Following, Found};
 use crate::host::session::Session;
-use crate::host::stop::{Ending, until_ended};
 use crate::output::pushed::{Pushed, add};
 
 /// What is sent where.
@@ -192,6 +193,6 @@ impl Sending<'_> {
     }
 
     fn warn(&self, text: std::fmt::Arguments<'_>) {
-        self.app.warn(&self.cluster.name, text);
+        warn(self.app, &self.cluster.name, text);
     }
 }

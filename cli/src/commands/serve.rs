@@ -24,11 +24,11 @@ use crate::config::settings::Cluster;
 use crate::exit::Exit;
 use crate::failure::{Failure, Result};
 use crate::host::clock::unix_ms;
+use crate::host::ending::{Ending, until_ended};
 use crate::host::files::StateFile;
 use crate::host::follow::Following;
 use crate::host::server::{Answer, Server, whole};
 use crate::host::session::Session;
-use crate::host::stop::{Ending, until_ended};
 use crate::output::exposition::{Exposition, Media};
 
 /// What the help begins with.

@@ -5,21 +5,26 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use reqwest::Client;
-use tallyfold::HostFailure;
+use tallyfold::{Code, HostFailure};
 use tallyfold_export::{Push, PushStep};
 use tokio::net::{UdpSocket, lookup_host};
 use tokio::time::{sleep, timeout};
 
 use super::clock::Clock;
+use super::ending::Ending;
 use super::exchange::{Broken, Outgoing, Receiver};
-use super::stop::Ending;
 use super::trouble::name_of;
-use crate::failure::Result;
+use crate::exit::Exit;
+use crate::failure::{Failure, Result};
 use crate::voice::Voice;
 
 /// How long a message that is under way may still take when the command ends. Without this, nobody would know of it whether it
 /// was taken.
 const FAREWELL: Duration = Duration::from_secs(5);
+
+/// The pause after a datagram. Nobody answers it, and a receiver whose buffer is full drops it without a word, so a large push
+/// must not come at the speed of this machine.
+const PACE: Duration = Duration::from_millis(1);
 
 /// How a push has ended, if it is not by an error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -68,7 +73,7 @@ impl Carrier {
             if ending.has_begun() && push.is_at_rest() {
                 return Ok(Carried::Part);
             }
-            match self.task(push)? {
+            match self.task(push).map_err(of_receiver)? {
                 Task::Done => return Ok(Carried::All),
                 Task::Store(samples) => store(samples).await?,
                 Task::Wait(time) => {
@@ -90,6 +95,7 @@ impl Carrier {
                         Ok(socket) => {
                             self.socket = socket.or(self.socket.take());
                             push.sent()?;
+                            sleep(PACE).await;
                         }
                         Err(broken) => tell(push, Err(broken))?,
                     }
@@ -163,6 +169,14 @@ impl Carrier {
         }
         Ok(made)
     }
+}
+
+/// A receiver that wants other credentials ends the command as a service does that wants them.
+fn of_receiver(mut failure: Failure) -> Failure {
+    if failure.code == Some(Code::Forbidden) {
+        failure.exit = Exit::Authentication;
+    }
+    failure
 }
 
 async fn connected(url: &str) -> Result<UdpSocket, Broken> {

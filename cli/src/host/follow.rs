@@ -84,11 +84,6 @@ impl Following {
         }
     }
 
-    /// Whether the service counts as down, and is tried from time to time.
-    pub(crate) fn is_down(&self) -> bool {
-        self.is_down
-    }
-
     /// What a later follow needs to go on from here.
     pub(crate) fn state(&self) -> String {
         self.machine.state()

@@ -2,6 +2,7 @@
 
 pub(crate) mod carry;
 pub(crate) mod clock;
+pub(crate) mod ending;
 pub(crate) mod exchange;
 pub(crate) mod files;
 pub(crate) mod follow;
