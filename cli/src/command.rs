@@ -74,6 +74,9 @@ enum Command {
     #[command(before_help = follow::EXAMPLES)]
     Follow(Asking<FollowCommand>),
     /// Sends counts to another system, once or as windows close
+    ///
+    /// Ends with 3 if the receiver refuses the credentials, with 4 if it fails, and with 5 if it has rejected counts, or if nobody
+    /// knows whether it took them. After a signal, --follow ends with 0.
     #[command(before_help = push::EXAMPLES)]
     Push(Asking<PushCommand>),
     /// Serves running totals to Prometheus, as a scrape endpoint

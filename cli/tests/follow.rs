@@ -1,5 +1,7 @@
 //! `tallyfold follow` through the binary, over restarts.
 
+#![allow(clippy::unwrap_used, clippy::panic, reason = "these are tests")]
+
 mod support;
 
 use std::collections::BTreeMap;

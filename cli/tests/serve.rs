@@ -1,5 +1,7 @@
 //! `tallyfold serve` through the binary: scrapes, health, and restarts.
 
+#![allow(clippy::unwrap_used, clippy::panic, reason = "these are tests")]
+
 mod support;
 
 use std::fs;

@@ -12,7 +12,7 @@ use tokio::time::sleep;
 use super::follow::tell_unread;
 use crate::command::App;
 use crate::failure::{Failure, Result};
-use crate::host::clock::{Clock, unix_ms};
+use crate::host::clock::Clock;
 use crate::host::ending::Ending;
 use crate::host::files::StateFile;
 use crate::host::follow::{Following, Found};
@@ -209,56 +209,43 @@ impl Exporter {
 
     /// Adds what was measured of the exporter itself.
     pub(crate) fn add_meters(&self, all: &mut Exposition, stale_ms: u64) {
-        let meters = self.meters.borrow();
-        let with =
-            |more: &[(&'static str, &str)], name: &str, value: String, all: &mut Exposition| {
-                let own = self.is_named.then_some(("cluster", self.name.as_str()));
-                let labels: Vec<(&str, &str)> =
-                    own.into_iter().chain(more.iter().copied()).collect();
-                all.sample(name, &labels, value);
-            };
-        for ((target, status), count) in &meters.requests {
-            let status = status.map_or_else(|| "none".to_owned(), |status| status.to_string());
-            with(
-                &[("status", &status), ("target", target)],
-                REQUESTS,
-                count.to_string(),
-                all,
-            );
-        }
-        for (target, count) in &meters.retries {
-            with(&[("target", target)], RETRIES, count.to_string(), all);
-        }
-        for (code, count) in &meters.failures {
-            with(&[("code", code)], FAILURES, count.to_string(), all);
-        }
-        for (settled, count) in ["false", "true"].iter().zip(meters.revisions) {
-            with(&[("settled", settled)], REVISIONS, count.to_string(), all);
-        }
-        with(&[], STORE_FAILURES, meters.store_failures.to_string(), all);
+        self.add_counters(all);
         let now = self.clock.now();
-        if let Some(token_ms) = meters.token_ms {
-            with(
-                &[],
-                TOKEN_AGE,
-                seconds(now.monotonic_ms.saturating_sub(token_ms).into()),
-                all,
-            );
+        if let Some(token_ms) = self.meters.borrow().token_ms {
+            let age_ms = now.monotonic_ms.saturating_sub(token_ms);
+            self.sample(all, TOKEN_AGE, &[], seconds(age_ms.into()));
         }
         if let Some(end) = self.ledger.borrow().settled_until() {
-            with(
-                &[],
-                LAG,
-                seconds(unix_ms().saturating_sub(end.unix_ms()).into()),
-                all,
-            );
+            let lag_ms = now.unix_ms.saturating_sub(end.unix_ms());
+            self.sample(all, LAG, &[], seconds(lag_ms.into()));
         }
-        with(
-            &[],
-            HEALTHY,
-            u8::from(self.complaint(stale_ms).is_none()).to_string(),
-            all,
-        );
+        let is_healthy = self.complaint(stale_ms).is_none();
+        self.sample(all, HEALTHY, &[], u8::from(is_healthy).to_string());
+    }
+
+    fn add_counters(&self, all: &mut Exposition) {
+        let meters = self.meters.borrow();
+        for ((target, status), count) in &meters.requests {
+            let status = status.map_or_else(|| "none".to_owned(), |status| status.to_string());
+            let labels = [("status", status.as_str()), ("target", *target)];
+            self.sample(all, REQUESTS, &labels, count.to_string());
+        }
+        for (target, count) in &meters.retries {
+            self.sample(all, RETRIES, &[("target", target)], count.to_string());
+        }
+        for (code, count) in &meters.failures {
+            self.sample(all, FAILURES, &[("code", code)], count.to_string());
+        }
+        for (settled, count) in ["false", "true"].iter().zip(meters.revisions) {
+            self.sample(all, REVISIONS, &[("settled", settled)], count.to_string());
+        }
+        self.sample(all, STORE_FAILURES, &[], meters.store_failures.to_string());
+    }
+
+    fn sample(&self, all: &mut Exposition, name: &str, labels: &[(&str, &str)], value: String) {
+        let own = self.is_named.then_some(("cluster", self.name.as_str()));
+        let labels: Vec<(&str, &str)> = own.into_iter().chain(labels.iter().copied()).collect();
+        all.sample(name, &labels, value);
     }
 }
 
@@ -271,58 +258,22 @@ const TOKEN_AGE: &str = "tallyfold_exporter_token_age_seconds";
 const LAG: &str = "tallyfold_exporter_settled_lag_seconds";
 const HEALTHY: &str = "tallyfold_exporter_healthy";
 
+/// Name, type, unit and meaning of the exporter's own metrics.
+#[rustfmt::skip]
+const METERS: [[&str; 4]; 8] = [
+    [REQUESTS, "counter", "", "Requests to the service by target and status; none if there was no response"],
+    [RETRIES, "counter", "", "Requests to the service that were sent again"],
+    [FAILURES, "counter", "", "Readings of windows that failed, by the code of the error"],
+    [REVISIONS, "counter", "", "Readings of windows that were stored; settled ones are in the totals"],
+    [STORE_FAILURES, "counter", "", "Failed attempts to store the totals"],
+    [TOKEN_AGE, "gauge", "seconds", "Time since the last token was obtained"],
+    [LAG, "gauge", "seconds", "Time since the end of the newest window in the totals"],
+    [HEALTHY, "gauge", "", "Whether windows settle, and the service accepts the credentials: 1 or 0"],
+];
+
 /// Names the exporter's own metrics.
 pub(crate) fn describe(all: &mut Exposition) {
-    for (name, kind, unit, help) in [
-        (
-            REQUESTS,
-            "counter",
-            "",
-            "Requests to the service by target and status; none if there was no response",
-        ),
-        (
-            RETRIES,
-            "counter",
-            "",
-            "Requests to the service that were sent again",
-        ),
-        (
-            FAILURES,
-            "counter",
-            "",
-            "Readings of windows that failed, by the code of the error",
-        ),
-        (
-            REVISIONS,
-            "counter",
-            "",
-            "Readings of windows that were stored; settled ones are in the totals",
-        ),
-        (
-            STORE_FAILURES,
-            "counter",
-            "",
-            "Failed attempts to store the totals",
-        ),
-        (
-            TOKEN_AGE,
-            "gauge",
-            "seconds",
-            "Time since the last token was obtained",
-        ),
-        (
-            LAG,
-            "gauge",
-            "seconds",
-            "Time since the end of the newest window in the totals",
-        ),
-        (
-            HEALTHY,
-            "gauge",
-            "",
-            "Whether windows settle, and the service accepts the credentials: 1 or 0",
-        ),
-    ] {
+    for [name, kind, unit, help] in METERS {
         all.describe(name, kind, unit, help);
     }
 }

@@ -47,10 +47,15 @@ pub(crate) struct PushCommand {
     #[command(flatten)]
     receiver: ReceiverFlags,
     /// Sends windows as they close, and their corrections, until Ctrl-C, SIGTERM or --until
-    #[arg(long, requires = "state")]
+    #[arg(long, requires = "state", help_heading = "Following")]
     follow: bool,
     /// Where --follow keeps what is not sent yet, and where to go on: a file, or a folder with a file for each cluster that has a name
-    #[arg(long, value_name = "PATH", requires = "follow")]
+    #[arg(
+        long,
+        value_name = "PATH",
+        requires = "follow",
+        help_heading = "Following"
+    )]
     state: Option<PathBuf>,
     #[command(flatten)]
     what: FollowFlags,

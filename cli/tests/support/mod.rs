@@ -1,6 +1,8 @@
 //! What the tests of commands that go on for long share: a served sandbox, the truth about its counts, and a receiver.
 #![allow(dead_code, reason = "each test uses a part of this")]
 
+pub(crate) mod pushed;
+
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -15,19 +17,19 @@ use tallyfold_sandbox::{Sandbox, SandboxOptions};
 const SEED: u64 = 7;
 
 /// The range of all tests: its windows have long been settled.
-pub const FROM: &str = "2025-03-01T00:00:00Z";
-pub const UNTIL: &str = "2025-03-01T06:00:00Z";
+pub(crate) const FROM: &str = "2025-03-01T00:00:00Z";
+pub(crate) const UNTIL: &str = "2025-03-01T06:00:00Z";
 /// The windows of 15 minutes in it.
-pub const WINDOWS: usize = 24;
+pub(crate) const WINDOWS: usize = 24;
 
 /// The flags that say it.
-pub const RANGE: [&str; 4] = ["--from", FROM, "--until", UNTIL];
+pub(crate) const RANGE: [&str; 4] = ["--from", FROM, "--until", UNTIL];
 
 /// For each integration its success, errors and filtered.
-pub type Sums = BTreeMap<String, [i128; 3]>;
+pub(crate) type Sums = BTreeMap<String, [i128; 3]>;
 
 /// What the service knows of the whole range, asked for in one request.
-pub fn truth() -> Sums {
+pub(crate) fn truth() -> Sums {
     let options = SandboxOptions {
         seed: Some(SEED),
         ..SandboxOptions::default()
@@ -71,17 +73,17 @@ pub fn truth() -> Sums {
 }
 
 /// A served sandbox.
-pub struct Service {
+pub(crate) struct Service {
     process: Child,
     settings: Vec<(String, String)>,
 }
 
 impl Service {
-    pub fn start() -> Self {
+    pub(crate) fn start() -> Self {
         Self::with_faults(&[])
     }
 
-    pub fn with_faults(faults: &[&str]) -> Self {
+    pub(crate) fn with_faults(faults: &[&str]) -> Self {
         let mut command = Command::new(env!("CARGO_BIN_EXE_tallyfold"));
         command.args(["sandbox", "--seed", "7"]);
         for fault in faults {
@@ -103,12 +105,12 @@ impl Service {
     }
 
     /// The command, which asks this service.
-    pub fn tallyfold(&self, arguments: &[&str]) -> Command {
+    pub(crate) fn tallyfold(&self, arguments: &[&str]) -> Command {
         self.run(env!("CARGO_BIN_EXE_tallyfold"), arguments)
     }
 
     /// Another program, such as a shell that runs the command.
-    pub fn run(&self, program: &str, arguments: &[&str]) -> Command {
+    pub(crate) fn run(&self, program: &str, arguments: &[&str]) -> Command {
         let mut command = Command::new(program);
         command.args(arguments).env_remove("TALLYFOLD_CONFIG");
         command.envs(self.settings.iter().map(|(name, value)| (name, value)));
@@ -117,7 +119,7 @@ impl Service {
     }
 
     /// The command, whose files can have no more than two blocks: as on a disk that is full.
-    pub fn on_full_disk(&self, arguments: &[&str]) -> Command {
+    pub(crate) fn on_full_disk(&self, arguments: &[&str]) -> Command {
         let script = "trap '' XFSZ; ulimit -f 4; exec \"$0\" \"$@\"";
         let mut all = vec!["-c", script, env!("CARGO_BIN_EXE_tallyfold")];
         all.extend(arguments);
@@ -132,21 +134,21 @@ impl Drop for Service {
     }
 }
 
-pub fn stdout(output: &Output) -> String {
+pub(crate) fn stdout(output: &Output) -> String {
     String::from_utf8(output.stdout.clone()).unwrap()
 }
 
-pub fn stderr(output: &Output) -> String {
+pub(crate) fn stderr(output: &Output) -> String {
     String::from_utf8(output.stderr.clone()).unwrap()
 }
 
 /// The code that a process has ended with, which must be this one.
-pub fn ends(output: &Output, code: i32) {
+pub(crate) fn ends(output: &Output, code: i32) {
     assert_eq!(output.status.code(), Some(code), "{}", stderr(output));
 }
 
 /// Sends SIGTERM.
-pub fn terminate(child: &Child) {
+pub(crate) fn terminate(child: &Child) {
     let pid = child.id().to_string();
     assert!(
         Command::new("kill")
@@ -158,7 +160,7 @@ pub fn terminate(child: &Child) {
 }
 
 /// The lines of a stream, as they come.
-pub fn lines(stream: impl Read + Send + 'static) -> Receiver<String> {
+pub(crate) fn lines(stream: impl Read + Send + 'static) -> Receiver<String> {
     let (send, receive) = channel();
     thread::spawn(move || {
         for line in BufReader::new(stream).lines().map_while(Result::ok) {
@@ -171,10 +173,10 @@ pub fn lines(stream: impl Read + Send + 'static) -> Receiver<String> {
 }
 
 /// Random numbers that are the same in each run.
-pub struct Draw(pub u64);
+pub(crate) struct Draw(pub(crate) u64);
 
 impl Draw {
-    pub fn below(&mut self, end: u64) -> u64 {
+    pub(crate) fn below(&mut self, end: u64) -> u64 {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;
         self.0 ^= self.0 << 17;
@@ -184,14 +186,14 @@ impl Draw {
 
 /// A request that a receiver got.
 #[derive(Clone, Debug)]
-pub struct Received {
-    pub headers: BTreeMap<String, String>,
-    pub body: Vec<u8>,
+pub(crate) struct Received {
+    pub(crate) headers: BTreeMap<String, String>,
+    pub(crate) body: Vec<u8>,
 }
 
 /// What a receiver does with a request.
 #[derive(Clone, Debug)]
-pub enum Reply {
+pub(crate) enum Reply {
     /// Answers, with headers and a body.
     Answer(u16, &'static str, &'static str),
     /// Takes the request and closes the connection.
@@ -200,17 +202,17 @@ pub enum Reply {
     Late(Duration),
 }
 
-pub const TAKEN: Reply = Reply::Answer(204, "", "");
+pub(crate) const TAKEN: Reply = Reply::Answer(204, "", "");
 
 /// A receiver of pushed messages. Its requests come in the channel together with how they were answered.
-pub struct Sink {
-    pub url: String,
-    pub requests: Receiver<(Received, Reply)>,
+pub(crate) struct Sink {
+    pub(crate) url: String,
+    pub(crate) requests: Receiver<(Received, Reply)>,
 }
 
 impl Sink {
     /// Answers the first requests as the list says, and all others with `then`.
-    pub fn start(first: Vec<Reply>, then: Reply) -> Self {
+    pub(crate) fn start(first: Vec<Reply>, then: Reply) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let url = format!("http://{}/write", listener.local_addr().unwrap());
         let (send, requests) = channel();
@@ -233,7 +235,7 @@ impl Sink {
     }
 
     /// All requests so far.
-    pub fn all(&self) -> Vec<(Received, Reply)> {
+    pub(crate) fn all(&self) -> Vec<(Received, Reply)> {
         self.requests.try_iter().collect()
     }
 }
@@ -288,14 +290,14 @@ fn serve(
 
 /// An answer of a server.
 #[derive(Debug)]
-pub struct Fetched {
-    pub status: u16,
-    pub head: String,
-    pub body: String,
+pub(crate) struct Fetched {
+    pub(crate) status: u16,
+    pub(crate) head: String,
+    pub(crate) body: String,
 }
 
 /// Sends a request to `http://host:port` and reads the answer; `None` if nobody answers.
-pub fn fetch(method: &str, url: &str, headers: &str) -> Option<Fetched> {
+pub(crate) fn fetch(method: &str, url: &str, headers: &str) -> Option<Fetched> {
     let (host, path) = url.strip_prefix("http://")?.split_once('/')?;
     let mut stream = TcpStream::connect(host).ok()?;
     stream
