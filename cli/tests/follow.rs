@@ -8,6 +8,8 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::io::Read;
 use std::process::Stdio;
+use std::thread;
+use std::time::Duration;
 
 use support::{Draw, RANGE, Service, Sums, WINDOWS, ends, lines, stderr, stdout, terminate, truth};
 
@@ -114,6 +116,8 @@ fn kills_at_any_moment_lose_nothing() {
         let mut text = vec![0; 300 + draw.below(9_000) as usize];
         let length = read_up_to(&mut out, &mut text);
         text.truncate(length);
+        // A moment of its own, so that the kill falls anywhere between two revisions.
+        thread::sleep(Duration::from_micros(draw.below(12_000)));
         child.kill().unwrap();
         // What was written before the kill is in the pipe.
         out.read_to_end(&mut text).unwrap();

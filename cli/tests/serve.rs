@@ -64,14 +64,19 @@ impl Exporter {
         self.until("/metrics", |answer| answer.body.contains(&end))
     }
 
-    fn kill(mut self) {
-        self.process.kill().unwrap();
-        self.process.wait().unwrap();
-    }
+    /// Kills it, as [`Drop`] does.
+    fn kill(self) {}
 
     fn terminate(mut self) -> i32 {
         terminate(&self.process);
         self.process.wait().unwrap().code().unwrap()
+    }
+}
+
+impl Drop for Exporter {
+    fn drop(&mut self) {
+        let _ = self.process.kill();
+        let _ = self.process.wait();
     }
 }
 
