@@ -74,9 +74,10 @@ fn a_clean_stop_sends_each_sample_once_where_that_matters() {
     let service = Service::start();
     let folder = tempfile::tempdir().unwrap();
     let state = folder.path().join("outbox.json");
-    let sink = Sink::start(vec![], Reply::Late(Duration::from_millis(20)));
+    let sink = Sink::start(vec![], Reply::Late(Duration::from_millis(2)));
     let mut bodies: Vec<Vec<u8>> = Vec::new();
     let mut stops = 0;
+    let mut draw = Draw(11);
     loop {
         let all = [
             "push",
@@ -84,7 +85,7 @@ fn a_clean_stop_sends_each_sample_once_where_that_matters() {
             "otlp-json",
             &sink.url,
             "--max-bytes",
-            "4000",
+            "3000",
             "--follow",
             "--state",
             state.to_str().unwrap(),
@@ -96,13 +97,14 @@ fn a_clean_stop_sends_each_sample_once_where_that_matters() {
             .stderr(Stdio::piped())
             .spawn()
             .unwrap();
-        // A message that is under way when the signal comes is answered.
-        for _ in 0..7 {
+        for _ in 0..1 + draw.below(3) {
             match sink.requests.recv_timeout(Duration::from_secs(1)) {
                 Ok((request, _)) => bodies.push(request.body),
                 Err(_) => break,
             }
         }
+        // The signal comes at any moment: while a message is under way, or while its number is stored.
+        std::thread::sleep(Duration::from_micros(draw.below(8_000)));
         terminate(&child);
         let output = child.wait_with_output().unwrap();
         ends(&output, 0);
