@@ -20,4 +20,5 @@ pub(crate) mod schema;
 pub(crate) mod sending;
 pub(crate) mod serve;
 pub(crate) mod telling;
+pub(crate) mod verdict;
 pub(crate) mod watch;
