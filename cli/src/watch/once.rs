@@ -7,7 +7,7 @@ use ratatui::layout::Rect;
 use tallyfold::{Frame, Series};
 
 use super::draw::canvas::Look;
-use super::draw::{AROUND, draw_once};
+use super::draw::view::{AROUND, draw_once};
 use super::state::{ClusterView, State};
 use crate::output::report::{Counted, Part};
 use crate::output::safe::width;

@@ -10,7 +10,7 @@ use crossterm::{execute, queue};
 use ratatui::DefaultTerminal;
 
 use super::draw::canvas::Look;
-use super::draw::draw;
+use super::draw::view::draw;
 use super::state::State;
 use crate::failure::{Failure, Result};
 use crate::voice::is_colored;

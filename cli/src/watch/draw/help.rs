@@ -26,7 +26,10 @@ const LINES: [&str; 14] = [
 /// Draws it in the middle.
 pub(super) fn draw(canvas: &mut Canvas<'_>) {
     let area = canvas.area;
-    let longest = LINES.iter().map(|line| super::width(line)).max();
+    let longest = LINES
+        .iter()
+        .map(|line| crate::output::safe::width(line))
+        .max();
     let wanted = [longest.unwrap_or(0) + 4, LINES.len() + 2];
     let [width, height] = wanted.map(|length| u16::try_from(length).unwrap_or(u16::MAX));
     let (width, height) = (width.min(area.width), height.min(area.height - 1));

@@ -6,7 +6,7 @@ use std::ops::Range;
 use super::super::history::{Line, Stage};
 use super::super::state::{State, name_of};
 use super::canvas::{Canvas, sign};
-use super::delivered;
+use super::text::delivered;
 use super::text::{number, signed, window};
 use crate::output::safe::fit;
 
@@ -43,7 +43,12 @@ pub(super) fn draw(state: &State, rows: &[&Line], canvas: &mut Canvas<'_>, lines
 fn windows(state: &State, row: &Line, canvas: &mut Canvas<'_>, lines: Range<u16>) {
     let (title, plain) = (canvas.look.title(), canvas.look.plain());
     canvas.put(0, lines.start, &fit(&name_of(row), WINDOW_EDGES[3]), title);
-    let names = ["errors", "change", "filtered", delivered(state)];
+    let names = [
+        "errors",
+        "change",
+        "filtered",
+        delivered(state.title.metric),
+    ];
     for (name, edge) in names.into_iter().zip(WINDOW_EDGES) {
         canvas.right(edge, lines.start + 1, name, plain);
     }

@@ -6,7 +6,7 @@ use super::super::history::{Line, Stage};
 use super::super::state::{Order, State, name_of};
 use super::canvas::{Canvas, sign};
 use super::columns::{Column, Columns};
-use super::delivered;
+use super::text::delivered;
 use super::text::{bar, cut, number, percent, signed};
 use crate::output::safe::{fit, width as columns_of};
 
@@ -96,7 +96,7 @@ fn header(state: &State, columns: &Columns, canvas: &mut Canvas<'_>, y: u16) {
         ),
         (
             Column::Delivered,
-            delivered(state).to_owned(),
+            delivered(state.title.metric).to_owned(),
             Some(Order::Delivered),
         ),
         (Column::Rate, "rate".to_owned(), Some(Order::Rate)),

@@ -7,7 +7,7 @@ use ratatui::style::{Color, Modifier};
 use snapbox::{assert_data_eq, file};
 
 use super::canvas::Look;
-use super::draw;
+use super::view::draw;
 use crate::watch::once::{line_of, lines};
 use crate::watch::state::testing::{Sample, counts, history, state, view, window};
 use crate::watch::state::{Mode, Order, Outage, State};

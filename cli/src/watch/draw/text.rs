@@ -1,6 +1,7 @@
 //! Texts and numbers as a terminal shows them.
 
 use chrono::DateTime;
+use tallyfold::Metric;
 use unicode_truncate::UnicodeTruncateStr;
 
 use crate::output::numerals::{self, grouped};
@@ -91,6 +92,14 @@ pub(crate) fn bar(count: u64, highest: u64) -> &'static str {
         .ok()
         .and_then(|level| BARS.get(level))
         .unwrap_or(&BARS[7])
+}
+
+/// What successes are called: the reference says it of event delivery only.
+pub(super) fn delivered(metric: Metric) -> &'static str {
+    match metric {
+        Metric::EventDelivery => "delivered",
+        Metric::EventIngestion => "success",
+    }
 }
 
 #[cfg(test)]
