@@ -1,2 +1,25 @@
-//! The command `tallyfold`.
-fn main() { println!("tallyfold"); }
+//! The command `tallyfold`: a native host of the core. It reads arguments and configuration, carries the bytes of all
+//! clusters at the same time, and prints counts.
+//!
+//! - `arguments/` turns flags into the core's options, which declare each flag's name, default and meaning.
+//! - `config/` reads the file, the environment and secrets, and says which clusters are asked.
+//! - `host/` drives the core's machines: the network, the clock, waits, files.
+//! - `commands/` has a file for each command; `output/` writes what they have found.
+//! - `failure` and `exit` say what went wrong and with which code the process ends; `voice` is what is said on stderr.
+#![forbid(unsafe_code)]
+
+mod arguments;
+mod command;
+mod commands;
+mod config;
+mod exit;
+mod failure;
+mod host;
+mod output;
+mod voice;
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    command::run().into()
+}

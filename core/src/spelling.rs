@@ -13,6 +13,10 @@ pub enum Spelling {
     /// `settleMs`, `defaultTokenLifetime`: times are in milliseconds if the name ends in `Ms`,
     /// otherwise in seconds.
     JavaScript,
+    /// `--settle`, `--default-token-lifetime`: flags of a command, whose times have a unit (`30s`).
+    Flag,
+    /// `settle`, `default_token_lifetime`: keys of a TOML file, whose times have a unit (`"30s"`).
+    Toml,
 }
 
 /// The name of an argument.
@@ -57,11 +61,11 @@ impl Name {
             Source::Caller(name) => return Cow::Borrowed(name),
             Source::Ours(name) => *name,
         };
-        let without_seconds = name.strip_suffix("_s").unwrap_or(name);
         match spelling {
             Spelling::Rust => Cow::Borrowed(name),
-            Spelling::Python => Cow::Borrowed(name.strip_suffix("_ms").unwrap_or(without_seconds)),
-            Spelling::JavaScript => Cow::Owned(camel_case(without_seconds)),
+            Spelling::Python | Spelling::Toml => Cow::Borrowed(without_unit(name)),
+            Spelling::Flag => Cow::Owned(["--", &without_unit(name).replace('_', "-")].concat()),
+            Spelling::JavaScript => Cow::Owned(camel_case(without_seconds(name))),
         }
     }
 }
@@ -70,6 +74,14 @@ impl From<&'static str> for Name {
     fn from(name: &'static str) -> Self {
         Self(Source::Ours(name))
     }
+}
+
+fn without_seconds(name: &str) -> &str {
+    name.strip_suffix("_s").unwrap_or(name)
+}
+
+fn without_unit(name: &str) -> &str {
+    name.strip_suffix("_ms").unwrap_or(without_seconds(name))
 }
 
 fn camel_case(snake_case: &str) -> String {
@@ -169,20 +181,23 @@ mod tests {
 
     #[test]
     fn names_have_the_units_of_their_host() {
-        for (rust, python, javascript) in [
-            ("window", "window", "window"),
-            ("group_by", "group_by", "groupBy"),
-            ("settle_ms", "settle", "settleMs"),
+        for (rust, python, javascript, flag) in [
+            ("window", "window", "window", "--window"),
+            ("group_by", "group_by", "groupBy", "--group-by"),
+            ("settle_ms", "settle", "settleMs", "--settle"),
             (
                 "default_token_lifetime_s",
                 "default_token_lifetime",
                 "defaultTokenLifetime",
+                "--default-token-lifetime",
             ),
         ] {
             let name = Name::from(rust);
             assert_eq!(name.spelled(Spelling::Rust), rust);
             assert_eq!(name.spelled(Spelling::Python), python);
             assert_eq!(name.spelled(Spelling::JavaScript), javascript);
+            assert_eq!(name.spelled(Spelling::Flag), flag);
+            assert_eq!(name.spelled(Spelling::Toml), python);
         }
     }
 

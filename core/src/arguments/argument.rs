@@ -109,6 +109,29 @@ impl Kind {
         match spelling {
             Spelling::Python => python,
             Spelling::Rust | Spelling::JavaScript => others,
+            Spelling::Flag | Spelling::Toml => self.wanted_as_text(spelling == Spelling::Toml),
+        }
+    }
+
+    /// Says what a value must be on a command line or in a TOML file, where times are written with a unit.
+    fn wanted_as_text(self, is_toml: bool) -> &'static str {
+        match (self, is_toml) {
+            (Self::Text | Self::Secret, _) => "want text",
+            (Self::Texts, true) => "want an array of texts",
+            (Self::Texts, false) => "want texts separated by commas",
+            (Self::Address, _) => "want an address such as https://cluster.example",
+            (Self::Instant, _) => "want an instant such as 2026-01-31T09:00:00Z",
+            (Self::Window, _) => "want two instants",
+            (Self::Step, _) => "want a step such as 15m, 1h or 1d",
+            (Self::Flag, _) => "want true or false",
+            (Self::Whole, _) => "want a whole number",
+            (Self::Pair, true) => "want two whole numbers such as [0, 4]",
+            (Self::Pair, false) => "want two whole numbers such as 0/4",
+            (Self::Milliseconds, _) => "want a length of time such as 500ms, 30s, 15m or 2h",
+            (Self::Patience, _) => "want a length of time such as 30s or 15m, or none",
+            (Self::Mapping, _) => "want texts by names",
+            (Self::Nested(_), _) => "want a table of settings",
+            (Self::Host, _) => "want another value",
         }
     }
 }

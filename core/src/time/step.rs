@@ -28,7 +28,7 @@ pub struct TimeStep {
 
 impl TimeStep {
     /// A minute.
-    pub(crate) const MINUTE: Self = Self { seconds: 60 };
+    pub const MINUTE: Self = Self { seconds: 60 };
     /// A quarter of an hour.
     pub(crate) const QUARTER: Self = Self { seconds: 900 };
 

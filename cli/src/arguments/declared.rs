@@ -1,0 +1,187 @@
+//! Flags that are made from the core's declarations: name, kind of value, default and meaning stand there.
+
+use std::marker::PhantomData;
+
+use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches};
+use tallyfold::Spelling;
+use tallyfold::arguments::{Argument, Kind, Options};
+
+use super::given::{Given, Origin, Raw};
+
+/// Which of a function's options are flags of a command, and how.
+pub(crate) trait Flags: Clone {
+    /// The function's options.
+    type Options: Options;
+
+    /// The names of the options that are flags, as Rust spells them.
+    const NAMES: &'static [&'static str];
+
+    /// What the help shows them under.
+    const HEADING: &'static str;
+
+    /// Whether `-h` shows them too, not only `--help`.
+    const IS_COMMON: bool = false;
+}
+
+/// The flags that were given.
+#[derive(Clone, Debug)]
+pub(crate) struct Declared<F> {
+    /// What was given, by the names of a TOML file.
+    pub(crate) given: Given,
+    flags: PhantomData<F>,
+}
+
+impl<F: Flags> Args for Declared<F> {
+    fn augment_args(command: Command) -> Command {
+        arguments::<F>().fold(command, |command, argument| {
+            command.arg(flag::<F>(argument))
+        })
+    }
+
+    fn augment_args_for_update(command: Command) -> Command {
+        Self::augment_args(command)
+    }
+}
+
+impl<F: Flags> FromArgMatches for Declared<F> {
+    fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
+        let mut given = Given::default();
+        for argument in arguments::<F>() {
+            let raw = match argument.kind {
+                Kind::Flag => matches.get_flag(argument.name).then_some(Raw::Flag(true)),
+                _ => matches
+                    .get_one::<String>(argument.name)
+                    .cloned()
+                    .map(Raw::Text),
+            };
+            if let Some(raw) = raw {
+                given.set(argument.spelled(Spelling::Toml), raw, Origin::Flag);
+            }
+        }
+        Ok(Self {
+            given,
+            flags: PhantomData,
+        })
+    }
+
+    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
+        *self = Self::from_arg_matches(matches)?;
+        Ok(())
+    }
+}
+
+fn arguments<F: Flags>() -> impl Iterator<Item = &'static Argument> {
+    let all = F::Options::ARGUMENTS.iter();
+    all.filter(|argument| F::NAMES.contains(&argument.name))
+}
+
+fn flag<F: Flags>(argument: &'static Argument) -> Arg {
+    let long = argument.spelled(Spelling::Flag);
+    let about = about(argument, F::Options::ARGUMENTS);
+    let short = about
+        .split_inclusive(". ")
+        .next()
+        .unwrap_or_default()
+        .trim();
+    let arg = Arg::new(argument.name)
+        .long(long.trim_start_matches("--").to_owned())
+        .help(short.trim_end_matches('.').to_owned())
+        .long_help(about.clone())
+        .help_heading(F::HEADING)
+        .hide_short_help(!F::IS_COMMON);
+    match argument.kind {
+        Kind::Flag => arg.action(ArgAction::SetTrue),
+        kind => arg.value_name(value_name(kind)),
+    }
+}
+
+/// What the option means, with the names of other options as flags, and its default.
+fn about(argument: &Argument, known: &[Argument]) -> String {
+    let Some(surface) = argument.surface else {
+        return String::new();
+    };
+    let lines = surface.doc.lines().map(str::trim);
+    let doc = lines
+        .filter(|line| !line.is_empty())
+        .collect::<Vec<_>>()
+        .join(" ");
+    let doc = plain(&doc, known);
+    match surface
+        .default
+        .map(|default| default())
+        .and_then(|text| shown(&text, argument.kind))
+    {
+        Some(default) => format!("{doc} [default: {default}]"),
+        None => doc,
+    }
+}
+
+/// A doc comment without the brackets of its links and with flags for names.
+fn plain(doc: &str, known: &[Argument]) -> String {
+    let mut text = String::new();
+    let mut rest = doc;
+    while let Some(start) = rest.find("[`") {
+        text.push_str(&rest[..start]);
+        let link = &rest[start + 1..];
+        let end = link.find(']').unwrap_or(link.len());
+        text.push_str(&link[..end]);
+        rest = link.get(end + 1..).unwrap_or_default();
+        if rest.starts_with('(') {
+            rest = rest
+                .find(')')
+                .and_then(|end| rest.get(end + 1..))
+                .unwrap_or_default();
+        }
+    }
+    text.push_str(rest);
+    flags_for_names(&text, known)
+}
+
+/// Names of options in backticks, spelled as flags.
+fn flags_for_names(text: &str, known: &[Argument]) -> String {
+    let pieces = text.split('`').enumerate().map(|(index, piece)| {
+        let argument = known.iter().find(|argument| argument.name == piece);
+        match argument {
+            Some(argument) if index % 2 == 1 => argument.spelled(Spelling::Flag),
+            None if index % 2 == 1 => format!("`{piece}`"),
+            _ => piece.to_owned(),
+        }
+    });
+    pieces.collect()
+}
+
+/// A default as a person would write the flag; `None` for one that says nothing.
+fn shown(debug: &str, kind: Kind) -> Option<String> {
+    match kind {
+        Kind::Flag | Kind::Nested(_) | Kind::Mapping | Kind::Secret => None,
+        _ if debug == "None" => None,
+        _ if debug.ends_with("Endless") => Some("none".to_owned()),
+        Kind::Milliseconds | Kind::Patience => {
+            let digits: String = debug.chars().filter(char::is_ascii_digit).collect();
+            digits.parse().ok().map(duration)
+        }
+        _ => Some(debug.trim_matches('"').to_owned()),
+    }
+}
+
+/// A length of time in its largest unit that gives a whole number.
+fn duration(ms: u64) -> String {
+    let units = [(3_600_000, "h"), (60_000, "m"), (1_000, "s")];
+    match units.iter().find(|(unit, _)| ms >= *unit && ms % unit == 0) {
+        Some((unit, name)) => format!("{}{name}", ms / unit),
+        None => format!("{ms}ms"),
+    }
+}
+
+fn value_name(kind: Kind) -> &'static str {
+    match kind {
+        Kind::Address => "URL",
+        Kind::Instant => "INSTANT",
+        Kind::Step => "STEP",
+        Kind::Whole => "N",
+        Kind::Pair => "I/N",
+        Kind::Milliseconds | Kind::Patience => "TIME",
+        Kind::Texts => "A,B",
+        _ => "TEXT",
+    }
+}

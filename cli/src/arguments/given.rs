@@ -1,0 +1,186 @@
+//! Settings by name, from flags, variables and files, as the core reads them.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::path::PathBuf;
+
+use tallyfold::arguments::{self, Arguments, Kind, Options, Value};
+use tallyfold::{Code, Error, Name, Secret, Spelling};
+
+use super::text;
+use crate::failure::{Failure, Result};
+
+/// Settings by name, as a TOML file spells them.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Given(BTreeMap<String, Setting>);
+
+/// One setting.
+#[derive(Clone, Debug)]
+pub(crate) struct Setting {
+    /// What was written.
+    pub(crate) raw: Raw,
+    /// Where it was written.
+    pub(crate) origin: Origin,
+}
+
+/// A value as it was written.
+#[derive(Clone, Debug)]
+pub(crate) enum Raw {
+    /// Text, which may have to be parsed.
+    Text(String),
+    /// A secret.
+    Secret(Secret),
+    /// Several values.
+    List(Vec<Raw>),
+    /// True or false.
+    Flag(bool),
+    /// A whole number.
+    Whole(i128),
+    /// Settings in a setting.
+    Table(Given),
+    /// A value of a type that no setting has, such as a fraction; the text names it.
+    Other(&'static str),
+}
+
+/// Where a setting was written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Origin {
+    /// On the command line.
+    Flag,
+    /// In the environment variable with that name.
+    Variable(String),
+    /// In a file.
+    File {
+        /// Which file.
+        path: PathBuf,
+        /// The line, from 1.
+        line: usize,
+        /// The key with the sections that it is in, such as `cluster.eu.timeout`.
+        key: String,
+    },
+}
+
+impl Given {
+    /// Sets a value, over one that was set before.
+    pub(crate) fn set(&mut self, name: impl Into<String>, raw: Raw, origin: Origin) {
+        self.0.insert(name.into(), Setting { raw, origin });
+    }
+
+    /// Takes all settings of another one over those here.
+    pub(crate) fn overlay(&mut self, other: Self) {
+        self.0.extend(other.0);
+    }
+
+    /// The setting with that name.
+    pub(crate) fn get(&self, name: &str) -> Option<&Setting> {
+        self.0.get(name)
+    }
+
+    /// Takes a setting out.
+    pub(crate) fn take(&mut self, name: &str) -> Option<Setting> {
+        self.0.remove(name)
+    }
+
+    /// Whether nothing is set.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// All settings in the order of their names.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (&str, &Setting)> {
+        self.0
+            .iter()
+            .map(|(name, setting)| (name.as_str(), setting))
+    }
+
+    /// The options of a function of the core.
+    ///
+    /// # Errors
+    /// Say where the setting at fault was written.
+    pub(crate) fn read<T: Options>(&self) -> Result<T> {
+        arguments::read(self, &[]).map_err(|error: Error| self.told(error))
+    }
+
+    /// An error about one of these settings, with the place at which it was written.
+    pub(crate) fn told(&self, error: Error) -> Failure {
+        let name = error
+            .argument_in(Spelling::Toml)
+            .map(|name| name.into_owned());
+        let origin = name.and_then(|name| self.origin_of(&name));
+        match origin {
+            Some(origin @ Origin::File { .. }) => located(origin, &error, Spelling::Toml),
+            Some(origin @ Origin::Variable(_)) => located(origin, &error, Spelling::Flag),
+            Some(Origin::Flag) | None => error.into(),
+        }
+    }
+
+    fn origin_of(&self, name: &str) -> Option<&Origin> {
+        if let Some(setting) = self.get(name) {
+            return Some(&setting.origin);
+        }
+        let tables = self.0.values().filter_map(|setting| match &setting.raw {
+            Raw::Table(given) => Some(given),
+            _ => None,
+        });
+        tables.into_iter().find_map(|given| given.origin_of(name))
+    }
+}
+
+fn located(origin: &Origin, error: &Error, spelling: Spelling) -> Failure {
+    let mut failure = Failure::from(error.clone());
+    failure.text = format!("{origin}: {}", error.text_in(spelling));
+    failure
+}
+
+impl Arguments for Given {
+    type Error = Error;
+
+    const SPELLING: Spelling = Spelling::Toml;
+
+    fn value(&self, name: &str, kind: Kind) -> Result<Option<Value>, Error> {
+        let Some(setting) = self.get(name) else {
+            return Ok(None);
+        };
+        let spelling = match setting.origin {
+            Origin::File { .. } => Spelling::Toml,
+            Origin::Flag | Origin::Variable(_) => Spelling::Flag,
+        };
+        let refused = || {
+            Error::argument(
+                Name::of_caller(name),
+                Code::InvalidArgument,
+                kind.wanted(spelling),
+            )
+        };
+        text::read(&setting.raw, kind).map(Some).ok_or_else(refused)
+    }
+
+    fn nested(&self, name: &str) -> Result<Option<Self>, Error> {
+        match self.get(name).map(|setting| &setting.raw) {
+            None => Ok(None),
+            Some(Raw::Table(given)) => Ok(Some(given.clone())),
+            Some(_) => {
+                let wanted = Kind::Nested(&[]).wanted(Spelling::Toml);
+                Err(Error::argument(
+                    Name::of_caller(name),
+                    Code::InvalidArgument,
+                    wanted,
+                ))
+            }
+        }
+    }
+
+    fn names(&self) -> Result<Vec<String>, Error> {
+        Ok(self.0.keys().cloned().collect())
+    }
+}
+
+impl fmt::Display for Origin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Flag => f.write_str("a flag"),
+            Self::Variable(name) => write!(f, "environment variable {name}"),
+            Self::File { path, line, key } => write!(f, "{}:{line}: {key}", path.display()),
+        }
+    }
+}

@@ -1,0 +1,7 @@
+//! Flags, and how they become the options of the core.
+
+pub(crate) mod declared;
+pub(crate) mod given;
+pub(crate) mod query;
+pub(crate) mod range;
+pub(crate) mod text;

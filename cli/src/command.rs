@@ -1,0 +1,180 @@
+//! The command line as a whole: its flags, its commands, and how it ends.
+
+use std::ffi::OsString;
+use std::io;
+use std::rc::Rc;
+
+use clap::{ArgAction, Args, Parser, Subcommand};
+
+use crate::commands::counts::CountFlags;
+use crate::commands::{delivery, ingestion};
+use crate::config::flags::ServiceFlags;
+use crate::config::load::load;
+use crate::config::settings::Settings;
+use crate::exit::Exit;
+use crate::failure::{Failure, Result};
+use crate::host::stop::Stop;
+use crate::output::report::Report;
+use crate::voice::Voice;
+
+const ABOUT: &str = "Exact, grouped counts from an event router's metrics API";
+
+const EXIT_CODES: &str = "\
+Exit codes:
+  0  all that was asked for was done       4  the service, or the way to it, failed
+  1  what was checked is not well          5  the service sent what can't be counted
+  2  arguments, configuration or a file    6  some windows or clusters are missing; the
+     have to be changed here                  others were written
+  3  credentials or tokens were refused";
+
+const EXAMPLES: &str = "\
+Examples:
+  tallyfold delivery --since 24h --by integration --format csv
+  tallyfold delivery --by integration,reason --top 10
+  tallyfold doctor                   says what is wrong, and what to do next
+  tallyfold init                     writes a configuration with comments
+  tallyfold sandbox --demo           a service to try all of this on
+";
+
+/// The command line.
+#[derive(Debug, Parser)]
+#[command(name = "tallyfold", version, about = ABOUT, before_help = EXAMPLES, after_help = EXIT_CODES, max_term_width = 100)]
+pub(crate) struct CommandLine {
+    #[command(flatten)]
+    manner: MannerFlags,
+    #[command(subcommand)]
+    command: Command,
+}
+
+/// What is said on stderr.
+#[derive(Args, Clone, Copy, Debug)]
+struct MannerFlags {
+    /// Says nothing on stderr but errors
+    #[arg(long, short, global = true, conflicts_with = "verbose")]
+    quiet: bool,
+    /// Says on stderr what each request has led to
+    #[arg(long, short, global = true, action = ArgAction::SetTrue)]
+    verbose: bool,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Counts of events sent to integrations
+    #[command(before_help = delivery::EXAMPLES)]
+    Delivery(Asking<CountFlags>),
+    /// Counts of events received
+    #[command(before_help = ingestion::EXAMPLES)]
+    Ingestion(Asking<CountFlags>),
+}
+
+/// The flags of a command that asks a service.
+#[derive(Args, Debug)]
+struct Asking<F: Args> {
+    #[command(flatten)]
+    flags: F,
+    #[command(flatten)]
+    service: ServiceFlags,
+}
+
+/// What all commands use.
+pub(crate) struct App {
+    /// All settings.
+    pub(crate) settings: Settings,
+    /// What is said on stderr.
+    pub(crate) voice: Rc<Voice>,
+    /// Ctrl-C and SIGTERM.
+    pub(crate) stop: Stop,
+}
+
+impl App {
+    /// Says what is missing in a report, and what helps.
+    pub(crate) fn tell(&self, report: &Report) {
+        for part in &report.parts {
+            if let Some(failure) = &part.failure {
+                self.fail(&part.cluster, failure, report.is_named);
+            }
+        }
+        for missing in &report.missing {
+            self.fail(&missing.cluster, &missing.failure, report.is_named);
+        }
+    }
+
+    fn fail(&self, cluster: &str, failure: &Failure, is_named: bool) {
+        match is_named {
+            true => self.voice.error(format_args!("{cluster}: {failure}")),
+            false => self.voice.error(failure),
+        }
+        if let Some(help) = &failure.help {
+            self.voice.note(format_args!("try: {help}"));
+        }
+    }
+}
+
+/// Reads the command line, runs the command, and says how it has ended.
+pub(crate) fn run() -> Exit {
+    let line = match CommandLine::try_parse_from(arguments()) {
+        Ok(line) => line,
+        Err(error) => {
+            // Help and the version go to stdout, mistakes to stderr; a reader that has gone away is no failure.
+            let _ = error.print();
+            return if error.use_stderr() {
+                Exit::Usage
+            } else {
+                Exit::Fine
+            };
+        }
+    };
+    let voice = Rc::new(Voice::new(line.manner.quiet, line.manner.verbose));
+    match start(line.command, &voice) {
+        Ok(exit) => exit,
+        Err(failure) => {
+            voice.error(&failure);
+            if let Some(help) = &failure.help {
+                voice.note(format_args!("try: {help}"));
+            }
+            failure.exit
+        }
+    }
+}
+
+fn arguments() -> impl Iterator<Item = OsString> {
+    std::env::args_os()
+}
+
+fn start(command: Command, voice: &Rc<Voice>) -> Result<Exit> {
+    let told = |error: io::Error| Failure::usage(format!("can't start: {error}"));
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(told)?;
+    runtime.block_on(dispatch(command, voice))
+}
+
+async fn dispatch(command: Command, voice: &Rc<Voice>) -> Result<Exit> {
+    match command {
+        Command::Delivery(asking) => {
+            let app = app(&asking.service, voice)?;
+            until_stopped(&app, delivery::run(&app, &asking.flags)).await
+        }
+        Command::Ingestion(asking) => {
+            let app = app(&asking.service, voice)?;
+            until_stopped(&app, ingestion::run(&app, &asking.flags)).await
+        }
+    }
+}
+
+/// Runs a command that a signal ends at any moment.
+async fn until_stopped(app: &App, work: impl Future<Output = Result<Exit>>) -> Result<Exit> {
+    tokio::select! {
+        exit = app.stop.asked() => Ok(exit),
+        done = work => done,
+    }
+}
+
+fn app(service: &ServiceFlags, voice: &Rc<Voice>) -> Result<App> {
+    Ok(App {
+        settings: load(service)?,
+        voice: Rc::clone(voice),
+        stop: Stop::listen()?,
+    })
+}

@@ -1,0 +1,27 @@
+//! `tallyfold delivery`: counts of events sent to integrations.
+
+use tallyfold::Metric;
+
+use super::counts::{self, CountFlags};
+use crate::command::App;
+use crate::exit::Exit;
+use crate::failure::Result;
+
+/// What the help begins with.
+pub(crate) const EXAMPLES: &str = "\
+Examples:
+  tallyfold delivery
+      The last hour by integration, as a table.
+  tallyfold delivery --since 24h --by integration,reason --top 10
+      Where most events were lost in the last day, and why.
+  tallyfold delivery --since 7d --by-window 1d --format csv > week.csv
+      One row for each integration and day.
+";
+
+/// Runs the command.
+///
+/// # Errors
+/// As [`counts::run`].
+pub(crate) async fn run(app: &App, flags: &CountFlags) -> Result<Exit> {
+    counts::run(app, Metric::EventDelivery, flags).await
+}

@@ -1,0 +1,6 @@
+//! A file for each command, named as the command.
+
+pub(crate) mod counts;
+pub(crate) mod delivery;
+pub(crate) mod each;
+pub(crate) mod ingestion;

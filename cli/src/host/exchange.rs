@@ -1,0 +1,154 @@
+//! One exchange: a request of the core is sent, and its response handed to the core as it arrives.
+
+use std::error::Error as StdError;
+use std::future::Future;
+use std::io;
+use std::time::Duration;
+
+use reqwest::header::{CONTENT_ENCODING, HeaderMap};
+use reqwest::{Client, Method, Response};
+use tallyfold::Request;
+use tokio::time::timeout;
+
+use super::gunzip::Body;
+use super::trouble::name_of;
+
+/// How long the body of a refusal is waited for; its beginning is part of an error's text.
+const EXCERPT: Duration = Duration::from_secs(1);
+
+/// Takes a response, as a call and a push do.
+pub(crate) trait Receiver {
+    /// Takes status and headers; whether the body is wanted.
+    fn head(&mut self, status: u16, headers: &[(&str, &str)]) -> tallyfold::Result<bool>;
+    /// Takes the next bytes of the body; whether more are wanted.
+    fn chunk(&mut self, chunk: &[u8]) -> tallyfold::Result<bool>;
+    /// The body is complete.
+    fn end(&mut self) -> tallyfold::Result<()>;
+}
+
+/// How an exchange has failed.
+#[derive(Debug)]
+pub(crate) enum Broken {
+    /// The core refuses what came.
+    Refused(tallyfold::Error),
+    /// The network failed; the name is one that the core knows.
+    Network(&'static str),
+    /// It took too long.
+    TimedOut,
+}
+
+impl From<tallyfold::Error> for Broken {
+    fn from(error: tallyfold::Error) -> Self {
+        Self::Refused(error)
+    }
+}
+
+/// Only the decoder gives such an error.
+impl From<io::Error> for Broken {
+    fn from(_: io::Error) -> Self {
+        Self::Network("DecodingError")
+    }
+}
+
+/// What is sent.
+pub(crate) struct Outgoing {
+    request: reqwest::RequestBuilder,
+}
+
+impl Outgoing {
+    /// A request of the core.
+    pub(crate) fn of(client: &Client, request: &Request) -> Self {
+        let method = match request.method() {
+            "GET" => Method::GET,
+            _ => Method::POST,
+        };
+        let mut builder = client.request(method, request.url());
+        for (name, value) in request.headers() {
+            builder = builder.header(name, value);
+        }
+        if let Some(body) = request.body() {
+            builder = builder.body(body.to_vec());
+        }
+        Self { request: builder }
+    }
+
+    /// A message to another system.
+    pub(crate) fn post<'a>(
+        client: &Client,
+        url: &str,
+        headers: impl Iterator<Item = (&'a str, &'a str)>,
+        body: &[u8],
+    ) -> Self {
+        let request = client.post(url).body(body.to_vec());
+        let request = headers.fold(request, |request, (name, value)| {
+            request.header(name, value)
+        });
+        Self { request }
+    }
+
+    /// Sends it and hands the response to `receiver`, at most so long.
+    pub(crate) async fn exchange(
+        self,
+        limit: Option<Duration>,
+        receiver: &mut impl Receiver,
+    ) -> Result<(), Broken> {
+        within(limit, self.receive(receiver)).await
+    }
+
+    async fn receive(self, receiver: &mut impl Receiver) -> Result<(), Broken> {
+        let response = self.request.send().await.map_err(|error| broken(&error))?;
+        let status = response.status().as_u16();
+        let headers = texts(response.headers());
+        let pairs: Vec<(&str, &str)> = headers
+            .iter()
+            .map(|(name, value)| (*name, &**value))
+            .collect();
+        if !receiver.head(status, &pairs)? {
+            return Ok(());
+        }
+        let limit = (status != 200).then_some(EXCERPT);
+        within(limit, read(response, receiver)).await
+    }
+}
+
+async fn read(mut response: Response, receiver: &mut impl Receiver) -> Result<(), Broken> {
+    let coding = response.headers().get(CONTENT_ENCODING);
+    let mut body = Body::of(coding.and_then(|value| value.to_str().ok()));
+    let mut is_wanted = true;
+    let mut take = |piece: &[u8]| -> Result<(), Broken> {
+        if is_wanted {
+            is_wanted = receiver.chunk(piece)?;
+        }
+        Ok(())
+    };
+    while let Some(chunk) = response.chunk().await.map_err(|error| broken(&error))? {
+        body.decode(&chunk, &mut take)?;
+    }
+    body.end(&mut take)?;
+    Ok(receiver.end()?)
+}
+
+async fn within<T>(
+    limit: Option<Duration>,
+    future: impl Future<Output = Result<T, Broken>>,
+) -> Result<T, Broken> {
+    match limit {
+        None => future.await,
+        Some(limit) => timeout(limit, future)
+            .await
+            .unwrap_or(Err(Broken::TimedOut)),
+    }
+}
+
+fn broken(error: &(dyn StdError + 'static)) -> Broken {
+    Broken::Network(name_of(error))
+}
+
+/// Headers as texts. Bytes that are not UTF-8 become question marks, which no known value has.
+fn texts(headers: &HeaderMap) -> Vec<(&str, String)> {
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    headers
+        .iter()
+        .map(|(name, value)| (name.as_str(), text(value.as_bytes())))
+        .collect()
+}

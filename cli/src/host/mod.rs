@@ -1,0 +1,10 @@
+//! The host of the core's machines: network, clock, waits, files.
+
+pub(crate) mod clock;
+pub(crate) mod exchange;
+pub(crate) mod gather;
+pub(crate) mod gunzip;
+pub(crate) mod network;
+pub(crate) mod session;
+pub(crate) mod stop;
+pub(crate) mod trouble;

@@ -1,0 +1,235 @@
+//! One cluster: its machine, its network, and the loop that drives calls.
+
+use std::cell::RefCell;
+use std::rc::Rc;
+use std::time::Duration;
+
+use reqwest::Client;
+use tallyfold::{
+    Attempt, Call, Error, HostFailure, Machine, MachineOptions, Now, Output, Result, Step,
+};
+use tokio::sync::Notify;
+use tokio::time::{sleep, timeout};
+
+use super::clock::Clock;
+use super::exchange::{Broken, Outgoing, Receiver};
+use crate::voice::Voice;
+
+/// What a session tells of each request that has ended.
+pub(crate) type OnAttempt = Box<dyn FnMut(&Attempt)>;
+
+/// A client of one cluster. Its calls may be driven at the same time.
+pub(crate) struct Session {
+    /// The name of the cluster.
+    pub(crate) name: String,
+    /// The machine that makes calls.
+    pub(crate) machine: Machine,
+    /// Both clocks.
+    pub(crate) clock: Clock,
+    /// What sends requests.
+    pub(crate) http: Client,
+    /// What is said to the user.
+    pub(crate) voice: Rc<Voice>,
+    /// Woken whenever a call has ended an exchange, because another call may wait for its token.
+    moved: Notify,
+    on_attempt: RefCell<Option<OnAttempt>>,
+}
+
+impl Session {
+    /// A session with these options.
+    ///
+    /// # Errors
+    /// For options that the core refuses.
+    pub(crate) fn new(
+        name: String,
+        options: MachineOptions,
+        http: Client,
+        voice: Rc<Voice>,
+    ) -> Result<Self> {
+        let options = MachineOptions {
+            user_agent: Some(concat!("tallyfold-cli/", env!("CARGO_PKG_VERSION"))),
+            hash_seed: random(),
+            jitter_seed: random(),
+            ..options
+        };
+        Ok(Self {
+            name,
+            machine: Machine::new(options)?,
+            clock: Clock::start(),
+            http,
+            voice,
+            moved: Notify::new(),
+            on_attempt: RefCell::new(None),
+        })
+    }
+
+    /// Lets a function see each request that has ended.
+    pub(crate) fn watch(&self, on_attempt: OnAttempt) {
+        self.on_attempt.replace(Some(on_attempt));
+    }
+
+    /// The time now.
+    pub(crate) fn now(&self) -> Now {
+        self.clock.now()
+    }
+
+    /// Drives a call to its end and gives its output.
+    ///
+    /// # Errors
+    /// The call's final error.
+    pub(crate) async fn run(&self, mut call: Call) -> Result<Output> {
+        self.drive(&mut call).await?;
+        call.output()
+    }
+
+    /// Drives a call to its end. If this is dropped before, another call gets the token that this one has asked for.
+    ///
+    /// # Errors
+    /// The call's final error.
+    pub(crate) async fn drive(&self, call: &mut Call) -> Result<()> {
+        let mut driven = Driven {
+            session: self,
+            call,
+        };
+        loop {
+            let step = driven.call.step(self.now())?;
+            let ended = match step {
+                Step::Send(request) => driven.exchange(Outgoing::of(&self.http, &request)).await,
+                // Clients of the command have a secret, so there is no other source of tokens to ask.
+                Step::ProvideToken { .. } => driven.call.token_failed(),
+                Step::Blocked { epoch } => driven.blocked(epoch).await,
+                Step::Wait { ms } => {
+                    sleep(Duration::from_millis(ms.into())).await;
+                    Ok(())
+                }
+                Step::Done => return Ok(()),
+            };
+            self.report(driven.call);
+            ended?;
+        }
+    }
+
+    fn report(&self, call: &mut Call) {
+        let Some(attempt) = call.attempt() else {
+            return;
+        };
+        self.voice.detail(Told(&self.name, &attempt));
+        if let Some(on_attempt) = &mut *self.on_attempt.borrow_mut() {
+            on_attempt(&attempt);
+        }
+    }
+}
+
+/// A call that is being driven. When it is dropped, the call is closed and those that wait for it are woken.
+struct Driven<'a> {
+    session: &'a Session,
+    call: &'a mut Call,
+}
+
+impl Driven<'_> {
+    async fn exchange(&mut self, outgoing: Outgoing) -> Result<()> {
+        let ended = outgoing
+            .exchange(self.limit(), &mut Reading(self.call))
+            .await;
+        let reported = match ended {
+            Ok(()) => Ok(()),
+            Err(Broken::Refused(error)) => Err(error),
+            Err(Broken::Network(name)) => self.call.failed(HostFailure::Network, name),
+            Err(Broken::TimedOut) => self.call.failed(HostFailure::Timeout, "TimeoutError"),
+        };
+        self.session.moved.notify_waiters();
+        reported
+    }
+
+    /// Waits until another call has ended its request for a token.
+    async fn blocked(&mut self, epoch: u64) -> Result<()> {
+        let session = self.session;
+        let moved = async {
+            loop {
+                let moved = session.moved.notified();
+                if session.machine.token_epoch() != epoch {
+                    return;
+                }
+                moved.await;
+            }
+        };
+        match self.limit() {
+            None => moved.await,
+            Some(limit) => {
+                if timeout(limit, moved).await.is_err()
+                    && self.call.time_left(session.now()) != Some(0)
+                {
+                    let message =
+                        "no token came in time: another call of this client was getting it";
+                    return Err(Error::new(tallyfold::Code::TimedOut, message));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// How long what the call does now may take.
+    fn limit(&mut self) -> Option<Duration> {
+        let usual = self.session.machine.timeout().ms();
+        let left = self.call.time_left(self.session.now());
+        let ms = [usual, left].into_iter().flatten().min();
+        ms.map(Duration::from_millis)
+    }
+}
+
+impl Drop for Driven<'_> {
+    fn drop(&mut self) {
+        self.call.close();
+        self.session.moved.notify_waiters();
+    }
+}
+
+struct Reading<'a>(&'a mut Call);
+
+impl Receiver for Reading<'_> {
+    fn head(&mut self, status: u16, headers: &[(&str, &str)]) -> Result<bool> {
+        self.0.head(status, headers)
+    }
+
+    fn chunk(&mut self, chunk: &[u8]) -> Result<bool> {
+        self.0.chunk(chunk).map(|()| true)
+    }
+
+    fn end(&mut self) -> Result<()> {
+        self.0.end()
+    }
+}
+
+/// One line about a request.
+struct Told<'a>(&'a str, &'a Attempt);
+
+impl std::fmt::Display for Told<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Self(name, attempt) = self;
+        write!(
+            f,
+            "{name}: {} attempt {}",
+            attempt.target.as_str(),
+            attempt.number
+        )?;
+        if let Some(window) = attempt.window {
+            write!(f, " {window:?}")?;
+        }
+        match attempt.status {
+            Some(status) => write!(f, ": status {status}")?,
+            None => f.write_str(": no response")?,
+        }
+        if let Some(code) = attempt.code {
+            write!(f, ", {code}")?;
+        }
+        match attempt.wait_ms {
+            Some(ms) => write!(f, ", again in {ms} ms"),
+            None => Ok(()),
+        }
+    }
+}
+
+/// A random number; 0 on a machine that has none, where hashes and waits are then the same for each process.
+pub(crate) fn random() -> u64 {
+    getrandom::u64().unwrap_or_default()
+}

@@ -1,0 +1,88 @@
+//! Flags that say how results are written.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+use tallyfold::CountName;
+use tallyfold_export::ExportOptions;
+
+use crate::arguments::declared::{Declared, Flags};
+
+/// How results are written.
+#[derive(Args, Clone, Debug)]
+#[command(next_help_heading = "Output")]
+pub(crate) struct ShowFlags {
+    /// The format [default: table]
+    #[arg(long, value_enum, default_value_t = OutputFormat::Table, hide_default_value = true)]
+    pub(crate) format: OutputFormat,
+    /// Only so many rows: those that rank highest by --order
+    #[arg(long, value_name = "N")]
+    pub(crate) top: Option<usize>,
+    /// Orders rows by this count, highest first
+    #[arg(long, value_enum, value_name = "COUNT")]
+    pub(crate) order: Option<OrderFlag>,
+    /// Writes into this file, which is replaced only when all is written, in place of stdout
+    #[arg(long, short, value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
+    /// A label for exported counts, such as env=production; may be repeated
+    #[arg(long = "label", value_name = "NAME=VALUE", hide_short_help = true)]
+    pub(crate) labels: Vec<String>,
+    /// The options of exports.
+    #[command(flatten)]
+    pub(crate) export: Declared<ExportFlags>,
+}
+
+/// The formats of results.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum OutputFormat {
+    /// Aligned columns for a person.
+    Table,
+    /// One document, described by a JSON Schema (`tallyfold schema`).
+    Json,
+    /// One JSON object for each row.
+    Ndjson,
+    /// Comma-separated values.
+    Csv,
+    /// Apache Parquet.
+    Parquet,
+    /// OpenMetrics text, for Prometheus.
+    Openmetrics,
+    /// The OpenTelemetry protocol as JSON.
+    OtlpJson,
+    /// InfluxDB's line protocol.
+    Influx,
+    /// DogStatsD datagrams, one for each line.
+    Dogstatsd,
+}
+
+/// A count to rank by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum OrderFlag {
+    /// Events that were not sent due to an error.
+    Errors,
+    /// Events that were delivered.
+    Success,
+    /// Events that were filtered.
+    Filtered,
+}
+
+impl From<OrderFlag> for CountName {
+    fn from(flag: OrderFlag) -> Self {
+        match flag {
+            OrderFlag::Errors => Self::Errors,
+            OrderFlag::Success => Self::Success,
+            OrderFlag::Filtered => Self::Filtered,
+        }
+    }
+}
+
+/// The options of exports that are flags.
+#[derive(Clone, Debug)]
+pub(crate) struct ExportFlags;
+
+impl Flags for ExportFlags {
+    type Options = ExportOptions;
+
+    const NAMES: &'static [&'static str] = &["name", "windows", "exact"];
+    const HEADING: &'static str = "Output";
+}
