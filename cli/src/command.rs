@@ -5,9 +5,11 @@ use std::io;
 use std::rc::Rc;
 
 use clap::{ArgAction, Args, Parser, Subcommand};
+use tokio::task::LocalSet;
 
 use crate::commands::counts::CountFlags;
-use crate::commands::{delivery, ingestion};
+use crate::commands::sandbox::SandboxFlags;
+use crate::commands::{delivery, ingestion, sandbox};
 use crate::config::flags::ServiceFlags;
 use crate::config::load::load;
 use crate::config::settings::Settings;
@@ -33,7 +35,7 @@ Examples:
   tallyfold delivery --by integration,reason --top 10
   tallyfold doctor                   says what is wrong, and what to do next
   tallyfold init                     writes a configuration with comments
-  tallyfold sandbox --demo           a service to try all of this on
+  tallyfold sandbox -- tallyfold delivery      the same, on a made-up service
 ";
 
 /// The command line.
@@ -65,6 +67,9 @@ enum Command {
     /// Counts of events received
     #[command(before_help = ingestion::EXAMPLES)]
     Ingestion(Asking<CountFlags>),
+    /// A replica of the service on this machine, to try things on
+    #[command(before_help = sandbox::EXAMPLES)]
+    Sandbox(SandboxFlags),
 }
 
 /// The flags of a command that asks a service.
@@ -76,7 +81,7 @@ struct Asking<F: Args> {
     service: ServiceFlags,
 }
 
-/// What all commands use.
+/// What all commands use that ask a service.
 pub(crate) struct App {
     /// All settings.
     pub(crate) settings: Settings,
@@ -147,11 +152,12 @@ fn start(command: Command, voice: &Rc<Voice>) -> Result<Exit> {
         .enable_all()
         .build()
         .map_err(told)?;
-    runtime.block_on(dispatch(command, voice))
+    LocalSet::new().block_on(&runtime, dispatch(command, voice))
 }
 
 async fn dispatch(command: Command, voice: &Rc<Voice>) -> Result<Exit> {
     match command {
+        Command::Sandbox(flags) => sandbox::run(&Stop::listen()?, &flags).await,
         Command::Delivery(asking) => {
             let app = app(&asking.service, voice)?;
             until_stopped(&app, delivery::run(&app, &asking.flags)).await

@@ -5,26 +5,28 @@ use std::process::ExitCode;
 use tallyfold::Kind;
 
 /// How a command has ended. Scripts rely on the numbers, which are documented in `tallyfold --help`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Exit {
     /// Everything that was asked for was done.
-    Fine = 0,
+    Fine,
     /// What was checked is not well.
-    Unhealthy = 1,
+    Unhealthy,
     /// The arguments, the configuration or a file has to be changed here.
-    Usage = 2,
+    Usage,
     /// The service refused the credentials or tokens.
-    Authentication = 3,
+    Authentication,
     /// The service, or the way to it, failed.
-    Service = 4,
+    Service,
     /// The service sent what can't be counted.
-    Response = 5,
+    Response,
     /// Counts of some windows or clusters are missing; the others were written.
-    Missing = 6,
+    Missing,
     /// Ended by Ctrl-C, as shells number it.
-    Interrupted = 130,
+    Interrupted,
     /// Ended by SIGTERM, as shells number it.
-    Terminated = 143,
+    Terminated,
+    /// As the command that was run has ended.
+    Other(u8),
 }
 
 impl From<Kind> for Exit {
@@ -40,7 +42,17 @@ impl From<Kind> for Exit {
 
 impl From<Exit> for ExitCode {
     fn from(exit: Exit) -> Self {
-        // Every variant is below 256.
-        Self::from(exit as u8)
+        Self::from(match exit {
+            Exit::Fine => 0,
+            Exit::Unhealthy => 1,
+            Exit::Usage => 2,
+            Exit::Authentication => 3,
+            Exit::Service => 4,
+            Exit::Response => 5,
+            Exit::Missing => 6,
+            Exit::Interrupted => 130,
+            Exit::Terminated => 143,
+            Exit::Other(code) => code,
+        })
     }
 }

@@ -4,3 +4,4 @@ pub(crate) mod counts;
 pub(crate) mod delivery;
 pub(crate) mod each;
 pub(crate) mod ingestion;
+pub(crate) mod sandbox;

@@ -5,6 +5,7 @@ pub(crate) mod exchange;
 pub(crate) mod gather;
 pub(crate) mod gunzip;
 pub(crate) mod network;
+pub(crate) mod server;
 pub(crate) mod session;
 pub(crate) mod stop;
 pub(crate) mod trouble;

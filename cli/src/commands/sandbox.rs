@@ -1,0 +1,211 @@
+//! `tallyfold sandbox`: a replica of the service on this machine.
+
+use std::cell::RefCell;
+use std::ffi::OsString;
+use std::io::{self, Write};
+use std::process::ExitStatus;
+use std::rc::Rc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use clap::Args;
+use futures_util::stream;
+use http_body_util::{BodyExt, Limited, StreamBody};
+use hyper::body::{Frame, Incoming};
+use hyper::{Request, Response, StatusCode};
+use tallyfold_sandbox::{Sandbox, SandboxOptions, SandboxResponse};
+use tokio::process::Command;
+use tokio::time::sleep;
+
+use crate::exit::Exit;
+use crate::failure::{Failure, Result};
+use crate::host::clock::Clock;
+use crate::host::server::{Answer, BrokenOff, Server, whole};
+use crate::host::stop::Stop;
+
+/// What the help begins with.
+pub(crate) const EXAMPLES: &str = "\
+Examples:
+  tallyfold sandbox -- tallyfold delivery --since 24h
+      Runs a command with a service to ask, and ends with its exit code.
+  tallyfold sandbox --port 8080
+      Serves until Ctrl-C, and prints the settings to use.
+  tallyfold sandbox --fault '{\"kind\": \"status\", \"status\": 503, \"endpoint\": \"event_delivery\", \"every\": 3}'
+      Every third answer is a failure.
+";
+
+/// The longest body of a request; real ones have a few hundred bytes.
+const LONGEST_BODY: usize = 1_000_000;
+
+/// Flags of the sandbox.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct SandboxFlags {
+    /// The port to listen on; 0 takes any free one
+    #[arg(long, default_value_t = 0)]
+    port: u16,
+    /// The address to listen on; 0.0.0.0 lets other machines in
+    #[arg(long, default_value = "127.0.0.1")]
+    host: String,
+    /// The seed of the made-up traffic: the same seed gives the same counts
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    /// A fault that the service has; may be repeated
+    #[arg(long, value_name = "JSON")]
+    fault: Vec<String>,
+    /// A command to run with the sandbox's settings in its environment
+    #[arg(last = true, value_name = "COMMAND")]
+    command: Vec<OsString>,
+}
+
+/// Serves until it is asked to stop, or until the command has ended.
+///
+/// # Errors
+/// For an address that can't be listened on, a fault that can't happen, and a command that can't be started.
+pub(crate) async fn run(stop: &Stop, flags: &SandboxFlags) -> Result<Exit> {
+    let options = SandboxOptions {
+        seed: Some(flags.seed),
+        ..SandboxOptions::default()
+    };
+    let settings = settings(&options);
+    let mut sandbox = Sandbox::new(options)?;
+    for fault in &flags.fault {
+        let refused = |error: tallyfold::Error| {
+            Failure::usage(format!("--fault {fault}: {}", error.message()))
+        };
+        sandbox.inject_json(fault).map_err(refused)?;
+    }
+    let server = Server::listen(&flags.host, flags.port).await?;
+    let url = server.url();
+    let clock = Clock::start();
+    let sandbox = Rc::new(RefCell::new(sandbox));
+    let handler = move |request| answer(Rc::clone(&sandbox), clock, request);
+    match flags.command.split_first() {
+        None => {
+            say(&url, &settings)
+                .map_err(|error| Failure::usage(format!("can't write to stdout: {error}")))?;
+            server
+                .serve(handler, async { drop(stop.asked().await) })
+                .await;
+            Ok(Exit::Fine)
+        }
+        Some((program, arguments)) => {
+            let told =
+                |error| Failure::usage(format!("can't run {}: {error}", program.to_string_lossy()));
+            let mut child = Command::new(program);
+            child
+                .args(arguments)
+                .envs(variables(&url, &settings))
+                .env_remove("TALLYFOLD_CONFIG");
+            let mut child = child.kill_on_drop(true).spawn().map_err(told)?;
+            let mut ended = None;
+            let work = async {
+                ended = Some(tokio::select! {
+                    status = child.wait() => status.map(code_of).map_err(told),
+                    exit = stop.asked() => Ok(exit),
+                });
+            };
+            server.serve(handler, work).await;
+            ended.unwrap_or(Ok(Exit::Fine))
+        }
+    }
+}
+
+/// The names and values that a client needs.
+type Settings = Vec<(&'static str, String)>;
+
+fn settings(options: &SandboxOptions) -> Settings {
+    vec![
+        ("client_id", options.client_id.clone()),
+        // It is public, and valid for a sandbox only.
+        ("client_secret", options.client_secret.expose().to_owned()),
+        ("control_audience", options.control_audience.clone()),
+        (
+            "orchestration_audience",
+            options.orchestration_audience.clone(),
+        ),
+    ]
+}
+
+fn variables(url: &str, settings: &Settings) -> Vec<(String, String)> {
+    let addresses = ["cluster_endpoint", "base_url", "auth_url"].map(|name| (name, url.to_owned()));
+    let all = addresses.into_iter().chain(settings.clone());
+    all.map(|(name, value)| (format!("TALLYFOLD_{}", name.to_ascii_uppercase()), value))
+        .collect()
+}
+
+fn say(url: &str, settings: &Settings) -> io::Result<()> {
+    let mut out = io::stdout().lock();
+    writeln!(out, "tallyfold sandbox on {url}")?;
+    for (name, value) in settings {
+        writeln!(out, "  {name:<22} {value}")?;
+    }
+    writeln!(out, "In another terminal:")?;
+    for (name, value) in variables(url, settings) {
+        writeln!(out, "  export {name}={value}")?;
+    }
+    writeln!(out, "Ctrl-C stops it.")?;
+    out.flush()
+}
+
+fn code_of(status: ExitStatus) -> Exit {
+    use std::os::unix::process::ExitStatusExt;
+    let code = status
+        .code()
+        .or_else(|| status.signal().map(|signal| 128 + signal));
+    Exit::Other(
+        code.and_then(|code| u8::try_from(code).ok())
+            .unwrap_or(u8::MAX),
+    )
+}
+
+async fn answer(sandbox: Rc<RefCell<Sandbox>>, clock: Clock, request: Request<Incoming>) -> Answer {
+    let (head, body) = request.into_parts();
+    let Ok(body) = Limited::new(body, LONGEST_BODY).collect().await else {
+        return refusal(StatusCode::PAYLOAD_TOO_LARGE);
+    };
+    let headers: Vec<(&str, &str)> = head
+        .headers
+        .iter()
+        .filter_map(|(name, value)| Some((name.as_str(), value.to_str().ok()?)))
+        .collect();
+    let target = head
+        .uri
+        .path_and_query()
+        .map_or("/", |target| target.as_str());
+    let body = body.to_bytes();
+    let answer =
+        sandbox
+            .borrow_mut()
+            .handle(head.method.as_str(), target, &headers, &body, clock.now());
+    sleep(Duration::from_millis(answer.delay_ms.into())).await;
+    sent(answer)
+}
+
+fn sent(answer: SandboxResponse) -> Answer {
+    let mut response = Response::builder().status(answer.status);
+    for (name, value) in &answer.headers {
+        if !name.eq_ignore_ascii_case("content-length") {
+            response = response.header(name, value);
+        }
+    }
+    let length = answer.body.len();
+    let body = match answer.cut_at {
+        None => whole(answer.body),
+        Some(end) => {
+            response = response.header("content-length", length);
+            let mut bytes = Bytes::from(answer.body);
+            bytes.truncate(usize::try_from(end).unwrap_or(usize::MAX));
+            let frames = [Ok(Frame::data(bytes)), Err(BrokenOff)];
+            StreamBody::new(stream::iter(frames)).boxed_unsync()
+        }
+    };
+    response
+        .body(body)
+        .unwrap_or_else(|_| refusal(StatusCode::INTERNAL_SERVER_ERROR))
+}
+
+fn refusal(status: StatusCode) -> Answer {
+    let mut response = Response::new(whole(Bytes::new()));
+    *response.status_mut() = status;
+    response
+}

@@ -1,0 +1,143 @@
+//! An HTTP server on one thread, for the sandbox and for scrapes.
+
+use std::convert::Infallible;
+use std::future::Future;
+use std::net::SocketAddr;
+use std::rc::Rc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use http_body_util::combinators::UnsyncBoxBody;
+use http_body_util::{BodyExt, Full};
+use hyper::body::Incoming;
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper::{Request, Response};
+use hyper_util::rt::{TokioIo, TokioTimer};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::task::JoinSet;
+use tokio::time::{sleep, timeout};
+
+use crate::failure::{Failure, Result};
+
+/// What a handler answers with.
+pub(crate) type Answer = Response<UnsyncBoxBody<Bytes, BrokenOff>>;
+
+/// A body that ends before its declared length, on purpose: the connection is closed.
+#[derive(Debug)]
+pub(crate) struct BrokenOff;
+
+impl std::fmt::Display for BrokenOff {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("the answer ends here on purpose")
+    }
+}
+
+impl std::error::Error for BrokenOff {}
+
+/// How long a client may take to send the head of a request.
+const HEAD: Duration = Duration::from_secs(10);
+
+/// How long answers that are under way may take when the server stops.
+const FAREWELL: Duration = Duration::from_secs(2);
+
+/// A body that is sent whole.
+pub(crate) fn whole(bytes: impl Into<Bytes>) -> UnsyncBoxBody<Bytes, BrokenOff> {
+    Full::new(bytes.into())
+        .map_err(|never: Infallible| match never {})
+        .boxed_unsync()
+}
+
+/// A socket that listens.
+pub(crate) struct Server {
+    listener: TcpListener,
+    address: SocketAddr,
+}
+
+impl Server {
+    /// Listens. Port 0 takes any free one.
+    ///
+    /// # Errors
+    /// If the address can't be listened on.
+    pub(crate) async fn listen(host: &str, port: u16) -> Result<Self> {
+        let told = |error| Failure::usage(format!("can't listen on {host}, port {port}: {error}"));
+        let listener = TcpListener::bind((host, port)).await.map_err(told)?;
+        let address = listener.local_addr().map_err(told)?;
+        Ok(Self { listener, address })
+    }
+
+    /// The address at which this machine reaches it.
+    pub(crate) fn url(&self) -> String {
+        let port = self.address.port();
+        match self.address {
+            SocketAddr::V4(address) if address.ip().is_unspecified() => {
+                format!("http://127.0.0.1:{port}")
+            }
+            SocketAddr::V6(address) if address.ip().is_unspecified() => {
+                format!("http://[::1]:{port}")
+            }
+            address => format!("http://{address}"),
+        }
+    }
+
+    /// Answers requests until `stop` is over; then those that are under way are answered.
+    pub(crate) async fn serve<F: Future<Output = Answer> + 'static>(
+        self,
+        handler: impl Fn(Request<Incoming>) -> F + 'static,
+        stop: impl Future<Output = ()>,
+    ) {
+        let handler = Rc::new(handler);
+        let (close, closing) = tokio::sync::watch::channel(false);
+        let mut connections = JoinSet::new();
+        tokio::pin!(stop);
+        loop {
+            let accepted = tokio::select! {
+                () = &mut stop => break,
+                accepted = self.listener.accept() => accepted,
+            };
+            match accepted {
+                Ok((stream, _)) => {
+                    let (handler, closing) = (Rc::clone(&handler), closing.clone());
+                    connections.spawn_local(connection(
+                        stream,
+                        move |request| handler(request),
+                        closing,
+                    ));
+                }
+                // No file descriptor is free, or the client has gone: others may be served in a moment.
+                Err(_) => sleep(Duration::from_millis(50)).await,
+            }
+            while connections.try_join_next().is_some() {}
+        }
+        // A connection that is idle closes at once.
+        let _ = close.send(true);
+        let _ = timeout(FAREWELL, async {
+            while connections.join_next().await.is_some() {}
+        })
+        .await;
+    }
+}
+
+async fn connection<F: Future<Output = Answer> + 'static>(
+    stream: TcpStream,
+    handler: impl Fn(Request<Incoming>) -> F,
+    mut closing: tokio::sync::watch::Receiver<bool>,
+) {
+    // Without it, small answers wait for the client's acknowledgement.
+    let _ = stream.set_nodelay(true);
+    let service = service_fn(|request| {
+        let answer = handler(request);
+        async move { Ok::<_, Infallible>(answer.await) }
+    });
+    let mut builder = http1::Builder::new();
+    builder.timer(TokioTimer::new()).header_read_timeout(HEAD);
+    let connection = builder.serve_connection(TokioIo::new(stream), service);
+    tokio::pin!(connection);
+    tokio::select! {
+        _ = connection.as_mut() => {}
+        _ = closing.wait_for(|closing| *closing) => {
+            connection.as_mut().graceful_shutdown();
+            let _ = connection.await;
+        }
+    }
+}
