@@ -73,7 +73,7 @@ async function platformPackage(platform, binary) {
     description: `The binary of tallyfold-cli for ${platform}.`,
     os: [os],
     cpu: [cpu],
-    files: ["bin"],
+    files: ["bin", "LICENSE-*"],
     // Yarn would keep the binary in an archive, where it can't be run.
     preferUnplugged: true,
     publishConfig: { access: "public" },
@@ -98,7 +98,7 @@ async function mainPackage() {
     type: "commonjs",
     engines: { node: ">=20" },
     bin: { tallyfold: "tallyfold.js" },
-    files: ["tallyfold.js"],
+    files: ["tallyfold.js", "LICENSE-*"],
     optionalDependencies: Object.fromEntries(
       Object.keys(PLATFORMS).map((platform) => [`@tallyfold/cli-${platform}`, version]),
     ),
