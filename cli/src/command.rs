@@ -7,9 +7,11 @@ use std::rc::Rc;
 use clap::{ArgAction, Args, Parser, Subcommand};
 use tokio::task::LocalSet;
 
+use crate::commands::collect::CollectFlags;
+use crate::commands::compare::CompareFlags;
 use crate::commands::counts::CountFlags;
 use crate::commands::sandbox::SandboxFlags;
-use crate::commands::{delivery, ingestion, sandbox};
+use crate::commands::{collect, compare, delivery, ingestion, sandbox};
 use crate::config::flags::ServiceFlags;
 use crate::config::load::load;
 use crate::config::settings::Settings;
@@ -67,6 +69,12 @@ enum Command {
     /// Counts of events received
     #[command(before_help = ingestion::EXAMPLES)]
     Ingestion(Asking<CountFlags>),
+    /// Counts of a long range, with a checkpoint
+    #[command(before_help = collect::EXAMPLES)]
+    Collect(Asking<CollectFlags>),
+    /// What has changed since an earlier time
+    #[command(before_help = compare::EXAMPLES)]
+    Compare(Asking<CompareFlags>),
     /// A replica of the service on this machine, to try things on
     #[command(before_help = sandbox::EXAMPLES)]
     Sandbox(SandboxFlags),
@@ -161,6 +169,13 @@ async fn dispatch(command: Command, voice: &Rc<Voice>) -> Result<Exit> {
         Command::Delivery(asking) => {
             let app = app(&asking.service, voice)?;
             until_stopped(&app, delivery::run(&app, &asking.flags)).await
+        }
+        Command::Collect(asking) => {
+            collect::run(&app(&asking.service, voice)?, &asking.flags).await
+        }
+        Command::Compare(asking) => {
+            let app = app(&asking.service, voice)?;
+            until_stopped(&app, compare::run(&app, &asking.flags)).await
         }
         Command::Ingestion(asking) => {
             let app = app(&asking.service, voice)?;

@@ -1,6 +1,5 @@
 //! What is said on stderr: errors, notes, and each attempt if that is wanted.
 
-use std::cell::Cell;
 use std::env;
 use std::fmt::Display;
 use std::io::{self, IsTerminal, Write};
@@ -11,8 +10,6 @@ pub(crate) struct Voice {
     quiet: bool,
     verbose: bool,
     color: bool,
-    /// Whether a line that is written over and over, such as a progress bar, is on the screen.
-    line: Cell<bool>,
 }
 
 impl Voice {
@@ -22,7 +19,6 @@ impl Voice {
             quiet,
             verbose,
             color: is_colored(&io::stderr()),
-            line: Cell::new(false),
         }
     }
 

@@ -123,8 +123,9 @@ pub(crate) struct Sharing;
 impl Flags for Sharing {
     type Options = CollectOptions;
 
-    const NAMES: &'static [&'static str] = &["part", "drop_old"];
+    const NAMES: &'static [&'static str] = &["keep", "part", "drop_old"];
     const HEADING: &'static str = "Checkpoint";
+    const IS_COMMON: bool = true;
 }
 
 #[cfg(test)]

@@ -14,6 +14,7 @@ use crate::command::App;
 use crate::config::settings::Cluster;
 use crate::exit::Exit;
 use crate::failure::{Failure, Result};
+use crate::host::checkpoint::Keeper;
 use crate::host::clock::unix_ms;
 use crate::host::gather::gather;
 use crate::host::session::Session;
@@ -52,11 +53,7 @@ pub(crate) async fn run(app: &App, metric: Metric, flags: &CountFlags) -> Result
         let (options, query) = (options.clone(), query.clone());
         async move {
             let (table, gaps, failure) = read(&session, options, &query).await?;
-            let counts = match step {
-                None => Counted::Table(table),
-                Some(step) => Counted::Series(Arc::new(table.by_window(Some(step))?)),
-            };
-            Ok(part(&cluster, counts, gaps, failure))
+            Ok(part(&cluster, counted(table, step)?, gaps, failure))
         }
     })
     .await;
@@ -68,6 +65,17 @@ pub(crate) async fn run(app: &App, metric: Metric, flags: &CountFlags) -> Result
     app.tell(&report);
     write(&report, &flags.show)?;
     Ok(report.exit())
+}
+
+/// Counts by windows of a step, or their sum.
+///
+/// # Errors
+/// If a window crosses the edge of a step.
+pub(crate) fn counted(table: CountTable, step: Option<TimeStep>) -> Result<Counted> {
+    Ok(match step {
+        None => Counted::Table(table),
+        Some(step) => Counted::Series(Arc::new(table.by_window(Some(step))?)),
+    })
 }
 
 /// A part of a report.
@@ -118,7 +126,7 @@ pub(crate) async fn read(
     query: &Query,
 ) -> Result<(CountTable, Vec<Window>, Option<Failure>)> {
     let mut collect = session.machine.collect(options)?;
-    gather(session, &mut collect, |_| Ok(())).await?;
+    gather(session, &mut collect, &mut Keeper::default(), |_| ()).await?;
     let (table, gaps, failure) = ended(&collect)?;
     Ok((shaped(&table, query)?, gaps, failure))
 }

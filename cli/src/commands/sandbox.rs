@@ -84,7 +84,7 @@ pub(crate) async fn run(stop: &Stop, flags: &SandboxFlags) -> Result<Exit> {
             say(&url, &settings)
                 .map_err(|error| Failure::usage(format!("can't write to stdout: {error}")))?;
             server
-                .serve(handler, async { drop(stop.asked().await) })
+                .serve(handler, async { _ = stop.asked().await })
                 .await;
             Ok(Exit::Fine)
         }
@@ -147,11 +147,13 @@ fn say(url: &str, settings: &Settings) -> io::Result<()> {
     out.flush()
 }
 
+/// How the command has ended, as a shell would say it.
 fn code_of(status: ExitStatus) -> Exit {
-    use std::os::unix::process::ExitStatusExt;
-    let code = status
-        .code()
-        .or_else(|| status.signal().map(|signal| 128 + signal));
+    #[cfg(unix)]
+    let signal = std::os::unix::process::ExitStatusExt::signal(&status);
+    #[cfg(not(unix))]
+    let signal: Option<i32> = None;
+    let code = status.code().or_else(|| signal.map(|signal| 128 + signal));
     Exit::Other(
         code.and_then(|code| u8::try_from(code).ok())
             .unwrap_or(u8::MAX),

@@ -2,22 +2,25 @@
 
 use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
-use tallyfold::{Collect, CollectStep, Drive};
+use tallyfold::{Collect, CollectStep, Drive, Progress};
 
+use super::checkpoint::Keeper;
 use super::session::Session;
 use crate::failure::Result;
 
-/// Drives a collect to its end. After each window `on_settled` may store what is new and show progress.
+/// Drives a collect to its end, stores what was read, and tells how far it is.
 ///
 /// # Errors
-/// Those of `on_settled`, which end the reading.
+/// If the checkpoint can't be stored. Windows that can't be read are the collect's own matter.
 pub(crate) async fn gather(
     session: &Session,
     collect: &mut Collect,
-    mut on_settled: impl FnMut(&mut Collect) -> Result<()>,
+    keeper: &mut Keeper,
+    mut on_progress: impl FnMut(Progress),
 ) -> Result<()> {
     let workers = usize::try_from(collect.concurrency()).unwrap_or(usize::MAX);
     let mut under_way = FuturesUnordered::new();
+    on_progress(collect.progress());
     loop {
         while under_way.len() < workers {
             match collect.next(session.now()) {
@@ -25,12 +28,17 @@ pub(crate) async fn gather(
                 CollectStep::Idle | CollectStep::Done => break,
             }
         }
-        let Some(mut drive) = under_way.next().await else {
-            return Ok(());
-        };
-        collect.settle(drive.task, &mut drive.call, session.now())?;
-        on_settled(collect)?;
+        keeper.begin(collect);
+        tokio::select! {
+            ended = under_way.next() => {
+                let Some(mut drive) = ended else { break };
+                collect.settle(drive.task, &mut drive.call, session.now())?;
+                on_progress(collect.progress());
+            }
+            saved = keeper.saved() => saved?,
+        }
     }
+    keeper.flush(collect).await
 }
 
 async fn driven(session: &Session, mut drive: Drive) -> Drive {

@@ -1,9 +1,11 @@
 //! The host of the core's machines: network, clock, waits, files.
 
+pub(crate) mod checkpoint;
 pub(crate) mod clock;
 pub(crate) mod exchange;
 pub(crate) mod gather;
 pub(crate) mod gunzip;
+pub(crate) mod lock;
 pub(crate) mod network;
 pub(crate) mod server;
 pub(crate) mod session;

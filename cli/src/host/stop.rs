@@ -1,15 +1,49 @@
 //! Ctrl-C and SIGTERM.
 
-use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::Mutex;
 
 use crate::exit::Exit;
 use crate::failure::{Failure, Result};
 
-/// Listens for signals that ask the process to stop.
-pub(crate) struct Stop {
-    signals: Mutex<[Signal; 2]>,
+#[cfg(unix)]
+use tokio::signal::unix::{Signal, SignalKind, signal};
+#[cfg(windows)]
+use tokio::signal::windows::{CtrlC, CtrlClose, ctrl_c, ctrl_close};
+
+/// What asks a process to stop.
+#[cfg(unix)]
+struct Signals {
+    interrupt: Signal,
+    terminate: Signal,
 }
+
+/// What asks a process to stop.
+#[cfg(windows)]
+struct Signals {
+    interrupt: CtrlC,
+    terminate: CtrlClose,
+}
+
+impl Signals {
+    #[cfg(unix)]
+    fn listen() -> std::io::Result<Self> {
+        Ok(Self {
+            interrupt: signal(SignalKind::interrupt())?,
+            terminate: signal(SignalKind::terminate())?,
+        })
+    }
+
+    #[cfg(windows)]
+    fn listen() -> std::io::Result<Self> {
+        Ok(Self {
+            interrupt: ctrl_c()?,
+            terminate: ctrl_close()?,
+        })
+    }
+}
+
+/// Listens for signals that ask the process to stop.
+pub(crate) struct Stop(Mutex<Signals>);
 
 impl Stop {
     /// Begins to listen. From now on the signals no longer end the process by themselves.
@@ -17,22 +51,17 @@ impl Stop {
     /// # Errors
     /// If the system does not allow it.
     pub(crate) fn listen() -> Result<Self> {
-        let listen = |kind| {
-            let told = |error| Failure::usage(format!("can't listen for signals: {error}"));
-            signal(kind).map_err(told)
-        };
-        let signals = [
-            listen(SignalKind::interrupt())?,
-            listen(SignalKind::terminate())?,
-        ];
-        Ok(Self {
-            signals: Mutex::new(signals),
-        })
+        let told = |error| Failure::usage(format!("can't listen for signals: {error}"));
+        Ok(Self(Mutex::new(Signals::listen().map_err(told)?)))
     }
 
     /// Waits for a signal, and says how the process is to end if it does not finish its work.
     pub(crate) async fn asked(&self) -> Exit {
-        let [interrupt, terminate] = &mut *self.signals.lock().await;
+        let mut signals = self.0.lock().await;
+        let Signals {
+            interrupt,
+            terminate,
+        } = &mut *signals;
         tokio::select! {
             _ = interrupt.recv() => Exit::Interrupted,
             _ = terminate.recv() => Exit::Terminated,

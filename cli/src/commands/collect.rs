@@ -1,0 +1,213 @@
+//! `tallyfold collect`: a long range, with a checkpoint from which the same command goes on.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
+use tallyfold::{CollectOptions, Progress, TimeStep};
+use tokio::sync::watch;
+
+use super::counts::{counted, ended, options, part, shaped, step_of};
+use super::each::{each, sessions};
+use crate::arguments::declared::Declared;
+use crate::arguments::query::{MetricFlag, Query, QueryFlags, Reading, Sharing};
+use crate::arguments::range::RangeFlags;
+use crate::command::App;
+use crate::config::settings::Cluster;
+use crate::exit::Exit;
+use crate::failure::Result;
+use crate::host::checkpoint::Keeper;
+use crate::host::clock::unix_ms;
+use crate::host::gather::gather;
+use crate::host::session::Session;
+use crate::output::flags::ShowFlags;
+use crate::output::report::{Part, Report};
+use crate::output::write::write;
+
+/// What the help begins with.
+pub(crate) const EXAMPLES: &str = "\
+Examples:
+  tallyfold collect --since 30d --checkpoint month --by-window 1d --format csv -o month.csv
+      A month. After Ctrl-C or a crash, the same command goes on.
+  tallyfold collect --from 2026-01-01T00:00:00Z --to 2026-02-01T00:00:00Z --part 0/4 --checkpoint part0
+      One of four machines that share the work.
+";
+
+/// Flags of the command.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct CollectFlags {
+    /// Which counts
+    #[arg(long, value_enum, default_value_t = MetricFlag::Delivery, help_heading = "Query")]
+    metric: MetricFlag,
+    #[command(flatten)]
+    range: RangeFlags,
+    #[command(flatten)]
+    query: QueryFlags,
+    /// Shows counts by windows of this step too: 15m, 1h, 1d
+    #[arg(long, value_name = "STEP", help_heading = "Query")]
+    by_window: Option<String>,
+    /// A folder that keeps what was read; the same command goes on from it
+    ///
+    /// With several clusters, each has a folder of its name in it. Python and Node read it too.
+    #[arg(long, value_name = "FOLDER", help_heading = "Checkpoint")]
+    checkpoint: Option<PathBuf>,
+    #[command(flatten)]
+    sharing: Declared<Sharing>,
+    #[command(flatten)]
+    reading: Declared<Reading>,
+    #[command(flatten)]
+    show: ShowFlags,
+}
+
+/// Runs the command. A signal ends it between two windows; the checkpoint has all that was read until then.
+///
+/// # Errors
+/// For flags and settings that can't be used, and for files that can't be written.
+pub(crate) async fn run(app: &App, flags: &CollectFlags) -> Result<Exit> {
+    let query = flags.query.query()?;
+    let range = flags.range.window(unix_ms())?;
+    let step = flags.by_window.as_deref().map(step_of).transpose()?;
+    let mut given = flags.reading.clone();
+    given.given.overlay(flags.sharing.given.clone());
+    let options = options(flags.metric.into(), &query, range, &given)?;
+    let sessions = sessions(app)?;
+    let bars = Bars::new(app);
+    let (stop, stopping) = watch::channel(false);
+    let job = Job {
+        options,
+        query,
+        step,
+        stopping,
+    };
+    let work = each(&sessions, |cluster, session| {
+        let (job, bar) = (job.clone(), bars.add(&cluster.name));
+        let folder = flags.folder(&cluster, app.settings.is_named);
+        async move { job.run(&cluster, &session, folder, &bar).await }
+    });
+    tokio::pin!(work);
+    let mut exit = None;
+    let (parts, missing) = tokio::select! {
+        signal = app.stop.asked() => {
+            exit = Some(signal);
+            // Windows that are being read are given up; what was read is stored.
+            let _ = stop.send(true);
+            work.await
+        }
+        done = &mut work => done,
+    };
+    bars.clear();
+    let report = Report {
+        parts: parts.into_iter().flatten().collect(),
+        missing,
+        is_named: app.settings.is_named,
+    };
+    app.tell(&report);
+    if let Some(exit) = exit {
+        app.voice.note(match flags.checkpoint {
+            Some(_) => "stopped; the same command goes on from the checkpoint",
+            None => "stopped; with --checkpoint, the same command would go on where it was",
+        });
+        return Ok(exit);
+    }
+    write(&report, &flags.show)?;
+    Ok(report.exit())
+}
+
+impl CollectFlags {
+    /// The folder of one cluster.
+    fn folder(&self, cluster: &Cluster, is_named: bool) -> Option<PathBuf> {
+        let folder = self.checkpoint.as_ref()?;
+        Some(match is_named {
+            true => folder.join(&cluster.name),
+            false => folder.clone(),
+        })
+    }
+}
+
+/// What is done with each cluster.
+#[derive(Clone)]
+struct Job {
+    options: CollectOptions,
+    query: Query,
+    step: Option<TimeStep>,
+    stopping: watch::Receiver<bool>,
+}
+
+impl Job {
+    /// Collects; gives nothing if it was stopped.
+    async fn run(
+        mut self,
+        cluster: &Cluster,
+        session: &Session,
+        folder: Option<PathBuf>,
+        bar: &ProgressBar,
+    ) -> Result<Option<Part>> {
+        let mut collect = session.machine.collect(self.options)?;
+        let mut keeper = match &folder {
+            Some(folder) => Keeper::open(folder).await?,
+            None => Keeper::default(),
+        };
+        keeper.load(&mut collect)?;
+        let is_stopped = tokio::select! {
+            ended = gather(session, &mut collect, &mut keeper, |progress| show(bar, progress)) => {
+                ended?;
+                false
+            }
+            _ = self.stopping.wait_for(|stopping| *stopping) => true,
+        };
+        if is_stopped {
+            keeper.flush(&mut collect).await?;
+            return Ok(None);
+        }
+        let (table, gaps, failure) = ended(&collect)?;
+        let table = shaped(&table, &self.query)?;
+        let counts = counted(table, self.step)?;
+        Ok(Some(part(cluster, counts, gaps, failure)))
+    }
+}
+
+/// A bar for each cluster, on a terminal only.
+struct Bars(MultiProgress);
+
+impl Bars {
+    fn new(app: &App) -> Self {
+        let target = match app.voice.shows_progress() {
+            true => ProgressDrawTarget::stderr(),
+            false => ProgressDrawTarget::hidden(),
+        };
+        Self(MultiProgress::with_draw_target(target))
+    }
+
+    fn add(&self, cluster: &str) -> ProgressBar {
+        let style = ProgressStyle::with_template(
+            "{prefix} {wide_bar} {pos}/{len} windows, {eta} left {msg}",
+        );
+        let bar = self.0.add(ProgressBar::no_length());
+        bar.set_prefix(cluster.to_owned());
+        match style {
+            Ok(style) => bar.with_style(style),
+            Err(_) => bar,
+        }
+    }
+
+    fn clear(&self) {
+        // Nothing is lost if a line of a bar stays.
+        let _ = self.0.clear();
+    }
+}
+
+fn show(bar: &ProgressBar, progress: Progress) {
+    bar.set_length(progress.planned.into());
+    bar.set_position(progress.done.into());
+    let mut message = String::new();
+    if progress.failed > 0 {
+        message = format!("{} failed", progress.failed);
+    }
+    if let Some(ms) = progress.waiting_ms {
+        message = format!(
+            "the service does not answer, next try in {} s",
+            ms.div_ceil(1000)
+        );
+    }
+    bar.set_message(message);
+}

@@ -1,0 +1,151 @@
+//! `tallyfold compare`: what has changed since an earlier time.
+
+use std::sync::Arc;
+
+use clap::{Args, ValueEnum};
+use tallyfold::{CollectOptions, Timestamp, Window, compare};
+
+use super::counts::{options, part, read};
+use super::each::{each, sessions};
+use crate::arguments::declared::Declared;
+use crate::arguments::query::{MetricFlag, QueryFlags, Reading};
+use crate::arguments::range::RangeFlags;
+use crate::command::App;
+use crate::exit::Exit;
+use crate::failure::{Failure, Result};
+use crate::host::clock::unix_ms;
+use crate::output::flags::ShowFlags;
+use crate::output::report::{Counted, Report};
+use crate::output::write::write;
+
+/// What the help begins with.
+pub(crate) const EXAMPLES: &str = "\
+Examples:
+  tallyfold compare
+      The last hour beside the hour before it, by integration.
+  tallyfold compare --since 24h --against last-week --by integration,reason --top 10
+      What has changed most since the same day of last week.
+";
+
+/// Flags of the command.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct CompareFlags {
+    /// Which earlier range the range is compared with
+    #[arg(long, value_enum, default_value_t = Against::Previous, help_heading = "Range")]
+    against: Against,
+    /// Which counts
+    #[arg(long, value_enum, default_value_t = MetricFlag::Delivery, help_heading = "Query")]
+    metric: MetricFlag,
+    #[command(flatten)]
+    range: RangeFlags,
+    #[command(flatten)]
+    query: QueryFlags,
+    #[command(flatten)]
+    reading: Declared<Reading>,
+    #[command(flatten)]
+    show: ShowFlags,
+}
+
+/// An earlier range of the same length.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Against {
+    /// The one that ends where this one starts.
+    Previous,
+    /// 24 hours earlier.
+    Yesterday,
+    /// Seven days earlier.
+    LastWeek,
+}
+
+impl Against {
+    /// The earlier range.
+    ///
+    /// # Errors
+    /// If it would begin before the year 0.
+    fn of(self, range: Window) -> Result<Window> {
+        const DAY_MS: i64 = 86_400_000;
+        let (start, end) = (range.start(), range.end());
+        if self == Self::Previous {
+            let length = end.unix_ms() - start.unix_ms();
+            let before = Timestamp::from_unix_ms(start.unix_ms() - length);
+            let window = before.and_then(|before| Window::new(before, start).ok());
+            return window.ok_or_else(too_early);
+        }
+        let days = if self == Self::Yesterday { 1 } else { 7 };
+        let earlier =
+            |instant: Timestamp| Timestamp::from_unix_ms(instant.unix_ms() - days * DAY_MS);
+        let window = earlier(start)
+            .zip(earlier(end))
+            .and_then(|(start, end)| Window::new(start, end).ok());
+        window.ok_or_else(too_early)
+    }
+}
+
+fn too_early() -> Failure {
+    Failure::usage("--against: the earlier range would begin before the year 0")
+}
+
+/// Runs the command.
+///
+/// # Errors
+/// For flags and settings that can't be used, and for a place that can't be written.
+pub(crate) async fn run(app: &App, flags: &CompareFlags) -> Result<Exit> {
+    let query = flags.query.query()?;
+    let after = flags.range.window(unix_ms())?;
+    let before = flags.against.of(after)?;
+    let read_options = |range| -> Result<CollectOptions> {
+        options(flags.metric.into(), &query, range, &flags.reading)
+    };
+    let (before, after) = (read_options(before)?, read_options(after)?);
+    let sessions = sessions(app)?;
+    let (parts, missing) = each(&sessions, |cluster, session| {
+        let (before, after, query) = (before.clone(), after.clone(), query.clone());
+        async move {
+            let (before, after) = tokio::join!(
+                read(&session, before, &query),
+                read(&session, after, &query)
+            );
+            let ((before, mut gaps, failure), (after, more, other)) = (before?, after?);
+            gaps.extend(more);
+            let comparison = Counted::Comparison(Arc::new(compare(&before, &after)?));
+            Ok(part(&cluster, comparison, gaps, failure.or(other)))
+        }
+    })
+    .await;
+    let report = Report {
+        parts,
+        missing,
+        is_named: app.settings.is_named,
+    };
+    app.tell(&report);
+    write(&report, &flags.show)?;
+    Ok(report.exit())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_earlier_range_is_as_long() {
+        let range = Window::parse("2026-03-01T09:00:00Z", "2026-03-01T11:30:00Z").unwrap();
+        for (against, expected) in [
+            (
+                Against::Previous,
+                "[2026-03-01T06:30:00Z, 2026-03-01T09:00:00Z)",
+            ),
+            (
+                Against::Yesterday,
+                "[2026-02-28T09:00:00Z, 2026-02-28T11:30:00Z)",
+            ),
+            (
+                Against::LastWeek,
+                "[2026-02-22T09:00:00Z, 2026-02-22T11:30:00Z)",
+            ),
+        ] {
+            assert_eq!(format!("{:?}", against.of(range).unwrap()), expected);
+        }
+        let first = Window::parse("0000-01-01T00:00:00Z", "0000-01-02T00:00:00Z").unwrap();
+        assert!(Against::Yesterday.of(first).is_err() && Against::Previous.of(first).is_err());
+    }
+}

@@ -1,0 +1,77 @@
+//! Every command, format and exit code, through the binary: the files in `tests/cases/` hold commands, what they print,
+//! and how they end.
+//!
+//! Each file is run in an empty folder of its own, against a sandbox with seed 7 that this test serves. After a change
+//! that is meant, `TRYCMD=overwrite cargo test -p tallyfold-cli --test cases` writes the new outputs; read the difference.
+
+use std::io::{BufRead, BufReader};
+use std::process::{Child, Command, Stdio};
+
+/// The least number of commands in the files, so that none of them is lost unnoticed.
+const CASES: usize = 2;
+
+#[test]
+fn commands_do_what_the_cases_say() {
+    let files: Vec<_> = std::fs::read_dir("tests/cases")
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .collect();
+    let texts = files
+        .iter()
+        .filter(|path| path.extension().is_some_and(|extension| extension == "md"));
+    let commands: usize = texts
+        .map(|path| {
+            std::fs::read_to_string(path)
+                .unwrap()
+                .lines()
+                .filter(|line| line.starts_with("$ "))
+                .count()
+        })
+        .sum();
+    assert!(commands >= CASES, "only {commands} cases were found");
+
+    let service = Service::start();
+    let cases = trycmd::TestCases::new();
+    for (name, value) in &service.settings {
+        cases.env(name, value);
+    }
+    cases.env("COLUMNS", "100").env("TZ", "UTC");
+    cases.case("tests/cases/*.md");
+    cases.run();
+}
+
+/// A served sandbox.
+struct Service {
+    process: Child,
+    settings: Vec<(String, String)>,
+}
+
+impl Service {
+    fn start() -> Self {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_tallyfold"));
+        let mut process = command
+            .args(["sandbox", "--seed", "7"])
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let lines = BufReader::new(process.stdout.take().unwrap())
+            .lines()
+            .map(Result::unwrap);
+        let lines = lines.take_while(|line| !line.starts_with("Ctrl-C"));
+        let settings = lines.filter_map(|line| {
+            let (name, value) = line.trim().strip_prefix("export ")?.split_once('=')?;
+            Some((name.to_owned(), value.to_owned()))
+        });
+        Self {
+            settings: settings.collect(),
+            process,
+        }
+    }
+}
+
+impl Drop for Service {
+    fn drop(&mut self) {
+        self.process.kill().unwrap();
+        self.process.wait().unwrap();
+    }
+}
