@@ -31,7 +31,9 @@ esac
 target=${1-$(default_target)}
 shift $(($# > 0))
 
-flags=${RUSTFLAGS-}
+read -ra flags <<<"${RUSTFLAGS-}"
+# Panics say in which file they happened: by paths that don't depend on the machine that compiles.
+flags+=("--remap-path-prefix=${CARGO_HOME:-$HOME/.cargo}/registry/src=registry" "--remap-path-prefix=$PWD=.")
 settings=()
 
 # For another processor: the compiler that links, and what runs a test.
@@ -46,7 +48,7 @@ link_lookup() {
   mkdir -p target/cli-lookup
   "$1" -O2 -Wall -Werror -c scripts/static-lookup.c -o "$object"
   # The libraries come before this object, and so would not be searched for what only it needs.
-  flags+=" -C link-arg=$object -C link-arg=-Wl,-u,__nss_configure_lookup"
+  flags+=(-C "link-arg=$object" -C link-arg=-Wl,-u,__nss_configure_lookup)
 }
 
 case $target in
@@ -63,15 +65,17 @@ aarch64-unknown-linux-gnu)
 esac
 case $target in
 *-linux-gnu)
-  flags+=" -C target-feature=+crt-static"
+  flags+=(-C target-feature=+crt-static)
   link_lookup $cc
   ;;
-*-windows-msvc) flags+=" -C target-feature=+crt-static" ;;
+*-windows-msvc) flags+=(-C target-feature=+crt-static) ;;
 esac
+# Flags that may contain spaces, as cargo takes them.
+settings+=("CARGO_ENCODED_RUSTFLAGS=$(IFS=$'\x1f' && echo "${flags[*]}")")
 
 if has_target "$target"; then
   directory=target
-  environment=(env "${settings[@]}" "RUSTFLAGS=$flags")
+  environment=(env "${settings[@]}")
   unstable=()
 else
   # Debian has the source of the standard library, and cargo compiles it along. A stable compiler does that only
@@ -79,7 +83,7 @@ else
   scripts/apt-install.sh rustc-web cargo-web rust-web-src
   directory=target/debian
   environment=(env -i "HOME=$HOME" PATH=/usr/bin:/bin ${CARGO_HOME:+"CARGO_HOME=$CARGO_HOME"} RUSTC_BOOTSTRAP=1
-    "${settings[@]}" "RUSTFLAGS=$flags")
+    "${settings[@]}")
   unstable=(-Z build-std=std,panic_abort,panic_unwind,test)
 fi
 
@@ -90,8 +94,8 @@ test)
   "${environment[@]}" cargo test --package tallyfold-cli "${arguments[@]}" "$@"
   ;;
 wheel)
-  # The tools of the project, or where there are none (in a release), those in the PATH.
-  [[ ! -d .venv/bin ]] || PATH=$PWD/.venv/bin:$PATH
+  # The tools of cli/requirements-build.txt: where `make` has put them, or in the PATH.
+  PATH=$PWD/.cache/packages/bin:$PATH
   out=dist/cli/wheels/$target
   rm -rf "$out"
   case $target in
@@ -102,7 +106,7 @@ wheel)
     wheel tags --remove --platform-tag "+musllinux_1_1_${target%%-*}" "$out"/*.whl >/dev/null
     ;;
   *)
-    maturin build --quiet --release --manifest-path cli/Cargo.toml --out "$out" "${arguments[@]}"
+    "${environment[@]}" maturin build --quiet --release --manifest-path cli/Cargo.toml --out "$out" "${arguments[@]}"
     ;;
   esac
   ls "$out"/*.whl

@@ -54,19 +54,23 @@ class Service:
     """A TLS server that has the name of a cluster, refuses everything, and remembers what was asked."""
 
     port: int
-    certificate: Path
+    authority: Path
     asked: list[tuple[str | None, str]] = field(default_factory=list)
 
 
 @pytest.fixture(scope="module")
 def certificate(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
-    """Gives a certificate for the name, which is its own authority, and its key."""
+    """Gives a chain for the name, whose second certificate is its authority, and the key."""
     folder = tmp_path_factory.mktemp("tls")
-    pem, key = folder / "pem", folder / "key"
-    request = ["req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2"]
-    names = ["-subj", "/CN=test", "-addext", f"subjectAltName=DNS:{NAME}"]
-    good(run([program("openssl"), *request, *names, "-keyout", key, "-out", pem]))
-    return pem, key
+    openssl = program("openssl")
+    request = [openssl, "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2"]
+    authority = ["-keyout", folder / "ca.key", "-out", folder / "ca.pem"]
+    good(run([*request, "-subj", "/CN=authority", *authority]))
+    extensions = [f"subjectAltName=DNS:{NAME}", "basicConstraints=CA:FALSE", "extendedKeyUsage=serverAuth"]
+    signed = ["-CA", folder / "ca.pem", "-CAkey", folder / "ca.key", "-keyout", folder / "key", "-out", folder / "pem"]
+    good(run([*request, "-subj", "/CN=service", *(part for extension in extensions for part in ("-addext", extension)), *signed]))
+    (folder / "chain.pem").write_text((folder / "pem").read_text() + (folder / "ca.pem").read_text())
+    return folder / "chain.pem", folder / "key"
 
 
 @pytest.fixture
@@ -92,7 +96,7 @@ def service(certificate: tuple[Path, Path]) -> Iterator[Service]:
     server.socket = context.wrap_socket(server.socket, server_side=True)
     thread = threading.Thread(target=server.serve_forever, daemon=True)
     thread.start()
-    yield Service(server.server_port, pem, asked)
+    yield Service(server.server_port, pem.parent / "ca.pem", asked)
     server.shutdown()
     server.server_close()
     thread.join()
@@ -146,7 +150,7 @@ def test_without_certificates_it_says_that_they_are_missing(empty: Path, service
 
 
 def test_it_trusts_the_systems_certificates_and_reads_the_file_of_hosts(empty: Path, service: Service) -> None:
-    shutil.copy(service.certificate, empty / "etc/ssl/certs/ca-certificates.crt")
+    shutil.copy(service.authority, empty / "etc/ssl/certs/ca-certificates.crt")
     (empty / "etc/hosts").write_text(f"127.0.0.1 {NAME}\n")
     assert_it_has_asked(delivery(empty, service), service)
 
@@ -195,7 +199,7 @@ def answer(server: socket.socket, asked: list[str]) -> None:
 
 
 def test_it_asks_dns(empty: Path, service: Service, dns: list[str]) -> None:
-    shutil.copy(service.certificate, empty / "etc/ssl/certs/ca-certificates.crt")
+    shutil.copy(service.authority, empty / "etc/ssl/certs/ca-certificates.crt")
     (empty / "etc/resolv.conf").write_text(f"nameserver {DNS}\n")
     assert_it_has_asked(delivery(empty, service), service)
     assert NAME in dns
@@ -213,7 +217,7 @@ def test_it_loads_no_library_of_the_system_to_look_up_a_name(empty: Path, servic
         shutil.copy(f"/{library}", empty / library)
     (empty / "etc/nsswitch.conf").write_text("hosts: ends files dns\npasswd: ends files\n")
     (empty / "etc/hosts").write_text(f"127.0.0.1 {NAME}\n")
-    shutil.copy(service.certificate, empty / "etc/ssl/certs/ca-certificates.crt")
+    shutil.copy(service.authority, empty / "etc/ssl/certs/ca-certificates.crt")
     for path in (empty, *empty.rglob("*")):
         path.chmod(0o755)
     assert subprocess.run([program("chroot"), empty, "/tallyfold", "--version"], check=False).returncode == 0
