@@ -5,6 +5,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 
 cargo build --quiet --release --package tallyfold-bench
+cargo build --quiet --release --package tallyfold-cli
 bench=target/release/tallyfold-bench
 bodies=.cache/bench
 mkdir -p $bodies
@@ -17,6 +18,7 @@ measure() {
   $bench memory $bodies/plain-100000.json || failed=1
   .venv/bin/python bench/python/main.py $bodies || failed=1
   .venv/bin/python bench/python/exporting.py $bodies || failed=1
+  .venv/bin/python bench/python/command.py || failed=1
   node --expose-gc bench/js/main.mjs $bodies || failed=1
   return $failed
 }

@@ -1,8 +1,8 @@
 //! The way to a service: certificates, proxies, connections.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use reqwest::{Certificate, Client, Proxy, redirect};
+use reqwest::{Certificate, Client, ClientBuilder, Proxy, redirect};
 
 use crate::failure::{Failure, Result};
 
@@ -20,6 +20,40 @@ pub(crate) struct NetworkSettings {
 /// # Errors
 /// For a file that holds no certificates, and for a proxy's address that can't be used.
 pub(crate) fn client(settings: &NetworkSettings) -> Result<Client> {
+    let own = settings
+        .ca_file
+        .as_deref()
+        .map_or(Ok(Vec::new()), authorities)?;
+    let with_platform = builder(settings)?.tls_certs_merge(own.clone()).build();
+    // An empty container has no certificates; then only those of the file are trusted, and http still works.
+    let client = match with_platform {
+        Err(_) => builder(settings)?.tls_certs_only(own).build(),
+        client => client,
+    };
+    client.map_err(|error| {
+        let names = super::trouble::chain(&error).map(ToString::to_string);
+        Failure::usage(format!(
+            "the network can't be set up: {}",
+            names.last().unwrap_or_default()
+        ))
+    })
+}
+
+/// The certificates of a file.
+fn authorities(path: &Path) -> Result<Vec<Certificate>> {
+    let pem = std::fs::read(path).map_err(|error| Failure::file("read", path, &error))?;
+    let found = Certificate::from_pem_bundle(&pem)
+        .ok()
+        .filter(|found| !found.is_empty());
+    found.ok_or_else(|| {
+        Failure::usage(format!(
+            "{}: want PEM certificates of authorities",
+            path.display()
+        ))
+    })
+}
+
+fn builder(settings: &NetworkSettings) -> Result<ClientBuilder> {
     // Whoever comes second finds the same provider installed.
     let _ = rustls::crypto::ring::default_provider().install_default();
     let mut builder = Client::builder()
@@ -27,31 +61,11 @@ pub(crate) fn client(settings: &NetworkSettings) -> Result<Client> {
         .retry(reqwest::retry::never())
         .referer(false)
         .http1_only();
-    if let Some(path) = &settings.ca_file {
-        let pem = std::fs::read(path).map_err(|error| Failure::file("read", path, &error))?;
-        let refused = || {
-            Failure::usage(format!(
-                "{}: want PEM certificates of authorities",
-                path.display()
-            ))
-        };
-        let authorities = Certificate::from_pem_bundle(&pem).map_err(|_| refused())?;
-        if authorities.is_empty() {
-            return Err(refused());
-        }
-        builder = builder.tls_certs_merge(authorities);
-    }
     if let Some(address) = &settings.proxy {
         // The address may hold a password, so no message quotes it.
         let refused =
             |_| Failure::usage("proxy: want an address such as http://proxy.example:3128");
         builder = builder.proxy(Proxy::all(address.as_str()).map_err(refused)?);
     }
-    builder.build().map_err(|error| {
-        let names = super::trouble::chain(&error).map(|link| link.to_string());
-        Failure::usage(format!(
-            "the network can't be set up: {}",
-            names.last().unwrap_or_default()
-        ))
-    })
+    Ok(builder)
 }
