@@ -1,5 +1,5 @@
 # For everyday use: demo, test, bench, lint, dist, docs. Each sets up what it needs, once, and a second
-# run rebuilds only what changed. `make test-rust`, `test-python`, `test-js`, `test-examples`, `test-observability` and `test-docs` run
+# run rebuilds only what changed. `make test-rust`, `test-python`, `test-js`, `test-cli`, `test-examples`, `test-observability` and `test-docs` run
 # one suite.
 
 SHELL := bash
@@ -34,9 +34,10 @@ js_files := $(addprefix $(JS)/,README.md package.json tsconfig.json build.mjs) \
 	$(shell find LICENSE* $(JS)/src $(JS)/node $(JS)/server $(JS)/export -type f)
 
 .PHONY: demo test bench lint fuzz dist docs setup wheel wasm npm \
-	test-rust test-python test-js test-examples test-observability test-docs test-hosts test-distributed test-sdist sdist clean
+	test-rust test-python test-js test-cli test-examples test-observability test-docs test-hosts test-distributed test-sdist sdist clean
 
 demo: $(wheel_in_venv) $(examples) $(chromium)
+	cargo build --quiet --package tallyfold-cli
 	@scripts/demo.sh
 
 test:
@@ -73,11 +74,16 @@ npm: $(npm)
 test-rust:
 	cargo test --no-fail-fast
 
+# The command, through its binary.
+test-cli:
+	cargo test --no-fail-fast --package tallyfold-cli
+
 test-python: $(wheel_in_venv)
 	cd $(PY) && ../.venv/bin/pytest
 
 # Whole programs: each must run, and all must show the same counts.
 test-examples: $(wheel_in_venv) $(examples) $(chromium)
+	cargo build --quiet --package tallyfold-cli
 	scripts/demo.sh
 	@echo "3 passed, 0 failed"
 	scripts/test-rust-example.sh

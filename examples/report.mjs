@@ -2,6 +2,7 @@
 // JavaScript, with the same environment, argument and output.
 import { writeFileSync } from "node:fs";
 import { Client } from "tallyfold";
+import { exportCounts } from "tallyfold/export";
 
 /** A share in percent with one decimal, rounded down; exact for any counts. */
 function rate(part, whole) {
@@ -51,4 +52,8 @@ for (const record of logs.auditLogs) {
 }
 if (process.env.TALLYFOLD_SAVE) {
   writeFileSync(process.env.TALLYFOLD_SAVE, JSON.stringify(delivery));
+}
+if (process.env.TALLYFOLD_CSV) {
+  const csv = exportCounts(delivery.groupBy("integration"), { format: "csv" });
+  writeFileSync(process.env.TALLYFOLD_CSV, csv.text());
 }

@@ -55,6 +55,9 @@ def main() -> None:
         print(f"  {record['timestamp']}  {record['actor']}  {record['action']}")
     if "TALLYFOLD_SAVE" in os.environ:
         Path(os.environ["TALLYFOLD_SAVE"]).write_text(delivery.to_json(), encoding="utf-8")
+    if "TALLYFOLD_CSV" in os.environ:
+        csv = tallyfold.export(delivery.group_by("integration"), "csv")
+        Path(os.environ["TALLYFOLD_CSV"]).write_bytes(b"".join(csv))
 
 
 if __name__ == "__main__":

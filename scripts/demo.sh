@@ -1,21 +1,31 @@
 #!/usr/bin/env bash
-# The main job from end to end: a sandbox on loopback, and the same hour of counts read from it by
-# Python, by Node and by a page in Chromium. Says whether all three agree to the last byte.
+# The main job from end to end: a sandbox on loopback, and the same hour of counts read from it by the
+# command, by Python, by Node and by a page in Chromium. Says whether all agree to the last byte.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
+tallyfold=target/debug/tallyfold
 source scripts/serve-sandbox.sh
-start_sandbox .venv/bin/python
+start_sandbox $tallyfold sandbox
 end=$(date -u +%Y-%m-%dT%H:%M:00Z)
+start=$(date -u -d "$end - 1 hour" +%Y-%m-%dT%H:%M:00Z)
 
-echo "== sandbox on $TALLYFOLD_CLUSTER_ENDPOINT; the hour before $end, read by Python (examples/report.py)"
-TALLYFOLD_SAVE=$out/python.json .venv/bin/python examples/report.py "$end" | tee "$out/python.txt"
+echo "== sandbox on $TALLYFOLD_CLUSTER_ENDPOINT; the hour before $end, read by the command: tallyfold delivery"
+$tallyfold delivery --from "$start" --to "$end" --by integration
+$tallyfold delivery --from "$start" --to "$end" --by integration --format csv >"$out/command.csv"
+
+echo
+echo "== the same, read by Python (examples/report.py)"
+TALLYFOLD_SAVE=$out/python.json TALLYFOLD_CSV=$out/python.csv .venv/bin/python examples/report.py "$end" | tee "$out/python.txt"
+cmp "$out/command.csv" "$out/python.csv"
 
 echo
 echo "== the same, read by Node (examples/report.mjs)"
-TALLYFOLD_SAVE=$out/node.json node examples/report.mjs "$end" >"$out/node.txt"
+TALLYFOLD_SAVE=$out/node.json TALLYFOLD_CSV=$out/node.csv node examples/report.mjs "$end" >"$out/node.txt"
 cmp "$out/python.txt" "$out/node.txt"
 cmp "$out/python.json" "$out/node.json"
+cmp "$out/command.csv" "$out/node.csv"
+echo "$(wc -l <"$out/node.csv") lines of CSV, the same from the command, Python and Node, byte for byte"
 echo "$(wc -l <"$out/node.txt") lines and a table of $(wc -c <"$out/node.json") bytes, the same as Python's, byte for byte"
 
 echo
@@ -25,4 +35,4 @@ node scripts/demo-page.mjs "$(cat "$out/page")" "$out/page.json" .cache/dashboar
 cmp "$out/python.json" "$out/page.json"
 echo "the page's table is the same as Python's, byte for byte; a picture of it: .cache/dashboard.png"
 echo
-echo "Python, Node and the browser agree."
+echo "The command, Python, Node and the browser agree."

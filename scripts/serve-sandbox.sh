@@ -21,11 +21,11 @@ start() {
 # field NAME LOG: what a sandbox has said under that name.
 field() { awk -v name="$1" '$1 == name { print $2 }' "$2"; }
 
-# start_sandbox PYTHON: starts a sandbox, and puts its address and credentials into the environment.
+# start_sandbox COMMAND...: starts a sandbox by that command, and puts its address and credentials into the environment.
 start_sandbox() {
   local log=$out/sandbox
-  start "$log" "$1" -u -m tallyfold sandbox --port 0 --seed 7
-  TALLYFOLD_CLUSTER_ENDPOINT=$(grep -o 'http://[^ ]*' "$log")
+  start "$log" "$@" --port 0 --seed 7
+  TALLYFOLD_CLUSTER_ENDPOINT=$(awk '/^tallyfold sandbox on/ { print $4 }' "$log")
   TALLYFOLD_BASE_URL=$TALLYFOLD_CLUSTER_ENDPOINT
   TALLYFOLD_AUTH_URL=$TALLYFOLD_CLUSTER_ENDPOINT
   TALLYFOLD_CLIENT_ID=$(field client_id "$log")

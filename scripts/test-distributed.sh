@@ -15,7 +15,7 @@ fi
 $venv/bin/pip install --quiet --force-reinstall dist/*.whl
 
 source scripts/serve-sandbox.sh
-start_sandbox $venv/bin/python
+start_sandbox $venv/bin/python -u -m tallyfold sandbox
 # Spark's workers are started by its own processes, which are to find the same Python and the job.
 PYSPARK_PYTHON=$PWD/$venv/bin/python
 PYTHONPATH=$PWD/examples/distributed

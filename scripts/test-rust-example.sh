@@ -4,7 +4,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 
 source scripts/serve-sandbox.sh
-start_sandbox .venv/bin/python
+start_sandbox .venv/bin/python -u -m tallyfold sandbox
 
 cargo run --quiet --package tallyfold --example delivery | tee "$out/rust" | tail -n 1
 .venv/bin/python - >"$out/python" <<'END'
