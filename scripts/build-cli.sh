@@ -4,6 +4,7 @@
 # musl where Rust has that target, and else with glibc.
 #
 # build-cli.sh --wheel [TARGET] puts the same binary into a wheel, in dist/cli/wheels/TARGET.
+# build-cli.sh --which prints the TARGET of this machine.
 # build-cli.sh --test TARGET [ARGUMENT...] runs the command's tests, compiled for TARGET in the same way.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -23,6 +24,10 @@ default_target() {
 
 action=build
 case ${1-} in
+--which)
+  default_target
+  exit
+  ;;
 --wheel | --test)
   action=${1#--}
   shift
@@ -39,7 +44,9 @@ settings=()
 # For another processor: the compiler that links, and what runs a test.
 cross() {
   local name=${target//-/_}
-  settings+=("CC_$name=$1" "CARGO_TARGET_${name^^}_LINKER=$1" "CARGO_TARGET_${name^^}_RUNNER=$PWD/scripts/run-arm.sh")
+  local cargos
+  cargos=CARGO_TARGET_$(tr '[:lower:]' '[:upper:]' <<<"$name")
+  settings+=("CC_$name=$1" "${cargos}_LINKER=$1" "${cargos}_RUNNER=$PWD/scripts/run-arm.sh")
 }
 
 # An object that keeps glibc from loading libraries of the machine that the command runs on.
@@ -48,7 +55,7 @@ link_lookup() {
   mkdir -p target/cli-lookup
   "$1" -O2 -Wall -Werror -c scripts/static-lookup.c -o "$object"
   # The libraries come before this object, and so would not be searched for what only it needs.
-  flags+=(-C "link-arg=$object" -C link-arg=-Wl,-u,__nss_configure_lookup)
+  flags+=(-C "link-arg=$object" -C "link-arg=-Wl,-u,__nss_configure_lookup")
 }
 
 case $target in
@@ -73,10 +80,11 @@ esac
 # Flags that may contain spaces, as cargo takes them.
 settings+=("CARGO_ENCODED_RUSTFLAGS=$(IFS=$'\x1f' && echo "${flags[*]}")")
 
+# `--target` is said also for this machine's own: only so the flags don't apply to macros, which can't be static.
+arguments=(--locked --target "$target")
 if has_target "$target"; then
   directory=target
   environment=(env "${settings[@]}")
-  unstable=()
 else
   # Debian has the source of the standard library, and cargo compiles it along. A stable compiler does that only
   # if it is told that it may. The clean environment keeps cargo under /usr from calling another toolchain's compiler.
@@ -84,11 +92,9 @@ else
   directory=target/debian
   environment=(env -i "HOME=$HOME" PATH=/usr/bin:/bin ${CARGO_HOME:+"CARGO_HOME=$CARGO_HOME"} RUSTC_BOOTSTRAP=1
     "${settings[@]}")
-  unstable=(-Z build-std=std,panic_abort,panic_unwind,test)
+  arguments+=(-Z "build-std=std,panic_abort,panic_unwind,test")
 fi
-
-# `--target` is said also for this machine's own: only so the flags don't apply to macros, which can't be static.
-arguments=(--locked --target "$target" --target-dir "$directory" "${unstable[@]}")
+arguments+=(--target-dir "$directory")
 case $action in
 test)
   "${environment[@]}" cargo test --package tallyfold-cli "${arguments[@]}" "$@"

@@ -40,7 +40,7 @@ archives() {
     fi
     rm -r "${out:?}/$name"
   done
-  (cd "$out" && sha256sum tallyfold-*.tar.gz $([[ ! -f tallyfold-$(version)-x86_64-pc-windows-msvc.zip ]] || ls ./*.zip) >SHA256SUMS)
+  (cd "$out" && shopt -s nullglob && sha256sum tallyfold-*.tar.gz tallyfold-*.zip >SHA256SUMS)
 }
 
 # The platforms' packages go first, so that nobody can install the command without its binary.
