@@ -7,6 +7,7 @@ use std::rc::Rc;
 use clap::{ArgAction, Args, Parser, Subcommand};
 use tokio::task::LocalSet;
 
+use crate::app::App;
 use crate::commands::collect::CollectFlags;
 use crate::commands::compare::CompareFlags;
 use crate::commands::counts::CountFlags;
@@ -14,11 +15,9 @@ use crate::commands::sandbox::SandboxFlags;
 use crate::commands::{collect, compare, delivery, ingestion, sandbox};
 use crate::config::flags::ServiceFlags;
 use crate::config::load::load;
-use crate::config::settings::Settings;
 use crate::exit::Exit;
 use crate::failure::{Failure, Result};
 use crate::host::stop::Stop;
-use crate::output::report::Report;
 use crate::voice::Voice;
 
 const ABOUT: &str = "Exact, grouped counts from an event router's metrics API";
@@ -87,40 +86,6 @@ struct Asking<F: Args> {
     flags: F,
     #[command(flatten)]
     service: ServiceFlags,
-}
-
-/// What all commands use that ask a service.
-pub(crate) struct App {
-    /// All settings.
-    pub(crate) settings: Settings,
-    /// What is said on stderr.
-    pub(crate) voice: Rc<Voice>,
-    /// Ctrl-C and SIGTERM.
-    pub(crate) stop: Stop,
-}
-
-impl App {
-    /// Says what is missing in a report, and what helps.
-    pub(crate) fn tell(&self, report: &Report) {
-        for part in &report.parts {
-            if let Some(failure) = &part.failure {
-                self.fail(&part.cluster, failure, report.is_named);
-            }
-        }
-        for missing in &report.missing {
-            self.fail(&missing.cluster, &missing.failure, report.is_named);
-        }
-    }
-
-    fn fail(&self, cluster: &str, failure: &Failure, is_named: bool) {
-        match is_named {
-            true => self.voice.error(format_args!("{cluster}: {failure}")),
-            false => self.voice.error(failure),
-        }
-        if let Some(help) = &failure.help {
-            self.voice.note(format_args!("try: {help}"));
-        }
-    }
 }
 
 /// Reads the command line, runs the command, and says how it has ended.

@@ -8,6 +8,7 @@
 //! - `failure` and `exit` say what went wrong and with which code the process ends; `voice` is what is said on stderr.
 #![forbid(unsafe_code)]
 
+mod app;
 mod arguments;
 mod command;
 mod commands;

@@ -26,7 +26,8 @@ const FLOORS: [&[&str]; 11] = [
     &["pages"],
 ];
 
-const CRATES: [&str; 6] = [
+const CRATES: [&str; 7] = [
+    "cli",
     "core",
     "engine",
     "export",

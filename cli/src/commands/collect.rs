@@ -9,10 +9,10 @@ use tokio::sync::watch;
 
 use super::counts::{counted, ended, options, part, shaped, step_of};
 use super::each::{each, sessions};
+use crate::app::App;
 use crate::arguments::declared::Declared;
 use crate::arguments::query::{MetricFlag, Query, QueryFlags, Reading, Sharing};
 use crate::arguments::range::RangeFlags;
-use crate::command::App;
 use crate::config::settings::Cluster;
 use crate::exit::Exit;
 use crate::failure::Result;

@@ -7,10 +7,10 @@ use tallyfold::{CollectOptions, Timestamp, Window, compare};
 
 use super::counts::{options, part, read};
 use super::each::{each, sessions};
+use crate::app::App;
 use crate::arguments::declared::Declared;
 use crate::arguments::query::{MetricFlag, QueryFlags, Reading};
 use crate::arguments::range::RangeFlags;
-use crate::command::App;
 use crate::exit::Exit;
 use crate::failure::{Failure, Result};
 use crate::host::clock::unix_ms;

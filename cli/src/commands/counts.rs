@@ -7,10 +7,10 @@ use clap::Args;
 use tallyfold::{Collect, CollectOptions, CountTable, Keep, Metric, TimeStep, Window};
 
 use super::each::{each, sessions};
+use crate::app::App;
 use crate::arguments::declared::Declared;
 use crate::arguments::query::{Query, QueryFlags, Reading};
 use crate::arguments::range::RangeFlags;
-use crate::command::App;
 use crate::config::settings::Cluster;
 use crate::exit::Exit;
 use crate::failure::{Failure, Result};

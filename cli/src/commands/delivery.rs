@@ -3,7 +3,7 @@
 use tallyfold::Metric;
 
 use super::counts::{self, CountFlags};
-use crate::command::App;
+use crate::app::App;
 use crate::exit::Exit;
 use crate::failure::Result;
 

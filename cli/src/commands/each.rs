@@ -5,7 +5,7 @@ use std::rc::Rc;
 
 use futures_util::future::join_all;
 
-use crate::command::App;
+use crate::app::App;
 use crate::config::settings::Cluster;
 use crate::failure::{Failure, Result};
 use crate::host::network;

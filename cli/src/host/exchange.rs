@@ -152,3 +152,75 @@ fn texts(headers: &HeaderMap) -> Vec<(&str, String)> {
         .map(|(name, value)| (name.as_str(), text(value.as_bytes())))
         .collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+    use tokio::net::TcpListener;
+
+    use super::*;
+    use crate::host::network::{self, NetworkSettings};
+
+    #[derive(Default)]
+    struct Heard(Vec<u8>);
+
+    impl Receiver for Heard {
+        fn head(&mut self, _: u16, _: &[(&str, &str)]) -> tallyfold::Result<bool> {
+            Ok(true)
+        }
+
+        fn chunk(&mut self, chunk: &[u8]) -> tallyfold::Result<bool> {
+            self.0.extend_from_slice(chunk);
+            Ok(true)
+        }
+
+        fn end(&mut self) -> tallyfold::Result<()> {
+            Ok(())
+        }
+    }
+
+    /// Answers each request of a connection with `first`, then `rest` in a packet of its own if it is not together.
+    async fn serve(listener: TcpListener, is_together: bool) {
+        let connections = std::sync::Arc::new(std::sync::atomic::AtomicUsize::new(0));
+        loop {
+            let (mut stream, _) = listener.accept().await.unwrap();
+            let number = connections.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+            tokio::spawn(async move {
+                let mut bytes = [0; 4096];
+                while stream.read(&mut bytes).await.is_ok_and(|length| length > 0) {
+                    let answer = format!("HTTP/1.1 200 OK\r\ncontent-length: 1\r\n\r\n{number}");
+                    let surplus = "HTTP/1.1 200 OK\r\ncontent-length: 1\r\n\r\nX";
+                    if is_together {
+                        stream
+                            .write_all(format!("{answer}{surplus}").as_bytes())
+                            .await
+                            .unwrap();
+                    } else {
+                        stream.write_all(answer.as_bytes()).await.unwrap();
+                        stream.write_all(surplus.as_bytes()).await.unwrap();
+                    }
+                }
+            });
+        }
+    }
+
+    #[tokio::test]
+    async fn bytes_after_a_response_are_never_the_next_response() {
+        for is_together in [true, false] {
+            let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+            let url = format!("http://{}/", listener.local_addr().unwrap());
+            let server = tokio::spawn(serve(listener, is_together));
+            let client = network::client(&NetworkSettings::default()).unwrap();
+            for number in 0..9 {
+                let mut heard = Heard::default();
+                let outgoing = Outgoing::post(&client, &url, std::iter::empty(), b"");
+                outgoing
+                    .exchange(Some(Duration::from_secs(5)), &mut heard)
+                    .await
+                    .unwrap();
+                assert_eq!(heard.0, number.to_string().as_bytes(), "answer {number}");
+            }
+            server.abort();
+        }
+    }
+}

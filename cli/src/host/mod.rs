@@ -3,6 +3,8 @@
 pub(crate) mod checkpoint;
 pub(crate) mod clock;
 pub(crate) mod exchange;
+#[cfg(test)]
+mod faults;
 pub(crate) mod gather;
 pub(crate) mod gunzip;
 pub(crate) mod lock;

@@ -128,15 +128,7 @@ struct Driven<'a> {
 
 impl Driven<'_> {
     async fn exchange(&mut self, outgoing: Outgoing) -> Result<()> {
-        let ended = outgoing
-            .exchange(self.limit(), &mut Reading(self.call))
-            .await;
-        let reported = match ended {
-            Ok(()) => Ok(()),
-            Err(Broken::Refused(error)) => Err(error),
-            Err(Broken::Network(name)) => self.call.failed(HostFailure::Network, name),
-            Err(Broken::TimedOut) => self.call.failed(HostFailure::Timeout, "TimeoutError"),
-        };
+        let reported = exchange(outgoing, self.limit(), self.call).await;
         self.session.moved.notify_waiters();
         reported
     }
@@ -181,6 +173,23 @@ impl Drop for Driven<'_> {
     fn drop(&mut self) {
         self.call.close();
         self.session.moved.notify_waiters();
+    }
+}
+
+/// Sends what a call wants to be sent, and tells the call what came of it.
+///
+/// # Errors
+/// The call's final error.
+pub(super) async fn exchange(
+    outgoing: Outgoing,
+    limit: Option<Duration>,
+    call: &mut Call,
+) -> Result<()> {
+    match outgoing.exchange(limit, &mut Reading(call)).await {
+        Ok(()) => Ok(()),
+        Err(Broken::Refused(error)) => Err(error),
+        Err(Broken::Network(name)) => call.failed(HostFailure::Network, name),
+        Err(Broken::TimedOut) => call.failed(HostFailure::Timeout, "TimeoutError"),
     }
 }
 

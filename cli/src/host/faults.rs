@@ -1,0 +1,217 @@
+//! The faults that every language is put to, over loopback: what each means stands in `tests/faults/README.md`.
+
+#[path = "../../../core/tests/faults/server.rs"]
+mod server;
+
+use std::fmt::Write;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::Path;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use reqwest::Client;
+use serde_json::{Value, json};
+use tallyfold::{
+    AuditLogsOptions, Call, Frame, Machine, MachineOptions, Now, Output, QueryOptions,
+    Reconciliation, Result, Secret, Step, Timestamp, Tolerate,
+};
+
+use self::server::Server;
+use super::exchange::Outgoing;
+use super::network::{self, NetworkSettings};
+use super::session::exchange;
+
+/// Most of the time is spent waiting for something that does not come.
+const AT_ONCE: usize = 16;
+
+/// What a server or a client was told that nobody else may see begins with this.
+const CANARY: &str = "canary";
+
+#[test]
+fn every_fault_ends_as_it_is_to() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/faults/faults.json");
+    let file: Value = serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap();
+    let runs = file["runs"].as_array().unwrap();
+    let next = AtomicUsize::new(0);
+    let worker = || {
+        let mut wrong = String::new();
+        while let Some(run) = runs.get(next.fetch_add(1, Ordering::Relaxed)) {
+            // The panic has told the rest.
+            if catch_unwind(AssertUnwindSafe(|| check(&file, run))).is_err() {
+                writeln!(wrong, "{} at {}", run["fault"], run["endpoint"]).unwrap();
+            }
+        }
+        wrong
+    };
+    let wrong: String = std::thread::scope(|scope| {
+        let workers: Vec<_> = (0..AT_ONCE).map(|_| scope.spawn(worker)).collect();
+        workers
+            .into_iter()
+            .map(|worker| worker.join().unwrap())
+            .collect()
+    });
+    assert!(wrong.is_empty(), "not as they are to be:\n{wrong}");
+    assert_eq!(Value::from(runs.len()), file["count"]);
+}
+
+/// One run: a server for it alone, one client, and its calls one after the other.
+fn check(file: &Value, run: &Value) {
+    let place = format!("{} at {}", run["fault"], run["endpoint"]);
+    let server = Server::new(file, run);
+    let waited_ms = std::thread::scope(|scope| {
+        let served = scope.spawn(|| server.serve());
+        let waited_ms = catch_unwind(AssertUnwindSafe(|| {
+            let runtime = tokio::runtime::Builder::new_current_thread()
+                .enable_all()
+                .build()
+                .unwrap();
+            runtime.block_on(Host::new(file, run, &server.address()).ask(file, run, &place))
+        }));
+        server.hang_up();
+        served
+            .join()
+            .unwrap()
+            .unwrap_or_else(|wrong| panic!("{place}: {wrong}"));
+        waited_ms.unwrap_or_else(|_| panic!("{place}: see above"))
+    });
+    server.assert_nobody_went_elsewhere(&place);
+    let least_ms = run["waits_ms"].as_u64().unwrap();
+    let waited_as_asked = waited_ms >= least_ms && waited_ms < least_ms + 1_000;
+    assert!(waited_as_asked, "{place}: waited {waited_ms} ms");
+}
+
+/// A client, and clocks on which only waits take time.
+struct Host {
+    machine: Machine,
+    http: Client,
+    unix_ms: i64,
+    waited_ms: u64,
+    seen: String,
+}
+
+impl Host {
+    fn new(file: &Value, run: &Value, address: &str) -> Self {
+        Self {
+            machine: Machine::new(options(file, run, address)).unwrap(),
+            http: network::client(&NetworkSettings::default()).unwrap(),
+            unix_ms: Timestamp::parse(text(&file["now"])).unwrap().unix_ms(),
+            waited_ms: 0,
+            seen: String::new(),
+        }
+    }
+
+    /// Makes the calls of a run, and gives how long they were told to wait.
+    async fn ask(mut self, file: &Value, run: &Value, place: &str) -> u64 {
+        for outcome in run["outcomes"].as_array().unwrap() {
+            let expected = outcome
+                .as_str()
+                .map_or(outcome, |name| &file["outcomes"][name]);
+            let mut call = self.call(file, text(&run["call"]));
+            let outcome = self.drive(&mut call).await;
+            if let Err(error) = &outcome {
+                self.see(&format!("{error} {error:?}"));
+            }
+            check_outcome(expected, outcome, place);
+        }
+        assert!(!self.seen.contains(CANARY), "{place}: {}", self.seen);
+        self.waited_ms
+    }
+
+    fn call(&self, file: &Value, name: &str) -> Call {
+        let query = &file["query"];
+        let dimensions: Vec<&str> = query["dimensions"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(text)
+            .collect();
+        let query = QueryOptions::new(text(&query["start"]), text(&query["end"]), &dimensions);
+        match name {
+            "event_delivery" => self.machine.event_delivery(&query),
+            "event_ingestion" => self.machine.event_ingestion(&query),
+            "audit_logs" => self.machine.audit_logs(&AuditLogsOptions::default()),
+            other => panic!("unknown {other}"),
+        }
+        .unwrap()
+    }
+
+    async fn drive(&mut self, call: &mut Call) -> Result<Output> {
+        loop {
+            let now = Now {
+                monotonic_ms: self.waited_ms,
+                unix_ms: self.unix_ms,
+            };
+            match call.step(now)? {
+                Step::Send(request) => {
+                    let limit = self
+                        .machine
+                        .timeout()
+                        .ms()
+                        .map(std::time::Duration::from_millis);
+                    let exchanged = exchange(Outgoing::of(&self.http, &request), limit, call).await;
+                    let attempt = call.attempt();
+                    self.see(&format!("{attempt:?} {call:?}"));
+                    exchanged?;
+                }
+                Step::Wait { ms } => self.waited_ms += u64::from(ms),
+                Step::Done => return call.output(),
+                other => panic!("one call alone is never told {other:?}"),
+            }
+        }
+    }
+
+    fn see(&mut self, text: &str) {
+        writeln!(self.seen, "{text}").unwrap();
+    }
+}
+
+fn options(file: &Value, run: &Value, address: &str) -> MachineOptions {
+    let given = |name: &str| Some(text(&file["client"][name]).to_owned());
+    let options = &run["options"];
+    let tolerated = options["tolerate"].as_array().into_iter().flatten();
+    let tolerated: Vec<String> = tolerated.map(|name| text(name).to_owned()).collect();
+    let number = |name: &str| options[name].as_u64().unwrap();
+    MachineOptions {
+        cluster_endpoint: Some(address.to_owned()),
+        base_url: Some(address.to_owned()),
+        auth_url: Some(address.to_owned()),
+        client_id: given("client_id"),
+        client_secret: given("client_secret").map(Secret::from),
+        control_audience: given("control_audience"),
+        orchestration_audience: given("orchestration_audience"),
+        tolerate: Tolerate::parse(&tolerated).unwrap(),
+        max_retries: u32::try_from(number("max_retries")).unwrap(),
+        longest_retry_wait_ms: number("longest_retry_wait_ms"),
+        timeout_ms: tallyfold::Patience::Milliseconds(number("timeout_ms")),
+        jitter_seed: 7,
+        ..MachineOptions::default()
+    }
+}
+
+fn check_outcome(expected: &Value, outcome: Result<Output>, place: &str) {
+    match outcome {
+        Ok(Output::Table(table)) => {
+            let json: Value = serde_json::from_str(&table.to_json()).unwrap();
+            assert_eq!(json, expected["table"], "{place}");
+            let balanced = table.reconciliation() == Reconciliation::Balanced;
+            assert_eq!(balanced, expected["verdict"] == "balanced", "{place}");
+        }
+        Ok(Output::Token { .. }) => panic!("no fault is of a call for a token"),
+        Ok(Output::Json(bytes)) => {
+            let found: Value = serde_json::from_slice(&bytes).unwrap();
+            assert_eq!(Some(&found), expected.get("json"), "{place}");
+        }
+        Err(error) => {
+            let found = json!({
+                "code": error.code().as_str(),
+                "kind": error.kind().as_str(),
+                "status": error.status(),
+                "retry_after": error.retry_after_s(),
+            });
+            assert_eq!(found, expected["error"], "{place}: {error}");
+        }
+    }
+}
+
+fn text(value: &Value) -> &str {
+    value.as_str().unwrap()
+}
