@@ -2,7 +2,7 @@
 # The steps of a release that .github/workflows/release.yml takes, so that they can be run anywhere:
 #
 #   release.sh version            prints the version that all packages have
-#   release.sh check TAG          fails if the tag is not that of the version
+#   release.sh check TAG          fails if the tag or a package is not of that version
 #   release.sh archives BINARIES OUT   makes an archive of each binary in BINARIES/TARGET, and SHA256SUMS
 #   release.sh npm FOLDER         publishes the tarballs in FOLDER
 #   release.sh crates [OPTION...] publishes the crates
@@ -16,6 +16,10 @@ version() { sed -n 's/^version = "\(.*\)"/\1/p' "$root/Cargo.toml"; }
 check() {
   [[ $1 == "v$(version)" ]] || {
     echo "the tag is $1, and the version in Cargo.toml is $(version)" >&2
+    return 1
+  }
+  grep -q "^  \"version\": \"$(version)\",$" "$root/bindings-wasm/js/package.json" || {
+    echo "bindings-wasm/js/package.json has another version than Cargo.toml, $(version)" >&2
     return 1
   }
 }

@@ -121,7 +121,7 @@ def inside(root: Path, *arguments: str, **environment: str) -> Completed:
     return run(command, env={"PATH": os.environ["PATH"], **environment})
 
 
-def delivery(root: Path, service: Service) -> Completed:
+def delivery(root: Path, service: Service, **environment: str) -> Completed:
     """Asks for counts. The answer to the request for a token is 401, so the exit code is 3 if it has got there."""
     return inside(
         root,
@@ -130,6 +130,7 @@ def delivery(root: Path, service: Service) -> Completed:
         TALLYFOLD_CLIENT_ID="id",
         TALLYFOLD_CLIENT_SECRET="secret",
         TALLYFOLD_CONTROL_AUDIENCE="audience",
+        **environment,
     )
 
 
@@ -142,10 +143,11 @@ def test_it_runs_where_nothing_else_is(empty: Path) -> None:
     assert good(inside(empty, "--version")) == f"tallyfold {version()}\n"
 
 
-def test_without_certificates_it_says_that_they_are_missing(empty: Path, service: Service) -> None:
+def test_without_certificates_it_trusts_nobody(empty: Path, service: Service) -> None:
+    (empty / "etc/hosts").write_text(f"127.0.0.1 {NAME}\n")
     done = delivery(empty, service)
-    assert done.returncode != 0
-    assert "certificate" in done.stderr.lower()
+    assert done.returncode == 4
+    assert "certificate" in done.stderr
     assert service.asked == []
 
 
@@ -153,6 +155,13 @@ def test_it_trusts_the_systems_certificates_and_reads_the_file_of_hosts(empty: P
     shutil.copy(service.authority, empty / "etc/ssl/certs/ca-certificates.crt")
     (empty / "etc/hosts").write_text(f"127.0.0.1 {NAME}\n")
     assert_it_has_asked(delivery(empty, service), service)
+
+
+def test_it_trusts_a_file_of_certificates_that_is_named(empty: Path, service: Service) -> None:
+    shutil.copy(service.authority, empty / "own.pem")
+    (empty / "own.pem").chmod(0o644)
+    (empty / "etc/hosts").write_text(f"127.0.0.1 {NAME}\n")
+    assert_it_has_asked(delivery(empty, service, SSL_CERT_FILE="/own.pem"), service)
 
 
 def test_other_certificates_than_the_systems_are_refused(empty: Path, service: Service) -> None:
