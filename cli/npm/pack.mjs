@@ -31,7 +31,9 @@ await rm(out, { recursive: true, force: true });
 const packages = [];
 const missing = [];
 for (const [platform, targets] of Object.entries(PLATFORMS)) {
-  const binary = await firstThere(targets.map((target) => join(binaries, target, program(platform))));
+  const binary = await firstThere(
+    targets.map((target) => join(binaries, target, program(platform))),
+  );
   if (binary === undefined) missing.push(platform);
   else packages.push(await platformPackage(platform, binary));
 }
@@ -41,7 +43,9 @@ if (packages.length === 0 || (all && missing.length > 0)) {
 }
 packages.push(await mainPackage());
 for (const folder of packages) {
-  execFileSync("npm", ["pack", "--silent", "--pack-destination", resolve(out), resolve(folder)], { stdio: "inherit" });
+  execFileSync("npm", ["pack", "--silent", "--pack-destination", resolve(out), resolve(folder)], {
+    stdio: "inherit",
+  });
 }
 
 function program(platform) {
@@ -88,17 +92,19 @@ async function platformPackage(platform, binary) {
 async function mainPackage() {
   const folder = join(out, "tallyfold-cli");
   await mkdir(folder, { recursive: true });
-  for (const name of ["tallyfold.js", "README.md"]) await copyFile(join(here, name), join(folder, name));
-  await chmod(join(folder, "tallyfold.js"), 0o755);
+  for (const name of ["tallyfold.cjs", "README.md"])
+    await copyFile(join(here, name), join(folder, name));
+  await chmod(join(folder, "tallyfold.cjs"), 0o755);
   await finish(folder, {
     ...common,
     name: "tallyfold-cli",
-    description: "The command `tallyfold`: exact, grouped counts from an event router's metrics API.",
+    description:
+      "The command `tallyfold`: exact, grouped counts from an event router's metrics API.",
     keywords: ["metrics", "event-router", "event-delivery", "observability", "counts", "cli"],
     type: "commonjs",
     engines: { node: ">=20" },
-    bin: { tallyfold: "tallyfold.js" },
-    files: ["tallyfold.js", "LICENSE-*"],
+    bin: { tallyfold: "tallyfold.cjs" },
+    files: ["tallyfold.cjs", "LICENSE-*"],
     optionalDependencies: Object.fromEntries(
       Object.keys(PLATFORMS).map((platform) => [`@tallyfold/cli-${platform}`, version]),
     ),
@@ -107,6 +113,7 @@ async function mainPackage() {
 }
 
 async function finish(folder, manifest) {
-  for (const name of ["LICENSE", "LICENSE-MIT", "LICENSE-APACHE"]) await copyFile(join(root, name), join(folder, name));
+  for (const name of ["LICENSE", "LICENSE-MIT", "LICENSE-APACHE"])
+    await copyFile(join(root, name), join(folder, name));
   await writeFile(join(folder, "package.json"), `${JSON.stringify(manifest, null, 2)}\n`);
 }

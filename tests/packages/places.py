@@ -19,7 +19,7 @@ Completed = subprocess.CompletedProcess[str]
 
 
 def run(
-    command: Sequence[str | Path],
+    command: Sequence[object],
     *,
     cwd: Path = ROOT,
     env: Mapping[str, str] | None = None,

@@ -49,8 +49,9 @@ function run(file) {
   child.on("exit", (code, signal) => {
     for (const [signal, handler] of handlers) process.off(signal, handler);
     // A command that was ended by a signal looks so to the caller, too.
+    // The code is for a signal that Node ignores.
+    process.exitCode = code ?? 1;
     if (signal !== null) process.kill(process.pid, signal);
-    else process.exitCode = code;
   });
 }
 
