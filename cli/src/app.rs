@@ -31,7 +31,8 @@ impl App {
         }
     }
 
-    fn fail(&self, cluster: &str, failure: &Failure, is_named: bool) {
+    /// Says why nothing is known of a cluster, and what helps.
+    pub(crate) fn fail(&self, cluster: &str, failure: &Failure, is_named: bool) {
         match is_named {
             true => self.voice.error(format_args!("{cluster}: {failure}")),
             false => self.voice.error(failure),

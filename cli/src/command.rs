@@ -4,15 +4,22 @@ use std::ffi::OsString;
 use std::io;
 use std::rc::Rc;
 
-use clap::{ArgAction, Args, Parser, Subcommand};
+use clap::{ArgAction, Args, CommandFactory, Parser, Subcommand};
 use tokio::task::LocalSet;
 
 use crate::app::App;
+use crate::commands::audit_logs::AuditLogsFlags;
 use crate::commands::collect::CollectFlags;
 use crate::commands::compare::CompareFlags;
+use crate::commands::completions::CompletionsFlags;
 use crate::commands::counts::CountFlags;
+use crate::commands::doctor::DoctorFlags;
+use crate::commands::man::ManFlags;
 use crate::commands::sandbox::SandboxFlags;
-use crate::commands::{collect, compare, delivery, ingestion, sandbox};
+use crate::commands::{
+    audit_logs, collect, compare, completions, delivery, doctor, ingestion, init, man, sandbox,
+    schema,
+};
 use crate::config::flags::ServiceFlags;
 use crate::config::load::load;
 use crate::exit::Exit;
@@ -74,9 +81,27 @@ enum Command {
     /// What has changed since an earlier time
     #[command(before_help = compare::EXAMPLES)]
     Compare(Asking<CompareFlags>),
+    /// A page of the audit logs
+    #[command(name = "audit-logs", before_help = audit_logs::EXAMPLES, after_help = audit_logs::ENDING)]
+    AuditLogs(Asking<AuditLogsFlags>),
+    /// Says what is wrong, and what to do next
+    #[command(before_help = doctor::EXAMPLES, after_help = doctor::ENDING)]
+    Doctor(Asking<DoctorFlags>),
     /// A replica of the service on this machine, to try things on
     #[command(before_help = sandbox::EXAMPLES)]
     Sandbox(SandboxFlags),
+    /// What a shell needs to complete the command line
+    #[command(before_help = completions::EXAMPLES)]
+    Completions(CompletionsFlags),
+    /// Manual pages
+    #[command(before_help = man::EXAMPLES)]
+    Man(ManFlags),
+    /// Prints the JSON Schema of --format json
+    #[command(before_help = schema::EXAMPLES)]
+    Schema,
+    /// Writes a configuration with comments
+    #[command(before_help = init::EXAMPLES)]
+    Init(init::InitFlags),
 }
 
 /// The flags of a command that asks a service.
@@ -125,12 +150,25 @@ fn start(command: Command, voice: &Rc<Voice>) -> Result<Exit> {
         .enable_all()
         .build()
         .map_err(told)?;
-    LocalSet::new().block_on(&runtime, dispatch(command, voice))
+    let ended = LocalSet::new().block_on(&runtime, dispatch(command, voice));
+    // The system may still be looking for a name, for longer than a command waits.
+    runtime.shutdown_background();
+    ended
 }
 
 async fn dispatch(command: Command, voice: &Rc<Voice>) -> Result<Exit> {
     match command {
         Command::Sandbox(flags) => sandbox::run(&Stop::listen()?, &flags).await,
+        Command::Completions(flags) => completions::run(flags, CommandLine::command()),
+        Command::Man(flags) => man::run(&flags, CommandLine::command()),
+        Command::AuditLogs(asking) => {
+            let app = app(&asking.service, voice)?;
+            until_stopped(&app, audit_logs::run(&app, &asking.flags)).await
+        }
+        Command::Doctor(asking) => {
+            let app = app(&asking.service, voice)?;
+            until_stopped(&app, doctor::run(&app, &asking.flags)).await
+        }
         Command::Delivery(asking) => {
             let app = app(&asking.service, voice)?;
             until_stopped(&app, delivery::run(&app, &asking.flags)).await
@@ -146,6 +184,8 @@ async fn dispatch(command: Command, voice: &Rc<Voice>) -> Result<Exit> {
             let app = app(&asking.service, voice)?;
             until_stopped(&app, ingestion::run(&app, &asking.flags)).await
         }
+        Command::Schema => schema::run(),
+        Command::Init(flags) => init::run(&flags, voice),
     }
 }
 
@@ -158,8 +198,12 @@ async fn until_stopped(app: &App, work: impl Future<Output = Result<Exit>>) -> R
 }
 
 fn app(service: &ServiceFlags, voice: &Rc<Voice>) -> Result<App> {
+    let settings = load(service)?;
+    if let Some(file) = &settings.file {
+        voice.detail(format_args!("configuration: {}", file.display()));
+    }
     Ok(App {
-        settings: load(service)?,
+        settings,
         voice: Rc::clone(voice),
         stop: Stop::listen()?,
     })

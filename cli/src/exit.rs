@@ -40,19 +40,26 @@ impl From<Kind> for Exit {
     }
 }
 
+impl Exit {
+    /// The number.
+    pub(crate) fn code(self) -> u8 {
+        match self {
+            Self::Fine => 0,
+            Self::Unhealthy => 1,
+            Self::Usage => 2,
+            Self::Authentication => 3,
+            Self::Service => 4,
+            Self::Response => 5,
+            Self::Missing => 6,
+            Self::Interrupted => 130,
+            Self::Terminated => 143,
+            Self::Other(code) => code,
+        }
+    }
+}
+
 impl From<Exit> for ExitCode {
     fn from(exit: Exit) -> Self {
-        Self::from(match exit {
-            Exit::Fine => 0,
-            Exit::Unhealthy => 1,
-            Exit::Usage => 2,
-            Exit::Authentication => 3,
-            Exit::Service => 4,
-            Exit::Response => 5,
-            Exit::Missing => 6,
-            Exit::Interrupted => 130,
-            Exit::Terminated => 143,
-            Exit::Other(code) => code,
-        })
+        Self::from(exit.code())
     }
 }

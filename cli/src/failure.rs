@@ -4,7 +4,7 @@ use std::fmt;
 use std::io;
 use std::path::Path;
 
-use tallyfold::{Code, CollectError, Error, Spelling};
+use tallyfold::{Code, CollectError, Error, Name, Spelling};
 
 use crate::exit::Exit;
 
@@ -51,6 +51,11 @@ impl Failure {
 
 impl From<Error> for Failure {
     fn from(error: Error) -> Self {
+        let error = match error.argument_name() {
+            // What the core calls dimensions is chosen by this flag.
+            Some("dimensions" | "group_by") => error.with_argument(Name::of_caller("--by")),
+            _ => error,
+        };
         Self {
             exit: error.kind().into(),
             text: error.text_in(Spelling::Flag).to_string(),
@@ -62,11 +67,19 @@ impl From<Error> for Failure {
 
 impl From<Box<CollectError>> for Failure {
     fn from(error: Box<CollectError>) -> Self {
-        let text = error.text_in(Spelling::Flag).to_string();
-        Self {
-            text,
-            ..error.error.into()
-        }
+        let Some((window, first)) = error.failures.first() else {
+            let text = error.text_in(Spelling::Flag).to_string();
+            return Self {
+                text,
+                ..error.error.into()
+            };
+        };
+        let mut failure = Self::from(first.clone());
+        failure.text.push_str(&match error.failures.len() {
+            1 => format!("; {window:?} could not be read"),
+            all => format!("; {all} windows could not be read, the first is {window:?}"),
+        });
+        failure
     }
 }
 

@@ -4,6 +4,7 @@
 //! - `arguments/` turns flags into the core's options, which declare each flag's name, default and meaning.
 //! - `config/` reads the file, the environment and secrets, and says which clusters are asked.
 //! - `host/` drives the core's machines: the network, the clock, waits, files.
+//! - `doctor/` has the checks of `tallyfold doctor`, and the advice for what is not well.
 //! - `commands/` has a file for each command; `output/` writes what they have found.
 //! - `failure` and `exit` say what went wrong and with which code the process ends; `voice` is what is said on stderr.
 #![forbid(unsafe_code)]
@@ -13,6 +14,7 @@ mod arguments;
 mod command;
 mod commands;
 mod config;
+mod doctor;
 mod exit;
 mod failure;
 mod host;

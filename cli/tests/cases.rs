@@ -1,14 +1,15 @@
 //! Every command, format and exit code, through the binary: the files in `tests/cases/` hold commands, what they print,
 //! and how they end.
 //!
-//! Each file is run in an empty folder of its own, against a sandbox with seed 7 that this test serves. After a change
+//! Each file is run against a sandbox with seed 7 that this test serves; one with a folder `.in` runs in a copy of it. After a change
 //! that is meant, `TRYCMD=overwrite cargo test -p tallyfold-cli --test cases` writes the new outputs; read the difference.
 
 use std::io::{BufRead, BufReader};
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
 /// The least number of commands in the files, so that none of them is lost unnoticed.
-const CASES: usize = 2;
+const CASES: usize = 150;
 
 #[test]
 fn commands_do_what_the_cases_say() {
@@ -35,6 +36,10 @@ fn commands_do_what_the_cases_say() {
     for (name, value) in &service.settings {
         cases.env(name, value);
     }
+    // Some cases run the command in the sandbox's environment, by its name.
+    let folder = Path::new(env!("CARGO_BIN_EXE_tallyfold")).parent().unwrap();
+    let path = std::env::var("PATH").unwrap();
+    cases.env("PATH", format!("{}:{path}", folder.display()));
     cases.env("COLUMNS", "100").env("TZ", "UTC");
     cases.case("tests/cases/*.md");
     cases.run();

@@ -97,27 +97,33 @@ fn flag<F: Flags>(argument: &'static Argument) -> Arg {
 
 /// What the option means, with the names of other options as flags, and its default.
 fn about(argument: &Argument, known: &[Argument]) -> String {
+    match described(argument, known, Spelling::Flag) {
+        (doc, Some(default)) => format!("{doc} [default: {default}]"),
+        (doc, None) => doc,
+    }
+}
+
+/// What the option means, with the names of other options as flags or keys, and its default.
+pub(crate) fn described(
+    argument: &Argument,
+    known: &[Argument],
+    spelling: Spelling,
+) -> (String, Option<String>) {
     let Some(surface) = argument.surface else {
-        return String::new();
+        return (String::new(), None);
     };
     let lines = surface.doc.lines().map(str::trim);
     let doc = lines
         .filter(|line| !line.is_empty())
         .collect::<Vec<_>>()
         .join(" ");
-    let doc = plain(&doc, known);
-    match surface
-        .default
-        .map(|default| default())
-        .and_then(|text| shown(&text, argument.kind))
-    {
-        Some(default) => format!("{doc} [default: {default}]"),
-        None => doc,
-    }
+    let default = surface.default.map(|default| default());
+    let default = default.and_then(|text| shown(&text, argument.kind));
+    (plain(&doc, known, spelling), default)
 }
 
-/// A doc comment without the brackets of its links and with flags for names.
-fn plain(doc: &str, known: &[Argument]) -> String {
+/// A doc comment without the brackets of its links and with flags or keys for names.
+fn plain(doc: &str, known: &[Argument], spelling: Spelling) -> String {
     let mut text = String::new();
     let mut rest = doc;
     while let Some(start) = rest.find("[`") {
@@ -134,15 +140,15 @@ fn plain(doc: &str, known: &[Argument]) -> String {
         }
     }
     text.push_str(rest);
-    flags_for_names(&text, known)
+    spelled_names(&text, known, spelling)
 }
 
-/// Names of options in backticks, spelled as flags.
-fn flags_for_names(text: &str, known: &[Argument]) -> String {
+/// Names of options in backticks, spelled as flags or keys.
+fn spelled_names(text: &str, known: &[Argument], spelling: Spelling) -> String {
     let pieces = text.split('`').enumerate().map(|(index, piece)| {
         let argument = known.iter().find(|argument| argument.name == piece);
         match argument {
-            Some(argument) if index % 2 == 1 => argument.spelled(Spelling::Flag),
+            Some(argument) if index % 2 == 1 => argument.spelled(spelling),
             None if index % 2 == 1 => format!("`{piece}`"),
             _ => piece.to_owned(),
         }
@@ -165,9 +171,12 @@ fn shown(debug: &str, kind: Kind) -> Option<String> {
 }
 
 /// A length of time in its largest unit that gives a whole number.
-fn duration(ms: u64) -> String {
+pub(crate) fn duration(ms: u64) -> String {
     let units = [(3_600_000, "h"), (60_000, "m"), (1_000, "s")];
-    match units.iter().find(|(unit, _)| ms >= *unit && ms % unit == 0) {
+    match units
+        .iter()
+        .find(|(unit, _)| ms >= *unit && ms.is_multiple_of(*unit))
+    {
         Some((unit, name)) => format!("{}{name}", ms / unit),
         None => format!("{ms}ms"),
     }

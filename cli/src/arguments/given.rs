@@ -2,12 +2,14 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::path::PathBuf;
+use std::path::Path;
+use std::sync::Arc;
 
 use tallyfold::arguments::{self, Arguments, Kind, Options, Value};
 use tallyfold::{Code, Error, Name, Secret, Spelling};
 
 use super::text;
+use crate::config::secret::Source;
 use crate::failure::{Failure, Result};
 
 /// Settings by name, as a TOML file spells them.
@@ -30,6 +32,8 @@ pub(crate) enum Raw {
     Text(String),
     /// A secret.
     Secret(Secret),
+    /// Where a secret is, which is read when it is needed.
+    Source(Arc<Source>),
     /// Several values.
     List(Vec<Raw>),
     /// True or false.
@@ -38,8 +42,6 @@ pub(crate) enum Raw {
     Whole(i128),
     /// Settings in a setting.
     Table(Given),
-    /// A value of a type that no setting has, such as a fraction; the text names it.
-    Other(&'static str),
 }
 
 /// Where a setting was written.
@@ -52,9 +54,11 @@ pub(crate) enum Origin {
     /// In a file.
     File {
         /// Which file.
-        path: PathBuf,
+        path: Arc<Path>,
         /// The line, from 1.
         line: usize,
+        /// The column, from 1.
+        column: usize,
         /// The key with the sections that it is in, such as `cluster.eu.timeout`.
         key: String,
     },
@@ -66,9 +70,25 @@ impl Given {
         self.0.insert(name.into(), Setting { raw, origin });
     }
 
-    /// Takes all settings of another one over those here.
+    /// Takes all settings of another one over those here. Tables are put together, setting by setting.
     pub(crate) fn overlay(&mut self, other: Self) {
-        self.0.extend(other.0);
+        for (name, setting) in other.0 {
+            match (self.0.get_mut(&name), setting) {
+                (
+                    Some(Setting {
+                        raw: Raw::Table(own),
+                        ..
+                    }),
+                    Setting {
+                        raw: Raw::Table(other),
+                        ..
+                    },
+                ) => own.overlay(other),
+                (_, setting) => {
+                    self.0.insert(name, setting);
+                }
+            }
+        }
     }
 
     /// The setting with that name.
@@ -93,12 +113,42 @@ impl Given {
             .map(|(name, setting)| (name.as_str(), setting))
     }
 
-    /// The options of a function of the core.
+    /// The options of a function of the core. Secrets that are elsewhere are read now.
     ///
     /// # Errors
     /// Say where the setting at fault was written.
     pub(crate) fn read<T: Options>(&self) -> Result<T> {
-        arguments::read(self, &[]).map_err(|error: Error| self.told(error))
+        let found = self.found(&Setting::secret)?;
+        arguments::read(&found, &[]).map_err(|error: Error| self.told(error))
+    }
+
+    /// Checks what can be checked without the secrets, none of which is read.
+    ///
+    /// # Errors
+    /// As [`Given::read`].
+    pub(crate) fn check<T: Options>(&self) -> Result<(), Error> {
+        let blank = |_: &Setting| Ok(Some(Secret::from("unread".to_owned())));
+        match self.found(&blank) {
+            Ok(found) => arguments::read::<T, Self>(&found, &[]).map(|_| ()),
+            Err(_) => Ok(()),
+        }
+    }
+
+    /// The same settings with the secrets in place of where they are.
+    fn found(&self, secret: &dyn Fn(&Setting) -> Result<Option<Secret>>) -> Result<Self> {
+        let settings = self.0.iter().map(|(name, setting)| {
+            let raw = match &setting.raw {
+                Raw::Table(given) => Raw::Table(given.found(secret)?),
+                Raw::Source(_) => match secret(setting)? {
+                    Some(secret) => Raw::Secret(secret),
+                    None => setting.raw.clone(),
+                },
+                raw => raw.clone(),
+            };
+            let origin = setting.origin.clone();
+            Ok((name.clone(), Setting { raw, origin }))
+        });
+        Ok(Self(settings.collect::<Result<_>>()?))
     }
 
     /// An error about one of these settings, with the place at which it was written.
@@ -126,9 +176,38 @@ impl Given {
     }
 }
 
+impl Setting {
+    /// The text that was written here, or that is where this says.
+    ///
+    /// # Errors
+    /// If it can't be read from there; the error says where this was written.
+    pub(crate) fn secret(&self) -> Result<Option<Secret>> {
+        match &self.raw {
+            Raw::Text(text) => Ok(Some(text.clone().into())),
+            Raw::Secret(secret) => Ok(Some(secret.clone())),
+            Raw::Source(source) => {
+                let refused = |text| match &self.origin {
+                    Origin::Flag => Failure::usage(format!("{}: {text}", source.flag())),
+                    origin => Failure::usage(format!("{origin}: {text}")),
+                };
+                source.secret().map(Some).map_err(refused)
+            }
+            _ => Ok(None),
+        }
+    }
+}
+
+/// The error with the place in front, which says the name of the setting.
 fn located(origin: &Origin, error: &Error, spelling: Spelling) -> Failure {
     let mut failure = Failure::from(error.clone());
-    failure.text = format!("{origin}: {}", error.text_in(spelling));
+    let text = error.text_in(spelling).to_string();
+    let code = format!("{}: ", error.code());
+    let text = text.strip_prefix(&code).unwrap_or(&text);
+    let name = error.argument_in(spelling).map(|name| format!("{name}: "));
+    let text = name
+        .and_then(|name| text.strip_prefix(&name))
+        .unwrap_or(text);
+    failure.text = format!("{origin}: {text}");
     failure
 }
 
@@ -180,7 +259,12 @@ impl fmt::Display for Origin {
         match self {
             Self::Flag => f.write_str("a flag"),
             Self::Variable(name) => write!(f, "environment variable {name}"),
-            Self::File { path, line, key } => write!(f, "{}:{line}: {key}", path.display()),
+            Self::File {
+                path,
+                line,
+                column,
+                key,
+            } => write!(f, "{}:{line}:{column}: {key}", path.display()),
         }
     }
 }

@@ -10,6 +10,10 @@ pub(crate) fn read(raw: &Raw, kind: Kind) -> Option<Value> {
         (Kind::Text | Kind::Address | Kind::Instant | Kind::Step, Raw::Text(text)) => {
             Some(Value::Text(text.clone()))
         }
+        // Such as an address with a password, which is read from elsewhere.
+        (Kind::Text | Kind::Address, Raw::Secret(secret)) => {
+            Some(Value::Text(secret.expose().to_owned()))
+        }
         (Kind::Secret, Raw::Secret(secret)) => Some(Value::Secret(secret.clone())),
         (Kind::Secret, Raw::Text(text)) => Some(Value::Secret(text.clone().into())),
         (Kind::Flag, Raw::Flag(flag)) => Some(Value::Flag(*flag)),

@@ -7,7 +7,7 @@ use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
 use tallyfold::{CollectOptions, Progress, TimeStep};
 use tokio::sync::watch;
 
-use super::counts::{counted, ended, options, part, shaped, step_of};
+use super::counts::{asked, counted, ended, options, part, shaped, step_of};
 use super::each::{each, sessions};
 use crate::app::App;
 use crate::arguments::declared::Declared;
@@ -70,6 +70,7 @@ pub(crate) async fn run(app: &App, flags: &CollectFlags) -> Result<Exit> {
     let mut given = flags.reading.clone();
     given.given.overlay(flags.sharing.given.clone());
     let options = options(flags.metric.into(), &query, range, &given)?;
+    let asked = asked(flags.metric.into(), &query, range, &options);
     let sessions = sessions(app)?;
     let bars = Bars::new(app);
     let (stop, stopping) = watch::channel(false);
@@ -97,6 +98,7 @@ pub(crate) async fn run(app: &App, flags: &CollectFlags) -> Result<Exit> {
     };
     bars.clear();
     let report = Report {
+        asked,
         parts: parts.into_iter().flatten().collect(),
         missing,
         is_named: app.settings.is_named,
@@ -109,7 +111,7 @@ pub(crate) async fn run(app: &App, flags: &CollectFlags) -> Result<Exit> {
         });
         return Ok(exit);
     }
-    write(&report, &flags.show)?;
+    write(&report, &flags.show, &app.voice)?;
     Ok(report.exit())
 }
 

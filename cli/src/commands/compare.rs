@@ -5,7 +5,7 @@ use std::sync::Arc;
 use clap::{Args, ValueEnum};
 use tallyfold::{CollectOptions, Timestamp, Window, compare};
 
-use super::counts::{options, part, read};
+use super::counts::{asked, options, part, read};
 use super::each::{each, sessions};
 use crate::app::App;
 use crate::arguments::declared::Declared;
@@ -15,7 +15,7 @@ use crate::exit::Exit;
 use crate::failure::{Failure, Result};
 use crate::host::clock::unix_ms;
 use crate::output::flags::ShowFlags;
-use crate::output::report::{Counted, Report};
+use crate::output::report::{Asked, Counted, Part, Report};
 use crate::output::write::write;
 
 /// What the help begins with.
@@ -91,12 +91,16 @@ fn too_early() -> Failure {
 /// For flags and settings that can't be used, and for a place that can't be written.
 pub(crate) async fn run(app: &App, flags: &CompareFlags) -> Result<Exit> {
     let query = flags.query.query()?;
-    let after = flags.range.window(unix_ms())?;
-    let before = flags.against.of(after)?;
+    let range = flags.range.window(unix_ms())?;
+    let earlier = flags.against.of(range)?;
     let read_options = |range| -> Result<CollectOptions> {
         options(flags.metric.into(), &query, range, &flags.reading)
     };
-    let (before, after) = (read_options(before)?, read_options(after)?);
+    let (before, after) = (read_options(earlier)?, read_options(range)?);
+    let asked = Asked {
+        before: Some(earlier),
+        ..asked(flags.metric.into(), &query, range, &after)
+    };
     let sessions = sessions(app)?;
     let (parts, missing) = each(&sessions, |cluster, session| {
         let (before, after, query) = (before.clone(), after.clone(), query.clone());
@@ -107,18 +111,24 @@ pub(crate) async fn run(app: &App, flags: &CompareFlags) -> Result<Exit> {
             );
             let ((before, mut gaps, failure), (after, more, other)) = (before?, after?);
             gaps.extend(more);
+            let mut provisional = before.provisional();
+            provisional.extend(after.provisional());
             let comparison = Counted::Comparison(Arc::new(compare(&before, &after)?));
-            Ok(part(&cluster, comparison, gaps, failure.or(other)))
+            Ok(Part {
+                provisional,
+                ..part(&cluster, comparison, gaps, failure.or(other))
+            })
         }
     })
     .await;
     let report = Report {
+        asked,
         parts,
         missing,
         is_named: app.settings.is_named,
     };
     app.tell(&report);
-    write(&report, &flags.show)?;
+    write(&report, &flags.show, &app.voice)?;
     Ok(report.exit())
 }
 

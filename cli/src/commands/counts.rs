@@ -6,7 +6,7 @@ use std::sync::Arc;
 use clap::Args;
 use tallyfold::{Collect, CollectOptions, CountTable, Keep, Metric, TimeStep, Window};
 
-use super::each::{each, sessions};
+use super::each::{each, sessions, with_doctor};
 use crate::app::App;
 use crate::arguments::declared::Declared;
 use crate::arguments::query::{Query, QueryFlags, Reading};
@@ -19,7 +19,7 @@ use crate::host::clock::unix_ms;
 use crate::host::gather::gather;
 use crate::host::session::Session;
 use crate::output::flags::ShowFlags;
-use crate::output::report::{Counted, Part, Report};
+use crate::output::report::{Asked, Counted, Part, Report};
 use crate::output::write::write;
 
 /// Flags of commands that show the counts of a range.
@@ -48,6 +48,7 @@ pub(crate) async fn run(app: &App, metric: Metric, flags: &CountFlags) -> Result
     let step = flags.by_window.as_deref().map(step_of).transpose()?;
     let mut options = options(metric, &query, range, &flags.reading)?;
     options.keep = step.map_or(Keep::Total, Keep::Step);
+    let asked = asked(metric, &query, range, &options);
     let sessions = sessions(app)?;
     let (parts, missing) = each(&sessions, |cluster, session| {
         let (options, query) = (options.clone(), query.clone());
@@ -58,12 +59,13 @@ pub(crate) async fn run(app: &App, metric: Metric, flags: &CountFlags) -> Result
     })
     .await;
     let report = Report {
+        asked,
         parts,
         missing,
         is_named: app.settings.is_named,
     };
     app.tell(&report);
-    write(&report, &flags.show)?;
+    write(&report, &flags.show, &app.voice)?;
     Ok(report.exit())
 }
 
@@ -78,6 +80,23 @@ pub(crate) fn counted(table: CountTable, step: Option<TimeStep>) -> Result<Count
     })
 }
 
+/// What a report says was asked.
+pub(crate) fn asked(
+    metric: Metric,
+    query: &Query,
+    range: Window,
+    options: &CollectOptions,
+) -> Asked {
+    Asked {
+        metric,
+        by: query.by.clone(),
+        only: query.only.clone(),
+        range,
+        before: None,
+        settle_ms: options.settle_ms,
+    }
+}
+
 /// A part of a report.
 pub(crate) fn part(
     cluster: &Cluster,
@@ -88,9 +107,10 @@ pub(crate) fn part(
     Part {
         cluster: cluster.name.clone(),
         labels: cluster.labels.clone(),
+        provisional: counts.provisional(),
         counts,
         gaps,
-        failure,
+        failure: failure.map(|failure| with_doctor(failure, &cluster.name)),
     }
 }
 

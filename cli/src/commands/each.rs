@@ -7,6 +7,7 @@ use futures_util::future::join_all;
 
 use crate::app::App;
 use crate::config::settings::Cluster;
+use crate::exit::Exit;
 use crate::failure::{Failure, Result};
 use crate::host::network;
 use crate::host::session::Session;
@@ -31,7 +32,7 @@ pub(crate) fn session(app: &App, cluster: &Cluster) -> Result<Session> {
     let options = cluster.client.read()?;
     let http = network::client(&cluster.network)?;
     let session = Session::new(cluster.name.clone(), options, http, Rc::clone(&app.voice));
-    session.map_err(|error| cluster.client.told(error).helped_by("tallyfold init"))
+    session.map_err(|error| cluster.told(error).helped_by("tallyfold init"))
 }
 
 /// Does the same with each cluster at the same time. Gives what worked and what did not, in the order of the configuration.
@@ -61,6 +62,8 @@ pub(crate) async fn each<T, F: Future<Output = Result<T>>>(
 pub(crate) fn with_doctor(failure: Failure, cluster: &str) -> Failure {
     match failure.help {
         Some(_) => failure,
+        // What is to be changed here, the failure itself says.
+        None if failure.exit == Exit::Usage => failure,
         None => failure.helped_by(format!("tallyfold doctor --cluster {cluster}")),
     }
 }

@@ -20,8 +20,13 @@ pub(crate) struct ServiceFlags {
     /// A file that holds the client secret; only its owner may have access to it
     #[arg(long, value_name = "FILE", hide_short_help = true)]
     pub(crate) client_secret_file: Option<PathBuf>,
-    /// A command that prints the client secret
-    #[arg(long, value_name = "COMMAND", hide_short_help = true)]
+    /// A command for the shell that prints the client secret
+    #[arg(
+        long,
+        value_name = "COMMAND",
+        conflicts_with = "client_secret_file",
+        hide_short_help = true
+    )]
     pub(crate) client_secret_command: Option<String>,
     /// A file of certificates (PEM) of authorities to trust beside those of the system
     #[arg(long, value_name = "FILE", hide_short_help = true)]

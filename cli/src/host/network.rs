@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use reqwest::{Certificate, Client, ClientBuilder, Proxy, redirect};
 
+use crate::arguments::given::{Origin, Setting};
 use crate::failure::{Failure, Result};
 
 /// What is said about the way to a service.
@@ -12,7 +13,7 @@ pub(crate) struct NetworkSettings {
     /// A file of PEM certificates of authorities that are trusted beside those of the platform.
     pub(crate) ca_file: Option<PathBuf>,
     /// The address of a proxy, in place of the environment's `HTTPS_PROXY` and `HTTP_PROXY`. It may hold a password.
-    pub(crate) proxy: Option<String>,
+    pub(crate) proxy: Option<Setting>,
 }
 
 /// A client that sends what the core says: it follows no redirect, tries nothing again, and decodes nothing.
@@ -60,12 +61,26 @@ fn builder(settings: &NetworkSettings) -> Result<ClientBuilder> {
         .redirect(redirect::Policy::none())
         .retry(reqwest::retry::never())
         .referer(false)
+        // The doctor says until when a certificate is valid.
+        .tls_info(true)
         .http1_only();
-    if let Some(address) = &settings.proxy {
-        // The address may hold a password, so no message quotes it.
-        let refused =
-            |_| Failure::usage("proxy: want an address such as http://proxy.example:3128");
-        builder = builder.proxy(Proxy::all(address.as_str()).map_err(refused)?);
+    if let Some(proxy) = &settings.proxy {
+        builder = builder.proxy(proxy_of(proxy)?);
     }
     Ok(builder)
+}
+
+/// The proxy of a setting. Its address may hold a password, so no message quotes it.
+fn proxy_of(setting: &Setting) -> Result<Proxy> {
+    let place = match &setting.origin {
+        Origin::Flag => "proxy".to_owned(),
+        origin => origin.to_string(),
+    };
+    let refused = || {
+        Failure::usage(format!(
+            "{place}: want an address such as http://proxy.example:3128"
+        ))
+    };
+    let address = setting.secret()?.ok_or_else(refused)?;
+    Proxy::all(address.expose()).map_err(|_| refused())
 }

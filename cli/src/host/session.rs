@@ -109,7 +109,8 @@ impl Session {
         }
     }
 
-    fn report(&self, call: &mut Call) {
+    /// Tells of the request that has ended, if one has.
+    pub(crate) fn report(&self, call: &mut Call) {
         let Some(attempt) = call.attempt() else {
             return;
         };

@@ -13,15 +13,21 @@ use crate::arguments::declared::{Declared, Flags};
 #[command(next_help_heading = "Output")]
 pub(crate) struct ShowFlags {
     /// The format [default: table]
+    ///
+    /// In csv, ndjson and parquet, a group has one row for the whole time (with --by-window, one for each window), in the
+    /// order of --order. Formats of other systems have their own order, and get only counts that no longer change (--windows).
     #[arg(long, value_enum, default_value_t = OutputFormat::Table, hide_default_value = true)]
     pub(crate) format: OutputFormat,
-    /// Only so many rows: those that rank highest by --order
+    /// Only so many rows: those that rank highest by --order (by default errors)
+    ///
+    /// The rows of all clusters are ranked together. With --by-window, a group is ranked by its sum and keeps all of its
+    /// windows. Totals are those of all rows.
     #[arg(long, value_name = "N")]
     pub(crate) top: Option<usize>,
-    /// Orders rows by this count, highest first
+    /// Orders rows by this count, highest first; comparisons by its change
     #[arg(long, value_enum, value_name = "COUNT")]
     pub(crate) order: Option<OrderFlag>,
-    /// Writes into this file, which is replaced only when all is written, in place of stdout
+    /// Writes into this file, which is replaced only when all is written, in place of stdout (-)
     #[arg(long, short, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
     /// A label for exported counts, such as env=production; may be repeated
@@ -35,11 +41,13 @@ pub(crate) struct ShowFlags {
 /// The formats of results.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum OutputFormat {
-    /// Aligned columns for a person.
+    /// Aligned columns at a terminal; into a file or a pipe a line for each row, with tabs between the cluster (if
+    /// clusters have names), the dimensions, start and end (with --by-window), success, errors and filtered.
     Table,
-    /// One document, described by a JSON Schema (`tallyfold schema`).
+    /// One document, described by a JSON Schema (tallyfold schema). Counts are numbers; above 2^53 - 1, where many readers
+    /// would round them, they are strings.
     Json,
-    /// One JSON object for each row.
+    /// One JSON object for each row. Counts are strings of digits.
     Ndjson,
     /// Comma-separated values.
     Csv,
@@ -47,7 +55,7 @@ pub(crate) enum OutputFormat {
     Parquet,
     /// OpenMetrics text, for Prometheus.
     Openmetrics,
-    /// The OpenTelemetry protocol as JSON.
+    /// The OpenTelemetry protocol as JSON, one request for each line.
     OtlpJson,
     /// InfluxDB's line protocol.
     Influx,

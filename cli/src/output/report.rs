@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use tallyfold::{Comparison, CountTable, Series, Window};
+use tallyfold::{Comparison, CountTable, Counts, Frame, Metric, Series, Window};
 
 use crate::exit::Exit;
 use crate::failure::Failure;
@@ -10,12 +10,31 @@ use crate::failure::Failure;
 /// Counts of one or more clusters, and what is missing.
 #[derive(Debug)]
 pub(crate) struct Report {
+    /// What was asked.
+    pub(crate) asked: Asked,
     /// What was found, in the order of the configuration.
     pub(crate) parts: Vec<Part>,
     /// The clusters of which nothing is known.
     pub(crate) missing: Vec<Missing>,
     /// Whether rows say which cluster they are of.
     pub(crate) is_named: bool,
+}
+
+/// What was asked of each cluster.
+#[derive(Clone, Debug)]
+pub(crate) struct Asked {
+    /// Which counts.
+    pub(crate) metric: Metric,
+    /// The dimensions that they are shown by.
+    pub(crate) by: Vec<String>,
+    /// The values that were kept, by dimension.
+    pub(crate) only: Vec<(String, Vec<String>)>,
+    /// The time.
+    pub(crate) range: Window,
+    /// The time that it is compared with.
+    pub(crate) before: Option<Window>,
+    /// How long after its end the counts of a window may still change, in milliseconds.
+    pub(crate) settle_ms: u64,
 }
 
 /// The counts of one cluster.
@@ -31,6 +50,8 @@ pub(crate) struct Part {
     pub(crate) gaps: Vec<Window>,
     /// Why not.
     pub(crate) failure: Option<Failure>,
+    /// The windows whose counts may still change.
+    pub(crate) provisional: Vec<Window>,
 }
 
 /// Counts.
@@ -42,6 +63,39 @@ pub(crate) enum Counted {
     Series(Arc<Series>),
     /// Before and after.
     Comparison(Arc<Comparison>),
+}
+
+impl Counted {
+    /// What all kinds of counts have in common.
+    pub(crate) fn frame(&self) -> &dyn Frame {
+        match self {
+            Self::Table(table) => table,
+            Self::Series(series) => &**series,
+            Self::Comparison(comparison) => &**comparison,
+        }
+    }
+
+    /// The sum of all rows; of a comparison, of those after.
+    pub(crate) fn totals(&self) -> Counts {
+        match self {
+            Self::Table(table) => table.totals(),
+            Self::Series(series) => series.totals(),
+            Self::Comparison(comparison) => comparison.after_totals(),
+        }
+    }
+
+    /// The windows whose counts may still change. (A comparison does not know; who compares asks its tables.)
+    pub(crate) fn provisional(&self) -> Vec<Window> {
+        match self {
+            Self::Table(table) => table.provisional(),
+            Self::Series(series) => {
+                let windows = series.windows().iter();
+                let provisional = windows.filter(|window| window.provisional);
+                provisional.map(|window| window.window).collect()
+            }
+            Self::Comparison(_) => Vec::new(),
+        }
+    }
 }
 
 /// A cluster of which nothing is known.

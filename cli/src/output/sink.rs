@@ -1,10 +1,12 @@
 //! Where results go: stdout, or a file that is replaced whole.
 
+use std::fs::{self, File, Metadata};
 use std::io::{self, BufWriter, IsTerminal, Write};
 use std::path::Path;
 
 use tempfile::NamedTempFile;
 
+use super::grid::USUAL_WIDTH;
 use crate::failure::{Failure, Result};
 use crate::voice::is_colored;
 
@@ -21,14 +23,16 @@ impl Screen {
     /// Stdout.
     pub(crate) fn of_stdout() -> Self {
         let stdout = io::stdout();
-        let width = stdout
-            .is_terminal()
-            .then(|| crossterm::terminal::size().ok())
-            .flatten();
+        let columns = || {
+            let size = crossterm::terminal::size().ok();
+            let columns = size.map(|(columns, _)| usize::from(columns));
+            // Some terminals, such as those of build machines, say that they have no columns.
+            columns
+                .filter(|columns| *columns > 0)
+                .unwrap_or(USUAL_WIDTH)
+        };
         Self {
-            width: width
-                .map(|(columns, _)| usize::from(columns))
-                .filter(|columns| *columns > 0),
+            width: stdout.is_terminal().then(columns),
             color: is_colored(&stdout),
         }
     }
@@ -49,7 +53,10 @@ pub(crate) fn write_to(
     path: Option<&Path>,
     write: impl FnOnce(Screen, &mut dyn Write) -> Result<(), WriteError>,
 ) -> Result<()> {
-    match path {
+    // `/dev/stdout` may lead to a file that the shell has opened, which must not be replaced below it.
+    let is_file_or_device =
+        |path: &&Path| *path != Path::new("-") && *path != Path::new("/dev/stdout");
+    match path.filter(is_file_or_device) {
         Some(path) => write_file(path, write),
         None => {
             let mut stdout = BufWriter::new(io::stdout().lock());
@@ -76,24 +83,72 @@ fn write_file(
     path: &Path,
     write: impl FnOnce(Screen, &mut dyn Write) -> Result<(), WriteError>,
 ) -> Result<()> {
-    let told = |error: io::Error| Failure::file("write", path, &error);
-    let folder = path
+    let written = match fs::metadata(path) {
+        Ok(old) if old.is_file() => replace(path, Some(&old), write),
+        Ok(_) => write_through(path, write),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => replace(path, None, write),
+        Err(error) => Err(error.into()),
+    };
+    written.map_err(|error| match error {
+        WriteError::Io(error) => Failure::file("write", path, &error),
+        WriteError::Failure(failure) => failure,
+    })
+}
+
+/// Writes beside a file, and puts what was written in its place.
+fn replace(
+    path: &Path,
+    old: Option<&Metadata>,
+    write: impl FnOnce(Screen, &mut dyn Write) -> Result<(), WriteError>,
+) -> Result<(), WriteError> {
+    // Of a link, the file that it leads to is replaced.
+    let target = match old {
+        Some(_) => fs::canonicalize(path)?,
+        None => path.to_owned(),
+    };
+    let folder = target
         .parent()
         .filter(|folder| !folder.as_os_str().is_empty());
-    let folder = folder.unwrap_or(Path::new("."));
-    let mut file = NamedTempFile::new_in(folder).map_err(told)?;
-    let written = {
-        let mut writer = BufWriter::new(&mut file);
-        write(Screen::PLAIN, &mut writer).and_then(|()| Ok(writer.flush()?))
-    };
-    match written {
-        Ok(()) => {}
-        Err(WriteError::Io(error)) => return Err(told(error)),
-        Err(WriteError::Failure(failure)) => return Err(failure),
+    let mut file = beside(folder.unwrap_or(Path::new(".")))?;
+    let mut writer = BufWriter::new(&mut file);
+    write(Screen::PLAIN, &mut writer)?;
+    writer.flush()?;
+    drop(writer);
+    if let Some(old) = old {
+        file.as_file().set_permissions(old.permissions())?;
     }
-    file.as_file().sync_all().map_err(told)?;
-    file.persist(path).map_err(|error| told(error.error))?;
+    file.as_file().sync_all()?;
+    file.persist(target).map_err(|error| error.error)?;
     Ok(())
+}
+
+/// A new file in a folder, which others may read as the user's mask says: a scrape does, for example.
+fn beside(folder: &Path) -> io::Result<NamedTempFile> {
+    let mut builder = tempfile::Builder::new();
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt;
+        builder.permissions(fs::Permissions::from_mode(0o666));
+    }
+    // The error names the new file, which nobody has asked for.
+    let without_path = |error: io::Error| io::Error::from(error.kind());
+    builder.tempfile_in(folder).map_err(without_path)
+}
+
+/// Writes to what is no file: a device such as `/dev/stdout`, or a named pipe, must not be replaced.
+fn write_through(
+    path: &Path,
+    write: impl FnOnce(Screen, &mut dyn Write) -> Result<(), WriteError>,
+) -> Result<(), WriteError> {
+    let mut writer = BufWriter::new(File::options().write(true).open(path)?);
+    let written =
+        write(Screen::PLAIN, &mut writer).and_then(|()| writer.flush().map_err(WriteError::from));
+    // What is buffered would be written again when the writer is dropped.
+    let _ = writer.into_parts();
+    match written {
+        Err(WriteError::Io(error)) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+        written => written,
+    }
 }
 
 /// Why results could not be written.
@@ -103,6 +158,16 @@ pub(crate) enum WriteError {
     Io(io::Error),
     /// The format can't carry them.
     Failure(Failure),
+}
+
+impl WriteError {
+    /// The failure, where nothing is written anywhere.
+    pub(crate) fn into_failure(self) -> Failure {
+        match self {
+            Self::Failure(failure) => failure,
+            Self::Io(error) => Failure::usage(format!("can't write: {error}")),
+        }
+    }
 }
 
 impl From<io::Error> for WriteError {
@@ -120,5 +185,77 @@ impl From<Failure> for WriteError {
 impl From<tallyfold::Error> for WriteError {
     fn from(error: tallyfold::Error) -> Self {
         Self::Failure(error.into())
+    }
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::{FileTypeExt, PermissionsExt, symlink};
+    use std::os::unix::net::UnixListener;
+
+    fn say(path: &Path, text: &str) -> Result<()> {
+        write_to(Some(path), |screen, out| {
+            assert_eq!(screen.width, None);
+            Ok(out.write_all(text.as_bytes())?)
+        })
+    }
+
+    #[test]
+    fn a_file_is_replaced_and_keeps_its_mode() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("counts.csv");
+        say(&path, "one").unwrap();
+        let others = fs::metadata(&path).unwrap().permissions().mode() & 0o777;
+        // Whatever the mask of this process is, a new file has the mode of any other.
+        let usual = folder.path().join("usual");
+        File::create(&usual).unwrap();
+        let usual = fs::metadata(usual).unwrap().permissions().mode() & 0o777;
+        assert_eq!(others, usual);
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o640)).unwrap();
+        say(&path, "two").unwrap();
+        assert_eq!(fs::read_to_string(&path).unwrap(), "two");
+        assert_eq!(
+            fs::metadata(&path).unwrap().permissions().mode() & 0o777,
+            0o640
+        );
+    }
+
+    #[test]
+    fn a_link_stays_a_link() {
+        let folder = tempfile::tempdir().unwrap();
+        let (file, link) = (folder.path().join("file"), folder.path().join("link"));
+        fs::write(&file, "one").unwrap();
+        symlink(&file, &link).unwrap();
+        say(&link, "two").unwrap();
+        assert_eq!(fs::read_to_string(&file).unwrap(), "two");
+        assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
+    }
+
+    #[test]
+    fn what_is_no_file_is_not_replaced() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("socket");
+        let _socket = UnixListener::bind(&path).unwrap();
+        assert!(say(&path, "one").is_err());
+        assert!(fs::metadata(&path).unwrap().file_type().is_socket());
+        assert!(say(folder.path(), "one").is_err());
+    }
+
+    #[test]
+    fn a_failure_leaves_the_old_file_and_nothing_else() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("counts.csv");
+        say(&path, "one").unwrap();
+        let failed = write_to(Some(&path), |_, out| {
+            out.write_all(b"two")?;
+            Err(Failure::usage("no").into())
+        });
+        assert_eq!(failed.unwrap_err().text, "no");
+        let nowhere = folder.path().join("none").join("counts.csv");
+        let text = say(&nowhere, "two").unwrap_err().text;
+        assert!(text.ends_with("counts.csv: entity not found"), "{text}");
+        assert_eq!(fs::read_to_string(&path).unwrap(), "one");
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
     }
 }

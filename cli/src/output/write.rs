@@ -2,40 +2,172 @@
 
 use std::io::Write;
 
-use super::flags::{OutputFormat, ShowFlags};
-use super::report::{Counted, Report};
-use super::sink::{WriteError, write_to};
-use crate::failure::{Failure, Result};
+use tallyfold::CountName;
+use tallyfold_export::Format;
 
-/// Writes a report.
+use super::exported::Plan;
+use super::flags::{OutputFormat, ShowFlags};
+use super::pick::{Picked, Ranking};
+use super::report::Report;
+use super::sink::{Screen, WriteError, write_to};
+use super::{change_table, changes, documented, parquet, plain, remarks, table};
+use crate::failure::{Failure, Result};
+use crate::voice::Voice;
+
+/// Writes a report, and says on stderr what should be known of it and is not written.
 ///
 /// # Errors
 /// For a place that can't be written, and for counts that the format can't carry.
-pub(crate) fn write(report: &Report, flags: &ShowFlags) -> Result<()> {
-    write_to(flags.output.as_deref(), |_screen, out| match flags.format {
-        OutputFormat::Table => plain(report, out),
-        _ => Err(Failure::usage("this format is not written yet").into()),
+pub(crate) fn write(report: &Report, flags: &ShowFlags, voice: &Voice) -> Result<()> {
+    if report.parts.is_empty() && flags.format != OutputFormat::Json {
+        // Nothing was found: a file with the last counts stays as it is.
+        return Ok(());
+    }
+    let planned = match planned(flags.format) {
+        Some(format) if report.asked.before.is_none() => Some(Plan::new(report, flags, format)?),
+        _ => None,
+    };
+    let leaves_out = planned.as_ref().map(|plan| plan.tell(voice)).transpose()?;
+    write_to(flags.output.as_deref(), |screen, out| {
+        if !says_all(flags.format, screen) {
+            tell(report, leaves_out.unwrap_or_default(), voice);
+        }
+        match (flags.format, &planned) {
+            (OutputFormat::Parquet, Some(_)) if screen.width.is_some() => {
+                Err(Failure::usage("Parquet is no text for a terminal: want --output FILE").into())
+            }
+            (OutputFormat::Parquet, Some(plan)) => parquet::write_parquet(plan, out),
+            (_, Some(plan)) => plan.write(out),
+            (format, None) => write_rows(report, flags, format, screen, out),
+        }
     })
 }
 
-fn plain(report: &Report, out: &mut dyn Write) -> Result<(), WriteError> {
+/// The format of the export that a format is made by.
+fn planned(format: OutputFormat) -> Option<Format> {
+    match format {
+        OutputFormat::Table | OutputFormat::Json => None,
+        OutputFormat::Ndjson => Some(Format::Ndjson),
+        OutputFormat::Csv | OutputFormat::Parquet => Some(Format::Csv),
+        OutputFormat::Openmetrics => Some(Format::OpenMetrics),
+        OutputFormat::OtlpJson => Some(Format::OtlpJson),
+        OutputFormat::Influx => Some(Format::Influx),
+        OutputFormat::Dogstatsd => Some(Format::DogStatsD),
+    }
+}
+
+/// Writes what is no export: tables, documents, and comparisons.
+fn write_rows(
+    report: &Report,
+    flags: &ShowFlags,
+    format: OutputFormat,
+    screen: Screen,
+    out: &mut dyn Write,
+) -> Result<(), WriteError> {
+    let ranking = Ranking::of(report, flags);
+    let picked = Picked::of(report, ranking);
+    let compares = report.asked.before.is_some();
+    match format {
+        OutputFormat::Json => documented::write_json(report, &picked, ranking, screen, out),
+        OutputFormat::Csv => changes::write_csv(report, &picked, &flags.labels, out),
+        OutputFormat::Ndjson => changes::write_ndjson(report, &picked, &flags.labels, out),
+        OutputFormat::Table if screen.width.is_none() => plain::write_plain(report, &picked, out),
+        OutputFormat::Table if compares => {
+            let by = ranking.by.unwrap_or(CountName::Errors);
+            change_table::write_changes(report, &picked, by, screen, out)
+        }
+        OutputFormat::Table => table::write_table(report, &picked, screen, out),
+        _ => {
+            let text =
+                "this format can't carry a comparison: want --format table, json, ndjson or csv";
+            Err(Failure::usage(text).into())
+        }
+    }
+}
+
+/// Whether a format says itself what should be known of its counts: a table for a person and the JSON document do.
+fn says_all(format: OutputFormat, screen: Screen) -> bool {
+    match format {
+        OutputFormat::Json => true,
+        OutputFormat::Table => screen.width.is_some(),
+        _ => false,
+    }
+}
+
+/// Says what should be known of counts. Those that may still change are not spoken of if they were left out.
+fn tell(report: &Report, leaves_out: bool, voice: &Voice) {
+    if let Some(text) = remarks::provisional(report).filter(|_| !leaves_out) {
+        voice.warning(text);
+    }
     for part in &report.parts {
-        if let Counted::Table(table) = &part.counts {
-            use tallyfold::Frame;
-            for row in table.rows() {
-                let values: Vec<&str> = row.values().collect();
-                let counts = row.counts();
-                writeln!(
-                    out,
-                    "{} {} {} {} {}",
-                    part.cluster,
-                    values.join(" "),
-                    counts.success,
-                    counts.errors,
-                    counts.filtered
-                )?;
+        if let Some(text) = remarks::unbalanced(part) {
+            voice.warning(format_args!("{}{text}", remarks::of(report, &part.cluster)));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::output::report::Counted;
+    use crate::output::testing::{ROWS, change, report_of, show, table};
+    use clap::ValueEnum;
+    use std::fs;
+
+    fn written(report: &Report, flags: &[&str]) -> Result<Option<Vec<u8>>> {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("counts");
+        let path_text = path.to_str().unwrap();
+        let flags: Vec<&str> = ["--output", path_text]
+            .iter()
+            .chain(flags)
+            .copied()
+            .collect();
+        write(report, &show(&flags), &Voice::new(true, false))?;
+        Ok(fs::read(&path).ok())
+    }
+
+    fn names() -> Vec<String> {
+        let formats = OutputFormat::value_variants().iter();
+        let names = formats.map(|format| format.to_possible_value().unwrap());
+        names.map(|name| name.get_name().to_owned()).collect()
+    }
+
+    #[test]
+    fn every_format_carries_a_table() {
+        let report = report_of(vec![("default", Counted::Table(table(ROWS)))]);
+        for name in names() {
+            for more in [&[][..], &["--top", "2"], &["--order", "filtered"]] {
+                let flags: Vec<&str> = ["--format", &name].iter().chain(more).copied().collect();
+                let bytes = written(&report, &flags).unwrap().unwrap();
+                let warehouse = b"Warehouse";
+                let has_top = bytes.windows(warehouse.len()).any(|part| part == warehouse);
+                assert!(has_top, "{flags:?}");
             }
         }
     }
-    Ok(())
+
+    #[test]
+    fn a_comparison_is_carried_or_refused() {
+        let report = report_of(vec![("default", Counted::Comparison(change()))]);
+        for name in names() {
+            let carries = ["table", "json", "ndjson", "csv"].contains(&name.as_str());
+            match written(&report, &["--format", &name]) {
+                Ok(bytes) => assert!(carries && !bytes.unwrap().is_empty(), "{name}"),
+                Err(failure) => {
+                    assert!(!carries, "{name}");
+                    assert!(failure.text.contains("comparison"), "{failure}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn if_nothing_was_found_only_a_document_is_written() {
+        let report = report_of(Vec::new());
+        for name in names() {
+            let bytes = written(&report, &["--format", &name]).unwrap();
+            assert_eq!(bytes.is_some(), name == "json", "{name}");
+        }
+    }
 }

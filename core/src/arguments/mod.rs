@@ -17,6 +17,8 @@ pub(crate) mod value;
 pub use argument::{Argument, Kind, Surface};
 #[doc(hidden)]
 pub use names::want_one_of;
+#[doc(hidden)]
+pub use nearest::nearest;
 pub use options::{Options, read};
 pub use source::Arguments;
 pub use value::{Parameter, Value, Values};

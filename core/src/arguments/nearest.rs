@@ -2,7 +2,8 @@
 
 /// The known name that is nearest to a name. A name is near if at most a third of the letters
 /// differ, or if it differs only in case and underscores.
-pub(crate) fn nearest<'a>(name: &str, known: &[&'a str]) -> Option<&'a str> {
+#[must_use]
+pub fn nearest<'a>(name: &str, known: &[&'a str]) -> Option<&'a str> {
     let plain = |name: &str| name.replace('_', "").to_ascii_lowercase();
     let name = plain(name);
     let distance = |known: &&str| strsim::osa_distance(&name, &plain(known));

@@ -1,0 +1,147 @@
+//! `tallyfold init`: writes a configuration with comments.
+
+use std::io::{self, ErrorKind, Write};
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use tempfile::NamedTempFile;
+
+use crate::config::template::template;
+use crate::exit::Exit;
+use crate::failure::{Failure, Result};
+use crate::output::sink::write_to;
+use crate::voice::Voice;
+
+/// What the help begins with.
+pub(crate) const EXAMPLES: &str = "\
+Examples:
+  tallyfold init
+      Writes tallyfold.toml, which commands that run in this folder read.
+  tallyfold init ~/.config/tallyfold/tallyfold.toml
+      Writes the configuration of this user.
+  tallyfold init -
+      Prints it.
+";
+
+/// Flags of the command.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct InitFlags {
+    /// The file to write; - prints the configuration
+    #[arg(value_name = "FILE", default_value = "tallyfold.toml")]
+    file: PathBuf,
+    /// Replaces a file that exists
+    #[arg(long)]
+    force: bool,
+}
+
+/// Runs the command.
+///
+/// # Errors
+/// If the file exists, or can't be written.
+pub(crate) fn run(flags: &InitFlags, voice: &Voice) -> Result<Exit> {
+    let text = template();
+    if flags.file == Path::new("-") {
+        write_to(None, |_, stdout| Ok(stdout.write_all(text.as_bytes())?))?;
+        return Ok(Exit::Fine);
+    }
+    write(flags, &text).map_err(|error| match error.kind() {
+        ErrorKind::AlreadyExists => Failure::usage(format!(
+            "{} exists; --force replaces it",
+            flags.file.display()
+        )),
+        _ => Failure::file("write", &flags.file, &error),
+    })?;
+    let file = flags.file.display();
+    voice.note(format_args!(
+        "{file} is written. Put the address and credentials of your cluster into it, then run: tallyfold doctor --config {file}"
+    ));
+    Ok(Exit::Fine)
+}
+
+/// Writes the file whole or not at all. Only its owner can read it, as temporary files are made so.
+fn write(flags: &InitFlags, text: &str) -> io::Result<()> {
+    // A device or a link would be replaced by the file, not written to.
+    if std::fs::symlink_metadata(&flags.file).is_ok_and(|found| !found.is_file()) && flags.force {
+        return Err(io::Error::other("it is no regular file"));
+    }
+    let folder = flags
+        .file
+        .parent()
+        .filter(|folder| !folder.as_os_str().is_empty());
+    let mut file = NamedTempFile::new_in(folder.unwrap_or(Path::new(".")))?;
+    file.write_all(text.as_bytes())?;
+    file.as_file().sync_all()?;
+    match flags.force {
+        true => file.persist(&flags.file)?,
+        false => file.persist_noclobber(&flags.file)?,
+    };
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    #[test]
+    fn a_file_is_replaced_only_by_force() {
+        let folder = tempfile::tempdir().unwrap();
+        let voice = Voice::new(true, false);
+        let mut flags = InitFlags {
+            file: folder.path().join("t.toml"),
+            force: false,
+        };
+        assert_eq!(run(&flags, &voice).unwrap(), Exit::Fine);
+        assert_eq!(fs::read_to_string(&flags.file).unwrap(), template());
+        fs::write(&flags.file, "mine").unwrap();
+        let failure = run(&flags, &voice).unwrap_err();
+        assert!(
+            failure.text.ends_with("t.toml exists; --force replaces it"),
+            "{failure}"
+        );
+        assert_eq!(failure.exit, Exit::Usage);
+        assert_eq!(fs::read_to_string(&flags.file).unwrap(), "mine");
+        flags.force = true;
+        run(&flags, &voice).unwrap();
+        assert_eq!(fs::read_to_string(&flags.file).unwrap(), template());
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn only_the_owner_can_read_the_file() {
+        use std::os::unix::fs::PermissionsExt;
+
+        let folder = tempfile::tempdir().unwrap();
+        let flags = InitFlags {
+            file: folder.path().join("t.toml"),
+            force: false,
+        };
+        run(&flags, &Voice::new(true, false)).unwrap();
+        let mode = fs::metadata(&flags.file).unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o600);
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_link_is_not_replaced() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("t.toml");
+        std::os::unix::fs::symlink("elsewhere", &file).unwrap();
+        let flags = InitFlags { file, force: true };
+        let failure = run(&flags, &Voice::new(true, false)).unwrap_err();
+        assert!(failure.text.ends_with("it is no regular file"), "{failure}");
+    }
+
+    #[test]
+    fn a_folder_that_is_missing_is_an_error() {
+        let folder = tempfile::tempdir().unwrap();
+        let flags = InitFlags {
+            file: folder.path().join("none/t.toml"),
+            force: true,
+        };
+        let failure = run(&flags, &Voice::new(true, false)).unwrap_err();
+        assert!(failure.text.starts_with("can't write "), "{failure}");
+    }
+}

@@ -1,0 +1,132 @@
+//! `tallyfold man`: manual pages.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use clap::builder::StyledStr;
+use clap::{Args, Command};
+use clap_mangen::Man;
+use clap_mangen::roff::{Roff, roman};
+
+use crate::exit::Exit;
+use crate::failure::{Failure, Result};
+use crate::output::sink::write_to;
+
+/// What the help begins with.
+pub(crate) const EXAMPLES: &str = "\
+Examples:
+  tallyfold man | man -l -
+      Shows the main page.
+  tallyfold man ~/.local/share/man/man1
+      Writes a page for each command: `man tallyfold-delivery`.
+";
+
+/// Flags of the command.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct ManFlags {
+    /// The folder to write a page for each command into, which is made if there is none [default: only the main page, to stdout]
+    folder: Option<PathBuf>,
+}
+
+/// Runs the command; `command` is the whole command line.
+///
+/// # Errors
+/// For a folder that can't be written.
+pub(crate) fn run(flags: &ManFlags, command: Command) -> Result<Exit> {
+    let command = whole(command);
+    match &flags.folder {
+        None => write_to(None, |_, out| Ok(out.write_all(&page(&command)?)?))?,
+        Some(folder) => {
+            let told = |error| Failure::file("write", folder, &error);
+            std::fs::create_dir_all(folder).map_err(told)?;
+            write_pages(&command, folder).map_err(told)?;
+        }
+    }
+    Ok(Exit::Fine)
+}
+
+/// The command line with everything that pages show.
+fn whole(command: Command) -> Command {
+    let mut command = shown(command.disable_help_subcommand(true));
+    command.build();
+    command
+}
+
+/// A command whose options are all explained. The library leaves out the help of those that `-h` does not show.
+fn shown(command: Command) -> Command {
+    let command = command.mut_args(|argument| argument.hide_short_help(false));
+    command.mut_subcommands(shown)
+}
+
+/// Writes the page of a command and those of the commands in it.
+fn write_pages(command: &Command, folder: &Path) -> io::Result<()> {
+    let name = Man::new(command.clone()).get_filename();
+    std::fs::write(folder.join(name), page(command)?)?;
+    let commands = command
+        .get_subcommands()
+        .filter(|command| !command.is_hide_set());
+    commands
+        .into_iter()
+        .try_for_each(|command| write_pages(command, folder))
+}
+
+/// The page of a command. The library's own pages leave out the examples and fill the lines of tables.
+fn page(command: &Command) -> io::Result<Vec<u8>> {
+    let man = Man::new(command.clone());
+    let mut page = Vec::new();
+    man.render_title(&mut page)?;
+    man.render_name_section(&mut page)?;
+    man.render_synopsis_section(&mut page)?;
+    section("EXAMPLES", command.get_before_help(), &mut page)?;
+    man.render_description_section(&mut page)?;
+    man.render_options_section(&mut page)?;
+    if command.has_subcommands() {
+        man.render_subcommands_section(&mut page)?;
+    }
+    section("NOTES", command.get_after_help(), &mut page)?;
+    Ok(page)
+}
+
+/// A section whose lines stay as they are.
+fn section(heading: &str, text: Option<&StyledStr>, page: &mut Vec<u8>) -> io::Result<()> {
+    let Some(text) = text.map(ToString::to_string) else {
+        return Ok(());
+    };
+    let mut roff = Roff::default();
+    roff.control("SH", [heading]);
+    roff.control("nf", []);
+    for line in text.trim_end().lines().filter(|line| *line != "Examples:") {
+        roff.text([roman(line)]);
+    }
+    roff.control("fi", []);
+    roff.to_writer(page)
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Arg;
+
+    use super::*;
+
+    #[test]
+    fn a_page_has_examples_as_they_are_and_explains_options_that_are_rarely_needed() {
+        let rare = Arg::new("rare").long("rare").help("Rarely needed");
+        let eat = Command::new("eat")
+            .about("Eats")
+            .before_help("Examples:\n  food eat    --rare\n  .food")
+            .arg(rare.hide_short_help(true));
+        let command = whole(Command::new("food").subcommand(eat).after_help("1  2"));
+        let text = |command: &Command| String::from_utf8(page(command).unwrap()).unwrap();
+        let eat = text(command.find_subcommand("eat").unwrap());
+        assert!(eat.contains(".TH food-eat 1"), "{eat}");
+        assert!(
+            eat.contains(".SH EXAMPLES\n.nf\n  food eat    \\-\\-rare\n"),
+            "{eat}"
+        );
+        assert!(eat.contains("Rarely needed"), "{eat}");
+        assert!(!eat.contains("\n.food"), "{eat}");
+        let food = text(&command);
+        assert!(food.contains(".SH NOTES\n.nf\n1  2\n.fi"), "{food}");
+        assert!(!food.contains("EXAMPLES"), "{food}");
+    }
+}

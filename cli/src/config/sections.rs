@@ -1,0 +1,189 @@
+//! What a configuration file says: the sections `[defaults]`, `[cluster.NAME]` and `[push.NAME]`.
+
+use std::path::PathBuf;
+
+use tallyfold::{Code, Error, MachineOptions};
+use tallyfold_export::{Format, PushOptions};
+
+use super::document::{Document, Entry, text_of};
+use super::find::Found;
+use super::keys::{CLIENT_SECRET, Form, Section, keys};
+use super::settings::{Target, network_of};
+use super::value;
+use crate::arguments::given::{Given, Origin};
+use crate::failure::{Failure, Result};
+
+/// The sections that a configuration has.
+const SECTIONS: [&str; 3] = ["defaults", "cluster", "push"];
+
+/// What a file says.
+#[derive(Debug, Default)]
+pub(crate) struct Written {
+    /// The place of the file.
+    pub(crate) path: PathBuf,
+    /// The clusters in the order of the file, each over the defaults.
+    pub(crate) clusters: Vec<Named>,
+    /// What holds for a cluster that only flags and the environment describe.
+    pub(crate) defaults: Given,
+    /// Where counts are pushed to, in the order of the file.
+    pub(crate) targets: Vec<Target>,
+    /// The environment variables that the file names. They are read only where they are named.
+    pub(crate) variables: Vec<String>,
+}
+
+/// A section with a name.
+#[derive(Debug)]
+pub(crate) struct Named {
+    /// The name.
+    pub(crate) name: String,
+    /// Where it begins.
+    pub(crate) origin: Origin,
+    /// Its settings.
+    pub(crate) given: Given,
+}
+
+/// Reads a configuration.
+///
+/// # Errors
+/// Say at which line and column the mistake is. They quote no value.
+pub(crate) fn read(found: &Found) -> Result<Written> {
+    let mut document = Document::parse(&found.path, text_of(&found.path, &found.bytes)?)?;
+    document.distrust.clone_from(&found.distrust);
+    let mut written = Written {
+        path: found.path.clone(),
+        ..Written::default()
+    };
+    let mut pushes = Vec::new();
+    for entry in document.root().entries() {
+        match entry.name {
+            "defaults" => {
+                written.defaults = settings(&entry, Section::Defaults, &mut written.variables)?;
+                check::<MachineOptions>(&written.defaults, &entry.origin())?;
+            }
+            "cluster" => {
+                written.clusters = named(&entry, Section::Cluster, &mut written.variables)?
+            }
+            "push" => pushes = named(&entry, Section::Push, &mut written.variables)?,
+            _ => return Err(no_section(&entry)),
+        }
+    }
+    for cluster in &mut written.clusters {
+        let own = std::mem::replace(&mut cluster.given, written.defaults.clone());
+        cluster.given.overlay(own);
+        check::<MachineOptions>(&cluster.given, &cluster.origin)?;
+    }
+    written.targets = pushes.into_iter().map(target).collect::<Result<_>>()?;
+    Ok(written)
+}
+
+/// A key that is in no section, or a section that no configuration has.
+fn no_section(entry: &Entry<'_>) -> Failure {
+    match entry.table("") {
+        Ok(_) => entry.unknown(&SECTIONS),
+        Err(_) => entry.wrong("this is in no section; want it below [cluster.NAME], such as [cluster.eu], or below [defaults]"),
+    }
+}
+
+fn named(entry: &Entry<'_>, section: Section, variables: &mut Vec<String>) -> Result<Vec<Named>> {
+    let kind = entry.name;
+    let wanted = format!(
+        "want a section with a name: [{kind}.NAME], such as [{kind}.{}]",
+        match section {
+            Section::Push => "prometheus",
+            Section::Defaults | Section::Cluster => "eu",
+        }
+    );
+    let mut found = Vec::new();
+    for entry in entry.table(&wanted)?.entries() {
+        entry.table(&wanted)?;
+        if !is_name(entry.name) {
+            return Err(entry
+                .wrong("want a name of 1 to 64 ASCII letters, digits, hyphens and underscores"));
+        }
+        found.push(Named {
+            name: entry.name.to_owned(),
+            origin: entry.origin(),
+            given: settings(&entry, section, variables)?,
+        });
+    }
+    Ok(found)
+}
+
+/// Whether a text can be the name of a section. Names are part of messages, of labels and of the names of files.
+fn is_name(name: &str) -> bool {
+    let is_of_name = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_');
+    (1..=64).contains(&name.len()) && name.bytes().all(is_of_name)
+}
+
+fn settings(entry: &Entry<'_>, section: Section, variables: &mut Vec<String>) -> Result<Given> {
+    let keys = keys(section);
+    let mut given = Given::default();
+    for entry in entry.table("want a section of settings")?.entries() {
+        let Some(key) = keys.iter().find(|key| key.name == entry.name) else {
+            let known = keys.iter().filter(|key| key.is_allowed());
+            return Err(entry.unknown(&known.map(|key| key.name).collect::<Vec<_>>()));
+        };
+        let raw = value::read(&entry, key, variables)?;
+        let name = match key.form {
+            Form::Secret(_) => CLIENT_SECRET,
+            _ => key.name,
+        };
+        if given.get(name).is_some() {
+            return Err(entry.wrong(
+                "the secret is in another place already; want one key that says where it is",
+            ));
+        }
+        given.set(name, raw, entry.origin());
+    }
+    Ok(given)
+}
+
+/// Checks values that the core declares, as far as that does not need the secrets.
+fn check<T: tallyfold::arguments::Options>(given: &Given, section: &Origin) -> Result<()> {
+    let mut given = given.clone();
+    for name in ["ca_file", "proxy", "labels", "format"] {
+        given.take(name);
+    }
+    given
+        .check::<T>()
+        .map_err(|error| told(&given, section, error))
+}
+
+fn told(given: &Given, section: &Origin, error: Error) -> Failure {
+    match (error.code(), error.argument_in(tallyfold::Spelling::Toml)) {
+        (Code::MissingArgument, Some(name)) => {
+            Failure::usage(format!("{section}: {name} is missing"))
+        }
+        _ => given.told(error),
+    }
+}
+
+fn target(mut section: Named) -> Result<Target> {
+    check::<PushOptions>(&section.given, &section.origin)?;
+    let (network, _) = network_of(&mut section.given);
+    let format = section.given.take("format");
+    let names: Vec<&str> = Format::ALL.iter().map(|format| format.as_str()).collect();
+    let names = names.join(", ");
+    let origin = format
+        .as_ref()
+        .map_or(&section.origin, |format| &format.origin)
+        .clone();
+    let format = match format.as_ref().and_then(|format| format.secret().ok()?) {
+        Some(format) if Format::from_name(format.expose()).is_some() => format.expose().to_owned(),
+        Some(_) => return Err(Failure::usage(format!("{origin}: want one of {names}"))),
+        None => {
+            return Err(Failure::usage(format!(
+                "{origin}: format is missing; want one of {names}"
+            )));
+        }
+    };
+    Ok(Target {
+        name: section.name,
+        format,
+        push: section.given,
+        network,
+    })
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,326 @@
+//! The configuration that `tallyfold init` writes. What each key means, and its default, come from the core's
+//! declarations.
+
+use tallyfold::arguments::{Argument, Kind, Options};
+use tallyfold::{MachineOptions, Spelling};
+use tallyfold_export::PushOptions;
+
+use super::keys::{Form, Key, Section, keys, toml_name};
+use crate::arguments::declared::{described, duration};
+
+/// The width of comments.
+const WIDTH: usize = 100;
+
+const HEAD: &str = r#"# The configuration of the command tallyfold. It reads the first of these files:
+#   the one after --config or in TALLYFOLD_CONFIG, ./tallyfold.toml,
+#   ~/.config/tallyfold/tallyfold.toml (or below XDG_CONFIG_HOME), /etc/tallyfold/tallyfold.toml.
+# To use a setting that has a # in front, remove the #. Lengths of time have a unit: "500ms", "30s", "15m", "24h".
+#
+# Flags win over environment variables, which win over this file. Variables such as TALLYFOLD_CLIENT_ID and flags such as
+# --client-id describe one cluster. If several clusters are asked, they are refused: choose a cluster with --cluster.
+# A variable that this file names (client_secret_env = "NAME") is read only where it is named.
+#
+# No secret is written here. It comes from an environment variable, from a file that nobody but its owner can read, or from
+# what a command prints. A relative path starts at the folder of this file.
+"#;
+
+const CLUSTER: &str = r"
+# A section for each cluster. A command asks all of them at the same time, and says which counts are of which cluster.
+[cluster.main]
+";
+
+const DEFAULTS: &str = r"
+# What holds for all clusters, unless the section of a cluster says something else. Every key of a cluster can stand here
+# except cluster_endpoint.
+[defaults]
+";
+
+const SECOND: &str = r#"
+# Another cluster.
+#[cluster.other]
+#cluster_endpoint = "https://other-cluster.example"
+#client_id = "your-other-client-id"
+#client_secret_env = "OTHER_CLIENT_SECRET"
+#control_audience = "your-other-control-audience"
+"#;
+
+const PUSH: &str = r"
+# A place that counts are pushed to, by its name: tallyfold push --to collector
+#[push.collector]
+";
+
+/// Keys of `[cluster.main]` that have to be changed, and so stand without a `#`.
+const TO_FILL_IN: [&str; 4] = [
+    "cluster_endpoint",
+    "client_id",
+    "client_secret_env",
+    "control_audience",
+];
+
+/// Keys that are shown with a cluster; all others are shown with the defaults.
+const OF_A_CLUSTER: [&str; 11] = [
+    "cluster_endpoint",
+    "client_id",
+    "client_secret_env",
+    "client_secret_file",
+    "client_secret_command",
+    "control_audience",
+    "base_url",
+    "auth_url",
+    "orchestration_audience",
+    "headers",
+    "labels",
+];
+
+/// The text of the configuration.
+pub(crate) fn template() -> String {
+    let mut text = HEAD.to_owned();
+    let of_cluster = |key: &Key| OF_A_CLUSTER.contains(&key.name);
+    text.push_str(CLUSTER);
+    for key in shown(Section::Cluster).filter(of_cluster) {
+        let mark = match TO_FILL_IN.contains(&key.name) {
+            true => "",
+            false => "#",
+        };
+        add(&mut text, &key, mark, MachineOptions::ARGUMENTS);
+    }
+    text.push_str(SECOND);
+    text.push_str(DEFAULTS);
+    for key in shown(Section::Defaults).filter(|key| !of_cluster(key)) {
+        add(&mut text, &key, "#", MachineOptions::ARGUMENTS);
+    }
+    text.push_str(PUSH);
+    for key in shown(Section::Push) {
+        add(&mut text, &key, "#", PushOptions::ARGUMENTS);
+    }
+    text
+}
+
+fn shown(section: Section) -> impl Iterator<Item = Key> {
+    keys(section).into_iter().filter(Key::is_allowed)
+}
+
+/// Adds a key with what it means.
+fn add(text: &mut String, key: &Key, mark: &str, known: &[Argument]) {
+    let (doc, default) = match key.form {
+        Form::Declared(argument) => {
+            let (doc, default) = described(argument, known, Spelling::Toml);
+            let default = default.map(|default| literal(argument, &default));
+            (doc, default.or_else(|| defaults(argument)))
+        }
+        _ => (about(key.name).to_owned(), None),
+    };
+    // Here, times have a unit.
+    wrap(text, &doc.replace(" in seconds", ""));
+    let value = default.unwrap_or_else(|| example(key.name).to_owned());
+    text.push_str(&format!("{mark}{} = {value}\n", key.name));
+}
+
+/// A default as TOML has it.
+fn literal(argument: &Argument, default: &str) -> String {
+    match argument.kind {
+        Kind::Whole if argument.name.ends_with("_s") => {
+            let seconds: u64 = default.parse().unwrap_or_default();
+            format!("{:?}", duration(seconds.saturating_mul(1_000)))
+        }
+        Kind::Whole => default.to_owned(),
+        Kind::Texts => example(argument.name).to_owned(),
+        _ => format!("{default:?}"),
+    }
+}
+
+/// The defaults of a table of options; `None` for anything else.
+fn defaults(argument: &Argument) -> Option<String> {
+    match argument.kind {
+        Kind::Flag => Some("false".to_owned()),
+        Kind::Nested(arguments) => {
+            let pairs = arguments.iter().filter_map(|inner| {
+                let (_, default) = described(inner, arguments, Spelling::Toml);
+                Some(format!(
+                    "{} = {}",
+                    toml_name(inner),
+                    literal(inner, &default?)
+                ))
+            });
+            Some(format!("{{ {} }}", pairs.collect::<Vec<_>>().join(", ")))
+        }
+        _ => None,
+    }
+}
+
+/// What keys mean that the core knows nothing of.
+fn about(name: &str) -> &'static str {
+    match name {
+        "client_secret_env" => {
+            "The environment variable that holds the client secret. One of these three keys says where it is."
+        }
+        "client_secret_file" => {
+            "A file that holds it. Neither its group nor others may have access to it (mode 0600 or 0400). Secrets that \
+            systemd (LoadCredential=) or Kubernetes puts there are read as they are."
+        }
+        "client_secret_command" => {
+            "A command that prints it within a minute. A text instead of an array is run by the shell."
+        }
+        "ca_file" => {
+            "Certificates (PEM) of authorities that are trusted beside those of the system."
+        }
+        "proxy" => {
+            "A proxy, in place of the one in HTTPS_PROXY. With a user or a password in its address it is a secret: { env = \"NAME\" }."
+        }
+        "labels" => "Labels that exported counts of the cluster get.",
+        "format" => {
+            "The format: openmetrics, remote-write, otlp, influx, dogstatsd, datadog and others."
+        }
+        _ => "",
+    }
+}
+
+/// Values of keys that have no default.
+fn example(name: &str) -> &'static str {
+    match name {
+        "cluster_endpoint" => r#""https://cluster.example""#,
+        "client_id" => r#""your-client-id""#,
+        "client_secret_env" => r#""TALLYFOLD_CLIENT_SECRET""#,
+        "client_secret_file" => r#""client-secret""#,
+        "client_secret_command" => r#"["pass", "show", "tallyfold"]"#,
+        "control_audience" => r#""your-control-audience""#,
+        "base_url" => r#""https://orchestration.example""#,
+        "auth_url" => r#""https://auth.example""#,
+        "orchestration_audience" => r#""your-orchestration-audience""#,
+        "headers" => r#"{ x-team = "data", x-gateway-key = { env = "GATEWAY_KEY" } }"#,
+        "labels" => r#"{ region = "eu" }"#,
+        "tolerate" => r#"["repeated_combination", "null_dimension"]"#,
+        "ca_file" => r#""ca.pem""#,
+        "proxy" => r#""http://proxy.example:3128""#,
+        "format" => r#""otlp""#,
+        "url" => r#""https://collector.example/v1/metrics""#,
+        "guarantee" => r#""at_most_once""#,
+        _ => r#""""#,
+    }
+}
+
+/// Adds a text as lines of comment.
+fn wrap(text: &mut String, doc: &str) {
+    let mut line = String::new();
+    for word in doc.split_whitespace() {
+        if !line.is_empty() && line.chars().count() + word.chars().count() > WIDTH {
+            text.push_str(&format!("#{line}\n"));
+            line.clear();
+        }
+        line.push(' ');
+        line.push_str(word);
+    }
+    if !line.is_empty() {
+        text.push_str(&format!("#{line}\n"));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::find::Found;
+    use super::super::sections::{Written, read};
+    use super::*;
+
+    fn written(text: &str) -> Written {
+        let found = Found {
+            path: "tallyfold.toml".into(),
+            bytes: text.into(),
+            distrust: None,
+        };
+        read(&found).unwrap_or_else(|failure| panic!("{failure}\n{text}"))
+    }
+
+    /// All settings without their `#`, but only that key of those that say where the secret is.
+    fn in_use(secret: &str) -> String {
+        let template = template();
+        let lines = template.lines().map(|line| match line.strip_prefix('#') {
+            Some(rest)
+                if rest.starts_with(|first: char| first.is_ascii_lowercase() || first == '[') =>
+            {
+                rest
+            }
+            _ => line,
+        });
+        let kept =
+            lines.filter(|line| !line.starts_with("client_secret") || line.starts_with(secret));
+        kept.collect::<Vec<_>>().join("\n")
+    }
+
+    #[test]
+    fn it_loads_as_it_is_written() {
+        let written = written(&template());
+        let names: Vec<&str> = written
+            .clusters
+            .iter()
+            .map(|cluster| cluster.name.as_str())
+            .collect();
+        assert_eq!(names, ["main"]);
+        assert_eq!(written.variables, ["TALLYFOLD_CLIENT_SECRET"]);
+    }
+
+    #[test]
+    fn it_loads_with_every_setting_in_use() {
+        for secret in [
+            "client_secret_env",
+            "client_secret_file",
+            "client_secret_command",
+        ] {
+            let written = written(&in_use(secret));
+            assert_eq!(written.clusters.len(), 2);
+            assert_eq!(written.targets.len(), 1);
+            assert_eq!(written.targets[0].format, "otlp");
+        }
+    }
+
+    #[test]
+    fn it_has_every_key_once_with_a_value_and_a_comment() {
+        let text = template().replace(SECOND, "");
+        let (clusters, pushes) = text.split_once(PUSH).unwrap();
+        for (text, section) in [(clusters, Section::Cluster), (pushes, Section::Push)] {
+            let lines: Vec<&str> = text.lines().collect();
+            for key in shown(section) {
+                let setting = format!("{} = ", key.name);
+                let is_setting = |line: &&str| line.trim_start_matches('#').starts_with(&setting);
+                let at: Vec<usize> = (0..lines.len())
+                    .filter(|at| is_setting(&lines[*at]))
+                    .collect();
+                assert_eq!(at.len(), 1, "{}", key.name);
+                assert!(!lines[at[0]].ends_with("\"\""), "{}", lines[at[0]]);
+                assert!(lines[at[0] - 1].starts_with("# "), "{}", key.name);
+            }
+        }
+        let comments = text.lines().filter(|line| line.starts_with("# "));
+        assert!(comments.map(|line| line.chars().count()).max() <= Some(125));
+    }
+
+    #[test]
+    fn defaults_are_those_of_the_core() {
+        let text = in_use("client_secret_env");
+        let mut given = written(&text).clusters.remove(0).given;
+        for name in ["ca_file", "proxy", "labels", "headers", "client_secret"] {
+            given.take(name);
+        }
+        let options: MachineOptions = given.read().unwrap();
+        let usual = MachineOptions::default();
+        assert_eq!(options.limits, usual.limits);
+        assert_eq!(options.timeout_ms, usual.timeout_ms);
+        assert_eq!(options.max_retries, usual.max_retries);
+        assert_eq!(options.longest_retry_wait_ms, usual.longest_retry_wait_ms);
+        assert_eq!(
+            options.default_token_lifetime_s,
+            usual.default_token_lifetime_s
+        );
+        assert!(!options.dangerously_allow_http);
+    }
+
+    #[test]
+    fn the_example_of_the_documentation_loads() {
+        let page =
+            std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/cli/configuration.md");
+        let page = std::fs::read_to_string(page).unwrap();
+        let (_, example) = page.split_once("```toml\n").unwrap();
+        let written = written(example.split_once("```").unwrap().0);
+        assert_eq!(written.clusters.len(), 2);
+        assert_eq!(written.targets.len(), 1);
+    }
+}

@@ -1,0 +1,200 @@
+//! What to do next, for everything that can go wrong. Where the service's reference does not show what a status means,
+//! the advice says what to look at first, and does not claim to know the cause.
+
+use tallyfold::Code;
+
+/// What to do about an error of the core.
+pub(crate) fn of_code(code: Code, status: Option<u16>) -> &'static str {
+    if let Some(advice) = status.and_then(of_status) {
+        return advice;
+    }
+    let found = BY_CODE.iter().find(|(known, _)| *known == code);
+    // A test sees to it that each code has advice of its own.
+    found.map_or("Report this as a bug of tallyfold.", |(_, advice)| advice)
+}
+
+/// What to do about a status that says more than its code.
+fn of_status(status: u16) -> Option<&'static str> {
+    Some(match status {
+        404 => {
+            "Check the address: it is the base address, without the path of an endpoint such as /v1.1, and with a prefix if \
+             your operator has named one."
+        }
+        405 => "Check the address: something else answers there that does not take this method.",
+        407 => PROXY_CREDENTIALS,
+        _ => return None,
+    })
+}
+
+/// What to do if a proxy wants a name and a password.
+pub(crate) const PROXY_CREDENTIALS: &str = "Put the name and password that the proxy wants into its address: http://NAME:PASSWORD@proxy.example:3128.";
+
+/// What to do about a failure of the network, by the name that the core knows it by.
+pub(crate) fn of_trouble(name: &str) -> &'static str {
+    let found = BY_TROUBLE.iter().find(|(known, _)| *known == name);
+    found.map_or(BROKEN, |(_, advice)| advice)
+}
+
+const BROKEN: &str = "Try again in a minute; if it stays so, look at what is between here and the server: a firewall, a proxy, a load balancer.";
+
+const DIFFERENT_BODY: &str = "What answers is not the service as its reference describes it: check that the address is that of your deployment, \
+     and that no proxy changes responses; then show the operator this message.";
+
+const OTHER_VERSION: &str = "The API is in Beta and its responses may have changed: look for a newer version of tallyfold, then show this message to \
+     the operator of the service.";
+
+const LARGE: &str = "Ask for less at once: a shorter range, or fewer dimensions (--by).";
+
+const LIMIT: &str = "The response is larger than tallyfold's limits allow: ask for shorter windows (--window) or fewer dimensions (--by).";
+
+const NOT_HERE: &str =
+    "Report this as a bug of tallyfold: no check of this command should lead to it.";
+
+const SETTING: &str = "Correct the setting that is named; `tallyfold init` writes a configuration with an explanation of each.";
+
+#[rustfmt::skip]
+const BY_CODE: &[(Code, &str)] = &[
+    (Code::MissingArgument, "Set what is named, as a flag, an environment variable or in the configuration; `tallyfold init` writes one with comments."),
+    (Code::UnknownArgument, SETTING),
+    (Code::InvalidArgument, SETTING),
+    (Code::InvalidBaseAddress, "Write the address as https://host.example, with a prefix if there is one, and nothing behind it."),
+    (Code::InsecureBaseAddress, "Use https. Only if nobody else is on the network between, set --dangerously-allow-http."),
+    (Code::SecretInBrowser, NOT_HERE),
+    (Code::InvalidTimestamp, NOT_HERE),
+    (Code::InvalidWindow, NOT_HERE),
+    (Code::UnknownDimension, NOT_HERE),
+    (Code::RepeatedDimension, NOT_HERE),
+    (Code::NoDimensions, NOT_HERE),
+    (Code::InvalidPage, NOT_HERE),
+    (Code::OverlappingCoverage, NOT_HERE),
+    (Code::UnalignedWindow, NOT_HERE),
+    (Code::IncompatibleTables, NOT_HERE),
+    (Code::InvalidCheckpoint, NOT_HERE),
+    (Code::MemoryLimit, LARGE),
+    (Code::UnsupportedByFormat, NOT_HERE),
+    (Code::OutOfOrder, NOT_HERE),
+    (Code::TokenRefused, "Check the client id, the client secret and the audience with the operator of the service; the service does not say which of them it refused."),
+    (Code::InvalidTokenResponse, "Check the address: what answers there is no token endpoint as the reference describes it."),
+    (Code::InvalidTokenLifetime, "Show the operator this message: the lifetime of the token can't be read."),
+    (Code::TokenRejected, "Check the audience of this API: a token of one API is not valid for the other. Then check that the id may use this API."),
+    (Code::TokenProviderFailed, NOT_HERE),
+    (Code::Redirected, "Set the address to where the redirect leads, if that is your deployment; if it leads to a login page, a proxy or gateway wants you to log in first."),
+    (Code::Forbidden, "Ask the operator whether this client id has access: the Event Metrics API is in Beta and access is arranged with them. A gateway or firewall between can answer so too."),
+    (Code::RateLimited, "Wait, and ask less often: lower --concurrency, or use fewer jobs at the same time."),
+    (Code::RetryLater, "Wait as long as the message says, or allow longer waits with --longest-retry-wait."),
+    (Code::ServerError, "Wait and try again: the service, or a gateway before it, has failed. If it lasts, ask the operator."),
+    (Code::UnexpectedStatus, "Check the address, and show the operator this message: the reference does not show what this status means."),
+    (Code::NetworkFailed, BROKEN),
+    (Code::TimedOut, "See whether a firewall drops the packets on the way; if the service is only slow, allow more time with --timeout 60s."),
+    (Code::DeadlineExceeded, "Allow more time with --timeout 60s."),
+    (Code::WrongContentType, DIFFERENT_BODY),
+    (Code::WrongContentEncoding, "Look at the proxy or gateway between: it compresses in a way that was not asked for."),
+    (Code::HtmlResponse, "Open the address in a browser: a page answers in place of the service, perhaps the login page of a proxy or gateway. Log in there, or get this machine excepted from it."),
+    (Code::EmptyBody, DIFFERENT_BODY),
+    (Code::TruncatedBody, BROKEN),
+    (Code::InvalidJson, DIFFERENT_BODY),
+    (Code::InvalidUtf8, DIFFERENT_BODY),
+    (Code::LoneSurrogate, DIFFERENT_BODY),
+    (Code::ByteOrderMark, DIFFERENT_BODY),
+    (Code::TrailingBytes, DIFFERENT_BODY),
+    (Code::DuplicateKey, DIFFERENT_BODY),
+    (Code::MissingField, OTHER_VERSION),
+    (Code::WrongType, OTHER_VERSION),
+    (Code::InvalidCount, OTHER_VERSION),
+    (Code::CountOverflow, OTHER_VERSION),
+    (Code::InexactCount, NOT_HERE),
+    (Code::SumOverflow, OTHER_VERSION),
+    (Code::WindowMismatch, OTHER_VERSION),
+    (Code::DimensionMismatch, OTHER_VERSION),
+    (Code::RepeatedCombination, OTHER_VERSION),
+    (Code::DepthLimit, DIFFERENT_BODY),
+    (Code::StringLimit, LIMIT),
+    (Code::KeyLimit, LIMIT),
+    (Code::BodyLimit, LIMIT),
+    (Code::GroupLimit, LIMIT),
+    (Code::OutOfMemory, LARGE),
+    (Code::Crashed, NOT_HERE),
+    (Code::InvalidTable, NOT_HERE),
+    (Code::WindowsNotAdditive, "Do not add up windows of this service before the operator has explained it: sums over adjacent windows would be wrong."),
+];
+
+#[rustfmt::skip]
+const BY_TROUBLE: &[(&str, &str)] = &[
+    ("ENOTFOUND", "Check the spelling of the address, and whether this machine has a network and a name server that knows it (`getent hosts NAME`)."),
+    ("ECONNREFUSED", "Check the port; if it is right, the server is down or a firewall refuses: ask whoever runs it."),
+    ("ECONNRESET", "Look at what is between here and the server: a firewall, a proxy or a load balancer ends the connection."),
+    ("EHOSTUNREACH", "Check the network of this machine, its VPN and its routes: there is no way to the server."),
+    ("ENETUNREACH", "Check the network of this machine, its VPN and its routes: there is no way to the server."),
+    ("ProxyError", "Check the address of the proxy and what it allows; the variable NO_PROXY excepts hosts from it."),
+    ("SSLError", "Check that the server speaks https at this port; an address with http:// may be meant, or another port."),
+    ("RemoteProtocolError", "If requests before this one were answered, something ends the connection: the server, a proxy or a load balancer; try again. Else check the port: what answers there does not speak HTTP."),
+    ("DecodingError", "Look at the proxy or gateway between: the compressed response is damaged."),
+    ("CERT_HAS_EXPIRED", "Ask whoever runs the server to renew its certificate; check the clock of this machine too."),
+    ("CERT_NOT_YET_VALID", "Check the clock of this machine: the certificate begins to be valid later than the time here."),
+    ("ERR_TLS_CERT_ALTNAME_INVALID", "Use the name that the certificate is for as the address, or ask for a certificate with this name."),
+    ("UNABLE_TO_GET_ISSUER_CERT_LOCALLY", "If your company has an authority of its own, or a proxy that opens TLS, name its certificate file with --ca-file (or ca_file in the configuration); else the server lacks its intermediate certificate."),
+    ("CERT_REVOKED", "Do not go on: the certificate was revoked. Ask whoever runs the server for a new one."),
+    ("CERT_UNTRUSTED", "Ask whoever runs the server for a certificate that can be verified; a certificate file of your own authority is named with --ca-file."),
+];
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    #[test]
+    fn every_code_has_one_line_of_advice() {
+        for code in Code::ALL {
+            let lines = BY_CODE.iter().filter(|(known, _)| known == code).count();
+            assert_eq!(lines, 1, "{code}");
+        }
+        assert_eq!(BY_CODE.len(), Code::ALL.len());
+    }
+
+    /// The names are read from the file that gives them, so that a new one without advice is found.
+    #[test]
+    fn every_failure_of_the_network_has_one_line_of_advice() {
+        let source = include_str!("../host/trouble.rs");
+        let given: BTreeSet<&str> = source
+            .split('"')
+            .skip(1)
+            .step_by(2)
+            .filter(|text| {
+                text.ends_with("Error") || text.contains("CERT_") || text.starts_with('E')
+            })
+            .collect();
+        assert!(given.len() >= 15, "{given:?}");
+        let advised: BTreeSet<&str> = BY_TROUBLE.iter().map(|(name, _)| *name).collect();
+        assert_eq!(given, advised);
+        assert_eq!(advised.len(), BY_TROUBLE.len());
+    }
+
+    #[test]
+    fn advice_is_one_line_of_whole_sentences() {
+        let by_code = BY_CODE.iter().map(|(_, advice)| *advice);
+        let by_trouble = BY_TROUBLE.iter().map(|(_, advice)| *advice);
+        let by_status = [404, 405, 407].map(|status| of_code(Code::UnexpectedStatus, Some(status)));
+        for advice in by_code.chain(by_trouble).chain(by_status) {
+            assert!(advice.ends_with('.') && !advice.contains('\n'), "{advice}");
+            assert!(
+                advice.starts_with(|first: char| first.is_ascii_uppercase()),
+                "{advice}"
+            );
+            assert!(!advice.contains("  "), "{advice}");
+        }
+    }
+
+    #[test]
+    fn a_status_says_more_than_its_code() {
+        assert!(of_code(Code::UnexpectedStatus, Some(404)).contains("base address"));
+        assert_eq!(
+            of_code(Code::UnexpectedStatus, Some(418)),
+            of_code(Code::UnexpectedStatus, None)
+        );
+        assert_eq!(
+            of_code(Code::TokenRejected, Some(401)),
+            of_code(Code::TokenRejected, None)
+        );
+    }
+}

@@ -1,0 +1,306 @@
+//! The result of one check, and of all of them.
+
+use std::time::Duration;
+
+use schemars::JsonSchema;
+use serde::Serialize;
+use tallyfold::Code;
+
+use crate::exit::Exit;
+
+/// What `tallyfold doctor --json` prints.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(title = "tallyfold doctor")]
+pub(crate) struct Diagnosis {
+    /// The code that the process ends with: 0 if all is well, the code of the first failed check, or 6 if only some
+    /// clusters are well.
+    pub(crate) exit_code: u8,
+    /// The clusters, in the order of the configuration.
+    pub(crate) clusters: Vec<ClusterDiagnosis>,
+}
+
+/// The checks of one cluster.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct ClusterDiagnosis {
+    /// The cluster's name.
+    pub(crate) cluster: String,
+    /// The worst result of its checks.
+    pub(crate) result: Outcome,
+    /// The checks in the order in which they were made.
+    pub(crate) checks: Vec<Check>,
+}
+
+/// One check.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Check {
+    /// What was checked.
+    pub(crate) name: CheckName,
+    /// The address that it is about, without a path, if it is about one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) address: Option<String>,
+    /// How it went.
+    pub(crate) result: Outcome,
+    /// What was seen; of a skipped check, why it was not made.
+    pub(crate) seen: String,
+    /// What is wrong.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) problem: Option<String>,
+    /// What to do next.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) next: Option<String>,
+    /// The code of the error, if there was one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) code: Option<Code>,
+    /// The HTTP status, if there was one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) status: Option<u16>,
+    /// How long the check took, in milliseconds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) duration_ms: Option<u64>,
+    /// The code that the process ends with if this is the first failed check.
+    #[serde(skip)]
+    pub(crate) exit: Exit,
+}
+
+/// What is checked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum CheckName {
+    /// Whether the settings can be used.
+    Configuration,
+    /// Whether a proxy is used.
+    Proxy,
+    /// Whether the name of the host, or of the proxy, is found.
+    Name,
+    /// Whether the host, or the proxy, takes a connection.
+    Connection,
+    /// Whether the certificate is trusted, and how long it is valid.
+    Tls,
+    /// Whether there is an HTTP server.
+    Http,
+    /// Whether this machine's clock agrees with the server's.
+    Clock,
+    /// Whether there is a token of the Control API.
+    ControlToken,
+    /// Whether event delivery can be queried.
+    EventDelivery,
+    /// Whether event ingestion can be queried.
+    EventIngestion,
+    /// Whether responses are compressed.
+    Compression,
+    /// Whether the totals that the service reports are the sums of its counts.
+    Totals,
+    /// Whether the counts of adjacent windows add up.
+    Additivity,
+    /// Whether there is a token of the Orchestration API.
+    OrchestrationToken,
+    /// Whether audit logs can be listed.
+    AuditLogs,
+}
+
+impl CheckName {
+    /// The name for a person.
+    pub(crate) fn label(self) -> &'static str {
+        match self {
+            Self::Configuration => "configuration",
+            Self::Proxy => "proxy",
+            Self::Name => "name",
+            Self::Connection => "connection",
+            Self::Tls => "TLS",
+            Self::Http => "HTTP",
+            Self::Clock => "clock",
+            Self::ControlToken => "Control API token",
+            Self::EventDelivery => "event delivery",
+            Self::EventIngestion => "event ingestion",
+            Self::Compression => "compression",
+            Self::Totals => "totals",
+            Self::Additivity => "adjacent windows",
+            Self::OrchestrationToken => "Orchestration API token",
+            Self::AuditLogs => "audit logs",
+        }
+    }
+}
+
+/// How a check went, from best to worst.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Outcome {
+    /// All is well.
+    Ok,
+    /// It was not made: it is not needed here, or an earlier check has failed.
+    Skipped,
+    /// It works, but something should be looked at.
+    Warning,
+    /// It does not work.
+    Failed,
+}
+
+impl Check {
+    /// A check that is well.
+    pub(crate) fn ok(name: CheckName, seen: impl Into<String>) -> Self {
+        Self {
+            name,
+            address: None,
+            result: Outcome::Ok,
+            seen: seen.into(),
+            problem: None,
+            next: None,
+            code: None,
+            status: None,
+            duration_ms: None,
+            exit: Exit::Fine,
+        }
+    }
+
+    /// A check that was not made.
+    pub(crate) fn skipped(name: CheckName, why: impl Into<String>) -> Self {
+        Self {
+            result: Outcome::Skipped,
+            ..Self::ok(name, why)
+        }
+    }
+
+    /// A check that works, with something to look at.
+    pub(crate) fn warning(
+        name: CheckName,
+        seen: impl Into<String>,
+        problem: impl Into<String>,
+        next: impl Into<String>,
+    ) -> Self {
+        Self {
+            result: Outcome::Warning,
+            problem: Some(problem.into()),
+            next: Some(next.into()),
+            ..Self::ok(name, seen)
+        }
+    }
+
+    /// A check that has failed.
+    pub(crate) fn failed(
+        name: CheckName,
+        exit: Exit,
+        seen: impl Into<String>,
+        problem: impl Into<String>,
+        next: impl Into<String>,
+    ) -> Self {
+        Self {
+            result: Outcome::Failed,
+            exit,
+            ..Self::warning(name, seen, problem, next)
+        }
+    }
+
+    /// The same check, of an address.
+    pub(crate) fn of(mut self, address: &str) -> Self {
+        self.address = Some(address.to_owned());
+        self
+    }
+
+    /// The same check, with how long it took.
+    pub(crate) fn took(mut self, duration: Duration) -> Self {
+        self.duration_ms = u64::try_from(duration.as_millis()).ok();
+        self
+    }
+
+    /// Whether checks that build on this one can be made.
+    pub(crate) fn is_passable(&self) -> bool {
+        self.result < Outcome::Failed
+    }
+}
+
+impl ClusterDiagnosis {
+    /// The diagnosis of a cluster.
+    pub(crate) fn new(cluster: String, checks: Vec<Check>) -> Self {
+        // That something is not needed here, or could not be known, makes a cluster no worse.
+        let results = checks.iter().map(|check| check.result);
+        let worst = results.filter(|result| *result != Outcome::Skipped).max();
+        Self {
+            cluster,
+            result: worst.unwrap_or(Outcome::Skipped),
+            checks,
+        }
+    }
+
+    fn failure(&self) -> Option<&Check> {
+        self.checks
+            .iter()
+            .find(|check| check.result == Outcome::Failed)
+    }
+}
+
+impl Diagnosis {
+    /// The diagnosis of all clusters.
+    pub(crate) fn new(clusters: Vec<ClusterDiagnosis>) -> Self {
+        let exit_code = exit(&clusters).code();
+        Self {
+            exit_code,
+            clusters,
+        }
+    }
+
+    /// How the process ends.
+    pub(crate) fn exit(&self) -> Exit {
+        exit(&self.clusters)
+    }
+}
+
+fn exit(clusters: &[ClusterDiagnosis]) -> Exit {
+    let mut failures = clusters.iter().map(ClusterDiagnosis::failure);
+    let first = clusters.iter().find_map(ClusterDiagnosis::failure);
+    match first {
+        None => Exit::Fine,
+        Some(_) if failures.any(|failure| failure.is_none()) => Exit::Missing,
+        Some(check) => check.exit,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn cluster(exits: &[Exit]) -> ClusterDiagnosis {
+        let checks = exits.iter().map(|exit| match exit {
+            Exit::Fine => Check::ok(CheckName::Http, ""),
+            exit => Check::failed(CheckName::Http, *exit, "", "", ""),
+        });
+        ClusterDiagnosis::new("eu".to_owned(), checks.collect())
+    }
+
+    #[test]
+    fn the_first_failure_decides_unless_some_clusters_are_well() {
+        let (fine, service, auth) = (Exit::Fine, Exit::Service, Exit::Authentication);
+        for (clusters, expected) in [
+            (vec![cluster(&[fine])], fine),
+            (vec![cluster(&[fine, auth, service])], auth),
+            (vec![cluster(&[service]), cluster(&[auth])], service),
+            (vec![cluster(&[fine]), cluster(&[auth])], Exit::Missing),
+            (vec![cluster(&[service]), cluster(&[fine])], Exit::Missing),
+        ] {
+            let diagnosis = Diagnosis::new(clusters);
+            assert_eq!(diagnosis.exit(), expected);
+            assert_eq!(diagnosis.exit_code, expected.code());
+        }
+    }
+
+    #[test]
+    fn a_warning_is_no_failure_and_a_skipped_check_no_warning() {
+        let skipped = Check::skipped(CheckName::Tls, "plain http");
+        let ok = Check::ok(CheckName::Http, "status 404");
+        let warning = Check::warning(CheckName::Clock, "", "", "");
+        let result = |checks: &[&Check]| {
+            let checks = checks.iter().map(|check| (*check).clone()).collect();
+            let clusters = vec![ClusterDiagnosis::new("eu".to_owned(), checks)];
+            let diagnosis = Diagnosis::new(clusters);
+            (diagnosis.clusters[0].result, diagnosis.exit())
+        };
+        assert_eq!(result(&[&skipped, &ok]), (Outcome::Ok, Exit::Fine));
+        assert_eq!(
+            result(&[&ok, &warning, &skipped]),
+            (Outcome::Warning, Exit::Fine)
+        );
+        assert_eq!(result(&[&skipped]), (Outcome::Skipped, Exit::Fine));
+    }
+}

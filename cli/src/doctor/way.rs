@@ -1,0 +1,347 @@
+//! The way to an address: name, connection, TLS, HTTP, and the clock at its end.
+
+use std::net::{IpAddr, SocketAddr};
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use reqwest::header::{DATE, USER_AGENT};
+use reqwest::tls::TlsInfo;
+use reqwest::{Client, Response};
+use tallyfold::sending::broken;
+use tallyfold::{Code, Error, HostFailure};
+use tokio::net::{TcpStream, lookup_host};
+use tokio::time::timeout;
+
+use super::check::{Check, CheckName, Outcome};
+use super::look::{Seen, failed, slow};
+use super::route::{Place, Proxies, ProxyOnWay, Server};
+use super::{advice, certificate, route, skew};
+use crate::exit::Exit;
+use crate::host::clock::unix_ms;
+use crate::host::trouble::{chain, name_of};
+
+/// What is needed to look at a way.
+pub(crate) struct Looker<'a> {
+    /// What sends requests.
+    pub(crate) http: &'a Client,
+    /// Which proxies are set.
+    pub(crate) proxies: &'a Proxies,
+    /// The file of authorities that is set.
+    pub(crate) ca_file: Option<&'a Path>,
+    /// How long a check may take.
+    pub(crate) limit: Option<Duration>,
+}
+
+/// The checks of the way to one address.
+pub(crate) struct Way {
+    /// The address.
+    pub(crate) origin: String,
+    /// The checks.
+    pub(crate) checks: Vec<Check>,
+}
+
+impl Way {
+    /// Whether requests arrive. A clock that is wrong keeps none back.
+    pub(crate) fn is_open(&self) -> bool {
+        let mut checks = self.checks.iter();
+        checks.all(|check| check.name == CheckName::Clock || check.is_passable())
+    }
+}
+
+impl Looker<'_> {
+    /// Looks at the way to a place.
+    pub(crate) async fn look(&self, place: &Place) -> Way {
+        let proxy = self.proxies.on_way_to(place);
+        let mut checks = vec![route::check(proxy.as_ref())];
+        let server = proxy.as_ref().map_or(&place.server, |proxy| &proxy.server);
+        self.connect(server, &mut checks).await;
+        if checks.iter().all(Check::is_passable) {
+            self.ask(place, proxy.as_ref(), &mut checks).await;
+        }
+        skip_rest(&mut checks);
+        let checks = checks.into_iter().map(|check| check.of(&place.origin));
+        Way {
+            origin: place.origin.clone(),
+            checks: checks.collect(),
+        }
+    }
+
+    async fn connect(&self, server: &Server, checks: &mut Vec<Check>) {
+        let started = Instant::now();
+        let found = match server.host.parse::<IpAddr>() {
+            Ok(address) => {
+                let seen = format!("{address} needs none");
+                checks.push(Check::skipped(CheckName::Name, seen));
+                vec![SocketAddr::new(address, server.port)]
+            }
+            Err(_) => {
+                let found = self.limited(found(server)).await;
+                let (check, addresses) = name(server, found);
+                checks.push(check.took(started.elapsed()));
+                addresses
+            }
+        };
+        if found.is_empty() {
+            return;
+        }
+        let started = Instant::now();
+        let connected = self.limited(TcpStream::connect(&found[..])).await;
+        checks.push(connection(server, connected).took(started.elapsed()));
+    }
+
+    /// Sends a request without a token to the base address itself. The reference does not show what the service
+    /// answers there, so any answer is good: it shows that an HTTP server is there, its certificate and its clock.
+    async fn ask(&self, place: &Place, proxy: Option<&ProxyOnWay>, checks: &mut Vec<Check>) {
+        let started = Instant::now();
+        let agent = concat!("tallyfold-cli/", env!("CARGO_PKG_VERSION"));
+        let request = self.http.get(&place.url).header(USER_AGENT, agent).send();
+        let answered = match self.limit {
+            None => Ok(request.await),
+            Some(limit) => timeout(limit, request).await,
+        };
+        let took = started.elapsed();
+        match answered {
+            Err(_) => checks.push(slow_check(CheckName::Http).took(took)),
+            Ok(Err(error)) => checks.push(unanswered(place, proxy, &error).took(took)),
+            Ok(Ok(response)) => self.judge(place, &response, took, checks),
+        }
+    }
+
+    fn judge(&self, place: &Place, response: &Response, took: Duration, checks: &mut Vec<Check>) {
+        let now = unix_ms();
+        checks.push(match place.is_tls {
+            true => {
+                let tls = response.extensions().get::<TlsInfo>();
+                let der = tls.and_then(TlsInfo::peer_certificate);
+                let replaced = certificate::replaced();
+                let authorities = certificate::authorities(self.ca_file, replaced.as_deref());
+                certificate::check(der, &authorities, now)
+            }
+            false => plain(place),
+        });
+        let status = response.status().as_u16();
+        checks.push(Check {
+            status: Some(status),
+            ..http(status).took(took)
+        });
+        let date = response.headers().get(DATE);
+        checks.push(skew::check(date.and_then(|date| date.to_str().ok()), now));
+    }
+
+    /// Ends a step of the way that takes too long.
+    async fn limited<T>(
+        &self,
+        work: impl Future<Output = std::io::Result<T>>,
+    ) -> Result<T, Option<std::io::Error>> {
+        match self.limit {
+            None => work.await.map_err(Some),
+            Some(limit) => match timeout(limit, work).await {
+                Ok(done) => done.map_err(Some),
+                Err(_) => Err(None),
+            },
+        }
+    }
+}
+
+async fn found(server: &Server) -> std::io::Result<Vec<SocketAddr>> {
+    let found = lookup_host((&*server.host, server.port)).await?;
+    Ok(found.collect())
+}
+
+fn name(
+    server: &Server,
+    found: Result<Vec<SocketAddr>, Option<std::io::Error>>,
+) -> (Check, Vec<SocketAddr>) {
+    match found {
+        Ok(addresses) if !addresses.is_empty() => {
+            let mut shown: Vec<String> = addresses.iter().map(|at| at.ip().to_string()).collect();
+            shown.dedup();
+            let seen = format!("{} is {}", server.host, shown.join(", "));
+            (Check::ok(CheckName::Name, seen), addresses)
+        }
+        Err(None) => (slow_check(CheckName::Name), Vec::new()),
+        Ok(_) | Err(Some(_)) => {
+            let (error, seen) = network("ENOTFOUND", &server.host);
+            let mut check = failed(CheckName::Name, &error, &seen);
+            check.seen = format!("{} was not found", server.host);
+            (check, Vec::new())
+        }
+    }
+}
+
+fn connection(server: &Server, connected: Result<TcpStream, Option<std::io::Error>>) -> Check {
+    match connected {
+        Ok(stream) => {
+            let at = stream.peer_addr().map(|at| at.to_string());
+            let at = at.unwrap_or_else(|_| format!("{}:{}", server.host, server.port));
+            Check::ok(CheckName::Connection, format!("{at} takes connections"))
+        }
+        Err(None) => slow_check(CheckName::Connection),
+        Err(Some(error)) => {
+            let at = format!("{}:{}", server.host, server.port);
+            let (error, seen) = network(name_of(&error), &at);
+            let mut check = failed(CheckName::Connection, &error, &seen);
+            check.seen = format!("{at} takes no connection");
+            check
+        }
+    }
+}
+
+/// The check of an address without TLS.
+fn plain(place: &Place) -> Check {
+    let host = &*place.server.host;
+    let is_here = host.parse::<IpAddr>().map(|address| address.is_loopback());
+    match is_here.unwrap_or(host == "localhost") {
+        true => Check::skipped(CheckName::Tls, "plain http on this machine needs none"),
+        false => Check::warning(
+            CheckName::Tls,
+            "the address is plain http",
+            "The client secret and the tokens cross the network in the clear.",
+            "Use https, unless nobody else is on the network between.",
+        ),
+    }
+}
+
+/// The check of an answer to a request without a token.
+fn http(status: u16) -> Check {
+    let name = CheckName::Http;
+    match status {
+        407 => Check::failed(
+            name,
+            Exit::Service,
+            "status 407",
+            "The proxy wants a name and a password.",
+            advice::PROXY_CREDENTIALS,
+        ),
+        502..=504 => Check::warning(
+            name,
+            format!("status {status} to a request without a token"),
+            "A proxy or gateway answers, and says that it does not reach the server behind it.",
+            advice::of_code(Code::ServerError, None),
+        ),
+        _ => Check::ok(
+            name,
+            format!("status {status} to a request without a token (any status will do)"),
+        ),
+    }
+}
+
+/// The check that an exchange without an answer has failed.
+fn unanswered(place: &Place, proxy: Option<&ProxyOnWay>, error: &reqwest::Error) -> Check {
+    let trouble = name_of(error);
+    let wants_password = chain(error).any(|link| {
+        let text = link.to_string();
+        text.contains("proxy authorization required")
+    });
+    let name = match trouble {
+        "ProxyError" => CheckName::Proxy,
+        "SSLError" => CheckName::Tls,
+        trouble if trouble.contains("CERT") => CheckName::Tls,
+        _ => CheckName::Http,
+    };
+    let (error, seen) = network(trouble, &place.origin);
+    let mut check = failed(name, &error, &seen);
+    if wants_password {
+        check.next = Some(advice::PROXY_CREDENTIALS.to_owned());
+    }
+    if let Some(proxy) = proxy {
+        check.seen = format!("{}, through {}", check.seen, proxy.shown);
+    }
+    check
+}
+
+/// An error of the network in the words of the core.
+fn network(name: &'static str, address: &str) -> (Error, Seen) {
+    let seen = Seen {
+        trouble: Some(name),
+        ..Seen::default()
+    };
+    (broken(HostFailure::Network, name, address), seen)
+}
+
+fn slow_check(name: CheckName) -> Check {
+    failed(name, &slow(), &Seen::default())
+}
+
+/// Adds the checks that were not made because one before has failed.
+fn skip_rest(checks: &mut Vec<Check>) {
+    let failed = checks.iter().find(|check| check.result == Outcome::Failed);
+    let Some(failed) = failed.map(|check| check.name) else {
+        return;
+    };
+    let why = format!("an earlier check has failed: {}", failed.label());
+    for name in [
+        CheckName::Name,
+        CheckName::Connection,
+        CheckName::Tls,
+        CheckName::Http,
+        CheckName::Clock,
+    ] {
+        if checks.iter().all(|check| check.name != name) {
+            checks.push(Check::skipped(name, why.clone()));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn plain_http_is_for_this_machine() {
+        for (address, outcome) in [
+            ("http://localhost:1", Outcome::Skipped),
+            ("http://127.0.0.1", Outcome::Skipped),
+            ("http://[::1]:1", Outcome::Skipped),
+            ("http://10.0.0.1", Outcome::Warning),
+            ("http://localhost.example", Outcome::Warning),
+        ] {
+            assert_eq!(
+                plain(&Place::of(address).unwrap()).result,
+                outcome,
+                "{address}"
+            );
+        }
+    }
+
+    #[test]
+    fn any_answer_shows_a_server_but_those_of_proxies() {
+        for (status, outcome) in [
+            (200, Outcome::Ok),
+            (302, Outcome::Ok),
+            (401, Outcome::Ok),
+            (404, Outcome::Ok),
+            (407, Outcome::Failed),
+            (500, Outcome::Ok),
+            (503, Outcome::Warning),
+        ] {
+            assert_eq!(http(status).result, outcome, "{status}");
+        }
+    }
+
+    #[test]
+    fn a_way_ends_at_its_first_failure_and_goes_on_with_a_wrong_clock() {
+        let server = Server {
+            host: "none.example".to_owned(),
+            port: 1,
+        };
+        let (failed, _) = name(&server, Ok(Vec::new()));
+        let mut checks = vec![Check::ok(CheckName::Proxy, ""), failed];
+        skip_rest(&mut checks);
+        let results: Vec<Outcome> = checks.iter().map(|check| check.result).collect();
+        let (ok, failed, skipped) = (Outcome::Ok, Outcome::Failed, Outcome::Skipped);
+        assert_eq!(results, [ok, failed, skipped, skipped, skipped, skipped]);
+        assert!(checks[5].seen.ends_with("has failed: name"));
+        let origin = String::new();
+        assert!(
+            !Way {
+                origin: origin.clone(),
+                checks
+            }
+            .is_open()
+        );
+        let checks = vec![skew::check(Some("Thu, 01 Jan 2026 00:00:00 GMT"), 0)];
+        assert_eq!(checks[0].result, Outcome::Failed);
+        assert!(Way { origin, checks }.is_open());
+    }
+}

@@ -1,0 +1,220 @@
+//! Columns that are aligned and fit the terminal.
+
+use std::io::{self, Write};
+
+use anstyle::{AnsiColor, Style};
+
+use super::safe::{fit, left, right, width};
+use super::sink::Screen;
+
+/// What stands between two columns.
+const SPACE: &str = "  ";
+
+/// The fewest columns of the terminal that a column of texts is shortened to.
+const NARROWEST: usize = 8;
+
+/// The width of a terminal that does not tell its width.
+pub(crate) const USUAL_WIDTH: usize = 80;
+
+/// A column.
+#[derive(Clone, Debug)]
+pub(crate) struct Column {
+    /// What stands above it.
+    pub(crate) title: String,
+    /// What it holds.
+    pub(crate) holds: Holds,
+}
+
+/// What a column holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Holds {
+    /// Texts, to the left, which may be shortened.
+    Texts,
+    /// Times, to the left, which are never shortened.
+    Times,
+    /// Numbers, to the right, which are never shortened.
+    Numbers,
+}
+
+/// A line of the grid.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Cells {
+    /// A cell for each column. All of them are harmless.
+    pub(crate) cells: Vec<String>,
+    /// Signs that stand behind the line and are explained below.
+    pub(crate) marks: String,
+    /// Whether it is a sum of others.
+    pub(crate) is_total: bool,
+}
+
+/// Lines of cells in columns.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Grid {
+    pub(crate) columns: Vec<Column>,
+    pub(crate) lines: Vec<Cells>,
+}
+
+impl Column {
+    /// A column with that title.
+    pub(crate) fn new(title: impl Into<String>, holds: Holds) -> Self {
+        Self {
+            title: title.into(),
+            holds,
+        }
+    }
+}
+
+impl Grid {
+    /// Writes all lines below their titles. If the terminal is too narrow for all columns side by side, they are written
+    /// below each other.
+    ///
+    /// # Errors
+    /// Those of the writer.
+    pub(crate) fn write(&self, screen: Screen, out: &mut dyn Write) -> io::Result<()> {
+        let most = screen.width.unwrap_or(USUAL_WIDTH);
+        match self.widths(most) {
+            Some(widths) => self.write_aligned(&widths, screen, out),
+            None => self.write_stacked(most, screen, out),
+        }
+    }
+
+    /// How wide each column is; `None` if they don't fit. Of the texts, the widest are shortened first.
+    fn widths(&self, most: usize) -> Option<Vec<usize>> {
+        let own = self.columns.iter().enumerate();
+        let own = own.map(|(column, of)| match of.holds {
+            Holds::Texts => self.width(column).min(most),
+            Holds::Times | Holds::Numbers => self.width(column),
+        });
+        let mut widths: Vec<usize> = own.collect();
+        let marks = self.lines.iter().map(|line| width(&line.marks));
+        let marks = marks.max().unwrap_or_default();
+        let spaces = SPACE.len() * self.columns.len().saturating_sub(1);
+        let all = |widths: &[usize]| widths.iter().sum::<usize>() + spaces + marks;
+        let texts: Vec<usize> = (0..self.columns.len())
+            .filter(|column| self.columns[*column].holds == Holds::Texts)
+            .collect();
+        while all(&widths) > most {
+            let wide = texts.iter().copied();
+            let wide = wide.filter(|column| widths[*column] > self.narrowest(*column));
+            let widest = wide.max_by_key(|column| widths[*column])?;
+            widths[widest] -= 1;
+        }
+        Some(widths)
+    }
+
+    /// The width of a column's widest cell.
+    fn width(&self, column: usize) -> usize {
+        let cells = self.lines.iter().filter_map(|line| line.cells.get(column));
+        let widest = cells.map(|cell| width(cell)).max().unwrap_or_default();
+        widest.max(width(&self.columns[column].title))
+    }
+
+    /// The width that a column of texts is shortened to at most. What names a total is shown whole.
+    fn narrowest(&self, column: usize) -> usize {
+        let totals = self.lines.iter().rev().take_while(|line| line.is_total);
+        let totals = totals.filter_map(|line| line.cells.get(column));
+        let widest = totals.map(|cell| width(cell)).max().unwrap_or_default();
+        widest.max(NARROWEST)
+    }
+
+    fn write_aligned(
+        &self,
+        widths: &[usize],
+        screen: Screen,
+        out: &mut dyn Write,
+    ) -> io::Result<()> {
+        let titles = self.columns.iter().map(|column| column.title.clone());
+        let titles = self.aligned(&titles.collect::<Vec<_>>(), widths);
+        write_styled(titles.trim_end(), Style::new().bold(), screen, out)?;
+        writeln!(out)?;
+        for line in &self.lines {
+            let text = self.aligned(&line.cells, widths);
+            let text = match line.marks.is_empty() {
+                true => text.trim_end(),
+                false => &text,
+            };
+            write_styled(text, style_of(line), screen, out)?;
+            write_marks(line, screen, out)?;
+            writeln!(out)?;
+        }
+        Ok(())
+    }
+
+    fn aligned(&self, cells: &[String], widths: &[usize]) -> String {
+        let columns = self.columns.iter().zip(cells).zip(widths);
+        let cells = columns.map(|((column, cell), width)| match column.holds {
+            Holds::Texts => left(&fit(cell, *width), *width),
+            Holds::Times => left(cell, *width),
+            Holds::Numbers => right(cell, *width),
+        });
+        cells.collect::<Vec<_>>().join(SPACE)
+    }
+
+    /// A block for each line, with a title before each cell.
+    fn write_stacked(&self, most: usize, screen: Screen, out: &mut dyn Write) -> io::Result<()> {
+        let titles = self.columns.iter().map(|column| width(&column.title));
+        let titles = titles.max().unwrap_or_default();
+        let room = most.saturating_sub(titles + SPACE.len()).max(1);
+        let numbers =
+            (0..self.columns.len()).filter(|column| self.columns[*column].holds == Holds::Numbers);
+        let cells = numbers.flat_map(|column| self.lines.iter().map(move |line| (column, line)));
+        let numbers = cells.filter_map(|(column, line)| line.cells.get(column));
+        let numbers = numbers.map(|cell| width(cell)).max().unwrap_or_default();
+        for (place, line) in self.lines.iter().enumerate() {
+            if place > 0 {
+                writeln!(out)?;
+            }
+            for (position, (column, cell)) in self.columns.iter().zip(&line.cells).enumerate() {
+                if cell.is_empty() {
+                    continue;
+                }
+                write_styled(
+                    &left(&column.title, titles),
+                    Style::new().bold(),
+                    screen,
+                    out,
+                )?;
+                let cell = match column.holds {
+                    Holds::Texts => fit(cell, room),
+                    Holds::Times => cell.clone(),
+                    Holds::Numbers => right(cell, numbers),
+                };
+                write!(out, "{SPACE}")?;
+                write_styled(&cell, style_of(line), screen, out)?;
+                if position + 1 == self.columns.len() {
+                    write_marks(line, screen, out)?;
+                }
+                writeln!(out)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+fn style_of(line: &Cells) -> Style {
+    match line.is_total {
+        true => Style::new().bold(),
+        false => Style::new(),
+    }
+}
+
+fn write_marks(line: &Cells, screen: Screen, out: &mut dyn Write) -> io::Result<()> {
+    let yellow = Style::new().fg_color(Some(AnsiColor::Yellow.into()));
+    write_styled(&line.marks, yellow, screen, out)
+}
+
+/// Writes a text in a style, if colours are wanted.
+///
+/// # Errors
+/// Those of the writer.
+pub(crate) fn write_styled(
+    text: &str,
+    style: Style,
+    screen: Screen,
+    out: &mut dyn Write,
+) -> io::Result<()> {
+    match screen.color && !text.is_empty() && style != Style::new() {
+        true => write!(out, "{style}{text}{style:#}"),
+        false => write!(out, "{text}"),
+    }
+}

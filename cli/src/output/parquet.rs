@@ -1,0 +1,287 @@
+//! Counts as Apache Parquet.
+//!
+//! The columns are those of CSV, and those that the Python package writes: the labels; `start` and `end` as timestamps of
+//! microseconds in UTC; `settled`; the dimensions; the three counts as unsigned 64-bit integers. No value is null. Rows are
+//! written in groups, so that memory does not grow with their number. (Python's file also holds Arrow's own schema, by
+//! which readers take texts for dictionaries; the columns of Parquet are the same.)
+
+use std::io::Write;
+use std::sync::Arc;
+
+use parquet::basic::{Compression, LogicalType, Repetition, TimeUnit, Type as Physical};
+use parquet::data_type::{BoolType, ByteArray, ByteArrayType, Int64Type};
+use parquet::errors::{ParquetError, Result as ParquetResult};
+use parquet::file::properties::WriterProperties;
+use parquet::file::writer::SerializedFileWriter;
+use parquet::schema::types::{Type, TypePtr};
+use tallyfold::Counts;
+use tallyfold_export::{Counted, Export};
+
+use super::exported::Plan;
+use super::sink::WriteError;
+use crate::failure::Failure;
+
+/// How many rows a group has, as Python's files do.
+const ROWS: usize = 1 << 17;
+
+/// Writes all rows of a plan, whose format is CSV: the columns and rules are the same.
+///
+/// # Errors
+/// Those of the exports, and of the writer.
+pub(crate) fn write_parquet(plan: &Plan<'_>, out: &mut dyn Write) -> Result<(), WriteError> {
+    write_groups(plan, ROWS, out)
+}
+
+fn write_groups(plan: &Plan<'_>, rows: usize, out: &mut dyn Write) -> Result<(), WriteError> {
+    let mut file: Option<File> = None;
+    plan.each(&mut |export| {
+        let file = match &mut file {
+            Some(file) => file,
+            none => none.insert(File::new(&export)?),
+        };
+        for counted in export.samples() {
+            file.batch.add(&export, &counted);
+            if file.batch.starts.len() == rows {
+                file.end_group()?;
+                file.pass_on(out)?;
+            }
+        }
+        Ok(())
+    })?;
+    let Some(mut file) = file else { return Ok(()) };
+    file.end_group()?;
+    file.pass_on(out)?;
+    let rest = file.writer.into_inner().map_err(refused)?;
+    Ok(out.write_all(&rest)?)
+}
+
+fn refused(error: ParquetError) -> WriteError {
+    Failure::usage(format!("can't write Parquet: {error}")).into()
+}
+
+/// A file that is being written.
+struct File {
+    /// It writes to memory, which is emptied after each group.
+    writer: SerializedFileWriter<Vec<u8>>,
+    batch: Batch,
+}
+
+impl File {
+    fn new(export: &Export) -> Result<Self, WriteError> {
+        let properties = WriterProperties::builder().set_compression(Compression::SNAPPY);
+        let schema = schema(export).map_err(refused)?;
+        let writer = SerializedFileWriter::new(Vec::new(), schema, properties.build().into());
+        Ok(Self {
+            writer: writer.map_err(refused)?,
+            batch: Batch::new(export),
+        })
+    }
+
+    /// Writes the rows that were added as a group.
+    fn end_group(&mut self) -> Result<(), WriteError> {
+        if self.batch.starts.is_empty() {
+            return Ok(());
+        }
+        self.batch.write(&mut self.writer).map_err(refused)?;
+        self.batch.clear();
+        Ok(())
+    }
+
+    /// Hands on what was written. The writer counts bytes by itself, so its memory may be emptied.
+    fn pass_on(&mut self, out: &mut dyn Write) -> Result<(), WriteError> {
+        self.writer.flush()?;
+        let written = self.writer.inner_mut();
+        out.write_all(written)?;
+        written.clear();
+        Ok(())
+    }
+}
+
+/// The columns of a group of rows.
+struct Batch {
+    labels: Vec<Vec<ByteArray>>,
+    starts: Vec<i64>,
+    ends: Vec<i64>,
+    settled: Vec<bool>,
+    values: Vec<Vec<ByteArray>>,
+    counts: [Vec<i64>; 3],
+}
+
+impl Batch {
+    fn new(export: &Export) -> Self {
+        Self {
+            labels: export.labels().map(|_| Vec::new()).collect(),
+            starts: Vec::new(),
+            ends: Vec::new(),
+            settled: Vec::new(),
+            values: export.dimensions().iter().map(|_| Vec::new()).collect(),
+            counts: Default::default(),
+        }
+    }
+
+    fn add(&mut self, export: &Export, row: &Counted) {
+        for (column, (_, value)) in self.labels.iter_mut().zip(export.labels()) {
+            column.push(value.into());
+        }
+        self.starts.push(row.window.start().unix_us());
+        self.ends.push(row.window.end().unix_us());
+        self.settled.push(row.settled);
+        let values = export.dictionaries().iter().zip(row.key);
+        for (column, (dictionary, id)) in self.values.iter_mut().zip(values) {
+            column.push(dictionary.value(id).into());
+        }
+        for (column, count) in self.counts.iter_mut().zip(row.counts.each()) {
+            // Parquet keeps an unsigned integer in the bits of a signed one.
+            column.push(count as u64 as i64);
+        }
+    }
+
+    fn clear(&mut self) {
+        for column in self.labels.iter_mut().chain(&mut self.values) {
+            column.clear();
+        }
+        let numbers = [&mut self.starts, &mut self.ends];
+        for column in numbers.into_iter().chain(&mut self.counts) {
+            column.clear();
+        }
+        self.settled.clear();
+    }
+
+    /// Writes the columns in the order of the schema.
+    fn write(&self, writer: &mut SerializedFileWriter<Vec<u8>>) -> ParquetResult<()> {
+        let texts = |columns: &'_ [Vec<ByteArray>]| columns.len();
+        let (labels, values) = (texts(&self.labels), texts(&self.values));
+        let mut group = writer.next_row_group()?;
+        let mut position = 0;
+        while let Some(mut column) = group.next_column()? {
+            let text = match position {
+                of if of < labels => self.labels.get(of),
+                of if of < labels + 3 => None,
+                of => self.values.get(of - labels - 3),
+            };
+            if let Some(text) = text {
+                let column = column.typed::<ByteArrayType>();
+                column.write_batch(text, None, None)?;
+            } else if position == labels + 2 {
+                let column = column.typed::<BoolType>();
+                column.write_batch(&self.settled, None, None)?;
+            } else {
+                let numbers = match position - labels {
+                    0 => &self.starts,
+                    1 => &self.ends,
+                    of => &self.counts[of - 3 - values],
+                };
+                let column = column.typed::<Int64Type>();
+                column.write_batch(numbers, None, None)?;
+            }
+            column.close()?;
+            position += 1;
+        }
+        group.close()?;
+        Ok(())
+    }
+}
+
+fn schema(export: &Export) -> ParquetResult<TypePtr> {
+    let instant = || LogicalType::timestamp(true, TimeUnit::MICROS);
+    let mut fields = Vec::new();
+    for (name, _) in export.labels() {
+        fields.push(field(
+            name,
+            Physical::BYTE_ARRAY,
+            Some(LogicalType::String),
+        )?);
+    }
+    fields.push(field("start", Physical::INT64, Some(instant()))?);
+    fields.push(field("end", Physical::INT64, Some(instant()))?);
+    fields.push(field("settled", Physical::BOOLEAN, None)?);
+    for name in export.dimensions() {
+        fields.push(field(
+            name,
+            Physical::BYTE_ARRAY,
+            Some(LogicalType::String),
+        )?);
+    }
+    for name in Counts::NAMES {
+        let unsigned = LogicalType::integer(64, false);
+        fields.push(field(name, Physical::INT64, Some(unsigned))?);
+    }
+    let schema = Type::group_type_builder("schema").with_fields(fields);
+    Ok(Arc::new(schema.build()?))
+}
+
+fn field(name: &str, of: Physical, logical: Option<LogicalType>) -> ParquetResult<TypePtr> {
+    let field = Type::primitive_type_builder(name, of)
+        .with_repetition(Repetition::REQUIRED)
+        .with_logical_type(logical);
+    Ok(Arc::new(field.build()?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::output::report::{Counted as Found, Report};
+    use crate::output::testing::{named_pair, report_of, show, table};
+    use bytes::Bytes;
+    use parquet::file::reader::{FileReader, SerializedFileReader};
+    use tallyfold_export::Format;
+
+    fn read(report: &Report, flags: &[&str], rows: usize) -> SerializedFileReader<Bytes> {
+        let plan = Plan::new(report, &show(flags), Format::Csv).unwrap();
+        let mut out = Vec::new();
+        write_groups(&plan, rows, &mut out).unwrap();
+        SerializedFileReader::new(Bytes::from(out)).unwrap()
+    }
+
+    fn rows(reader: &SerializedFileReader<Bytes>) -> Vec<String> {
+        let rows = reader.get_row_iter(None).unwrap();
+        rows.map(|row| row.unwrap().to_string()).collect()
+    }
+
+    #[test]
+    fn what_is_written_is_read_back() {
+        for size in [1, 3, 100] {
+            let reader = read(&named_pair(), &["--label", "env=test"], size);
+            let groups = reader.metadata().num_row_groups();
+            assert_eq!(groups, 4_usize.div_ceil(size));
+            let first = "{cluster: \"eu\", env: \"test\", start: 2026-01-01 00:00:00.000000 +00:00, \
+                         end: 2026-01-01 01:00:00.000000 +00:00, settled: true, integration: \"a\", success: 1, \
+                         errors: 5, filtered: 0}";
+            let all = rows(&reader);
+            assert_eq!(all.len(), 4);
+            assert_eq!(all[0], first);
+            assert!(all[3].contains("\"us\"") && all[3].contains("integration: \"c\", success: 4"));
+        }
+    }
+
+    #[test]
+    fn the_largest_count_is_exact() {
+        let table = table(&[("a", u64::MAX, (1 << 63) + 1, 0)]);
+        let report = report_of(vec![("default", Found::Table(table))]);
+        let all = rows(&read(&report, &[], 10));
+        assert!(
+            all[0].contains("success: 18446744073709551615, errors: 9223372036854775809"),
+            "{}",
+            all[0]
+        );
+    }
+
+    #[test]
+    fn top_rows_come_in_their_order() {
+        let all = rows(&read(&named_pair(), &["--top", "2"], 10));
+        let values: Vec<bool> = all
+            .iter()
+            .map(|row| row.contains("integration: \"c\""))
+            .collect();
+        assert_eq!(values, [true, false]);
+    }
+
+    #[test]
+    fn a_file_without_rows_has_its_columns() {
+        let report = report_of(vec![("default", Found::Table(table(&[])))]);
+        let reader = read(&report, &[], 10);
+        let schema = reader.metadata().file_metadata().schema_descr();
+        assert_eq!(schema.num_columns(), 7);
+        assert_eq!(rows(&reader).len(), 0);
+    }
+}

@@ -1,0 +1,198 @@
+//! Which rows of a report are written, and in which order.
+
+use std::cmp::Reverse;
+use std::collections::HashMap;
+
+use tallyfold::{CountName, Frame, Key};
+
+use super::flags::ShowFlags;
+use super::report::{Counted, Report};
+
+/// A row of a part of a report.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Line {
+    /// The position of the part.
+    pub(crate) part: usize,
+    /// The position of the row in the part's counts.
+    pub(crate) row: usize,
+}
+
+/// The rows that are written, in their order.
+///
+/// Without an order they come as the core sorts them, cluster after cluster. With one, the groups of all clusters
+/// are ranked together. In a series, a group is ranked by its sum, and its windows stay together in the order of time:
+/// the top groups are the same, whatever the step.
+#[derive(Debug)]
+pub(crate) struct Picked {
+    /// The rows.
+    pub(crate) lines: Vec<Line>,
+    /// How many groups were left out because others rank higher.
+    pub(crate) left_out: usize,
+}
+
+/// How rows are ranked, and how many are kept.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Ranking {
+    /// The count to rank by; `None` for the order of the values.
+    pub(crate) by: Option<CountName>,
+    /// How many groups are kept.
+    pub(crate) top: Option<usize>,
+}
+
+impl Ranking {
+    /// What the flags want. `--top` alone ranks by errors, as everywhere in the project, and so do comparisons, which
+    /// are always ranked.
+    pub(crate) fn of(report: &Report, flags: &ShowFlags) -> Self {
+        let compares = report.asked.before.is_some();
+        let by = flags.order.map(CountName::from);
+        let usual = (flags.top.is_some() || compares).then_some(CountName::Errors);
+        Self {
+            by: by.or(usual),
+            top: flags.top,
+        }
+    }
+}
+
+/// A row with what it is sorted by.
+struct Ranked {
+    rank: (u128, u128),
+    key: Key,
+    line: Line,
+}
+
+impl Picked {
+    /// The rows of a report.
+    pub(crate) fn of(report: &Report, ranking: Ranking) -> Self {
+        let frames = report.parts.iter().map(|part| {
+            let is_series = matches!(part.counts, Counted::Series(_));
+            (part.counts.frame(), is_series)
+        });
+        Self::of_frames(frames, ranking)
+    }
+
+    /// The rows of frames, each with whether it is a series.
+    pub(crate) fn of_frames<'a>(
+        frames: impl Iterator<Item = (&'a dyn Frame, bool)>,
+        ranking: Ranking,
+    ) -> Self {
+        let parts = frames.enumerate();
+        let Some(by) = ranking.by else {
+            let lines = parts
+                .flat_map(|(part, (frame, _))| (0..frame.len()).map(move |row| Line { part, row }));
+            return Self {
+                lines: lines.collect(),
+                left_out: 0,
+            };
+        };
+        let mut all: Vec<Ranked> = parts
+            .flat_map(|(part, (frame, is_series))| ranked(part, frame, is_series, by))
+            .collect();
+        all.sort_unstable_by_key(|row| (Reverse(row.rank), row.line.part, row.key, row.line.row));
+        let most = ranking.top.unwrap_or(usize::MAX);
+        let mut lines = Vec::new();
+        let mut groups = 0;
+        let mut last = None;
+        for row in &all {
+            let group = Some((row.line.part, row.key));
+            groups += usize::from(last != group);
+            last = group;
+            if groups <= most {
+                lines.push(row.line);
+            }
+        }
+        Self {
+            lines,
+            left_out: groups.saturating_sub(most),
+        }
+    }
+}
+
+fn ranked(part: usize, frame: &dyn Frame, is_series: bool, by: CountName) -> Vec<Ranked> {
+    let sums = is_series.then(|| sums(frame, by));
+    let rows = (0..frame.len()).map(|row| {
+        let key = key(frame, row);
+        let rank = match &sums {
+            Some(sums) => (sums.get(&key).copied().unwrap_or_default(), 0),
+            None => (frame.rank(row, by).into(), others(frame, row, by)),
+        };
+        let line = Line { part, row };
+        Ranked { rank, key, line }
+    });
+    rows.collect()
+}
+
+/// The sum of each group over all windows.
+fn sums(frame: &dyn Frame, by: CountName) -> HashMap<Key, u128> {
+    let mut sums = HashMap::new();
+    for row in 0..frame.len() {
+        *sums.entry(key(frame, row)).or_default() += u128::from(frame.rank(row, by));
+    }
+    sums
+}
+
+/// What orders rows of a comparison whose count has changed by the same: how much the other two have changed.
+fn others(frame: &dyn Frame, row: usize, by: CountName) -> u128 {
+    if frame.delta(row).is_none() {
+        return 0;
+    }
+    let others = CountName::ALL.iter().filter(|name| **name != by);
+    others.map(|name| u128::from(frame.rank(row, *name))).sum()
+}
+
+/// The positions of a row's values in their dictionaries.
+pub(crate) fn key(frame: &dyn Frame, row: usize) -> Key {
+    let mut key = Key::default();
+    for (id, ids) in key.iter_mut().zip(frame.keys().ids) {
+        *id = ids[row];
+    }
+    key
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::output::testing::{ROWS, report_of, series, table};
+
+    fn picked(report: &Report, top: Option<usize>, by: CountName) -> (Vec<(usize, usize)>, usize) {
+        let ranking = Ranking { by: Some(by), top };
+        let picked = Picked::of(report, ranking);
+        let lines = picked.lines.iter().map(|line| (line.part, line.row));
+        (lines.collect(), picked.left_out)
+    }
+
+    #[test]
+    fn tables_are_ranked_as_the_core_ranks_them() {
+        let table = table(ROWS);
+        let core = table.top(2, CountName::Errors);
+        let report = report_of(vec![("eu", Counted::Table(table))]);
+        let (lines, left_out) = picked(&report, Some(2), CountName::Errors);
+        assert_eq!(lines.iter().map(|line| line.1).collect::<Vec<_>>(), core);
+        assert_eq!(left_out, ROWS.len() - 2);
+    }
+
+    #[test]
+    fn the_groups_of_all_clusters_are_ranked_together() {
+        let one = table(&[("a", 1, 5, 0), ("b", 1, 1, 0)]);
+        let other = table(&[("a", 1, 3, 0), ("c", 1, 9, 0)]);
+        let report = report_of(vec![
+            ("eu", Counted::Table(one)),
+            ("us", Counted::Table(other)),
+        ]);
+        let (lines, left_out) = picked(&report, Some(3), CountName::Errors);
+        assert_eq!(lines, [(1, 1), (0, 0), (1, 0)]);
+        assert_eq!(left_out, 1);
+    }
+
+    #[test]
+    fn a_series_keeps_all_windows_of_the_top_groups() {
+        // "a" has the highest single row, and "b" the highest sum.
+        let series = series(&[
+            &[("a", 1, 6, 0), ("b", 1, 4, 0)],
+            &[("b", 1, 5, 0), ("c", 1, 1, 0)],
+        ]);
+        let report = report_of(vec![("eu", Counted::Series(series))]);
+        let (lines, left_out) = picked(&report, Some(1), CountName::Errors);
+        assert_eq!(lines, [(0, 1), (0, 2)]);
+        assert_eq!(left_out, 2);
+    }
+}

@@ -1,0 +1,188 @@
+//! Values that can't harm a terminal or the layout of a table.
+
+use std::fmt::Write;
+
+use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
+
+/// How an empty value is shown: an event without a reason has one.
+pub(crate) const NONE: &str = "(none)";
+
+/// The most marks that follow a character. Some scripts need two or three; a pile of hundreds covers other lines.
+const MOST_MARKS: usize = 4;
+
+/// What a shortened text has in its middle.
+const CUT: char = '…';
+
+/// A value as it is shown: control characters, and others that are not seen but change how text is laid out, are written
+/// as `\n`, `\x1b` or `\u{202e}`, and a backslash as two. An empty value is `(none)`.
+pub(crate) fn shown(value: &str) -> String {
+    match value {
+        "" => NONE.to_owned(),
+        value => harmless(value),
+    }
+}
+
+/// The same for text that may be empty.
+pub(crate) fn harmless(text: &str) -> String {
+    let mut shown = String::with_capacity(text.len());
+    // A mark at the beginning would land on what stands before the value.
+    let mut marks = MOST_MARKS;
+    for character in text.chars() {
+        let is_mark = character.width() == Some(0);
+        marks = if is_mark { marks + 1 } else { 0 };
+        if is_unseen(character) || (is_mark && marks > MOST_MARKS) {
+            escape(character, &mut shown);
+            // Nor may a mark land on what was written for another character.
+            marks = MOST_MARKS;
+        } else if character == '\\' {
+            shown.push_str("\\\\");
+        } else {
+            shown.push(character);
+        }
+    }
+    shown
+}
+
+fn escape(character: char, to: &mut String) {
+    // A string takes everything.
+    let _ = match character {
+        '\n' => write!(to, "\\n"),
+        '\r' => write!(to, "\\r"),
+        '\t' => write!(to, "\\t"),
+        '\0'..='\u{ff}' => write!(to, "\\x{:02x}", u32::from(character)),
+        _ => write!(to, "{}", character.escape_unicode()),
+    };
+}
+
+/// Whether a character controls a terminal, or is a format character of Unicode (category Cf), of which some turn the
+/// direction of text around. Line and paragraph separators are among them too.
+fn is_unseen(character: char) -> bool {
+    character.is_control()
+        || matches!(character,
+            '\u{ad}' | '\u{600}'..='\u{605}' | '\u{61c}' | '\u{6dd}' | '\u{70f}' | '\u{890}'..='\u{891}' | '\u{8e2}'
+            | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}'
+            | '\u{fff9}'..='\u{fffb}' | '\u{110bd}' | '\u{110cd}' | '\u{13430}'..='\u{1343f}'
+            | '\u{1bca0}'..='\u{1bca3}' | '\u{1d173}'..='\u{1d17a}' | '\u{e0001}'..='\u{e007f}')
+}
+
+/// How many columns of a terminal a text takes.
+pub(crate) fn width(text: &str) -> usize {
+    text.width()
+}
+
+/// A text in at most so many columns. What is too long loses its middle, because names often differ in their ends only.
+pub(crate) fn fit(text: &str, most: usize) -> String {
+    if width(text) <= most {
+        return text.to_owned();
+    }
+    let Some(room) = most.checked_sub(1) else {
+        return String::new();
+    };
+    let head = longest(text, room.div_ceil(2));
+    let rest = &text[head.len()..];
+    let tail = ending(rest, room - width(head));
+    format!("{head}{CUT}{tail}")
+}
+
+/// The longest beginning of a text with at most so many columns.
+fn longest(text: &str, most: usize) -> &str {
+    let mut end = 0;
+    for (start, character) in text.char_indices() {
+        let next = start + character.len_utf8();
+        if width(&text[..next]) > most {
+            break;
+        }
+        end = next;
+    }
+    &text[..end]
+}
+
+/// The longest end of a text with at most so many columns. It does not begin with a mark, which would land on the cut.
+fn ending(text: &str, most: usize) -> &str {
+    let mut start = text.len();
+    for (place, character) in text.char_indices().rev() {
+        if width(&text[place..]) > most {
+            break;
+        }
+        if character.width() != Some(0) {
+            start = place;
+        }
+    }
+    &text[start..]
+}
+
+/// A text, and spaces up to a width.
+pub(crate) fn left(text: &str, columns: usize) -> String {
+    let missing = columns.saturating_sub(width(text));
+    format!("{text}{}", " ".repeat(missing))
+}
+
+/// Spaces up to a width, and a text.
+pub(crate) fn right(text: &str, columns: usize) -> String {
+    let missing = columns.saturating_sub(width(text));
+    format!("{}{text}", " ".repeat(missing))
+}
+
+/// Words in lines of at most so many columns. A word that is longer has a line of its own.
+pub(crate) fn wrapped(text: &str, columns: usize) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    for word in text.split(' ') {
+        match lines.last_mut() {
+            Some(line) if width(line) + 1 + width(word) <= columns => {
+                line.push(' ');
+                line.push_str(word);
+            }
+            _ => lines.push(fit(word, columns.max(1))),
+        }
+    }
+    lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn what_is_not_seen_is_written_out() {
+        assert_eq!(shown("\x1b[2J"), "\\x1b[2J");
+        assert_eq!(shown("a\nb\tc\r"), "a\\nb\\tc\\r");
+        assert_eq!(shown("\u{9b}31m"), "\\x9b31m");
+        assert_eq!(shown("a\u{202e}b"), "a\\u{202e}b");
+        assert_eq!(shown("C:\\x1b"), "C:\\\\x1b");
+        assert_eq!(shown(""), "(none)");
+        assert_eq!(shown("é日本"), "é日本");
+    }
+
+    #[test]
+    fn marks_do_not_pile_up_and_do_not_leave_their_value() {
+        assert_eq!(shown("\u{301}a"), "\\u{301}a");
+        assert_eq!(shown("a\u{301}"), "a\u{301}");
+        assert_eq!(shown("\n\u{301}"), "\\n\\u{301}");
+        let pile = "\u{301}".repeat(100);
+        assert_eq!(shown(&format!("a{pile}")).matches("\\u{301}").count(), 96);
+    }
+
+    #[test]
+    fn long_texts_lose_their_middle() {
+        assert_eq!(fit("warehouse-eu-1", 9), "ware…eu-1");
+        assert_eq!(fit("warehouse", 9), "warehouse");
+        // A wide character that does not fit leaves a column free.
+        assert_eq!(fit("日本語日本語", 6), "日…本語".replace('本', "").as_str());
+        assert_eq!(fit("abc", 1), "…");
+        assert_eq!(fit("abc", 0), "");
+    }
+
+    proptest! {
+        #[test]
+        fn no_value_is_harmful(value in ".{0,60}|[\\x00-\\x1f\\x7f-\\x9f\\PC]{0,20}|\\PC{0,200}", most in 1_usize..40) {
+            let text = shown(&value);
+            prop_assert!(!text.chars().any(char::is_control));
+            let fitted = fit(&text, most);
+            prop_assert!(width(&fitted) <= most);
+            prop_assert!(!fitted.is_empty());
+            prop_assert_eq!(width(&left(&fitted, most)), most);
+            prop_assert_eq!(width(&right(&fitted, most)), most);
+        }
+    }
+}

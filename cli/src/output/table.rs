@@ -1,0 +1,382 @@
+//! Counts as a table, for a person at a terminal.
+
+use std::io::Write;
+
+use anstyle::Style;
+use tallyfold::{Counts, Frame, Metric, Timestamp, Window};
+
+use super::grid::{Cells, Column, Grid, Holds, USUAL_WIDTH, write_styled};
+use super::numerals::{grouped, percent};
+use super::pick::{Line, Picked};
+use super::remarks::{INCOMPLETE, PROVISIONAL, faults, incomplete, provisional, span};
+use super::report::{Counted, Report};
+use super::safe::{harmless, shown, wrapped};
+use super::sink::{Screen, WriteError};
+
+/// Writes a table with a title, a line of totals, and what one must know of it.
+///
+/// # Errors
+/// Those of the writer.
+pub(crate) fn write_table(
+    report: &Report,
+    picked: &Picked,
+    screen: Screen,
+    out: &mut dyn Write,
+) -> Result<(), WriteError> {
+    write_title(&title(report), screen, out)?;
+    if picked.lines.is_empty() {
+        writeln!(out, "no counts")?;
+    } else {
+        grid(report, picked).write(screen, out)?;
+    }
+    write_remarks(report, picked, screen, out)
+}
+
+/// Writes a title and an empty line.
+///
+/// # Errors
+/// Those of the writer.
+pub(crate) fn write_title(
+    title: &str,
+    screen: Screen,
+    out: &mut dyn Write,
+) -> Result<(), WriteError> {
+    write_wrapped(title, Style::new().bold(), screen, out)?;
+    Ok(writeln!(out)?)
+}
+
+/// Writes below a table what one must know of it.
+///
+/// # Errors
+/// Those of the writer.
+pub(crate) fn write_remarks(
+    report: &Report,
+    picked: &Picked,
+    screen: Screen,
+    out: &mut dyn Write,
+) -> Result<(), WriteError> {
+    let mut remarks = Vec::new();
+    if picked.left_out > 0 {
+        let left_out = grouped(picked.left_out);
+        remarks.push(match picked.left_out {
+            1 => "1 more row is left out by --top, but in the total".to_owned(),
+            _ => format!("{left_out} more rows are left out by --top, but in the total"),
+        });
+    }
+    remarks.extend(provisional(report).map(|text| format!("{PROVISIONAL} {text}")));
+    remarks.extend(incomplete(report).map(|text| format!("{INCOMPLETE} {text}")));
+    remarks.extend(faults(report));
+    if !remarks.is_empty() {
+        writeln!(out)?;
+    }
+    for remark in remarks {
+        write_wrapped(&remark, Style::new().dimmed(), screen, out)?;
+    }
+    Ok(())
+}
+
+fn write_wrapped(
+    text: &str,
+    style: Style,
+    screen: Screen,
+    out: &mut dyn Write,
+) -> Result<(), WriteError> {
+    for line in wrapped(text, screen.width.unwrap_or(USUAL_WIDTH)) {
+        write_styled(&line, style, screen, out)?;
+        writeln!(out)?;
+    }
+    Ok(())
+}
+
+/// What is counted, by what, and in which time.
+fn title(report: &Report) -> String {
+    let asked = &report.asked;
+    format!("{}, {}", subject(report), span(asked.range))
+}
+
+/// What is counted, and by what.
+pub(crate) fn subject(report: &Report) -> String {
+    let asked = &report.asked;
+    let mut subject = asked.metric.to_string();
+    if !asked.by.is_empty() {
+        subject.push_str(" by ");
+        subject.push_str(&asked.by.join(", "));
+    }
+    for (name, values) in &asked.only {
+        let values = values.iter().map(|value| shown(value));
+        let values = values.collect::<Vec<_>>().join(" or ");
+        subject.push_str(&format!(", {name} = {values}"));
+    }
+    subject
+}
+
+fn grid(report: &Report, picked: &Picked) -> Grid {
+    let has_windows = has_windows(report);
+    let rate = match report.asked.metric {
+        Metric::EventDelivery => "delivered",
+        Metric::EventIngestion => "ingested",
+    };
+    let mut columns = key_columns(report);
+    if has_windows {
+        columns.push(Column::new("window (UTC)", Holds::Times));
+    }
+    let numbers = Counts::NAMES.iter().chain([&rate]);
+    columns.extend(numbers.map(|name| Column::new(*name, Holds::Numbers)));
+    let keys = columns.len() - 4;
+    let mut lines: Vec<Cells> = picked
+        .lines
+        .iter()
+        .map(|line| line_of(report, *line))
+        .collect();
+    lines.push(total(report, keys));
+    Grid { columns, lines }
+}
+
+/// Whether counts are shown by window.
+pub(crate) fn has_windows(report: &Report) -> bool {
+    let mut parts = report.parts.iter();
+    parts.any(|part| matches!(part.counts, Counted::Series(_)))
+}
+
+/// The columns of the cluster and of the dimensions.
+pub(crate) fn key_columns(report: &Report) -> Vec<Column> {
+    let cluster = report.is_named.then_some("cluster");
+    let dimensions = report.asked.by.iter().map(String::as_str);
+    let names = cluster.into_iter().chain(dimensions);
+    names
+        .map(|name| Column::new(harmless(name), Holds::Texts))
+        .collect()
+}
+
+/// The cells of the cluster and of the dimensions.
+pub(crate) fn key_cells(report: &Report, line: Line) -> Vec<String> {
+    let part = &report.parts[line.part];
+    let cluster = report.is_named.then(|| harmless(&part.cluster));
+    let values = part.counts.frame().keys().values(line.row).map(shown);
+    cluster.into_iter().chain(values).collect()
+}
+
+fn line_of(report: &Report, line: Line) -> Cells {
+    let mut cells = key_cells(report, line);
+    let mut marks = String::new();
+    let part = &report.parts[line.part];
+    let counts = match &part.counts {
+        Counted::Table(table) => {
+            marks.extend((!part.provisional.is_empty()).then_some(PROVISIONAL));
+            table.row(line.row).map(|row| row.counts())
+        }
+        Counted::Series(series) => series.row(line.row).map(|row| {
+            cells.push(window(row.window()));
+            marks.extend(row.provisional().then_some(PROVISIONAL));
+            marks.extend((!row.complete()).then_some(INCOMPLETE));
+            row.counts()
+        }),
+        Counted::Comparison(comparison) => comparison.row(line.row).and_then(|row| row.after()),
+    };
+    let counts = counts.unwrap_or_default();
+    cells.extend(counts.each().map(grouped));
+    cells.push(percent(counts.rates().delivery));
+    Cells {
+        cells,
+        marks,
+        is_total: false,
+    }
+}
+
+fn total(report: &Report, keys: usize) -> Cells {
+    let sums = totals(report);
+    let mut cells = vec![String::new(); keys];
+    if let Some(first) = cells.first_mut() {
+        *first = "total".to_owned();
+    }
+    cells.extend(sums.map(grouped));
+    // Sums of several clusters may be above the largest count; then there is no rate.
+    let counts = sums.map(|sum| u64::try_from(sum).ok());
+    cells.push(match counts {
+        [Some(success), Some(errors), Some(filtered)] => {
+            let counts = Counts {
+                success,
+                errors,
+                filtered,
+            };
+            percent(counts.rates().delivery)
+        }
+        _ => percent(None),
+    });
+    Cells {
+        cells,
+        marks: String::new(),
+        is_total: true,
+    }
+}
+
+/// The sums of all clusters.
+fn totals(report: &Report) -> [u128; 3] {
+    let mut sums = [0; 3];
+    for part in &report.parts {
+        for (sum, count) in sums.iter_mut().zip(part.counts.totals().each()) {
+            *sum += u128::from(count);
+        }
+    }
+    sums
+}
+
+/// A window as `2026-01-01 09:00-09:15`, `2026-01-01 23:45-2026-01-02 00:15`, or `2026-01-01` for a day.
+fn window(window: Window) -> String {
+    let (start, end) = (instant(window.start()), instant(window.end()));
+    let length = window.end().unix_ms() - window.start().unix_ms();
+    match (start.split_once(' '), end.split_once(' ')) {
+        (Some((day, "00:00")), Some((_, "00:00"))) if length == 86_400_000 => day.to_owned(),
+        (Some((day, _)), Some((other, time))) if day == other => format!("{start}-{time}"),
+        (Some(_), Some((_, "00:00"))) if length < 86_400_000 => format!("{start}-24:00"),
+        _ => format!("{start}-{end}"),
+    }
+}
+
+/// An instant without the seconds if they are 0, and without letters.
+fn instant(instant: Timestamp) -> String {
+    let text = instant.to_string().replace('T', " ");
+    let text = text.trim_end_matches('Z');
+    match text.strip_suffix(":00") {
+        Some(short) if text.len() == 19 => short.to_owned(),
+        _ => text.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::exit::Exit;
+    use crate::failure::Failure;
+    use crate::output::pick::Ranking;
+    use crate::output::report::Missing;
+    use crate::output::testing::{
+        BIG, HOSTILE, ROWS, assert_drawn, hour, provisional_table, report_of, series, table,
+        unbalanced_table,
+    };
+    use proptest::prelude::*;
+    use tallyfold::CountName;
+
+    const PLAIN_RANKING: Ranking = Ranking {
+        by: None,
+        top: None,
+    };
+
+    fn drawn(report: &Report, ranking: Ranking, width: usize, color: bool) -> String {
+        let screen = Screen {
+            width: Some(width),
+            color,
+        };
+        let mut out = Vec::new();
+        let picked = Picked::of(report, ranking);
+        write_table(report, &picked, screen, &mut out).unwrap();
+        String::from_utf8(out).unwrap()
+    }
+
+    #[test]
+    fn one_cluster() {
+        let report = report_of(vec![("default", Counted::Table(table(ROWS)))]);
+        assert_drawn(drawn(&report, PLAIN_RANKING, 80, false), "one-80.txt");
+        assert_drawn(drawn(&report, PLAIN_RANKING, 40, false), "one-40.txt");
+        assert_drawn(drawn(&report, PLAIN_RANKING, 200, false), "one-200.txt");
+        assert_drawn(drawn(&report, PLAIN_RANKING, 80, true), "one-80-color.txt");
+    }
+
+    #[test]
+    fn top_rows() {
+        let report = report_of(vec![("default", Counted::Table(table(ROWS)))]);
+        let ranking = Ranking {
+            by: Some(CountName::Errors),
+            top: Some(2),
+        };
+        assert_drawn(drawn(&report, ranking, 80, false), "top-80.txt");
+    }
+
+    #[test]
+    fn several_clusters_with_everything_that_can_be_wrong() {
+        let mut report = report_of(vec![
+            ("eu", Counted::Table(provisional_table(BIG))),
+            ("us", Counted::Table(unbalanced_table())),
+        ]);
+        report.is_named = true;
+        report.parts[1].gaps = vec![hour(3)];
+        report.missing.push(Missing {
+            cluster: "ap".to_owned(),
+            failure: Failure::new(Exit::Service, "no answer from \x1b[31mhttp://ap"),
+        });
+        assert_drawn(drawn(&report, PLAIN_RANKING, 80, false), "all-80.txt");
+        assert_drawn(drawn(&report, PLAIN_RANKING, 40, false), "all-40.txt");
+        assert_drawn(drawn(&report, PLAIN_RANKING, 200, false), "all-200.txt");
+    }
+
+    #[test]
+    fn by_window() {
+        let series = series(&[ROWS, &ROWS[..2]]);
+        let report = report_of(vec![("default", Counted::Series(series))]);
+        assert_drawn(drawn(&report, PLAIN_RANKING, 80, false), "series-80.txt");
+        assert_drawn(drawn(&report, PLAIN_RANKING, 40, false), "series-40.txt");
+    }
+
+    #[test]
+    fn hostile_values() {
+        let report = report_of(vec![("default", Counted::Table(table(HOSTILE)))]);
+        assert_drawn(drawn(&report, PLAIN_RANKING, 80, false), "hostile-80.txt");
+    }
+
+    #[test]
+    fn nothing() {
+        let report = report_of(vec![("default", Counted::Table(table(&[])))]);
+        assert_drawn(drawn(&report, PLAIN_RANKING, 80, false), "nothing-80.txt");
+    }
+
+    #[test]
+    fn windows_are_short() {
+        let of = |start: &str, end: &str| window(Window::parse(start, end).unwrap());
+        let day = |time: &str| format!("2026-01-01T{time}Z");
+        assert_eq!(of(&day("00:00:00"), "2026-01-02T00:00:00Z"), "2026-01-01");
+        assert_eq!(
+            of(&day("09:00:00"), &day("09:15:00")),
+            "2026-01-01 09:00-09:15"
+        );
+        assert_eq!(
+            of(&day("23:45:00"), "2026-01-02T00:00:00Z"),
+            "2026-01-01 23:45-24:00"
+        );
+        assert_eq!(
+            of(&day("23:45:00"), "2026-01-02T00:15:00Z"),
+            "2026-01-01 23:45-2026-01-02 00:15"
+        );
+        assert_eq!(
+            of(&day("09:00:00"), &day("09:00:00.5")),
+            "2026-01-01 09:00-09:00:00.500"
+        );
+    }
+
+    proptest! {
+        #[test]
+        fn no_value_breaks_the_layout(
+            values in prop::collection::btree_set(".{0,30}|[\\x00-\\x1f\\x7f-\\x9f\\u{300}-\\u{310}日😀a]{0,30}", 1..6),
+            counts in prop::array::uniform3(0_u64..3_000_000_000_000_000_000),
+            width in 40_usize..200,
+        ) {
+            let [success, errors, filtered] = counts;
+            let rows: Vec<(&str, u64, u64, u64)> = values
+                .iter()
+                .map(|value| (value.as_str(), success, errors, filtered))
+                .collect();
+            let report = report_of(vec![("eu", Counted::Table(table(&rows)))]);
+            let text = drawn(&report, PLAIN_RANKING, width, false);
+            prop_assert!(!text.chars().any(|character| character.is_control() && character != '\n'));
+            for line in text.lines() {
+                prop_assert!(crate::output::safe::width(line) <= width, "{:?}", line);
+            }
+            // Numbers are never shortened: each row has its own, right below the others.
+            let digits = grouped(success);
+            prop_assert!(text.matches(&digits).count() >= rows.len());
+            let is_row = |line: &&str| line.contains(&digits) && !line.starts_with("total");
+            let ends = text.lines().filter(is_row).map(crate::output::safe::width);
+            let ends: std::collections::BTreeSet<usize> = ends.collect();
+            prop_assert_eq!(ends.len(), 1, "{}", text);
+        }
+    }
+}

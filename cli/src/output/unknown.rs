@@ -1,0 +1,232 @@
+//! A JSON document of unknown shape, for a person. Numbers stay as they are written, of any length.
+
+use std::fmt;
+use std::io::Write;
+
+use serde::Deserialize;
+use serde::de::{Deserializer, MapAccess, Visitor};
+use serde_json::value::RawValue;
+
+use super::sink::WriteError;
+use crate::exit::Exit;
+use crate::failure::Failure;
+
+/// Writes a document with a line for each value, indented by its depth.
+///
+/// # Errors
+/// For a place that can't be written, and for bytes that are not JSON.
+pub(crate) fn write_indented(json: &[u8], out: &mut dyn Write) -> Result<(), WriteError> {
+    indent(parsed(json)?, 0, out)?;
+    writeln!(out)?;
+    Ok(())
+}
+
+/// Writes a line for each value of a document: its JSON path and the value. `name` begins each line.
+///
+/// # Errors
+/// As [`write_indented`].
+pub(crate) fn write_paths(
+    json: &[u8],
+    name: Option<&str>,
+    out: &mut dyn Write,
+) -> Result<(), WriteError> {
+    let mut rows = Vec::new();
+    rows_of(parsed(json)?, "$".to_owned(), &mut rows)?;
+    let widest = rows.iter().map(|(path, _)| path.chars().count()).max();
+    let width = widest.unwrap_or_default().min(WIDEST_PATH);
+    for (path, value) in rows {
+        if let Some(name) = name {
+            write!(out, "{name} ")?;
+        }
+        writeln!(out, "{path:width$}  {}", Printable(value))?;
+    }
+    Ok(())
+}
+
+/// Paths that are longer than this do not push the values of the others to the right.
+const WIDEST_PATH: usize = 60;
+
+/// A value, and what is directly in it.
+enum Node<'a> {
+    Object(Vec<(String, &'a RawValue)>),
+    Array(Vec<&'a RawValue>),
+    Scalar(&'a str),
+}
+
+fn parsed(json: &[u8]) -> Result<&RawValue, WriteError> {
+    serde_json::from_slice(json).map_err(|error| not_json(&error))
+}
+
+fn not_json(error: &serde_json::Error) -> WriteError {
+    let text = format!("the document can't be shown, only piped as it is: {error}");
+    WriteError::Failure(Failure::new(Exit::Response, text))
+}
+
+fn node(value: &RawValue) -> Result<Node<'_>, WriteError> {
+    let text = value.get();
+    let told = |error| not_json(&error);
+    Ok(match text.as_bytes().first() {
+        Some(b'{') => Node::Object(serde_json::from_str::<Members<'_>>(text).map_err(told)?.0),
+        Some(b'[') => Node::Array(serde_json::from_str(text).map_err(told)?),
+        _ => Node::Scalar(text),
+    })
+}
+
+fn indent(value: &RawValue, depth: usize, out: &mut dyn Write) -> Result<(), WriteError> {
+    let step = |depth: usize| "  ".repeat(depth);
+    match node(value)? {
+        Node::Scalar(text) => write!(out, "{}", Printable(text))?,
+        Node::Object(members) if members.is_empty() => write!(out, "{{}}")?,
+        Node::Array(items) if items.is_empty() => write!(out, "[]")?,
+        Node::Object(members) => {
+            for (index, (key, member)) in members.into_iter().enumerate() {
+                let begin = if index == 0 { "{" } else { "," };
+                let key = serde_json::Value::from(key).to_string();
+                write!(out, "{begin}\n{}{}: ", step(depth + 1), Printable(&key))?;
+                indent(member, depth + 1, out)?;
+            }
+            write!(out, "\n{}}}", step(depth))?;
+        }
+        Node::Array(items) => {
+            for (index, item) in items.into_iter().enumerate() {
+                let begin = if index == 0 { "[" } else { "," };
+                write!(out, "{begin}\n{}", step(depth + 1))?;
+                indent(item, depth + 1, out)?;
+            }
+            write!(out, "\n{}]", step(depth))?;
+        }
+    }
+    Ok(())
+}
+
+fn rows_of<'a>(
+    value: &'a RawValue,
+    path: String,
+    rows: &mut Vec<(String, &'a str)>,
+) -> Result<(), WriteError> {
+    match node(value)? {
+        Node::Object(members) if !members.is_empty() => {
+            for (key, member) in members {
+                rows_of(member, format!("{path}{}", step_to(&key)), rows)?;
+            }
+        }
+        Node::Array(items) if !items.is_empty() => {
+            for (index, item) in items.into_iter().enumerate() {
+                rows_of(item, format!("{path}[{index}]"), rows)?;
+            }
+        }
+        Node::Scalar(text) => rows.push((path, text)),
+        Node::Object(_) => rows.push((path, "{}")),
+        Node::Array(_) => rows.push((path, "[]")),
+    }
+    Ok(())
+}
+
+/// The step of a path to a member.
+fn step_to(key: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    match !key.is_empty() && key.chars().all(is_plain) {
+        true => format!(".{key}"),
+        false => {
+            let key = serde_json::Value::from(key).to_string();
+            format!("[{}]", Printable(&key))
+        }
+    }
+}
+
+/// The members of an object in their order, also if a key occurs twice.
+struct Members<'a>(Vec<(String, &'a RawValue)>);
+
+impl<'de> Deserialize<'de> for Members<'de> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_map(MembersVisitor)
+    }
+}
+
+struct MembersVisitor;
+
+impl<'de> Visitor<'de> for MembersVisitor {
+    type Value = Members<'de>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an object")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+        let mut members = Vec::new();
+        while let Some(member) = map.next_entry()? {
+            members.push(member);
+        }
+        Ok(Members(members))
+    }
+}
+
+/// JSON whose control characters are escaped, because a terminal would obey them.
+struct Printable<'a>(&'a str);
+
+impl fmt::Display for Printable<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for character in self.0.chars() {
+            match character.is_control() {
+                true => write!(f, "\\u{:04x}", u32::from(character))?,
+                false => write!(f, "{character}")?,
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn indented(json: &str) -> String {
+        let mut out = Vec::new();
+        write_indented(json.as_bytes(), &mut out).unwrap();
+        String::from_utf8(out).unwrap()
+    }
+
+    fn paths(json: &str) -> String {
+        let mut out = Vec::new();
+        write_paths(json.as_bytes(), None, &mut out).unwrap();
+        String::from_utf8(out).unwrap()
+    }
+
+    #[test]
+    fn an_indented_document_is_the_same_document() {
+        let json = r#" {"b":[1,{"x":null},[]],"a":{},"t":"a\"}{[é\n","b":1e400,"":true} "#;
+        assert_eq!(
+            indented(json),
+            "{\n  \"b\": [\n    1,\n    {\n      \"x\": null\n    },\n    []\n  ],\n  \"a\": {},\n  \
+             \"t\": \"a\\\"}{[é\\n\",\n  \"b\": 1e400,\n  \"\": true\n}\n"
+        );
+        assert_eq!(indented(" 12 "), "12\n");
+    }
+
+    #[test]
+    fn paths_lead_to_values() {
+        let json = r#"{"records":[{"id":"a b","n":1.50},{}],"odd key":[null]}"#;
+        assert_eq!(
+            paths(json),
+            "$.records[0].id  \"a b\"\n$.records[0].n   1.50\n$.records[1]     {}\n$[\"odd key\"][0]  null\n"
+        );
+        assert_eq!(paths("true"), "$  true\n");
+    }
+
+    #[test]
+    fn a_terminal_gets_no_control_characters() {
+        let json = "{\"a\u{9b}31m\":\"x\u{7f}\"}";
+        for text in [indented(json), paths(json)] {
+            let controls = text.chars().filter(|c| c.is_control() && *c != '\n');
+            assert_eq!(controls.count(), 0, "{text:?}");
+            assert!(text.contains("\\u009b") && text.contains("\\u007f"));
+        }
+    }
+
+    #[test]
+    fn what_is_not_json_is_an_error() {
+        for json in ["", "{", "[1,]"] {
+            assert!(write_indented(json.as_bytes(), &mut Vec::new()).is_err());
+        }
+    }
+}

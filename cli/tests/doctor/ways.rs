@@ -1,0 +1,282 @@
+//! The way to the service: names, ports, certificates, proxies, clocks, and what else may answer.
+
+use std::fs;
+use std::time::{Duration, Instant};
+
+use rcgen::date_time_ymd;
+
+use crate::servers::{Authority, Manner, Sandbox, answer, dead_port, serve};
+use crate::{Diagnosis, diagnosed, tallyfold};
+
+#[test]
+fn a_dead_port_and_an_unknown_name_are_told_apart() {
+    let found = diagnosed(&mut tallyfold(&format!("http://127.0.0.1:{}", dead_port())));
+    assert_eq!(found.failure(), ("connection", "network_failed", 4));
+    assert!(
+        found.text("connection").contains("Check the port"),
+        "{}",
+        found.text("connection")
+    );
+    assert_eq!(found.with("failed").len(), 1);
+    assert!(found.text("control_token").contains("can't be reached"));
+
+    let found = diagnosed(&mut tallyfold("https://no-such-host.invalid"));
+    assert_eq!(found.failure(), ("name", "network_failed", 4));
+    assert!(
+        found.text("name").contains("spelling"),
+        "{}",
+        found.text("name")
+    );
+}
+
+/// The result of a server with a certificate, and whether the doctor trusts our authority.
+fn with_certificate(
+    authority: &Authority,
+    name: &str,
+    change: impl FnOnce(&mut rcgen::CertificateParams),
+    trusts: bool,
+    manner: Manner,
+) -> Diagnosis {
+    let port = serve(Some(authority.server(name, change)), manner);
+    let file = tempfile::NamedTempFile::new().unwrap();
+    fs::write(file.path(), authority.pem()).unwrap();
+    let mut command = tallyfold(&format!("https://localhost:{port}"));
+    if trusts {
+        command.arg("--ca-file").arg(file.path());
+    }
+    diagnosed(&mut command)
+}
+
+#[test]
+fn each_wrong_certificate_is_named() {
+    let authority = Authority::new();
+    let found = |name: &str, change: fn(&mut rcgen::CertificateParams), trusts| {
+        with_certificate(&authority, name, change, trusts, Manner::Silence)
+    };
+    for (found, advice) in [
+        (found("localhost", |_| {}, false), "--ca-file"),
+        (
+            found(
+                "localhost",
+                |params| params.not_after = date_time_ymd(2020, 1, 1),
+                true,
+            ),
+            "renew its certificate",
+        ),
+        (
+            found(
+                "localhost",
+                |params| params.not_before = date_time_ymd(4000, 1, 1),
+                true,
+            ),
+            "Check the clock",
+        ),
+        (
+            found("other.example", |_| {}, true),
+            "name that the certificate is for",
+        ),
+    ] {
+        assert_eq!(found.failure(), ("tls", "network_failed", 4), "{advice}");
+        assert_eq!(found.with("failed").len(), 1);
+        assert!(found.text("tls").contains(advice), "{}", found.text("tls"));
+        assert_eq!(found.check("control_token")["result"], "skipped");
+    }
+}
+
+#[test]
+fn a_service_behind_our_own_authority_is_well() {
+    let sandbox = Sandbox::start(&[]);
+    let authority = Authority::new();
+    let forward = || Manner::Forward(sandbox.port());
+    let found = with_certificate(&authority, "localhost", |_| {}, true, forward());
+    assert_eq!(
+        (found.exit, found.with("warning"), found.with("skipped")),
+        (0, vec![], vec![])
+    );
+    let text = found.text("tls");
+    assert!(
+        text.contains("Test Authority") && text.contains("the system's authorities and /"),
+        "{text}"
+    );
+    assert!(
+        found.text("name").contains("localhost is 127.0.0.1") || found.text("name").contains("::1")
+    );
+
+    let soon = |params: &mut rcgen::CertificateParams| {
+        params.not_after =
+            (std::time::SystemTime::now() + Duration::from_secs(3 * 86_400 + 60)).into();
+    };
+    let found = with_certificate(&authority, "localhost", soon, true, forward());
+    assert_eq!((found.exit, found.with("warning")), (0, vec!["tls"]));
+    assert!(
+        found.text("tls").contains("expires in 3 days"),
+        "{}",
+        found.text("tls")
+    );
+}
+
+#[test]
+fn authorities_of_the_environment_are_named() {
+    let sandbox = Sandbox::start(&[]);
+    let authority = Authority::new();
+    let port = serve(
+        Some(authority.server("localhost", |_| {})),
+        Manner::Forward(sandbox.port()),
+    );
+    let file = tempfile::NamedTempFile::new().unwrap();
+    fs::write(file.path(), authority.pem()).unwrap();
+    let mut command = tallyfold(&format!("https://localhost:{port}"));
+    let found = diagnosed(command.env("SSL_CERT_FILE", file.path()));
+    assert_eq!(found.exit, 0, "{}", found.json);
+    let named = format!("the authorities of {}", file.path().display());
+    assert!(found.text("tls").contains(&named), "{}", found.text("tls"));
+}
+
+#[test]
+fn a_server_without_tls_is_no_certificate_problem() {
+    let port = serve(None, answer("200 OK", "", ""));
+    let found = diagnosed(&mut tallyfold(&format!("https://localhost:{port}")));
+    assert_eq!(found.failure(), ("tls", "network_failed", 4));
+    assert!(
+        found.text("tls").contains("speaks https at this port"),
+        "{}",
+        found.text("tls")
+    );
+}
+
+#[test]
+fn a_server_that_hangs_up_is_no_http_server() {
+    let port = serve(None, Manner::Hang);
+    let found = diagnosed(&mut tallyfold(&format!("http://127.0.0.1:{port}")));
+    assert_eq!(found.failure(), ("http", "network_failed", 4));
+}
+
+#[test]
+fn no_check_hangs() {
+    let port = serve(None, Manner::Silence);
+    let started = Instant::now();
+    let mut command = tallyfold(&format!("http://127.0.0.1:{port}"));
+    let found = diagnosed(command.args(["--timeout", "300ms"]));
+    assert_eq!(found.failure(), ("http", "timed_out", 4));
+    assert!(found.text("http").contains("--timeout 60s"));
+
+    let fault = r#"{"kind":"delay","milliseconds":600000,"endpoint":"event_delivery","every":1}"#;
+    let sandbox = Sandbox::start(&[fault]);
+    let mut command = tallyfold(&sandbox.url);
+    let found = diagnosed(command.args(["--timeout", "300ms"]));
+    assert_eq!(found.failure(), ("event_delivery", "timed_out", 4));
+    assert_eq!(found.check("audit_logs")["result"], "ok");
+    assert!(started.elapsed() < Duration::from_secs(20));
+}
+
+#[test]
+fn a_clock_that_is_off_is_found_by_the_date_of_a_response() {
+    let ago = |seconds| {
+        let then = std::time::SystemTime::now() - Duration::from_secs(seconds);
+        format!("date: {}\r\n", httpdate::fmt_http_date(then))
+    };
+    for (headers, result) in [
+        (ago(0), "ok"),
+        (ago(120), "warning"),
+        (ago(900), "failed"),
+        (String::new(), "skipped"),
+        ("date: yesterday\r\n".to_owned(), "skipped"),
+    ] {
+        let port = serve(None, answer("404 Not Found", &headers, ""));
+        let found = diagnosed(&mut tallyfold(&format!("http://127.0.0.1:{port}")));
+        assert_eq!(found.check("clock")["result"], result, "{headers}");
+        if result == "failed" {
+            assert_eq!(found.failure(), ("clock", "", 2));
+            assert!(
+                found.text("clock").contains("settled"),
+                "{}",
+                found.text("clock")
+            );
+        }
+        // A wrong clock keeps no request back.
+        assert_eq!(found.check("control_token")["code"], "unexpected_status");
+    }
+}
+
+#[test]
+fn a_login_page_in_place_of_the_service_is_recognized() {
+    let page = answer(
+        "200 OK",
+        "content-type: text/html\r\n",
+        "<!doctype html><title>Log in</title>",
+    );
+    let port = serve(None, page);
+    let found = diagnosed(&mut tallyfold(&format!("http://127.0.0.1:{port}")));
+    let (name, code, exit) = found.failure();
+    assert_eq!((name, exit), ("control_token", 5), "{code}");
+    assert!(
+        found.text(name).contains("login page"),
+        "{}",
+        found.text(name)
+    );
+
+    let port = serve(
+        None,
+        answer("302 Found", "location: https://login.example/\r\n", ""),
+    );
+    let found = diagnosed(&mut tallyfold(&format!("http://127.0.0.1:{port}")));
+    assert_eq!(found.failure(), ("control_token", "redirected", 4));
+    let text = found.text("control_token");
+    assert!(
+        text.contains("login page") && text.contains("https://login.example"),
+        "{text}"
+    );
+}
+
+#[test]
+fn a_proxy_that_refuses_is_named_without_its_password() {
+    let sandbox = Sandbox::start(&[]);
+    let through = |proxy: u16, address: &str| {
+        let mut command = tallyfold(address);
+        command.env(
+            "HTTPS_PROXY",
+            format!("http://me:hunter2@127.0.0.1:{proxy}"),
+        );
+        command.env("HTTP_PROXY", format!("http://me:hunter2@127.0.0.1:{proxy}"));
+        let found = diagnosed(&mut command);
+        assert!(!found.json.to_string().contains("hunter2"));
+        found
+    };
+    let address = "https://service.example";
+    for (status, advice) in [
+        ("407 Proxy Authentication Required", "name and password"),
+        ("403 Forbidden", "what it allows"),
+        ("502 Bad Gateway", "what it allows"),
+    ] {
+        let found = through(serve(None, answer(status, "", "")), address);
+        let failed = found.with("failed");
+        assert_eq!(failed, ["proxy"], "{status}: {}", found.json);
+        assert!(
+            found.checks().iter().any(|check| {
+                check["result"] == "failed" && check["next"].as_str().unwrap().contains(advice)
+            }),
+            "{status}: {}",
+            found.json
+        );
+        assert_eq!(found.exit, 4);
+    }
+    let port = dead_port();
+    let found = through(port, address);
+    assert_eq!(found.failure(), ("connection", "network_failed", 4));
+    assert!(
+        found
+            .text("proxy")
+            .contains(&format!("http://127.0.0.1:{port}"))
+    );
+    // A proxy for plain http answers itself.
+    let found = through(
+        serve(None, answer("407 Proxy Authentication Required", "", "")),
+        &sandbox.url,
+    );
+    assert_eq!(found.with("failed"), ["http"]);
+    // The sandbox is excepted from a dead proxy.
+    let mut command = tallyfold(&sandbox.url);
+    command.env("HTTP_PROXY", format!("http://127.0.0.1:{port}"));
+    let found = diagnosed(command.env("NO_PROXY", "127.0.0.1"));
+    assert_eq!(found.exit, 0, "{}", found.json);
+}
