@@ -16,6 +16,7 @@ use crate::commands::counts::CountFlags;
 use crate::commands::doctor::DoctorFlags;
 use crate::commands::man::ManFlags;
 use crate::commands::sandbox::SandboxFlags;
+use crate::commands::watch::{self, WatchFlags};
 use crate::commands::{
     audit_logs, collect, compare, completions, delivery, doctor, ingestion, init, man, sandbox,
     schema,
@@ -87,6 +88,9 @@ enum Command {
     /// Says what is wrong, and what to do next
     #[command(before_help = doctor::EXAMPLES, after_help = doctor::ENDING)]
     Doctor(Asking<DoctorFlags>),
+    /// A live view: integrations ranked by the events they have lost
+    #[command(before_help = watch::EXAMPLES)]
+    Watch(Asking<WatchFlags>),
     /// A replica of the service on this machine, to try things on
     #[command(before_help = sandbox::EXAMPLES)]
     Sandbox(SandboxFlags),
@@ -183,6 +187,10 @@ async fn dispatch(command: Command, voice: &Rc<Voice>) -> Result<Exit> {
         Command::Ingestion(asking) => {
             let app = app(&asking.service, voice)?;
             until_stopped(&app, ingestion::run(&app, &asking.flags)).await
+        }
+        Command::Watch(asking) => {
+            let app = app(&asking.service, voice)?;
+            until_stopped(&app, watch::run(&app, &asking.flags)).await
         }
         Command::Schema => schema::run(),
         Command::Init(flags) => init::run(&flags, voice),

@@ -39,7 +39,10 @@ impl Failure {
 
     /// A file that could not be read or written.
     pub(crate) fn file(action: &str, path: &Path, error: &io::Error) -> Self {
-        Self::usage(format!("can't {action} {}: {error}", path.display()))
+        // An error of a temporary file ends with the path of that file, which nobody knows.
+        let error = error.to_string();
+        let cause = error.split(" at path ").next().unwrap_or_default();
+        Self::usage(format!("can't {action} {}: {cause}", path.display()))
     }
 
     /// The same failure, with the command that helps.

@@ -6,6 +6,7 @@
 //! - `host/` drives the core's machines: the network, the clock, waits, files.
 //! - `doctor/` has the checks of `tallyfold doctor`, and the advice for what is not well.
 //! - `commands/` has a file for each command; `output/` writes what they have found.
+//! - `watch/` is the live view.
 //! - `failure` and `exit` say what went wrong and with which code the process ends; `voice` is what is said on stderr.
 #![forbid(unsafe_code)]
 
@@ -20,6 +21,7 @@ mod failure;
 mod host;
 mod output;
 mod voice;
+mod watch;
 
 use std::process::ExitCode;
 

@@ -22,6 +22,11 @@ impl Voice {
         }
     }
 
+    /// A voice that says nothing but errors, for a command that draws on the whole terminal.
+    pub(crate) fn silent() -> Self {
+        Self::new(true, false)
+    }
+
     /// Whether progress may be shown: to a person who looks at a terminal.
     pub(crate) fn shows_progress(&self) -> bool {
         !self.quiet && io::stderr().is_terminal()

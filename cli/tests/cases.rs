@@ -13,21 +13,9 @@ const CASES: usize = 150;
 
 #[test]
 fn commands_do_what_the_cases_say() {
-    let files: Vec<_> = std::fs::read_dir("tests/cases")
-        .unwrap()
-        .map(|entry| entry.unwrap().path())
-        .collect();
-    let texts = files
-        .iter()
-        .filter(|path| path.extension().is_some_and(|extension| extension == "md"));
-    let commands: usize = texts
-        .map(|path| {
-            std::fs::read_to_string(path)
-                .unwrap()
-                .lines()
-                .filter(|line| line.starts_with("$ "))
-                .count()
-        })
+    let commands: usize = ["tests/cases", "tests/cases/alone"]
+        .into_iter()
+        .map(commands_in)
         .sum();
     assert!(commands >= CASES, "only {commands} cases were found");
 
@@ -38,11 +26,30 @@ fn commands_do_what_the_cases_say() {
     }
     // Some cases run the command in the sandbox's environment, by its name.
     let folder = Path::new(env!("CARGO_BIN_EXE_tallyfold")).parent().unwrap();
-    let path = std::env::var("PATH").unwrap();
-    cases.env("PATH", format!("{}:{path}", folder.display()));
+    let path = format!("{}:{}", folder.display(), std::env::var("PATH").unwrap());
+    cases.env("PATH", &path);
     cases.env("COLUMNS", "100").env("TZ", "UTC");
     cases.case("tests/cases/*.md");
     cases.run();
+
+    // What the environment says is over the file, so these are run without it.
+    let alone = trycmd::TestCases::new();
+    alone.env("PATH", &path).env("COLUMNS", "100");
+    alone.case("tests/cases/alone/*.md");
+    alone.run();
+}
+
+/// How many commands the files of a folder have.
+fn commands_in(folder: &str) -> usize {
+    let files = std::fs::read_dir(folder)
+        .unwrap()
+        .map(|entry| entry.unwrap().path());
+    let texts = files.filter(|path| path.extension().is_some_and(|extension| extension == "md"));
+    let commands = texts.map(|path| {
+        let text = std::fs::read_to_string(path).unwrap();
+        text.lines().filter(|line| line.starts_with("$ ")).count()
+    });
+    commands.sum()
 }
 
 /// A served sandbox.

@@ -181,7 +181,7 @@ fn sources_of(crate_folder: &str) -> Vec<Source> {
             let path = entry.expect("a folder that can be read").path();
             if path.is_dir() {
                 folders.push(path);
-            } else {
+            } else if path.extension().is_some_and(|extension| extension == "rs") {
                 paths.push(path);
             }
         }

@@ -16,6 +16,10 @@ pub(crate) trait Flags: Clone {
     /// The names of the options that are flags, as Rust spells them.
     const NAMES: &'static [&'static str];
 
+    /// What an option is if the command does not say it, where that differs from the core's default: the name as Rust
+    /// spells it, and the value as a person would write it.
+    const USUAL: &'static [(&'static str, &'static str)] = &[];
+
     /// What the help shows them under.
     const HEADING: &'static str;
 
@@ -52,6 +56,7 @@ impl<F: Flags> FromArgMatches for Declared<F> {
                 _ => matches
                     .get_one::<String>(argument.name)
                     .cloned()
+                    .or_else(|| usual::<F>(argument).map(str::to_owned))
                     .map(Raw::Text),
             };
             if let Some(raw) = raw {
@@ -77,7 +82,7 @@ fn arguments<F: Flags>() -> impl Iterator<Item = &'static Argument> {
 
 fn flag<F: Flags>(argument: &'static Argument) -> Arg {
     let long = argument.spelled(Spelling::Flag);
-    let about = about(argument, F::Options::ARGUMENTS);
+    let about = about::<F>(argument);
     let short = about
         .split_inclusive(". ")
         .next()
@@ -96,11 +101,20 @@ fn flag<F: Flags>(argument: &'static Argument) -> Arg {
 }
 
 /// What the option means, with the names of other options as flags, and its default.
-fn about(argument: &Argument, known: &[Argument]) -> String {
-    match described(argument, known, Spelling::Flag) {
-        (doc, Some(default)) => format!("{doc} [default: {default}]"),
-        (doc, None) => doc,
+fn about<F: Flags>(argument: &Argument) -> String {
+    let (doc, default) = described(argument, F::Options::ARGUMENTS, Spelling::Flag);
+    match usual::<F>(argument).map(str::to_owned).or(default) {
+        Some(default) => format!("{doc} [default: {default}]"),
+        None => doc,
     }
+}
+
+/// What the command itself has as the default of an option.
+fn usual<F: Flags>(argument: &Argument) -> Option<&'static str> {
+    let mut usual = F::USUAL.iter();
+    usual
+        .find(|(name, _)| *name == argument.name)
+        .map(|(_, value)| *value)
 }
 
 /// What the option means, with the names of other options as flags or keys, and its default.

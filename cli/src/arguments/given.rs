@@ -155,12 +155,13 @@ impl Given {
     pub(crate) fn told(&self, error: Error) -> Failure {
         let name = error
             .argument_in(Spelling::Toml)
-            .map(|name| name.into_owned());
-        let origin = name.and_then(|name| self.origin_of(&name));
+            .map_or_else(String::new, |name| name.into_owned());
+        let origin = self.origin_of(&name);
         match origin {
             Some(origin @ Origin::File { .. }) => located(origin, &error, Spelling::Toml),
             Some(origin @ Origin::Variable(_)) => located(origin, &error, Spelling::Flag),
-            Some(Origin::Flag) | None => error.into(),
+            Some(Origin::Flag) => error.with_argument(flag_of(&name)).into(),
+            None => error.into(),
         }
     }
 
@@ -198,6 +199,11 @@ impl Setting {
 }
 
 /// The error with the place in front, which says the name of the setting.
+/// The flag that sets what a file has under a name.
+fn flag_of(name: &str) -> Name {
+    Name::of_caller(&format!("--{}", name.replace('_', "-")))
+}
+
 fn located(origin: &Origin, error: &Error, spelling: Spelling) -> Failure {
     let mut failure = Failure::from(error.clone());
     let text = error.text_in(spelling).to_string();
@@ -231,7 +237,7 @@ impl Arguments for Given {
                 kind.wanted(spelling),
             )
         };
-        text::read(&setting.raw, kind).map(Some).ok_or_else(refused)
+        value_of(&setting.raw, kind).map(Some).ok_or_else(refused)
     }
 
     fn nested(&self, name: &str) -> Result<Option<Self>, Error> {
@@ -252,6 +258,60 @@ impl Arguments for Given {
     fn names(&self) -> Result<Vec<String>, Error> {
         Ok(self.0.keys().cloned().collect())
     }
+}
+
+/// Reads what was written as that kind; `None` if it is something else.
+fn value_of(raw: &Raw, kind: Kind) -> Option<Value> {
+    match (kind, raw) {
+        (Kind::Text | Kind::Address | Kind::Instant | Kind::Step, Raw::Text(text)) => {
+            Some(Value::Text(text.clone()))
+        }
+        // Such as an address with a password, which is read from elsewhere.
+        (Kind::Text | Kind::Address, Raw::Secret(secret)) => {
+            Some(Value::Text(secret.expose().to_owned()))
+        }
+        (Kind::Secret, Raw::Secret(secret)) => Some(Value::Secret(secret.clone())),
+        (Kind::Secret, Raw::Text(text)) => Some(Value::Secret(text.clone().into())),
+        (Kind::Flag, Raw::Flag(flag)) => Some(Value::Flag(*flag)),
+        (Kind::Flag, Raw::Text(text)) => text.parse().ok().map(Value::Flag),
+        (Kind::Whole, Raw::Whole(number)) => Some(Value::Whole(*number)),
+        (Kind::Whole, Raw::Text(text)) => text::whole(text).map(Value::Whole),
+        (Kind::Patience, Raw::Text(text)) if text == "none" => Some(Value::Endless),
+        (Kind::Milliseconds | Kind::Patience, Raw::Text(text)) => {
+            text::milliseconds(text).map(|ms| Value::Whole(ms.into()))
+        }
+        (Kind::Texts, Raw::Text(text)) => Some(Value::Texts(text::list(text))),
+        (Kind::Texts, Raw::List(items)) => texts(items).map(Value::Texts),
+        (Kind::Pair, Raw::Text(text)) => {
+            let (one, other) = text.split_once('/')?;
+            Some(Value::Pair([text::whole(one)?, text::whole(other)?]))
+        }
+        (Kind::Pair, Raw::List(items)) => match items[..] {
+            [Raw::Whole(one), Raw::Whole(other)] => Some(Value::Pair([one, other])),
+            _ => None,
+        },
+        (Kind::Mapping, Raw::Table(given)) => {
+            let pairs = given.iter().map(|(name, setting)| {
+                let text = match &setting.raw {
+                    Raw::Text(text) => text.clone(),
+                    Raw::Secret(secret) => secret.expose().to_owned(),
+                    _ => return None,
+                };
+                Some([name.to_owned(), text])
+            });
+            let pairs: Option<Vec<[String; 2]>> = pairs.collect();
+            Some(Value::Texts(pairs?.into_iter().flatten().collect()))
+        }
+        _ => None,
+    }
+}
+
+fn texts(items: &[Raw]) -> Option<Vec<String>> {
+    let texts = items.iter().map(|item| match item {
+        Raw::Text(text) => Some(text.clone()),
+        _ => None,
+    });
+    texts.collect()
 }
 
 impl fmt::Display for Origin {

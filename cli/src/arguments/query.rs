@@ -96,23 +96,38 @@ impl From<MetricFlag> for Metric {
     }
 }
 
-/// How a range is read.
+/// What can be said of how a range is read.
+const READING: &[&str] = &[
+    "window",
+    "concurrency",
+    "finest",
+    "settle_ms",
+    "memory_limit",
+    "probe",
+    "patience_ms",
+    "deadline_ms",
+];
+
+/// How a long range is read, for which somebody waits all night.
 #[derive(Clone, Debug)]
 pub(crate) struct Reading;
 
 impl Flags for Reading {
     type Options = CollectOptions;
 
-    const NAMES: &'static [&'static str] = &[
-        "window",
-        "concurrency",
-        "finest",
-        "settle_ms",
-        "memory_limit",
-        "probe",
-        "patience_ms",
-        "deadline_ms",
-    ];
+    const NAMES: &'static [&'static str] = READING;
+    const HEADING: &'static str = "Reading";
+}
+
+/// How a range is read while somebody waits for the answer: a service that is down is not waited for.
+#[derive(Clone, Debug)]
+pub(crate) struct ReadingNow;
+
+impl Flags for ReadingNow {
+    type Options = CollectOptions;
+
+    const NAMES: &'static [&'static str] = READING;
+    const USUAL: &'static [(&'static str, &'static str)] = &[("patience_ms", "0s")];
     const HEADING: &'static str = "Reading";
 }
 

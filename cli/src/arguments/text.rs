@@ -1,54 +1,4 @@
-//! Values that are written as text: lengths of time, pairs, lists.
-
-use tallyfold::arguments::{Kind, Value};
-
-use super::given::Raw;
-
-/// Reads what was written as that kind; `None` if it is something else.
-pub(crate) fn read(raw: &Raw, kind: Kind) -> Option<Value> {
-    match (kind, raw) {
-        (Kind::Text | Kind::Address | Kind::Instant | Kind::Step, Raw::Text(text)) => {
-            Some(Value::Text(text.clone()))
-        }
-        // Such as an address with a password, which is read from elsewhere.
-        (Kind::Text | Kind::Address, Raw::Secret(secret)) => {
-            Some(Value::Text(secret.expose().to_owned()))
-        }
-        (Kind::Secret, Raw::Secret(secret)) => Some(Value::Secret(secret.clone())),
-        (Kind::Secret, Raw::Text(text)) => Some(Value::Secret(text.clone().into())),
-        (Kind::Flag, Raw::Flag(flag)) => Some(Value::Flag(*flag)),
-        (Kind::Flag, Raw::Text(text)) => text.parse().ok().map(Value::Flag),
-        (Kind::Whole, Raw::Whole(number)) => Some(Value::Whole(*number)),
-        (Kind::Whole, Raw::Text(text)) => whole(text).map(Value::Whole),
-        (Kind::Patience, Raw::Text(text)) if text == "none" => Some(Value::Endless),
-        (Kind::Milliseconds | Kind::Patience, Raw::Text(text)) => {
-            milliseconds(text).map(|ms| Value::Whole(ms.into()))
-        }
-        (Kind::Texts, Raw::Text(text)) => Some(Value::Texts(list(text))),
-        (Kind::Texts, Raw::List(items)) => texts(items).map(Value::Texts),
-        (Kind::Pair, Raw::Text(text)) => {
-            let (one, other) = text.split_once('/')?;
-            Some(Value::Pair([whole(one)?, whole(other)?]))
-        }
-        (Kind::Pair, Raw::List(items)) => match items[..] {
-            [Raw::Whole(one), Raw::Whole(other)] => Some(Value::Pair([one, other])),
-            _ => None,
-        },
-        (Kind::Mapping, Raw::Table(given)) => {
-            let pairs = given.iter().map(|(name, setting)| {
-                let text = match &setting.raw {
-                    Raw::Text(text) => text.clone(),
-                    Raw::Secret(secret) => secret.expose().to_owned(),
-                    _ => return None,
-                };
-                Some([name.to_owned(), text])
-            });
-            let pairs: Option<Vec<[String; 2]>> = pairs.collect();
-            Some(Value::Texts(pairs?.into_iter().flatten().collect()))
-        }
-        _ => None,
-    }
-}
+//! Values that are written as text: lengths of time, numbers, lists.
 
 /// The parts of a text between commas, without the spaces around them.
 pub(crate) fn list(text: &str) -> Vec<String> {
@@ -87,18 +37,11 @@ fn unit_ms(unit: &str) -> Option<u64> {
     })
 }
 
-fn whole(text: &str) -> Option<i128> {
+/// A whole number, in digits only.
+pub(crate) fn whole(text: &str) -> Option<i128> {
     let digits = text.strip_prefix('-').unwrap_or(text);
     let is_number = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
     is_number.then(|| text.parse().ok()).flatten()
-}
-
-fn texts(items: &[Raw]) -> Option<Vec<String>> {
-    let texts = items.iter().map(|item| match item {
-        Raw::Text(text) => Some(text.clone()),
-        _ => None,
-    });
-    texts.collect()
 }
 
 #[cfg(test)]

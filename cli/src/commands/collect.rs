@@ -67,8 +67,8 @@ pub(crate) async fn run(app: &App, flags: &CollectFlags) -> Result<Exit> {
     let query = flags.query.query()?;
     let range = flags.range.window(unix_ms())?;
     let step = flags.by_window.as_deref().map(step_of).transpose()?;
-    let mut given = flags.reading.clone();
-    given.given.overlay(flags.sharing.given.clone());
+    let mut given = flags.reading.given.clone();
+    given.overlay(flags.sharing.given.clone());
     let options = options(flags.metric.into(), &query, range, &given)?;
     let asked = asked(flags.metric.into(), &query, range, &options);
     let sessions = sessions(app)?;

@@ -9,7 +9,7 @@ use super::counts::{asked, options, part, read};
 use super::each::{each, sessions};
 use crate::app::App;
 use crate::arguments::declared::Declared;
-use crate::arguments::query::{MetricFlag, QueryFlags, Reading};
+use crate::arguments::query::{MetricFlag, QueryFlags, ReadingNow};
 use crate::arguments::range::RangeFlags;
 use crate::exit::Exit;
 use crate::failure::{Failure, Result};
@@ -41,7 +41,7 @@ pub(crate) struct CompareFlags {
     #[command(flatten)]
     query: QueryFlags,
     #[command(flatten)]
-    reading: Declared<Reading>,
+    reading: Declared<ReadingNow>,
     #[command(flatten)]
     show: ShowFlags,
 }
@@ -94,7 +94,7 @@ pub(crate) async fn run(app: &App, flags: &CompareFlags) -> Result<Exit> {
     let range = flags.range.window(unix_ms())?;
     let earlier = flags.against.of(range)?;
     let read_options = |range| -> Result<CollectOptions> {
-        options(flags.metric.into(), &query, range, &flags.reading)
+        options(flags.metric.into(), &query, range, &flags.reading.given)
     };
     let (before, after) = (read_options(earlier)?, read_options(range)?);
     let asked = Asked {

@@ -9,7 +9,8 @@ use tallyfold::{Collect, CollectOptions, CountTable, Keep, Metric, TimeStep, Win
 use super::each::{each, sessions, with_doctor};
 use crate::app::App;
 use crate::arguments::declared::Declared;
-use crate::arguments::query::{Query, QueryFlags, Reading};
+use crate::arguments::given::{Given, Origin, Raw};
+use crate::arguments::query::{Query, QueryFlags, ReadingNow};
 use crate::arguments::range::RangeFlags;
 use crate::config::settings::Cluster;
 use crate::exit::Exit;
@@ -33,7 +34,7 @@ pub(crate) struct CountFlags {
     #[arg(long, value_name = "STEP", help_heading = "Query")]
     pub(crate) by_window: Option<String>,
     #[command(flatten)]
-    pub(crate) reading: Declared<Reading>,
+    pub(crate) reading: Declared<ReadingNow>,
     #[command(flatten)]
     pub(crate) show: ShowFlags,
 }
@@ -46,7 +47,7 @@ pub(crate) async fn run(app: &App, metric: Metric, flags: &CountFlags) -> Result
     let query = flags.query.query()?;
     let range = flags.range.window(unix_ms())?;
     let step = flags.by_window.as_deref().map(step_of).transpose()?;
-    let mut options = options(metric, &query, range, &flags.reading)?;
+    let mut options = options(metric, &query, range, &flags.reading.given)?;
     options.keep = step.map_or(Keep::Total, Keep::Step);
     let asked = asked(metric, &query, range, &options);
     let sessions = sessions(app)?;
@@ -122,9 +123,8 @@ pub(crate) fn options(
     metric: Metric,
     query: &Query,
     range: Window,
-    reading: &Declared<Reading>,
+    reading: &Given,
 ) -> Result<CollectOptions> {
-    use crate::arguments::given::{Given, Origin, Raw};
     let mut given = Given::default();
     let text = |text: String| Raw::Text(text);
     given.set("metric", text(metric.to_string()), Origin::Flag);
@@ -132,7 +132,7 @@ pub(crate) fn options(
     given.set("end", text(range.end().to_string()), Origin::Flag);
     let asked = query.asked.iter().cloned().map(Raw::Text).collect();
     given.set("dimensions", Raw::List(asked), Origin::Flag);
-    given.overlay(reading.given.clone());
+    given.overlay(reading.clone());
     given.read()
 }
 

@@ -13,3 +13,4 @@ pub(crate) mod init;
 pub(crate) mod man;
 pub(crate) mod sandbox;
 pub(crate) mod schema;
+pub(crate) mod watch;

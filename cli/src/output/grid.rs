@@ -5,16 +5,13 @@ use std::io::{self, Write};
 use anstyle::{AnsiColor, Style};
 
 use super::safe::{fit, left, right, width};
-use super::sink::Screen;
+use super::sink::{Screen, USUAL_WIDTH};
 
 /// What stands between two columns.
 const SPACE: &str = "  ";
 
 /// The fewest columns of the terminal that a column of texts is shortened to.
 const NARROWEST: usize = 8;
-
-/// The width of a terminal that does not tell its width.
-pub(crate) const USUAL_WIDTH: usize = 80;
 
 /// A column.
 #[derive(Clone, Debug)]

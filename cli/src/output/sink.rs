@@ -6,9 +6,11 @@ use std::path::Path;
 
 use tempfile::NamedTempFile;
 
-use super::grid::USUAL_WIDTH;
 use crate::failure::{Failure, Result};
 use crate::voice::is_colored;
+
+/// The width of a terminal that does not tell its width.
+pub(crate) const USUAL_WIDTH: usize = 80;
 
 /// What is known of the place that results are written to.
 #[derive(Clone, Copy, Debug)]

@@ -5,13 +5,13 @@ use std::io::Write;
 use anstyle::Style;
 use tallyfold::{Counts, Frame, Metric, Timestamp, Window};
 
-use super::grid::{Cells, Column, Grid, Holds, USUAL_WIDTH, write_styled};
+use super::grid::{Cells, Column, Grid, Holds, write_styled};
 use super::numerals::{grouped, percent};
 use super::pick::{Line, Picked};
 use super::remarks::{INCOMPLETE, PROVISIONAL, faults, incomplete, provisional, span};
 use super::report::{Counted, Report};
 use super::safe::{harmless, shown, wrapped};
-use super::sink::{Screen, WriteError};
+use super::sink::{Screen, USUAL_WIDTH, WriteError};
 
 /// Writes a table with a title, a line of totals, and what one must know of it.
 ///

@@ -1,0 +1,265 @@
+//! `tallyfold watch`: a live view of what is lost.
+
+use std::cell::RefCell;
+use std::rc::Rc;
+use std::sync::Arc;
+
+use clap::Args;
+use tallyfold::{CollectOptions, FollowOptions, Keep, Metric, TimeStep, Window};
+use tokio::sync::Notify;
+
+use super::counts::{asked, part, read};
+use super::each::{each, session, sessions};
+use crate::app::App;
+use crate::arguments::declared::{Declared, Flags};
+use crate::arguments::given::{Given, Origin, Raw};
+use crate::arguments::query::{MetricFlag, Query, QueryFlags};
+use crate::arguments::text;
+use crate::exit::Exit;
+use crate::failure::{Failure, Result};
+use crate::host::clock::unix_ms;
+use crate::output::report::{Counted, Part, Report};
+use crate::output::sink::{WriteError, write_to};
+use crate::voice::Voice;
+use crate::watch::history::History;
+use crate::watch::once;
+use crate::watch::reader::{Reader, Shared, window_of};
+use crate::watch::run::run as show;
+use crate::watch::screen::Screen;
+use crate::watch::state::{ClusterView, Order, State, Title};
+
+/// What the help begins with.
+pub(crate) const EXAMPLES: &str = "\
+Examples:
+  tallyfold watch
+      A live view: integrations ranked by lost events, the last three hours.
+  tallyfold watch --by integration,reason --since 12h --window 30m
+  tallyfold watch --once --order change --top 10
+      Prints the view once: where errors have risen most.
+";
+
+/// The most windows that are kept.
+const MOST_WINDOWS: u64 = 1_000;
+
+/// Flags of the command.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct WatchFlags {
+    /// Prints the view once, as text, and ends
+    #[arg(long)]
+    once: bool,
+    /// How much history is shown: 1h, 3h, 1d
+    #[arg(long, value_name = "TIME", default_value = "3h")]
+    since: String,
+    /// The length of a window: 5m, 15m, 1h
+    #[arg(long, value_name = "STEP", default_value = "15m")]
+    window: String,
+    /// Events sent to integrations, or events received
+    #[arg(long, value_enum, default_value = "delivery")]
+    metric: MetricFlag,
+    /// What rows are ranked by at first
+    #[arg(long, value_enum, value_name = "COLUMN", default_value = "errors")]
+    order: Order,
+    /// Only so many rows: those that rank highest
+    #[arg(long, value_name = "N")]
+    top: Option<usize>,
+    #[command(flatten)]
+    query: QueryFlags,
+    #[command(flatten)]
+    following: Declared<Following>,
+    #[command(flatten)]
+    waiting: Declared<Waiting>,
+}
+
+/// How windows are read as they close.
+#[derive(Clone, Debug)]
+pub(crate) struct Following;
+
+impl Flags for Following {
+    type Options = FollowOptions;
+
+    const NAMES: &'static [&'static str] = &["delay_ms", "reread_ms", "settle_ms"];
+    const HEADING: &'static str = "Reading";
+}
+
+/// How history is read.
+#[derive(Clone, Debug)]
+pub(crate) struct Waiting;
+
+impl Flags for Waiting {
+    type Options = CollectOptions;
+
+    const NAMES: &'static [&'static str] = &["concurrency", "patience_ms"];
+    const HEADING: &'static str = "Reading";
+}
+
+/// What is asked for, checked.
+#[derive(Clone)]
+struct Plan {
+    metric: Metric,
+    query: Query,
+    step: TimeStep,
+    windows: usize,
+    follow: FollowOptions,
+    collect: CollectOptions,
+    now_ms: i64,
+}
+
+/// Runs the command.
+///
+/// # Errors
+/// For flags and settings that can't be used, and for a terminal that can't.
+pub(crate) async fn run(app: &App, flags: &WatchFlags) -> Result<Exit> {
+    let plan = plan(flags, unix_ms())?;
+    match flags.once {
+        true => print(app, flags, &plan).await,
+        false => live(app, flags, plan).await,
+    }
+}
+
+async fn live(app: &App, flags: &WatchFlags, plan: Plan) -> Result<Exit> {
+    Screen::check()?;
+    // What is said while the view is on the screen would be written into it.
+    let silent = Rc::new(Voice::silent());
+    let sessions = app.settings.clusters.iter().map(|cluster| {
+        let mut session = session(app, cluster)?;
+        session.voice = Rc::clone(&silent);
+        Ok(Rc::new(session))
+    });
+    let sessions = sessions.collect::<Result<Vec<_>>>()?;
+    let shared = Rc::new(Shared {
+        state: RefCell::new(state(app, flags, &plan)),
+        changed: Notify::new(),
+        wanted: sessions.iter().map(|_| Notify::new()).collect(),
+    });
+    let workers = usize::try_from(plan.collect.concurrency).unwrap_or(usize::MAX);
+    let readers = sessions.iter().enumerate().map(|(position, session)| {
+        let asked = (plan.follow.clone(), plan.query.clone());
+        Reader::new(&shared, position, session, asked, workers)
+    });
+    let readers = readers.collect::<Result<Vec<_>>>()?;
+    show(&shared, readers).await
+}
+
+async fn print(app: &App, flags: &WatchFlags, plan: &Plan) -> Result<Exit> {
+    let sessions = sessions(app)?;
+    let (parts, missing) = each(&sessions, |cluster, session| {
+        let (collect, query, step) = (plan.collect.clone(), plan.query.clone(), plan.step);
+        async move {
+            let (table, gaps, failure) = read(&session, collect, &query).await?;
+            let series = Arc::new(table.by_window(Some(step))?);
+            Ok(part(&cluster, Counted::Series(series), gaps, failure))
+        }
+    })
+    .await;
+    let range = Window::parse(&plan.collect.start, &plan.collect.end)?;
+    let report = Report {
+        asked: asked(plan.metric, &plan.query, range, &plan.collect),
+        parts,
+        missing,
+        is_named: app.settings.is_named,
+    };
+    app.tell(&report);
+    if !report.parts.is_empty() {
+        let mut state = state(app, flags, plan);
+        state.clusters = report.parts.iter().map(|part| view(plan, part)).collect();
+        write_to(None, |screen, out| {
+            once::print(&mut state, screen.width, out).map_err(WriteError::Io)
+        })?;
+    }
+    Ok(report.exit())
+}
+
+/// What was read of a cluster.
+fn view(plan: &Plan, part: &Part) -> ClusterView {
+    let history = History::new(plan.step, plan.windows, plan.now_ms);
+    let mut view = ClusterView::new(part.cluster.clone(), history);
+    once::fill(&mut view, part, unix_ms());
+    view
+}
+
+/// A view of which nothing is known yet.
+fn state(app: &App, flags: &WatchFlags, plan: &Plan) -> State {
+    let title = Title {
+        metric: plan.metric,
+        by: plan.query.by.clone(),
+        only: flags.query.only.clone(),
+        is_named: app.settings.is_named || app.settings.clusters.len() > 1,
+    };
+    let clusters = app.settings.clusters.iter().map(|cluster| {
+        let history = History::new(plan.step, plan.windows, plan.now_ms);
+        ClusterView::new(cluster.name.clone(), history)
+    });
+    let mut state = State::new(title, clusters.collect(), flags.order, plan.now_ms);
+    state.top = flags.top;
+    state
+}
+
+fn plan(flags: &WatchFlags, now_ms: i64) -> Result<Plan> {
+    let step = TimeStep::parse(&flags.window)
+        .map_err(|error| Failure::usage(format!("--window: {}", error.message())))?;
+    let windows = windows(&flags.since, step)?;
+    let metric = flags.metric.into();
+    let query = flags.query.query()?;
+    let range = |now_ms| {
+        let span = History::new(step, windows, now_ms).span_ms();
+        window_of(span.start, span.end)
+    };
+    let asked = range(now_ms)?;
+    let mut follow: FollowOptions = read_options(metric, &query, asked, &flags.following)?;
+    follow.window = step;
+    follow.end = None;
+    let now_ms = now_ms.saturating_sub_unsigned(follow.delay_ms);
+    let range = range(now_ms)?;
+    let mut collect: CollectOptions = read_options(metric, &query, range, &flags.waiting)?;
+    if flags.waiting.given.get("patience").is_some() {
+        follow.patience_ms = collect.patience_ms;
+    }
+    collect.window = step;
+    collect.finest = step.min(TimeStep::MINUTE);
+    collect.keep = Keep::Step(step);
+    collect.settle_ms = follow.settle_ms;
+    Ok(Plan {
+        metric,
+        query,
+        step,
+        windows,
+        follow,
+        collect,
+        now_ms,
+    })
+}
+
+/// The options of a reading of a range.
+fn read_options<F: Flags>(
+    metric: Metric,
+    query: &Query,
+    range: Window,
+    flags: &Declared<F>,
+) -> Result<F::Options> {
+    let mut given = Given::default();
+    let mut set = |name: &str, raw| given.set(name, raw, Origin::Flag);
+    set("metric", Raw::Text(metric.to_string()));
+    set("start", Raw::Text(range.start().to_string()));
+    set("end", Raw::Text(range.end().to_string()));
+    // The step is set afterwards, because its name is that of a flag here.
+    set("window", Raw::Text("1m".to_owned()));
+    let asked = query.asked.iter().cloned().map(Raw::Text).collect();
+    set("dimensions", Raw::List(asked));
+    given.overlay(flags.given.clone());
+    given.read()
+}
+
+/// How many windows the history has.
+fn windows(since: &str, step: TimeStep) -> Result<usize> {
+    let wanted = || {
+        Failure::usage(format!(
+            "--since: want a length of time such as 3h, of at most {MOST_WINDOWS} windows of {step}, not {since:?}"
+        ))
+    };
+    let ms = text::milliseconds(since).ok_or_else(wanted)?;
+    let windows = ms.div_ceil(u64::from(step.seconds()) * 1_000);
+    let windows = (1..=MOST_WINDOWS).contains(&windows).then_some(windows);
+    windows
+        .and_then(|windows| usize::try_from(windows).ok())
+        .ok_or_else(wanted)
+}

@@ -1,0 +1,144 @@
+//! Texts and numbers as a terminal shows them.
+
+use chrono::DateTime;
+use unicode_truncate::UnicodeTruncateStr;
+
+use crate::output::numerals::{self, grouped};
+use crate::output::safe::width;
+
+/// The beginning of a line in at most so many columns; one that is cut ends with `…`. Names are shortened in their middle
+/// instead, by [`fit`](crate::output::safe::fit).
+pub(crate) fn cut(text: &str, columns: usize) -> String {
+    if width(text) <= columns {
+        return text.to_owned();
+    }
+    match columns.checked_sub(1) {
+        None => String::new(),
+        Some(room) => format!("{}…", text.unicode_truncate(room).0),
+    }
+}
+
+/// The widest number that is written with all its digits: below a billion.
+const LONGEST: usize = "999,999,999".len();
+
+/// A number with its digits in groups, or the beginning of it with a unit such as `12.34G` if it is very large.
+pub(crate) fn number(number: u128) -> String {
+    let exact = grouped(number);
+    match exact.len() <= LONGEST {
+        true => exact,
+        false => short(&exact),
+    }
+}
+
+/// A number with its sign; 0 has none.
+pub(crate) fn signed(change: i128) -> String {
+    let sign = match change {
+        0 => "",
+        1.. => "+",
+        _ => "-",
+    };
+    format!("{sign}{}", number(change.unsigned_abs()))
+}
+
+/// The first digits of a grouped number, cut and not rounded, so that it never looks larger than it is.
+fn short(grouped: &str) -> String {
+    let units = ["", "k", "M", "G", "T", "P", "E", "Z", "Y"];
+    let groups: Vec<&str> = grouped.split(',').collect();
+    let unit = units.get(groups.len() - 1).unwrap_or(&"");
+    format!("{}.{}{unit}", groups[0], &groups[1][..2])
+}
+
+/// A rate in percent; nothing if there is none.
+pub(crate) fn percent(rate: Option<f64>) -> String {
+    rate.map_or_else(String::new, |rate| numerals::percent(Some(rate)))
+}
+
+/// The time of a day, UTC, in hours and minutes.
+pub(crate) fn minutes(ms: i64) -> String {
+    formatted(ms, "%H:%M")
+}
+
+/// The time of a day, UTC, with seconds.
+pub(crate) fn seconds(ms: i64) -> String {
+    formatted(ms, "%H:%M:%S")
+}
+
+/// Day and time, UTC.
+pub(crate) fn instant(ms: i64) -> String {
+    formatted(ms, "%Y-%m-%d %H:%M")
+}
+
+/// A window, from its start and its end.
+pub(crate) fn window(start_ms: i64, end_ms: i64) -> String {
+    format!("{}–{}", minutes(start_ms), minutes(end_ms))
+}
+
+fn formatted(ms: i64, format: &str) -> String {
+    let instant = DateTime::from_timestamp_millis(ms).unwrap_or_default();
+    instant.format(format).to_string()
+}
+
+const BARS: [&str; 8] = ["▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"];
+
+/// A bar for a count: `·` for none, otherwise as high as it is beside the highest.
+pub(crate) fn bar(count: u64, highest: u64) -> &'static str {
+    if count == 0 {
+        return "·";
+    }
+    let height = u128::from(count) * 8;
+    let level = height.div_ceil(u128::from(highest.max(count)));
+    usize::try_from(level - 1)
+        .ok()
+        .and_then(|level| BARS.get(level))
+        .unwrap_or(&BARS[7])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_have_groups_or_a_unit() {
+        for (value, expected) in [
+            (0, "0"),
+            (999, "999"),
+            (1_000, "1,000"),
+            (123_456_789, "123,456,789"),
+            (1_999_999_999, "1.99G"),
+            (18_446_744_073_709_551_615, "18.44E"),
+            (u128::from(u64::MAX) * 1_000_000, "18.44Y"),
+        ] {
+            assert_eq!(number(value), expected);
+        }
+        assert_eq!(
+            [0, 5_000, -5_000].map(signed),
+            ["0", "+5,000", "-5,000"].map(str::to_owned)
+        );
+        assert_eq!(percent(Some(1.0)), "100.00%");
+        assert_eq!(percent(Some(0.000_01)), "<0.01%");
+        assert_eq!(percent(None), "");
+    }
+
+    #[test]
+    fn a_text_that_is_cut_keeps_to_its_columns() {
+        for (text, columns, expected) in [
+            ("warehouse", 9, "warehouse"),
+            ("warehouse", 8, "warehou…"),
+            ("倉庫倉庫", 8, "倉庫倉庫"),
+            ("倉庫倉庫", 7, "倉庫倉…"),
+            ("倉庫倉庫", 6, "倉庫…"),
+            ("e\u{301}e\u{301}e\u{301}", 2, "e\u{301}…"),
+            ("x", 0, ""),
+        ] {
+            assert_eq!(cut(text, columns), expected);
+            assert!(width(&cut(text, columns)) <= columns);
+        }
+    }
+
+    #[test]
+    fn bars_are_as_high_as_counts() {
+        let bars = [0, 1, 125, 126, 500, 999, 1_000].map(|count| bar(count, 1_000));
+        assert_eq!(bars.concat(), "·▁▁▂▄██");
+        assert_eq!(bar(u64::MAX, u64::MAX), "█");
+    }
+}

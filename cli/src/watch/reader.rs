@@ -1,0 +1,205 @@
+//! Reads the windows of one cluster as they close, and again while their counts may change.
+
+use std::cell::RefCell;
+use std::rc::Rc;
+use std::time::Duration;
+
+use futures_util::StreamExt;
+use futures_util::stream::FuturesUnordered;
+use tallyfold::{
+    Attempt, CountTable, Counts, Drive, Follow, FollowOptions, FollowStep, Frame, Revision,
+    Timestamp, Window,
+};
+use tokio::sync::Notify;
+use tokio::time::sleep;
+
+use super::state::{ClusterView, Outage, State};
+use crate::arguments::query::Query;
+use crate::commands::counts::shaped;
+use crate::failure::{Failure, Result};
+use crate::host::clock::unix_ms;
+use crate::host::session::Session;
+
+/// The wall clock may be set, or the computer may sleep, which a timer does not see: it is read at least so often.
+const LONGEST_WAIT: Duration = Duration::from_secs(5);
+
+/// The state, and what wakes those who wait for it.
+pub(crate) struct Shared {
+    /// What is shown.
+    pub(crate) state: RefCell<State>,
+    /// Woken when there is something new to draw.
+    pub(crate) changed: Notify,
+    /// For each cluster, woken when the user wants its newest counts.
+    pub(crate) wanted: Vec<Notify>,
+}
+
+/// The reader of one cluster.
+pub(crate) struct Reader {
+    shared: Rc<Shared>,
+    position: usize,
+    session: Rc<Session>,
+    options: FollowOptions,
+    query: Query,
+    workers: usize,
+    /// What happened to the last request that failed.
+    trouble: Rc<RefCell<String>>,
+}
+
+impl Reader {
+    /// A reader of the cluster at that position.
+    ///
+    /// # Errors
+    /// For options that the core refuses.
+    pub(crate) fn new(
+        shared: &Rc<Shared>,
+        position: usize,
+        session: &Rc<Session>,
+        (options, query): (FollowOptions, Query),
+        workers: usize,
+    ) -> Result<Self> {
+        let trouble = Rc::new(RefCell::new(String::new()));
+        let reader = Self {
+            shared: Rc::clone(shared),
+            position,
+            session: Rc::clone(session),
+            options,
+            query,
+            workers,
+            trouble: Rc::clone(&trouble),
+        };
+        drop(reader.follow()?);
+        let shared = Rc::clone(shared);
+        session.watch(Box::new(move |attempt| {
+            tell(&shared, position, attempt, &trouble);
+        }));
+        Ok(reader)
+    }
+
+    /// Reads until it is dropped.
+    ///
+    /// # Errors
+    /// For options that the core refuses.
+    pub(crate) async fn run(self) -> Result<()> {
+        loop {
+            let mut follow = self.follow()?;
+            self.read(&mut follow).await?;
+        }
+    }
+
+    /// A follow from the oldest window on that is not settled.
+    fn follow(&self) -> Result<Follow> {
+        let start = self.with(|view| view.history.unsettled_ms());
+        let start = Timestamp::from_unix_ms(start)
+            .ok_or_else(|| Failure::usage("the clock is not in the years 0 to 9999"))?;
+        let options = FollowOptions {
+            start: start.to_string(),
+            ..self.options.clone()
+        };
+        Ok(self.session.machine.follow(&options)?)
+    }
+
+    /// Reads until the user wants to read now.
+    async fn read(&self, follow: &mut Follow) -> Result<()> {
+        let mut under_way = FuturesUnordered::new();
+        loop {
+            let mut wait = LONGEST_WAIT;
+            while under_way.len() < self.workers {
+                match follow.next(self.session.now()) {
+                    FollowStep::Drive(drive) => under_way.push(driven(&self.session, drive)),
+                    FollowStep::Wait { ms } => {
+                        wait = wait.min(Duration::from_millis(ms.into()));
+                        break;
+                    }
+                    FollowStep::Done => break,
+                }
+            }
+            tokio::select! {
+                Some(drive) = under_way.next(), if !under_way.is_empty() => self.settle(follow, drive)?,
+                () = sleep(wait) => {}
+                () = self.shared.wanted[self.position].notified() => return Ok(()),
+            }
+        }
+    }
+
+    /// Takes the result of a reading.
+    fn settle(&self, follow: &mut Follow, mut drive: Drive) -> Result<()> {
+        let now = self.session.now();
+        let settled = follow.settle(drive.task, &mut drive.call, now);
+        let waiting_ms = follow.waiting_ms();
+        match settled {
+            Ok(Some(revision)) => self.show(&revision)?,
+            Ok(None) => {
+                if let Some(ms) = waiting_ms {
+                    let text = self.trouble.borrow().clone();
+                    let next_ms = now.unix_ms.saturating_add(ms.into());
+                    self.with(|view| view.outage = Some(Outage { text, next_ms }));
+                }
+            }
+            Err(error) => {
+                let text = Failure::from(error).text;
+                self.with(|view| {
+                    view.outage = None;
+                    view.history.fail(drive.window, text);
+                });
+            }
+        }
+        self.shared.changed.notify_one();
+        Ok(())
+    }
+
+    fn show(&self, revision: &Revision) -> Result<()> {
+        let table = shaped(&revision.table, &self.query)?;
+        self.with(|view| {
+            view.settle(revision.window, rows(&table), revision.settled, unix_ms());
+        });
+        Ok(())
+    }
+
+    fn with<T>(&self, change: impl FnOnce(&mut ClusterView) -> T) -> T {
+        change(&mut self.shared.state.borrow_mut().clusters[self.position])
+    }
+}
+
+/// The rows of a window as a history takes them.
+fn rows(table: &CountTable) -> impl Iterator<Item = (Vec<String>, Counts)> {
+    let rows = table.rows();
+    rows.map(|row| (row.values().map(str::to_owned).collect(), row.counts()))
+}
+
+async fn driven(session: &Session, mut drive: Drive) -> Drive {
+    // The call keeps its error, which the follow takes from it.
+    let _ = session.drive(&mut drive.call).await;
+    drive
+}
+
+/// Says what a request has led to, while it is tried again.
+fn tell(shared: &Shared, position: usize, attempt: &Attempt, trouble: &RefCell<String>) {
+    let view = &mut shared.state.borrow_mut().clusters[position];
+    if attempt.code.is_none() {
+        view.outage = None;
+        return;
+    }
+    let text = match attempt.status {
+        None => "the service does not answer".to_owned(),
+        Some(200..=299) => "the service's answer was cut or damaged".to_owned(),
+        Some(status) => format!("the service answers with status {status}"),
+    };
+    trouble.borrow_mut().clone_from(&text);
+    if let Some(ms) = attempt.wait_ms {
+        let next_ms = unix_ms().saturating_add(ms.into());
+        view.outage = Some(Outage { text, next_ms });
+        shared.changed.notify_one();
+    }
+}
+
+/// The window from one instant to another, in milliseconds since 1970.
+///
+/// # Errors
+/// Outside of the years 0 to 9999.
+pub(crate) fn window_of(start_ms: i64, end_ms: i64) -> Result<Window> {
+    let at = |ms| {
+        Timestamp::from_unix_ms(ms)
+            .ok_or_else(|| Failure::usage("--since: want a range in the years 0 to 9999"))
+    };
+    Ok(Window::new(at(start_ms)?, at(end_ms)?)?)
+}

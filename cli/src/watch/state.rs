@@ -1,0 +1,259 @@
+//! What the live view shows, without any I/O.
+
+use std::cmp::{Ordering, Reverse};
+
+use clap::ValueEnum;
+use tallyfold::{Counts, Metric, Window};
+
+use super::history::{Group, History, Line};
+use crate::output::safe::shown;
+
+/// The live view.
+#[derive(Debug)]
+pub(crate) struct State {
+    /// What is asked for.
+    pub(crate) title: Title,
+    /// The clusters, in the order of the configuration. There is at least one.
+    pub(crate) clusters: Vec<ClusterView>,
+    /// The position of the cluster that is shown.
+    pub(crate) current: usize,
+    /// What rows are ranked by.
+    pub(crate) order: Order,
+    /// Only so many rows are shown.
+    pub(crate) top: Option<usize>,
+    /// Only rows are shown that contain this text, upper or lower case.
+    pub(crate) filter: String,
+    /// What keys mean at the moment.
+    pub(crate) mode: Mode,
+    /// The row that the user has chosen; without one, it is the first row.
+    pub(crate) selected: Option<Group>,
+    /// The time now, in milliseconds since 1970.
+    pub(crate) now_ms: i64,
+}
+
+/// What is asked for.
+#[derive(Clone, Debug)]
+pub(crate) struct Title {
+    /// Which endpoint.
+    pub(crate) metric: Metric,
+    /// The names of the dimensions.
+    pub(crate) by: Vec<String>,
+    /// The conditions, as the user wrote them.
+    pub(crate) only: Vec<String>,
+    /// Whether clusters have names.
+    pub(crate) is_named: bool,
+}
+
+/// What keys mean.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Mode {
+    /// They are commands.
+    #[default]
+    Rows,
+    /// They are letters of the filter.
+    Filter,
+    /// Any key closes the help.
+    Help,
+}
+
+/// What rows are ranked by. Counts rank from the highest, names from the first.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Order {
+    /// Events that were not sent due to an error: they are lost.
+    #[default]
+    Errors,
+    /// How much the errors have risen since the window before.
+    Change,
+    /// Events that were filtered on purpose.
+    Filtered,
+    /// Events that were delivered.
+    Delivered,
+    /// Errors of the events that were to be sent.
+    Rate,
+    /// The names.
+    Name,
+}
+
+impl Order {
+    /// The next column to rank by.
+    pub(crate) fn next(self) -> Self {
+        match self {
+            Self::Errors => Self::Change,
+            Self::Change => Self::Filtered,
+            Self::Filtered => Self::Delivered,
+            Self::Delivered => Self::Rate,
+            Self::Rate => Self::Name,
+            Self::Name => Self::Errors,
+        }
+    }
+
+    fn compare(self, one: &Line, other: &Line) -> Ordering {
+        let by_name = one.group.cmp(&other.group);
+        let highest = |of: fn(&Line) -> u128| of(other).cmp(&of(one));
+        let first = match self {
+            Self::Errors => Ordering::Equal,
+            Self::Change => Reverse(one.change).cmp(&Reverse(other.change)),
+            Self::Filtered => highest(|line| line.sums.filtered),
+            Self::Delivered => highest(|line| line.sums.success),
+            Self::Rate => {
+                // Rows without a rate come last.
+                let rate = |line: &Line| line.sums.error_rate().unwrap_or(-1.0);
+                rate(other).total_cmp(&rate(one))
+            }
+            Self::Name => by_name,
+        };
+        first
+            .then_with(|| highest(|line| line.sums.errors))
+            .then(by_name)
+    }
+}
+
+/// One cluster.
+#[derive(Debug)]
+pub(crate) struct ClusterView {
+    /// Its name.
+    pub(crate) name: String,
+    /// Its counts.
+    pub(crate) history: History,
+    /// While the service does not answer.
+    pub(crate) outage: Option<Outage>,
+    /// When a window was last read, in milliseconds since 1970.
+    pub(crate) read_ms: Option<i64>,
+    /// The last window whose counts turned out to be others than before.
+    pub(crate) correction: Option<Correction>,
+}
+
+/// A service that does not answer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Outage {
+    /// What happened to the last request.
+    pub(crate) text: String,
+    /// When the next try is due, in milliseconds since 1970.
+    pub(crate) next_ms: i64,
+}
+
+/// Counts that have changed after they were shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Correction {
+    /// The start of the window.
+    pub(crate) start_ms: i64,
+    /// The change of its errors.
+    pub(crate) errors: i128,
+}
+
+impl ClusterView {
+    /// A cluster of which nothing is known yet.
+    pub(crate) fn new(name: String, history: History) -> Self {
+        Self {
+            name,
+            history,
+            outage: None,
+            read_ms: None,
+            correction: None,
+        }
+    }
+
+    /// Takes the counts of a window.
+    pub(crate) fn settle(
+        &mut self,
+        window: Window,
+        rows: impl IntoIterator<Item = (Vec<String>, Counts)>,
+        is_settled: bool,
+        now_ms: i64,
+    ) {
+        let change = self.history.settle(window, rows, is_settled);
+        self.read_ms = Some(now_ms);
+        self.outage = None;
+        if let Some(errors) = change.filter(|errors| *errors != 0) {
+            let start_ms = window.start().unix_ms();
+            self.correction = Some(Correction { start_ms, errors });
+        }
+    }
+
+    /// Whether something is wrong with it.
+    pub(crate) fn is_troubled(&self) -> bool {
+        self.outage.is_some() || self.history.failure().is_some()
+    }
+}
+
+impl State {
+    /// A view of these clusters.
+    pub(crate) fn new(title: Title, clusters: Vec<ClusterView>, order: Order, now_ms: i64) -> Self {
+        Self {
+            title,
+            clusters,
+            current: 0,
+            order,
+            top: None,
+            filter: String::new(),
+            mode: Mode::Rows,
+            selected: None,
+            now_ms,
+        }
+    }
+
+    /// Moves the clock on.
+    pub(crate) fn advance(&mut self, now_ms: i64) {
+        self.now_ms = now_ms;
+        for cluster in &mut self.clusters {
+            cluster.history.advance(now_ms);
+        }
+    }
+
+    /// The cluster that is shown.
+    pub(crate) fn cluster(&self) -> &ClusterView {
+        &self.clusters[self.current]
+    }
+
+    /// The rows to show, ranked.
+    pub(crate) fn rows(&self) -> Vec<&Line> {
+        let wanted = self.filter.to_lowercase();
+        let lines = self.cluster().history.lines().iter();
+        let mut rows: Vec<&Line> = lines
+            .filter(|line| wanted.is_empty() || name_of(line).to_lowercase().contains(&wanted))
+            .collect();
+        rows.sort_by(|one, other| self.order.compare(one, other));
+        rows.truncate(self.top.unwrap_or(usize::MAX));
+        rows
+    }
+
+    /// The position of the selected row among those shown.
+    pub(crate) fn position(&self, rows: &[&Line]) -> usize {
+        let is_it = |line: &&Line| Some(&line.group) == self.selected.as_ref();
+        rows.iter().position(is_it).unwrap_or(0)
+    }
+
+    /// Moves the selection by so many rows.
+    pub(crate) fn step(&mut self, by: isize) {
+        let rows = self.rows();
+        let last = rows.len().saturating_sub(1);
+        let position = self.position(&rows).saturating_add_signed(by).min(last);
+        // The first row stays selected whoever it is, as before anything was chosen.
+        self.selected = match position {
+            0 => None,
+            _ => rows.get(position).map(|line| line.group.clone()),
+        };
+    }
+
+    /// Shows the next cluster.
+    pub(crate) fn next_cluster(&mut self) {
+        self.current = (self.current + 1) % self.clusters.len().max(1);
+        self.selected = None;
+    }
+}
+
+/// A row's name: its values, made harmless for a terminal.
+pub(crate) fn name_of(line: &Line) -> String {
+    let values = line.group.iter().map(|value| shown(value));
+    let name = values.collect::<Vec<_>>().join(" · ");
+    match line.group.is_empty() {
+        true => "all".to_owned(),
+        false => name,
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod testing;
+
+#[cfg(test)]
+mod tests;
