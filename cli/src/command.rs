@@ -14,12 +14,15 @@ use crate::commands::compare::CompareFlags;
 use crate::commands::completions::CompletionsFlags;
 use crate::commands::counts::CountFlags;
 use crate::commands::doctor::DoctorFlags;
+use crate::commands::follow::FollowCommand;
 use crate::commands::man::ManFlags;
+use crate::commands::push::PushCommand;
 use crate::commands::sandbox::SandboxFlags;
+use crate::commands::serve::ServeCommand;
 use crate::commands::watch::{self, WatchFlags};
 use crate::commands::{
-    audit_logs, collect, compare, completions, delivery, doctor, ingestion, init, man, sandbox,
-    schema,
+    audit_logs, collect, compare, completions, delivery, doctor, follow, ingestion, init, man,
+    push, sandbox, schema, serve,
 };
 use crate::config::flags::ServiceFlags;
 use crate::config::load::load;
@@ -42,9 +45,11 @@ const EXAMPLES: &str = "\
 Examples:
   tallyfold delivery --since 24h --by integration --format csv
   tallyfold delivery --by integration,reason --top 10
-  tallyfold doctor                   says what is wrong, and what to do next
-  tallyfold init                     writes a configuration with comments
-  tallyfold sandbox -- tallyfold delivery      the same, on a made-up service
+  tallyfold delivery --since 15m --fail-above 5%   a health job: ends with 1 if an integration fails
+  tallyfold serve                                  a scrape endpoint for Prometheus
+  tallyfold doctor                                 says what is wrong, and what to do next
+  tallyfold init                                   writes a configuration with comments
+  tallyfold sandbox -- tallyfold delivery          the same, on a made-up service
 ";
 
 /// The command line.
@@ -91,6 +96,18 @@ enum Command {
     /// A live view: integrations ranked by the events they have lost
     #[command(before_help = watch::EXAMPLES)]
     Watch(Asking<WatchFlags>),
+    /// Counts of windows as they close, and their corrections
+    #[command(before_help = follow::EXAMPLES)]
+    Follow(Asking<FollowCommand>),
+    /// Sends counts to another system, once or as windows close
+    ///
+    /// Ends with 3 if the receiver refuses the credentials, with 4 if it fails, and with 5 if it has rejected counts, or if nobody
+    /// knows whether it took them. After a signal, --follow ends with 0.
+    #[command(before_help = push::EXAMPLES)]
+    Push(Asking<PushCommand>),
+    /// Serves running totals to Prometheus, as a scrape endpoint
+    #[command(before_help = serve::EXAMPLES)]
+    Serve(Asking<ServeCommand>),
     /// A replica of the service on this machine, to try things on
     #[command(before_help = sandbox::EXAMPLES)]
     Sandbox(SandboxFlags),
@@ -194,6 +211,10 @@ async fn dispatch(command: Command, voice: &Rc<Voice>) -> Result<Exit> {
         }
         Command::Schema => schema::run(),
         Command::Init(flags) => init::run(&flags, voice),
+        // These end by themselves after a signal, at a moment from which they can go on.
+        Command::Follow(asking) => follow::run(&app(&asking.service, voice)?, &asking.flags).await,
+        Command::Push(asking) => push::run(&app(&asking.service, voice)?, &asking.flags).await,
+        Command::Serve(asking) => serve::run(&app(&asking.service, voice)?, &asking.flags).await,
     }
 }
 

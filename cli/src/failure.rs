@@ -57,6 +57,8 @@ impl From<Error> for Failure {
         let error = match error.argument_name() {
             // What the core calls dimensions is chosen by this flag.
             Some("dimensions" | "group_by") => error.with_argument(Name::of_caller("--by")),
+            // It stands without a flag.
+            Some("url") => error.with_argument(Name::of_caller("URL")),
             _ => error,
         };
         Self {

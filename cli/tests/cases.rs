@@ -4,6 +4,8 @@
 //! Each file is run against a sandbox with seed 7 that this test serves; one with a folder `.in` runs in a copy of it. After a change
 //! that is meant, `TRYCMD=overwrite cargo test -p tallyfold-cli --test cases` writes the new outputs; read the difference.
 
+#![allow(clippy::unwrap_used, reason = "a test says so when it fails")]
+
 use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};

@@ -157,6 +157,12 @@ impl Ledger {
         self.settled_until
     }
 
+    /// Takes the state of a follow that has given no revision yet: one that is started again before its first revision
+    /// begins at the same window. A state that is there already stays.
+    pub fn begin(&mut self, state: String) {
+        self.state.get_or_insert(state);
+    }
+
     /// Takes a revision and the state of its follow after it. The counts are added if the window is settled.
     ///
     /// # Errors

@@ -84,6 +84,12 @@ impl Outbox {
         self.state.as_deref()
     }
 
+    /// Takes the state of a follow that has given no revision yet: one that is started again before its first revision
+    /// begins at the same window. A state that is there already stays.
+    pub fn begin(&mut self, state: String) {
+        self.state.get_or_insert(state);
+    }
+
     /// Puts in a revision, which is to be sent in that format, and the state of its follow after it.
     ///
     /// # Errors

@@ -7,6 +7,7 @@ use clap::Args;
 use tallyfold::{Collect, CollectOptions, CountTable, Keep, Metric, TimeStep, Window};
 
 use super::each::{each, sessions, with_doctor};
+use super::verdict::VerdictFlags;
 use crate::app::App;
 use crate::arguments::declared::Declared;
 use crate::arguments::given::{Given, Origin, Raw};
@@ -36,6 +37,8 @@ pub(crate) struct CountFlags {
     #[command(flatten)]
     pub(crate) reading: Declared<ReadingNow>,
     #[command(flatten)]
+    pub(crate) verdict: VerdictFlags,
+    #[command(flatten)]
     pub(crate) show: ShowFlags,
 }
 
@@ -50,6 +53,7 @@ pub(crate) async fn run(app: &App, metric: Metric, flags: &CountFlags) -> Result
     let mut options = options(metric, &query, range, &flags.reading.given)?;
     options.keep = step.map_or(Keep::Total, Keep::Step);
     let asked = asked(metric, &query, range, &options);
+    let limit = flags.verdict.limit()?;
     let sessions = sessions(app)?;
     let (parts, missing) = each(&sessions, |cluster, session| {
         let (options, query) = (options.clone(), query.clone());
@@ -67,7 +71,10 @@ pub(crate) async fn run(app: &App, metric: Metric, flags: &CountFlags) -> Result
     };
     app.tell(&report);
     write(&report, &flags.show, &app.voice)?;
-    Ok(report.exit())
+    match limit.is_some_and(|limit| limit.judge(&report, &app.voice)) {
+        true => Ok(Exit::Unhealthy),
+        false => Ok(report.exit()),
+    }
 }
 
 /// Counts by windows of a step, or their sum.

@@ -16,6 +16,8 @@ Examples:
       Where most events were lost in the last day, and why.
   tallyfold delivery --since 7d --by-window 1d --format csv > week.csv
       One row for each integration and day.
+  tallyfold delivery --since 15m --fail-above 5% --quiet > /dev/null
+      A health job: ends with 1 if an integration fails, and says which one.
 ";
 
 /// Runs the command.

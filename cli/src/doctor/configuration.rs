@@ -137,7 +137,7 @@ mod tests {
             name: "default".to_owned(),
             client,
             network: network::NetworkSettings::default(),
-            labels: Vec::new(),
+            ..Cluster::default()
         }
     }
 

@@ -37,6 +37,17 @@ pub(crate) enum Broken {
     TimedOut,
 }
 
+impl Broken {
+    /// What happened, in a word.
+    pub(crate) fn name(&self) -> &'static str {
+        match self {
+            Self::Refused(error) => error.code().as_str(),
+            Self::Network(name) => name,
+            Self::TimedOut => "TimeoutError",
+        }
+    }
+}
+
 impl From<tallyfold::Error> for Broken {
     fn from(error: tallyfold::Error) -> Self {
         Self::Refused(error)

@@ -1,10 +1,14 @@
 //! The host of the core's machines: network, clock, waits, files.
 
+pub(crate) mod carry;
 pub(crate) mod checkpoint;
 pub(crate) mod clock;
+pub(crate) mod ending;
 pub(crate) mod exchange;
 #[cfg(test)]
 mod faults;
+pub(crate) mod files;
+pub(crate) mod follow;
 pub(crate) mod gather;
 pub(crate) mod gunzip;
 pub(crate) mod lock;

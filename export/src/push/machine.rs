@@ -233,6 +233,17 @@ impl Push {
         }
     }
 
+    /// Whether the push may be left now, for another process to take up from the number that was last given to be stored: no
+    /// sample is lost or sent twice then.
+    #[must_use]
+    pub fn is_at_rest(&self) -> bool {
+        match self.state {
+            State::Ready | State::Waiting(_) => self.told == self.finished,
+            State::Taken => self.is_careful,
+            _ => false,
+        }
+    }
+
     /// Takes the status and headers of a response. Gives whether its body is wanted: if so, it is given with
     /// [`Push::chunk`] and [`Push::end`], else it is not read.
     ///

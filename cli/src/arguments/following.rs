@@ -1,0 +1,206 @@
+//! What is followed: `follow`, `push` and `serve` have these flags.
+
+use clap::Args;
+use tallyfold::{FollowOptions, TimeStep, Timestamp, Window};
+
+use super::declared::{Declared, Flags};
+use super::given::{Given, Origin, Raw};
+use super::query::MetricFlag;
+use super::range::{RangeFlags, instant};
+use super::text;
+use crate::failure::{Failure, Result};
+
+/// Flags of commands that read windows as they close.
+#[derive(Args, Clone, Debug)]
+#[command(next_help_heading = "Query")]
+pub(crate) struct FollowFlags {
+    /// Which counts
+    #[arg(long, value_enum, default_value = "delivery")]
+    pub(crate) metric: MetricFlag,
+    /// The dimensions to count by, in this order: write_key, event_name, integration, reason
+    #[arg(long, value_name = "A,B", default_value = "integration")]
+    pub(crate) by: String,
+    /// The step of the UTC day at whose edges windows start and end: 5m, 15m, 1h
+    #[arg(long, value_name = "STEP", default_value = "15m")]
+    pub(crate) window: String,
+    /// How far back to begin: 15m, 24h, 7d
+    #[arg(long, value_name = "TIME", conflicts_with = "from")]
+    pub(crate) since: Option<String>,
+    /// The first instant, UTC: 2026-01-31T09:00:00Z
+    #[arg(long, value_name = "INSTANT")]
+    pub(crate) from: Option<String>,
+    /// The first instant that is not counted any more
+    #[arg(long, value_name = "INSTANT")]
+    pub(crate) until: Option<String>,
+    #[command(flatten)]
+    pub(crate) pacing: Declared<Pacing>,
+}
+
+/// When windows are read.
+#[derive(Clone, Debug)]
+pub(crate) struct Pacing;
+
+impl Flags for Pacing {
+    type Options = FollowOptions;
+
+    const NAMES: &'static [&'static str] = &["delay_ms", "reread_ms", "settle_ms", "until_settled"];
+    const HEADING: &'static str = "Following";
+}
+
+impl FollowFlags {
+    /// The options of a follow that goes on from a state, or begins now if there is none and no flag says when.
+    ///
+    /// # Errors
+    /// For flags that can't be used.
+    pub(crate) fn options(&self, state: Option<&str>, unix_ms: i64) -> Result<FollowOptions> {
+        self.given(state, unix_ms)?.read()
+    }
+
+    /// The same, for a command that has other options over them.
+    ///
+    /// # Errors
+    /// For flags that can't be used.
+    pub(crate) fn given(&self, state: Option<&str>, unix_ms: i64) -> Result<Given> {
+        let mut given = Given::default();
+        let mut set = |name: &str, raw: Raw| given.set(name, raw, Origin::Flag);
+        set(
+            "metric",
+            Raw::Text(tallyfold::Metric::from(self.metric).to_string()),
+        );
+        set(
+            "dimensions",
+            Raw::List(text::list(&self.by).into_iter().map(Raw::Text).collect()),
+        );
+        set("window", Raw::Text(self.window.clone()));
+        set("start", Raw::Text(self.start(unix_ms)?.to_string()));
+        if let Some(end) = &self.until {
+            set("end", Raw::Text(instant("--until", end)?.to_string()));
+        }
+        if let Some(state) = state {
+            set("state", Raw::Text(state.to_owned()));
+        }
+        given.overlay(self.pacing.given.clone());
+        Ok(given)
+    }
+
+    /// The step of windows.
+    ///
+    /// # Errors
+    /// For a text that is none.
+    pub(crate) fn step(&self) -> Result<TimeStep> {
+        TimeStep::parse(&self.window)
+            .map_err(|error| Failure::usage(format!("--window: {}", error.message())))
+    }
+
+    fn start(&self, unix_ms: i64) -> Result<Timestamp> {
+        if let Some(from) = &self.from {
+            return instant("--from", from);
+        }
+        let refused = || Failure::usage("the clock is not in the years 0 to 9999");
+        let now = Timestamp::from_unix_ms(unix_ms).ok_or_else(refused)?;
+        let start = match &self.since {
+            None => now,
+            Some(_) => self.range(None, unix_ms)?.start(),
+        };
+        // A window that is read from its middle would be another one after a restart.
+        Ok(self.step()?.floor(start))
+    }
+
+    /// The whole windows of the range that the flags say, for a command that reads once; `usual` is how far back it goes if no
+    /// flag says it.
+    ///
+    /// # Errors
+    /// For flags that can't be used, and for a range without a whole window.
+    pub(crate) fn closed(&self, usual: &str, unix_ms: i64) -> Result<Window> {
+        let (range, step) = (self.range(Some(usual), unix_ms)?, self.step()?);
+        let start = match self.from {
+            None => step.floor(range.start()),
+            Some(_) => range.start(),
+        };
+        let end = match self.until {
+            None => step.floor(range.end()),
+            Some(_) => range.end(),
+        };
+        let none = |_| {
+            Failure::usage(format!(
+                "no window of {} is over between {start} and now",
+                self.window
+            ))
+        };
+        Window::new(start, end).map_err(none)
+    }
+
+    fn range(&self, usual: Option<&str>, unix_ms: i64) -> Result<Window> {
+        let to = self.until.as_deref().filter(|_| usual.is_some());
+        if let Some(until) = to {
+            instant("--until", until)?;
+        }
+        let range = RangeFlags {
+            since: self.since.clone(),
+            from: self.from.clone(),
+            to: to.map(str::to_owned),
+        };
+        range.window_or(usual.unwrap_or("1h"), unix_ms)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::{Args as _, FromArgMatches};
+
+    use super::*;
+
+    const NOW: i64 = 1_767_225_661_500; // 2026-01-01T00:01:01.5Z
+
+    fn flags(arguments: &[&str]) -> FollowFlags {
+        let command = FollowFlags::augment_args(clap::Command::new("x"));
+        let matches =
+            command.get_matches_from(std::iter::once("x").chain(arguments.iter().copied()));
+        FollowFlags::from_arg_matches(&matches).unwrap()
+    }
+
+    #[test]
+    fn a_follow_begins_at_the_edge_of_a_window() {
+        for (arguments, start) in [
+            (&[][..], "2026-01-01T00:00:00Z"),
+            (&["--since", "20m"], "2025-12-31T23:30:00Z"),
+            (
+                &["--since", "20m", "--window", "5m"],
+                "2025-12-31T23:40:00Z",
+            ),
+            (&["--from", "2025-12-31T12:07:00Z"], "2025-12-31T12:07:00Z"),
+            // The end has nothing to do with how far back it begins.
+            (
+                &["--since", "20m", "--until", "2026-01-02T00:00:00Z"],
+                "2025-12-31T23:30:00Z",
+            ),
+        ] {
+            let options = flags(arguments).options(None, NOW).unwrap();
+            assert_eq!(options.start, start, "{arguments:?}");
+            assert_eq!(
+                options.end.as_deref(),
+                arguments
+                    .contains(&"--until")
+                    .then_some("2026-01-02T00:00:00Z")
+            );
+        }
+    }
+
+    #[test]
+    fn a_single_push_reads_whole_windows() {
+        for (arguments, range) in [
+            (&[][..], "[2025-12-31T00:00:00Z, 2026-01-01T00:00:00Z)"),
+            (
+                &["--since", "1h", "--window", "30m"],
+                "[2025-12-31T23:00:00Z, 2026-01-01T00:00:00Z)",
+            ),
+            (
+                &["--since", "30m", "--until", "2025-12-31T12:05:00Z"],
+                "[2025-12-31T11:30:00Z, 2025-12-31T12:05:00Z)",
+            ),
+        ] {
+            let window = flags(arguments).closed("24h", NOW).unwrap();
+            assert_eq!(format!("{window:?}"), range, "{arguments:?}");
+        }
+    }
+}

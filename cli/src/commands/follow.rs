@@ -1,0 +1,218 @@
+//! `tallyfold follow`: counts of windows as they close.
+
+use std::cell::RefCell;
+use std::io::{self, Stdout};
+use std::path::PathBuf;
+use std::rc::Rc;
+
+use clap::Args;
+use futures_util::future::join_all;
+use tallyfold::{FollowOptions, Window};
+use tallyfold_export::Labels;
+
+use super::each::{sessions, with_doctor};
+use super::telling::{fail, warn};
+use crate::app::App;
+use crate::arguments::declared::{Declared, Flags};
+use crate::arguments::following::FollowFlags;
+use crate::arguments::labels::labels_of;
+use crate::config::settings::Cluster;
+use crate::exit::Exit;
+use crate::failure::{Failure, Result};
+use crate::host::clock::unix_ms;
+use crate::host::ending::{Ending, until_ended};
+use crate::host::files::StateFile;
+use crate::host::follow::{Following, Found};
+use crate::host::session::Session;
+use crate::output::revision::{Origin, Printed, Printer, RevisionFormat};
+
+/// What the help begins with.
+pub(crate) const EXAMPLES: &str = "\
+Examples:
+  tallyfold follow --by integration,reason
+      Each window of 15 minutes when it closes, and again when late events have changed it.
+  tallyfold follow --since 24h --state follow.json --format ndjson >> changes.ndjson
+      Begins a day back; started again, it goes on where it ended.
+  tallyfold follow --from 2026-01-31T00:00:00Z --until 2026-02-01T00:00:00Z --format csv
+      Ends when all windows of that day are settled.
+";
+
+/// Flags of the command.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct FollowCommand {
+    #[command(flatten)]
+    follow: FollowFlags,
+    #[command(flatten)]
+    endurance: Declared<Endurance>,
+    /// Where to go on next time: a file, or a folder with a file for each cluster that has a name
+    ///
+    /// It is stored after a revision was written. So whatever ends the process, no revision is missing after a restart; the last
+    /// one may be written a second time, with the same number.
+    #[arg(long, value_name = "PATH", help_heading = "Following")]
+    state: Option<PathBuf>,
+    /// How revisions are written [default: table]
+    #[arg(
+        long,
+        value_enum,
+        default_value = "table",
+        hide_default_value = true,
+        help_heading = "Output"
+    )]
+    format: RevisionFormat,
+    /// A label for each row of csv and ndjson, such as env=production; may be repeated
+    #[arg(
+        long = "label",
+        value_name = "NAME=VALUE",
+        hide_short_help = true,
+        help_heading = "Output"
+    )]
+    labels: Vec<String>,
+}
+
+/// How long a follow waits for a service that is down.
+#[derive(Clone, Debug)]
+struct Endurance;
+
+impl Flags for Endurance {
+    type Options = FollowOptions;
+
+    const NAMES: &'static [&'static str] = &["patience_ms"];
+    const HEADING: &'static str = "Following";
+}
+
+/// The follow of one cluster, and where its revisions go.
+struct Printing<'a> {
+    app: &'a App,
+    cluster: Cluster,
+    labels: Labels,
+    following: Following,
+    file: Option<StateFile>,
+    printer: Rc<RefCell<Printer<Stdout>>>,
+    /// Whether a window was read.
+    has_read: bool,
+}
+
+/// Prints revisions until all windows are settled, or until a signal.
+///
+/// # Errors
+/// For flags, settings and states that can't be used; nothing is asked then.
+pub(crate) async fn run(app: &App, flags: &FollowCommand) -> Result<Exit> {
+    let printer = Rc::new(RefCell::new(Printer::new(io::stdout(), flags.format)));
+    let mut all = Vec::new();
+    for (cluster, session) in sessions(app)? {
+        all.push(begin(app, flags, cluster, session, &printer).await?);
+    }
+    let ending = Ending::new();
+    let work = join_all(all.iter_mut().map(|one| one.print_all(&ending)));
+    match until_ended(&app.stop, &ending, work).await {
+        Err(exit) => Ok(exit),
+        Ok(results) => {
+            let clusters = all.iter().map(|one| one.cluster.name.as_str());
+            Ok(ended(app, clusters.zip(results)))
+        }
+    }
+}
+
+async fn begin<'a>(
+    app: &'a App,
+    flags: &FollowCommand,
+    cluster: Cluster,
+    session: Rc<Session>,
+    printer: &Rc<RefCell<Printer<Stdout>>>,
+) -> Result<Printing<'a>> {
+    let path = flags.state.as_deref();
+    let file = path
+        .map(|path| StateFile::of_cluster(path, &app.settings, &cluster))
+        .transpose()?;
+    let stored = file.as_ref().map(StateFile::read).transpose()?.flatten();
+    // A state that is not text is refused as damaged.
+    let stored = stored.map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
+    let mut given = flags.follow.given(stored.as_deref(), unix_ms())?;
+    given.overlay(flags.endurance.given.clone());
+    let options: FollowOptions = given.read()?;
+    let following = Following::new(session, &options).map_err(|error| match &file {
+        Some(file) if error.argument_name() == Some("state") => file.told(error),
+        _ => error.into(),
+    })?;
+    if let (Some(file), None) = (&file, stored) {
+        file.replace(following.state()).await?;
+    }
+    Ok(Printing {
+        app,
+        labels: labels_of(&app.settings, &cluster, &flags.labels)?,
+        cluster,
+        following,
+        file,
+        printer: Rc::clone(printer),
+        has_read: false,
+    })
+}
+
+impl Printing<'_> {
+    async fn print_all(&mut self, ending: &Ending) -> Result<()> {
+        while let Some(found) = ending.unless_begun(self.following.next()).await {
+            match found {
+                Found::Done => break,
+                Found::Failed(window, error) => {
+                    let failure = Failure::from(error);
+                    if !self.has_read {
+                        return Err(with_doctor(failure, &self.cluster.name));
+                    }
+                    tell_unread(self.app, &self.cluster.name, window, &failure);
+                }
+                Found::Revision(revision) => {
+                    self.has_read = true;
+                    let origin = Origin {
+                        cluster: self
+                            .app
+                            .settings
+                            .is_named
+                            .then_some(self.cluster.name.as_str()),
+                        labels: &self.labels,
+                    };
+                    let printed = self.printer.borrow_mut().print(&origin, &revision)?;
+                    if printed == Printed::NobodyReads {
+                        ending.begin();
+                        break;
+                    }
+                    if let Some(file) = &self.file {
+                        file.replace(self.following.state()).await?;
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Says that a window could not be read now.
+pub(crate) fn tell_unread(app: &App, cluster: &str, window: Window, failure: &Failure) {
+    let end = window.end();
+    warn(
+        app,
+        cluster,
+        format_args!(
+            "the window until {end} is read again later: {}",
+            failure.text
+        ),
+    );
+}
+
+/// Says which clusters have failed. If all have, the first says how the command ends; if some have, counts are missing.
+pub(crate) fn ended<'a>(app: &App, results: impl Iterator<Item = (&'a str, Result<()>)>) -> Exit {
+    let (mut failed, mut has_others) = (None, false);
+    for (cluster, result) in results {
+        match result {
+            Ok(()) => has_others = true,
+            Err(failure) => {
+                fail(app, cluster, &failure);
+                failed = failed.or(Some(failure.exit));
+            }
+        }
+    }
+    match failed {
+        None => Exit::Fine,
+        Some(_) if has_others => Exit::Missing,
+        Some(exit) => exit,
+    }
+}

@@ -1,0 +1,283 @@
+//! Where `tallyfold push` sends counts to: a section of the configuration, or a format and an address.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+use std::time::Duration;
+
+use clap::Args;
+use clap::builder::PossibleValuesParser;
+use tallyfold::Secret;
+use tallyfold_export::{ExportOptions, Format, Labels, PushOptions};
+
+use crate::arguments::declared::{Declared, Flags};
+use crate::arguments::given::{Given, Origin, Raw};
+use crate::arguments::text;
+use crate::config::settings::Settings;
+use crate::failure::{Failure, Result};
+use crate::host::carry::Carrier;
+use crate::host::clock::{Clock, unix_ms};
+use crate::host::network::{self, NetworkSettings};
+use crate::host::session::random;
+use crate::voice::Voice;
+
+/// The formats that are sent.
+const FORMATS: [&str; 8] = [
+    "otlp",
+    "otlp-json",
+    "remote-write",
+    "remote-write-2",
+    "influx",
+    "datadog",
+    "dogstatsd",
+    "statsd",
+];
+
+/// Flags that say where counts are sent to.
+#[derive(Args, Clone, Debug)]
+#[command(next_help_heading = "Receiver")]
+pub(crate) struct ReceiverFlags {
+    /// With --to the receiver's whole address, otherwise the NAME of a section [push.NAME] of the configuration
+    #[arg(value_name = "URL|NAME", help_heading = None)]
+    target: String,
+    /// The format that the receiver takes; dogstatsd and statsd have addresses such as udp://127.0.0.1:8125
+    #[arg(long, value_name = "FORMAT", value_parser = PossibleValuesParser::new(FORMATS))]
+    to: Option<String>,
+    /// A header whose value is in an environment variable, such as authorization=VARIABLE; may be repeated
+    #[arg(long, value_name = "HEADER=VARIABLE")]
+    header_env: Vec<String>,
+    /// A header whose value is in a file that only its owner can read; may be repeated
+    #[arg(long, value_name = "HEADER=FILE")]
+    header_file: Vec<String>,
+    /// A file of certificates (PEM) of authorities to trust beside those of the system
+    #[arg(long, value_name = "FILE", hide_short_help = true)]
+    receiver_ca_file: Option<PathBuf>,
+    /// How long a message may take, with its answer [default: 30s]
+    #[arg(
+        long,
+        value_name = "TIME",
+        default_value = "30s",
+        hide_default_value = true,
+        hide_short_help = true
+    )]
+    message_timeout: String,
+    #[command(flatten)]
+    push: Declared<PushFlags>,
+    #[command(flatten)]
+    export: Declared<ExportFlags>,
+}
+
+/// What happens when something fails.
+#[derive(Clone, Debug)]
+struct PushFlags;
+
+impl Flags for PushFlags {
+    type Options = PushOptions;
+
+    const NAMES: &'static [&'static str] = &["patience_ms", "guarantee", "allow_http"];
+    const HEADING: &'static str = "Receiver";
+}
+
+/// What messages hold.
+#[derive(Clone, Debug)]
+struct ExportFlags;
+
+impl Flags for ExportFlags {
+    type Options = ExportOptions;
+
+    const NAMES: &'static [&'static str] = &["name", "exact", "windows", "max_bytes"];
+    const HEADING: &'static str = "Receiver";
+}
+
+/// A receiver, and how counts are written for it.
+#[derive(Clone, Debug)]
+pub(crate) struct Destination {
+    /// The format.
+    pub(crate) format: Format,
+    push: PushOptions,
+    export: ExportOptions,
+    network: NetworkSettings,
+    timeout: Duration,
+}
+
+impl ReceiverFlags {
+    /// The receiver.
+    ///
+    /// # Errors
+    /// For flags and settings that can't be used.
+    pub(crate) fn destination(&self, settings: &Settings) -> Result<Destination> {
+        let (name, mut given, mut network) = self.place(settings)?;
+        let wanted = || {
+            Failure::usage(format!(
+                "push: {name:?} is no format; want one of {}",
+                FORMATS.join(", ")
+            ))
+        };
+        let is_sent = FORMATS.contains(&name.as_str());
+        let format = Format::from_name(&name)
+            .filter(|_| is_sent)
+            .ok_or_else(wanted)?;
+        given.overlay(self.push.given.clone());
+        self.add_headers(&mut given)?;
+        network.ca_file = self.receiver_ca_file.clone().or(network.ca_file);
+        let mut export = self.export.given.clone();
+        export.set("format", Raw::Text(name), Origin::Flag);
+        let timeout = text::milliseconds(&self.message_timeout).filter(|ms| *ms > 0);
+        let timeout = timeout.ok_or_else(|| {
+            Failure::usage(format!(
+                "--message-timeout: want a length of time such as 30s, not {:?}",
+                self.message_timeout
+            ))
+        })?;
+        Ok(Destination {
+            format,
+            push: given.read()?,
+            export: export.read()?,
+            network,
+            timeout: Duration::from_millis(timeout),
+        })
+    }
+
+    /// The name of the format, the options of the push, and the way.
+    fn place(&self, settings: &Settings) -> Result<(String, Given, NetworkSettings)> {
+        if let Some(format) = &self.to {
+            let mut given = Given::default();
+            given.set("url", Raw::Text(self.target.clone()), Origin::Flag);
+            return Ok((format.clone(), given, NetworkSettings::default()));
+        }
+        let found = settings
+            .targets
+            .iter()
+            .find(|target| target.name == self.target);
+        let unknown = || match self.target.contains("://") {
+            // An address may hold a password, so it is not quoted.
+            true => Failure::usage("push: an address needs --to FORMAT, such as --to otlp"),
+            false => Failure::usage(format!(
+                "push: the configuration has no section [push.{}]{}; without one, want --to FORMAT URL",
+                self.target,
+                known(settings)
+            )),
+        };
+        let target = found.ok_or_else(unknown)?;
+        Ok((
+            target.format.clone(),
+            target.push.clone(),
+            target.network.clone(),
+        ))
+    }
+
+    fn add_headers(&self, given: &mut Given) -> Result<()> {
+        let mut headers = match given.get("headers").map(|setting| &setting.raw) {
+            Some(Raw::Table(headers)) => headers.clone(),
+            _ => Given::default(),
+        };
+        for flag in &self.header_env {
+            let (name, variable) = pair("--header-env", flag)?;
+            let value = std::env::var(variable);
+            let value = value.map_err(|_| {
+                Failure::usage(format!(
+                    "--header-env {flag}: the environment has no variable {variable}"
+                ))
+            })?;
+            headers.set(name, Raw::Secret(Secret::from(value)), Origin::Flag);
+        }
+        for flag in &self.header_file {
+            let (name, path) = pair("--header-file", flag)?;
+            headers.set(name, Raw::Secret(secret_in(Path::new(path))?), Origin::Flag);
+        }
+        if !headers.is_empty() {
+            given.set("headers", Raw::Table(headers), Origin::Flag);
+        }
+        Ok(())
+    }
+}
+
+fn known(settings: &Settings) -> String {
+    let names: Vec<&str> = settings
+        .targets
+        .iter()
+        .map(|target| target.name.as_str())
+        .collect();
+    match names.is_empty() {
+        true => String::new(),
+        false => format!(", but {}", names.join(", ")),
+    }
+}
+
+fn pair<'a>(flag: &str, text: &'a str) -> Result<(&'a str, &'a str)> {
+    // What stands there may be a secret by mistake, so it is not quoted.
+    let wanted = || {
+        Failure::usage(format!(
+            "{flag}: want a header's name, =, and where its value is"
+        ))
+    };
+    let (name, place) = text.split_once('=').ok_or_else(wanted)?;
+    let (name, place) = (name.trim(), place.trim());
+    match name.is_empty() || place.is_empty() {
+        true => Err(wanted()),
+        false => Ok((name, place)),
+    }
+}
+
+fn secret_in(path: &Path) -> Result<Secret> {
+    let told = |error| Failure::file("read", path, &error);
+    check_private(path)?;
+    let text = fs::read_to_string(path).map_err(told)?;
+    Ok(Secret::from(text.trim_end_matches(['\r', '\n']).to_owned()))
+}
+
+#[cfg(unix)]
+fn check_private(path: &Path) -> Result<()> {
+    use std::os::unix::fs::PermissionsExt;
+    let mode = fs::metadata(path)
+        .map_err(|error| Failure::file("read", path, &error))?
+        .permissions()
+        .mode();
+    match mode & 0o077 {
+        0 => Ok(()),
+        _ => Err(Failure::usage(format!(
+            "{}: others than its owner can read this secret",
+            path.display()
+        ))
+        .helped_by(format!("chmod 600 {}", path.display()))),
+    }
+}
+
+#[cfg(not(unix))]
+fn check_private(_: &Path) -> Result<()> {
+    Ok(())
+}
+
+impl Destination {
+    /// The options of an export with these labels.
+    pub(crate) fn export(&self, labels: &Labels) -> ExportOptions {
+        ExportOptions {
+            labels: labels.clone(),
+            now_ms: Some(unix_ms()),
+            ..self.export.clone()
+        }
+    }
+
+    /// The options of a push that goes on after so many samples.
+    pub(crate) fn push(&self, finished: u64) -> PushOptions {
+        PushOptions {
+            finished,
+            seed: random(),
+            ..self.push.clone()
+        }
+    }
+
+    /// The way to it.
+    ///
+    /// # Errors
+    /// For certificates and proxies that can't be used.
+    pub(crate) fn carrier(&self, voice: &Rc<Voice>) -> Result<Carrier> {
+        Ok(Carrier {
+            http: network::client(&self.network)?,
+            timeout: self.timeout,
+            clock: Clock::start(),
+            socket: None,
+            voice: Rc::clone(voice),
+        })
+    }
+}

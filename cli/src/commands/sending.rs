@@ -1,0 +1,198 @@
+//! `tallyfold push --follow`: sends the revisions of windows as they close, each once, over restarts.
+
+use std::path::Path;
+use std::rc::Rc;
+
+use futures_util::future::join_all;
+use tallyfold_export::{Export, ExportOptions, Labels, Outbox, Push, PushReport};
+
+use super::each::{sessions, with_doctor};
+use super::follow::{ended, tell_unread};
+use super::receiver::Destination;
+use super::telling::warn;
+use crate::app::App;
+use crate::arguments::following::FollowFlags;
+use crate::arguments::labels::labels_of;
+use crate::config::settings::Cluster;
+use crate::exit::Exit;
+use crate::failure::{Failure, Result};
+use crate::host::carry::{Carried, Carrier};
+use crate::host::clock::unix_ms;
+use crate::host::ending::{Ending, until_ended};
+use crate::host::files::StateFile;
+use crate::host::follow::{Following, Found};
+use crate::host::session::Session;
+use crate::output::pushed::{Pushed, add};
+
+/// What is sent where.
+pub(crate) struct Plan<'a> {
+    /// What is followed.
+    pub(crate) follow: &'a FollowFlags,
+    /// Where counts are sent to.
+    pub(crate) destination: &'a Destination,
+    /// The labels of the command line.
+    pub(crate) labels: &'a [String],
+    /// Where each cluster keeps what is not sent yet.
+    pub(crate) state: &'a Path,
+}
+
+/// The revisions of one cluster on their way.
+struct Sending<'a> {
+    app: &'a App,
+    cluster: Cluster,
+    destination: &'a Destination,
+    labels: Labels,
+    following: Following,
+    file: StateFile,
+    outbox: Outbox,
+    carrier: Carrier,
+    total: PushReport,
+    /// Whether a window was read.
+    has_read: bool,
+}
+
+/// Sends revisions until all windows are settled, or until a signal.
+///
+/// # Errors
+/// For flags, settings and states that can't be used; nothing is sent then.
+pub(crate) async fn run(app: &App, plan: &Plan<'_>) -> Result<(Vec<Pushed>, Exit)> {
+    let mut all = Vec::new();
+    for (cluster, session) in sessions(app)? {
+        all.push(begin(app, plan, cluster, session).await?);
+    }
+    let ending = Ending::new();
+    let work = join_all(all.iter_mut().map(|one| one.send_all(&ending)));
+    let exit = match until_ended(&app.stop, &ending, work).await {
+        Err(exit) => exit,
+        Ok(results) => ended(
+            app,
+            all.iter().map(|one| one.cluster.name.as_str()).zip(results),
+        ),
+    };
+    let pushed = all.into_iter().map(|one| Pushed {
+        cluster: one.cluster.name,
+        report: one.total,
+    });
+    Ok((pushed.collect(), exit))
+}
+
+async fn begin<'a>(
+    app: &'a App,
+    plan: &Plan<'a>,
+    cluster: Cluster,
+    session: Rc<Session>,
+) -> Result<Sending<'a>> {
+    let labels = labels_of(&app.settings, &cluster, plan.labels)?;
+    let file = StateFile::of_cluster(plan.state, &app.settings, &cluster)?;
+    let mut outbox = match file.read()? {
+        None => Outbox::default(),
+        Some(bytes) => Outbox::from_json(&bytes).map_err(|error| file.told(error))?,
+    };
+    // Refuses a format that can't carry changes, and one that what is pending is not to be sent in.
+    outbox.finished(plan.destination.format)?;
+    let options = plan.follow.options(outbox.state(), unix_ms())?;
+    let following =
+        Following::new(session, &options).map_err(|error| match error.argument_name() {
+            Some("state") => file.told(error),
+            _ => error.into(),
+        })?;
+    if outbox.state().is_none() {
+        outbox.begin(following.state());
+        file.replace(outbox.to_json()).await?;
+    }
+    Ok(Sending {
+        app,
+        cluster,
+        destination: plan.destination,
+        labels,
+        following,
+        file,
+        outbox,
+        carrier: plan.destination.carrier(&app.voice)?,
+        total: PushReport::default(),
+        has_read: false,
+    })
+}
+
+impl Sending<'_> {
+    async fn send_all(&mut self, ending: &Ending) -> Result<()> {
+        // What an earlier process did not send comes first.
+        let mut carried = self.send(ending).await?;
+        while carried == Carried::All {
+            match ending.unless_begun(self.following.next()).await {
+                None | Some(Found::Done) => break,
+                Some(Found::Failed(window, error)) => {
+                    let failure = Failure::from(error);
+                    if !self.has_read {
+                        return Err(with_doctor(failure, &self.cluster.name));
+                    }
+                    tell_unread(self.app, &self.cluster.name, window, &failure);
+                }
+                Some(Found::Revision(revision)) => {
+                    self.has_read = true;
+                    let state = self.following.state();
+                    self.outbox.put(&revision, state, self.destination.format)?;
+                    self.file.replace(self.outbox.to_json()).await?;
+                    carried = self.send(ending).await?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Sends what is pending.
+    async fn send(&mut self, ending: &Ending) -> Result<Carried> {
+        loop {
+            let Some((source, finished)) = self.outbox.pending(self.destination.format)? else {
+                return Ok(Carried::All);
+            };
+            let options: ExportOptions = self.destination.export(&self.labels);
+            let mut push = Push::new(
+                Export::new(source, &options)?,
+                &self.destination.push(finished),
+            )?;
+            let (file, outbox) = (&self.file, &mut self.outbox);
+            let store = async |samples| {
+                outbox.finish(samples);
+                file.replace(outbox.to_json()).await
+            };
+            let carried = self.carrier.carry(&mut push, ending, store).await;
+            let report = push.report().clone();
+            add(&mut self.total, &report);
+            self.tell(&report);
+            match carried {
+                Ok(Carried::All) => {
+                    self.outbox.clear();
+                    self.file.replace(self.outbox.to_json()).await?;
+                }
+                Ok(Carried::Part) => return Ok(Carried::Part),
+                // They count as finished, so the next push begins after them.
+                Err(failure) if report.unsure > 0 => {
+                    self.warn(format_args!(
+                        "{}; nobody knows whether {} samples were taken, and they are not sent again",
+                        failure.text, report.unsure
+                    ));
+                }
+                Err(failure) => return Err(failure),
+            }
+        }
+    }
+
+    fn tell(&self, report: &PushReport) {
+        let name = &self.cluster.name;
+        self.app.voice.detail(format_args!(
+            "{name}: {} samples in {} messages, {} sent again",
+            report.samples, report.messages, report.retries
+        ));
+        for rejected in &report.rejected {
+            self.warn(format_args!(
+                "the receiver has rejected samples: {}",
+                rejected.message
+            ));
+        }
+    }
+
+    fn warn(&self, text: std::fmt::Arguments<'_>) {
+        warn(self.app, &self.cluster.name, text);
+    }
+}

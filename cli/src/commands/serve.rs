@@ -1,0 +1,319 @@
+//! `tallyfold serve`: running totals of settled windows as a scrape endpoint.
+
+use std::cell::{Cell, RefCell};
+use std::path::PathBuf;
+use std::rc::Rc;
+
+use clap::Args;
+use futures_util::future::join_all;
+use hyper::body::Incoming;
+use hyper::header::{ACCEPT, ALLOW, CONTENT_TYPE, HeaderValue};
+use hyper::{Method, Request, Response, StatusCode};
+use tallyfold_export::{ExportOptions, Ledger};
+
+use super::each::sessions;
+use super::exporter::{Exporter, Meters, describe};
+use super::follow::ended;
+use crate::app::App;
+use crate::arguments::declared::{Declared, Flags};
+use crate::arguments::following::FollowFlags;
+use crate::arguments::given::{Origin, Raw};
+use crate::arguments::labels::labels_of;
+use crate::arguments::text;
+use crate::config::settings::Cluster;
+use crate::exit::Exit;
+use crate::failure::{Failure, Result};
+use crate::host::clock::unix_ms;
+use crate::host::ending::{Ending, until_ended};
+use crate::host::files::StateFile;
+use crate::host::follow::Following;
+use crate::host::server::{Answer, Server, whole};
+use crate::host::session::Session;
+use crate::output::exposition::{Exposition, Media};
+
+/// What the help begins with.
+pub(crate) const EXAMPLES: &str = "\
+Examples:
+  tallyfold serve --state totals.json
+      Begins to count now, and serves http://127.0.0.1:9464/metrics.
+  tallyfold serve --state /var/lib/tallyfold --by integration,reason --listen 0.0.0.0:9464
+      For other machines; one file for each cluster of the configuration.
+  curl http://127.0.0.1:9464/healthz
+      Says whether windows settle: status 200 or 503.
+";
+
+/// Flags of the command.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct ServeCommand {
+    /// The address and port to listen on; port 0 takes any free one, and 0.0.0.0 lets other machines in
+    #[arg(
+        long,
+        value_name = "ADDRESS:PORT",
+        default_value = "127.0.0.1:9464",
+        help_heading = "Serving"
+    )]
+    listen: String,
+    /// Where the totals are kept: a file, or a folder with a file for each cluster that has a name
+    ///
+    /// Totals are stored before a scrape sees them, so a counter never goes down, whatever ends the process.
+    #[arg(long, value_name = "PATH", help_heading = "Serving")]
+    state: PathBuf,
+    /// Not healthy after so long without a window that has settled [default: --settle and two windows more]
+    #[arg(long, value_name = "TIME", help_heading = "Serving")]
+    stale_after: Option<String>,
+    /// A label that each total gets, such as env=production; may be repeated
+    #[arg(long = "label", value_name = "NAME=VALUE", help_heading = "Serving")]
+    labels: Vec<String>,
+    #[command(flatten)]
+    export: Declared<ExportFlags>,
+    #[command(flatten)]
+    follow: FollowFlags,
+}
+
+/// How totals are named.
+#[derive(Clone, Debug)]
+struct ExportFlags;
+
+impl Flags for ExportFlags {
+    type Options = ExportOptions;
+
+    const NAMES: &'static [&'static str] = &["name"];
+    const HEADING: &'static str = "Serving";
+}
+
+/// What answers requests.
+struct Site {
+    exporters: Vec<Exporter>,
+    stale_ms: u64,
+    /// Scrapes that could not be answered.
+    scrape_errors: Cell<u64>,
+}
+
+/// Serves until a signal.
+///
+/// # Errors
+/// For flags, settings and states that can't be used, and an address that can't be listened on.
+pub(crate) async fn run(app: &App, flags: &ServeCommand) -> Result<Exit> {
+    let (host, port) = address(&flags.listen)?;
+    let stale_ms = stale_ms(flags)?;
+    let (mut exporters, mut followings) = (Vec::new(), Vec::new());
+    for (cluster, session) in sessions(app)? {
+        let (exporter, following) = begin(app, flags, &cluster, session).await?;
+        exporters.push(exporter);
+        followings.push(following);
+    }
+    let site = Rc::new(Site {
+        exporters,
+        stale_ms,
+        scrape_errors: Cell::new(0),
+    });
+    let server = Server::listen(&host, port).await?;
+    app.voice
+        .note(format_args!("serving {}/metrics", server.url()));
+    let ending = Ending::new();
+    let mut results = Vec::new();
+    let work = async {
+        let runs = site.exporters.iter().zip(followings);
+        results = join_all(runs.map(|(exporter, following)| async {
+            let result = exporter.run(app, following, &ending).await;
+            // Totals that can't go on must not look as if they did.
+            match result {
+                Ok(()) => ending.begun().await,
+                Err(_) => ending.begin(),
+            }
+            result
+        }))
+        .await;
+    };
+    let handler = {
+        let site = Rc::clone(&site);
+        move |request| std::future::ready(answer(&site, &request))
+    };
+    let served = until_ended(&app.stop, &ending, server.serve(handler, work)).await;
+    match served {
+        Err(exit) => Ok(exit),
+        Ok(()) => Ok(ended(
+            app,
+            site.exporters
+                .iter()
+                .map(|one| one.name.as_str())
+                .zip(results),
+        )),
+    }
+}
+
+async fn begin(
+    app: &App,
+    flags: &ServeCommand,
+    cluster: &Cluster,
+    session: Rc<Session>,
+) -> Result<(Exporter, Following)> {
+    let file = StateFile::of_cluster(&flags.state, &app.settings, cluster)?;
+    let mut ledger = match file.read()? {
+        None => Ledger::default(),
+        Some(bytes) => Ledger::from_json(&bytes).map_err(|error| file.told(error))?,
+    };
+    let clock = session.clock;
+    let meters = Rc::new(RefCell::new(Meters::default()));
+    let measured = Rc::clone(&meters);
+    session.watch(Box::new(move |attempt| {
+        measured
+            .borrow_mut()
+            .take(attempt, clock.now().monotonic_ms);
+    }));
+    let options = flags.follow.options(ledger.state(), unix_ms())?;
+    let following =
+        Following::new(session, &options).map_err(|error| match error.argument_name() {
+            Some("state") => file.told(error),
+            _ => error.into(),
+        })?;
+    let labels = labels_of(&app.settings, cluster, &flags.labels)?;
+    let mut export = flags.export.given.clone();
+    export.set("format", Raw::Text("openmetrics".to_owned()), Origin::Flag);
+    let stem = export.read::<ExportOptions>()?.name;
+    // What can't be used is refused now, not in a scrape.
+    ledger.openmetrics(&labels, stem.as_deref())?;
+    if ledger.state().is_none() {
+        ledger.begin(following.state());
+    }
+    // A disk that can't be written is found now too.
+    file.replace(ledger.to_json()).await?;
+    let exporter = Exporter {
+        name: cluster.name.clone(),
+        is_named: app.settings.is_named,
+        labels,
+        stem,
+        file,
+        ledger: RefCell::new(ledger),
+        clock,
+        meters,
+    };
+    Ok((exporter, following))
+}
+
+fn address(listen: &str) -> Result<(String, u16)> {
+    let wanted = || {
+        Failure::usage(format!(
+            "--listen {listen}: want an address and a port, such as 127.0.0.1:9464"
+        ))
+    };
+    let (host, port) = listen.rsplit_once(':').ok_or_else(wanted)?;
+    let port = port.parse().map_err(|_| wanted())?;
+    let host = host.trim_start_matches('[').trim_end_matches(']');
+    match host.is_empty() {
+        true => Err(wanted()),
+        false => Ok((host.to_owned(), port)),
+    }
+}
+
+fn stale_ms(flags: &ServeCommand) -> Result<u64> {
+    if let Some(time) = &flags.stale_after {
+        let wanted = || {
+            Failure::usage(format!(
+                "--stale-after: want a length of time such as 2h, not {time:?}"
+            ))
+        };
+        return text::milliseconds(time).ok_or_else(wanted);
+    }
+    let options = flags.follow.options(None, unix_ms())?;
+    // A window is read again when it is settled, which may be a whole pause after it could be.
+    let window_ms = u64::from(options.window.seconds()) * 1000;
+    let reread_ms = options.reread_ms.unwrap_or(window_ms).max(window_ms);
+    let pauses_ms = reread_ms.saturating_mul(2);
+    Ok(pauses_ms
+        .saturating_add(options.settle_ms)
+        .saturating_add(options.delay_ms))
+}
+
+fn answer(site: &Site, request: &Request<Incoming>) -> Answer {
+    let path = request.uri().path();
+    if !["/", "/metrics", "/healthz"].contains(&path) {
+        return plain(StatusCode::NOT_FOUND, "There is /metrics and /healthz.\n");
+    }
+    if !matches!(*request.method(), Method::GET | Method::HEAD) {
+        let mut refusal = plain(StatusCode::METHOD_NOT_ALLOWED, "Want GET or HEAD.\n");
+        refusal
+            .headers_mut()
+            .insert(ALLOW, HeaderValue::from_static("GET, HEAD"));
+        return refusal;
+    }
+    match path {
+        "/metrics" => metrics(site, request),
+        "/healthz" => health(site),
+        _ => plain(
+            StatusCode::OK,
+            "tallyfold serve: /metrics for scrapes, /healthz for health checks.\n",
+        ),
+    }
+}
+
+fn metrics(site: &Site, request: &Request<Incoming>) -> Answer {
+    let accept = request.headers().get_all(ACCEPT).iter();
+    let media = Media::wanted(accept.filter_map(|value| value.to_str().ok()));
+    let mut all = Exposition::default();
+    for exporter in &site.exporters {
+        if let Err(error) = exporter.add_totals(&mut all) {
+            site.scrape_errors.set(site.scrape_errors.get() + 1);
+            let text = format!("{}: {}\n", exporter.name, error.message());
+            return plain(StatusCode::INTERNAL_SERVER_ERROR, text);
+        }
+    }
+    describe(&mut all);
+    for exporter in &site.exporters {
+        exporter.add_meters(&mut all, site.stale_ms);
+    }
+    all.describe(
+        "tallyfold_exporter_scrape_errors",
+        "counter",
+        "",
+        "Scrapes that could not be answered",
+    );
+    all.sample(
+        "tallyfold_exporter_scrape_errors",
+        &[],
+        site.scrape_errors.get(),
+    );
+    all.describe(
+        "tallyfold_exporter_build",
+        "info",
+        "",
+        "The version of this program",
+    );
+    all.sample(
+        "tallyfold_exporter_build",
+        &[("version", env!("CARGO_PKG_VERSION"))],
+        1,
+    );
+    typed(StatusCode::OK, media.content_type(), all.text(media))
+}
+
+fn health(site: &Site) -> Answer {
+    let complaint = |one: &Exporter| {
+        let text = one.complaint(site.stale_ms)?;
+        Some(match one.is_named {
+            true => format!("{}: {text}", one.name),
+            false => text,
+        })
+    };
+    let complaints: Vec<String> = site.exporters.iter().filter_map(complaint).collect();
+    match complaints.is_empty() {
+        true => plain(StatusCode::OK, "ok\n"),
+        false => plain(
+            StatusCode::SERVICE_UNAVAILABLE,
+            format!("{}\n", complaints.join("; ")),
+        ),
+    }
+}
+
+fn plain(status: StatusCode, text: impl Into<String>) -> Answer {
+    typed(status, "text/plain; charset=utf-8", text.into())
+}
+
+fn typed(status: StatusCode, media: &'static str, text: String) -> Answer {
+    let mut response = Response::new(whole(text));
+    *response.status_mut() = status;
+    response
+        .headers_mut()
+        .insert(CONTENT_TYPE, HeaderValue::from_static(media));
+    response
+}

@@ -1,0 +1,183 @@
+//! `--fail-above`: whether too many events failed, as an exit code.
+
+use clap::Args;
+use tallyfold::{Counts, Frame, Row};
+
+use crate::failure::{Failure, Result};
+use crate::output::report::{Counted, Report};
+use crate::voice::Voice;
+
+/// Flags of commands that can judge what they have counted.
+#[derive(Args, Clone, Debug)]
+#[command(next_help_heading = "Health")]
+pub(crate) struct VerdictFlags {
+    /// Ends with 1 if a row has more errors than this share of its attempts: 5%
+    ///
+    /// Attempts are events that were delivered or failed; filtered events are none. Rows with fewer attempts than --fewest
+    /// are not judged. Each row that has failed is said on stderr.
+    #[arg(long, value_name = "SHARE")]
+    pub(crate) fail_above: Option<String>,
+    /// The fewest attempts of a row that is judged, because a share of few events says little
+    #[arg(long, value_name = "N", default_value_t = 100, requires = "fail_above")]
+    pub(crate) fewest: u64,
+}
+
+/// A share as a fraction of whole numbers, so that it is compared exactly.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Share {
+    part: u64,
+    whole: u64,
+}
+
+/// What is judged.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Limit {
+    share: Share,
+    fewest: u64,
+}
+
+impl VerdictFlags {
+    /// The limit, if one was given.
+    ///
+    /// # Errors
+    /// For a text that is no share.
+    pub(crate) fn limit(&self) -> Result<Option<Limit>> {
+        let Some(text) = &self.fail_above else {
+            return Ok(None);
+        };
+        let wanted = || {
+            Failure::usage(format!(
+                "--fail-above {text}: want a share such as 5% or 0.5%"
+            ))
+        };
+        let share = share(text).ok_or_else(wanted)?;
+        Ok(Some(Limit {
+            share,
+            fewest: self.fewest,
+        }))
+    }
+}
+
+impl Limit {
+    /// Says which rows of a report have failed; whether there is one.
+    pub(crate) fn judge(self, report: &Report, voice: &Voice) -> bool {
+        let mut has_failed = false;
+        for part in &report.parts {
+            let failed: Vec<String> = match &part.counts {
+                Counted::Table(table) => {
+                    let rows = table.rows().filter(|row| self.has_failed(row.counts()));
+                    rows.map(|row| told(row, row.counts(), String::new()))
+                        .collect()
+                }
+                Counted::Series(series) => {
+                    let rows = series.rows().filter(|row| self.has_failed(row.counts()));
+                    rows.map(|row| told(row, row.counts(), format!(" in {:?}", row.window())))
+                        .collect()
+                }
+                Counted::Comparison(_) => Vec::new(),
+            };
+            has_failed |= !failed.is_empty();
+            for text in failed {
+                match report.is_named {
+                    true => voice.error(format_args!("{}: {text}", part.cluster)),
+                    false => voice.error(text),
+                }
+            }
+        }
+        has_failed
+    }
+
+    fn has_failed(self, counts: Counts) -> bool {
+        let attempts = u128::from(counts.success) + u128::from(counts.errors);
+        let is_judged = attempts >= u128::from(self.fewest.max(1));
+        // The share has at most 18 digits, so both products fit.
+        is_judged
+            && u128::from(counts.errors) * u128::from(self.share.whole)
+                > attempts * u128::from(self.share.part)
+    }
+}
+
+fn told<F: Frame>(row: Row<'_, F>, counts: Counts, place: String) -> String {
+    let values: Vec<&str> = row
+        .values()
+        .map(|value| if value.is_empty() { "(none)" } else { value })
+        .collect();
+    let attempts = u128::from(counts.success) + u128::from(counts.errors);
+    let name = match values.is_empty() {
+        true => "all".to_owned(),
+        false => values.join(", ").escape_debug().to_string(),
+    };
+    format!(
+        "{name}: {} of {attempts} attempts failed{place}",
+        counts.errors
+    )
+}
+
+/// Parses `5%`, `0.5%` or `0.05`, from 0 to 1.
+fn share(text: &str) -> Option<Share> {
+    let (digits, percent) = match text.strip_suffix('%') {
+        Some(digits) => (digits, 100),
+        None => (text, 1),
+    };
+    let (whole, fraction) = digits.split_once('.').unwrap_or((digits, ""));
+    let all = [whole, fraction].concat();
+    let is_number =
+        !whole.is_empty() && all.len() <= 16 && all.bytes().all(|byte| byte.is_ascii_digit());
+    let places = u32::try_from(fraction.len()).ok()?;
+    let share = Share {
+        part: is_number.then(|| all.parse().ok()).flatten()?,
+        whole: 10_u64.checked_pow(places)?.checked_mul(percent)?,
+    };
+    (share.part <= share.whole).then_some(share)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shares_are_exact() {
+        for (text, expected) in [
+            ("5%", Some((5, 100))),
+            ("0.5%", Some((5, 1000))),
+            ("0.05", Some((5, 100))),
+            ("100%", Some((100, 100))),
+            ("1", Some((1, 1))),
+            ("0", Some((0, 1))),
+            ("101%", None),
+            ("5", None),
+            ("", None),
+            ("%", None),
+            (".5", None),
+            ("-1%", None),
+            ("5 %", None),
+            ("1e-3", None),
+            ("0.12345678901234567890", None),
+        ] {
+            let share = share(text).map(|share| (share.part, share.whole));
+            assert_eq!(share, expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_row_fails_above_the_share_not_at_it() {
+        let limit = Limit {
+            share: share("5%").unwrap(),
+            fewest: 100,
+        };
+        let counts = |success, errors| Counts {
+            success,
+            errors,
+            filtered: 1_000_000,
+        };
+        assert!(!limit.has_failed(counts(95, 5)));
+        assert!(limit.has_failed(counts(94, 6)));
+        assert!(!limit.has_failed(counts(0, 99)));
+        assert!(limit.has_failed(counts(u64::MAX, u64::MAX)));
+        let none = Limit {
+            share: share("0").unwrap(),
+            fewest: 0,
+        };
+        assert!(!none.has_failed(counts(0, 0)) && none.has_failed(counts(1_000_000, 1)));
+    }
+}

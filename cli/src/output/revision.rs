@@ -1,0 +1,306 @@
+//! Writes the revisions of a follow as they come.
+
+use std::io::{self, Write};
+
+use clap::ValueEnum;
+use serde::Serialize;
+use tallyfold::{Comparison, Counts, Deltas, Frame, Revision, Row, Timestamp};
+use tallyfold_export::{Export, ExportOptions, Format, Labels};
+
+use crate::failure::{Failure, Result};
+
+/// How revisions are written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum RevisionFormat {
+    /// For a person: the newest counts of each group that has changed, with the change.
+    Table,
+    /// One JSON document on each line, for each revision: the newest counts of the window and their changes.
+    Json,
+    /// One JSON object on each line, for each group that has changed: the signed changes. Their sum is the newest counts.
+    Ndjson,
+    /// The same as comma-separated values.
+    Csv,
+}
+
+/// Where revisions are written.
+pub(crate) struct Printer<W> {
+    out: W,
+    format: RevisionFormat,
+    /// Whether the first row has been written, and the header before it.
+    has_begun: bool,
+}
+
+/// What became of a revision.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Printed {
+    /// It was written.
+    Whole,
+    /// Whoever read has gone away.
+    NobodyReads,
+}
+
+/// What is known of the cluster of a revision.
+pub(crate) struct Origin<'a> {
+    /// Its name, if it has one.
+    pub(crate) cluster: Option<&'a str>,
+    /// The labels of its counts.
+    pub(crate) labels: &'a Labels,
+}
+
+impl<W: Write> Printer<W> {
+    /// Writes to that place.
+    pub(crate) fn new(out: W, format: RevisionFormat) -> Self {
+        Self {
+            out,
+            format,
+            has_begun: false,
+        }
+    }
+
+    /// Writes a revision, at once and as a whole.
+    ///
+    /// # Errors
+    /// For a place that can't be written.
+    pub(crate) fn print(&mut self, origin: &Origin<'_>, revision: &Revision) -> Result<Printed> {
+        let mut text = Vec::new();
+        match self.format {
+            RevisionFormat::Table => write_table(origin, revision, &mut text),
+            RevisionFormat::Json => write_json(origin, revision, &mut text)?,
+            RevisionFormat::Ndjson => write_rows(Format::Ndjson, origin, revision, &mut text)?,
+            RevisionFormat::Csv => {
+                write_rows(Format::Csv, origin, revision, &mut text)?;
+                let header = text
+                    .iter()
+                    .position(|byte| *byte == b'\n')
+                    .map_or(0, |end| end + 1);
+                if std::mem::replace(&mut self.has_begun, true) {
+                    text.drain(..header);
+                }
+            }
+        }
+        match self.out.write_all(&text).and_then(|()| self.out.flush()) {
+            Ok(()) => Ok(Printed::Whole),
+            Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(Printed::NobodyReads),
+            Err(error) => Err(Failure::usage(format!("can't write to stdout: {error}"))),
+        }
+    }
+}
+
+fn write_rows(
+    format: Format,
+    origin: &Origin<'_>,
+    revision: &Revision,
+    text: &mut Vec<u8>,
+) -> Result<()> {
+    let options = ExportOptions {
+        labels: origin.labels.clone(),
+        ..ExportOptions::with_defaults(format)
+    };
+    let written = Export::new(revision, &options)?.write_to(text);
+    written.map_err(|error| Failure::usage(format!("can't write a revision: {error}")))
+}
+
+/// A revision as JSON. Counts are texts, because many readers of JSON round large numbers.
+#[derive(Serialize)]
+struct Document<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cluster: Option<&'a str>,
+    start: String,
+    end: String,
+    revision: u32,
+    settled: bool,
+    dimensions: Vec<&'static str>,
+    rows: Vec<DocumentRow<'a>>,
+}
+
+#[derive(Serialize)]
+struct DocumentRow<'a> {
+    values: Vec<&'a str>,
+    counts: Three,
+    changes: Three,
+}
+
+impl<'a> From<Row<'a, Comparison>> for DocumentRow<'a> {
+    fn from(row: Row<'a, Comparison>) -> Self {
+        Self {
+            values: row.values().collect(),
+            counts: row.after().unwrap_or_default().into(),
+            changes: row.delta().into(),
+        }
+    }
+}
+
+#[derive(Serialize)]
+struct Three {
+    success: String,
+    errors: String,
+    filtered: String,
+}
+
+impl From<Counts> for Three {
+    fn from(counts: Counts) -> Self {
+        Self {
+            success: counts.success.to_string(),
+            errors: counts.errors.to_string(),
+            filtered: counts.filtered.to_string(),
+        }
+    }
+}
+
+impl From<Deltas> for Three {
+    fn from(changes: Deltas) -> Self {
+        Self {
+            success: changes.success.to_string(),
+            errors: changes.errors.to_string(),
+            filtered: changes.filtered.to_string(),
+        }
+    }
+}
+
+fn write_json(origin: &Origin<'_>, revision: &Revision, text: &mut Vec<u8>) -> Result<()> {
+    let document = Document {
+        cluster: origin.cluster,
+        start: revision.window.start().to_string(),
+        end: revision.window.end().to_string(),
+        revision: revision.number,
+        settled: revision.settled,
+        dimensions: revision.changes.dimensions().names(),
+        rows: revision.changes.rows().map(DocumentRow::from).collect(),
+    };
+    serde_json::to_writer(&mut *text, &document)
+        .map_err(|error| Failure::usage(format!("can't write a revision: {error}")))?;
+    text.push(b'\n');
+    Ok(())
+}
+
+/// A line about the window, then a line for each group that has changed.
+fn write_table(origin: &Origin<'_>, revision: &Revision, text: &mut Vec<u8>) {
+    let Revision {
+        window,
+        changes,
+        settled,
+        number,
+        ..
+    } = revision;
+    let cluster = origin
+        .cluster
+        .map(|name| format!("  {name}"))
+        .unwrap_or_default();
+    let state = match settled {
+        true => "settled",
+        false => "provisional",
+    };
+    let changed: Vec<_> = changes
+        .rows()
+        .filter(|row| row.delta() != Deltas::default())
+        .collect();
+    let nothing = match (changed.is_empty(), number) {
+        (true, 0) => ", no events",
+        (true, _) => ", no changes",
+        _ => "",
+    };
+    let (start, end) = (window.start(), until(window.start(), window.end()));
+    let mut lines = format!("{start} to {end}{cluster}  revision {number}, {state}{nothing}\n");
+    for line in aligned(&cells(changes, &changed, *number > 0)) {
+        lines.push_str(&line);
+    }
+    text.extend_from_slice(lines.as_bytes());
+}
+
+/// The end of a window; without its date if that is the one of the start.
+fn until(start: Timestamp, end: Timestamp) -> String {
+    let (start, end) = (start.to_string(), end.to_string());
+    match (start.split_once('T'), end.split_once('T')) {
+        (Some((day, _)), Some((same, time))) if day == same => time.to_owned(),
+        _ => end,
+    }
+}
+
+/// The values of dimensions and the texts of counts, of the header and of each row.
+type Cells = (Vec<String>, Vec<String>);
+
+fn cells(changes: &Comparison, rows: &[Row<'_, Comparison>], shows_changes: bool) -> Vec<Cells> {
+    if rows.is_empty() {
+        return Vec::new();
+    }
+    let names = changes
+        .dimensions()
+        .names()
+        .into_iter()
+        .map(str::to_owned)
+        .collect();
+    let header = (
+        names,
+        ["success", "errors", "filtered"].map(str::to_owned).into(),
+    );
+    let row = |row: &Row<'_, Comparison>| {
+        let shown = |(count, change): (i128, i128)| match shows_changes {
+            true => format!("{} ({change:+})", grouped(count)),
+            false => grouped(count),
+        };
+        let counts = row.after().unwrap_or_default().each();
+        let pairs = counts.into_iter().map(i128::from).zip(row.delta().each());
+        (
+            row.values().map(printable).collect(),
+            pairs.map(shown).collect(),
+        )
+    };
+    std::iter::once(header)
+        .chain(rows.iter().map(row))
+        .collect()
+}
+
+/// Values from the service can't be trusted with a terminal: control characters are shown as escapes.
+fn printable(value: &str) -> String {
+    if value.is_empty() {
+        return "(none)".to_owned();
+    }
+    let shown = |letter: char| match letter.is_control() {
+        true => letter.escape_default().collect(),
+        false => String::from(letter),
+    };
+    value.chars().map(shown).collect()
+}
+
+/// Digits in groups of three.
+fn grouped(count: i128) -> String {
+    let digits = count.unsigned_abs().to_string();
+    let mut text = String::from(if count < 0 { "-" } else { "" });
+    for (position, digit) in digits.chars().enumerate() {
+        if position > 0 && (digits.len() - position).is_multiple_of(3) {
+            text.push(' ');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+/// Lines with values to the left and counts to the right of their columns.
+fn aligned(rows: &[Cells]) -> impl Iterator<Item = String> {
+    use unicode_width::UnicodeWidthStr;
+    let widest = |cells: &dyn Fn(&Cells) -> Vec<usize>| {
+        let mut widths: Vec<usize> = Vec::new();
+        for row in rows {
+            let of_row = cells(row);
+            widths.resize(widths.len().max(of_row.len()), 0);
+            for (width, new) in widths.iter_mut().zip(of_row) {
+                *width = (*width).max(new);
+            }
+        }
+        widths
+    };
+    let values = widest(&|row| row.0.iter().map(|text| text.width()).collect());
+    let counts = widest(&|row| row.1.iter().map(|text| text.width()).collect());
+    rows.iter().map(move |row| {
+        let pad = |text: &str, width: usize| " ".repeat(width.saturating_sub(text.width()));
+        let mut line = String::new();
+        for (text, width) in row.0.iter().zip(&values) {
+            line.push_str(&format!("  {text}{}", pad(text, *width)));
+        }
+        for (text, width) in row.1.iter().zip(&counts) {
+            line.push_str(&format!("  {}{text}", pad(text, *width)));
+        }
+        line.push('\n');
+        line
+    })
+}

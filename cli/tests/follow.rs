@@ -1,0 +1,324 @@
+//! `tallyfold follow` through the binary, over restarts.
+
+#![allow(clippy::unwrap_used, clippy::panic, reason = "these are tests")]
+
+mod support;
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::Read;
+use std::process::Stdio;
+use std::thread;
+use std::time::Duration;
+
+use support::{Draw, RANGE, Service, Sums, WINDOWS, ends, lines, stderr, stdout, terminate, truth};
+
+/// The rows of NDJSON by what names them: start of the window, revision, integration.
+type Rows = BTreeMap<(String, u64, String), [i128; 3]>;
+
+fn add_rows(rows: &mut Rows, text: &str) -> usize {
+    let mut repeated = 0;
+    // Of a process that was killed the last line may be torn.
+    for line in text
+        .split_inclusive('\n')
+        .filter(|line| line.ends_with('\n'))
+    {
+        let row: serde_json::Value = serde_json::from_str(line).unwrap();
+        let text = |name: &str| row[name].as_str().unwrap().to_owned();
+        let key = (
+            text("start"),
+            row["revision"].as_u64().unwrap(),
+            text("integration"),
+        );
+        let counts = ["success", "errors", "filtered"].map(|name| text(name).parse().unwrap());
+        if let Some(before) = rows.insert(key, counts) {
+            // What is written again is the same.
+            assert_eq!(before, counts);
+            repeated += 1;
+        }
+    }
+    repeated
+}
+
+fn sums(rows: &Rows) -> Sums {
+    let mut sums = Sums::new();
+    for ((_, _, integration), counts) in rows {
+        let sum = sums.entry(integration.clone()).or_default();
+        for (sum, count) in sum.iter_mut().zip(counts) {
+            *sum += count;
+        }
+    }
+    sums
+}
+
+fn arguments<'a>(more: &[&'a str]) -> Vec<&'a str> {
+    let mut all = vec!["follow", "--format", "ndjson"];
+    all.extend(RANGE);
+    all.extend(more);
+    all
+}
+
+#[test]
+fn the_sum_of_all_changes_is_the_truth() {
+    let service = Service::start();
+    let output = service.tallyfold(&arguments(&[])).output().unwrap();
+    ends(&output, 0);
+    let mut rows = Rows::new();
+    assert_eq!(add_rows(&mut rows, &stdout(&output)), 0);
+    assert_eq!(sums(&rows), truth());
+
+    let mut csv = arguments(&[]);
+    csv[2] = "csv";
+    let output = service.tallyfold(&csv).output().unwrap();
+    let text = stdout(&output);
+    assert_eq!(
+        text.lines()
+            .filter(|line| line.starts_with("start,"))
+            .count(),
+        1
+    );
+    assert_eq!(text.lines().count(), rows.len() + 1);
+
+    let mut json = arguments(&[]);
+    json[2] = "json";
+    let output = service.tallyfold(&json).output().unwrap();
+    assert_eq!(stdout(&output).lines().count(), WINDOWS);
+
+    let mut table = arguments(&[]);
+    table[2] = "table";
+    let output = service.tallyfold(&table).output().unwrap();
+    let text = stdout(&output);
+    assert_eq!(
+        text.lines()
+            .filter(|line| line.ends_with("revision 0, settled"))
+            .count(),
+        WINDOWS
+    );
+}
+
+#[test]
+fn kills_at_any_moment_lose_nothing() {
+    let service = Service::start();
+    let folder = tempfile::tempdir().unwrap();
+    let state = folder.path().join("state.json");
+    let mut draw = Draw(99);
+    let mut rows = Rows::new();
+    let mut kills = 0;
+    loop {
+        let mut command = service.tallyfold(&arguments(&["--state", state.to_str().unwrap()]));
+        let mut child = command
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        let mut out = child.stdout.take().unwrap();
+        // Some bytes, which may end within a line.
+        let mut text = vec![0; 300 + draw.below(9_000) as usize];
+        let length = read_up_to(&mut out, &mut text);
+        text.truncate(length);
+        // A moment of its own, so that the kill falls anywhere between two revisions.
+        thread::sleep(Duration::from_micros(draw.below(12_000)));
+        child.kill().unwrap();
+        // What was written before the kill is in the pipe.
+        out.read_to_end(&mut text).unwrap();
+        let status = child.wait().unwrap();
+        add_rows(&mut rows, std::str::from_utf8(&text).unwrap());
+        if status.success() {
+            break;
+        }
+        kills += 1;
+        assert!(kills < 500);
+    }
+    assert!(kills >= 3, "{kills}");
+    assert_eq!(sums(&rows), truth());
+}
+
+fn read_up_to(stream: &mut impl Read, buffer: &mut [u8]) -> usize {
+    let mut length = 0;
+    while length < buffer.len() {
+        match stream.read(&mut buffer[length..]).unwrap() {
+            0 => break,
+            more => length += more,
+        }
+    }
+    length
+}
+
+#[test]
+fn a_signal_ends_it_well_and_the_next_goes_on() {
+    let service = Service::start();
+    let folder = tempfile::tempdir().unwrap();
+    let state = folder.path().join("state.json");
+    let state = state.to_str().unwrap();
+    // Without an end it would go on for long.
+    let from = [
+        "follow",
+        "--format",
+        "ndjson",
+        "--from",
+        support::FROM,
+        "--state",
+        state,
+    ];
+    let mut command = service.tallyfold(&from);
+    let mut child = command
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let seen = lines(child.stdout.take().unwrap());
+    let mut text = seen.recv().unwrap() + "\n";
+    terminate(&child);
+    assert_eq!(child.wait().unwrap().code(), Some(0));
+    text.extend(seen.iter().map(|line| line + "\n"));
+    let mut rows = Rows::new();
+    assert_eq!(add_rows(&mut rows, &text), 0);
+    let output = service
+        .tallyfold(&arguments(&["--state", state]))
+        .output()
+        .unwrap();
+    ends(&output, 0);
+    // A clean stop: nothing is written twice.
+    assert_eq!(add_rows(&mut rows, &stdout(&output)), 0);
+    rows.retain(|(start, ..), _| start.as_str() < support::UNTIL);
+    assert_eq!(sums(&rows), truth());
+}
+
+#[test]
+fn a_closed_pipe_is_no_error() {
+    let service = Service::start();
+    let mut command = service.tallyfold(&["follow", "--from", support::FROM]);
+    let mut child = command
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    drop(child.stdout.take());
+    let output = child.wait_with_output().unwrap();
+    ends(&output, 0);
+    assert_eq!(stderr(&output), "");
+}
+
+#[test]
+fn a_state_that_was_damaged_is_refused() {
+    let service = Service::start();
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("state.json");
+    let all = arguments(&["--state", path.to_str().unwrap()]);
+    ends(&service.tallyfold(&all).output().unwrap(), 0);
+    let whole = fs::read(&path).unwrap();
+    for place in (0..whole.len()).step_by(whole.len() / 12) {
+        let mut bytes = whole.clone();
+        bytes[place] ^= 1;
+        fs::write(&path, &bytes).unwrap();
+        let output = service.tallyfold(&all).output().unwrap();
+        ends(&output, 2);
+        assert!(
+            stderr(&output).contains("state.json"),
+            "{}",
+            stderr(&output)
+        );
+        assert_eq!(fs::read(&path).unwrap(), bytes);
+    }
+    fs::write(&path, &whole).unwrap();
+    let other = arguments(&["--by", "reason", "--state", path.to_str().unwrap()]);
+    ends(&service.tallyfold(&other).output().unwrap(), 2);
+}
+
+#[test]
+fn a_state_is_for_one_process() {
+    let service = Service::start();
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("state.json");
+    // It waits for its first window.
+    let from = [
+        "follow",
+        "--from",
+        "2199-01-01T00:00:00Z",
+        "--state",
+        path.to_str().unwrap(),
+        "-v",
+    ];
+    let mut command = service.tallyfold(&from);
+    let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
+    while !path.exists() {
+        assert!(child.try_wait().unwrap().is_none());
+        std::thread::yield_now();
+    }
+    let output = service
+        .tallyfold(&arguments(&["--state", path.to_str().unwrap()]))
+        .output()
+        .unwrap();
+    ends(&output, 2);
+    assert!(
+        stderr(&output).contains("another process"),
+        "{}",
+        stderr(&output)
+    );
+    terminate(&child);
+    assert_eq!(child.wait().unwrap().code(), Some(0));
+}
+
+#[test]
+fn a_full_disk_ends_it_and_the_state_stays() {
+    let service = Service::start();
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("state.json");
+    // The state of windows that are not settled holds their tables.
+    let all = [
+        "follow",
+        "--since",
+        "1h",
+        "--state",
+        path.to_str().unwrap(),
+        "--by",
+        "integration,reason,event_name",
+    ];
+    let output = service.on_full_disk(&all).output().unwrap();
+    ends(&output, 2);
+    assert!(
+        stderr(&output).contains("can't write"),
+        "{}",
+        stderr(&output)
+    );
+    assert!(fs::metadata(&path).unwrap().len() < 2048);
+    assert!(!folder.path().join("state.json.new").exists());
+}
+
+#[test]
+fn failures_have_their_codes() {
+    let service = Service::start();
+    let mut command = service.tallyfold(&arguments(&[]));
+    let output = command
+        .env("TALLYFOLD_CLIENT_SECRET", "wrong")
+        .output()
+        .unwrap();
+    ends(&output, 3);
+    assert!(
+        stderr(&output).contains("tallyfold doctor"),
+        "{}",
+        stderr(&output)
+    );
+    let mut command = service.tallyfold(&arguments(&["--patience", "0s", "--max-retries", "0"]));
+    let output = command
+        .env("TALLYFOLD_CLUSTER_ENDPOINT", "http://127.0.0.1:1")
+        .output()
+        .unwrap();
+    ends(&output, 4);
+    for wrong in [
+        &["--window", "7m"][..],
+        &["--since", "x"],
+        &["--by", "x"],
+        &["--reread", "0s"],
+    ] {
+        let mut all = vec!["follow"];
+        all.extend(wrong);
+        let output = service.tallyfold(&all).output().unwrap();
+        ends(&output, 2);
+        assert!(
+            stderr(&output).contains(wrong[0]) || wrong[0] == "--by",
+            "{}",
+            stderr(&output)
+        );
+    }
+}

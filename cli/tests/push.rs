@@ -1,0 +1,310 @@
+//! `tallyfold push` through the binary, to receivers that fail and over restarts.
+
+#![allow(clippy::unwrap_used, clippy::panic, reason = "these are tests")]
+
+mod support;
+
+use std::fs;
+use std::net::UdpSocket;
+use std::time::Duration;
+
+use support::pushed::{BUSY, expected, push, report, sums, taken};
+use support::{RANGE, Reply, Service, Sink, Sums, TAKEN, ends, stderr, stdout, truth};
+
+#[test]
+fn a_push_sends_the_truth() {
+    let service = Service::start();
+    let sink = Sink::start(vec![], TAKEN);
+    let output = push(
+        &service,
+        "influx",
+        &sink.url,
+        &["--label", "env=test", "--format", "json"],
+    );
+    ends(&output, 0);
+    let requests = sink.all();
+    let points = taken(&requests);
+    assert_eq!(sums(&points), expected());
+    assert!(points.keys().all(|(series, _)| series.contains("env=test")));
+    let report = report(&output);
+    assert_eq!(report["samples"].as_u64().unwrap() as usize, points.len());
+    assert_eq!(
+        report["messages"].as_u64().unwrap() as usize,
+        requests.len()
+    );
+    assert_eq!(
+        (report["retries"].as_u64(), report["cluster"].as_str()),
+        (Some(0), Some("default"))
+    );
+    let sink = Sink::start(vec![], TAKEN);
+    let output = push(
+        &service,
+        "influx",
+        &sink.url,
+        &["--where", "integration=CRM"],
+    );
+    ends(&output, 0);
+    assert_eq!(
+        sums(&taken(&sink.all())),
+        Sums::from([("CRM".to_owned(), truth()["CRM"])])
+    );
+}
+
+#[test]
+fn failures_of_a_receiver_pass() {
+    let service = Service::start();
+    let late = Reply::Late(Duration::from_secs(3));
+    let first = vec![
+        BUSY,
+        Reply::Answer(429, "retry-after: 1\r\n", ""),
+        Reply::Break,
+        late,
+        Reply::Answer(413, "", ""),
+    ];
+    let sink = Sink::start(first, TAKEN);
+    let output = push(
+        &service,
+        "influx",
+        &sink.url,
+        &["--message-timeout", "500ms", "--format", "json", "-v"],
+    );
+    ends(&output, 0);
+    let requests = sink.all();
+    assert_eq!(sums(&taken(&requests)), expected());
+    assert_eq!(report(&output)["retries"], 4);
+    // After 413, half as much at once.
+    assert!(requests[5].0.body.len() * 3 < requests[4].0.body.len() * 2);
+    assert!(
+        stderr(&output).contains("status 503"),
+        "{}",
+        stderr(&output)
+    );
+}
+
+#[test]
+fn a_receiver_that_refuses_has_a_code() {
+    let service = Service::start();
+    for (status, code) in [(401, 3), (403, 3), (404, 4), (400, 4), (302, 4)] {
+        let sink = Sink::start(vec![], Reply::Answer(status, "", "no"));
+        let output = push(&service, "influx", &sink.url, &[]);
+        assert_ne!(output.status.code(), Some(0), "{status}");
+        if status != 302 {
+            ends(&output, code);
+        }
+        assert_eq!(sink.all().len(), 1);
+        assert!(
+            stdout(&output).contains("messages"),
+            "the report is written too"
+        );
+    }
+    let sink = Sink::start(vec![], BUSY);
+    ends(
+        &push(&service, "influx", &sink.url, &["--patience", "0s"]),
+        4,
+    );
+    ends(
+        &push(
+            &service,
+            "influx",
+            "http://127.0.0.1:1/write",
+            &["--patience", "0s"],
+        ),
+        4,
+    );
+    let body = r#"{"partialSuccess": {"rejectedDataPoints": "2", "errorMessage": "too old"}}"#;
+    let sink = Sink::start(
+        vec![Reply::Answer(
+            200,
+            "content-type: application/json\r\n",
+            body,
+        )],
+        Reply::Answer(200, "", "{}"),
+    );
+    let output = push(&service, "otlp-json", &sink.url, &[]);
+    ends(&output, 5);
+    assert!(stderr(&output).contains("too old"), "{}", stderr(&output));
+}
+
+#[test]
+fn a_message_in_doubt_is_not_sent_twice() {
+    let service = Service::start();
+    let sink = Sink::start(vec![Reply::Break], Reply::Answer(200, "", "{}"));
+    let output = push(&service, "otlp-json", &sink.url, &["--format", "json"]);
+    ends(&output, 4);
+    assert!(report(&output)["unsure"].as_u64().unwrap() > 0);
+    assert_eq!(sink.all().len(), 1);
+    let sink = Sink::start(vec![Reply::Break], Reply::Answer(200, "", "{}"));
+    ends(
+        &push(
+            &service,
+            "otlp-json",
+            &sink.url,
+            &["--guarantee", "at_least_once"],
+        ),
+        0,
+    );
+}
+
+#[test]
+fn secrets_come_from_variables_and_private_files() {
+    use std::os::unix::fs::PermissionsExt;
+    let service = Service::start();
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("token");
+    fs::write(&file, "Bearer of-file\n").unwrap();
+    let in_file = format!("x-other={}", file.display());
+    let sink = Sink::start(vec![], TAKEN);
+    let send = || {
+        let all = [
+            "push",
+            "--to",
+            "influx",
+            &sink.url,
+            "-v",
+            "--header-env",
+            "authorization=TOKEN",
+            "--header-file",
+            &in_file,
+        ];
+        let mut command = service.tallyfold(&[&all[..], &RANGE[..]].concat());
+        command.env("TOKEN", "Token of-variable").output().unwrap()
+    };
+    fs::set_permissions(&file, fs::Permissions::from_mode(0o644)).unwrap();
+    let output = send();
+    ends(&output, 2);
+    assert!(stderr(&output).contains("chmod 600"), "{}", stderr(&output));
+    fs::set_permissions(&file, fs::Permissions::from_mode(0o600)).unwrap();
+    let output = send();
+    ends(&output, 0);
+    let (request, _) = &sink.all()[0];
+    assert_eq!(request.headers["authorization"], "Token of-variable");
+    assert_eq!(request.headers["x-other"], "Bearer of-file");
+    assert!(!stderr(&output).contains("of-") && !stdout(&output).contains("of-"));
+}
+
+#[test]
+fn datagrams_are_sent() {
+    let service = Service::start();
+    let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
+    socket
+        .set_read_timeout(Some(Duration::from_secs(5)))
+        .unwrap();
+    let url = format!("udp://{}", socket.local_addr().unwrap());
+    let reader = std::thread::spawn(move || {
+        let mut found = Sums::new();
+        let mut buffer = vec![0; 65_536];
+        loop {
+            let length = socket.recv(&mut buffer).unwrap();
+            if &buffer[..length] == b"end" {
+                return found;
+            }
+            for line in std::str::from_utf8(&buffer[..length]).unwrap().lines() {
+                let (name, rest) = line.split_once(':').unwrap();
+                let count = ["success", "errors", "filtered"]
+                    .iter()
+                    .position(|count| name.ends_with(count))
+                    .unwrap();
+                let value: i128 = rest.split('|').next().unwrap().parse().unwrap();
+                let tag = rest
+                    .split(['|', ',', '#'])
+                    .find_map(|tag| tag.strip_prefix("integration:"))
+                    .unwrap();
+                found.entry(tag.to_owned()).or_default()[count] += value;
+            }
+        }
+    });
+    let output = push(&service, "dogstatsd", &url, &[]);
+    ends(&output, 0);
+    let address = url.strip_prefix("udp://").unwrap();
+    UdpSocket::bind("127.0.0.1:0")
+        .unwrap()
+        .send_to(b"end", address)
+        .unwrap();
+    assert_eq!(reader.join().unwrap(), truth());
+}
+
+#[test]
+fn what_can_not_be_used_is_refused_before_anything_is_sent() {
+    let service = Service::start();
+    for (arguments, said) in [
+        (&["push", "nowhere"][..], "[push.nowhere]"),
+        (&["push", "https://example.com/secret"], "--to FORMAT"),
+        (
+            &["push", "--to", "csv", "http://127.0.0.1:1/"],
+            "possible values",
+        ),
+        (&["push", "--to", "otlp", "nowhere"], "url"),
+        (
+            &["push", "--to", "otlp", "http://127.0.0.1:1/", "--follow"],
+            "--state",
+        ),
+        (
+            &[
+                "push",
+                "--to",
+                "statsd",
+                "udp://127.0.0.1:9",
+                "--follow",
+                "--state",
+                "/dev/shm/never",
+            ],
+            "statsd",
+        ),
+        (
+            &[
+                "push",
+                "--to",
+                "influx",
+                "http://127.0.0.1:1/",
+                "--guarantee",
+                "at_most_once",
+            ],
+            "guarantee",
+        ),
+        (
+            &[
+                "push",
+                "--to",
+                "otlp",
+                "http://127.0.0.1:1/",
+                "--label",
+                "x",
+            ],
+            "--label",
+        ),
+        (
+            &[
+                "push",
+                "--to",
+                "otlp",
+                "http://127.0.0.1:1/",
+                "--label",
+                "integration=x",
+            ],
+            "integration",
+        ),
+        (
+            &[
+                "push",
+                "--to",
+                "otlp",
+                "http://127.0.0.1:1/",
+                "--header-env",
+                "a=NOT_THERE",
+            ],
+            "NOT_THERE",
+        ),
+    ] {
+        let output = service
+            .tallyfold(&[arguments, &RANGE[..]].concat())
+            .output()
+            .unwrap();
+        ends(&output, 2);
+        assert!(
+            stderr(&output).contains(said),
+            "{arguments:?}: {}",
+            stderr(&output)
+        );
+        assert!(!stderr(&output).contains("/secret"));
+    }
+}

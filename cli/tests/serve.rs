@@ -1,0 +1,390 @@
+//! `tallyfold serve` through the binary: scrapes, health, and restarts.
+
+#![allow(clippy::unwrap_used, clippy::panic, reason = "these are tests")]
+
+mod support;
+
+use std::fs;
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc::Receiver;
+use std::time::{Duration, Instant};
+
+use support::{Draw, Fetched, RANGE, Service, Sums, ends, fetch, lines, stderr, terminate, truth};
+
+const STEM: &str = "tallyfold_event_delivery_by_integration";
+
+/// An exporter that is under way.
+struct Exporter {
+    process: Child,
+    url: String,
+    said: Receiver<String>,
+}
+
+impl Exporter {
+    fn start(command: &mut Command) -> Self {
+        let mut process = command.stderr(Stdio::piped()).spawn().unwrap();
+        let said = lines(process.stderr.take().unwrap());
+        let line = said.recv_timeout(Duration::from_secs(20)).unwrap();
+        let url = line
+            .strip_prefix("serving ")
+            .unwrap_or_else(|| panic!("{line}"));
+        Self {
+            url: url.trim_end_matches("/metrics").to_owned(),
+            process,
+            said,
+        }
+    }
+
+    fn of(service: &Service, state: &Path, more: &[&str]) -> Self {
+        Self::start(&mut service.tallyfold(&arguments(state, more)))
+    }
+
+    fn get(&self, path: &str) -> Fetched {
+        fetch("GET", &format!("{}{path}", self.url), "").unwrap()
+    }
+
+    /// Asks until the answer is as it should be.
+    fn until(&self, path: &str, is_it: impl Fn(&Fetched) -> bool) -> Fetched {
+        let until = Instant::now() + Duration::from_secs(30);
+        loop {
+            let answer = self.get(path);
+            if is_it(&answer) {
+                return answer;
+            }
+            assert!(Instant::now() < until, "{}", answer.body);
+            std::thread::sleep(Duration::from_millis(10));
+        }
+    }
+
+    fn complete(&self) -> Fetched {
+        let end = format!("{STEM}_settled_until_seconds 1740808800.000");
+        self.until("/metrics", |answer| answer.body.contains(&end))
+    }
+
+    /// Kills it, as [`Drop`] does.
+    fn kill(self) {}
+
+    fn terminate(mut self) -> i32 {
+        terminate(&self.process);
+        self.process.wait().unwrap().code().unwrap()
+    }
+}
+
+impl Drop for Exporter {
+    fn drop(&mut self) {
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
+
+fn arguments<'a>(state: &'a Path, more: &[&'a str]) -> Vec<&'a str> {
+    let mut all = vec![
+        "serve",
+        "--listen",
+        "127.0.0.1:0",
+        "--state",
+        state.to_str().unwrap(),
+    ];
+    all.extend(RANGE);
+    all.extend(more);
+    all
+}
+
+/// The totals of a text of either format.
+fn totals(text: &str) -> Sums {
+    let mut sums = Sums::new();
+    for line in text.lines().filter(|line| line.starts_with(STEM)) {
+        for (place, count) in ["success", "errors", "filtered"].iter().enumerate() {
+            let Some(rest) = line.strip_prefix(&format!(
+                "{STEM}_{count}_settled_events_total{{integration=\""
+            )) else {
+                continue;
+            };
+            let (integration, value) = rest.split_once("\"} ").unwrap();
+            sums.entry(integration.to_owned()).or_default()[place] = value.parse().unwrap();
+        }
+    }
+    sums
+}
+
+#[test]
+fn a_scrape_has_the_truth_and_the_exporter_itself() {
+    let service = Service::start();
+    let folder = tempfile::tempdir().unwrap();
+    let exporter = Exporter::of(&service, &folder.path().join("totals.json"), &[]);
+    let plain = exporter.complete();
+    assert_eq!(totals(&plain.body), truth());
+    assert!(
+        plain
+            .head
+            .contains("content-type: text/plain; version=0.0.4"),
+        "{}",
+        plain.head
+    );
+    let accept =
+        "accept: application/openmetrics-text;version=1.0.0,text/plain;version=0.0.4;q=0.5\r\n";
+    let url = format!("{}/metrics", exporter.url);
+    let open = fetch("GET", &url, accept).unwrap();
+    assert_eq!(totals(&open.body), truth());
+    assert!(
+        open.head
+            .contains("content-type: application/openmetrics-text; version=1.0.0"),
+        "{}",
+        open.head
+    );
+    assert!(open.body.ends_with("# EOF\n"));
+    for line in [
+        "tallyfold_exporter_requests_total{status=\"200\",target=\"event_delivery\"} 24",
+        "tallyfold_exporter_requests_total{status=\"200\",target=\"token\"} 1",
+        "tallyfold_exporter_revisions_total{settled=\"true\"} 24",
+        "tallyfold_exporter_revisions_total{settled=\"false\"} 0",
+        "tallyfold_exporter_scrape_errors_total 0",
+        "tallyfold_exporter_healthy 1",
+        concat!(
+            "tallyfold_exporter_build_info{version=\"",
+            env!("CARGO_PKG_VERSION"),
+            "\"} 1"
+        ),
+    ] {
+        assert!(
+            open.body.lines().any(|one| one == line),
+            "{line} is not in {}",
+            open.body
+        );
+    }
+    assert!(
+        open.body
+            .contains("\ntallyfold_exporter_token_age_seconds ")
+    );
+    assert!(
+        open.body
+            .contains("\ntallyfold_exporter_settled_lag_seconds ")
+    );
+    let health = exporter.get("/healthz");
+    assert_eq!((health.status, health.body.as_str()), (200, "ok\n"));
+    let head = fetch("HEAD", &url, "").unwrap();
+    assert_eq!((head.status, head.body.as_str()), (200, ""));
+    assert_eq!(exporter.get("/nowhere").status, 404);
+    let refused = fetch("POST", &url, "content-length: 0\r\n").unwrap();
+    assert_eq!(refused.status, 405);
+    assert!(
+        refused.head.contains("allow: get, head"),
+        "{}",
+        refused.head
+    );
+    assert_eq!(exporter.terminate(), 0);
+}
+
+#[test]
+fn kills_at_any_moment_never_take_a_counter_back() {
+    let service = Service::start();
+    let folder = tempfile::tempdir().unwrap();
+    let state = folder.path().join("totals.json");
+    let (mut draw, mut before, mut seen) = (Draw(3), Sums::new(), 0);
+    for number in 0.. {
+        let exporter = Exporter::of(&service, &state, &[]);
+        let until = Instant::now() + Duration::from_millis(draw.below(120));
+        loop {
+            let now = totals(&exporter.get("/metrics").body);
+            for (name, counts) in &before {
+                assert!(
+                    now[name]
+                        .iter()
+                        .zip(counts)
+                        .all(|(now, before)| now >= before),
+                    "{name}"
+                );
+            }
+            seen += usize::from(now != before);
+            before = now;
+            if Instant::now() >= until {
+                break;
+            }
+        }
+        let is_done = before == truth();
+        match number % 4 {
+            3 => assert_eq!(exporter.terminate(), 0),
+            _ => exporter.kill(),
+        }
+        if is_done {
+            assert!(number >= 2, "{number} restarts");
+            break;
+        }
+        assert!(number < 300);
+    }
+    assert!(seen > 3, "{seen} different scrapes");
+}
+
+#[test]
+fn a_client_that_is_slow_or_wrong_blocks_nobody() {
+    let service = Service::start();
+    let folder = tempfile::tempdir().unwrap();
+    let exporter = Exporter::of(&service, &folder.path().join("totals.json"), &[]);
+    let host = exporter.url.strip_prefix("http://").unwrap();
+    let mut slow: Vec<TcpStream> = (0..20).map(|_| TcpStream::connect(host).unwrap()).collect();
+    for stream in &mut slow {
+        stream.write_all(b"GET /metr").unwrap();
+    }
+    for rubbish in [
+        &b"\x16\x03\x01\x00\xff\xff\xff"[..],
+        b"GET\r\n\r\n",
+        b"\0\0\0\0\r\n\r\n",
+        b"GET / HTTP/9.9\r\n\r\n",
+    ] {
+        let mut stream = TcpStream::connect(host).unwrap();
+        stream
+            .set_read_timeout(Some(Duration::from_secs(5)))
+            .unwrap();
+        stream.write_all(rubbish).unwrap();
+        stream.shutdown(std::net::Shutdown::Write).unwrap();
+        let mut answer = Vec::new();
+        let _ = stream.read_to_end(&mut answer);
+        let answer = String::from_utf8_lossy(&answer).into_owned();
+        assert!(
+            answer.is_empty() || answer.starts_with("HTTP/1.1 4"),
+            "{answer}"
+        );
+    }
+    exporter.complete();
+    slow[0]
+        .write_all(b"ics HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n")
+        .unwrap();
+    let mut answer = String::new();
+    slow[0].read_to_string(&mut answer).unwrap();
+    assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
+    let begun = Instant::now();
+    assert_eq!(exporter.terminate(), 0);
+    assert!(begun.elapsed() < Duration::from_secs(5));
+}
+
+#[test]
+fn credentials_that_are_refused_are_not_healthy() {
+    let service = Service::start();
+    let folder = tempfile::tempdir().unwrap();
+    let state = folder.path().join("totals.json");
+    let mut command = service.tallyfold(&arguments(&state, &[]));
+    let exporter = Exporter::start(command.env("TALLYFOLD_CLIENT_SECRET", "wrong-one"));
+    let health = exporter.until("/healthz", |answer| answer.status == 503);
+    assert!(
+        health.body.contains("refuses the credentials"),
+        "{}",
+        health.body
+    );
+    assert_eq!(health.body.lines().count(), 1);
+    let text = exporter.get("/metrics").body;
+    assert!(text.contains("\ntallyfold_exporter_healthy 0\n"), "{text}");
+    assert!(
+        text.contains("tallyfold_exporter_reading_failures_total{code="),
+        "{text}"
+    );
+    assert_eq!(exporter.terminate(), 0);
+    // With the right ones the same file goes on.
+    let exporter = Exporter::of(&service, &state, &[]);
+    assert_eq!(totals(&exporter.complete().body), truth());
+    exporter.kill();
+}
+
+#[test]
+fn windows_that_do_not_settle_are_not_healthy() {
+    let service = Service::start();
+    let folder = tempfile::tempdir().unwrap();
+    let mut command = service.tallyfold(&arguments(
+        &folder.path().join("totals.json"),
+        &["--stale-after", "100ms"],
+    ));
+    command.env("TALLYFOLD_CLUSTER_ENDPOINT", "http://127.0.0.1:1");
+    let exporter = Exporter::start(&mut command);
+    let health = exporter.until("/healthz", |answer| {
+        answer.status == 503 && answer.body.contains("network_failed")
+    });
+    assert!(
+        health.body.contains("no window has settled"),
+        "{}",
+        health.body
+    );
+    let text = exporter.get("/metrics").body;
+    assert!(
+        text.contains("tallyfold_exporter_requests_total{status=\"none\",target=\"token\"}"),
+        "{text}"
+    );
+    assert_eq!(exporter.terminate(), 0);
+}
+
+#[test]
+fn a_full_disk_shows_only_what_is_stored() {
+    let service = Service::start();
+    let folder = tempfile::tempdir().unwrap();
+    let state = folder.path().join("totals.json");
+    let more = ["--by", "integration,event_name"];
+    let exporter = Exporter::start(&mut service.on_full_disk(&arguments(&state, &more)));
+    let health = exporter.until("/healthz", |answer| answer.status == 503);
+    assert!(health.body.contains("can't write"), "{}", health.body);
+    let text = exporter.get("/metrics").body;
+    assert!(!text.contains("_settled_events_total"), "{text}");
+    assert!(
+        !text.contains("tallyfold_exporter_store_failures_total 0"),
+        "{text}"
+    );
+    assert!(exporter.said.recv().unwrap().contains("can't write"));
+    assert_eq!(exporter.terminate(), 0);
+    // With room again it goes on from the beginning.
+    let exporter = Exporter::of(&service, &state, &more);
+    let end = "_settled_until_seconds 1740808800.000";
+    exporter.until("/metrics", |answer| answer.body.contains(end));
+    exporter.kill();
+}
+
+#[test]
+fn a_file_is_for_one_process_and_not_for_damaged_totals() {
+    let service = Service::start();
+    let folder = tempfile::tempdir().unwrap();
+    let state = folder.path().join("totals.json");
+    let exporter = Exporter::of(&service, &state, &[]);
+    exporter.complete();
+    let refused = service.tallyfold(&arguments(&state, &[])).output().unwrap();
+    ends(&refused, 2);
+    assert!(
+        stderr(&refused).contains("another process"),
+        "{}",
+        stderr(&refused)
+    );
+    exporter.kill();
+    let whole = fs::read(&state).unwrap();
+    for place in (0..whole.len()).step_by(whole.len() / 12) {
+        let mut bytes = whole.clone();
+        bytes[place] ^= 2;
+        fs::write(&state, &bytes).unwrap();
+        let refused = service.tallyfold(&arguments(&state, &[])).output().unwrap();
+        ends(&refused, 2);
+        assert!(
+            stderr(&refused).contains("totals.json"),
+            "{}",
+            stderr(&refused)
+        );
+    }
+    fs::write(&state, &whole).unwrap();
+    // Totals by other dimensions would be others.
+    ends(
+        &service
+            .tallyfold(&arguments(&state, &["--by", "reason"]))
+            .output()
+            .unwrap(),
+        2,
+    );
+    for wrong in [
+        &["--listen", "9464"][..],
+        &["--label", "integration=x"],
+        &["--stale-after", "x"],
+        &["--listen", "203.0.113.1:1"],
+    ] {
+        let mut all = arguments(&state, &[]);
+        if wrong[0] == "--listen" {
+            all.drain(1..3);
+        }
+        all.extend(wrong);
+        ends(&service.tallyfold(&all).output().unwrap(), 2);
+    }
+}
