@@ -233,7 +233,7 @@ fn what_can_not_be_used_is_refused_before_anything_is_sent() {
             &["push", "--to", "csv", "http://127.0.0.1:1/"],
             "possible values",
         ),
-        (&["push", "--to", "otlp", "nowhere"], "url"),
+        (&["push", "--to", "otlp", "nowhere"], "URL"),
         (
             &["push", "--to", "otlp", "http://127.0.0.1:1/", "--follow"],
             "--state",
