@@ -1,6 +1,6 @@
 # For everyday use: demo, test, bench, lint, dist, docs. Each sets up what it needs, once, and a second
-# run rebuilds only what changed. `make test-rust`, `test-python`, `test-js`, `test-cli`, `test-examples`, `test-observability` and `test-docs` run
-# one suite.
+# run rebuilds only what changed. `make test-rust`, `test-python`, `test-js`, `test-cli`, `test-examples`, `test-observability`, `test-docs`
+# and `test-packages` run one suite.
 
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
@@ -23,6 +23,9 @@ chromium := .cache/chromium
 bundlers := $(JS)/hosts/node_modules/.package-lock.json
 hosts := $(JS)/hosts/node_modules/.hosts
 examples := examples/node_modules/.package-lock.json
+static_cli := .cache/static-cli
+packages_python := .cache/packages/.ready
+packages_node := tests/packages/node_modules/.package-lock.json
 bench_peers := bench/node_modules/.package-lock.json
 docs_python := .cache/docs/.ready
 docs_node := scripts/docs/node_modules/.package-lock.json
@@ -30,11 +33,12 @@ docs_node := scripts/docs/node_modules/.package-lock.json
 core_files := Cargo.toml Cargo.lock $(shell find {core,engine,export,sandbox}/Cargo.toml {core,engine,export,sandbox}/src -type f)
 python_files := $(shell find LICENSE* $(PY)/README.md $(PY)/Cargo.toml $(PY)/pyproject.toml $(PY)/src $(PY)/python -type f)
 wasm_files := $(shell find bindings-wasm/Cargo.toml bindings-wasm/src xtask -type f)
+cli_files := cli/Cargo.toml cli/pyproject.toml cli/README.md $(shell find cli/src -type f) $(addprefix scripts/,build-cli.sh static-lookup.c)
 js_files := $(addprefix $(JS)/,README.md package.json tsconfig.json build.mjs) \
 	$(shell find LICENSE* $(JS)/src $(JS)/node $(JS)/server $(JS)/export -type f)
 
-.PHONY: demo test bench lint fuzz dist docs setup wheel wasm npm \
-	test-rust test-python test-js test-cli test-examples test-observability test-docs test-hosts test-distributed test-sdist sdist clean
+.PHONY: demo test bench lint fuzz dist docs setup wheel wasm npm npm-package cli \
+	test-rust test-python test-js test-cli test-examples test-observability test-docs test-hosts test-distributed test-sdist test-packages test-arm sdist clean
 
 demo: $(wheel_in_venv) $(examples) $(chromium)
 	cargo build --quiet --package tallyfold-cli
@@ -70,6 +74,12 @@ setup: $(venv) $(node_modules) $(bundlers) .cache/wasm-route $(chromium)
 wheel: $(wheel_in_venv)
 wasm: $(wasm)
 npm: $(npm)
+npm-package: $(tarball)
+
+# The command for this machine, as `cargo install` compiles it.
+cli:
+	cargo build --release --package tallyfold-cli
+	@ls -l target/release/tallyfold
 
 test-rust:
 	cargo test --no-fail-fast
@@ -93,6 +103,14 @@ test-examples: $(wheel_in_venv) $(examples) $(chromium)
 test-observability: $(wheel_in_venv)
 	scripts/test-observability.sh
 
+# What brings the command: the static binary, its wheel, npm's packages; deployment and workflows.
+test-packages: $(static_cli) $(packages_python) $(packages_node)
+	scripts/test-packages.sh
+
+# The command's own tests, compiled for ARM Linux, in an emulator: not part of `test`, because of the time it takes to compile.
+test-arm:
+	scripts/test-arm.sh
+
 # The site: each page, in both colours and two widths.
 test-docs: docs $(chromium)
 	node --test --test-timeout=300000 --test-reporter=spec scripts/docs/site.test.mjs
@@ -109,7 +127,7 @@ test-hosts: $(tarball) $(chromium) $(hosts)
 	cd $(JS) && TALLYFOLD_TARBALL=$(abspath $(tarball)) node hosts/matrix.mjs
 
 clean:
-	rm -rf target target-wasm fuzz/{target,corpus,artifacts} dist .cache .venv {$(JS),$(JS)/hosts,examples,bench}/node_modules $(JS)/{dist,wasm}
+	rm -rf target target-wasm fuzz/{target,corpus,artifacts} dist .cache .venv {$(JS),$(JS)/hosts,examples,bench,tests/packages}/node_modules $(JS)/{dist,wasm}
 
 # Python: a virtual environment with pinned tools, the wheel, and the wheel in the environment.
 
@@ -169,6 +187,22 @@ $(docs_python): scripts/docs/requirements.txt $(wheel)
 
 $(docs_node): scripts/docs/package-lock.json $(node_modules)
 	cd scripts/docs && npm ci --silent --no-audit --no-fund
+	touch $@
+
+# The static binary and its wheel, in dist/cli.
+$(static_cli): $(core_files) $(cli_files) | $(packages_python)
+	scripts/build-cli.sh
+	scripts/build-cli.sh --wheel
+	touch $@
+
+$(packages_python): tests/packages/requirements.txt cli/requirements-build.txt | .cache
+	$(PYTHON) -c 'import ensurepip' || scripts/apt-install.sh python3-venv
+	$(PYTHON) -m venv .cache/packages
+	.cache/packages/bin/pip install --quiet --requirement $<
+	touch $@
+
+$(packages_node): tests/packages/package.json tests/packages/package-lock.json
+	cd tests/packages && npm ci --silent --no-audit --no-fund
 	touch $@
 
 $(bench_peers): bench/package.json bench/package-lock.json

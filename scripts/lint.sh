@@ -22,6 +22,7 @@ cd bindings-python
 "$bin/mypy"
 "$bin/mypy" --strict ../bench/python
 "$bin/mypy" --strict ../tests/observability
+"$bin/mypy" --strict ../tests/packages
 "$bin/stubtest" tallyfold --allowlist stubtest-allowlist.txt
 
 cd ../bindings-wasm/js
@@ -29,3 +30,5 @@ npm run --silent check
 npm run --silent check:package
 cd ../../bench
 ../bindings-wasm/js/node_modules/.bin/biome ci --error-on-warnings
+cd ../cli/npm
+../../bindings-wasm/js/node_modules/.bin/biome ci --error-on-warnings tallyfold.cjs pack.mjs ../../tests/packages/actionlint.mjs

@@ -7,7 +7,7 @@ results=.cache/results
 rm -rf $results
 mkdir -p $results
 passed=0 failed=0
-for suite in rust python js cli examples observability docs; do
+for suite in rust python js cli examples observability docs packages; do
   log=$results/$suite.log
   "${MAKE:-make}" --no-print-directory "test-$suite" 2>&1 | tee "$log"
   status=${PIPESTATUS[0]}
