@@ -102,9 +102,7 @@ def measure_a_month(environment: dict[str, str], folder: Path) -> None:
     compare(work, "one curl --parallel, and jq", rounds, 3, lambda cost: cost.seconds, "seconds", None)
 
 
-def compare(
-    work: str, peer: str, rounds: list[list[Cost]], place: int, of: Callable[[Cost], float], unit: str, aim: float | None
-) -> None:
+def compare(work: str, peer: str, rounds: list[list[Cost]], place: int, of: Callable[[Cost], float], unit: str, aim: float | None) -> None:
     pairs = [(of(costs[0]), of(costs[place])) for costs in rounds]
     ours, theirs = (statistics.median(values) for values in zip(*pairs, strict=True))
     ratio = statistics.median(other / own for own, other in pairs)
@@ -147,13 +145,15 @@ def script_of_curl_and_jq(environment: dict[str, str], folder: Path, how: str) -
     for number, window in windows:
         (folder / f"{number:05}.question").write_text(json.dumps(question(window)))
     requests = [
-        "\n".join([
-            f'url = "{url}/v1.1/analytics/event_delivery"',
-            f'data = "@{number:05}.question"',
-            'header = "content-type: application/json"',
-            'header = "@token"',
-            f'output = "{number:05}.json"',
-        ])
+        "\n".join(
+            [
+                f'url = "{url}/v1.1/analytics/event_delivery"',
+                f'data = "@{number:05}.question"',
+                'header = "content-type: application/json"',
+                'header = "@token"',
+                f'output = "{number:05}.json"',
+            ]
+        )
         for number, _ in windows
     ]
     (folder / "requests").write_text("\nnext\n".join(requests))

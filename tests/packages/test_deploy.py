@@ -159,8 +159,8 @@ def test_the_scrape_has_probes_and_is_alone() -> None:
     assert deployment["spec"]["strategy"] == {"type": "Recreate"}
     (pod,) = pods(DEPLOY / "kubernetes/serve.yaml")
     (container,) = pod["containers"]
-    for probe in ("readinessProbe", "livenessProbe"):
-        assert container[probe]["httpGet"] == {"path": "/healthz", "port": "metrics"}
+    assert container["readinessProbe"]["httpGet"] == {"path": "/healthz", "port": "metrics"}
+    assert container["livenessProbe"]["tcpSocket"] == {"port": "metrics"}
     (port,) = container["ports"]
     assert f"--listen=0.0.0.0:{port['containerPort']}" in container["args"]
 

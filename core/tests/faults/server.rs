@@ -153,12 +153,12 @@ fn port(listener: &TcpListener) -> u16 {
     listener.local_addr().expect("an address").port()
 }
 
-#[expect(clippy::disallowed_methods, reason = "this is the other side")]
+#[allow(clippy::disallowed_methods, reason = "this is the other side")]
 fn connect(listener: &TcpListener) -> io::Result<TcpStream> {
     TcpStream::connect(listener.local_addr()?)
 }
 
-#[expect(clippy::disallowed_methods, reason = "this is the other side")]
+#[allow(clippy::disallowed_methods, reason = "this is the other side")]
 fn pause(milliseconds: &Value) {
     let milliseconds = milliseconds.as_u64().expect("milliseconds");
     std::thread::sleep(Duration::from_millis(milliseconds));
