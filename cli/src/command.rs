@@ -46,7 +46,7 @@ Examples:
   tallyfold delivery --since 24h --by integration --format csv
   tallyfold delivery --by integration,reason --top 10
   tallyfold delivery --since 15m --fail-above 5%   a health job: ends with 1 if an integration fails
-  tallyfold serve                                  a scrape endpoint for Prometheus
+  tallyfold serve --state totals.json              a scrape endpoint for Prometheus
   tallyfold doctor                                 says what is wrong, and what to do next
   tallyfold init                                   writes a configuration with comments
   tallyfold sandbox -- tallyfold delivery          the same, on a made-up service

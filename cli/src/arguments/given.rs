@@ -198,12 +198,12 @@ impl Setting {
     }
 }
 
-/// The error with the place in front, which says the name of the setting.
 /// The flag that sets what a file has under a name.
 fn flag_of(name: &str) -> Name {
     Name::of_caller(&format!("--{}", name.replace('_', "-")))
 }
 
+/// The error with the place in front, which says the name of the setting.
 fn located(origin: &Origin, error: &Error, spelling: Spelling) -> Failure {
     let mut failure = Failure::from(error.clone());
     let text = error.text_in(spelling).to_string();

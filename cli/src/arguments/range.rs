@@ -19,6 +19,9 @@ pub(crate) struct RangeFlags {
     #[arg(long, value_name = "INSTANT")]
     pub(crate) from: Option<String>,
     /// The first instant after the range [default: the last whole minute]
+    ///
+    /// In formats that another system keeps (openmetrics, otlp-json, influx, dogstatsd), the default is the last minute whose
+    /// counts no longer change.
     #[arg(long, value_name = "INSTANT")]
     pub(crate) to: Option<String>,
 }

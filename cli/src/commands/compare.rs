@@ -109,14 +109,17 @@ pub(crate) async fn run(app: &App, flags: &CompareFlags) -> Result<Exit> {
                 read(&session, before, &query),
                 read(&session, after, &query)
             );
-            let ((before, mut gaps, failure), (after, more, other)) = (before?, after?);
-            gaps.extend(more);
+            let ((before, _, failure), (after, _, other)) = (before?, after?);
+            // Counts of a part of the time compare with nothing.
+            if let Some(failure) = failure.or(other) {
+                return Err(failure);
+            }
             let mut provisional = before.provisional();
             provisional.extend(after.provisional());
             let comparison = Counted::Comparison(Arc::new(compare(&before, &after)?));
             Ok(Part {
                 provisional,
-                ..part(&cluster, comparison, gaps, failure.or(other))
+                ..part(&cluster, comparison, Vec::new(), None)
             })
         }
     })

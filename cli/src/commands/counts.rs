@@ -48,9 +48,15 @@ pub(crate) struct CountFlags {
 /// For flags and settings that can't be used, and for a place that can't be written.
 pub(crate) async fn run(app: &App, metric: Metric, flags: &CountFlags) -> Result<Exit> {
     let query = flags.query.query()?;
-    let range = flags.range.window(unix_ms())?;
+    let mut range = flags.range.window(unix_ms())?;
     let step = flags.by_window.as_deref().map(step_of).transpose()?;
     let mut options = options(metric, &query, range, &flags.reading.given)?;
+    if flags.show.writes_settled_only() && flags.range.to.is_none() {
+        // The newest windows would be left out, and of a short range nothing would be left.
+        let settled_ms = i64::try_from(options.settle_ms).unwrap_or(i64::MAX);
+        range = flags.range.window(unix_ms().saturating_sub(settled_ms))?;
+        options = self::options(metric, &query, range, &flags.reading.given)?;
+    }
     options.keep = step.map_or(Keep::Total, Keep::Step);
     let asked = asked(metric, &query, range, &options);
     let limit = flags.verdict.limit()?;

@@ -4,7 +4,8 @@ use clap::Args;
 use tallyfold::{Counts, Frame, Row};
 
 use crate::failure::{Failure, Result};
-use crate::output::report::{Counted, Report};
+use crate::output::report::{Counted, Part, Report};
+use crate::output::safe::harmless;
 use crate::voice::Voice;
 
 /// Flags of commands that can judge what they have counted.
@@ -14,7 +15,7 @@ pub(crate) struct VerdictFlags {
     /// Ends with 1 if a row has more errors than this share of its attempts: 5%
     ///
     /// Attempts are events that were delivered or failed; filtered events are none. Rows with fewer attempts than --fewest
-    /// are not judged. Each row that has failed is said on stderr.
+    /// are not judged; no row at all fails too. Each row that has failed is said on stderr.
     #[arg(long, value_name = "SHARE")]
     pub(crate) fail_above: Option<String>,
     /// The fewest attempts of a row that is judged, because a share of few events says little
@@ -62,6 +63,23 @@ impl Limit {
     /// Says which rows of a report have failed; whether there is one.
     pub(crate) fn judge(self, report: &Report, voice: &Voice) -> bool {
         let mut has_failed = false;
+        let place = |part: &Part| match report.is_named {
+            true => format!("{}: ", part.cluster),
+            false => String::new(),
+        };
+        for part in &report.parts {
+            let place = place(part);
+            let judged = self.judged(&part.counts);
+            if judged == 0 && part.counts.frame().is_empty() {
+                voice.error(format_args!("{place}there is no event to judge"));
+                has_failed = true;
+            } else if judged == 0 {
+                let fewest = self.fewest;
+                voice.warning(format_args!(
+                    "{place}no row has {fewest} attempts, so none was judged"
+                ));
+            }
+        }
         for part in &report.parts {
             let failed: Vec<String> = match &part.counts {
                 Counted::Table(table) => {
@@ -78,18 +96,34 @@ impl Limit {
             };
             has_failed |= !failed.is_empty();
             for text in failed {
-                match report.is_named {
-                    true => voice.error(format_args!("{}: {text}", part.cluster)),
-                    false => voice.error(text),
-                }
+                voice.error(format_args!("{}{text}", place(part)));
             }
         }
         has_failed
     }
 
+    /// How many rows have enough attempts.
+    fn judged(self, counts: &Counted) -> usize {
+        match counts {
+            Counted::Table(table) => table
+                .rows()
+                .filter(|row| self.is_judged(row.counts()))
+                .count(),
+            Counted::Series(series) => series
+                .rows()
+                .filter(|row| self.is_judged(row.counts()))
+                .count(),
+            Counted::Comparison(_) => 0,
+        }
+    }
+
+    fn is_judged(self, counts: Counts) -> bool {
+        attempts_of(counts) >= u128::from(self.fewest.max(1))
+    }
+
     fn has_failed(self, counts: Counts) -> bool {
-        let attempts = u128::from(counts.success) + u128::from(counts.errors);
-        let is_judged = attempts >= u128::from(self.fewest.max(1));
+        let attempts = attempts_of(counts);
+        let is_judged = self.is_judged(counts);
         // The share has at most 18 digits, so both products fit.
         is_judged
             && u128::from(counts.errors) * u128::from(self.share.whole)
@@ -97,15 +131,19 @@ impl Limit {
     }
 }
 
+fn attempts_of(counts: Counts) -> u128 {
+    u128::from(counts.success) + u128::from(counts.errors)
+}
+
 fn told<F: Frame>(row: Row<'_, F>, counts: Counts, place: String) -> String {
     let values: Vec<&str> = row
         .values()
         .map(|value| if value.is_empty() { "(none)" } else { value })
         .collect();
-    let attempts = u128::from(counts.success) + u128::from(counts.errors);
+    let attempts = attempts_of(counts);
     let name = match values.is_empty() {
         true => "all".to_owned(),
-        false => values.join(", ").escape_debug().to_string(),
+        false => harmless(&values.join(", ")),
     };
     format!(
         "{name}: {} of {attempts} attempts failed{place}",

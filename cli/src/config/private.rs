@@ -16,11 +16,16 @@ pub(crate) fn read_private(path: &Path, most_bytes: usize) -> Result<Vec<u8>, St
             error.kind()
         )
     };
-    let file = File::open(path).map_err(failed)?;
-    let metadata = file.metadata().map_err(failed)?;
+    // Looked at first, because a pipe could not even be opened before somebody writes into it.
+    let metadata = std::fs::metadata(path).map_err(failed)?;
     if metadata.is_dir() {
         return Err("want a file, not a folder".to_owned());
     }
+    if !metadata.is_file() {
+        return Err("want a regular file, not a pipe or a device".to_owned());
+    }
+    let file = File::open(path).map_err(failed)?;
+    let metadata = file.metadata().map_err(failed)?;
     check(path, &metadata)?;
     let mut bytes = Vec::new();
     file.take(most_bytes as u64 + 1)

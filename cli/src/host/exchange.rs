@@ -1,6 +1,5 @@
 //! One exchange: a request of the core is sent, and its response handed to the core as it arrives.
 
-use std::error::Error as StdError;
 use std::future::Future;
 use std::io;
 use std::time::Duration;
@@ -107,7 +106,7 @@ impl Outgoing {
     }
 
     async fn receive(self, receiver: &mut impl Receiver) -> Result<(), Broken> {
-        let response = self.request.send().await.map_err(|error| broken(&error))?;
+        let response = self.request.send().await.map_err(broken)?;
         let status = response.status().as_u16();
         let headers = texts(response.headers());
         let pairs: Vec<(&str, &str)> = headers
@@ -132,7 +131,7 @@ async fn read(mut response: Response, receiver: &mut impl Receiver) -> Result<()
         }
         Ok(())
     };
-    while let Some(chunk) = response.chunk().await.map_err(|error| broken(&error))? {
+    while let Some(chunk) = response.chunk().await.map_err(broken)? {
         body.decode(&chunk, &mut take)?;
     }
     body.end(&mut take)?;
@@ -151,8 +150,9 @@ async fn within<T>(
     }
 }
 
-fn broken(error: &(dyn StdError + 'static)) -> Broken {
-    Broken::Network(name_of(error))
+fn broken(error: reqwest::Error) -> Broken {
+    // The address may contain words by which errors are told apart, such as `proxy`.
+    Broken::Network(name_of(&error.without_url()))
 }
 
 /// Headers as texts. Bytes that are not UTF-8 become question marks, which no known value has.

@@ -1,11 +1,16 @@
 //! The way to a service: certificates, proxies, connections.
 
+use std::fs::File;
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use reqwest::{Certificate, Client, ClientBuilder, Proxy, redirect};
 
 use crate::arguments::given::{Origin, Setting};
 use crate::failure::{Failure, Result};
+
+/// How much of a file of certificates is read; all that a system trusts are a quarter of a megabyte.
+const MOST_BYTES: u64 = 16 * 1024 * 1024;
 
 /// What is said about the way to a service.
 #[derive(Clone, Debug, Default)]
@@ -42,7 +47,16 @@ pub(crate) fn client(settings: &NetworkSettings) -> Result<Client> {
 
 /// The certificates of a file.
 fn authorities(path: &Path) -> Result<Vec<Certificate>> {
-    let pem = std::fs::read(path).map_err(|error| Failure::file("read", path, &error))?;
+    let told = |error: io::Error| Failure::file("read", path, &error);
+    if !std::fs::metadata(path).map_err(told)?.is_file() {
+        return Err(Failure::usage(format!(
+            "{}: want a file of certificates",
+            path.display()
+        )));
+    }
+    let mut pem = Vec::new();
+    let file = File::open(path).map_err(told)?;
+    file.take(MOST_BYTES).read_to_end(&mut pem).map_err(told)?;
     let found = Certificate::from_pem_bundle(&pem)
         .ok()
         .filter(|found| !found.is_empty());

@@ -1,5 +1,10 @@
 //! Ctrl-C and SIGTERM.
 
+#[cfg(unix)]
+use std::sync::Arc;
+#[cfg(unix)]
+use std::sync::atomic::AtomicBool;
+
 use tokio::sync::Mutex;
 
 use crate::exit::Exit;
@@ -27,6 +32,7 @@ struct Signals {
 impl Signals {
     #[cfg(unix)]
     fn listen() -> std::io::Result<Self> {
+        end_at_the_second()?;
         Ok(Self {
             interrupt: signal(SignalKind::interrupt())?,
             terminate: signal(SignalKind::terminate())?,
@@ -40,6 +46,22 @@ impl Signals {
             terminate: ctrl_close()?,
         })
     }
+}
+
+/// Lets a second signal end the process at once, also where it can't notice the first: while it waits for somebody who
+/// reads stdout no more, or for a command that gives a secret.
+#[cfg(unix)]
+fn end_at_the_second() -> std::io::Result<()> {
+    use signal_hook::consts::{SIGINT, SIGTERM};
+    use signal_hook::flag;
+
+    let is_asked = Arc::new(AtomicBool::new(false));
+    for number in [SIGINT, SIGTERM] {
+        // In this order the first signal only sets the flag.
+        flag::register_conditional_shutdown(number, 128 + number, Arc::clone(&is_asked))?;
+        flag::register(number, Arc::clone(&is_asked))?;
+    }
+    Ok(())
 }
 
 /// Listens for signals that ask the process to stop.

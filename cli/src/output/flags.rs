@@ -38,6 +38,24 @@ pub(crate) struct ShowFlags {
     pub(crate) export: Declared<ExportFlags>,
 }
 
+impl ShowFlags {
+    /// Whether only windows are written whose counts no longer change, because another system keeps what it gets.
+    pub(crate) fn writes_settled_only(&self) -> bool {
+        let is_kept = match self.format {
+            OutputFormat::Openmetrics
+            | OutputFormat::OtlpJson
+            | OutputFormat::Influx
+            | OutputFormat::Dogstatsd => true,
+            OutputFormat::Table
+            | OutputFormat::Json
+            | OutputFormat::Ndjson
+            | OutputFormat::Csv
+            | OutputFormat::Parquet => false,
+        };
+        is_kept && self.export.given.get("windows").is_none()
+    }
+}
+
 /// The formats of results.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum OutputFormat {

@@ -132,9 +132,7 @@ fn beside(folder: &Path) -> io::Result<NamedTempFile> {
         use std::os::unix::fs::PermissionsExt;
         builder.permissions(fs::Permissions::from_mode(0o666));
     }
-    // The error names the new file, which nobody has asked for.
-    let without_path = |error: io::Error| io::Error::from(error.kind());
-    builder.tempfile_in(folder).map_err(without_path)
+    builder.tempfile_in(folder)
 }
 
 /// Writes to what is no file: a device such as `/dev/stdout`, or a named pipe, must not be replaced.

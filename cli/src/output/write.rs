@@ -7,6 +7,7 @@ use tallyfold_export::Format;
 
 use super::exported::Plan;
 use super::flags::{OutputFormat, ShowFlags};
+use super::labeled;
 use super::pick::{Picked, Ranking};
 use super::report::Report;
 use super::sink::{Screen, WriteError, write_to};
@@ -23,6 +24,8 @@ pub(crate) fn write(report: &Report, flags: &ShowFlags, voice: &Voice) -> Result
         // Nothing was found: a file with the last counts stays as it is.
         return Ok(());
     }
+    // Whatever the format is: a label that can't be written is a mistake in a table's command line too.
+    labeled::labels(report, &flags.labels)?;
     let planned = match planned(flags.format) {
         Some(format) if report.asked.before.is_none() => Some(Plan::new(report, flags, format)?),
         _ => None,
