@@ -17,7 +17,7 @@ fn signal(child: &Child, name: &str) {
 
 #[test]
 fn the_second_signal_ends_a_wait_for_a_secret() {
-    for (name, expected) in [("-TERM", 143), ("-INT", 130)] {
+    for names in [["-TERM", "-INT"], ["-INT", "-TERM"]] {
         let mut command = Command::new(env!("CARGO_BIN_EXE_tallyfold"));
         // What the command for the secret says on stderr tells that it runs.
         let mut child = command
@@ -43,8 +43,11 @@ fn the_second_signal_ends_a_wait_for_a_secret() {
             .read_line(&mut line)
             .unwrap();
         assert_eq!(line, "asked\n");
-        signal(&child, name);
-        signal(&child, name);
-        assert_eq!(child.wait().unwrap().code(), Some(expected));
+        // Two different ones, because two that are the same may be delivered as one.
+        for name in names {
+            signal(&child, name);
+        }
+        let code = child.wait().unwrap().code();
+        assert!(matches!(code, Some(130 | 143)), "{code:?}");
     }
 }
