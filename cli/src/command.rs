@@ -44,7 +44,7 @@ Exit codes:
 const EXAMPLES: &str = "\
 Examples:
   tallyfold delivery --since 24h --by integration --format csv
-  tallyfold delivery --by integration,reason --top 10
+  tallyfold delivery --by integration,event_name --top 10     where most events are lost
   tallyfold delivery --since 15m --fail-above 5%   a health job: ends with 1 if an integration fails
   tallyfold serve --state totals.json              a scrape endpoint for Prometheus
   tallyfold doctor                                 says what is wrong, and what to do next

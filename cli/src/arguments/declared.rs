@@ -154,7 +154,17 @@ fn plain(doc: &str, known: &[Argument], spelling: Spelling) -> String {
         }
     }
     text.push_str(rest);
-    spelled_names(&text, known, spelling)
+    spelled_names(&without_sections(&text), known, spelling)
+}
+
+/// A text without the sections of the service reference that it names in brackets: who reads a help has none.
+fn without_sections(text: &str) -> String {
+    let mut pieces = text.split(" (service reference");
+    let mut shown = pieces.next().unwrap_or_default().to_owned();
+    for piece in pieces {
+        shown.push_str(piece.split_once(')').map_or("", |(_, rest)| rest));
+    }
+    shown
 }
 
 /// Names of options in backticks, spelled as flags or keys.

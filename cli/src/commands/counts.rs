@@ -57,6 +57,10 @@ pub(crate) async fn run(app: &App, metric: Metric, flags: &CountFlags) -> Result
         range = flags.range.window(unix_ms().saturating_sub(settled_ms))?;
         options = self::options(metric, &query, range, &flags.reading.given)?;
     }
+    if let Some(step) = step.filter(|step| step.seconds() < options.window.seconds()) {
+        // Counts of a longer window could not be shown by this step.
+        options.window = step;
+    }
     options.keep = step.map_or(Keep::Total, Keep::Step);
     let asked = asked(metric, &query, range, &options);
     let limit = flags.verdict.limit()?;

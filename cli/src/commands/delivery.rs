@@ -12,8 +12,10 @@ pub(crate) const EXAMPLES: &str = "\
 Examples:
   tallyfold delivery
       The last hour by integration, as a table.
-  tallyfold delivery --since 24h --by integration,reason --top 10
-      Where most events were lost in the last day, and why.
+  tallyfold delivery --since 24h --by integration,event_name --top 10
+      Where most events were lost in the last day: the integrations and events with most errors.
+  tallyfold delivery --since 24h --by reason,integration --order filtered --top 10
+      Which filters took most events, and of which integrations.
   tallyfold delivery --since 7d --by-window 1d --format csv > week.csv
       One row for each integration and day.
   tallyfold delivery --since 15m --fail-above 5% --quiet > /dev/null

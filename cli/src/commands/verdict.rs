@@ -151,12 +151,10 @@ fn told<F: Frame>(row: Row<'_, F>, counts: Counts, place: String) -> String {
     )
 }
 
-/// Parses `5%`, `0.5%` or `0.05`, from 0 to 1.
+/// Parses `5%` or `0.5%`, from 0% to 100%.
 fn share(text: &str) -> Option<Share> {
-    let (digits, percent) = match text.strip_suffix('%') {
-        Some(digits) => (digits, 100),
-        None => (text, 1),
-    };
+    // Without its sign, a 1 might be meant as one percent or as all.
+    let digits = text.strip_suffix('%')?;
     let (whole, fraction) = digits.split_once('.').unwrap_or((digits, ""));
     let all = [whole, fraction].concat();
     let is_number =
@@ -164,7 +162,7 @@ fn share(text: &str) -> Option<Share> {
     let places = u32::try_from(fraction.len()).ok()?;
     let share = Share {
         part: is_number.then(|| all.parse().ok()).flatten()?,
-        whole: 10_u64.checked_pow(places)?.checked_mul(percent)?,
+        whole: 10_u64.checked_pow(places)?.checked_mul(100)?,
     };
     (share.part <= share.whole).then_some(share)
 }
@@ -178,10 +176,10 @@ mod tests {
         for (text, expected) in [
             ("5%", Some((5, 100))),
             ("0.5%", Some((5, 1000))),
-            ("0.05", Some((5, 100))),
+            ("0.05", None),
             ("100%", Some((100, 100))),
-            ("1", Some((1, 1))),
-            ("0", Some((0, 1))),
+            ("1", None),
+            ("0%", Some((0, 100))),
             ("101%", None),
             ("5", None),
             ("", None),
@@ -213,7 +211,7 @@ mod tests {
         assert!(!limit.has_failed(counts(0, 99)));
         assert!(limit.has_failed(counts(u64::MAX, u64::MAX)));
         let none = Limit {
-            share: share("0").unwrap(),
+            share: share("0%").unwrap(),
             fewest: 0,
         };
         assert!(!none.has_failed(counts(0, 0)) && none.has_failed(counts(1_000_000, 1)));

@@ -5,7 +5,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use clap::Args;
-use tallyfold::{CollectOptions, FollowOptions, Keep, Metric, TimeStep, Window};
+use tallyfold::{CollectOptions, FollowOptions, Keep, Metric, Patience, TimeStep, Window};
 use tokio::sync::Notify;
 
 use super::counts::{asked, part, read};
@@ -213,6 +213,9 @@ fn plan(flags: &WatchFlags, now_ms: i64) -> Result<Plan> {
     let mut collect: CollectOptions = read_options(metric, &query, range, &flags.waiting)?;
     if flags.waiting.given.get("patience").is_some() {
         follow.patience_ms = collect.patience_ms;
+    } else if flags.once {
+        // Somebody waits for the answer.
+        collect.patience_ms = Patience::Milliseconds(0);
     }
     collect.window = step;
     collect.finest = step.min(TimeStep::MINUTE);

@@ -13,7 +13,7 @@ pub(crate) fn read_private(path: &Path, most_bytes: usize) -> Result<Vec<u8>, St
     let failed = |error: std::io::Error| {
         format!(
             "the file can't be read: {} (a relative path starts at the folder of the configuration)",
-            error.kind()
+            error
         )
     };
     // Looked at first, because a pipe could not even be opened before somebody writes into it.
