@@ -278,3 +278,44 @@ fn aligned(rows: &[Cells]) -> impl Iterator<Item = String> {
         line
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use tallyfold::compare;
+
+    use super::*;
+    use crate::output::testing::{HOSTILE, hour, table};
+
+    #[test]
+    fn a_table_is_harmless_and_its_numbers_are_grouped() {
+        let before = table(&[("Warehouse", 1_234_567, 0, 0)]);
+        let mut rows = HOSTILE.to_vec();
+        rows.push(("zero\u{200b}width", 1, 0, 0));
+        rows.push(("Warehouse", 1_236_000, 0, 0));
+        let after = table(&rows);
+        let revision = Revision {
+            window: hour(0),
+            changes: compare(&before, &after).unwrap(),
+            table: after,
+            settled: false,
+            number: 1,
+        };
+        let origin = Origin {
+            cluster: None,
+            labels: &Labels::default(),
+        };
+        let mut printer = Printer::new(Vec::new(), RevisionFormat::Table);
+        printer.print(&origin, &revision).unwrap();
+        let text = String::from_utf8(printer.out).unwrap();
+        assert!(text.contains("1,236,000 (+1,433)   0 (0)"), "{text}");
+        for escaped in ["right\\u{202e}to left", "zero\\u{200b}width"] {
+            assert!(text.contains(escaped), "{text}");
+        }
+        let is_harmless = |letter: char| letter == '\n' || !letter.is_control();
+        assert!(text.chars().all(is_harmless), "{text}");
+        assert!(
+            !text.contains(['\u{202e}', '\u{200b}', '\u{200d}']),
+            "{text}"
+        );
+    }
+}
