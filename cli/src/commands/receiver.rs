@@ -4,12 +4,13 @@ use std::fs::File;
 use std::io;
 use std::path::PathBuf;
 use std::rc::Rc;
+use std::sync::Arc;
 use std::time::Duration;
 
 use clap::Args;
 use clap::builder::PossibleValuesParser;
-use tallyfold::Secret;
-use tallyfold_export::{ExportOptions, Format, Labels, PushOptions};
+use tallyfold::{CountTable, Secret};
+use tallyfold_export::{Export, ExportOptions, Format, Labels, Push, PushOptions};
 
 use crate::arguments::declared::{Declared, Flags};
 use crate::arguments::given::{Given, Origin, Raw};
@@ -131,9 +132,11 @@ impl ReceiverFlags {
                 self.message_timeout
             ))
         })?;
+        let push = given.read()?;
+        check(format, &push)?;
         Ok(Destination {
             format,
-            push: given.read()?,
+            push,
             export: export.read()?,
             network,
             timeout: Duration::from_millis(timeout),
@@ -196,6 +199,33 @@ impl ReceiverFlags {
         }
         Ok(())
     }
+}
+
+/// A table without rows.
+const NOTHING: &[u8] =
+    br#"{"format": "tallyfold-table/1", "metric": "event_delivery", "dimensions": ["integration"],
+    "filter": [], "totals": {"success": "0", "errors": "0", "filtered": "0"},
+    "windows": [{"start": "2026-01-01T00:00:00Z", "end": "2026-01-01T00:15:00Z",
+        "reported": {"success": "0", "errors": "0", "filtered": "0"},
+        "notes": {"repeated_combinations": 0, "null_dimensions": 0}, "rows": []}]}"#;
+
+/// Refuses an address and options that no push could be made with, before anything is asked or stored: a push of nothing
+/// is made with them.
+fn check(format: Format, options: &PushOptions) -> Result<()> {
+    let nothing = CountTable::from_json(NOTHING)?;
+    // Some formats take only windows that have just ended, which that of nothing has at its end.
+    let end = nothing
+        .windows()
+        .last()
+        .map(|window| window.end().unix_ms());
+    let nothing = Arc::new(nothing.by_window(None)?);
+    let options_of_nothing = ExportOptions {
+        now_ms: end,
+        ..ExportOptions::with_defaults(format)
+    };
+    let export = Export::new(&nothing, &options_of_nothing)?;
+    Push::new(export, options)?;
+    Ok(())
 }
 
 fn known(settings: &Settings) -> String {
