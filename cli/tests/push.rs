@@ -6,10 +6,11 @@ mod support;
 
 use std::fs;
 use std::net::UdpSocket;
+use std::process::Stdio;
 use std::time::Duration;
 
 use support::pushed::{BUSY, expected, push, report, sums, taken};
-use support::{RANGE, Reply, Service, Sink, Sums, TAKEN, ends, stderr, stdout, truth};
+use support::{RANGE, Reply, Service, Sink, Sums, TAKEN, ends, stderr, stdout, terminate, truth};
 
 #[test]
 fn a_push_sends_the_truth() {
@@ -292,7 +293,40 @@ fn what_can_not_be_used_is_refused_before_anything_is_sent() {
                 "--header-env",
                 "a=NOT_THERE",
             ],
-            "NOT_THERE",
+            "--header-env a: ",
+        ),
+        (
+            &[
+                "push",
+                "--to",
+                "otlp",
+                "http://127.0.0.1:1/",
+                "--header-env",
+                "authorization=Bearer /secret",
+            ],
+            "--header-env authorization: ",
+        ),
+        (
+            &[
+                "push",
+                "--to",
+                "otlp",
+                "http://127.0.0.1:1/",
+                "--header-file",
+                "authorization=Bearer /secret",
+            ],
+            "--header-file authorization: ",
+        ),
+        (
+            &[
+                "push",
+                "--to",
+                "otlp",
+                "http://127.0.0.1:1/",
+                "--header-env",
+                "/secret==",
+            ],
+            "want a header's name",
         ),
     ] {
         let output = service
@@ -307,4 +341,39 @@ fn what_can_not_be_used_is_refused_before_anything_is_sent() {
         );
         assert!(!stderr(&output).contains("/secret"));
     }
+}
+
+#[test]
+fn a_signal_lets_the_message_under_way_end_and_the_report_is_written() {
+    let service = Service::start();
+    let sink = Sink::start(vec![], Reply::Late(Duration::from_millis(400)));
+    let all = [
+        "push",
+        "--to",
+        "otlp-json",
+        &sink.url,
+        "--max-bytes",
+        "3000",
+        "--format",
+        "json",
+    ];
+    let mut command = service.tallyfold(&[&all[..], &RANGE[..]].concat());
+    let child = command
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let first = sink.requests.recv_timeout(Duration::from_secs(20));
+    terminate(&child);
+    let output = child.wait_with_output().unwrap();
+    first.unwrap();
+    // It had an end that was not reached.
+    ends(&output, 143);
+    let report = report(&output);
+    assert_eq!(
+        report["messages"].as_u64().unwrap() as usize,
+        1 + sink.all().len()
+    );
+    assert_eq!(report["unsure"], 0);
+    assert!(report["samples"].as_u64().unwrap() > 0);
 }

@@ -9,7 +9,9 @@ use std::process::Stdio;
 use std::time::Duration;
 
 use support::pushed::{BUSY, Points, add_points, expected, push, report, sums, taken};
-use support::{Draw, RANGE, Reply, Service, Sink, Sums, TAKEN, ends, stderr, terminate, truth};
+use support::{
+    Draw, RANGE, Reply, Service, Sink, Sums, TAKEN, ends, stderr, stdout, terminate, truth,
+};
 
 #[test]
 fn kills_at_any_moment_lose_and_double_nothing() {
@@ -215,4 +217,49 @@ fn a_full_disk_sends_nothing_that_is_not_stored() {
         stderr(&output)
     );
     assert!(sink.all().is_empty());
+}
+
+#[test]
+fn an_address_is_checked_before_anything_is_asked() {
+    let service = Service::start();
+    let folder = tempfile::tempdir().unwrap();
+    let state = folder.path().join("outbox.json");
+    let follow = ["--follow", "--state", state.to_str().unwrap()];
+    for (format, url) in [
+        ("otlp", "nowhere"),
+        ("influx", "http://192.0.2.1/write?token=x"),
+        ("dogstatsd", "http://127.0.0.1:1/"),
+        ("remote-write", "udp://127.0.0.1:9"),
+    ] {
+        for more in [&[][..], &follow] {
+            let all = [&["push", "--to", format, url], &RANGE[..], more].concat();
+            let mut command = service.tallyfold(&all);
+            // A service that is asked would be the failure.
+            command.env("TALLYFOLD_CLUSTER_ENDPOINT", "http://127.0.0.1:1");
+            let output = command.output().unwrap();
+            ends(&output, 2);
+            assert!(stderr(&output).contains("URL"), "{}", stderr(&output));
+            assert_eq!(stdout(&output), "");
+            assert!(!state.exists());
+        }
+    }
+    let http = "http://127.0.0.1:1/";
+    let udp = "udp://127.0.0.1:9";
+    for (format, url) in [
+        ("otlp", http),
+        ("otlp-json", http),
+        ("remote-write", http),
+        ("remote-write-2", http),
+        ("influx", http),
+        ("datadog", http),
+        ("dogstatsd", udp),
+        ("statsd", udp),
+    ] {
+        let mut command = service.tallyfold(&["push", "--to", format, url]);
+        command.env("TALLYFOLD_CLIENT_SECRET", "wrong");
+        let output = command.output().unwrap();
+        ends(&output, 3);
+        // Nothing was sent, so there is nothing to report.
+        assert_eq!(stdout(&output), "");
+    }
 }

@@ -388,3 +388,13 @@ fn a_file_is_for_one_process_and_not_for_damaged_totals() {
         ends(&service.tallyfold(&all).output().unwrap(), 2);
     }
 }
+
+#[test]
+fn an_exporter_that_is_done_is_healthy() {
+    let service = Service::start();
+    let folder = tempfile::tempdir().unwrap();
+    let state = folder.path().join("totals.json");
+    // Whoever waits for a window is not healthy with this.
+    let exporter = Exporter::of(&service, &state, &["--stale-after", "0s"]);
+    exporter.until("/healthz", |answer| answer.status == 200);
+}

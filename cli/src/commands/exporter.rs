@@ -56,6 +56,8 @@ pub(crate) struct Meters {
     token_ms: Option<u64>,
     /// When a window was settled last, or the process started.
     settled_ms: u64,
+    /// Whether the last window has settled: nothing is to come any more.
+    is_done: bool,
     /// Why the last request failed.
     trouble: Option<Code>,
     /// Why the state can't be stored.
@@ -99,7 +101,10 @@ impl Exporter {
     ) -> Result<()> {
         while let Some(found) = ending.unless_begun(following.next()).await {
             match found {
-                Found::Done => break,
+                Found::Done => {
+                    self.meters.borrow_mut().is_done = true;
+                    break;
+                }
                 Found::Failed(window, error) => {
                     *self
                         .meters
@@ -184,7 +189,7 @@ impl Exporter {
             .now()
             .monotonic_ms
             .saturating_sub(meters.settled_ms);
-        if ms <= stale_ms {
+        if meters.is_done || ms <= stale_ms {
             return None;
         }
         let why = meters

@@ -103,14 +103,11 @@ pub(crate) async fn run(app: &App, flags: &FollowCommand) -> Result<Exit> {
         all.push(begin(app, flags, cluster, session, &printer).await?);
     }
     let ending = Ending::new();
-    let work = join_all(all.iter_mut().map(|one| one.print_all(&ending)));
-    match until_ended(&app.stop, &ending, work).await {
-        Err(exit) => Ok(exit),
-        Ok(results) => {
-            let clusters = all.iter().map(|one| one.cluster.name.as_str());
-            Ok(ended(app, clusters.zip(results)))
-        }
-    }
+    let work = join_all(all.iter_mut().map(|one| one.run(&ending)));
+    Ok(match until_ended(&app.stop, &ending, work).await {
+        Err(exit) => exit,
+        Ok(results) => ended(results),
+    })
 }
 
 async fn begin<'a>(
@@ -120,6 +117,7 @@ async fn begin<'a>(
     session: Rc<Session>,
     printer: &Rc<RefCell<Printer<Stdout>>>,
 ) -> Result<Printing<'a>> {
+    let labels = labels_of(&app.settings, &cluster, &flags.labels)?;
     let path = flags.state.as_deref();
     let file = path
         .map(|path| StateFile::of_cluster(path, &app.settings, &cluster))
@@ -139,7 +137,7 @@ async fn begin<'a>(
     }
     Ok(Printing {
         app,
-        labels: labels_of(&app.settings, &cluster, &flags.labels)?,
+        labels,
         cluster,
         following,
         file,
@@ -149,6 +147,12 @@ async fn begin<'a>(
 }
 
 impl Printing<'_> {
+    /// Prints all, and says at once what has ended that: other clusters may go on for days.
+    async fn run(&mut self, ending: &Ending) -> Option<Exit> {
+        let result = self.print_all(ending).await;
+        told(self.app, &self.cluster.name, result)
+    }
+
     async fn print_all(&mut self, ending: &Ending) -> Result<()> {
         while let Some(found) = ending.unless_begun(self.following.next()).await {
             match found {
@@ -198,21 +202,18 @@ pub(crate) fn tell_unread(app: &App, cluster: &str, window: Window, failure: &Fa
     );
 }
 
-/// Says which clusters have failed. If all have, the first says how the command ends; if some have, counts are missing.
-pub(crate) fn ended<'a>(app: &App, results: impl Iterator<Item = (&'a str, Result<()>)>) -> Exit {
-    let (mut failed, mut has_others) = (None, false);
-    for (cluster, result) in results {
-        match result {
-            Ok(()) => has_others = true,
-            Err(failure) => {
-                fail(app, cluster, &failure);
-                failed = failed.or(Some(failure.exit));
-            }
-        }
-    }
-    match failed {
+/// Says why a cluster has failed, if it has; gives how the command would end then.
+pub(crate) fn told(app: &App, cluster: &str, result: Result<()>) -> Option<Exit> {
+    let failure = result.err()?;
+    fail(app, cluster, &failure);
+    Some(failure.exit)
+}
+
+/// How the command ends. If all clusters have failed, the first says that; if some have, counts are missing.
+pub(crate) fn ended(failed: Vec<Option<Exit>>) -> Exit {
+    match failed.iter().find_map(|exit| *exit) {
         None => Exit::Fine,
-        Some(_) if has_others => Exit::Missing,
+        Some(_) if failed.contains(&None) => Exit::Missing,
         Some(exit) => exit,
     }
 }

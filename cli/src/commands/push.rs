@@ -5,11 +5,12 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use clap::Args;
+use futures_util::future::join_all;
 use tallyfold::{CollectOptions, Keep, Metric};
-use tallyfold_export::{Export, Push};
+use tallyfold_export::{Export, Labels, Push};
 
 use super::counts::read;
-use super::each::{each, sessions};
+use super::each::{sessions, with_doctor};
 use super::receiver::{Destination, ReceiverFlags};
 use super::sending::{self, Plan};
 use super::telling::{fail, warn};
@@ -21,8 +22,9 @@ use crate::arguments::query::{Query, QueryFlags};
 use crate::config::settings::Cluster;
 use crate::exit::Exit;
 use crate::failure::{Failure, Result};
+use crate::host::carry::Carried;
 use crate::host::clock::unix_ms;
-use crate::host::ending::Ending;
+use crate::host::ending::{Ending, until_ended};
 use crate::host::session::Session;
 use crate::output::pushed::{Pushed, PushedFormat, write};
 
@@ -88,10 +90,7 @@ pub(crate) struct PushCommand {
 pub(crate) async fn run(app: &App, flags: &PushCommand) -> Result<Exit> {
     let destination = flags.receiver.destination(&app.settings)?;
     let (pushed, exit) = match &flags.state {
-        None => tokio::select! {
-            exit = app.stop.asked() => return Ok(exit),
-            done = once(app, flags, &destination) => done?,
-        },
+        None => once(app, flags, &destination).await?,
         Some(state) => {
             let plan = Plan {
                 follow: &flags.what,
@@ -114,12 +113,31 @@ fn is_short(pushed: &Pushed) -> bool {
     !pushed.report.rejected.is_empty() || pushed.report.unsure > 0
 }
 
-/// What became of a cluster's counts, and what is missing.
-struct Sent {
-    pushed: Pushed,
-    has_gaps: bool,
-    /// Why the receiver did not take everything.
-    refused: Option<Exit>,
+/// The counts of one cluster, which are read and then sent.
+struct Single<'a> {
+    app: &'a App,
+    flags: &'a PushCommand,
+    destination: &'a Destination,
+    cluster: Cluster,
+    session: Rc<Session>,
+    labels: Labels,
+    /// What is sent, once it was read.
+    push: Option<Push>,
+}
+
+/// What became of the counts of a cluster.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Became {
+    /// All were sent.
+    Sent,
+    /// Those that could be read were sent.
+    Short,
+    /// A signal came before that.
+    Left,
+    /// None could be read.
+    Unread(Exit),
+    /// The receiver did not take all.
+    Refused(Exit),
 }
 
 async fn once(
@@ -133,36 +151,50 @@ async fn once(
     };
     let query = query.query()?;
     let options = options(flags, &query)?;
-    let sessions = sessions(app)?;
-    for (cluster, _) in &sessions {
-        labels_of(&app.settings, cluster, &flags.labels)?;
-    }
-    let (sent, missing) = each(&sessions, |cluster, session| {
-        let (options, query) = (options.clone(), query.clone());
-        async move {
-            send(
-                app,
-                flags,
-                destination,
-                (cluster, session),
-                (options, query),
-            )
-            .await
-        }
-    })
-    .await;
-    for one in &missing {
-        fail(app, &one.cluster, &one.failure);
-    }
-    let refused = sent.iter().find_map(|one| one.refused);
-    let has_gaps = sent.iter().any(|one| one.has_gaps);
-    let exit = match (refused, missing.first()) {
-        (Some(exit), _) => exit,
-        (None, Some(missing)) if sent.is_empty() => missing.failure.exit,
-        (None, None) if !has_gaps => Exit::Fine,
-        (None, _) => Exit::Missing,
+    let single = |(cluster, session)| {
+        Ok(Single {
+            app,
+            flags,
+            destination,
+            labels: labels_of(&app.settings, &cluster, &flags.labels)?,
+            cluster,
+            session,
+            push: None,
+        })
     };
-    Ok((sent.into_iter().map(|one| one.pushed).collect(), exit))
+    let all = sessions(app)?.into_iter().map(single);
+    let mut all: Vec<Single<'_>> = all.collect::<Result<_>>()?;
+    let ending = Ending::new();
+    let work = join_all(
+        all.iter_mut()
+            .map(|one| one.run((&options, &query), &ending)),
+    );
+    let exit = match until_ended(&app.stop, &ending, work).await {
+        Err(exit) => exit,
+        Ok(became) => exit_of(&became, &ending),
+    };
+    let pushed = all.into_iter().filter_map(|one| {
+        Some(Pushed {
+            cluster: one.cluster.name,
+            report: one.push?.report().clone(),
+        })
+    });
+    Ok((pushed.collect(), exit))
+}
+
+fn exit_of(became: &[Became], ending: &Ending) -> Exit {
+    let refused = became.iter().find_map(|one| match one {
+        Became::Refused(exit) => Some(*exit),
+        Became::Left => ending.signal(),
+        _ => None,
+    });
+    let is_unread = |one: &Became| matches!(one, Became::Unread(_));
+    match (refused, became.first()) {
+        (Some(exit), _) => exit,
+        (None, Some(Became::Unread(exit))) if became.iter().all(is_unread) => *exit,
+        (None, _) if became.iter().all(|one| *one == Became::Sent) => Exit::Fine,
+        (None, _) => Exit::Missing,
+    }
 }
 
 fn options(flags: &PushCommand, query: &Query) -> Result<CollectOptions> {
@@ -188,51 +220,60 @@ fn options(flags: &PushCommand, query: &Query) -> Result<CollectOptions> {
     Ok(options)
 }
 
-async fn send(
-    app: &App,
-    flags: &PushCommand,
-    destination: &Destination,
-    (cluster, session): (Cluster, Rc<Session>),
-    (options, query): (CollectOptions, Query),
-) -> Result<Sent> {
-    let (table, gaps, failure) = read(&session, options, &query).await?;
-    if let Some(failure) = failure {
-        fail(app, &cluster.name, &failure);
+impl Single<'_> {
+    /// Reads and sends all, and says at once what has ended that.
+    async fn run(&mut self, what: (&CollectOptions, &Query), ending: &Ending) -> Became {
+        let (app, name) = (self.app, self.cluster.name.clone());
+        let read = match ending.unless_begun(self.read(what)).await {
+            None => return Became::Left,
+            Some(read) => read,
+        };
+        let (push, is_whole) = match read {
+            Ok(read) => read,
+            Err(failure) => {
+                let failure = with_doctor(failure, &name);
+                fail(app, &name, &failure);
+                return Became::Unread(failure.exit);
+            }
+        };
+        // What was sent is reported, whatever ends this.
+        let push = self.push.insert(push);
+        let carried = match self.destination.carrier(&app.voice) {
+            Ok(mut carrier) => carrier.carry(push, ending, async |_| Ok(())).await,
+            Err(failure) => Err(failure),
+        };
+        let report = push.report();
+        for rejected in &report.rejected {
+            let text = format_args!("the receiver has rejected samples: {}", rejected.message);
+            warn(app, &name, text);
+        }
+        match carried {
+            Ok(Carried::All) if is_whole => Became::Sent,
+            Ok(Carried::All) => Became::Short,
+            Ok(Carried::Part) => Became::Left,
+            Err(failure) => Became::Refused(told(app, &name, failure, report.samples)),
+        }
     }
-    let series = Arc::new(table.by_window(Some(flags.what.step()?))?);
-    let labels = labels_of(&app.settings, &cluster, &flags.labels)?;
-    let export = Export::new(&series, &destination.export(&labels))?;
-    for note in export.notes() {
-        warn(app, &cluster.name, &note.message);
+
+    /// What is to be sent, and whether everything could be read.
+    async fn read(&self, (options, query): (&CollectOptions, &Query)) -> Result<(Push, bool)> {
+        let name = &self.cluster.name;
+        let (table, gaps, failure) = read(&self.session, options.clone(), query).await?;
+        if let Some(failure) = failure {
+            fail(self.app, name, &failure);
+        }
+        let series = Arc::new(table.by_window(Some(self.flags.what.step()?))?);
+        let export = Export::new(&series, &self.destination.export(&self.labels))?;
+        for note in export.notes() {
+            warn(self.app, name, &note.message);
+        }
+        let push = Push::new(export, &self.destination.push(0))?;
+        Ok((push, gaps.is_empty()))
     }
-    let mut push = Push::new(export, &destination.push(0))?;
-    let mut carrier = destination.carrier(&app.voice)?;
-    let carried = carrier
-        .carry(&mut push, &Ending::new(), async |_| Ok(()))
-        .await;
-    let report = push.report().clone();
-    for rejected in &report.rejected {
-        warn(
-            app,
-            &cluster.name,
-            format_args!("the receiver has rejected samples: {}", rejected.message),
-        );
-    }
-    let refused = carried
-        .err()
-        .map(|failure| told(app, &cluster, failure, report.samples));
-    Ok(Sent {
-        pushed: Pushed {
-            cluster: cluster.name,
-            report,
-        },
-        has_gaps: !gaps.is_empty(),
-        refused,
-    })
 }
 
-fn told(app: &App, cluster: &Cluster, mut failure: Failure, samples: u64) -> Exit {
+fn told(app: &App, cluster: &str, mut failure: Failure, samples: u64) -> Exit {
     failure.text = format!("{}; {samples} samples were taken before", failure.text);
-    fail(app, &cluster.name, &failure);
+    fail(app, cluster, &failure);
     failure.exit
 }

@@ -1,18 +1,21 @@
 //! Where `tallyfold push` sends counts to: a section of the configuration, or a format and an address.
 
-use std::fs;
-use std::path::{Path, PathBuf};
+use std::fs::File;
+use std::io;
+use std::path::PathBuf;
 use std::rc::Rc;
+use std::sync::Arc;
 use std::time::Duration;
 
 use clap::Args;
 use clap::builder::PossibleValuesParser;
-use tallyfold::Secret;
-use tallyfold_export::{ExportOptions, Format, Labels, PushOptions};
+use tallyfold::{CountTable, Secret};
+use tallyfold_export::{Export, ExportOptions, Format, Labels, Push, PushOptions};
 
 use crate::arguments::declared::{Declared, Flags};
 use crate::arguments::given::{Given, Origin, Raw};
 use crate::arguments::text;
+use crate::config::secret::{Place, Source};
 use crate::config::settings::Settings;
 use crate::failure::{Failure, Result};
 use crate::host::carry::Carrier;
@@ -129,9 +132,11 @@ impl ReceiverFlags {
                 self.message_timeout
             ))
         })?;
+        let push = given.read()?;
+        check(format, &push)?;
         Ok(Destination {
             format,
-            push: given.read()?,
+            push,
             export: export.read()?,
             network,
             timeout: Duration::from_millis(timeout),
@@ -173,23 +178,54 @@ impl ReceiverFlags {
         };
         for flag in &self.header_env {
             let (name, variable) = pair("--header-env", flag)?;
-            let value = std::env::var(variable);
-            let value = value.map_err(|_| {
-                Failure::usage(format!(
-                    "--header-env {flag}: the environment has no variable {variable}"
-                ))
-            })?;
-            headers.set(name, Raw::Secret(Secret::from(value)), Origin::Flag);
+            let place = Place::Variable(variable.to_owned());
+            let value = value("--header-env", name, place)?;
+            headers.set(name, Raw::Secret(value), Origin::Flag);
         }
         for flag in &self.header_file {
             let (name, path) = pair("--header-file", flag)?;
-            headers.set(name, Raw::Secret(secret_in(Path::new(path))?), Origin::Flag);
+            let told = |error: io::Error| {
+                let kind = error.kind();
+                Failure::usage(format!(
+                    "--header-file {name}: the file can't be read: {kind}"
+                ))
+            };
+            File::open(path).map_err(told)?;
+            let value = value("--header-file", name, Place::File(path.into()))?;
+            headers.set(name, Raw::Secret(value), Origin::Flag);
         }
         if !headers.is_empty() {
             given.set("headers", Raw::Table(headers), Origin::Flag);
         }
         Ok(())
     }
+}
+
+/// A table without rows.
+const NOTHING: &[u8] =
+    br#"{"format": "tallyfold-table/1", "metric": "event_delivery", "dimensions": ["integration"],
+    "filter": [], "totals": {"success": "0", "errors": "0", "filtered": "0"},
+    "windows": [{"start": "2026-01-01T00:00:00Z", "end": "2026-01-01T00:15:00Z",
+        "reported": {"success": "0", "errors": "0", "filtered": "0"},
+        "notes": {"repeated_combinations": 0, "null_dimensions": 0}, "rows": []}]}"#;
+
+/// Refuses an address and options that no push could be made with, before anything is asked or stored: a push of nothing
+/// is made with them.
+fn check(format: Format, options: &PushOptions) -> Result<()> {
+    let nothing = CountTable::from_json(NOTHING)?;
+    // Some formats take only windows that have just ended, which that of nothing has at its end.
+    let end = nothing
+        .windows()
+        .last()
+        .map(|window| window.end().unix_ms());
+    let nothing = Arc::new(nothing.by_window(None)?);
+    let options_of_nothing = ExportOptions {
+        now_ms: end,
+        ..ExportOptions::with_defaults(format)
+    };
+    let export = Export::new(&nothing, &options_of_nothing)?;
+    Push::new(export, options)?;
+    Ok(())
 }
 
 fn known(settings: &Settings) -> String {
@@ -204,6 +240,7 @@ fn known(settings: &Settings) -> String {
     }
 }
 
+/// The name of a header, and where its value is.
 fn pair<'a>(flag: &str, text: &'a str) -> Result<(&'a str, &'a str)> {
     // What stands there may be a secret by mistake, so it is not quoted.
     let wanted = || {
@@ -213,39 +250,17 @@ fn pair<'a>(flag: &str, text: &'a str) -> Result<(&'a str, &'a str)> {
     };
     let (name, place) = text.split_once('=').ok_or_else(wanted)?;
     let (name, place) = (name.trim(), place.trim());
-    match name.is_empty() || place.is_empty() {
+    // A secret in base64 ends with such signs: then the name would be the secret.
+    match name.is_empty() || place.trim_matches('=').is_empty() {
         true => Err(wanted()),
         false => Ok((name, place)),
     }
 }
 
-fn secret_in(path: &Path) -> Result<Secret> {
-    let told = |error| Failure::file("read", path, &error);
-    check_private(path)?;
-    let text = fs::read_to_string(path).map_err(told)?;
-    Ok(Secret::from(text.trim_end_matches(['\r', '\n']).to_owned()))
-}
-
-#[cfg(unix)]
-fn check_private(path: &Path) -> Result<()> {
-    use std::os::unix::fs::PermissionsExt;
-    let mode = fs::metadata(path)
-        .map_err(|error| Failure::file("read", path, &error))?
-        .permissions()
-        .mode();
-    match mode & 0o077 {
-        0 => Ok(()),
-        _ => Err(Failure::usage(format!(
-            "{}: others than its owner can read this secret",
-            path.display()
-        ))
-        .helped_by(format!("chmod 600 {}", path.display()))),
-    }
-}
-
-#[cfg(not(unix))]
-fn check_private(_: &Path) -> Result<()> {
-    Ok(())
+/// The value of a header. The message does not quote the place, as that may be the secret by mistake.
+fn value(flag: &str, name: &str, place: Place) -> Result<Secret> {
+    let secret = Source::new(place).secret();
+    secret.map_err(|wrong| Failure::usage(format!("{flag} {name}: {wrong}")))
 }
 
 impl Destination {

@@ -7,7 +7,7 @@ use futures_util::future::join_all;
 use tallyfold_export::{Export, ExportOptions, Labels, Outbox, Push, PushReport};
 
 use super::each::{sessions, with_doctor};
-use super::follow::{ended, tell_unread};
+use super::follow::{ended, tell_unread, told};
 use super::receiver::Destination;
 use super::telling::warn;
 use crate::app::App;
@@ -61,13 +61,10 @@ pub(crate) async fn run(app: &App, plan: &Plan<'_>) -> Result<(Vec<Pushed>, Exit
         all.push(begin(app, plan, cluster, session).await?);
     }
     let ending = Ending::new();
-    let work = join_all(all.iter_mut().map(|one| one.send_all(&ending)));
+    let work = join_all(all.iter_mut().map(|one| one.run(&ending)));
     let exit = match until_ended(&app.stop, &ending, work).await {
         Err(exit) => exit,
-        Ok(results) => ended(
-            app,
-            all.iter().map(|one| one.cluster.name.as_str()).zip(results),
-        ),
+        Ok(results) => ended(results),
     };
     let pushed = all.into_iter().map(|one| Pushed {
         cluster: one.cluster.name,
@@ -115,6 +112,12 @@ async fn begin<'a>(
 }
 
 impl Sending<'_> {
+    /// Sends all, and says at once what has ended that: other clusters may go on for days.
+    async fn run(&mut self, ending: &Ending) -> Option<Exit> {
+        let result = self.send_all(ending).await;
+        told(self.app, &self.cluster.name, result)
+    }
+
     async fn send_all(&mut self, ending: &Ending) -> Result<()> {
         // What an earlier process did not send comes first.
         let mut carried = self.send(ending).await?;

@@ -13,7 +13,7 @@ use tallyfold_export::{ExportOptions, Ledger};
 
 use super::each::sessions;
 use super::exporter::{Exporter, Meters, describe};
-use super::follow::ended;
+use super::follow::{ended, told};
 use crate::app::App;
 use crate::arguments::declared::{Declared, Flags};
 use crate::arguments::following::FollowFlags;
@@ -117,11 +117,11 @@ pub(crate) async fn run(app: &App, flags: &ServeCommand) -> Result<Exit> {
         results = join_all(runs.map(|(exporter, following)| async {
             let result = exporter.run(app, following, &ending).await;
             // Totals that can't go on must not look as if they did.
-            match result {
+            match &result {
                 Ok(()) => ending.begun().await,
                 Err(_) => ending.begin(),
             }
-            result
+            told(app, &exporter.name, result)
         }))
         .await;
     };
@@ -130,16 +130,10 @@ pub(crate) async fn run(app: &App, flags: &ServeCommand) -> Result<Exit> {
         move |request| std::future::ready(answer(&site, &request))
     };
     let served = until_ended(&app.stop, &ending, server.serve(handler, work)).await;
-    match served {
-        Err(exit) => Ok(exit),
-        Ok(()) => Ok(ended(
-            app,
-            site.exporters
-                .iter()
-                .map(|one| one.name.as_str())
-                .zip(results),
-        )),
-    }
+    Ok(match served {
+        Err(exit) => exit,
+        Ok(()) => ended(results),
+    })
 }
 
 async fn begin(
@@ -148,6 +142,7 @@ async fn begin(
     cluster: &Cluster,
     session: Rc<Session>,
 ) -> Result<(Exporter, Following)> {
+    let labels = labels_of(&app.settings, cluster, &flags.labels)?;
     let file = StateFile::of_cluster(&flags.state, &app.settings, cluster)?;
     let mut ledger = match file.read()? {
         None => Ledger::default(),
@@ -167,7 +162,6 @@ async fn begin(
             Some("state") => file.told(error),
             _ => error.into(),
         })?;
-    let labels = labels_of(&app.settings, cluster, &flags.labels)?;
     let mut export = flags.export.given.clone();
     export.set("format", Raw::Text("openmetrics".to_owned()), Origin::Flag);
     let stem = export.read::<ExportOptions>()?.name;

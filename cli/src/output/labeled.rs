@@ -3,21 +3,15 @@
 use tallyfold_export::Labels;
 
 use super::report::Report;
-use crate::failure::{Failure, Result};
+use crate::arguments::labels::{Labeled, Pair};
+use crate::failure::Result;
 
-/// The label that says which cluster counts are of.
-const CLUSTER: &str = "cluster";
-
-/// The labels of each part: the cluster, if clusters have names; the cluster's own; those of `--label`, which replace others
-/// of the same name.
-///
-/// All parts get the same names in the same order, so that rows of several clusters have the same columns. Where a
-/// cluster has no such label, its value is empty.
+/// The labels of each part, as [`Labeled::pairs`] says.
 ///
 /// # Errors
 /// For labels that are none, and for one that has the name of the cluster's.
 pub(crate) fn labels(report: &Report, given: &[String]) -> Result<Vec<Labels>> {
-    let parts = all(report, given)?.into_iter();
+    let parts = pairs(report, given)?.into_iter();
     parts.map(|pairs| Ok(Labels::new(pairs)?)).collect()
 }
 
@@ -25,50 +19,15 @@ pub(crate) fn labels(report: &Report, given: &[String]) -> Result<Vec<Labels>> {
 ///
 /// # Errors
 /// The same.
-pub(crate) fn pairs(report: &Report, given: &[String]) -> Result<Vec<Vec<(String, String)>>> {
-    labels(report, given)?;
-    all(report, given)
-}
-
-fn all(report: &Report, given: &[String]) -> Result<Vec<Vec<(String, String)>>> {
-    let given: Vec<(String, String)> = given
-        .iter()
-        .map(|text| parsed(text))
-        .collect::<Result<_>>()?;
-    let own = report.parts.iter().flat_map(|part| &part.labels);
-    let mut names: Vec<&str> = Vec::new();
-    for (name, _) in own.chain(&given) {
-        if report.is_named && name == CLUSTER {
-            return Err(Failure::usage(
-                "the label cluster is the name of the cluster: want another name for a label",
-            ));
-        }
-        if !names.contains(&name.as_str()) {
-            names.push(name);
-        }
-    }
-    let parts = report.parts.iter().map(|part| {
-        let value = |name: &str| {
-            let mut of = given.iter().rev().chain(&part.labels);
-            of.find(|(other, _)| other == name)
-                .map_or_else(String::new, |(_, value)| value.clone())
-        };
-        let cluster = report
-            .is_named
-            .then(|| (CLUSTER.to_owned(), part.cluster.clone()));
-        let others = names.iter().map(|name| ((*name).to_owned(), value(name)));
-        cluster.into_iter().chain(others).collect()
-    });
-    Ok(parts.collect())
-}
-
-fn parsed(text: &str) -> Result<(String, String)> {
-    match text.split_once('=') {
-        Some((name, value)) if !name.is_empty() => Ok((name.to_owned(), value.to_owned())),
-        _ => Err(Failure::usage(format!(
-            "--label {text}: want NAME=VALUE, such as env=production"
-        ))),
-    }
+pub(crate) fn pairs(report: &Report, given: &[String]) -> Result<Vec<Vec<Pair>>> {
+    let parts = report.parts.iter();
+    let labeled = Labeled {
+        clusters: parts
+            .map(|part| (part.cluster.as_str(), part.labels.as_slice()))
+            .collect(),
+        is_named: report.is_named,
+    };
+    labeled.pairs(given)
 }
 
 #[cfg(test)]

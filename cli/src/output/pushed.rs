@@ -53,6 +53,9 @@ pub(crate) fn write(pushed: &[Pushed], format: PushedFormat) -> Result<()> {
 }
 
 fn write_lines(pushed: &[Pushed], out: &mut dyn Write) -> io::Result<()> {
+    if pushed.is_empty() {
+        return Ok(());
+    }
     let width = pushed
         .iter()
         .map(|one| one.cluster.len())

@@ -7,6 +7,8 @@ use serde::Serialize;
 use tallyfold::{Comparison, Counts, Deltas, Frame, Revision, Row, Timestamp};
 use tallyfold_export::{Export, ExportOptions, Format, Labels};
 
+use super::numerals::{grouped, signed};
+use super::safe::{left, right, shown, width};
 use crate::failure::{Failure, Result};
 
 /// How revisions are written.
@@ -184,7 +186,7 @@ fn write_table(origin: &Origin<'_>, revision: &Revision, text: &mut Vec<u8>) {
     } = revision;
     let cluster = origin
         .cluster
-        .map(|name| format!("  {name}"))
+        .map(|name| format!("  {}", shown(name)))
         .unwrap_or_default();
     let state = match settled {
         true => "settled",
@@ -234,15 +236,15 @@ fn cells(changes: &Comparison, rows: &[Row<'_, Comparison>], shows_changes: bool
         ["success", "errors", "filtered"].map(str::to_owned).into(),
     );
     let row = |row: &Row<'_, Comparison>| {
-        let shown = |(count, change): (i128, i128)| match shows_changes {
-            true => format!("{} ({change:+})", grouped(count)),
+        let number = |(count, change): (i128, i128)| match shows_changes {
+            true => format!("{} ({})", grouped(count), signed(change)),
             false => grouped(count),
         };
         let counts = row.after().unwrap_or_default().each();
         let pairs = counts.into_iter().map(i128::from).zip(row.delta().each());
         (
-            row.values().map(printable).collect(),
-            pairs.map(shown).collect(),
+            row.values().map(shown).collect(),
+            pairs.map(number).collect(),
         )
     };
     std::iter::once(header)
@@ -250,34 +252,8 @@ fn cells(changes: &Comparison, rows: &[Row<'_, Comparison>], shows_changes: bool
         .collect()
 }
 
-/// Values from the service can't be trusted with a terminal: control characters are shown as escapes.
-fn printable(value: &str) -> String {
-    if value.is_empty() {
-        return "(none)".to_owned();
-    }
-    let shown = |letter: char| match letter.is_control() {
-        true => letter.escape_default().collect(),
-        false => String::from(letter),
-    };
-    value.chars().map(shown).collect()
-}
-
-/// Digits in groups of three.
-fn grouped(count: i128) -> String {
-    let digits = count.unsigned_abs().to_string();
-    let mut text = String::from(if count < 0 { "-" } else { "" });
-    for (position, digit) in digits.chars().enumerate() {
-        if position > 0 && (digits.len() - position).is_multiple_of(3) {
-            text.push(' ');
-        }
-        text.push(digit);
-    }
-    text
-}
-
 /// Lines with values to the left and counts to the right of their columns.
 fn aligned(rows: &[Cells]) -> impl Iterator<Item = String> {
-    use unicode_width::UnicodeWidthStr;
     let widest = |cells: &dyn Fn(&Cells) -> Vec<usize>| {
         let mut widths: Vec<usize> = Vec::new();
         for row in rows {
@@ -289,18 +265,57 @@ fn aligned(rows: &[Cells]) -> impl Iterator<Item = String> {
         }
         widths
     };
-    let values = widest(&|row| row.0.iter().map(|text| text.width()).collect());
-    let counts = widest(&|row| row.1.iter().map(|text| text.width()).collect());
+    let values = widest(&|row| row.0.iter().map(|text| width(text)).collect());
+    let counts = widest(&|row| row.1.iter().map(|text| width(text)).collect());
     rows.iter().map(move |row| {
-        let pad = |text: &str, width: usize| " ".repeat(width.saturating_sub(text.width()));
-        let mut line = String::new();
-        for (text, width) in row.0.iter().zip(&values) {
-            line.push_str(&format!("  {text}{}", pad(text, *width)));
-        }
-        for (text, width) in row.1.iter().zip(&counts) {
-            line.push_str(&format!("  {}{text}", pad(text, *width)));
-        }
+        let values = row.0.iter().zip(&values);
+        let counts = row.1.iter().zip(&counts);
+        let cells = values
+            .map(|(text, width)| left(text, *width))
+            .chain(counts.map(|(text, width)| right(text, *width)));
+        let mut line: String = cells.map(|cell| format!("  {cell}")).collect();
         line.push('\n');
         line
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use tallyfold::compare;
+
+    use super::*;
+    use crate::output::testing::{HOSTILE, hour, table};
+
+    #[test]
+    fn a_table_is_harmless_and_its_numbers_are_grouped() {
+        let before = table(&[("Warehouse", 1_234_567, 0, 0)]);
+        let mut rows = HOSTILE.to_vec();
+        rows.push(("zero\u{200b}width", 1, 0, 0));
+        rows.push(("Warehouse", 1_236_000, 0, 0));
+        let after = table(&rows);
+        let revision = Revision {
+            window: hour(0),
+            changes: compare(&before, &after).unwrap(),
+            table: after,
+            settled: false,
+            number: 1,
+        };
+        let origin = Origin {
+            cluster: None,
+            labels: &Labels::default(),
+        };
+        let mut printer = Printer::new(Vec::new(), RevisionFormat::Table);
+        printer.print(&origin, &revision).unwrap();
+        let text = String::from_utf8(printer.out).unwrap();
+        assert!(text.contains("1,236,000 (+1,433)   0 (0)"), "{text}");
+        for escaped in ["right\\u{202e}to left", "zero\\u{200b}width"] {
+            assert!(text.contains(escaped), "{text}");
+        }
+        let is_harmless = |letter: char| letter == '\n' || !letter.is_control();
+        assert!(text.chars().all(is_harmless), "{text}");
+        assert!(
+            !text.contains(['\u{202e}', '\u{200b}', '\u{200d}']),
+            "{text}"
+        );
+    }
 }

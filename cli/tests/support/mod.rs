@@ -6,6 +6,7 @@ pub(crate) mod pushed;
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
+use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
@@ -107,6 +108,38 @@ impl Service {
     /// The command, which asks this service.
     pub(crate) fn tallyfold(&self, arguments: &[&str]) -> Command {
         self.run(env!("CARGO_BIN_EXE_tallyfold"), arguments)
+    }
+
+    /// The command in a folder whose configuration has a section for each of these clusters, with what its text says more.
+    pub(crate) fn clusters(
+        &self,
+        folder: &Path,
+        clusters: &[(&str, &str)],
+        arguments: &[&str],
+    ) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_tallyfold"));
+        command.args(arguments).env_remove("TALLYFOLD_CONFIG");
+        let mut text = String::new();
+        for (name, more) in clusters {
+            text.push_str(&format!(
+                "[cluster.{name}]\nclient_secret_env = \"SECRET_OF_THE_TEST\"\n{more}\n"
+            ));
+            for (variable, value) in &self.settings {
+                let key = variable
+                    .trim_start_matches("TALLYFOLD_")
+                    .to_ascii_lowercase();
+                command.env_remove(variable);
+                if key == "client_secret" {
+                    command.env("SECRET_OF_THE_TEST", value);
+                } else if !more.contains(&key) {
+                    text.push_str(&format!("{key} = {value:?}\n"));
+                }
+            }
+        }
+        std::fs::write(folder.join("tallyfold.toml"), text).unwrap();
+        command.env("NO_PROXY", "127.0.0.1").stdin(Stdio::null());
+        command.current_dir(folder);
+        command
     }
 
     /// Another program, such as a shell that runs the command.
