@@ -288,6 +288,19 @@ fn credentials_that_are_refused_are_not_healthy() {
 }
 
 #[test]
+fn a_service_that_never_answered_is_not_healthy() {
+    let service = Service::start();
+    let folder = tempfile::tempdir().unwrap();
+    let mut command = service.tallyfold(&arguments(&folder.path().join("totals.json"), &[]));
+    command.env("TALLYFOLD_CLUSTER_ENDPOINT", "http://127.0.0.1:1");
+    let exporter = Exporter::start(&mut command);
+    let health = exporter.until("/healthz", |answer| answer.status == 503);
+    let expected = "nothing was read yet; the last request failed (network_failed)\n";
+    assert_eq!(health.body, expected);
+    exporter.kill();
+}
+
+#[test]
 fn windows_that_do_not_settle_are_not_healthy() {
     let service = Service::start();
     let folder = tempfile::tempdir().unwrap();
@@ -298,13 +311,10 @@ fn windows_that_do_not_settle_are_not_healthy() {
     command.env("TALLYFOLD_CLUSTER_ENDPOINT", "http://127.0.0.1:1");
     let exporter = Exporter::start(&mut command);
     let health = exporter.until("/healthz", |answer| {
-        answer.status == 503 && answer.body.contains("network_failed")
+        answer.body.contains("no window has settled")
     });
-    assert!(
-        health.body.contains("no window has settled"),
-        "{}",
-        health.body
-    );
+    assert_eq!(health.status, 503);
+    assert!(health.body.contains("network_failed"), "{}", health.body);
     let text = exporter.get("/metrics").body;
     assert!(
         text.contains("tallyfold_exporter_requests_total{status=\"none\",target=\"token\"}"),

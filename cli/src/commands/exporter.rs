@@ -190,7 +190,11 @@ impl Exporter {
             .monotonic_ms
             .saturating_sub(meters.settled_ms);
         if meters.is_done || ms <= stale_ms {
-            return None;
+            let code = meters.trouble.filter(|_| meters.revisions == [0, 0])?;
+            let code = code.as_str();
+            return Some(format!(
+                "nothing was read yet; the last request failed ({code})"
+            ));
         }
         let why = meters
             .trouble

@@ -175,7 +175,7 @@ mod tests {
         assert!(error.contains("folder"), "{error}");
         let error = read_private(&folder.path().join("canary"), 7).unwrap_err();
         assert!(
-            error.contains("not found") && !error.contains("canary"),
+            error.contains("No such file") && !error.contains("canary"),
             "{error}"
         );
     }
