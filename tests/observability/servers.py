@@ -157,6 +157,14 @@ class Prometheus(PromQL):
         return "/-/ready"
 
 
+def await_failed_scrape(server: PromQL) -> None:
+    """A short restart may fall between two scrapes; this one is noticed."""
+    until = time.monotonic() + 60
+    while not server.instant("up == 0", round(time.time() * 1000)):
+        assert time.monotonic() < until
+        time.sleep(0.01)
+
+
 class VictoriaMetrics(PromQL):
     """VictoriaMetrics as a single node."""
 
