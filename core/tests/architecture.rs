@@ -26,11 +26,13 @@ const FLOORS: [&[&str]; 11] = [
     &["pages"],
 ];
 
-const CRATES: [&str; 7] = [
+const CRATES: [&str; 9] = [
     "cli",
     "core",
     "engine",
     "export",
+    "grades",
+    "health",
     "sandbox",
     "bindings-wasm",
     "bindings-python",

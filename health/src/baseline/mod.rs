@@ -1,0 +1,1 @@
+//! What is expected of a window, by the windows before it.

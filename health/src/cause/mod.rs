@@ -1,0 +1,1 @@
+//! Which combinations of values explain a change.

@@ -1,0 +1,1 @@
+//! Rules applied to counts: findings, states, replay.

@@ -1,0 +1,1 @@
+//! Whether a count is too far from what was expected.

@@ -1,0 +1,52 @@
+//! What is judged or explained.
+
+use tallyfold::Counts;
+
+tallyfold::names! {
+    /// A number that is made from the three counts (service reference 2.3): a volume, or a rate.
+    pub enum Measure {
+        /// Events delivered.
+        Success = "success",
+        /// Events not sent due to an error.
+        Errors = "errors",
+        /// Events filtered from the stream.
+        Filtered = "filtered",
+        /// All events: delivered, failed and filtered.
+        Events = "events",
+        /// The share of attempts (delivered and failed) that failed.
+        ErrorRate = "error_rate",
+        /// The share of all events that was filtered.
+        FilteredRate = "filtered_rate",
+    }
+}
+
+impl Measure {
+    /// Whether it is a share of a whole.
+    #[must_use]
+    pub const fn is_rate(self) -> bool {
+        matches!(self, Self::ErrorRate | Self::FilteredRate)
+    }
+
+    /// The part that is counted, exactly.
+    #[must_use]
+    pub fn part(self, counts: Counts) -> u128 {
+        let [success, errors, filtered] =
+            [counts.success, counts.errors, counts.filtered].map(u128::from);
+        match self {
+            Self::Success => success,
+            Self::Errors | Self::ErrorRate => errors,
+            Self::Filtered | Self::FilteredRate => filtered,
+            Self::Events => success + errors + filtered,
+        }
+    }
+
+    /// The whole that a rate is a share of; of a volume, none.
+    #[must_use]
+    pub fn whole(self, counts: Counts) -> Option<u128> {
+        match self {
+            Self::ErrorRate => Some(Self::Success.part(counts) + Self::Errors.part(counts)),
+            Self::FilteredRate => Some(Self::Events.part(counts)),
+            _ => None,
+        }
+    }
+}

@@ -1,0 +1,1 @@
+//! Rules that users write, as a TOML file.

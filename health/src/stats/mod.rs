@@ -1,0 +1,1 @@
+//! Probabilities and tests, each a pure function that gives a number for every input.
