@@ -190,7 +190,7 @@ fn sources_of(crate_folder: &str) -> Vec<Source> {
     }
     paths.sort();
     let sources: Vec<Source> = paths.iter().map(|path| Source::read(&root, path)).collect();
-    assert!(sources.len() > 10, "the source was found");
+    assert!(!sources.is_empty(), "the source was found");
     sources
 }
 
