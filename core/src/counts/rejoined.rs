@@ -5,7 +5,6 @@ use std::ops::Range;
 use tallyfold_engine::{Counts, Rows};
 
 use super::parse::refusal;
-use super::part::Part;
 use super::table::CountTable;
 use super::windowed_columns::WindowedColumns;
 use crate::code::Code;
@@ -76,7 +75,7 @@ mod tests {
             |number: u64| format!("2026-01-01T{:02}:{:02}:00Z", number / 4, number % 4 * 15);
         let names = ["a", "b", "c", "d", "é"].iter().zip(0..);
         let counts: Vec<String> = names
-            .filter(|(_, at)| (at + seed) % 3 > 0)
+            .filter(|(_, at)| !(at + seed).is_multiple_of(3))
             .map(|(name, at)| {
                 format!(
                     r#"{{"success":"{}","errors":"{at}","filtered":"0","dimensions":{{"integration":"{name}","reason":"{}"}}}}"#,
