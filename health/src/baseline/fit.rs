@@ -9,7 +9,11 @@ pub(crate) fn fit(observations: &[Observation]) -> (f64, f64) {
     for _ in 0..3 {
         for (weight, one) in weights.iter_mut().zip(observations) {
             let residual = anscombe(one.part, fitted.0 * one.whole) / libm::sqrt(fitted.1);
-            *weight = if residual.abs() > 2.58 { 1.0 / (residual * residual) } else { 1.0 };
+            *weight = if residual.abs() > 2.58 {
+                1.0 / (residual * residual)
+            } else {
+                1.0
+            };
         }
         fitted = weighted(observations, &weights);
     }
@@ -24,7 +28,11 @@ fn weighted(observations: &[Observation], weights: &[f64]) -> (f64, f64) {
         sum += weight;
     }
     let rate = parts / f64::max(wholes, f64::MIN_POSITIVE);
-    let squares: f64 = observations.iter().zip(weights).map(|(one, weight)| weight * pearson(one.part, rate * one.whole)).sum();
+    let squares: f64 = observations
+        .iter()
+        .zip(weights)
+        .map(|(one, weight)| weight * pearson(one.part, rate * one.whole))
+        .sum();
     (rate, (squares / f64::max(sum - 1.0, 1.0)).max(1.0))
 }
 

@@ -35,6 +35,15 @@ pub struct Level {
 pub fn level(stream: &Stream, at: usize, season: &Season) -> Option<Level> {
     let (basis, observations) = references(stream, at, season)?;
     let (rate, dispersion) = fit(&observations);
-    let expected = if stream.wholes.is_some() { rate.min(1.0) } else { rate };
-    Some(Level { expected, dispersion, basis, used: observations.len() })
+    let expected = if stream.wholes.is_some() {
+        rate.min(1.0)
+    } else {
+        rate
+    };
+    Some(Level {
+        expected,
+        dispersion,
+        basis,
+        used: observations.len(),
+    })
 }

@@ -17,6 +17,11 @@ impl Season {
     /// A week of days with `per_day` windows each: the same slot of the week with one neighbour on each side, in the last six weeks.
     #[must_use]
     pub const fn weekly(per_day: usize) -> Self {
-        Self { period: per_day * 7, neighbours: 1, seasons: 6, shorter: per_day }
+        Self {
+            period: per_day * 7,
+            neighbours: 1,
+            seasons: 6,
+            shorter: per_day,
+        }
     }
 }

@@ -16,7 +16,7 @@ pub struct Stream<'a> {
 impl Stream<'_> {
     /// The part and the whole (1 for volumes) of a known window.
     pub(crate) fn known_at(&self, at: usize) -> Option<(u64, u64)> {
-        if !self.known.get(at)? {
+        if !*self.known.get(at)? {
             return None;
         }
         let whole = match self.wholes {

@@ -16,9 +16,21 @@ pub struct Burn {
 /// The burn rates that are watched: 14.4 times over 1 hour and 5 minutes, 6 times over 6 hours and 30 minutes, once over 3 days
 /// and 6 hours. (Google, The Site Reliability Workbook, chapter 5.)
 pub const BURNS: [Burn; 3] = [
-    Burn { factor: 14.4, long_s: 3_600, short_s: 300 },
-    Burn { factor: 6.0, long_s: 21_600, short_s: 1_800 },
-    Burn { factor: 1.0, long_s: 259_200, short_s: 21_600 },
+    Burn {
+        factor: 14.4,
+        long_s: 3_600,
+        short_s: 300,
+    },
+    Burn {
+        factor: 6.0,
+        long_s: 21_600,
+        short_s: 1_800,
+    },
+    Burn {
+        factor: 1.0,
+        long_s: 259_200,
+        short_s: 21_600,
+    },
 ];
 
 /// The errors and the attempts of a range.
@@ -51,5 +63,7 @@ impl Spent {
 /// probability of at most e^`ln_p` if the budget were kept.
 #[must_use]
 pub fn burns(long: Spent, short: Spent, budget: f64, factor: f64, ln_p: f64) -> bool {
-    [long, short].iter().all(|range| range.burn_rate(budget) >= factor && range.ln_p(budget) <= ln_p)
+    [long, short]
+        .iter()
+        .all(|range| range.burn_rate(budget) >= factor && range.ln_p(budget) <= ln_p)
 }

@@ -19,7 +19,11 @@ pub struct Drift {
 impl Default for Drift {
     /// A decline by a fifth or a rise by a quarter, and at most one false alarm in 100,000 windows.
     fn default() -> Self {
-        Self { fall: 0.8, rise: 1.25, run_length: 100_000.0 }
+        Self {
+            fall: 0.8,
+            rise: 1.25,
+            run_length: 100_000.0,
+        }
     }
 }
 
@@ -50,11 +54,24 @@ impl Cusum {
     #[must_use]
     pub fn step(self, part: u64, whole: Option<u64>, level: &Level, drift: &Drift) -> Self {
         let most = 2.0 * drift.limit();
-        let next = |score: f64, ratio: f64| (amount(score) + evidence(part, whole, level, ratio)).clamp(0.0, most);
+        let next = |score: f64, ratio: f64| {
+            (amount(score) + evidence(part, whole, level, ratio)).clamp(0.0, most)
+        };
         let falling = next(self.falling, drift.fall);
         let rising = next(self.rising, drift.rise);
-        let length = |score: f64, before: u64| if score > 0.0 { before.saturating_add(1) } else { 0 };
-        Self { falling, rising, falling_for: length(falling, self.falling_for), rising_for: length(rising, self.rising_for) }
+        let length = |score: f64, before: u64| {
+            if score > 0.0 {
+                before.saturating_add(1)
+            } else {
+                0
+            }
+        };
+        Self {
+            falling,
+            rising,
+            falling_for: length(falling, self.falling_for),
+            rising_for: length(rising, self.rising_for),
+        }
     }
 }
 
@@ -66,7 +83,8 @@ fn evidence(part: u64, whole: Option<u64>, level: &Level, ratio: f64) -> f64 {
         let p = amount(level.expected).clamp(1e-12, 1.0 - 1e-12);
         let changed = (p * ratio).min(1.0 - 1e-12);
         let rest = (whole as f64 - x).max(0.0);
-        return (x * libm::log(changed / p) + rest * (libm::log1p(-changed) - libm::log1p(-p))) / dispersion;
+        return (x * libm::log(changed / p) + rest * (libm::log1p(-changed) - libm::log1p(-p)))
+            / dispersion;
     }
     let (mean, excess) = (amount(level.expected), dispersion - 1.0);
     if excess < 1e-9 {

@@ -28,5 +28,7 @@ pub fn presence(stream: &Stream, at: usize, range: usize, minimum: u64) -> Optio
 
 fn events(stream: &Stream, windows: std::ops::Range<usize>) -> (u64, bool) {
     let known = windows.filter_map(|window| stream.known_at(window));
-    known.fold((0, false), |(sum, _), (part, _)| (u64::saturating_add(sum, part), true))
+    known.fold((0, false), |(sum, _), (part, _)| {
+        (u64::saturating_add(sum, part), true)
+    })
 }

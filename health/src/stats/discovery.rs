@@ -14,7 +14,11 @@ pub fn discoveries(ln_p: &[f64], tests: usize, rate: f64) -> Vec<bool> {
 /// The largest ln p that [`discoveries`] rejects; negative infinity where nothing is rejected.
 #[must_use]
 pub fn discovery_limit(ln_p: &[f64], tests: usize, rate: f64) -> f64 {
-    let mut sorted: Vec<f64> = ln_p.iter().copied().filter(|value| !value.is_nan()).collect();
+    let mut sorted: Vec<f64> = ln_p
+        .iter()
+        .copied()
+        .filter(|value| !value.is_nan())
+        .collect();
     sorted.sort_by(f64::total_cmp);
     let step = libm::log(rate.clamp(0.0, 1.0)) - libm::log(tests.max(ln_p.len()).max(1) as f64);
     let mut limit = f64::NEG_INFINITY;

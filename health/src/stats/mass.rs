@@ -68,6 +68,14 @@ pub(crate) fn stirling_error(n: f64) -> f64 {
         return libm::lgamma(n + 1.0) - (n + 0.5) * libm::log(n) + n - HALF_LN_TWO_PI;
     }
     let square = n * n;
-    let series = [1.0 / 156.0, -691.0 / 360_360.0, 1.0 / 1188.0, -1.0 / 1680.0, 1.0 / 1260.0, -1.0 / 360.0, 1.0 / 12.0];
+    let series = [
+        1.0 / 156.0,
+        -691.0 / 360_360.0,
+        1.0 / 1188.0,
+        -1.0 / 1680.0,
+        1.0 / 1260.0,
+        -1.0 / 360.0,
+        1.0 / 12.0,
+    ];
     series.iter().fold(0.0, |sum, term| sum / square + term) / n
 }

@@ -7,7 +7,11 @@ const HALF_LN_TWO_PI: f64 = 0.918_938_533_204_672_8;
 /// ln P(Z >= z) of a standard normal Z, accurate as far out as z is finite. NaN counts as 0.
 #[must_use]
 pub fn normal_ln_tail(z: f64) -> f64 {
-    let z = if z.is_nan() { 0.0 } else { z.clamp(-1e150, 1e150) };
+    let z = if z.is_nan() {
+        0.0
+    } else {
+        z.clamp(-1e150, 1e150)
+    };
     if z < -1.0 {
         return log1p(-0.5 * erfc(-z * std::f64::consts::FRAC_1_SQRT_2));
     }
@@ -15,7 +19,9 @@ pub fn normal_ln_tail(z: f64) -> f64 {
         return log(0.5 * erfc(z * std::f64::consts::FRAC_1_SQRT_2));
     }
     // Laplace's continued fraction, from the inside out; at 5 and more, fifty steps are all the digits there are.
-    let fraction = (1..=50).rev().fold(z, |inner, step| z + f64::from(step) / inner);
+    let fraction = (1..=50)
+        .rev()
+        .fold(z, |inner, step| z + f64::from(step) / inner);
     -0.5 * z * z - HALF_LN_TWO_PI - log(fraction)
 }
 
@@ -34,7 +40,11 @@ pub fn normal_quantile(p: f64) -> f64 {
         return 38.5_f64.copysign(q);
     }
     let r = libm::sqrt(-log(tail));
-    let z = if r <= 5.0 { middle(r - 1.6) } else { far(r - 5.0) };
+    let z = if r <= 5.0 {
+        middle(r - 1.6)
+    } else {
+        far(r - 5.0)
+    };
     z.copysign(q)
 }
 

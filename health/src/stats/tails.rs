@@ -2,6 +2,7 @@
 
 use crate::stats::deviance::amount;
 use crate::stats::mass;
+use crate::stats::normal::ln_complement;
 
 /// How probable a count this low, and one this high, is: ln P(X <= x) and ln P(X >= x). Never above 0; finite.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -14,7 +15,10 @@ pub struct Tails {
 
 impl Tails {
     /// Both are certain.
-    pub const CERTAIN: Self = Self { low: 0.0, high: 0.0 };
+    pub const CERTAIN: Self = Self {
+        low: 0.0,
+        high: 0.0,
+    };
 }
 
 /// The tails of a Poisson count at `x`. A mean that is negative or NaN counts as 0.
@@ -49,7 +53,9 @@ pub fn binomial(x: u64, n: u64, p: f64) -> Tails {
     }
     let (k, n, p) = (x.min(n) as f64, n as f64, probability(p));
     let odds = p / (1.0 - p);
-    tails(k, mass::binomial(k, n, p), n * p, &|j| (n - j) / (j + 1.0) * odds)
+    tails(k, mass::binomial(k, n, p), n * p, &|j| {
+        (n - j) / (j + 1.0) * odds
+    })
 }
 
 /// The tails at `x` of a beta-binomial count of `n` with mean `n`·`p` and `dispersion` times the variance of a binomial count.
@@ -78,17 +84,37 @@ fn probability(p: f64) -> f64 {
 
 /// Sums outward from `k`, whose ln probability is `ln_mass`; `ratio` is P(j + 1)/P(j).
 fn tails(k: f64, ln_mass: f64, mean: f64, ratio: &dyn Fn(f64) -> f64) -> Tails {
-    let below = || sum(k, |j| if j <= 0.0 { 0.0 } else { 1.0 / ratio(j - 1.0) }, -1.0);
+    let below = || {
+        sum(
+            k,
+            |j| if j <= 0.0 { 0.0 } else { 1.0 / ratio(j - 1.0) },
+            -1.0,
+        )
+    };
     let above = || sum(k, ratio, 1.0);
-    let (near, far): (&dyn Fn() -> f64, &dyn Fn() -> f64) = if k <= mean { (&below, &above) } else { (&above, &below) };
+    let (near, far): (&dyn Fn() -> f64, &dyn Fn() -> f64) = if k <= mean {
+        (&below, &above)
+    } else {
+        (&above, &below)
+    };
     let strict = near();
     let this = ln_mass + libm::log1p(strict);
-    let mut other = libm::log1p(-libm::exp(ln_mass + libm::log(strict)).min(1.0));
+    let mut other = ln_complement((ln_mass + libm::log(strict)).min(0.0));
     if other.is_nan() || other < -1.0 {
         other = ln_mass + libm::log1p(far());
     }
     let [this, other] = [this, other].map(|ln_p| ln_p.clamp(f64::MIN, 0.0));
-    if k <= mean { Tails { low: this, high: other } } else { Tails { low: other, high: this } }
+    if k <= mean {
+        Tails {
+            low: this,
+            high: other,
+        }
+    } else {
+        Tails {
+            low: other,
+            high: this,
+        }
+    }
 }
 
 fn sum(k: f64, ratio: impl Fn(f64) -> f64, step: f64) -> f64 {
@@ -102,4 +128,24 @@ fn sum(k: f64, ratio: impl Fn(f64) -> f64, step: f64) -> f64 {
         j += step;
     }
     sum
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{beta_binomial, binomial, negative_binomial, poisson};
+
+    fn near(a: f64, b: f64) {
+        assert!((a - b).abs() <= 1e-10 * b.abs(), "{a} is not {b}");
+    }
+
+    #[test]
+    fn known_tails() {
+        near(poisson(3, 2.0).high, libm::log(0.323_323_583_816_936_4));
+        near(negative_binomial(3, 2.0, 2.0).high, libm::log(0.3125));
+        near(binomial(3, 4, 0.5).high, libm::log(0.3125));
+        near(
+            beta_binomial(0, 2, 0.5, 4.0 / 3.0).low,
+            libm::log(1.0 / 3.0),
+        );
+    }
 }
