@@ -12,7 +12,8 @@ mod measure;
 mod rules;
 mod stats;
 
-pub use baseline::level::{Basis, Level, level};
+pub use baseline::basis::Basis;
+pub use baseline::level::{Level, level};
 pub use baseline::season::Season;
 pub use baseline::stream::Stream;
 pub use cause::explain::{explain, explain_leaves};

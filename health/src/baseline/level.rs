@@ -1,21 +1,10 @@
 //! What is expected of a window.
 
+use crate::baseline::basis::Basis;
 use crate::baseline::fit::fit;
 use crate::baseline::reference::references;
 use crate::baseline::season::Season;
 use crate::baseline::stream::Stream;
-
-tallyfold::names! {
-    /// By which windows a level was learned.
-    pub enum Basis {
-        /// The same slot of the seasons before, with its neighbours.
-        Season = "season",
-        /// The same slot of the days before, with its neighbours: there are not enough seasons yet.
-        Days = "days",
-        /// The windows just before: there are not enough days yet.
-        Recent = "recent",
-    }
-}
 
 /// What is expected of a window.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -1,5 +1,6 @@
 //! What is expected of a window, by the windows before it.
 
+pub(crate) mod basis;
 mod fit;
 pub(crate) mod level;
 pub(crate) mod reference;

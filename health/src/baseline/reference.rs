@@ -1,6 +1,6 @@
 //! Which windows a level is learned from.
 
-use crate::baseline::level::Basis;
+use crate::baseline::basis::Basis;
 use crate::baseline::season::Season;
 use crate::baseline::stream::Stream;
 
