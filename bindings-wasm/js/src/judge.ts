@@ -1,8 +1,8 @@
 // The WebAssembly module of health, which is compiled when something is judged or explained, and not before.
 
+import type { CoreTable } from "../wasm/tallyfold_health.js";
 import { type Glue, glue } from "../wasm/tallyfold_health.js";
 import source from "../wasm/tallyfold_health_bg.wasm";
-import type { CoreTable } from "../wasm/tallyfold_health.js";
 import { invalidArgument } from "./error.js";
 import { isTable, ofTable } from "./rows.js";
 import { Module } from "./start.js";
