@@ -13,3 +13,6 @@ mod rules;
 mod stats;
 
 pub use measure::Measure;
+pub use rules::names::{RuleKind, Severity, Side};
+pub use rules::need::Need;
+pub use rules::set::Rules;
