@@ -12,6 +12,10 @@ mod measure;
 mod rules;
 mod stats;
 
+pub use cause::explain::{explain, explain_leaves};
+pub use cause::explanation::{Amount, Cause, Explanation};
+pub use cause::leaves::{Attribute, Leaves, MOST_ATTRIBUTES, Tally};
+pub use cause::options::ExplainOptions;
 pub use measure::Measure;
 pub use rules::names::{RuleKind, Severity, Side};
 pub use rules::need::Need;

@@ -1,0 +1,197 @@
+//! What is explained: the finest groups, with their counts before and now.
+
+use std::sync::Arc;
+
+use tallyfold::{Code, Dictionary, Error, Result};
+
+use super::element::Element;
+
+/// The most attributes that leaves can have.
+pub const MOST_ATTRIBUTES: usize = 8;
+
+/// The counts of a leaf, or of several.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Tally {
+    /// The events that are counted, such as errors.
+    pub part: u64,
+    /// The events that they are a share of, such as attempts; not looked at where volumes are explained.
+    pub whole: u64,
+}
+
+/// One attribute of all leaves, as a column.
+#[derive(Clone, Debug)]
+pub struct Attribute {
+    pub(crate) name: String,
+    pub(crate) values: Arc<Dictionary>,
+    pub(crate) ids: Vec<u32>,
+    pub(crate) of_part: bool,
+}
+
+impl Attribute {
+    /// An attribute: its distinct values, and for each leaf the position of its value among them.
+    #[must_use]
+    pub fn new(name: impl Into<String>, values: Arc<Dictionary>, ids: Vec<u32>) -> Self {
+        Self {
+            name: name.into(),
+            values,
+            ids,
+            of_part: false,
+        }
+    }
+
+    /// An attribute of texts, one for each leaf.
+    ///
+    /// # Errors
+    /// `group_limit` if the texts take more than 1 GiB.
+    pub fn of_texts<S: AsRef<str>>(name: impl Into<String>, texts: &[S]) -> Result<Self> {
+        let mut sorted: Vec<&str> = texts.iter().map(AsRef::as_ref).collect();
+        sorted.sort_unstable();
+        sorted.dedup();
+        let id = |text: &S| sorted.binary_search(&text.as_ref()).unwrap_or_default() as u32;
+        let ids = texts.iter().map(id).collect();
+        let values = Dictionary::of_sorted(sorted.iter().copied()).ok_or_else(|| {
+            Error::new(
+                Code::GroupLimit,
+                "an attribute may have at most 1 GiB of values",
+            )
+        })?;
+        Ok(Self::new(name, Arc::new(values), ids))
+    }
+
+    /// The same attribute, if only events of the part have it, such as the reason for which an event was filtered. The
+    /// share of such a value is then of the events with any value.
+    #[must_use]
+    pub fn of_part(mut self) -> Self {
+        self.of_part = true;
+        self
+    }
+}
+
+/// The finest groups that counts are known of, in columns: up to eight attributes, and the counts of each group before and
+/// now. Rows may repeat a group.
+#[derive(Clone, Debug)]
+pub struct Leaves {
+    pub(crate) attributes: Vec<Attribute>,
+    pub(crate) before: Vec<Tally>,
+    pub(crate) now: Vec<Tally>,
+}
+
+impl Leaves {
+    /// Leaves of columns.
+    ///
+    /// # Errors
+    /// `invalid_argument` for more than eight attributes, columns of different lengths, a position that is not in its
+    /// dictionary, and 2^32 leaves or more. `sum_overflow` if all leaves have more than 2^64 - 1 events.
+    pub fn new(attributes: Vec<Attribute>, before: Vec<Tally>, now: Vec<Tally>) -> Result<Self> {
+        check_attributes(&attributes, now.len())?;
+        if before.len() != now.len() {
+            let message = format!(
+                "{} counts before, {} now: want one for each leaf",
+                before.len(),
+                now.len()
+            );
+            return Err(Error::argument("before", Code::InvalidArgument, message));
+        }
+        if u32::try_from(now.len()).is_err() {
+            let message = "want fewer than 2^32 leaves";
+            return Err(Error::argument("now", Code::InvalidArgument, message));
+        }
+        for tallies in [&before, &now] {
+            sum(tallies.iter()).ok_or_else(|| {
+                Error::new(
+                    Code::SumOverflow,
+                    "all events together are more than 2^64 - 1",
+                )
+            })?;
+        }
+        Ok(Self {
+            attributes,
+            before,
+            now,
+        })
+    }
+
+    /// How many leaves.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.now.len()
+    }
+
+    /// Whether there is none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.now.is_empty()
+    }
+
+    /// All events, before and now.
+    #[must_use]
+    pub fn totals(&self) -> [Tally; 2] {
+        // `new` has checked that the sums fit.
+        [&self.before, &self.now].map(|tallies| sum(tallies.iter()).unwrap_or_default())
+    }
+}
+
+impl Leaves {
+    /// Whether a leaf belongs to a combination.
+    pub(crate) fn is_in(&self, leaf: usize, element: Element) -> bool {
+        let mut columns = self.attributes.iter().enumerate();
+        columns.all(|(place, attribute)| {
+            element.attributes & 1 << place == 0 || attribute.ids[leaf] == element.values[place]
+        })
+    }
+
+    /// Keeps some leaves.
+    pub(crate) fn keep(&mut self, kept: &[bool]) {
+        let is_kept = |place: usize| kept.get(place).copied().unwrap_or_default();
+        for attribute in &mut self.attributes {
+            attribute.ids = chosen(&attribute.ids, is_kept);
+        }
+        self.before = chosen(&self.before, is_kept);
+        self.now = chosen(&self.now, is_kept);
+    }
+}
+
+fn chosen<T: Copy>(of: &[T], is_kept: impl Fn(usize) -> bool) -> Vec<T> {
+    let places = of.iter().enumerate();
+    let kept = places.filter(|(place, _)| is_kept(*place));
+    kept.map(|(_, one)| *one).collect()
+}
+
+/// The sum of tallies, unless it is above 2^64 - 1.
+fn sum<'a>(mut tallies: impl Iterator<Item = &'a Tally>) -> Option<Tally> {
+    tallies.try_fold(Tally::default(), |sum, tally| {
+        Some(Tally {
+            part: sum.part.checked_add(tally.part)?,
+            whole: sum.whole.checked_add(tally.whole)?,
+        })
+    })
+}
+
+fn check_attributes(attributes: &[Attribute], leaves: usize) -> Result<()> {
+    let invalid = |message: String| Error::argument("attributes", Code::InvalidArgument, message);
+    if attributes.len() > MOST_ATTRIBUTES {
+        let message = format!(
+            "want at most {MOST_ATTRIBUTES} attributes, got {}",
+            attributes.len()
+        );
+        return Err(invalid(message));
+    }
+    for attribute in attributes {
+        let Attribute {
+            name, values, ids, ..
+        } = attribute;
+        if ids.len() != leaves {
+            return Err(invalid(format!(
+                "{} values of {name} for {leaves} leaves",
+                ids.len()
+            )));
+        }
+        if ids.iter().any(|id| *id as usize >= values.len()) {
+            return Err(invalid(format!(
+                "a position of {name} is not among its {} values",
+                values.len()
+            )));
+        }
+    }
+    Ok(())
+}
