@@ -1,8 +1,9 @@
 //! The counts of groups, window by window, in columns.
 
+use std::cmp::Ordering;
 use std::ops::Range;
 
-use tallyfold::{CountTable, Counts, Deltas, Dimension, Frame, Key, Windowed};
+use tallyfold::{CountTable, Counts, Deltas, Dictionary, Dimension, Frame, Key, Windowed};
 
 use super::slots::Slots;
 use crate::measure::Measure;
@@ -52,7 +53,10 @@ impl<'t> Grid<'t> {
         only: &[(Dimension, Vec<String>)],
     ) -> Result<Self, Dimension> {
         let place = |dimension: Dimension| table.dimensions().position(dimension).ok_or(dimension);
-        let columns = by.iter().map(|own| place(*own)).collect::<Result<Vec<_>, _>>()?;
+        let columns = by
+            .iter()
+            .map(|own| place(*own))
+            .collect::<Result<Vec<_>, _>>()?;
         let keys = table.keys();
         let mut wanted: Vec<(usize, Vec<bool>)> = Vec::new();
         for (dimension, values) in only {
@@ -62,7 +66,9 @@ impl<'t> Grid<'t> {
             wanted.push((column, dictionary.values().map(is_wanted).collect()));
         }
         let is_in = |row: usize| {
-            wanted.iter().all(|(column, wanted)| wanted[keys.ids[*column][row] as usize])
+            wanted
+                .iter()
+                .all(|(column, wanted)| wanted[keys.ids[*column][row] as usize])
         };
         let key_of = |row: usize| {
             let mut key = Key::default();
@@ -76,7 +82,9 @@ impl<'t> Grid<'t> {
         groups.sort_unstable();
         groups.dedup();
         let group_of = |row: usize| match is_in(row) {
-            true => groups.binary_search(&key_of(row)).map_or(NO_GROUP, |group| group as u32),
+            true => groups
+                .binary_search(&key_of(row))
+                .map_or(NO_GROUP, |group| group as u32),
             false => NO_GROUP,
         };
         let row_groups = (0..table.len()).map(group_of).collect();
@@ -98,7 +106,9 @@ impl<'t> Grid<'t> {
     pub(crate) fn values(&self, group: usize) -> Vec<&str> {
         let dictionaries = self.table.keys().dictionaries;
         let values = self.columns.iter().zip(&self.groups[group]);
-        values.map(|(column, id)| dictionaries[*column].value(*id)).collect()
+        values
+            .map(|(column, id)| dictionaries[*column].value(*id))
+            .collect()
     }
 
     /// The group with these values.
@@ -109,7 +119,7 @@ impl<'t> Grid<'t> {
         let dictionaries = self.table.keys().dictionaries;
         let mut key = Key::default();
         for ((id, column), value) in key.iter_mut().zip(&self.columns).zip(values) {
-            *id = dictionaries[*column].position(value)?;
+            *id = position(&dictionaries[*column], value)?;
         }
         self.groups.binary_search(&key).ok()
     }
@@ -118,7 +128,9 @@ impl<'t> Grid<'t> {
     pub(crate) fn blocks(&self, slots: usize) -> impl Iterator<Item = Range<usize>> {
         let most = (CELLS / slots.max(1)).max(1);
         let groups = self.len();
-        (0..groups).step_by(most).map(move |start| start..groups.min(start + most))
+        (0..groups)
+            .step_by(most)
+            .map(move |start| start..groups.min(start + most))
     }
 
     /// The counts of some groups in all slots.
@@ -138,7 +150,11 @@ impl<'t> Grid<'t> {
             for (key, counts) in window.clone() {
                 let group = self.row_groups[rows.find(&key)] as usize;
                 if block.groups.contains(&group) {
-                    block.add((group - block.groups.start) * block.slots + slot, counts_of(counts), measure);
+                    block.add(
+                        (group - block.groups.start) * block.slots + slot,
+                        counts_of(counts),
+                        measure,
+                    );
                 }
             }
         }
@@ -195,9 +211,25 @@ impl Block {
     }
 }
 
+/// Where a value stands in a dictionary, which is sorted.
+fn position(dictionary: &Dictionary, value: &str) -> Option<u32> {
+    let (mut start, mut end) = (0, dictionary.len() as u32);
+    while start < end {
+        let middle = start + (end - start) / 2;
+        match dictionary.value(middle).cmp(value) {
+            Ordering::Less => start = middle + 1,
+            Ordering::Equal => return Some(middle),
+            Ordering::Greater => end = middle,
+        }
+    }
+    None
+}
+
 /// Counts of a table, which are never below 0.
 fn counts_of(counts: Deltas) -> Counts {
-    let [success, errors, filtered] = counts.each().map(|count| u64::try_from(count).unwrap_or_default());
+    let [success, errors, filtered] = counts
+        .each()
+        .map(|count| u64::try_from(count).unwrap_or_default());
     Counts {
         success,
         errors,

@@ -6,6 +6,7 @@ pub(crate) mod grid;
 pub(crate) mod identity;
 pub(crate) mod judge;
 pub(crate) mod limits;
+pub(crate) mod normal;
 pub(crate) mod odd;
 pub(crate) mod outcome;
 pub(crate) mod run;

@@ -45,10 +45,8 @@ impl Slots {
             places: Vec::with_capacity(windows.len()),
         };
         for (window, settled) in windows {
-            if step.floor(window.start()) != step.floor(window.end())
-                && step.floor(window.end()) != window.end()
-                || step.after(window.start()).is_some_and(|end| end < window.end())
-            {
+            let end = step.after(window.start());
+            if end.is_none_or(|end| end < window.end()) {
                 return Err(unaligned(window, step));
             }
             let place = usize::try_from(number(window.start(), step) - first).ok();
@@ -59,7 +57,10 @@ impl Slots {
             }
         }
         let whole = i128::from(step.seconds()) * 1_000_000_000;
-        slots.known = covered.into_iter().map(|covered| covered == whole).collect();
+        slots.known = covered
+            .into_iter()
+            .map(|covered| covered == whole)
+            .collect();
         Ok(Some(slots))
     }
 
@@ -78,7 +79,9 @@ impl Slots {
     pub(crate) fn from(&self, instant: Timestamp) -> usize {
         let number = number(instant, self.step);
         let begun = i64::from(self.step.floor(instant) < instant);
-        usize::try_from(number + begun - self.first).unwrap_or_default().min(self.len())
+        usize::try_from(number + begun - self.first)
+            .unwrap_or_default()
+            .min(self.len())
     }
 
     /// The window of a slot and of those before it, `slots` together.
@@ -101,7 +104,9 @@ impl Slots {
 }
 
 fn number(instant: Timestamp, step: TimeStep) -> i64 {
-    instant.unix_ms().div_euclid(i64::from(step.seconds()) * 1_000)
+    instant
+        .unix_ms()
+        .div_euclid(i64::from(step.seconds()) * 1_000)
 }
 
 fn unaligned(window: Window, step: TimeStep) -> Error {

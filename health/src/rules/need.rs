@@ -23,9 +23,7 @@ pub struct Need {
 /// What each endpoint that is needed has to give, in the order of the endpoints.
 pub(crate) fn needs(rules: &[Rule], explained_by: &[Dimension]) -> Vec<Need> {
     let needs = Metric::ALL.iter().map(|metric| {
-        let uses = |rule: &&Rule| {
-            rule.metric == *metric || matches!(rule.test, Test::Undelivered)
-        };
+        let uses = |rule: &&Rule| rule.metric == *metric || matches!(rule.test, Test::Undelivered);
         let rules: Vec<&Rule> = rules.iter().filter(uses).collect();
         let named = |dimension: Dimension| {
             explained_by.contains(&dimension)
@@ -44,7 +42,11 @@ pub(crate) fn needs(rules: &[Rule], explained_by: &[Dimension]) -> Vec<Need> {
                 .filter(|dimension| metric.has(*dimension) && named(*dimension))
                 .collect(),
             window_s: window.into(),
-            back_s: rules.iter().map(|rule| rule.back()).max().unwrap_or_default(),
+            back_s: rules
+                .iter()
+                .map(|rule| rule.back())
+                .max()
+                .unwrap_or_default(),
         })
     });
     needs.flatten().collect()

@@ -75,10 +75,20 @@ impl Fraction {
             (Some(left), Some(right)) => left > right,
             (None, Some(_)) => true,
             (Some(_), None) => false,
-            (None, None) => {
-                part as f64 / (whole as f64).max(1.0) > self.as_f64() * other.as_f64()
-            }
+            (None, None) => part as f64 / (whole as f64).max(1.0) > self.as_f64() * other.as_f64(),
         }
+    }
+
+    /// The most events of a whole that are not more than this.
+    pub(crate) fn floor_of(self, whole: u64) -> u64 {
+        let part = self.of(whole) / u128::from(self.whole);
+        u64::try_from(part).unwrap_or(u64::MAX)
+    }
+
+    /// The fewest events of a whole that are not less than this.
+    pub(crate) fn ceil_of(self, whole: u64) -> u64 {
+        let part = self.of(whole).div_ceil(u128::from(self.whole));
+        u64::try_from(part).unwrap_or(u64::MAX)
     }
 
     fn scaled(self, part: u64) -> u128 {

@@ -89,7 +89,11 @@ fn explaining(entry: &Entry<'_>, rules: &[Rule]) -> Result<Vec<Dimension>> {
     let dimensions = dimensions(entry)?;
     for rule in rules {
         let only = rule.only.iter().map(|(dimension, _)| dimension);
-        let missing = rule.by.iter().chain(only).find(|own| !dimensions.contains(own));
+        let missing = rule
+            .by
+            .iter()
+            .chain(only)
+            .find(|own| !dimensions.contains(own));
         if let Some(missing) = missing {
             let name = shown(&rule.name);
             return Err(entry.wrong(format_args!("the rule {name} uses {missing} too")));
@@ -124,9 +128,7 @@ fn silence(table: &Table<'_>, rules: &[Rule]) -> Result<Silence> {
         }
     }
     match (silence.from, silence.until) {
-        (Some(from), Some(until)) if from >= until => {
-            Err(table.wrong("from must be before until"))
-        }
+        (Some(from), Some(until)) if from >= until => Err(table.wrong("from must be before until")),
         _ => Ok(silence),
     }
 }

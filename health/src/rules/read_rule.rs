@@ -25,9 +25,31 @@ const MOST_WINDOWS: u64 = 1_000;
 /// The keys of a rule besides the common ones.
 const fn keys(kind: RuleKind) -> &'static [&'static str] {
     match kind {
-        RuleKind::Threshold => &["measure", "least", "above", "clear_below", "below", "clear_above"],
-        RuleKind::Rate => &["measure", "least", "baseline", "side", "false_alarms", "change"],
-        RuleKind::Volume => &["measure", "least", "baseline", "side", "false_alarms", "change", "slow"],
+        RuleKind::Threshold => &[
+            "measure",
+            "least",
+            "above",
+            "clear_below",
+            "below",
+            "clear_above",
+        ],
+        RuleKind::Rate => &[
+            "measure",
+            "least",
+            "baseline",
+            "side",
+            "false_alarms",
+            "change",
+        ],
+        RuleKind::Volume => &[
+            "measure",
+            "least",
+            "baseline",
+            "side",
+            "false_alarms",
+            "change",
+            "slow",
+        ],
         RuleKind::Silent => &["measure", "least", "baseline", "false_alarms"],
         RuleKind::Vanished => &["measure", "least", "over", "history"],
         RuleKind::New => &["measure", "least", "history"],
@@ -55,7 +77,9 @@ pub(crate) fn read_rule(table: &Table<'_>, window: TimeStep) -> Result<Rule> {
         measure,
         by: by.as_ref().map_or(Ok(Vec::new()), dimensions)?,
         only: only.as_ref().map_or(Ok(Vec::new()), values)?,
-        window: table.entry("window").map_or(Ok(window), |entry| step(&entry))?,
+        window: table
+            .entry("window")
+            .map_or(Ok(window), |entry| step(&entry))?,
         bad: windows(table, "for", default_for(kind))?,
         good: windows(table, "clear", 2)?,
         severity: match table.entry("severity") {
@@ -66,7 +90,9 @@ pub(crate) fn read_rule(table: &Table<'_>, window: TimeStep) -> Result<Rule> {
             Some(entry) => entry.whole(1, u64::MAX, "a number of events")?,
             None => default_least(kind, measure),
         },
-        labels: table.entry("labels").map_or(Ok(BTreeMap::new()), |entry| labels(&entry))?,
+        labels: table
+            .entry("labels")
+            .map_or(Ok(BTreeMap::new()), |entry| labels(&entry))?,
         test: read_test(table, kind, measure)?,
     };
     if let Some(note) = table.entry("note") {
@@ -89,8 +115,11 @@ fn name(table: &Table<'_>) -> Result<String> {
     };
     let wanted = "want a name of 1 to 200 characters, none of which is a control character";
     let name = entry.text(wanted)?;
-    let is_name = (1..=MOST_CHARS).contains(&name.chars().count()) && !name.chars().any(char::is_control);
-    is_name.then(|| name.to_owned()).ok_or_else(|| entry.wrong(wanted))
+    let is_name =
+        (1..=MOST_CHARS).contains(&name.chars().count()) && !name.chars().any(char::is_control);
+    is_name
+        .then(|| name.to_owned())
+        .ok_or_else(|| entry.wrong(wanted))
 }
 
 fn measure(table: &Table<'_>, kind: RuleKind) -> Result<Measure> {
@@ -102,7 +131,11 @@ fn measure(table: &Table<'_>, kind: RuleKind) -> Result<Measure> {
     let Some(entry) = table.entry("measure") else {
         return Ok(default);
     };
-    let allowed: Vec<Measure> = Measure::ALL.iter().copied().filter(|own| is_allowed(*own)).collect();
+    let allowed: Vec<Measure> = Measure::ALL
+        .iter()
+        .copied()
+        .filter(|own| is_allowed(*own))
+        .collect();
     named(&entry, "measure", &allowed, Measure::as_str)
 }
 
@@ -143,7 +176,9 @@ fn check_dimensions(table: &Table<'_>, rule: &Rule) -> Result<()> {
         let missing = dimensions.into_iter().find(|dimension| !has(*dimension));
         if let (Some(missing), Some(entry)) = (missing, table.entry(key)) {
             let text = match rule.kind {
-                RuleKind::Reconciliation => "totals are reported for all events together".to_owned(),
+                RuleKind::Reconciliation => {
+                    "totals are reported for all events together".to_owned()
+                }
                 RuleKind::Undelivered => format!("event_ingestion does not have {missing}"),
                 _ => format!("{} does not have {missing}", rule.metric),
             };

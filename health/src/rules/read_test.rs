@@ -45,7 +45,10 @@ fn length_of(table: &Table<'_>, key: &str, default: u64) -> Result<u64> {
 fn limits(table: &Table<'_>, measure: Measure) -> Result<Limits> {
     let limit = |key: &str| match table.entry(key) {
         Some(entry) if measure.is_rate() => share(&entry).map(Some),
-        Some(entry) => Ok(Some(Fraction::new(entry.whole(0, u64::MAX, "a number of events")?, 1))),
+        Some(entry) => Ok(Some(Fraction::new(
+            entry.whole(0, u64::MAX, "a number of events")?,
+            1,
+        ))),
         None => Ok(None),
     };
     let limits = Limits {
@@ -89,7 +92,9 @@ fn baseline(table: &Table<'_>, change: Fraction) -> Result<Baseline> {
         inner.check_keys(&["weeks", "neighbours"])?;
         for entry in inner.entries() {
             match entry.name {
-                "weeks" => baseline.weeks = entry.whole(WEEKS.0, WEEKS.1, "a number of weeks")? as usize,
+                "weeks" => {
+                    baseline.weeks = entry.whole(WEEKS.0, WEEKS.1, "a number of weeks")? as usize
+                }
                 _ => baseline.neighbours = entry.whole(0, 8, "a number of windows")? as usize,
             }
         }
@@ -128,7 +133,10 @@ fn budget(table: &Table<'_>) -> Result<Test> {
             if items.is_empty() || items.len() > 10 {
                 return Err(entry.wrong("want one to ten of them"));
             }
-            items.iter().map(|item| burn(item, wanted)).collect::<Result<_>>()?
+            items
+                .iter()
+                .map(|item| burn(item, wanted))
+                .collect::<Result<_>>()?
         }
         None => BURNS.to_vec(),
     };
@@ -138,9 +146,21 @@ fn budget(table: &Table<'_>) -> Result<Test> {
 /// The burn rates of the Site Reliability Workbook, chapter 5: 2% of a month's budget in an hour, 5% in six hours, 10% in
 /// three days.
 const BURNS: [Burn; 3] = [
-    Burn { rate: Fraction::new(144, 10), long: 3_600, short: 300 },
-    Burn { rate: Fraction::new(6, 1), long: 6 * 3_600, short: 1_800 },
-    Burn { rate: Fraction::new(1, 1), long: 3 * 86_400, short: 6 * 3_600 },
+    Burn {
+        rate: Fraction::new(144, 10),
+        long: 3_600,
+        short: 300,
+    },
+    Burn {
+        rate: Fraction::new(6, 1),
+        long: 6 * 3_600,
+        short: 1_800,
+    },
+    Burn {
+        rate: Fraction::new(1, 1),
+        long: 3 * 86_400,
+        short: 6 * 3_600,
+    },
 ];
 
 fn burn(item: &Entry<'_>, wanted: &str) -> Result<Burn> {

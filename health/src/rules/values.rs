@@ -22,7 +22,8 @@ pub(crate) fn dimensions(entry: &Entry<'_>) -> Result<Vec<Dimension>> {
     for item in entry.items(wanted)? {
         let name = item.text(wanted)?;
         let dimension = Dimension::from_name(name);
-        let dimension = dimension.ok_or_else(|| item.unknown("dimension", name, &dimension_names()))?;
+        let dimension =
+            dimension.ok_or_else(|| item.unknown("dimension", name, &dimension_names()))?;
         if dimensions.contains(&dimension) {
             return Err(item.wrong("this dimension is there twice"));
         }
@@ -87,7 +88,9 @@ pub(crate) fn named<T: Copy>(
     let wanted = format!("want one of {}", names.join(", "));
     let name = entry.text(&wanted)?;
     let found = all.iter().find(|one| name_of(**one) == name);
-    found.copied().ok_or_else(|| entry.unknown(what, name, &names))
+    found
+        .copied()
+        .ok_or_else(|| entry.unknown(what, name, &names))
 }
 
 /// Which side of a baseline counts.
