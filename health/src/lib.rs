@@ -6,9 +6,11 @@
 
 mod baseline;
 mod cause;
+#[allow(dead_code, reason = "kinds of rules that are being written use it")]
 mod check;
 mod detection;
 mod measure;
+#[allow(dead_code, reason = "kinds of rules that are being written use it")]
 mod rules;
 mod stats;
 

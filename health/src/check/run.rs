@@ -99,7 +99,7 @@ impl Rules {
         }
         replay
             .findings
-            .sort_by(|one, other| (one.fired, one.since).cmp(&(other.fired, other.since)));
+            .sort_by_key(|finding| (finding.fired, finding.since));
         replay.left_out += replay.findings.len().saturating_sub(MOST_FINDINGS * 10) as u64;
         replay.findings.truncate(MOST_FINDINGS * 10);
         Ok(replay)

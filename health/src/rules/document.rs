@@ -197,11 +197,8 @@ impl<'d> Entry<'d> {
             return Ok(vec![text.to_string()]);
         }
         let items = self.items(wanted)?;
-        let texts = items
-            .iter()
-            .map(|item| Ok(item.text(wanted)?.to_owned()))
-            .collect();
-        texts
+        let texts = items.iter().map(|item| Ok(item.text(wanted)?.to_owned()));
+        texts.collect()
     }
 
     /// The instant that is written there, as text or as a date of TOML.
@@ -237,14 +234,6 @@ impl<'d> Entry<'d> {
             };
             self.wrong(format_args!("want {what}, {limits}"))
         })
-    }
-
-    /// Whether it is true.
-    pub(crate) fn flag(&self) -> Result<bool> {
-        match self.value {
-            DeValue::Boolean(flag) => Ok(*flag),
-            _ => Err(self.wrong("want true or false")),
-        }
     }
 }
 
