@@ -328,8 +328,13 @@ class Python(Language):
             Amount(part=1, whole=8)
         """,
         "Cause": """
-            >>> none = table.filter(integration=[])
-            >>> (cause,) = tallyfold.explain(table, table, "errors").causes
+            >>> sandbox.record(at, "errors", integration="email", count=5, **event)
+            >>> later = client.event_delivery(
+            ...     "2026-01-01T00:00:00Z", "2026-01-01T00:15:00Z", ["integration", "reason"]
+            ... )
+            >>> (cause,) = tallyfold.explain(table, later, "errors").causes
+            >>> cause.where["integration"], cause.events
+            ('email', 5)
         """,
         "Explanation": """
             >>> tallyfold.explain(table, table, "errors").change

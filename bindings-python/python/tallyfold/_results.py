@@ -32,18 +32,21 @@ class Amount:
 class Cause:
     """A combination of attribute values, and what it explains.
 
-    >>> before = table.filter(integration="none")
-    >>> cause, *_ = tallyfold.explain(table, table, "errors").others
-    >>> cause.where, cause.events
-    ({'integration': 'warehouse'}, 0)
+    >>> sandbox.record(at, "errors", integration="email", count=5, **event)
+    >>> later = client.event_delivery(
+    ...     "2026-01-01T00:00:00Z", "2026-01-01T00:15:00Z", ["integration", "reason"]
+    ... )
+    >>> (cause,) = tallyfold.explain(table, later, "errors").causes
+    >>> cause.where["integration"], cause.events
+    ('email', 5)
     """
 
     where: dict[str, str]
     """The values, in the order of the attributes. Attributes that are not named may have any value.
     """
-    before: "Amount"
+    before: Amount
     """Its events before."""
-    now: "Amount"
+    now: Amount
     """Its events now."""
     expected: float
     """How many events of the part were expected now."""
@@ -67,19 +70,19 @@ class Explanation:
 
     measure: Measure
     """What changed."""
-    before: "Amount"
+    before: Amount
     """All events before."""
-    now: "Amount"
+    now: Amount
     """All events now."""
     change: int
     """By how many events now differs from what was expected after before: of a volume, the
     difference; of a rate, the events beyond those that the rate before would have given.
     """
-    causes: list["Cause"]
+    causes: list[Cause]
     """The causes, most important first. No event belongs to two of them: the counts of each are
     those of the events that no cause before it has.
     """
-    others: list["Cause"]
+    others: list[Cause]
     """Further combinations that were thought of but not named, best first. They may overlap with
     causes and with each other.
     """
