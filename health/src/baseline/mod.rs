@@ -1,1 +1,8 @@
 //! What is expected of a window, by the windows before it.
+
+pub(crate) mod basis;
+mod fit;
+pub(crate) mod level;
+pub(crate) mod reference;
+pub(crate) mod season;
+pub(crate) mod stream;

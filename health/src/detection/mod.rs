@@ -1,1 +1,7 @@
 //! Whether a count is too far from what was expected.
+
+pub(crate) mod budget;
+pub(crate) mod cusum;
+pub(crate) mod judge;
+pub(crate) mod presence;
+pub(crate) mod silence;
