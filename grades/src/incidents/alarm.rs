@@ -1,4 +1,6 @@
-//! What the rules said: the life of a finding, and findings that are told together.
+//! What the rules said: a finding from when it fired on.
+
+use tallyfold_health::Finding;
 
 /// Attributes and values.
 pub(super) type Values = Vec<(String, String)>;
@@ -20,6 +22,22 @@ pub(super) struct Alarm {
 }
 
 impl Alarm {
+    /// The alarm of a finding as it was when it fired first.
+    pub(super) fn of(finding: &Finding, first: usize, last: usize, told: usize) -> Self {
+        let group = finding.group.iter();
+        let group = group.map(|(dimension, value)| (dimension.as_str().to_owned(), value.clone()));
+        let causes = finding.causes.iter();
+        Self {
+            rule: finding.rule.clone(),
+            group: group.collect(),
+            causes: causes.map(|cause| cause.r#where.clone()).collect(),
+            first,
+            last,
+            told,
+            sentence: finding.sentence.clone(),
+        }
+    }
+
     /// Whether it is about events that another group may have too: no attribute has two values.
     pub(super) fn may_be_about(&self, values: &[(&str, &str)]) -> bool {
         let differs = |(name, value): &(String, String)| {

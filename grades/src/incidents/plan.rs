@@ -2,7 +2,7 @@
 
 use super::incident::{Incident, Kind, Slice};
 use super::random::Random;
-use super::vocabulary::{EVENT_NAMES, INTEGRATIONS, NEW_REASONS, REASONS, WRITE_KEYS};
+use super::vocabulary::{NEW_REASONS, REASONS};
 use super::world::{DAY, Purpose, WEEK, World};
 
 /// An incident happens to this many events a window at least, on average: what is smaller nobody would be woken for.
@@ -34,20 +34,29 @@ impl Planned {
             let start = (scale.history + week) * WEEK;
             (0..scale.incidents_a_week).map(move |place| start + place * room)
         });
-        let mut draw = |number: usize, start: usize, room: usize, kind: Kind| {
-            drawn(&mut random, world, kind, number, start, room)
+        let mut reasons = NEW_REASONS.into_iter();
+        let mut draw = |start: usize, room: usize, kind: Kind| {
+            let incident = drawn(&mut random, world, kind, start, room);
+            Incident {
+                reason: match kind {
+                    Kind::ConsentFilter => Some(REASONS[0]),
+                    // Another one for each, so that it is new.
+                    Kind::NewReason => reasons.next(),
+                    _ => None,
+                },
+                ..incident
+            }
         };
-        let judged = places.zip(&kinds).enumerate();
-        let judged: Vec<Incident> = judged
-            .map(|(number, (start, kind))| draw(number, start, room, *kind))
-            .collect();
         let past = (0..PAST_INCIDENTS.min(scale.history)).map(|week| {
             let kind = Kind::ALL[week % Kind::ALL.len()];
-            draw(judged.len() + week, week * WEEK, WEEK, kind)
+            draw(week * WEEK, WEEK, kind)
         });
         Self {
             past: past.collect(),
-            judged,
+            judged: places
+                .zip(&kinds)
+                .map(|(start, kind)| draw(start, room, *kind))
+                .collect(),
         }
     }
 
@@ -61,7 +70,6 @@ fn drawn(
     random: &mut Random,
     world: &World,
     kind: Kind,
-    number: usize,
     start: usize,
     room: usize,
 ) -> Incident {
@@ -71,12 +79,7 @@ fn drawn(
         let incident = Incident {
             kind,
             slice: slice(random, world, kind),
-            reason: match kind {
-                Kind::ConsentFilter => Some(REASONS[0]),
-                // Another one for each, so that it is new.
-                Kind::NewReason => Some(NEW_REASONS[number / Kind::ALL.len() % NEW_REASONS.len()]),
-                _ => None,
-            },
+            reason: None,
             size: size(random, kind),
             start: begin,
             end: begin + length,

@@ -1,12 +1,14 @@
-//! `tallyfold-grade incidents [SEED …]`.
+//! `tallyfold-grade incidents [SEED …]`: prints how well the standard rules find the incidents of simulated quarters.
 
 use std::fs;
 use std::process::ExitCode;
 
+use tallyfold_health::Rules;
+
 use super::report::{details, lines, table};
 use super::score::Score;
 use super::traffic::Traffic;
-use super::watch::watch;
+use super::watch::{checks, replay};
 use super::world::{Scale, World};
 
 /// A quarter: four incidents a week in ten weeks, and three quiet ones.
@@ -18,10 +20,20 @@ const QUARTER: Scale = Scale {
     incidents_a_week: 4,
 };
 
-/// Seeds that nobody looked at while the standard rules were chosen. Seeds 1 to 8 are for that.
+/// Seeds that nobody looked at while the standard rules were chosen: that was done with seeds 1 to 8.
 const SEEDS: [u64; 4] = [101, 102, 103, 104];
 
-/// Grades the seeds that are named; `JSON=file` writes a line for each incident, `VERBOSE=1` says more.
+/// How the rules are run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum How {
+    /// A check after each window, as a cron job does it.
+    Checks,
+    /// One replay of the quarter, which takes less time.
+    Replay,
+}
+
+/// Grades seeds, by default those that nobody looked at. `JSON=file` writes a line for each incident, `VERBOSE=1` shows each
+/// incident and each false alarm, `RULES=file` takes other rules, `REPLAY=1` replays the quarter at once.
 pub(crate) fn run(arguments: &[String]) -> ExitCode {
     match grade(arguments) {
         Ok(()) => ExitCode::SUCCESS,
@@ -33,35 +45,55 @@ pub(crate) fn run(arguments: &[String]) -> ExitCode {
 }
 
 fn grade(arguments: &[String]) -> Result<(), String> {
-    let seeds = arguments.iter().map(|seed| {
-        let seed = seed.parse();
-        seed.map_err(|_| "want whole numbers as seeds".to_owned())
-    });
-    let mut seeds: Vec<u64> = seeds.collect::<Result<_, _>>()?;
+    let seeds = arguments.iter().map(|seed| seed.parse());
+    let mut seeds: Vec<u64> = seeds
+        .collect::<Result<_, _>>()
+        .map_err(|_| "want whole numbers as seeds".to_owned())?;
     if seeds.is_empty() {
         seeds = SEEDS.to_vec();
     }
-    let mut scores = Vec::new();
-    let mut json = String::new();
+    let rules = rules()?;
+    let how = match given("REPLAY") {
+        Some(_) => How::Replay,
+        None => How::Checks,
+    };
+    let (mut scores, mut json) = (Vec::new(), String::new());
     for seed in &seeds {
-        let score = score(*seed, QUARTER).map_err(|error| error.to_string())?;
+        let score = score(*seed, QUARTER, &rules, how).map_err(|error| error.to_string())?;
         json.push_str(&lines(&score));
-        if std::env::var_os("VERBOSE").is_some() {
+        if given("VERBOSE").is_some() {
             print!("{}", details(&score));
         }
         scores.push(score);
     }
-    println!("seeds {seeds:?}");
+    println!("seeds {seeds:?}, {how:?}");
     print!("{}", table(&scores));
-    match std::env::var_os("JSON").filter(|file| !file.is_empty()) {
-        Some(file) => fs::write(file, json).map_err(|error| error.to_string()),
-        None => Ok(()),
-    }
+    given("JSON").map_or(Ok(()), |file| {
+        fs::write(file, json).map_err(|error| error.to_string())
+    })
 }
 
-/// Simulates a seed and lets the standard rules watch it.
-pub(super) fn score(seed: u64, scale: Scale) -> tallyfold::Result<Score> {
+fn rules() -> Result<Rules, String> {
+    let rules = match given("RULES") {
+        Some(file) => {
+            let text = fs::read_to_string(file).map_err(|error| error.to_string())?;
+            Rules::parse(&text)
+        }
+        None => Rules::standard(),
+    };
+    rules.map_err(|error| error.to_string())
+}
+
+fn given(name: &str) -> Option<String> {
+    std::env::var(name).ok().filter(|text| !text.is_empty())
+}
+
+/// Simulates a seed and lets rules watch it.
+pub(super) fn score(seed: u64, scale: Scale, rules: &Rules, how: How) -> tallyfold::Result<Score> {
     let traffic = Traffic::new(World::new(seed, scale));
-    let alarms = watch(&traffic)?;
+    let alarms = match how {
+        How::Checks => checks(&traffic, rules)?,
+        How::Replay => replay(&traffic, rules)?,
+    };
     Ok(Score::new(&traffic, alarms))
 }

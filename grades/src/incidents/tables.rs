@@ -4,10 +4,10 @@ use std::collections::VecDeque;
 use std::fmt::Write;
 
 use tallyfold::{
-    AggregatorOptions, AggregatorPlan, CountTable, Metric, Result, Timestamp, Window,
+    AggregatorOptions, AggregatorPlan, CountTable, Metric, Result, Timestamp,
 };
 
-use super::traffic::{Cells, Traffic};
+use super::traffic::Cells;
 use super::vocabulary::{EVENT_NAMES, INTEGRATIONS, WRITE_KEYS};
 use super::world::{DAY, World};
 
@@ -17,9 +17,10 @@ const WINDOW_MS: i64 = 15 * 60_000;
 /// Windows are settled if they were read this many windows after their end: the host's `settle_ms`.
 pub(super) const SETTLED: usize = 2;
 
-/// The instant at which a window starts.
-pub(super) fn start(at: usize) -> Option<Timestamp> {
-    Timestamp::from_unix_ms(FIRST_MS + at as i64 * WINDOW_MS)
+/// The instant at which a window starts. No simulation reaches the years that there are no instants of.
+pub(super) fn start(at: usize) -> Result<Timestamp> {
+    let instant = Timestamp::from_unix_ms(FIRST_MS + at as i64 * WINDOW_MS);
+    instant.map_or_else(|| Timestamp::parse(""), Ok)
 }
 
 /// The number of the window that starts at an instant.
@@ -34,11 +35,10 @@ pub(super) struct History {
     plan: AggregatorPlan,
     /// How many days are kept.
     days: usize,
-    /// Settled windows: a table for each day that is over, and the windows of the day.
+    /// A table for each settled day that is over, all of them together, and the settled windows of the day.
     past: VecDeque<CountTable>,
+    all_past: Option<CountTable>,
     today: Vec<CountTable>,
-    /// All of these.
-    settled: Option<CountTable>,
 }
 
 impl History {
@@ -53,46 +53,48 @@ impl History {
             plan: AggregatorPlan::new(dimensions(metric), options)?,
             days,
             past: VecDeque::new(),
+            all_past: None,
             today: Vec::new(),
-            settled: None,
         })
     }
 
     /// Takes the next window, whose counts no longer change. Whatever is older than the days that are kept is dropped
     /// when a day is over.
-    pub(super) fn settle(&mut self, traffic: &Traffic, at: usize, cells: &Cells) -> Result<()> {
+    pub(super) fn settle(&mut self, world: &World, at: usize, cells: &Cells) -> Result<()> {
         let mut aggregator = self.plan.aggregator(0);
-        aggregator.push(body(self.metric, &traffic.world, at, cells).as_bytes())?;
-        let table = aggregator.finish()?;
-        self.settled = Some(match self.settled.take() {
-            Some(settled) => settled.merge(&table, false)?,
-            None => table.clone(),
-        });
-        self.today.push(table);
+        aggregator.push(body(self.metric, world, at, cells).as_bytes())?;
+        self.today.push(aggregator.finish()?);
         if (at + 1).is_multiple_of(DAY) {
             self.past.push_back(CountTable::merge_all(&self.today)?);
             self.today.clear();
             if self.past.len() > self.days {
                 self.past.pop_front();
-                self.settled = Some(CountTable::merge_all(&self.past)?);
             }
+            self.all_past = None;
         }
         Ok(())
     }
 
+    /// Everything settled.
+    pub(super) fn settled(&self) -> Result<CountTable> {
+        CountTable::merge_all(self.past.iter().chain(&self.today))
+    }
+
     /// Everything settled, and windows that may still change.
-    pub(super) fn with_provisional(
-        &self,
-        traffic: &Traffic,
-        windows: &[(usize, Cells)],
-    ) -> Result<Option<CountTable>> {
-        let Some(settled) = &self.settled else {
-            return Ok(None);
+    pub(super) fn read(&mut self, world: &World, provisional: &[(usize, Cells)]) -> Result<CountTable> {
+        let saved = saved(self.metric, world, provisional);
+        let mut recent = CountTable::from_json(saved.as_bytes())?;
+        if !self.today.is_empty() {
+            recent = recent.merge(&CountTable::merge_all(&self.today)?, false)?;
+        }
+        if self.past.is_empty() {
+            return Ok(recent);
+        }
+        let past = match self.all_past.take() {
+            Some(past) => past,
+            None => CountTable::merge_all(&self.past)?,
         };
-        let saved = saved(self.metric, &traffic.world, windows);
-        settled
-            .merge(&CountTable::from_json(saved.as_bytes())?, false)
-            .map(Some)
+        self.all_past.insert(past).merge(&recent, false)
     }
 }
 
@@ -138,7 +140,7 @@ fn rows<'a>(metric: Metric, world: &World, cells: &'a Cells) -> Vec<Row<'a>> {
 
 /// The window's start and end.
 fn instants(at: usize) -> [String; 2] {
-    [at, at + 1].map(|at| start(at).map_or_else(String::new, |start| start.to_string()))
+    [at, at + 1].map(|at| start(at).map_or_else(|error| error.to_string(), |start| start.to_string()))
 }
 
 fn totals(rows: &[Row<'_>]) -> [u64; 3] {
@@ -200,9 +202,4 @@ fn saved(metric: Metric, world: &World, windows: &[(usize, Cells)]) -> String {
         "totals": counts(sum), "windows": windows,
     });
     saved.to_string()
-}
-
-#[allow(dead_code, reason = "windows are named in messages")]
-pub(super) fn window(at: usize) -> Option<Window> {
-    Window::new(start(at)?, start(at + 1)?).ok()
 }

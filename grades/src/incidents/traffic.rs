@@ -3,7 +3,7 @@
 use super::incident::{Incident, Kind};
 use super::plan::Planned;
 use super::random::Random;
-use super::vocabulary::REASONS;
+use super::vocabulary::{REASONS, WRITE_KEYS};
 use super::world::{Flow, Purpose, Stream, World};
 
 /// The standard deviation of the logarithm of a stream's volume, by itself in each window.
@@ -52,7 +52,7 @@ impl Traffic {
     pub(super) fn cells(&self, at: usize) -> Cells {
         let incidents: Vec<&Incident> = self.planned.all().filter(|one| one.is_on(at)).collect();
         let mut cells = Cells::default();
-        let levels: Vec<f64> = (0..super::vocabulary::WRITE_KEYS.len())
+        let levels: Vec<f64> = (0..WRITE_KEYS.len())
             .map(|write_key| self.world.noisy_level(write_key, at))
             .collect();
         for (place, stream) in self.world.streams.iter().enumerate() {
@@ -148,17 +148,17 @@ impl Traffic {
 
 /// The part of a stream that comes in at all.
 fn remaining(incidents: &[&Incident], stream: &Stream, at: usize) -> f64 {
-    let stops = |kind| {
-        matches!(
-            kind,
-            Kind::EventVanishes | Kind::SlowDecline | Kind::SilentStream
-        )
+    let part = |incident: &&Incident| match incident.kind {
+        // An integration that is silent takes nothing away from what comes in.
+        Kind::SilentStream if incident.slice.integration.is_some() => 1.0,
+        Kind::EventVanishes | Kind::SlowDecline | Kind::SilentStream
+            if incident.slice.has_stream(stream) =>
+        {
+            1.0 - incident.size_at(at)
+        }
+        _ => 1.0,
     };
-    // An integration that is silent takes nothing away from what comes in.
-    let mine = incidents.iter().filter(|one| {
-        stops(one.kind) && one.slice.integration.is_none() && one.slice.has_stream(stream)
-    });
-    mine.map(|one| 1.0 - one.size_at(at)).product()
+    incidents.iter().map(part).product()
 }
 
 fn usual_filters(random: &mut Random, flow: &Flow, events: u64) -> Vec<(&'static str, u64)> {
@@ -175,5 +175,114 @@ fn add(filtered: &mut Vec<(&'static str, u64)>, reason: &'static str, count: u64
         Some((_, sum)) => *sum += count,
         None if count > 0 => filtered.push((reason, count)),
         None => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::incidents::world::{DAY, Scale, WEEK};
+
+    const SMALL: Scale = Scale {
+        streams: 20,
+        history: 2,
+        judged: 3,
+        quiet: 1,
+        incidents_a_week: 7,
+    };
+
+    fn traffic() -> Traffic {
+        Traffic::new(World::new(3, SMALL))
+    }
+
+    /// The events that one incident of a kind changes: delivered, failed, filtered and taken in, with and without it.
+    fn sums(kind: Kind) -> [[u64; 4]; 2] {
+        let traffic = traffic();
+        let found = traffic.planned.judged.iter().find(|one| one.kind == kind);
+        let incident = found.unwrap().clone();
+        let mut without = traffic.clone();
+        without
+            .planned
+            .judged
+            .retain(|one| one.start != incident.start);
+        [&traffic, &without].map(|traffic| {
+            let mut sums = [0; 4];
+            for at in incident.start..incident.end {
+                let cells = traffic.cells(at);
+                for cell in &cells.delivered {
+                    let stream = &traffic.world.streams[cell.stream];
+                    if incident.slice.has(stream, &stream.flows[cell.flow]) {
+                        sums[0] += cell.success;
+                        sums[1] += cell.errors;
+                        sums[2] += cell.filtered.iter().map(|(_, count)| count).sum::<u64>();
+                    }
+                }
+                for (place, count) in &cells.ingested {
+                    if incident.slice.has_stream(&traffic.world.streams[*place]) {
+                        sums[3] += count;
+                    }
+                }
+            }
+            sums
+        })
+    }
+
+    #[test]
+    fn every_kind_does_what_it_says() {
+        let [with, without] = sums(Kind::IntegrationFails);
+        assert!(with[1] > 2 * without[1] && with[3] == without[3], "{with:?}");
+        let [with, without] = sums(Kind::ConsentFilter);
+        assert!(with[2] > without[2] && with[3] == without[3], "{with:?}");
+        let [with, without] = sums(Kind::NewReason);
+        assert!(with[2] > without[2] && with[3] == without[3], "{with:?}");
+        let [with, without] = sums(Kind::EventVanishes);
+        assert!(with == [0; 4] && without[3] > 0, "{with:?}");
+        let [with, without] = sums(Kind::SlowDecline);
+        assert!(10 * with[3] < 9 * without[3], "{with:?} {without:?}");
+        let [with, _] = sums(Kind::SilentStream);
+        assert_eq!(with[..3], [0; 3]);
+        let [with, without] = sums(Kind::DuplicateDelivery);
+        assert_eq!(with[0], 2 * without[0]);
+        assert_eq!(with[1..], without[1..]);
+    }
+
+    #[test]
+    fn the_same_seed_gives_the_same_incidents_and_counts() {
+        let [one, other] = [traffic(), traffic()];
+        assert_eq!(
+            format!("{:?}", one.planned),
+            format!("{:?}", other.planned)
+        );
+        assert_eq!(
+            format!("{:?}", one.cells(700)),
+            format!("{:?}", other.cells(700))
+        );
+        let third = Traffic::new(World::new(4, SMALL));
+        assert_ne!(format!("{:?}", one.planned), format!("{:?}", third.planned));
+    }
+
+    #[test]
+    fn incidents_lie_apart_and_quiet_weeks_have_none() {
+        let planned = traffic().planned;
+        assert_eq!(planned.judged.len(), 14);
+        for pair in planned.judged.windows(2) {
+            assert!(pair[0].end + DAY / 3 < pair[1].start);
+        }
+        let weeks = planned.judged.iter().map(|one| one.start / WEEK);
+        let weeks: std::collections::BTreeSet<usize> = weeks.collect();
+        assert_eq!(weeks.len(), 2);
+        assert!(weeks.iter().all(|week| (2..5).contains(week)));
+    }
+
+    #[test]
+    fn late_events_arrive_within_two_windows() {
+        let traffic = traffic();
+        let events = |age| -> u64 {
+            let windows = 700..740;
+            let cells = windows.flat_map(|at| traffic.cells_read(at, age).ingested);
+            cells.map(|(_, count)| count).sum()
+        };
+        assert!(events(0) < events(1) && events(1) < events(2));
+        assert_eq!(events(2), events(3));
     }
 }
