@@ -66,13 +66,7 @@ impl Planned {
 }
 
 /// An incident that lies in a room of time, with two hours before and eight after it.
-fn drawn(
-    random: &mut Random,
-    world: &World,
-    kind: Kind,
-    start: usize,
-    room: usize,
-) -> Incident {
+fn drawn(random: &mut Random, world: &World, kind: Kind, start: usize, room: usize) -> Incident {
     loop {
         let length = length(random, kind);
         let begin = start + random.between(8, room - length - 32);

@@ -112,7 +112,8 @@ pub(super) fn table(scores: &[Score]) -> String {
 /// Every incident, and every false alarm: for who wants to know why.
 pub(super) fn details(score: &Score) -> String {
     let mut text = String::new();
-    let at = |window: usize| start(window).map_or_else(|_| String::new(), |start| start.to_string());
+    let at =
+        |window: usize| start(window).map_or_else(|_| String::new(), |start| start.to_string());
     for (number, one) in score.outcomes.iter().enumerate() {
         let incident = &one.incident;
         let _ = writeln!(

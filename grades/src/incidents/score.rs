@@ -167,3 +167,136 @@ fn has_the_same(world: &World, one: Slice, other: Slice) -> bool {
     };
     world.streams.iter().all(agrees)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::incidents::world::Scale;
+
+    const SMALL: Scale = Scale {
+        streams: 20,
+        history: 1,
+        judged: 1,
+        quiet: 0,
+        incidents_a_week: 4,
+    };
+
+    fn traffic() -> Traffic {
+        Traffic::new(World::new(3, SMALL))
+    }
+
+    fn values(pairs: &[(&str, &str)]) -> Values {
+        let pairs = pairs.iter();
+        pairs
+            .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
+            .collect()
+    }
+
+    fn alarm(group: &[(&str, &str)], first: usize, last: usize) -> Alarm {
+        Alarm {
+            rule: "r".to_owned(),
+            group: values(group),
+            causes: vec![values(group)],
+            first,
+            last,
+            told: last + 2,
+            sentence: String::new(),
+        }
+    }
+
+    /// An integration that fails, at one write key that has another integration too.
+    fn failing(traffic: &Traffic) -> Incident {
+        let stream = &traffic.world.streams[0];
+        Incident {
+            kind: Kind::IntegrationFails,
+            slice: Slice {
+                write_key: Some(stream.write_key),
+                event_name: None,
+                integration: Some(stream.flows[0].integration),
+            },
+            reason: None,
+            size: 0.5,
+            start: 1_000,
+            end: 1_010,
+        }
+    }
+
+    #[test]
+    fn an_alarm_is_about_what_goes_on_then_and_there() {
+        let mut traffic = traffic();
+        let incident = failing(&traffic);
+        traffic.planned.judged = vec![incident.clone()];
+        let integration = INTEGRATIONS[incident.slice.integration.unwrap()];
+        let group: &[(&str, &str)] = &[("integration", integration)];
+        let found = |group: &[(&str, &str)], first: usize| {
+            let score = Score::new(&traffic, vec![alarm(group, first, first + 1)]);
+            assert_eq!(
+                score.false_alarms.len(),
+                usize::from(score.outcomes[0].alarms.is_empty())
+            );
+            score.outcomes[0].delay()
+        };
+        assert_eq!(found(group, 1_002), Some(2));
+        assert_eq!(found(&[], 1_013), Some(13));
+        assert_eq!(found(group, 999), None);
+        assert_eq!(found(group, 1_014), None);
+        assert_eq!(found(&[("integration", "another")], 1_002), None);
+        assert_eq!(found(&[("event_name", "any")], 1_002), Some(2));
+    }
+
+    #[test]
+    fn false_alarms_that_touch_are_told_together() {
+        let group: &[(&str, &str)] = &[("integration", "another")];
+        let alarms = [(900, 905), (909, 920), (925, 926), (1_200, 1_201)];
+        let alarms = alarms.map(|(first, last)| alarm(group, first, last));
+        let lengths =
+            |alarms: Vec<Vec<Alarm>>| -> Vec<usize> { alarms.iter().map(Vec::len).collect() };
+        assert_eq!(lengths(together(alarms.to_vec())), [2, 1, 1]);
+    }
+
+    #[test]
+    fn a_cause_is_right_if_it_is_the_same_events() {
+        let traffic = traffic();
+        let world = &traffic.world;
+        let mut incident = failing(&traffic);
+        let cause: Vec<(&str, &str)> = incident.cause().into_iter().collect();
+        let is =
+            |incident: &Incident, cause: &[(&str, &str)]| is_right(world, incident, &values(cause));
+        assert!(is(&incident, &cause));
+        assert!(!is(&incident, &cause[..1]) && !is(&incident, &[]));
+        // Everything that has one of its event names is only a part of it.
+        let part = [
+            &cause[..],
+            &[("event_name", EVENT_NAMES[world.streams[0].event_name])],
+        ]
+        .concat();
+        assert!(!is(&incident, &part));
+        assert!(!is(&incident, &[&cause[..], &[("reason", "a")]].concat()));
+        incident.reason = Some("a");
+        incident.kind = Kind::ConsentFilter;
+        assert!(is(&incident, &cause) && is(&incident, &[&cause[..], &[("reason", "a")]].concat()));
+        assert!(!is(&incident, &[("reason", "a")]));
+        incident.kind = Kind::NewReason;
+        assert!(is(&incident, &[("reason", "a")]) && !is(&incident, &cause));
+        assert!(!is(&incident, &[("reason", "b")]));
+    }
+
+    #[test]
+    fn causes_are_told_in_the_order_of_their_places() {
+        let causes = |names: &[&str]| {
+            names
+                .iter()
+                .map(|name| values(&[("event_name", name)]))
+                .collect()
+        };
+        let mut alarms = [alarm(&[], 5, 6), alarm(&[], 5, 7), alarm(&[], 6, 7)];
+        for (alarm, names) in alarms
+            .iter_mut()
+            .zip([&["a", "b"][..], &["c", "a"], &["d"]])
+        {
+            alarm.causes = causes(names);
+        }
+        let wanted: Vec<Values> = causes(&["a", "c", "b"]);
+        assert_eq!(told_causes(&alarms), wanted);
+    }
+}

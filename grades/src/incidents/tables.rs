@@ -3,9 +3,7 @@
 use std::collections::VecDeque;
 use std::fmt::Write;
 
-use tallyfold::{
-    AggregatorOptions, AggregatorPlan, CountTable, Metric, Result, Timestamp,
-};
+use tallyfold::{AggregatorOptions, AggregatorPlan, CountTable, Metric, Result, Timestamp};
 
 use super::traffic::Cells;
 use super::vocabulary::{EVENT_NAMES, INTEGRATIONS, WRITE_KEYS};
@@ -81,7 +79,11 @@ impl History {
     }
 
     /// Everything settled, and windows that may still change.
-    pub(super) fn read(&mut self, world: &World, provisional: &[(usize, Cells)]) -> Result<CountTable> {
+    pub(super) fn read(
+        &mut self,
+        world: &World,
+        provisional: &[(usize, Cells)],
+    ) -> Result<CountTable> {
         let saved = saved(self.metric, world, provisional);
         let mut recent = CountTable::from_json(saved.as_bytes())?;
         if !self.today.is_empty() {
@@ -122,8 +124,7 @@ fn rows<'a>(metric: Metric, world: &World, cells: &'a Cells) -> Vec<Row<'a>> {
     let mut rows = Vec::new();
     for cell in &cells.delivered {
         let [write_key, event_name] = of(cell.stream);
-        let integration =
-            INTEGRATIONS[world.streams[cell.stream].flows[cell.flow].integration];
+        let integration = INTEGRATIONS[world.streams[cell.stream].flows[cell.flow].integration];
         let mut add = |reason: &'a str, counts: [u64; 3]| {
             if counts != [0; 3] {
                 rows.push((vec![write_key, event_name, integration, reason], counts));
@@ -140,7 +141,8 @@ fn rows<'a>(metric: Metric, world: &World, cells: &'a Cells) -> Vec<Row<'a>> {
 
 /// The window's start and end.
 fn instants(at: usize) -> [String; 2] {
-    [at, at + 1].map(|at| start(at).map_or_else(|error| error.to_string(), |start| start.to_string()))
+    [at, at + 1]
+        .map(|at| start(at).map_or_else(|error| error.to_string(), |start| start.to_string()))
 }
 
 fn totals(rows: &[Row<'_>]) -> [u64; 3] {

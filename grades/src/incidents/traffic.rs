@@ -188,7 +188,7 @@ mod tests {
         history: 2,
         judged: 3,
         quiet: 1,
-        incidents_a_week: 7,
+        incidents_a_week: 4,
     };
 
     fn traffic() -> Traffic {
@@ -230,7 +230,10 @@ mod tests {
     #[test]
     fn every_kind_does_what_it_says() {
         let [with, without] = sums(Kind::IntegrationFails);
-        assert!(with[1] > 2 * without[1] && with[3] == without[3], "{with:?}");
+        assert!(
+            with[1] > 2 * without[1] && with[3] == without[3],
+            "{with:?}"
+        );
         let [with, without] = sums(Kind::ConsentFilter);
         assert!(with[2] > without[2] && with[3] == without[3], "{with:?}");
         let [with, without] = sums(Kind::NewReason);
@@ -249,10 +252,7 @@ mod tests {
     #[test]
     fn the_same_seed_gives_the_same_incidents_and_counts() {
         let [one, other] = [traffic(), traffic()];
-        assert_eq!(
-            format!("{:?}", one.planned),
-            format!("{:?}", other.planned)
-        );
+        assert_eq!(format!("{:?}", one.planned), format!("{:?}", other.planned));
         assert_eq!(
             format!("{:?}", one.cells(700)),
             format!("{:?}", other.cells(700))
@@ -264,7 +264,7 @@ mod tests {
     #[test]
     fn incidents_lie_apart_and_quiet_weeks_have_none() {
         let planned = traffic().planned;
-        assert_eq!(planned.judged.len(), 14);
+        assert_eq!(planned.judged.len(), 8);
         for pair in planned.judged.windows(2) {
             assert!(pair[0].end + DAY / 3 < pair[1].start);
         }

@@ -69,7 +69,11 @@ pub(super) fn checks(traffic: &Traffic, rules: &Rules) -> Result<Vec<Alarm>> {
 
 fn days_needed(rules: &Rules) -> usize {
     let needs = rules.needs();
-    let back = needs.iter().map(|need| need.back_s).max().unwrap_or_default();
+    let back = needs
+        .iter()
+        .map(|need| need.back_s)
+        .max()
+        .unwrap_or_default();
     usize::try_from(back.div_ceil(86_400)).unwrap_or(DAY) + 1
 }
 
