@@ -97,3 +97,32 @@ pub(super) fn score(seed: u64, scale: Scale, rules: &Rules, how: How) -> tallyfo
     };
     Ok(Score::new(&traffic, alarms))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::incidents::report::{explained, precision, recall};
+
+    /// Six incidents in two weeks, and a quiet one.
+    const SMALL: Scale = Scale {
+        streams: 15,
+        history: 5,
+        judged: 3,
+        quiet: 1,
+        incidents_a_week: 3,
+    };
+
+    #[test]
+    fn the_standard_rules_find_the_incidents_of_a_small_simulation() {
+        let rules = Rules::standard().unwrap();
+        let scores = [score(1, SMALL, &rules, How::Replay).unwrap()];
+        let shown = format!("{}{}", details(&scores[0]), table(&scores));
+        assert_eq!(scores[0].outcomes.len(), 6);
+        assert!(recall(&scores) >= 0.8, "{shown}");
+        assert!(precision(&scores) >= 0.7, "{shown}");
+        assert!(explained(&scores) >= 0.6, "{shown}");
+        let json = lines(&scores[0]);
+        let first: serde_json::Value = serde_json::from_str(json.lines().next().unwrap()).unwrap();
+        assert_eq!(first["case"], "seed-1-01");
+    }
+}
