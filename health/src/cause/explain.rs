@@ -8,6 +8,7 @@ use super::element::{Element, Finds, Found};
 use super::explanation::{Amount, Cause, Explanation};
 use super::leaves::{Attribute, Leaves, Tally};
 use super::options::ExplainOptions;
+use super::risk::search::risk;
 use super::scan::scan;
 use super::sentence::sentence;
 use crate::measure::Measure;
@@ -33,7 +34,11 @@ pub fn explain(
 /// The same of leaves with any attributes. Of the measure, only whether it is a rate and its name matter.
 #[must_use]
 pub fn explain_leaves(leaves: &Leaves, measure: Measure, options: &ExplainOptions) -> Explanation {
-    let found = scan(leaves, measure.is_rate(), options.most, options.others);
+    let found = if measure.is_rate() {
+        scan(leaves, true, options.most, options.others)
+    } else {
+        risk(leaves, options.most, options.others)
+    };
     told(leaves, measure, &found)
 }
 

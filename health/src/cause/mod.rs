@@ -5,5 +5,6 @@ pub(crate) mod explain;
 pub(crate) mod explanation;
 pub(crate) mod leaves;
 pub(crate) mod options;
+pub(crate) mod risk;
 pub(crate) mod scan;
 pub(crate) mod sentence;
