@@ -33,10 +33,26 @@ struct Anomaly {
     deviation: f64,
 }
 
-/// File number `number` of a seed. `unit` is how many events a value of 1 stands for.
-pub(crate) fn file(seed: u64, number: u64, unit: f64) -> File {
+/// What files are made.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Manner {
+    /// The fewest and the most values of an attribute.
+    pub(crate) values: [usize; 2],
+    /// How many events a value of 1 stands for. With few, small leaves are counted coarsely.
+    pub(crate) unit: f64,
+}
+
+/// Attributes of 5 to 10 values, counted finely.
+pub(crate) const FINE: Manner = Manner {
+    values: [5, 10],
+    unit: 1000.0,
+};
+
+/// File number `number` of a seed.
+pub(crate) fn file(seed: u64, number: u64, manner: Manner) -> File {
     let mut random = Random::new(seed, number);
-    let sizes = std::array::from_fn(|_| random.between(5, 10) as u32);
+    let [fewest, most] = manner.values;
+    let sizes = std::array::from_fn(|_| random.between(fewest, most) as u32);
     let noise = random.uniform(0.0, 0.25);
     let mut leaves = normal(sizes, noise, &mut random);
     let mut anomalies: Vec<Anomaly> = Vec::new();
@@ -50,7 +66,7 @@ pub(crate) fn file(seed: u64, number: u64, unit: f64) -> File {
     }
     File {
         sizes,
-        leaves: leaves.iter().map(|leaf| leaf.counted(unit)).collect(),
+        leaves: leaves.iter().map(|leaf| leaf.counted(manner.unit)).collect(),
         causes: anomalies.into_iter().flat_map(|it| it.elements).collect(),
     }
 }
