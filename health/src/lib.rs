@@ -22,6 +22,7 @@ pub use cause::explain::{explain, explain_leaves};
 pub use cause::explanation::{Amount, Cause, Explanation};
 pub use cause::leaves::{Attribute, Leaves, MOST_ATTRIBUTES, Tally};
 pub use cause::options::ExplainOptions;
+pub use cause::reference::usual_windows;
 pub use check::finding::{Finding, Query, Status};
 pub use check::outcome::{Check, Observed, Replay, Unjudged};
 pub use check::state::State;
