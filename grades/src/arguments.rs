@@ -1,6 +1,7 @@
 //! The arguments of the program: `--name value`, in any order.
 
 use std::path::PathBuf;
+use std::process::ExitCode;
 
 /// What was written after the name of a grade.
 #[derive(Debug, Default)]
@@ -9,10 +10,8 @@ pub(crate) struct Arguments(Vec<(String, String)>);
 impl Arguments {
     /// Reads pairs, each of which must have one of the known names. An empty value is as none, so that a Makefile can
     /// pass variables that are not set.
-    pub(crate) fn parse(
-        mut words: impl Iterator<Item = String>,
-        known: &[&str],
-    ) -> Result<Self, String> {
+    pub(crate) fn parse(words: &[String], known: &[&str]) -> Result<Self, String> {
+        let mut words = words.iter();
         let mut pairs = Vec::new();
         while let Some(word) = words.next() {
             let name = word.trim_start_matches("--");
@@ -23,7 +22,7 @@ impl Arguments {
                 .next()
                 .ok_or_else(|| format!("{word} wants a value"))?;
             if !value.is_empty() {
-                pairs.push((name.to_owned(), value));
+                pairs.push((name.to_owned(), value.clone()));
             }
         }
         Ok(Self(pairs))
@@ -42,6 +41,20 @@ impl Arguments {
     }
 }
 
+/// Prints what a grade answers, or what went wrong.
+pub(crate) fn printed(answer: Result<String, String>) -> ExitCode {
+    match answer {
+        Ok(text) => {
+            print!("{text}");
+            ExitCode::SUCCESS
+        }
+        Err(message) => {
+            eprintln!("{message}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -49,7 +62,7 @@ mod tests {
     #[test]
     fn names_are_known_and_empty_values_are_none() {
         let words = |text: &str| text.split(' ').map(str::to_owned).collect::<Vec<_>>();
-        let read = |text: &str| Arguments::parse(words(text).into_iter(), &["data", "json"]);
+        let read = |text: &str| Arguments::parse(&words(text), &["data", "json"]);
         let arguments = read("--data folder --json ").unwrap();
         assert_eq!(arguments.value("data"), Some("folder"));
         assert_eq!(arguments.value("json"), None);

@@ -2,6 +2,7 @@
 
 use std::fmt::Write;
 use std::fs;
+use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use serde::Serialize;
@@ -9,10 +10,14 @@ use serde::Serialize;
 use super::cases::{Case, Values, read_all};
 use super::marks::{Marks, Ranking};
 use super::methods::METHODS;
-use crate::arguments::Arguments;
+use crate::arguments::{Arguments, printed};
 
 /// `tallyfold-grade cause`: a table of all methods, and a line of JSON for each case if a file is named.
-pub(crate) fn grade(arguments: &Arguments) -> Result<String, String> {
+pub(crate) fn run(words: &[String]) -> ExitCode {
+    printed(Arguments::parse(words, &["data", "json"]).and_then(|arguments| graded(&arguments)))
+}
+
+fn graded(arguments: &Arguments) -> Result<String, String> {
     let folder = arguments.path("data", "../shared/data/rs");
     let cases = read_all(&folder)?;
     let mut table = heading(&folder.display().to_string(), cases.len());

@@ -1,16 +1,22 @@
 //! How long an explanation of many leaves takes.
 
+use std::process::ExitCode;
 use std::time::Instant;
 
 use tallyfold_health::{Attribute, ExplainOptions, Leaves, Measure, Tally, explain_leaves};
 
-use crate::arguments::Arguments;
+use crate::arguments::{Arguments, printed};
 
 /// How many values the attributes have, in their order.
 const VALUES: [u64; 8] = [120, 60, 40, 12, 8, 6, 5, 4];
 
 /// `tallyfold-grade speed-explain`: the time for so many leaves, of which one combination fails.
-pub(crate) fn measure(arguments: &Arguments) -> Result<String, String> {
+pub(crate) fn run(words: &[String]) -> ExitCode {
+    let arguments = Arguments::parse(words, &["leaves", "attributes"]);
+    printed(arguments.and_then(|arguments| measured(&arguments)))
+}
+
+fn measured(arguments: &Arguments) -> Result<String, String> {
     let number = |name: &str, usual: usize| match arguments.value(name) {
         None => Ok(usual),
         Some(text) => text
