@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use tallyfold::{Dimension, Timestamp};
+use tallyfold::{Dimension, Timestamp, Window};
 
 use super::normal::normal_range;
 use super::odd::Odd;
@@ -62,7 +62,9 @@ impl Course {
             group: group.to_vec(),
             bad: 0,
             good: 0,
-            since: numbers.window.start(),
+            since: slots
+                .window(odd.slot as usize, odd.run as usize)
+                .map_or(numbers.window.start(), Window::start),
             fired: None,
             numbers: numbers.clone(),
         });

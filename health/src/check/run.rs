@@ -8,12 +8,14 @@ use super::course::{Course, follow};
 use super::finding::{Finding, Status};
 use super::grid::Grid;
 use super::judge::{Judged, judge};
+use super::judging::Judging;
 use super::outcome::{Check, Observed, Replay, Unjudged};
 use super::slots::Slots;
 use super::state::{Live, RuleState, State};
 use super::told::{Telling, told};
+use super::undelivered::Delivery;
 use crate::rules::names::Severity;
-use crate::rules::rule::{FIRST_LOOK, Rule};
+use crate::rules::rule::{FIRST_LOOK, Rule, Test};
 use crate::rules::set::Rules;
 
 /// The findings of one check at most.
@@ -28,6 +30,8 @@ struct Task<'a> {
     rule: &'a Rule,
     grid: Grid<'a>,
     slots: Slots,
+    /// Of a rule about ingestion without delivery: the counts of delivery.
+    delivery: Option<Delivery<'a>>,
 }
 
 impl Rules {
@@ -127,31 +131,48 @@ fn task<'a>(
     rule: &'a Rule,
     observed: &Observed<'a>,
 ) -> Result<Result<Task<'a>, String>> {
-    let table: Option<&CountTable> = match rule.metric {
+    let delivery = match rule.test {
+        Test::Undelivered => match sides(rule, Metric::EventDelivery, observed)? {
+            Ok((grid, slots)) => Some(Delivery { grid, slots }),
+            Err(reason) => return Ok(Err(reason)),
+        },
+        _ => None,
+    };
+    let own = sides(rule, rule.metric, observed)?;
+    Ok(own.map(|(grid, slots)| Task {
+        rules,
+        rule,
+        grid,
+        slots,
+        delivery,
+    }))
+}
+
+/// The groups and slots of the counts of an endpoint.
+fn sides<'a>(
+    rule: &Rule,
+    metric: Metric,
+    observed: &Observed<'a>,
+) -> Result<Result<(Grid<'a>, Slots), String>> {
+    let table: Option<&CountTable> = match metric {
         Metric::EventDelivery => observed.delivery,
         Metric::EventIngestion => observed.ingestion,
     };
     let Some(table) = table else {
-        return Ok(Err(format!("there are no counts of {}", rule.metric)));
+        return Ok(Err(format!("there are no counts of {metric}")));
     };
     let grid = match Grid::new(table, &rule.by, &rule.only) {
         Ok(grid) => grid,
-        Err(missing) => {
-            let reason = format!("the counts of {} are not by {missing}", rule.metric);
-            return Ok(Err(reason));
-        }
+        Err(missing) => return Ok(Err(format!("the counts of {metric} are not by {missing}"))),
     };
-    let windows = table.windowed().windows.into_iter();
-    let slots = Slots::of(windows.map(|rows| (rows.window, rows.settled)), rule.window)?;
-    Ok(match slots {
-        Some(slots) => Ok(Task {
-            rules,
-            rule,
-            grid,
-            slots,
-        }),
-        None => Err("there are no counts at all".to_owned()),
-    })
+    let windows = grid
+        .windows()
+        .iter()
+        .map(|rows| (rows.window, rows.settled));
+    let slots = Slots::of(windows, rule.window)?;
+    Ok(slots
+        .map(|slots| (grid, slots))
+        .ok_or_else(|| "there are no counts at all".to_owned()))
 }
 
 impl Task<'_> {
@@ -175,6 +196,17 @@ impl Task<'_> {
         (from..settled, settled..end)
     }
 
+    fn judge(&self, range: Range<usize>) -> Judged {
+        let judging = Judging {
+            rule: self.rule,
+            slots: &self.slots,
+            finals: self.slots.final_ones(),
+            groups: self.grid.len(),
+            range,
+        };
+        judge(&judging, &self.grid, self.delivery.as_ref())
+    }
+
     fn check(&self, before: Option<&RuleState>, now: Timestamp, check: &mut Check) {
         let from = match before {
             Some(before) => self.slots.from(before.judged),
@@ -187,12 +219,7 @@ impl Task<'_> {
             }
         };
         let (settled, provisional) = self.ranges(from, now);
-        let odds = judge(
-            self.rule,
-            &self.grid,
-            &self.slots,
-            settled.start..provisional.end,
-        );
+        let odds = self.judge(settled.start..provisional.end);
         check.judged += odds.judged;
         let judged = self.slots.instant(settled.end).unwrap_or(now);
         let mut state = RuleState {
@@ -246,7 +273,7 @@ impl Task<'_> {
     fn replay(&self, range: Window, replay: &mut Replay) {
         let from = self.slots.from(range.start());
         let (settled, _) = self.ranges(from, range.end());
-        let odds = judge(self.rule, &self.grid, &self.slots, settled.clone());
+        let odds = self.judge(settled.clone());
         replay.judged += odds.judged;
         for (group, _) in self.groups(None, &odds) {
             let of = group.map_or(&[][..], |group| odds.of(group));
