@@ -216,6 +216,13 @@ impl<'t> Grid<'t> {
         self.table
     }
 
+    /// The rows of the table that are in a group, sorted.
+    pub(crate) fn rows_of(&self, group: usize) -> Vec<usize> {
+        let rows = self.row_groups.iter().enumerate();
+        let own = rows.filter(|(_, own)| **own as usize == group);
+        own.map(|(row, _)| row).collect()
+    }
+
     /// The windows of the table.
     pub(crate) fn windows(&self) -> &[WindowRows] {
         &self.windowed.windows

@@ -2,6 +2,7 @@
 
 pub(crate) mod alike;
 pub(crate) mod burning;
+pub(crate) mod causes;
 pub(crate) mod course;
 pub(crate) mod discovery;
 pub(crate) mod drifting;
@@ -23,6 +24,7 @@ pub(crate) mod slots;
 pub(crate) mod state;
 pub(crate) mod stored;
 pub(crate) mod sums;
+pub(crate) mod task;
 pub(crate) mod told;
 pub(crate) mod totals;
 pub(crate) mod undelivered;

@@ -120,7 +120,7 @@ fn window(
         Side::High => tails.high,
         Side::Low => tails.low,
     };
-    (ln_p <= LN_HOLDS.max(ln_rate)).then(|| Odd {
+    (ln_p <= LN_HOLDS.max(ln_rate)).then_some(Odd {
         group: 0,
         slot: 0,
         slots: 1,
