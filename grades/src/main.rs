@@ -5,7 +5,10 @@
     reason = "a program that measures reads clocks, and files"
 )]
 
+mod arguments;
+mod cause;
 mod incidents;
+mod risk;
 
 use std::process::ExitCode;
 
@@ -13,7 +16,12 @@ use std::process::ExitCode;
 type Grade = fn(&[String]) -> ExitCode;
 
 /// One line for each grade.
-const GRADES: [(&str, Grade); 1] = [("incidents", incidents::run::run)];
+const GRADES: [(&str, Grade); 4] = [
+    ("cause", cause::report::run),
+    ("incidents", incidents::run::run),
+    ("risk", risk::report::run),
+    ("speed-explain", cause::speed::run),
+];
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();

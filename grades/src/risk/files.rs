@@ -50,7 +50,8 @@ pub(crate) fn read(folder: &Path) -> Result<Vec<Case>, String> {
     let cases = causes.into_iter().map(|(name, causes)| {
         let path = folder.join(format!("{name}.csv"));
         let text = fs::read_to_string(&path).map_err(|error| at(&path, &error))?;
-        let leaves = parsed_leaves(&text).map_err(|error| format!("{}: {error}", path.display()))?;
+        let leaves =
+            parsed_leaves(&text).map_err(|error| format!("{}: {error}", path.display()))?;
         Ok(Case {
             name,
             leaves,
@@ -122,7 +123,9 @@ fn parsed_leaves(text: &str) -> Result<Leaves, String> {
     let is_whole = counts.values().flatten().all(|count| count.fract() == 0.0);
     let unit = if is_whole { 1.0 } else { UNIT };
     let tallies = |name: &str| {
-        let counts = counts.get(name).ok_or_else(|| format!("no column {name}"))?;
+        let counts = counts
+            .get(name)
+            .ok_or_else(|| format!("no column {name}"))?;
         let tally = |count: &f64| Tally {
             part: libm::round(count * unit) as u64,
             whole: 0,

@@ -66,7 +66,10 @@ pub(crate) fn file(seed: u64, number: u64, manner: Manner) -> File {
     }
     File {
         sizes,
-        leaves: leaves.iter().map(|leaf| leaf.counted(manner.unit)).collect(),
+        leaves: leaves
+            .iter()
+            .map(|leaf| leaf.counted(manner.unit))
+            .collect(),
         causes: anomalies.into_iter().flat_map(|it| it.elements).collect(),
     }
 }

@@ -8,8 +8,8 @@ use super::element::{Element, Finds, Found};
 use super::explanation::{Amount, Cause, Explanation};
 use super::leaves::{Attribute, Leaves, Tally};
 use super::options::ExplainOptions;
-use super::risk::search::risk;
-use super::scan::scan;
+use super::rates::causes_of_rate;
+use super::risk::search::causes_of_volume;
 use super::sentence::sentence;
 use crate::measure::Measure;
 
@@ -34,12 +34,16 @@ pub fn explain(
 /// The same of leaves with any attributes. Of the measure, only whether it is a rate and its name matter.
 #[must_use]
 pub fn explain_leaves(leaves: &Leaves, measure: Measure, options: &ExplainOptions) -> Explanation {
-    let found = if measure.is_rate() {
-        scan(leaves, true, options.most, options.others)
+    let search = if measure.is_rate() {
+        causes_of_rate
     } else {
-        risk(leaves, options.most, options.others)
+        causes_of_volume
     };
-    told(leaves, measure, &found)
+    told(
+        leaves,
+        measure,
+        &search(leaves, options.most, options.others),
+    )
 }
 
 /// The rows of two tables as leaves.
@@ -100,7 +104,7 @@ pub(crate) fn told(leaves: &Leaves, measure: Measure, finds: &Finds) -> Explanat
         causes: Vec::new(),
         others: Vec::new(),
         unexplained: change,
-        is_global: finds.causes.is_empty(),
+        is_global: finds.is_global,
         sentence: String::new(),
     };
     let mut free = vec![true; leaves.len()];

@@ -162,7 +162,9 @@ impl Cuboid {
         let mut best: Vec<usize> = Vec::with_capacity(most + 1);
         for (place, score) in self.scores.iter().enumerate() {
             let is_better = |other: &usize| *score > self.scores[*other];
-            if *score > f64::NEG_INFINITY && (best.len() < most || best.last().is_some_and(is_better)) {
+            if *score > f64::NEG_INFINITY
+                && (best.len() < most || best.last().is_some_and(is_better))
+            {
                 let rank = best.iter().position(is_better).unwrap_or(best.len());
                 best.insert(rank, place);
                 best.truncate(most);

@@ -43,7 +43,7 @@ impl Noise {
             let deviation = points.deviations[leaf] - centre;
             let is_above = if deviation == 0.0 {
                 at_centre += 1;
-                at_centre % 2 == 0
+                at_centre.is_multiple_of(2)
             } else {
                 deviation > 0.0
             };
@@ -109,8 +109,7 @@ impl Noise {
 
     /// The log density of a leaf's deviation if nothing happened to it.
     pub(crate) fn log_density(&self, deviation: f64, size: f64) -> f64 {
-        let regular =
-            libm::log1p(-self.stray) + self.log_regular(deviation - self.centre, size);
+        let regular = libm::log1p(-self.stray) + self.log_regular(deviation - self.centre, size);
         let stray = libm::log(self.stray * STRAY_DENSITY);
         let [low, high] = if regular < stray {
             [regular, stray]

@@ -19,7 +19,7 @@ const MEAN: f64 = 0.4;
 const ENOUGH: usize = 16;
 
 /// Which combinations explain how a volume changed.
-pub(crate) fn risk(leaves: &Leaves, most: usize, others: usize) -> Finds {
+pub(crate) fn causes_of_volume(leaves: &Leaves, most: usize, others: usize) -> Finds {
     let points = Points::of(leaves);
     if points.len() == 0 || points.ids.is_empty() {
         return Finds::default();
@@ -62,7 +62,6 @@ struct Candidate {
     element: Element,
     /// The place of its cuboid.
     cuboid: usize,
-    fit: Fit,
     score: f64,
 }
 
@@ -156,7 +155,6 @@ impl<'a> Search<'a> {
                     ranked.push(Candidate {
                         element,
                         cuboid: place,
-                        fit,
                         score: fit.gain - price,
                     });
                 }
