@@ -6,11 +6,9 @@
 
 mod baseline;
 mod cause;
-#[allow(dead_code, reason = "kinds of rules that are being written use it")]
 mod check;
 mod detection;
 mod measure;
-#[allow(dead_code, reason = "kinds of rules that are being written use it")]
 mod rules;
 mod stats;
 

@@ -10,7 +10,7 @@ use super::leaves::{Attribute, Leaves, Tally};
 use super::options::ExplainOptions;
 use super::rates::causes_of_rate;
 use super::reference::usual_windows;
-use super::scan::scan;
+use super::risk::search::causes_of_volume;
 use super::telling::told;
 use crate::measure::Measure;
 
@@ -18,8 +18,7 @@ use crate::measure::Measure;
 ///
 /// A rate before may be of any time, and better of a long one. If it has three windows or more, those whose rate is far from the
 /// median are left out, so that an earlier incident is not taken for normal; the amounts before are without them. A volume is
-/// compared with as many windows before as it has
-/// itself: counts are not scaled.
+/// compared with as many windows before as it has itself: counts are not scaled.
 ///
 /// # Errors
 /// `incompatible_tables` for tables of other dimensions, another metric or another filter, `sum_overflow` if a table has
@@ -37,12 +36,16 @@ pub fn explain(
 /// The same of leaves with any attributes. Of the measure, only whether it is a rate and its name matter.
 #[must_use]
 pub fn explain_leaves(leaves: &Leaves, measure: Measure, options: &ExplainOptions) -> Explanation {
-    let finds = if measure.is_rate() {
-        causes_of_rate(leaves, options.most, options.others)
+    let search = if measure.is_rate() {
+        causes_of_rate
     } else {
-        scan(leaves, false, options.most, options.others)
+        causes_of_volume
     };
-    told(leaves, measure, &finds)
+    told(
+        leaves,
+        measure,
+        &search(leaves, options.most, options.others),
+    )
 }
 
 /// The rows of two tables as leaves. Of a rate, windows before that are not usual are left out.

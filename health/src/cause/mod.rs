@@ -1,6 +1,5 @@
 //! Which few combinations of dimension values explain a change.
 pub(crate) mod counted;
-pub(crate) mod cuboid;
 pub(crate) mod distinct;
 pub(crate) mod element;
 pub(crate) mod elements;
@@ -13,7 +12,7 @@ pub(crate) mod options;
 pub(crate) mod pool;
 pub(crate) mod rates;
 pub(crate) mod reference;
-pub(crate) mod scan;
+pub(crate) mod risk;
 pub(crate) mod sentence;
 pub(crate) mod telling;
 pub(crate) mod weighing;
