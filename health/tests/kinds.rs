@@ -1,4 +1,9 @@
 //! What each kind of rule finds, and what it says.
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "a test says so when it fails"
+)]
 
 mod fixture;
 
