@@ -18,6 +18,22 @@ pub struct Tally {
     pub whole: u64,
 }
 
+impl Tally {
+    /// The same, if a part is never larger than its whole.
+    pub(crate) fn sound(self) -> Self {
+        Self {
+            part: self.part,
+            whole: self.whole.max(self.part),
+        }
+    }
+
+    /// Adds counts of which it is known that the sum fits.
+    pub(crate) fn add(&mut self, other: Self) {
+        self.part = self.part.saturating_add(other.part);
+        self.whole = self.whole.saturating_add(other.whole);
+    }
+}
+
 /// One attribute of all leaves, as a column.
 #[derive(Clone, Debug)]
 pub struct Attribute {
