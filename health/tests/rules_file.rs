@@ -1,6 +1,7 @@
 //! Rules files: what is read, and what is said about those that are wrong.
 #![allow(
     clippy::unwrap_used,
+    clippy::expect_used,
     clippy::panic,
     reason = "a test says so when it fails"
 )]
@@ -442,10 +443,7 @@ fn the_examples_of_the_manual_are_rules() {
                 .lines()
                 .any(|line| line.trim_start().starts_with(&format!("{key} = ")))
         };
-        assert!(
-            blocks.iter().any(|block| is_in(&block)),
-            "no example has {key}"
-        );
+        assert!(blocks.iter().any(is_in), "no example has {key}");
         assert!(
             manual.contains(&format!("`{key}`")),
             "nothing says what {key} is"
