@@ -1,0 +1,116 @@
+//! Every statistic against exact values (mpmath), scipy and R: `golden/make.py` made the tables.
+
+use tallyfold_health::{
+    Tails, beta_binomial, binomial, deviance, discoveries, negative_binomial, normal_ln_tail, normal_quantile, poisson,
+};
+
+/// The rows of a table below `golden/`, without its header.
+fn rows(table: &str) -> Vec<Vec<&str>> {
+    let rows: Vec<Vec<&str>> = table.lines().skip(1).map(|line| line.split(',').collect()).collect();
+    assert!(rows.len() > 8, "a table without rows tests nothing");
+    rows
+}
+
+fn number(cell: &str) -> f64 {
+    cell.parse().unwrap()
+}
+
+fn relative_error(value: f64, exact: f64) -> f64 {
+    if value == exact { 0.0 } else { (value - exact).abs() / exact.abs().max(f64::MIN_POSITIVE) }
+}
+
+fn tails_of(row: &[&str]) -> Tails {
+    let (x, n, mean, dispersion) = (row[1].parse().unwrap(), row[2].parse().unwrap(), number(row[3]), number(row[4]));
+    match row[0] {
+        "poisson" => poisson(x, mean),
+        "negative_binomial" => negative_binomial(x, mean, dispersion),
+        "binomial" => binomial(x, n, mean),
+        "beta_binomial" => beta_binomial(x, n, mean, dispersion),
+        other => panic!("{other} is no distribution"),
+    }
+}
+
+/// The largest relative error of ln p in the given columns (low, high) of `tails.csv`, by distribution.
+fn worst(distribution: &str, columns: [usize; 2], counts: impl Fn(f64) -> bool) -> (f64, usize) {
+    let table = rows(include_str!("golden/tails.csv"));
+    let (mut worst, mut compared) = (0.0, 0);
+    for row in table.iter().filter(|row| row[0] == distribution) {
+        let tails = tails_of(row);
+        for (value, column) in [(tails.low, columns[0]), (tails.high, columns[1])] {
+            if row[column].is_empty() || !counts(number(row[column])) {
+                continue;
+            }
+            let error = relative_error(value, number(row[column]));
+            if std::env::var_os("SHOW").is_some() && error > 1e-13 {
+                println!("{error:.1e} {value} {row:?}");
+            }
+            compared += 1;
+            if error > worst {
+                worst = error;
+            }
+        }
+    }
+    (worst, compared)
+}
+
+#[test]
+fn tails_have_twelve_digits_of_ln_p() {
+    for (distribution, limit) in
+        [("poisson", 1e-12), ("negative_binomial", 1e-12), ("binomial", 1e-12), ("beta_binomial", 1e-12)]
+    {
+        let (worst, compared) = worst(distribution, [5, 6], |_| true);
+        assert!(compared > 100, "{distribution}: {compared} values");
+        assert!(worst < limit, "{distribution}: {worst:e} in {compared} values");
+    }
+}
+
+/// Where scipy has logarithms of tails, it computes them as logarithms of probabilities.
+#[test]
+fn tails_agree_with_scipy() {
+    let is_there = |exact: f64| exact > -600.0 && exact < -1e-3;
+    for distribution in ["poisson", "negative_binomial", "binomial", "beta_binomial"] {
+        let (worst, compared) = worst(distribution, [7, 8], is_there);
+        assert!(compared > 50 && worst < 1e-8, "{distribution}: {worst:e} in {compared} values");
+    }
+}
+
+#[test]
+fn tails_agree_with_r_however_far_out() {
+    for distribution in ["poisson", "negative_binomial", "binomial"] {
+        let (worst, compared) = worst(distribution, [9, 10], |exact| exact < -1e-3);
+        assert!(compared > 50 && worst < 1e-8, "{distribution}: {worst:e} in {compared} values");
+    }
+}
+
+#[test]
+fn normal_tail_and_quantile() {
+    for row in rows(include_str!("golden/normal_tail.csv")) {
+        let error = relative_error(normal_ln_tail(number(row[0])), number(row[1]));
+        assert!(error < 1e-13, "{row:?}: {error:e}");
+    }
+    for row in rows(include_str!("golden/normal_quantile.csv")) {
+        let (value, exact) = (normal_quantile(number(row[0])), number(row[1]));
+        assert!((value - exact).abs() < 1e-14 * exact.abs().max(0.1), "{row:?}: {value}");
+    }
+}
+
+#[test]
+fn deviances() {
+    for row in rows(include_str!("golden/deviance.csv")) {
+        let value = deviance(number(row[0]), number(row[1]));
+        assert!(relative_error(value, number(row[2])) < 2e-15, "{row:?}: {value}");
+        if number(row[3]) > 1e-3 {
+            assert!(relative_error(value, number(row[3])) < 1e-9, "{row:?}: {value}");
+        }
+    }
+}
+
+#[test]
+fn discoveries_are_the_tests_whose_adjusted_p_is_low_enough() {
+    let table = rows(include_str!("golden/discoveries.csv"));
+    let ln_p: Vec<f64> = table.iter().map(|row| libm::log(number(row[0]))).collect();
+    for rate in [1e-9, 0.005, 0.02, 0.05, 0.0834, 0.2, 0.5, 0.95] {
+        let expected: Vec<bool> = table.iter().map(|row| number(row[1]) <= rate).collect();
+        assert_eq!(discoveries(&ln_p, ln_p.len(), rate), expected, "at {rate}");
+    }
+}
