@@ -6,9 +6,11 @@
 
 mod baseline;
 mod cause;
+#[allow(dead_code, reason = "kinds of rules that are being written use it")]
 mod check;
 mod detection;
 mod measure;
+#[allow(dead_code, reason = "kinds of rules that are being written use it")]
 mod rules;
 mod stats;
 
@@ -20,12 +22,18 @@ pub use cause::explain::{explain, explain_leaves};
 pub use cause::explanation::{Amount, Cause, Explanation};
 pub use cause::leaves::{Attribute, Leaves, MOST_ATTRIBUTES, Tally};
 pub use cause::options::ExplainOptions;
+pub use check::finding::{Finding, Query, Status};
+pub use check::outcome::{Check, Observed, Replay, Unjudged};
+pub use check::state::State;
 pub use detection::budget::{BURNS, Burn, Spent, burns};
 pub use detection::cusum::{Cusum, Drift};
 pub use detection::judge::{is_enough, judge};
 pub use detection::presence::{Presence, presence};
 pub use detection::silence::ln_silence;
 pub use measure::Measure;
+pub use rules::names::{RuleKind, Severity, Side};
+pub use rules::need::Need;
+pub use rules::set::Rules;
 pub use stats::deviance::deviance;
 pub use stats::discovery::{discoveries, discovery_limit};
 pub use stats::normal::{normal_ln_tail, normal_quantile};

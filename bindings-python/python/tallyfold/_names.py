@@ -61,6 +61,7 @@ ErrorCode = Literal[
     "incompatible_tables",
     "invalid_checkpoint",
     "memory_limit",
+    "invalid_rules",
     "unsupported_by_format",
     "out_of_order",
     "token_refused",

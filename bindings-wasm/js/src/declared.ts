@@ -27,6 +27,7 @@ export const errorCodes = [
   "incompatible_tables",
   "invalid_checkpoint",
   "memory_limit",
+  "invalid_rules",
   "unsupported_by_format",
   "out_of_order",
   "token_refused",
@@ -98,6 +99,7 @@ export const errorCodes = [
  * `incompatible_tables`: Two tables do not have the same dimensions or metric.
  * `invalid_checkpoint`: A checkpoint that is incomplete, was changed, or belongs to another query.
  * `memory_limit`: What a collect keeps takes more memory than allowed: `keep` adds windows up.
+ * `invalid_rules`: A rules file that is no TOML, or a key or value in it that can't be used.
  * `unsupported_by_format`: A format that can't carry what is exported.
  * `out_of_order`: Something was done in the wrong order, while something else was under way, or
  * after its end.
