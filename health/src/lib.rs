@@ -15,7 +15,8 @@ mod rules;
 mod stats;
 
 pub use baseline::basis::Basis;
-pub use baseline::level::{Level, level};
+pub use baseline::level::Level;
+pub use baseline::levels::{Levels, level};
 pub use baseline::season::Season;
 pub use baseline::stream::Stream;
 pub use cause::explain::{explain, explain_leaves};
@@ -27,7 +28,7 @@ pub use check::outcome::{Check, Observed, Replay, Unjudged};
 pub use check::state::State;
 pub use detection::budget::{BURNS, Burn, Spent, burns};
 pub use detection::cusum::{Cusum, Drift};
-pub use detection::judge::{is_enough, judge};
+pub use detection::judge::{UNREMARKABLE, is_enough, is_unremarkable, judge};
 pub use detection::presence::{Presence, presence};
 pub use detection::silence::ln_silence;
 pub use measure::Measure;

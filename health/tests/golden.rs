@@ -1,12 +1,17 @@
 //! Every statistic against exact values (mpmath), scipy and R: `golden/make.py` made the tables.
 
 use tallyfold_health::{
-    Tails, beta_binomial, binomial, deviance, discoveries, negative_binomial, normal_ln_tail, normal_quantile, poisson,
+    Tails, beta_binomial, binomial, deviance, discoveries, negative_binomial, normal_ln_tail,
+    normal_quantile, poisson,
 };
 
 /// The rows of a table below `golden/`, without its header.
 fn rows(table: &str) -> Vec<Vec<&str>> {
-    let rows: Vec<Vec<&str>> = table.lines().skip(1).map(|line| line.split(',').collect()).collect();
+    let rows: Vec<Vec<&str>> = table
+        .lines()
+        .skip(1)
+        .map(|line| line.split(',').collect())
+        .collect();
     assert!(rows.len() > 8, "a table without rows tests nothing");
     rows
 }
@@ -16,11 +21,20 @@ fn number(cell: &str) -> f64 {
 }
 
 fn relative_error(value: f64, exact: f64) -> f64 {
-    if value == exact { 0.0 } else { (value - exact).abs() / exact.abs().max(f64::MIN_POSITIVE) }
+    if value == exact {
+        0.0
+    } else {
+        (value - exact).abs() / exact.abs().max(f64::MIN_POSITIVE)
+    }
 }
 
 fn tails_of(row: &[&str]) -> Tails {
-    let (x, n, mean, dispersion) = (row[1].parse().unwrap(), row[2].parse().unwrap(), number(row[3]), number(row[4]));
+    let (x, n, mean, dispersion) = (
+        row[1].parse().unwrap(),
+        row[2].parse().unwrap(),
+        number(row[3]),
+        number(row[4]),
+    );
     match row[0] {
         "poisson" => poisson(x, mean),
         "negative_binomial" => negative_binomial(x, mean, dispersion),
@@ -55,12 +69,18 @@ fn worst(distribution: &str, columns: [usize; 2], counts: impl Fn(f64) -> bool) 
 
 #[test]
 fn tails_have_twelve_digits_of_ln_p() {
-    for (distribution, limit) in
-        [("poisson", 1e-12), ("negative_binomial", 1e-12), ("binomial", 1e-12), ("beta_binomial", 1e-12)]
-    {
+    for (distribution, limit) in [
+        ("poisson", 1e-12),
+        ("negative_binomial", 1e-12),
+        ("binomial", 1e-12),
+        ("beta_binomial", 1e-12),
+    ] {
         let (worst, compared) = worst(distribution, [5, 6], |_| true);
         assert!(compared > 100, "{distribution}: {compared} values");
-        assert!(worst < limit, "{distribution}: {worst:e} in {compared} values");
+        assert!(
+            worst < limit,
+            "{distribution}: {worst:e} in {compared} values"
+        );
     }
 }
 
@@ -70,7 +90,10 @@ fn tails_agree_with_scipy() {
     let is_there = |exact: f64| exact > -600.0 && exact < -1e-3;
     for distribution in ["poisson", "negative_binomial", "binomial", "beta_binomial"] {
         let (worst, compared) = worst(distribution, [7, 8], is_there);
-        assert!(compared > 50 && worst < 1e-8, "{distribution}: {worst:e} in {compared} values");
+        assert!(
+            compared > 50 && worst < 1e-8,
+            "{distribution}: {worst:e} in {compared} values"
+        );
     }
 }
 
@@ -78,7 +101,10 @@ fn tails_agree_with_scipy() {
 fn tails_agree_with_r_however_far_out() {
     for distribution in ["poisson", "negative_binomial", "binomial"] {
         let (worst, compared) = worst(distribution, [9, 10], |exact| exact < -1e-3);
-        assert!(compared > 50 && worst < 1e-8, "{distribution}: {worst:e} in {compared} values");
+        assert!(
+            compared > 50 && worst < 1e-8,
+            "{distribution}: {worst:e} in {compared} values"
+        );
     }
 }
 
@@ -90,7 +116,10 @@ fn normal_tail_and_quantile() {
     }
     for row in rows(include_str!("golden/normal_quantile.csv")) {
         let (value, exact) = (normal_quantile(number(row[0])), number(row[1]));
-        assert!((value - exact).abs() < 1e-14 * exact.abs().max(0.1), "{row:?}: {value}");
+        assert!(
+            (value - exact).abs() < 1e-14 * exact.abs().max(0.1),
+            "{row:?}: {value}"
+        );
     }
 }
 
@@ -98,9 +127,15 @@ fn normal_tail_and_quantile() {
 fn deviances() {
     for row in rows(include_str!("golden/deviance.csv")) {
         let value = deviance(number(row[0]), number(row[1]));
-        assert!(relative_error(value, number(row[2])) < 2e-15, "{row:?}: {value}");
+        assert!(
+            relative_error(value, number(row[2])) < 2e-15,
+            "{row:?}: {value}"
+        );
         if number(row[3]) > 1e-3 {
-            assert!(relative_error(value, number(row[3])) < 1e-9, "{row:?}: {value}");
+            assert!(
+                relative_error(value, number(row[3])) < 1e-9,
+                "{row:?}: {value}"
+            );
         }
     }
 }

@@ -3,6 +3,10 @@
 pub(crate) mod basis;
 mod fit;
 pub(crate) mod level;
-pub(crate) mod reference;
+pub(crate) mod levels;
+mod noise;
+mod prepared;
+mod sample;
 pub(crate) mod season;
 pub(crate) mod stream;
+mod trend;

@@ -1,0 +1,136 @@
+//! The levels of a stream, window after window.
+
+use crate::baseline::basis::Basis;
+use crate::baseline::fit::{Fit, fit, variance_of};
+use crate::baseline::level::Level;
+use crate::baseline::noise::Noise;
+use crate::baseline::prepared::Prepared;
+use crate::baseline::sample::Sample;
+use crate::baseline::season::Season;
+use crate::baseline::stream::Stream;
+
+/// The levels of adjacent windows of a stream, one by one: for each window, what the windows before it let expect. None where
+/// there is not enough history for any rule.
+pub struct Levels {
+    prepared: Prepared,
+    season: Season,
+    next: usize,
+    noise: Noise,
+    /// By which rule the noise was learned.
+    basis: Option<Basis>,
+    sample: Sample,
+    medians: Vec<f64>,
+}
+
+/// The fewest seasons, days or windows that make a level.
+const FEWEST: usize = 4;
+/// How many days the fallback to days looks back, and how many windows that to windows.
+const DAYS: usize = 14;
+const RECENT: usize = 12;
+
+impl Levels {
+    /// From the window `from` on. A season before it is read too, to learn how much the stream varies.
+    #[must_use]
+    pub fn new(stream: &Stream<'_>, season: &Season, from: usize) -> Self {
+        let warm_up = season.period.clamp(1, 1_000);
+        let mut levels = Self {
+            prepared: Prepared::new(stream),
+            season: *season,
+            next: from.saturating_sub(warm_up),
+            noise: Noise::fading(warm_up),
+            basis: None,
+            sample: Sample::default(),
+            medians: Vec::new(),
+        };
+        while levels.next < from && levels.next().is_some() {}
+        levels
+    }
+
+    /// The level of a window, by the first rule that finds enough windows.
+    fn level(&mut self, at: usize) -> Option<(Level, Fit)> {
+        let Season {
+            period,
+            neighbours,
+            seasons,
+            shorter,
+        } = self.season;
+        let rules = [
+            (Basis::Season, period, seasons, neighbours),
+            (Basis::Days, shorter, DAYS, neighbours),
+            (Basis::Recent, 1, RECENT, 0),
+        ];
+        for (basis, period, most, neighbours) in rules {
+            if period == 0 || at / period < FEWEST.min(most) {
+                continue;
+            }
+            self.sample
+                .fill(&self.prepared, at, period, most, neighbours);
+            if self.sample.rounds.len() >= FEWEST.min(most.max(1)) {
+                return Some(self.fitted(basis));
+            }
+        }
+        None
+    }
+
+    fn fitted(&mut self, basis: Basis) -> (Level, Fit) {
+        if self.basis != Some(basis) {
+            self.basis = Some(basis);
+            self.noise = Noise::fading(self.season.period.clamp(1, 1_000));
+        }
+        let is_rate = self.prepared.is_rate();
+        let fit = fit(&mut self.sample, &self.noise, is_rate, &mut self.medians);
+        let expected = if is_rate { fit.rate.min(1.0) } else { fit.rate };
+        let dispersion = fit.dispersion * (1.0 + fit.uncertainty);
+        (
+            Level {
+                expected,
+                dispersion,
+                basis,
+                used: self.sample.len(),
+            },
+            fit,
+        )
+    }
+
+    /// Learns from the window how much the stream varies.
+    fn learn(&mut self, at: usize, level: &Level, fit: &Fit) {
+        if !self.prepared.teaches[at] {
+            return;
+        }
+        let (whole, _) = self.prepared.whole(at);
+        let expected = level.expected * whole;
+        let residual = self.prepared.parts[at] - expected;
+        let variance = expected
+            * variance_of(level.expected, self.prepared.is_rate())
+            * (1.0 + fit.uncertainty);
+        self.noise
+            .learn(expected, residual * residual / variance, fit.dispersion);
+    }
+}
+
+impl Iterator for Levels {
+    type Item = Option<Level>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let at = self.next;
+        if at > self.prepared.parts.len() {
+            return None;
+        }
+        self.next += 1;
+        let found = self.level(at);
+        if let Some((level, fit)) = &found
+            && at < self.prepared.parts.len()
+        {
+            self.learn(at, level, fit);
+        }
+        Some(found.map(|(level, _)| level))
+    }
+}
+
+/// What is expected of the window `at`, by the windows before it. None where there is not enough history for any rule.
+///
+/// For many windows of a stream, [`Levels`] gives the same at a fraction of the time.
+#[must_use]
+pub fn level(stream: &Stream<'_>, at: usize, season: &Season) -> Option<Level> {
+    Levels::new(stream, season, at).next().flatten()
+}
