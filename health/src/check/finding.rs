@@ -47,9 +47,11 @@ pub struct Finding {
     #[cfg_attr(feature = "surface", schemars(with = "String"))]
     pub since: Timestamp,
     /// When it was first firing: the end of that window. None while it is pending.
+    #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "surface", schemars(with = "Option<String>"))]
     pub fired: Option<Timestamp>,
     /// When it was over: the end of the last bad window.
+    #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "surface", schemars(with = "Option<String>"))]
     pub resolved: Option<Timestamp>,
     /// What is judged.
@@ -63,6 +65,7 @@ pub struct Finding {
     /// The most events of the part that would be normal.
     pub high: u64,
     /// The natural logarithm of the probability of what was counted if all is normal; none for fixed limits.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub ln_p: Option<f64>,
     /// Which parts of the group explain it, most important first.
     pub causes: Vec<Cause>,

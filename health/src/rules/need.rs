@@ -1,6 +1,6 @@
 //! Which counts rules need.
 
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 use tallyfold::{Dimension, Metric, TimeStep};
 
 use super::rule::{Rule, Test};
@@ -14,10 +14,27 @@ pub struct Need {
     pub metric: Metric,
     /// The dimensions, of all rules together.
     pub dimensions: Vec<Dimension>,
-    /// The length of the windows, in seconds: a divisor of those of all rules.
+    /// The length of the windows, such as `15m`: a divisor of those of all rules.
+    #[serde(rename = "window", serialize_with = "as_step")]
+    #[cfg_attr(feature = "surface", schemars(with = "String"))]
     pub window_s: u64,
-    /// How long before now the first window starts, in seconds.
+    /// How long before now the first window starts.
+    #[serde(rename = "backMs", serialize_with = "as_ms")]
+    #[cfg_attr(feature = "surface", schemars(with = "f64"))]
     pub back_s: u64,
+}
+
+/// As queries name it: `15m`.
+fn as_step<S: Serializer>(seconds: &u64, serializer: S) -> Result<S::Ok, S::Error> {
+    match TimeStep::from_seconds(*seconds) {
+        Ok(step) => serializer.collect_str(&step),
+        Err(_) => serializer.collect_str(&format_args!("{seconds}s")),
+    }
+}
+
+/// In milliseconds, which are below 2^53.
+fn as_ms<S: Serializer>(seconds: &u64, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_f64(*seconds as f64 * 1000.0)
 }
 
 /// What each endpoint that is needed has to give, in the order of the endpoints.
