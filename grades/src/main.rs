@@ -6,6 +6,7 @@
 )]
 
 mod incidents;
+mod speed_judge;
 
 use std::process::ExitCode;
 
@@ -13,7 +14,10 @@ use std::process::ExitCode;
 type Grade = fn(&[String]) -> ExitCode;
 
 /// One line for each grade.
-const GRADES: [(&str, Grade); 1] = [("incidents", incidents::run::run)];
+const GRADES: &[(&str, Grade)] = &[
+    ("incidents", incidents::run::run),
+    ("speed-judge", |_| speed_judge::speed_judge()),
+];
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -21,7 +25,8 @@ fn main() -> ExitCode {
     match GRADES.iter().find(|(own, _)| *own == name) {
         Some((_, grade)) => grade(&arguments[1..]),
         None => {
-            let names = GRADES.map(|(own, _)| own).join(", ");
+            let names: Vec<&str> = GRADES.iter().map(|(own, _)| *own).collect();
+            let names = names.join(", ");
             eprintln!("no grade is named {name:?}: want one of {names}");
             ExitCode::from(2)
         }

@@ -46,7 +46,8 @@ impl Noise {
     /// is the dispersion that was expected of it.
     pub(crate) fn learn(&mut self, expected: f64, squared: f64, usual: f64) {
         let residual = squared.min(FAR_SQUARED * usual);
-        let weight = 1.0 / (usual * usual);
+        // Large residuals come with large expectations; they must not drown the rest, nor be drowned.
+        let weight = 1.0 / (1.0 + expected);
         let terms = [
             1.0,
             expected,

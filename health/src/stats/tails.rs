@@ -99,6 +99,18 @@ const LIKELY: f64 = -0.105_360_515_657_826_3;
 fn tails(of: &impl Distribution, k: f64) -> Tails {
     let is_low = k <= of.mean();
     let ln_mass = of.ln_mass(k);
+    if k <= 0.0 {
+        return Tails {
+            low: ln_mass,
+            high: 0.0,
+        };
+    }
+    if k >= of.end() {
+        return Tails {
+            low: 0.0,
+            high: ln_mass,
+        };
+    }
     let quick = if is_low { of.low(k) } else { of.high(k) };
     // Where little follows, the difference would lose its digits; but then the sum is short.
     let strictly = quick
