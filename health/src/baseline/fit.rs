@@ -4,9 +4,10 @@
 //! the fit begins at a median of the seasons, so that an incident cannot hide behind the variance it makes, and windows that
 //! are too low lose weight like those that are too high.
 
-use crate::baseline::noise::{FAR_SQUARED, Noise};
-use crate::baseline::prepared::power_two_thirds;
+use crate::baseline::noise::Noise;
+use crate::baseline::prepared::{Prepared, power_two_thirds};
 use crate::baseline::sample::Sample;
+use crate::baseline::sums::Sums;
 use crate::baseline::trend::trend;
 
 /// A level, before it has a name.
@@ -20,50 +21,44 @@ pub(crate) struct Fit {
     pub(crate) uncertainty: f64,
 }
 
+/// What a fit works with, kept from one to the next.
+#[derive(Default)]
+pub(crate) struct Bench {
+    values: Vec<f64>,
+    offsets: Vec<(f64, f64)>,
+}
+
 /// Half an event is added to what came, so that a group without events is not expected to have none for ever.
 const HALF_AN_EVENT: f64 = 0.5;
-/// How often the weights are made anew.
-const ROUNDS: usize = 2;
-/// How much more or less the farthest neighbour may have for being a neighbour.
-const STEEPEST: f64 = 0.3;
 /// Windows of a season are not independent: each counts for half of one.
 const INDEPENDENT: f64 = 0.5;
 
 /// The level of a sample that has at least one round. `noise` is what the stream is known to vary.
-pub(crate) fn fit(
-    sample: &mut Sample,
-    noise: &Noise,
-    is_rate: bool,
-    medians: &mut Vec<f64>,
-) -> Fit {
-    let mut rate = median_rate(sample, medians);
-    let known = noise.support();
-    let mut dispersion = if known >= 4.0 {
-        noise.at(rate * mean_whole(sample))
+pub(crate) fn fit(from: &Prepared, sample: &mut Sample, noise: &Noise, bench: &mut Bench) -> Fit {
+    let mean_whole = sample.mean_whole();
+    let mut rate = median_rate(sample, &mut bench.values);
+    let first = if noise.support() >= 4.0 {
+        noise.at(rate * mean_whole)
     } else {
-        median_dispersion(sample, rate, is_rate, medians)
+        median_dispersion(sample, rate, from.is_rate, &mut bench.values)
     };
-    let steepest = STEEPEST
-        / sample
-            .offsets
-            .iter()
-            .fold(1.0_f64, |most, offset| most.max(offset.abs()));
-    let mut slope = 0.0;
-    for _ in 0..ROUNDS {
-        weigh(sample, rate, dispersion, slope);
-        let sums = Sums::of(sample, rate, slope);
-        rate = (sums.parts + HALF_AN_EVENT) / sums.wholes;
-        let around = Sums::of(sample, rate, slope);
-        slope = (slope + around.slope()).clamp(-steepest, steepest);
-        dispersion = pooled(
-            &around,
-            noise,
-            rate * mean_whole(sample),
-            variance_of(rate, is_rate),
-        );
+    let mut sums = Sums::around(from, sample, rate, first, &mut bench.offsets);
+    rate = (sums.parts + HALF_AN_EVENT) / sums.wholes;
+    let mut dispersion = first;
+    let mut parameters = 1;
+    if offsets_differ(&bench.offsets, rate, first)
+        && let Some(centre) = factors(from, sample, &mut bench.values)
+    {
+        rate = centre;
+        parameters = sample.factors.len();
+    } else {
+        dispersion = pooled(&sums, rate, parameters, from.is_rate, noise, mean_whole);
     }
+    sums = Sums::around(from, sample, rate, dispersion, &mut bench.offsets);
+    rate = (sums.parts + HALF_AN_EVENT) / sums.wholes;
+    dispersion = pooled(&sums, rate, parameters, from.is_rate, noise, mean_whole);
     let uncertainty = 1.0 / sample.rounds.len() as f64;
-    match trend(sample, rate, dispersion) {
+    match trend(&sample.rounds, rate, dispersion) {
         Some(trend) => Fit {
             rate: trend.now,
             dispersion,
@@ -82,29 +77,27 @@ pub(crate) fn variance_of(rate: f64, is_rate: bool) -> f64 {
     if is_rate { (1.0 - rate).max(1e-3) } else { 1.0 }
 }
 
-fn mean_whole(sample: &Sample) -> f64 {
-    sample.wholes.iter().sum::<f64>() / sample.len() as f64
-}
-
 /// The median of the rates of the rounds.
-fn median_rate(sample: &Sample, medians: &mut Vec<f64>) -> f64 {
-    medians.clear();
-    medians.extend(sample.rounds.iter().map(|&round| {
-        let (part, whole) = sample.totals(round);
-        (part + HALF_AN_EVENT) / whole
-    }));
-    median(medians)
+fn median_rate(sample: &Sample, values: &mut Vec<f64>) -> f64 {
+    values.clear();
+    values.extend(
+        sample
+            .rounds
+            .iter()
+            .map(|round| (round.part + HALF_AN_EVENT) / round.whole),
+    );
+    median(values)
 }
 
 /// From the median of the squared residuals of the rounds.
-fn median_dispersion(sample: &Sample, rate: f64, is_rate: bool, medians: &mut Vec<f64>) -> f64 {
-    medians.clear();
-    medians.extend(sample.rounds.iter().map(|&round| {
-        let (part, whole) = sample.totals(round);
-        let residual = part - rate * whole;
-        residual * residual / (rate * whole * variance_of(rate, is_rate))
+fn median_dispersion(sample: &Sample, rate: f64, is_rate: bool, values: &mut Vec<f64>) -> f64 {
+    values.clear();
+    values.extend(sample.rounds.iter().map(|round| {
+        let expected = rate * round.whole;
+        let residual = round.part - expected;
+        residual * residual / expected
     }));
-    (median(medians) / MEDIAN_OF_SQUARE).max(1.0)
+    (median(values) / (MEDIAN_OF_SQUARE * variance_of(rate, is_rate))).max(1.0)
 }
 
 /// The median of the square of a standard normal number.
@@ -127,76 +120,62 @@ fn median(values: &mut [f64]) -> f64 {
     }
 }
 
-/// Windows far from the level lose weight, with the square of their distance.
-fn weigh(sample: &mut Sample, rate: f64, dispersion: f64, slope: f64) {
-    let root = power_two_thirds(rate);
-    let far = FAR_SQUARED * dispersion / 2.25;
-    for at in 0..sample.parts.len() {
-        // (1 + s) to the power of 2/3, for a slope that is small.
-        let tilt = slope * sample.offsets[at];
-        let expected = root * sample.whole_roots[at] * (1.0 + tilt * (2.0 / 3.0 - tilt / 9.0));
-        let distance = sample.part_roots[at] - expected;
-        let squared = distance * distance;
-        let allowed = far * libm::sqrt(expected);
-        sample.weights[at] = if squared > allowed {
-            allowed / squared
-        } else {
-            1.0
-        };
-    }
+/// Whether the slot and its neighbours have levels of their own (a job that runs at the full hour, the end of a working day):
+/// the test of chi squared, at about 1 in 100.
+fn offsets_differ(offsets: &[(f64, f64)], rate: f64, dispersion: f64) -> bool {
+    let freedom = offsets.len().saturating_sub(1) as f64;
+    let distance: f64 = offsets
+        .iter()
+        .filter(|(_, whole)| *whole > 0.0)
+        .map(|(part, whole)| (part - rate * whole) * (part - rate * whole) / (rate * whole))
+        .sum();
+    freedom > 0.0 && distance > dispersion * (freedom + 3.6 * libm::sqrt(2.0 * freedom))
 }
 
-/// Weighted sums over a sample, around a level.
-#[derive(Default)]
-struct Sums {
-    parts: f64,
-    wholes: f64,
-    /// Of squared weights: windows of little weight say nothing of the variance.
-    windows: f64,
-    squares: f64,
-    /// Score and information of the slope, of squared weights too.
-    score: f64,
-    information: f64,
+/// Gives each offset its own factor, by medians, and returns the rate of the slot itself; none where no window of the slot
+/// itself is known.
+fn factors(from: &Prepared, sample: &mut Sample, values: &mut Vec<f64>) -> Option<f64> {
+    let centre = median_at(from, sample, sample.centre, values)?;
+    for offset in 0..sample.factors.len() {
+        let rate = median_at(from, sample, offset, values).unwrap_or(centre);
+        let factor = (rate / centre).clamp(1e-3, 1e3);
+        sample.factors[offset] = (factor, power_two_thirds(factor));
+    }
+    Some(centre)
 }
 
-impl Sums {
-    fn of(sample: &Sample, rate: f64, slope: f64) -> Self {
-        let mut sums = Self::default();
-        for at in 0..sample.parts.len() {
-            let (weight, offset) = (sample.weights[at], sample.offsets[at]);
-            let tilted = sample.wholes[at] * (1.0 + slope * offset);
-            sums.parts += weight * sample.parts[at];
-            sums.wholes += weight * tilted;
-            let expected = rate * tilted;
-            let residual = sample.parts[at] - expected;
-            let square = weight * weight;
-            sums.windows += square;
-            sums.squares += square * residual * residual / expected;
-            sums.score += square * offset * residual;
-            sums.information += square * offset * offset * expected;
-        }
-        sums
-    }
-
-    fn slope(&self) -> f64 {
-        if self.information > 0.0 {
-            self.score / self.information
-        } else {
-            0.0
+/// The median of the rates of the windows with this offset.
+fn median_at(
+    from: &Prepared,
+    sample: &Sample,
+    offset: usize,
+    values: &mut Vec<f64>,
+) -> Option<f64> {
+    values.clear();
+    for round in &sample.rounds {
+        let inside = offset >= round.offset && offset < round.offset + round.length;
+        let window = (round.first + offset).saturating_sub(round.offset);
+        if inside && from.teaches[window] > 0.0 {
+            values.push((from.parts[window] + HALF_AN_EVENT) / from.wholes[window]);
         }
     }
+    (!values.is_empty()).then(|| median(values))
 }
 
 /// The dispersion of the sample, joined with what is known of the stream.
-fn pooled(sums: &Sums, noise: &Noise, expected: f64, variance: f64) -> f64 {
-    let explained = if sums.information > 0.0 {
-        sums.score * sums.score / sums.information
-    } else {
-        0.0
-    };
-    let lost = if sums.information > 0.0 { 2.0 } else { 1.0 };
-    let freedom = (sums.windows - lost).max(0.5);
-    let own = (sums.squares - explained).max(0.0) / (freedom * variance);
-    let (counts, known) = (INDEPENDENT * freedom, noise.support());
-    ((counts * own + known * noise.at(expected)) / (counts + known)).max(1.0)
+fn pooled(
+    sums: &Sums,
+    rate: f64,
+    parameters: usize,
+    is_rate: bool,
+    noise: &Noise,
+    mean_whole: f64,
+) -> f64 {
+    let (own, freedom) = sums.dispersion(rate, parameters);
+    let (own, counts, known) = (
+        own / variance_of(rate, is_rate),
+        INDEPENDENT * freedom,
+        noise.support(),
+    );
+    ((counts * own + known * noise.at(rate * mean_whole)) / (counts + known)).max(1.0)
 }

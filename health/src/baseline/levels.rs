@@ -1,7 +1,7 @@
 //! The levels of a stream, window after window.
 
 use crate::baseline::basis::Basis;
-use crate::baseline::fit::{Fit, fit, variance_of};
+use crate::baseline::fit::{Bench, Fit, fit, variance_of};
 use crate::baseline::level::Level;
 use crate::baseline::noise::Noise;
 use crate::baseline::prepared::Prepared;
@@ -19,7 +19,7 @@ pub struct Levels {
     /// By which rule the noise was learned.
     basis: Option<Basis>,
     sample: Sample,
-    medians: Vec<f64>,
+    bench: Bench,
 }
 
 /// The fewest seasons, days or windows that make a level.
@@ -40,7 +40,7 @@ impl Levels {
             noise: Noise::fading(warm_up),
             basis: None,
             sample: Sample::default(),
-            medians: Vec::new(),
+            bench: Bench::default(),
         };
         while levels.next < from && levels.next().is_some() {}
         levels
@@ -55,17 +55,18 @@ impl Levels {
             shorter,
         } = self.season;
         let rules = [
-            (Basis::Season, period, seasons, neighbours),
-            (Basis::Days, shorter, DAYS, neighbours),
-            (Basis::Recent, 1, RECENT, 0),
+            (Basis::Season, period, seasons, FEWEST, neighbours),
+            (Basis::FewSeasons, period, seasons, 2, neighbours),
+            (Basis::Days, shorter, DAYS, FEWEST, neighbours),
+            (Basis::Recent, 1, RECENT, FEWEST, 0),
         ];
-        for (basis, period, most, neighbours) in rules {
-            if period == 0 || at / period < FEWEST.min(most) {
+        for (basis, period, most, fewest, neighbours) in rules {
+            if period == 0 || at / period < fewest.min(most.max(1)) {
                 continue;
             }
             self.sample
                 .fill(&self.prepared, at, period, most, neighbours);
-            if self.sample.rounds.len() >= FEWEST.min(most.max(1)) {
+            if self.sample.rounds.len() >= fewest.min(most.max(1)) {
                 return Some(self.fitted(basis));
             }
         }
@@ -77,8 +78,13 @@ impl Levels {
             self.basis = Some(basis);
             self.noise = Noise::fading(self.season.period.clamp(1, 1_000));
         }
-        let is_rate = self.prepared.is_rate();
-        let fit = fit(&mut self.sample, &self.noise, is_rate, &mut self.medians);
+        let is_rate = self.prepared.is_rate;
+        let fit = fit(
+            &self.prepared,
+            &mut self.sample,
+            &self.noise,
+            &mut self.bench,
+        );
         let expected = if is_rate { fit.rate.min(1.0) } else { fit.rate };
         let dispersion = fit.dispersion * (1.0 + fit.uncertainty);
         (
@@ -86,7 +92,7 @@ impl Levels {
                 expected,
                 dispersion,
                 basis,
-                used: self.sample.len(),
+                used: self.sample.windows,
             },
             fit,
         )
@@ -94,15 +100,14 @@ impl Levels {
 
     /// Learns from the window how much the stream varies.
     fn learn(&mut self, at: usize, level: &Level, fit: &Fit) {
-        if !self.prepared.teaches[at] {
+        if self.prepared.teaches[at] == 0.0 {
             return;
         }
-        let (whole, _) = self.prepared.whole(at);
+        let whole = self.prepared.wholes[at];
         let expected = level.expected * whole;
         let residual = self.prepared.parts[at] - expected;
-        let variance = expected
-            * variance_of(level.expected, self.prepared.is_rate())
-            * (1.0 + fit.uncertainty);
+        let variance =
+            expected * variance_of(level.expected, self.prepared.is_rate) * (1.0 + fit.uncertainty);
         self.noise
             .learn(expected, residual * residual / variance, fit.dispersion);
     }

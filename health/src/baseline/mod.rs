@@ -9,4 +9,5 @@ mod prepared;
 mod sample;
 pub(crate) mod season;
 pub(crate) mod stream;
+mod sums;
 mod trend;

@@ -6,46 +6,52 @@ use crate::baseline::stream::Stream;
 pub(crate) struct Prepared {
     pub(crate) parts: Vec<f64>,
     pub(crate) part_roots: Vec<f64>,
-    /// Of a volume, empty: each whole is 1.
+    /// Of a volume, 1.
     pub(crate) wholes: Vec<f64>,
     pub(crate) whole_roots: Vec<f64>,
-    /// Whether the window teaches: it is known, and of a rate its whole is not 0.
-    pub(crate) teaches: Vec<bool>,
+    /// The square of the part over the whole.
+    pub(crate) squares: Vec<f64>,
+    /// 1 where the window teaches: it is known, and of a rate its whole is not 0. Otherwise 0.
+    pub(crate) teaches: Vec<f64>,
+    pub(crate) is_rate: bool,
 }
 
 impl Prepared {
     pub(crate) fn new(stream: &Stream<'_>) -> Self {
-        let wholes: Vec<f64> = stream
-            .wholes
-            .unwrap_or_default()
-            .iter()
-            .map(|&whole| whole as f64)
+        let known: Vec<_> = (0..stream.counts.len())
+            .map(|at| stream.known_at(at).filter(|(_, whole)| *whole > 0))
             .collect();
-        let parts: Vec<f64> = stream.counts.iter().map(|&count| count as f64).collect();
-        let teaches =
-            (0..parts.len()).map(|at| stream.known_at(at).is_some_and(|(_, whole)| whole > 0));
+        let parts: Vec<f64> = known
+            .iter()
+            .map(|found| found.map_or(0.0, |(part, _)| part as f64))
+            .collect();
+        let wholes: Vec<f64> = known
+            .iter()
+            .map(|found| found.map_or(1.0, |(_, whole)| whole as f64))
+            .collect();
+        let is_rate = stream.wholes.is_some();
         Self {
-            teaches: teaches.collect(),
-            part_roots: parts.iter().map(|&part| power_two_thirds(part)).collect(),
-            whole_roots: wholes
+            teaches: known
                 .iter()
-                .map(|&whole| power_two_thirds(whole))
+                .map(|found| if found.is_some() { 1.0 } else { 0.0 })
+                .collect(),
+            part_roots: parts.iter().map(|&part| power_two_thirds(part)).collect(),
+            whole_roots: if is_rate {
+                wholes
+                    .iter()
+                    .map(|&whole| power_two_thirds(whole))
+                    .collect()
+            } else {
+                wholes.clone()
+            },
+            squares: parts
+                .iter()
+                .zip(&wholes)
+                .map(|(part, whole)| part * part / whole)
                 .collect(),
             parts,
             wholes,
-        }
-    }
-
-    pub(crate) fn is_rate(&self) -> bool {
-        !self.wholes.is_empty()
-    }
-
-    /// The whole of a window and its power of 2/3.
-    pub(crate) fn whole(&self, at: usize) -> (f64, f64) {
-        if self.is_rate() {
-            (self.wholes[at], self.whole_roots[at])
-        } else {
-            (1.0, 1.0)
+            is_rate,
         }
     }
 }

@@ -2,35 +2,34 @@
 
 use crate::baseline::prepared::Prepared;
 
-/// The windows that a level is learned from, by columns, in rounds: one for each season.
+/// The windows that a level is learned from, in rounds: one for each season.
 #[derive(Default)]
 pub(crate) struct Sample {
-    pub(crate) parts: Vec<f64>,
-    pub(crate) part_roots: Vec<f64>,
-    pub(crate) wholes: Vec<f64>,
-    pub(crate) whole_roots: Vec<f64>,
-    /// How many windows from the slot itself: negative before it.
-    pub(crate) offsets: Vec<f64>,
-    /// What each window counts for, 0 to 1.
-    pub(crate) weights: Vec<f64>,
     pub(crate) rounds: Vec<Round>,
+    /// How many windows there are.
+    pub(crate) windows: usize,
+    /// What is expected at each offset from the slot, in parts of what is expected at the slot, and its power of 2/3.
+    pub(crate) factors: Vec<(f64, f64)>,
+    /// The offset of the slot itself.
+    pub(crate) centre: usize,
 }
 
-/// The windows of one season.
+/// Adjacent windows around the slot, in one season.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Round {
     /// How many seasons ago.
     pub(crate) ago: f64,
-    /// Where its windows begin and end in the columns.
-    pub(crate) start: usize,
-    pub(crate) end: usize,
+    /// The first window, and how many there are.
+    pub(crate) first: usize,
+    pub(crate) length: usize,
+    /// The offset of the first one.
+    pub(crate) offset: usize,
+    /// Their parts and wholes in all; later, weighted.
+    pub(crate) part: f64,
+    pub(crate) whole: f64,
 }
 
 impl Sample {
-    pub(crate) fn len(&self) -> usize {
-        self.parts.len()
-    }
-
     /// Takes the windows around the slot of `at` in each of the `most` seasons before it.
     pub(crate) fn fill(
         &mut self,
@@ -40,7 +39,12 @@ impl Sample {
         most: usize,
         neighbours: usize,
     ) {
-        self.clear();
+        self.rounds.clear();
+        self.windows = 0;
+        let neighbours = neighbours.min(at);
+        self.centre = neighbours;
+        self.factors.clear();
+        self.factors.resize(2 * neighbours + 1, (1.0, 1.0));
         for ago in 1..=most {
             let Some(slot) = period
                 .checked_mul(ago)
@@ -48,54 +52,38 @@ impl Sample {
             else {
                 break;
             };
-            let start = self.len();
-            let last = slot.saturating_add(neighbours).min(at - 1);
-            for window in slot.saturating_sub(neighbours)..=last {
-                if from.teaches[window] {
-                    self.take(from, window, window as f64 - slot as f64);
-                }
-            }
-            if self.len() > start {
-                self.rounds.push(Round {
+            let first = slot.saturating_sub(neighbours);
+            let length = (slot + neighbours).min(at - 1) + 1 - first;
+            self.take(
+                from,
+                Round {
                     ago: ago as f64,
-                    start,
-                    end: self.len(),
-                });
-            }
+                    first,
+                    length,
+                    offset: first + neighbours - slot,
+                    part: 0.0,
+                    whole: 0.0,
+                },
+            );
         }
     }
 
-    fn take(&mut self, from: &Prepared, window: usize, offset: f64) {
-        let (whole, whole_root) = from.whole(window);
-        self.parts.push(from.parts[window]);
-        self.part_roots.push(from.part_roots[window]);
-        self.wholes.push(whole);
-        self.whole_roots.push(whole_root);
-        self.offsets.push(offset);
-        self.weights.push(1.0);
-    }
-
-    fn clear(&mut self) {
-        let columns = [
-            &mut self.parts,
-            &mut self.part_roots,
-            &mut self.wholes,
-            &mut self.whole_roots,
-            &mut self.offsets,
-            &mut self.weights,
-        ];
-        columns.into_iter().for_each(Vec::clear);
-        self.rounds.clear();
-    }
-
-    /// Parts and wholes of a round, weighted.
-    pub(crate) fn totals(&self, round: Round) -> (f64, f64) {
-        let range = round.start..round.end;
-        let (mut part, mut whole) = (0.0, 0.0);
-        for at in range {
-            part += self.weights[at] * self.parts[at];
-            whole += self.weights[at] * self.wholes[at];
+    fn take(&mut self, from: &Prepared, mut round: Round) {
+        let mut windows = 0.0;
+        for window in round.first..round.first + round.length {
+            let teaches = from.teaches[window];
+            windows += teaches;
+            round.part += teaches * from.parts[window];
+            round.whole += teaches * from.wholes[window];
         }
-        (part, whole)
+        if windows > 0.0 {
+            self.windows += windows as usize;
+            self.rounds.push(round);
+        }
+    }
+
+    /// The mean whole of a window.
+    pub(crate) fn mean_whole(&self) -> f64 {
+        self.rounds.iter().map(|round| round.whole).sum::<f64>() / self.windows.max(1) as f64
     }
 }

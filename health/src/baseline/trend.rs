@@ -1,6 +1,6 @@
 //! Growth or decline from season to season.
 
-use crate::baseline::sample::Sample;
+use crate::baseline::sample::Round;
 
 /// A log-linear trend: the rate of a round was exp(`alpha` − `growth`·ago).
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -21,20 +21,20 @@ const FEWEST: usize = 5;
 const BEYOND: f64 = 1.5;
 
 /// The trend of the rounds, where it is significant against the given dispersion.
-pub(crate) fn trend(sample: &Sample, rate: f64, dispersion: f64) -> Option<Trend> {
-    if sample.rounds.len() < FEWEST {
+pub(crate) fn trend(rounds: &[Round], rate: f64, dispersion: f64) -> Option<Trend> {
+    if rounds.len() < FEWEST {
         return None;
     }
     let (mut whole, mut time) = (0.0, 0.0);
-    for &round in &sample.rounds {
-        let (_, weight) = sample.totals(round);
+    for round in rounds {
+        let weight = round.whole;
         whole += weight;
         time -= weight * round.ago;
     }
     let centre = time / whole;
     let (mut score, mut information) = (0.0, 0.0);
-    for &round in &sample.rounds {
-        let (part, whole) = sample.totals(round);
+    for round in rounds {
+        let (part, whole) = (round.part, round.whole);
         let distance = -round.ago - centre;
         score += distance * (part - rate * whole);
         information += distance * distance * rate * whole;
@@ -43,7 +43,7 @@ pub(crate) fn trend(sample: &Sample, rate: f64, dispersion: f64) -> Option<Trend
         information > 0.0 && score * score > SIGNIFICANT * dispersion * information;
     is_significant.then(|| {
         fitted(
-            sample,
+            rounds,
             centre,
             score / information,
             rate * whole / information,
@@ -52,14 +52,14 @@ pub(crate) fn trend(sample: &Sample, rate: f64, dispersion: f64) -> Option<Trend
 }
 
 /// The trend by Newton's method, from a first guess on.
-fn fitted(sample: &Sample, centre: f64, guess: f64, relative: f64) -> Trend {
+fn fitted(rounds: &[Round], centre: f64, guess: f64, relative: f64) -> Trend {
     let mut growth = guess.clamp(-1.0, 1.0);
     let mut at_centre = 0.0;
     for _ in 0..6 {
         let (mut parts, mut sums) = (0.0, [0.0; 3]);
         let mut moment = 0.0;
-        for &round in &sample.rounds {
-            let (part, whole) = sample.totals(round);
+        for round in rounds {
+            let (part, whole) = (round.part, round.whole);
             let distance = -round.ago - centre;
             let weight = whole * libm::exp(growth * distance);
             parts += part;
@@ -79,20 +79,19 @@ fn fitted(sample: &Sample, centre: f64, guess: f64, relative: f64) -> Trend {
     let now = at_centre * libm::exp(-growth * centre);
     Trend {
         growth,
-        now: within(sample, now),
-        uncertainty: centre * centre * relative / sample.rounds.len() as f64,
+        now: within(rounds, now),
+        uncertainty: centre * centre * relative / rounds.len() as f64,
     }
 }
 
 /// Not far beyond the rates of the rounds.
-fn within(sample: &Sample, rate: f64) -> f64 {
-    let rates = sample
-        .rounds
+fn within(rounds: &[Round], rate: f64) -> f64 {
+    let rates = rounds
         .iter()
-        .map(|&round| sample.totals(round))
-        .filter(|totals| totals.1 > 0.0);
-    let (lowest, highest) = rates.fold((f64::MAX, 0.0_f64), |(low, high), (part, whole)| {
-        (low.min(part / whole), high.max(part / whole))
+        .filter(|round| round.whole > 0.0)
+        .map(|round| round.part / round.whole);
+    let (lowest, highest) = rates.fold((f64::MAX, 0.0_f64), |(low, high), rate| {
+        (low.min(rate), high.max(rate))
     });
     rate.max(lowest.min(highest) / BEYOND).min(highest * BEYOND)
 }

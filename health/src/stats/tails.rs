@@ -2,6 +2,9 @@
 //!
 //! They are our own because no crate has them: those that have these distributions answer with probabilities, which end at
 //! 1e-308, call functions of std whose last bits differ between platforms, or panic on parameters out of range.
+//!
+//! Relative errors of ln p in the golden tests: below 1e-12 (Poisson, negative binomial), 1e-11 (binomial), and 1e-10
+//! (beta-binomial; 1e-9 for the probability of no event at all where it is nearly 1).
 
 use crate::stats::deviance::amount;
 use crate::stats::distribution::{Binomial, Distribution, NegativeBinomial, Poisson};
