@@ -5,7 +5,10 @@
     reason = "a program that measures reads clocks, and files"
 )]
 
+mod arguments;
+mod cause;
 mod incidents;
+mod risk;
 mod speed_judge;
 
 use std::process::ExitCode;
@@ -14,9 +17,12 @@ use std::process::ExitCode;
 type Grade = fn(&[String]) -> ExitCode;
 
 /// One line for each grade.
-const GRADES: &[(&str, Grade)] = &[
+const GRADES: [(&str, Grade); 5] = [
+    ("cause", cause::report::run),
     ("incidents", incidents::run::run),
-    ("speed-judge", |_| speed_judge::speed_judge()),
+    ("risk", risk::report::run),
+    ("speed-explain", cause::speed::run),
+    ("speed-judge", speed_judge::run),
 ];
 
 fn main() -> ExitCode {
@@ -25,8 +31,7 @@ fn main() -> ExitCode {
     match GRADES.iter().find(|(own, _)| *own == name) {
         Some((_, grade)) => grade(&arguments[1..]),
         None => {
-            let names: Vec<&str> = GRADES.iter().map(|(own, _)| *own).collect();
-            let names = names.join(", ");
+            let names = GRADES.map(|(own, _)| own).join(", ");
             eprintln!("no grade is named {name:?}: want one of {names}");
             ExitCode::from(2)
         }

@@ -13,7 +13,7 @@ const PER_DAY: usize = 96;
 const LN_P: f64 = -13.8;
 
 /// `speed-judge`: prints a line each for volumes and rates, with the whole history and without.
-pub(crate) fn speed_judge() -> ExitCode {
+pub(crate) fn run(_: &[String]) -> ExitCode {
     println!(
         "{:<44}{:>10}{:>12}{:>10}{:>10}",
         "judged on one core", "seconds", "us a window", "tails", "findings"
@@ -118,9 +118,6 @@ fn judge_one(part: u64, whole: Option<u64>, level: &Level, found: &mut (usize, u
     found.0 += 1;
     if tails.low.min(tails.high) < LN_P {
         found.1 += 1;
-        if std::env::var_os("SHOW").is_some() {
-            println!("{part} {whole:?} {level:?} {tails:?}");
-        }
     }
 }
 

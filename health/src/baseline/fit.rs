@@ -4,6 +4,8 @@
 //! the fit begins at a median of the seasons, so that an incident cannot hide behind the variance it makes, and windows that
 //! are too low lose weight like those that are too high.
 
+use crate::baseline::basis::Basis;
+use crate::baseline::expectation::Level;
 use crate::baseline::noise::Noise;
 use crate::baseline::prepared::{Prepared, power_two_thirds};
 use crate::baseline::sample::Sample;
@@ -19,6 +21,23 @@ pub(crate) struct Fit {
     pub(crate) dispersion: f64,
     /// What not knowing the true level adds to it, in parts of it.
     pub(crate) uncertainty: f64,
+}
+
+impl Fit {
+    /// With its name, and how many windows taught it.
+    pub(crate) fn level(&self, basis: Basis, used: usize, is_rate: bool) -> Level {
+        let expected = if is_rate {
+            self.rate.min(1.0)
+        } else {
+            self.rate
+        };
+        Level {
+            expected,
+            dispersion: self.dispersion * (1.0 + self.uncertainty),
+            basis,
+            used,
+        }
+    }
 }
 
 /// What a fit works with, kept from one to the next.

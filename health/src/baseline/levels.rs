@@ -1,8 +1,9 @@
 //! The levels of a stream, window after window.
 
 use crate::baseline::basis::Basis;
+use crate::baseline::choice::choose;
+use crate::baseline::expectation::Level;
 use crate::baseline::fit::{Bench, Fit, fit, variance_of};
-use crate::baseline::level::Level;
 use crate::baseline::noise::Noise;
 use crate::baseline::prepared::Prepared;
 use crate::baseline::sample::Sample;
@@ -22,19 +23,16 @@ pub struct Levels {
     bench: Bench,
 }
 
-/// The fewest seasons, days or windows that make a level.
-const FEWEST: usize = 4;
-/// How many days the fallback to days looks back, and how many windows that to windows.
-const DAYS: usize = 14;
-const RECENT: usize = 12;
-
 impl Levels {
     /// From the window `from` on. A season before it is read too, to learn how much the stream varies.
     #[must_use]
     pub fn new(stream: &Stream<'_>, season: &Season, from: usize) -> Self {
+        let windows: Vec<_> = (0..stream.counts.len())
+            .map(|at| stream.teaching_at(at))
+            .collect();
         let warm_up = season.period.clamp(1, 1_000);
         let mut levels = Self {
-            prepared: Prepared::new(stream),
+            prepared: Prepared::new(&windows, stream.wholes.is_some()),
             season: *season,
             next: from.saturating_sub(warm_up),
             noise: Noise::fading(warm_up),
@@ -48,29 +46,8 @@ impl Levels {
 
     /// The level of a window, by the first rule that finds enough windows.
     fn level(&mut self, at: usize) -> Option<(Level, Fit)> {
-        let Season {
-            period,
-            neighbours,
-            seasons,
-            shorter,
-        } = self.season;
-        let rules = [
-            (Basis::Season, period, seasons, FEWEST, neighbours),
-            (Basis::FewSeasons, period, seasons, 2, neighbours),
-            (Basis::Days, shorter, DAYS, FEWEST, neighbours),
-            (Basis::Recent, 1, RECENT, FEWEST, 0),
-        ];
-        for (basis, period, most, fewest, neighbours) in rules {
-            if period == 0 || at / period < fewest.min(most.max(1)) {
-                continue;
-            }
-            self.sample
-                .fill(&self.prepared, at, period, most, neighbours);
-            if self.sample.rounds.len() >= fewest.min(most.max(1)) {
-                return Some(self.fitted(basis));
-            }
-        }
-        None
+        let basis = choose(&mut self.sample, &self.prepared, at, &self.season)?;
+        Some(self.fitted(basis))
     }
 
     fn fitted(&mut self, basis: Basis) -> (Level, Fit) {
@@ -78,22 +55,14 @@ impl Levels {
             self.basis = Some(basis);
             self.noise = Noise::fading(self.season.period.clamp(1, 1_000));
         }
-        let is_rate = self.prepared.is_rate;
         let fit = fit(
             &self.prepared,
             &mut self.sample,
             &self.noise,
             &mut self.bench,
         );
-        let expected = if is_rate { fit.rate.min(1.0) } else { fit.rate };
-        let dispersion = fit.dispersion * (1.0 + fit.uncertainty);
         (
-            Level {
-                expected,
-                dispersion,
-                basis,
-                used: self.sample.windows,
-            },
+            fit.level(basis, self.sample.windows, self.prepared.is_rate),
             fit,
         )
     }
@@ -130,12 +99,4 @@ impl Iterator for Levels {
         }
         Some(found.map(|(level, _)| level))
     }
-}
-
-/// What is expected of the window `at`, by the windows before it. None where there is not enough history for any rule.
-///
-/// For many windows of a stream, [`Levels`] gives the same at a fraction of the time.
-#[must_use]
-pub fn level(stream: &Stream<'_>, at: usize, season: &Season) -> Option<Level> {
-    Levels::new(stream, season, at).next().flatten()
 }

@@ -1,6 +1,8 @@
 //! What is expected of a window, by the windows before it.
 
 pub(crate) mod basis;
+mod choice;
+pub(crate) mod expectation;
 mod fit;
 pub(crate) mod level;
 pub(crate) mod levels;

@@ -1,7 +1,5 @@
 //! A stream as floats, with what is needed of each window many times.
 
-use crate::baseline::stream::Stream;
-
 /// A stream as floats. The powers of 2/3 are those of Anscombe's residuals.
 pub(crate) struct Prepared {
     pub(crate) parts: Vec<f64>,
@@ -17,10 +15,8 @@ pub(crate) struct Prepared {
 }
 
 impl Prepared {
-    pub(crate) fn new(stream: &Stream<'_>) -> Self {
-        let known: Vec<_> = (0..stream.counts.len())
-            .map(|at| stream.known_at(at).filter(|(_, whole)| *whole > 0))
-            .collect();
+    /// Of the windows that teach, and none for each that does not.
+    pub(crate) fn new(known: &[Option<(u64, u64)>], is_rate: bool) -> Self {
         let parts: Vec<f64> = known
             .iter()
             .map(|found| found.map_or(0.0, |(part, _)| part as f64))
@@ -29,7 +25,6 @@ impl Prepared {
             .iter()
             .map(|found| found.map_or(1.0, |(_, whole)| whole as f64))
             .collect();
-        let is_rate = stream.wholes.is_some();
         Self {
             teaches: known
                 .iter()

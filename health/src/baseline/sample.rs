@@ -1,6 +1,7 @@
 //! The windows that a level is learned from.
 
 use crate::baseline::prepared::Prepared;
+use crate::baseline::stream::Stream;
 
 /// The windows that a level is learned from, in rounds: one for each season.
 #[derive(Default)]
@@ -12,6 +13,30 @@ pub(crate) struct Sample {
     pub(crate) factors: Vec<(f64, f64)>,
     /// The offset of the slot itself.
     pub(crate) centre: usize,
+}
+
+/// More neighbours than these are no neighbours.
+const MOST_NEIGHBOURS: usize = 100;
+
+/// Where windows are taken from.
+pub(crate) trait Source {
+    /// 1 where a window teaches, otherwise 0; its part and its whole.
+    fn window(&self, at: usize) -> (f64, f64, f64);
+}
+
+impl Source for Prepared {
+    fn window(&self, at: usize) -> (f64, f64, f64) {
+        (self.teaches[at], self.parts[at], self.wholes[at])
+    }
+}
+
+impl Source for Stream<'_> {
+    fn window(&self, at: usize) -> (f64, f64, f64) {
+        match self.teaching_at(at) {
+            Some((part, whole)) => (1.0, part as f64, whole as f64),
+            None => (0.0, 0.0, 1.0),
+        }
+    }
 }
 
 /// Adjacent windows around the slot, in one season.
@@ -33,7 +58,7 @@ impl Sample {
     /// Takes the windows around the slot of `at` in each of the `most` seasons before it.
     pub(crate) fn fill(
         &mut self,
-        from: &Prepared,
+        from: &impl Source,
         at: usize,
         period: usize,
         most: usize,
@@ -41,7 +66,7 @@ impl Sample {
     ) {
         self.rounds.clear();
         self.windows = 0;
-        let neighbours = neighbours.min(at);
+        let neighbours = neighbours.min(at).min(MOST_NEIGHBOURS);
         self.centre = neighbours;
         self.factors.clear();
         self.factors.resize(2 * neighbours + 1, (1.0, 1.0));
@@ -53,7 +78,7 @@ impl Sample {
                 break;
             };
             let first = slot.saturating_sub(neighbours);
-            let length = (slot + neighbours).min(at - 1) + 1 - first;
+            let length = slot.saturating_add(neighbours).min(at - 1) + 1 - first;
             self.take(
                 from,
                 Round {
@@ -68,18 +93,30 @@ impl Sample {
         }
     }
 
-    fn take(&mut self, from: &Prepared, mut round: Round) {
+    fn take(&mut self, from: &impl Source, mut round: Round) {
         let mut windows = 0.0;
         for window in round.first..round.first + round.length {
-            let teaches = from.teaches[window];
+            let (teaches, part, whole) = from.window(window);
             windows += teaches;
-            round.part += teaches * from.parts[window];
-            round.whole += teaches * from.wholes[window];
+            round.part += teaches * part;
+            round.whole += teaches * whole;
         }
         if windows > 0.0 {
             self.windows += windows as usize;
             self.rounds.push(round);
         }
+    }
+
+    /// Copies the windows of the sample only; its rounds lie in the copy from then on.
+    pub(crate) fn gather(&mut self, stream: &Stream<'_>) -> Prepared {
+        let mut windows = Vec::with_capacity(self.rounds.len() * self.factors.len());
+        for round in &mut self.rounds {
+            let first = windows.len();
+            windows
+                .extend((round.first..round.first + round.length).map(|at| stream.teaching_at(at)));
+            round.first = first;
+        }
+        Prepared::new(&windows, stream.wholes.is_some())
     }
 
     /// The mean whole of a window.
