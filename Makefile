@@ -39,7 +39,7 @@ js_files := $(addprefix $(JS)/,README.md package.json tsconfig.json build.mjs) \
 
 .PHONY: demo test bench lint fuzz dist docs setup wheel wasm npm npm-package cli \
 	test-rust test-python test-js test-cli test-examples test-observability test-docs test-hosts test-distributed test-sdist test-packages test-arm sdist clean \
-	grade-incidents
+	grade-cause grade-risk grade-incidents
 
 demo: $(wheel_in_venv) $(examples) $(chromium)
 	cargo build --quiet --package tallyfold-cli
@@ -115,6 +115,10 @@ test-arm:
 # The site: each page, in both colours and two widths.
 test-docs: docs $(chromium)
 	node --test --test-timeout=300000 --test-reporter=spec scripts/docs/site.test.mjs
+
+# How well causes are found: of the incidents of a folder (DATA), with a line for each case (JSON).
+grade-cause:
+	cargo run --quiet --release --package tallyfold-grade -- cause --data "$(DATA)" --json "$(JSON)"
 
 # With engines that few have installed, and so not part of `test`.
 test-distributed: $(wheel)
@@ -216,6 +220,13 @@ $(chromium): | .cache
 
 .cache:
 	mkdir -p $@
+
+# Causes of changed volumes on files in the manner of RiskLoc's set S. SEED=1 FILES=20 takes other files, DATA=folder files
+# in RiskLoc's own form. RISKLOC=folder (a copy of github.com/shaido987/riskloc) runs RiskLoc on the first 20 of them as well.
+grade-risk:
+	cargo build --quiet --release --package tallyfold-grade
+	target/release/tallyfold-grade risk --data "$(DATA)" --json "$(JSON)" --seed "$(SEED)" --files "$(FILES)"
+	@[ -z "$(RISKLOC)" ] || grades/riskloc.sh "$(RISKLOC)" "$(SEED)" "$(DATA)"
 
 # A simulated quarter with known incidents, and what the standard rules find in it. SEED="1 2" takes other seeds.
 grade-incidents:

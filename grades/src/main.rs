@@ -5,7 +5,11 @@
     reason = "a program that measures reads clocks, and files"
 )]
 
+mod arguments;
+mod cause;
 mod incidents;
+mod risk;
+mod speed_judge;
 
 use std::process::ExitCode;
 
@@ -13,7 +17,13 @@ use std::process::ExitCode;
 type Grade = fn(&[String]) -> ExitCode;
 
 /// One line for each grade.
-const GRADES: [(&str, Grade); 1] = [("incidents", incidents::run::run)];
+const GRADES: [(&str, Grade); 5] = [
+    ("cause", cause::report::run),
+    ("incidents", incidents::run::run),
+    ("risk", risk::report::run),
+    ("speed-explain", cause::speed::run),
+    ("speed-judge", speed_judge::run),
+];
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();

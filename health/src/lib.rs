@@ -6,28 +6,29 @@
 
 mod baseline;
 mod cause;
-#[allow(dead_code, reason = "kinds of rules that are being written use it")]
 mod check;
 mod detection;
 mod measure;
-#[allow(dead_code, reason = "kinds of rules that are being written use it")]
 mod rules;
 mod stats;
 
 pub use baseline::basis::Basis;
-pub use baseline::level::{Level, level};
+pub use baseline::expectation::Level;
+pub use baseline::level::level;
+pub use baseline::levels::Levels;
 pub use baseline::season::Season;
 pub use baseline::stream::Stream;
 pub use cause::explain::{explain, explain_leaves};
 pub use cause::explanation::{Amount, Cause, Explanation};
 pub use cause::leaves::{Attribute, Leaves, MOST_ATTRIBUTES, Tally};
 pub use cause::options::ExplainOptions;
+pub use cause::reference::usual_windows;
 pub use check::finding::{Finding, Query, Status};
 pub use check::outcome::{Check, Observed, Replay, Unjudged};
 pub use check::state::State;
 pub use detection::budget::{BURNS, Burn, Spent, burns};
 pub use detection::cusum::{Cusum, Drift};
-pub use detection::judge::{is_enough, judge};
+pub use detection::judge::{UNREMARKABLE, is_enough, is_unremarkable, judge};
 pub use detection::presence::{Presence, presence};
 pub use detection::silence::ln_silence;
 pub use measure::Measure;

@@ -1,12 +1,12 @@
 //! Reads how a rule judges a window.
 
-use tallyfold::Result;
+use tallyfold::{Error, Result};
 
 use super::document::{Entry, Table};
-use super::names::{RuleKind, Side};
+use super::names::{RuleKind, Severity, Side};
 use super::number::Fraction;
 use super::rule::{Baseline, Burn, Limits, Test, WEEK};
-use super::values::{length, share, side};
+use super::values::{length, named, share, side};
 use crate::measure::Measure;
 
 /// The weeks of a baseline.
@@ -60,22 +60,36 @@ fn limits(table: &Table<'_>, measure: Measure) -> Result<Limits> {
     if limits.above.is_none() && limits.below.is_none() {
         return Err(table.wrong("want above or below, or both"));
     }
-    let pairs = [
-        ("clear_below", limits.clear_below, limits.above, "above"),
-        ("clear_above", limits.clear_above, limits.below, "below"),
-    ];
-    for (key, clear, limit, other) in pairs {
-        let wrong = match (clear, limit) {
-            (Some(clear), Some(limit)) if key == "clear_below" => clear.exceeds(limit),
-            (Some(clear), Some(limit)) => limit.exceeds(clear),
-            (Some(_), None) => true,
-            (None, _) => false,
-        };
-        if let (true, Some(entry)) = (wrong, table.entry(key)) {
-            return Err(entry.wrong(format_args!("want {other} too, and this on its good side")));
-        }
+    let is_wrong = |clear: Option<Fraction>,
+                    limit: Option<Fraction>,
+                    beyond: fn(Fraction, Fraction) -> bool| {
+        clear.is_some_and(|clear| limit.is_none_or(|limit| beyond(clear, limit)))
+    };
+    if is_wrong(limits.clear_below, limits.above, |clear, limit| {
+        clear.exceeds(limit)
+    }) {
+        return Err(wrong_at(
+            table,
+            "clear_below",
+            "want above too, with no less than this",
+        ));
+    }
+    if is_wrong(limits.clear_above, limits.below, |clear, limit| {
+        limit.exceeds(clear)
+    }) {
+        return Err(wrong_at(
+            table,
+            "clear_above",
+            "want below too, with no more than this",
+        ));
     }
     Ok(limits)
+}
+
+/// An error about a key of a table, which has it.
+fn wrong_at(table: &Table<'_>, key: &str, text: &str) -> Error {
+    let entry = table.entry(key);
+    entry.map_or_else(|| table.wrong(text), |entry| entry.wrong(text))
 }
 
 fn baseline(table: &Table<'_>, change: Fraction) -> Result<Baseline> {
@@ -150,22 +164,25 @@ const BURNS: [Burn; 3] = [
         rate: Fraction::new(144, 10),
         long: 3_600,
         short: 300,
+        severity: None,
     },
     Burn {
         rate: Fraction::new(6, 1),
         long: 6 * 3_600,
         short: 1_800,
+        severity: None,
     },
     Burn {
         rate: Fraction::new(1, 1),
         long: 3 * 86_400,
         short: 6 * 3_600,
+        severity: Some(Severity::Warning),
     },
 ];
 
 fn burn(item: &Entry<'_>, wanted: &str) -> Result<Burn> {
     let table = item.table(wanted)?;
-    table.check_keys(&["rate", "long", "short"])?;
+    table.check_keys(&["rate", "long", "short", "severity"])?;
     let part = |key: &str| table.entry(key).ok_or_else(|| table.wrong(wanted));
     let rate = part("rate")?;
     let text = "want how many times as fast as the budget allows, such as 14.4";
@@ -173,6 +190,10 @@ fn burn(item: &Entry<'_>, wanted: &str) -> Result<Burn> {
         rate: Fraction::decimal(&rate.number_text(text)?).ok_or_else(|| rate.wrong(text))?,
         long: length(&part("long")?)?,
         short: length(&part("short")?)?,
+        severity: match table.entry("severity") {
+            Some(entry) => Some(named(&entry, "severity", Severity::ALL, Severity::as_str)?),
+            None => None,
+        },
     };
     match burn.short > burn.long {
         true => Err(table.wrong("want short to be no longer than long")),
