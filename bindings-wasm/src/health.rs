@@ -1,6 +1,7 @@
-//! [`tallyfold_health`]: what explains a change.
+//! [`tallyfold_health`]: what explains a change, and what rules find.
 
-use tallyfold_health::{ExplainOptions, Measure};
+use tallyfold::{Timestamp, Window};
+use tallyfold_health::{ExplainOptions, Measure, Observed, State};
 use wasm_bindgen::JsValue;
 use wasm_bindgen::prelude::wasm_bindgen;
 
@@ -34,4 +35,113 @@ pub fn explain_change(
     let options: ExplainOptions = options("options", given, &[])?;
     let explained = tallyfold_health::explain(&before.0, &now.0, measure, &options)?;
     Ok(plain(&explained))
+}
+
+tallyfold::options! {
+    /// When counts are checked, and what the check before has left.
+    struct CheckOptions {
+        /// The time.
+        now: String [Instant],
+        /// The state of the check before.
+        state: Option<String> = None,
+    }
+}
+
+tallyfold::options! {
+    /// The range that is replayed.
+    struct ReplayOptions {
+        /// Its start.
+        start: String [Instant],
+        /// Its end.
+        end: String [Instant],
+    }
+}
+
+/// What is judged beside the facade's options.
+const TABLES: &[&str] = &["delivery", "ingestion"];
+
+/// Rules of a file.
+#[wasm_bindgen(js_name = CoreRules)]
+pub struct Rules(tallyfold_health::Rules);
+
+#[wasm_bindgen(js_class = CoreRules)]
+impl Rules {
+    /// Reads a file.
+    pub fn parse(text: &JsValue) -> Result<Self> {
+        let text: String = required("text", text)?;
+        let parsed = tallyfold_health::Rules::parse(&text);
+        Ok(Self(parsed.map_err(|error| error.with_argument("text"))?))
+    }
+
+    /// The file that is used without one.
+    pub fn standard() -> String {
+        tallyfold_health::Rules::STANDARD.to_owned()
+    }
+
+    /// Names of the rules.
+    pub fn names(&self) -> Vec<String> {
+        self.0.names().into_iter().map(str::to_owned).collect()
+    }
+
+    /// Counts that the rules need.
+    pub fn needs(&self) -> JsValue {
+        plain(&self.0.needs())
+    }
+
+    /// What is found, and the state for the next check, which are taken with [`Checked`].
+    pub fn check(
+        &self,
+        delivery: Option<Table>,
+        ingestion: Option<Table>,
+        given: &JsValue,
+    ) -> Result<Checked> {
+        let given: CheckOptions = options("options", given, TABLES)?;
+        let now = Timestamp::parse(&given.now).map_err(|error| error.with_argument("now"))?;
+        let state = given.state.map(|state| State::from_json(state.as_bytes()));
+        let state = state
+            .transpose()
+            .map_err(|error| error.with_argument("state"))?;
+        let tables = (delivery, ingestion);
+        let check = self
+            .0
+            .check(&observed(&tables), &state.unwrap_or_default(), now)?;
+        Ok(Checked(check))
+    }
+
+    /// What checks would have found in a range.
+    pub fn replay(
+        &self,
+        delivery: Option<Table>,
+        ingestion: Option<Table>,
+        given: &JsValue,
+    ) -> Result<JsValue> {
+        let given: ReplayOptions = options("options", given, TABLES)?;
+        let range = Window::parse(&given.start, &given.end)?;
+        let tables = (delivery, ingestion);
+        Ok(plain(&self.0.replay(&observed(&tables), range)?))
+    }
+}
+
+/// What a check has found.
+#[wasm_bindgen(js_name = CoreCheck)]
+pub struct Checked(tallyfold_health::Check);
+
+#[wasm_bindgen(js_class = CoreCheck)]
+impl Checked {
+    /// All but the state.
+    pub fn found(&self) -> JsValue {
+        plain(&self.0)
+    }
+
+    /// The state as JSON.
+    pub fn state(&self) -> String {
+        String::from_utf8(self.0.state.to_json()).unwrap_or_default()
+    }
+}
+
+fn observed((delivery, ingestion): &(Option<Table>, Option<Table>)) -> Observed<'_> {
+    Observed {
+        delivery: delivery.as_ref().map(|table| &table.0),
+        ingestion: ingestion.as_ref().map(|table| &table.0),
+    }
 }
