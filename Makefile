@@ -38,7 +38,8 @@ js_files := $(addprefix $(JS)/,README.md package.json tsconfig.json build.mjs) \
 	$(shell find LICENSE* $(JS)/src $(JS)/node $(JS)/server $(JS)/export $(JS)/health -type f)
 
 .PHONY: demo test bench lint fuzz dist docs setup wheel wasm npm npm-package cli \
-	test-rust test-python test-js test-cli test-examples test-observability test-docs test-hosts test-distributed test-sdist test-packages test-arm sdist clean
+	test-rust test-python test-js test-cli test-examples test-observability test-docs test-hosts test-distributed test-sdist test-packages test-arm sdist clean \
+	grade-incidents
 
 demo: $(wheel_in_venv) $(examples) $(chromium)
 	cargo build --quiet --package tallyfold-cli
@@ -215,3 +216,7 @@ $(chromium): | .cache
 
 .cache:
 	mkdir -p $@
+
+# A simulated quarter with known incidents, and what the standard rules find in it. SEED="1 2" takes other seeds.
+grade-incidents:
+	cargo run --quiet --release -p tallyfold-grade -- incidents $(SEED)
