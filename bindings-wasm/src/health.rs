@@ -1,6 +1,6 @@
 //! [`tallyfold_health`]: what explains a change, and what rules find.
 
-use tallyfold::{Timestamp, Window};
+use tallyfold::{CountTable, Timestamp, Window};
 use tallyfold_health::{ExplainOptions, Measure, Observed, State};
 use wasm_bindgen::JsValue;
 use wasm_bindgen::prelude::wasm_bindgen;
@@ -12,7 +12,7 @@ use crate::rows::Rows;
 
 /// A table, handed over from the memory of the library.
 #[wasm_bindgen(js_name = CoreTable)]
-pub struct Table(tallyfold::CountTable);
+pub struct Table(CountTable);
 
 #[wasm_bindgen(js_class = CoreTable)]
 impl Table {
@@ -88,37 +88,59 @@ impl Rules {
         plain(&self.0.needs())
     }
 
-    /// What is found, and the state for the next check, which are taken with [`Checked`].
-    pub fn check(
-        &self,
-        delivery: Option<Table>,
-        ingestion: Option<Table>,
-        given: &JsValue,
-    ) -> Result<Checked> {
+    /// What is found, and the state for the next check.
+    pub fn check(&self, counts: &Counts, given: &JsValue) -> Result<Checked> {
         let given: CheckOptions = options("options", given, TABLES)?;
         let now = Timestamp::parse(&given.now).map_err(|error| error.with_argument("now"))?;
         let state = given.state.map(|state| State::from_json(state.as_bytes()));
         let state = state
             .transpose()
             .map_err(|error| error.with_argument("state"))?;
-        let tables = (delivery, ingestion);
-        let check = self
-            .0
-            .check(&observed(&tables), &state.unwrap_or_default(), now)?;
-        Ok(Checked(check))
+        let state = state.unwrap_or_default();
+        Ok(Checked(self.0.check(&counts.observed(), &state, now)?))
     }
 
     /// What checks would have found in a range.
-    pub fn replay(
-        &self,
-        delivery: Option<Table>,
-        ingestion: Option<Table>,
-        given: &JsValue,
-    ) -> Result<JsValue> {
+    pub fn replay(&self, counts: &Counts, given: &JsValue) -> Result<JsValue> {
         let given: ReplayOptions = options("options", given, TABLES)?;
         let range = Window::parse(&given.start, &given.end)?;
-        let tables = (delivery, ingestion);
-        Ok(plain(&self.0.replay(&observed(&tables), range)?))
+        Ok(plain(&self.0.replay(&counts.observed(), range)?))
+    }
+}
+
+/// The counts that are judged.
+#[wasm_bindgen(js_name = CoreObserved)]
+#[derive(Default)]
+pub struct Counts {
+    delivery: Option<CountTable>,
+    ingestion: Option<CountTable>,
+}
+
+#[wasm_bindgen(js_class = CoreObserved)]
+impl Counts {
+    /// None yet.
+    #[wasm_bindgen(constructor)]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Adds counts of delivery.
+    pub fn delivery(&mut self, table: Table) {
+        self.delivery = Some(table.0);
+    }
+
+    /// Adds counts of ingestion.
+    pub fn ingestion(&mut self, table: Table) {
+        self.ingestion = Some(table.0);
+    }
+}
+
+impl Counts {
+    fn observed(&self) -> Observed<'_> {
+        Observed {
+            delivery: self.delivery.as_ref(),
+            ingestion: self.ingestion.as_ref(),
+        }
     }
 }
 
@@ -136,12 +158,5 @@ impl Checked {
     /// The state as JSON.
     pub fn state(&self) -> String {
         String::from_utf8(self.0.state.to_json()).unwrap_or_default()
-    }
-}
-
-fn observed((delivery, ingestion): &(Option<Table>, Option<Table>)) -> Observed<'_> {
-    Observed {
-        delivery: delivery.as_ref().map(|table| &table.0),
-        ingestion: ingestion.as_ref().map(|table| &table.0),
     }
 }

@@ -1,4 +1,4 @@
-import type { CoreRules, CoreTable, Glue } from "../wasm/tallyfold_health.js";
+import type { CoreObserved, CoreRules, Glue } from "../wasm/tallyfold_health.js";
 import type { Check, Need, Replay } from "./declared.js";
 import { fieldsOf, OPTIONS } from "./input.js";
 import type { Instant } from "./instant.js";
@@ -107,8 +107,8 @@ export class Rules {
    */
   check(options: CheckOptions = {}): Check {
     const { delivery, ingestion, now, ...given } = fieldsOf("options", options, OPTIONS);
-    return this.#judge({ delivery, ingestion }, (core, tables) => {
-      const checked = core.check(...tables, { ...given, now: now ?? new Date() });
+    return this.#judge({ delivery, ingestion }, (core, counts) => {
+      const checked = core.check(counts, { ...given, now: now ?? new Date() });
       try {
         return stringable({ ...(checked.found() as Check), state: checked.state() });
       } finally {
@@ -126,27 +126,23 @@ export class Rules {
    */
   replay(options: ReplayOptions): Replay {
     const { delivery, ingestion, ...given } = fieldsOf("options", options, OPTIONS);
-    return this.#judge({ delivery, ingestion }, (core, tables) =>
-      stringable(core.replay(...tables, given) as Replay),
+    return this.#judge({ delivery, ingestion }, (core, counts) =>
+      stringable(core.replay(counts, given) as Replay),
     );
   }
 
   /** Hands the counts over, and judges them. */
-  #judge<T>(observed: Observed, by: (core: CoreRules, tables: Tables) => T): T {
+  #judge<T>(observed: Observed, by: (core: CoreRules, counts: CoreObserved) => T): T {
     return this.#use((core, glue) => {
-      const tables: CoreTable[] = [];
-      const copied = (name: keyof Observed) => {
-        const table = observed[name] ?? undefined;
-        if (table === undefined) return undefined;
-        const copy = handedOver(glue, name, table);
-        tables.push(copy);
-        return copy;
-      };
+      const counts = new glue.CoreObserved();
       try {
-        return by(core, [copied("delivery"), copied("ingestion")]);
+        for (const name of ["delivery", "ingestion"] as const) {
+          const table = observed[name] ?? undefined;
+          if (table !== undefined) counts[name](handedOver(glue, name, table));
+        }
+        return by(core, counts);
       } finally {
-        // Those that were taken are free already.
-        for (const table of tables) table.free();
+        counts.free();
       }
     });
   }
@@ -162,5 +158,3 @@ export class Rules {
     }
   }
 }
-
-type Tables = [delivery: CoreTable | undefined, ingestion: CoreTable | undefined];
