@@ -212,6 +212,8 @@ class TypeScript(Language):
     def type(self, schema: dict, nullable: bool = True) -> str:
         if "const" in schema:
             return f'"{schema["const"]}"'
+        if schema.get("format") == "step":
+            return "TimeStep"
         if "$ref" in schema:
             return self.referred(schema["$ref"].rsplit("/", 1)[1])
         if "anyOf" in schema:

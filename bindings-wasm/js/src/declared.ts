@@ -686,7 +686,7 @@ export interface Need {
   /** The dimensions, of all rules together. */
   readonly dimensions: readonly Dimension[];
   /** The length of the windows, such as `15m`: a divisor of those of all rules. */
-  readonly window: string;
+  readonly window: TimeStep;
   /** How long before now the first window starts. In milliseconds. */
   readonly backMs: number;
 }

@@ -84,7 +84,8 @@ export class Rules {
    *
    * @example
    * const now = Date.parse("2026-03-01T13:00:00Z");
-   * for (const { metric, dimensions, window, backMs } of Rules.parse(text).needs()) {
+   * const rule = "{ name = 'many errors', kind = 'threshold', measure = 'errors', above = 9 }";
+   * for (const { metric, dimensions, window, backMs } of Rules.parse(`rule = [${rule}]`).needs()) {
    *   const range = { start: new Date(now - backMs), end: new Date(now) };
    *   await client.collect({ metric, dimensions, window, ...range });
    * }

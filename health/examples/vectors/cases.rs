@@ -164,6 +164,9 @@ fn explained() -> Vec<Case> {
         add("before", "integration fails", *measure, &[]);
         add("integration fails", "before", *measure, &[]);
     }
+    for measure in [Measure::ErrorRate, Measure::Errors, Measure::FilteredRate] {
+        add("before", "Mail fails", measure, &[]);
+    }
     add("before", "everything fails", Measure::ErrorRate, &[]);
     add("before", "before", Measure::Errors, &[]);
     add("reasons before", "reasons now", Measure::FilteredRate, &[]);

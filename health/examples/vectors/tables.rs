@@ -24,6 +24,13 @@ pub(crate) fn all() -> Vec<(&'static str, CountTable)> {
             }),
         ),
         (
+            "Mail fails",
+            combinations(&by_three, 1, &|event, key, to| match to {
+                2 => [700 - event, 210 + key, 6],
+                _ => [900 - event, 3 + key, 6 + key],
+            }),
+        ),
+        (
             "everything fails",
             combinations(&by_three, 1, &|_, _, _| [500, 404, 6]),
         ),
