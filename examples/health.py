@@ -24,9 +24,7 @@ def main() -> None:
     with tallyfold.Client.from_env() as client:
         for need in rules.needs():
             start = end - timedelta(seconds=need.back)
-            counts[need.metric] = client.collect(
-                need.metric, start, end, need.dimensions, window=need.window, progress=False
-            )
+            counts[need.metric] = client.collect(need.metric, start, end, need.dimensions, window=need.window, progress=False)
         dimensions = ["write_key", "integration", "reason"]
         before = client.event_delivery(end - 2 * HOUR, end - HOUR, dimensions)
         last = client.event_delivery(end - HOUR, end, dimensions)

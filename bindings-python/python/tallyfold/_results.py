@@ -39,13 +39,16 @@ class Amount:
 class Cause:
     """A combination of attribute values, and what it explains.
 
-    >>> sandbox.record(at, "errors", integration="email", count=5, **event)
-    >>> later = client.event_delivery(
-    ...     "2026-01-01T00:00:00Z", "2026-01-01T00:15:00Z", ["integration", "reason"]
-    ... )
-    >>> (cause,) = tallyfold.explain(table, later, "errors").causes
-    >>> cause.where["integration"], cause.events
-    ('email', 5)
+    >>> for at, failed in [("2026-01-01T00:20:00Z", 1), ("2026-01-01T00:35:00Z", 61)]:
+    ...     for name in ("crm", "email", "warehouse"):
+    ...         sandbox.record(at, "success", integration=name, count=1000, **event)
+    ...     sandbox.record(at, "errors", integration="email", count=failed, **event)
+    >>> edges = [f"2026-01-01T00:{minute}:00Z" for minute in (15, 30, 45)]
+    >>> before = client.event_delivery(*edges[:2], ["integration"])
+    >>> now = client.event_delivery(*edges[1:], ["integration"])
+    >>> (cause,) = tallyfold.explain(before, now, "errors").causes
+    >>> cause.where, cause.events
+    ({'integration': 'email'}, 60)
     """
 
     where: dict[str, str]
