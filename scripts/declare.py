@@ -342,10 +342,10 @@ class Python(Language):
             Amount(part=1, whole=8)
         """,
         "Cause": """
-            >>> for at, failed in [("2026-01-01T00:20:00Z", 1), ("2026-01-01T00:35:00Z", 61)]:
-            ...     for name in ("crm", "email", "warehouse"):
+            >>> for at, failed in [("2026-01-01T00:20:00Z", 3), ("2026-01-01T00:35:00Z", 63)]:
+            ...     for name, errors in [("crm", 3), ("email", failed), ("warehouse", 3)]:
             ...         sandbox.record(at, "success", integration=name, count=1000, **event)
-            ...     sandbox.record(at, "errors", integration="email", count=failed, **event)
+            ...         sandbox.record(at, "errors", integration=name, count=errors, **event)
             >>> edges = [f"2026-01-01T00:{minute}:00Z" for minute in (15, 30, 45)]
             >>> before = client.event_delivery(*edges[:2], ["integration"])
             >>> now = client.event_delivery(*edges[1:], ["integration"])
