@@ -114,20 +114,16 @@ fn outcome(world: &World, incident: &Incident, mut alarms: Vec<Alarm>) -> Outcom
     }
 }
 
-/// The causes of the alarms that fired first: the most important of each, then the second of each, and so on.
+/// The causes of the alarms that fired first, those of the alarm with the most weight first.
 fn told_causes(alarms: &[Alarm]) -> Vec<Values> {
-    let first = alarms.first().map(|alarm| alarm.first);
-    let first: Vec<&Alarm> = alarms
-        .iter()
-        .filter(|alarm| Some(alarm.first) == first)
-        .collect();
-    let most = first.iter().map(|alarm| alarm.causes.len()).max();
+    let start = alarms.first().map(|alarm| alarm.first);
+    let first = alarms.iter().filter(|alarm| Some(alarm.first) == start);
+    let mut first: Vec<&Alarm> = first.collect();
+    first.sort_by(|one, other| other.weight.total_cmp(&one.weight));
     let mut causes: Vec<Values> = Vec::new();
-    for place in 0..most.unwrap_or_default() {
-        for cause in first.iter().filter_map(|alarm| alarm.causes.get(place)) {
-            if !causes.contains(cause) {
-                causes.push(cause.clone());
-            }
+    for cause in first.iter().flat_map(|alarm| &alarm.causes) {
+        if !causes.contains(cause) {
+            causes.push(cause.clone());
         }
     }
     causes
@@ -197,6 +193,7 @@ mod tests {
             rule: "r".to_owned(),
             group: values(group),
             causes: vec![values(group)],
+            weight: 1.0,
             first,
             last,
             told: last + 2,
