@@ -39,7 +39,7 @@ js_files := $(addprefix $(JS)/,README.md package.json tsconfig.json build.mjs) \
 
 .PHONY: demo test bench lint fuzz dist docs setup wheel wasm npm npm-package cli \
 	test-rust test-python test-js test-cli test-examples test-observability test-docs test-hosts test-distributed test-sdist test-packages test-arm sdist clean \
-	grade-incidents
+	grade-cause grade-incidents
 
 demo: $(wheel_in_venv) $(examples) $(chromium)
 	cargo build --quiet --package tallyfold-cli
@@ -115,6 +115,10 @@ test-arm:
 # The site: each page, in both colours and two widths.
 test-docs: docs $(chromium)
 	node --test --test-timeout=300000 --test-reporter=spec scripts/docs/site.test.mjs
+
+# How well causes are found: of the incidents of a folder (DATA), with a line for each case (JSON).
+grade-cause:
+	cargo run --quiet --release --package tallyfold-grade -- cause --data "$(DATA)" --json "$(JSON)"
 
 # With engines that few have installed, and so not part of `test`.
 test-distributed: $(wheel)

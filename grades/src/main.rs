@@ -5,6 +5,8 @@
     reason = "a program that measures reads clocks, and files"
 )]
 
+mod arguments;
+mod cause;
 mod incidents;
 
 use std::process::ExitCode;
@@ -13,7 +15,11 @@ use std::process::ExitCode;
 type Grade = fn(&[String]) -> ExitCode;
 
 /// One line for each grade.
-const GRADES: [(&str, Grade); 1] = [("incidents", incidents::run::run)];
+const GRADES: [(&str, Grade); 3] = [
+    ("cause", cause::report::run),
+    ("incidents", incidents::run::run),
+    ("speed-explain", cause::speed::run),
+];
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();

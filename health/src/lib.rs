@@ -6,11 +6,9 @@
 
 mod baseline;
 mod cause;
-#[allow(dead_code, reason = "kinds of rules that are being written use it")]
 mod check;
 mod detection;
 mod measure;
-#[allow(dead_code, reason = "kinds of rules that are being written use it")]
 mod rules;
 mod stats;
 
@@ -22,6 +20,7 @@ pub use cause::explain::{explain, explain_leaves};
 pub use cause::explanation::{Amount, Cause, Explanation};
 pub use cause::leaves::{Attribute, Leaves, MOST_ATTRIBUTES, Tally};
 pub use cause::options::ExplainOptions;
+pub use cause::reference::usual_windows;
 pub use check::finding::{Finding, Query, Status};
 pub use check::outcome::{Check, Observed, Replay, Unjudged};
 pub use check::state::State;

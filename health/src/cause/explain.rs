@@ -8,6 +8,7 @@ use super::element::{Element, Finds, Found};
 use super::explanation::{Amount, Cause, Explanation};
 use super::leaves::{Attribute, Leaves, Tally};
 use super::options::ExplainOptions;
+use super::rates::causes_of_rate;
 use super::scan::scan;
 use super::sentence::sentence;
 use crate::measure::Measure;
@@ -33,8 +34,12 @@ pub fn explain(
 /// The same of leaves with any attributes. Of the measure, only whether it is a rate and its name matter.
 #[must_use]
 pub fn explain_leaves(leaves: &Leaves, measure: Measure, options: &ExplainOptions) -> Explanation {
-    let found = scan(leaves, measure.is_rate(), options.most, options.others);
-    told(leaves, measure, &found)
+    let finds = if measure.is_rate() {
+        causes_of_rate(leaves, options.most, options.others)
+    } else {
+        scan(leaves, false, options.most, options.others)
+    };
+    told(leaves, measure, &finds)
 }
 
 /// The rows of two tables as leaves.
@@ -95,7 +100,7 @@ pub(crate) fn told(leaves: &Leaves, measure: Measure, finds: &Finds) -> Explanat
         causes: Vec::new(),
         others: Vec::new(),
         unexplained: change,
-        is_global: finds.causes.is_empty(),
+        is_global: finds.is_global,
         sentence: String::new(),
     };
     let mut free = vec![true; leaves.len()];

@@ -58,6 +58,24 @@ impl Attribute {
         Ok(Self::new(name, Arc::new(values), ids))
     }
 
+    /// Its name.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Its distinct values.
+    #[must_use]
+    pub fn values(&self) -> &Dictionary {
+        &self.values
+    }
+
+    /// For each leaf, the position of its value.
+    #[must_use]
+    pub fn ids(&self) -> &[u32] {
+        &self.ids
+    }
+
     /// The same attribute, if only events of the part have it, such as the reason for which an event was filtered. The
     /// share of such a value is then of the events with any value.
     #[must_use]
@@ -123,6 +141,24 @@ impl Leaves {
         self.now.is_empty()
     }
 
+    /// The attributes.
+    #[must_use]
+    pub fn attributes(&self) -> &[Attribute] {
+        &self.attributes
+    }
+
+    /// The counts of each leaf before.
+    #[must_use]
+    pub fn before(&self) -> &[Tally] {
+        &self.before
+    }
+
+    /// The counts of each leaf now.
+    #[must_use]
+    pub fn now(&self) -> &[Tally] {
+        &self.now
+    }
+
     /// All events, before and now.
     #[must_use]
     pub fn totals(&self) -> [Tally; 2] {
@@ -134,10 +170,7 @@ impl Leaves {
 impl Leaves {
     /// Whether a leaf belongs to a combination.
     pub(crate) fn is_in(&self, leaf: usize, element: Element) -> bool {
-        let mut columns = self.attributes.iter().enumerate();
-        columns.all(|(place, attribute)| {
-            element.attributes & 1 << place == 0 || attribute.ids[leaf] == element.values[place]
-        })
+        element.is_of(|place| self.attributes[place].ids[leaf])
     }
 
     /// Keeps some leaves.

@@ -29,6 +29,7 @@ pub(crate) fn scan(leaves: &Leaves, is_rate: bool, most: usize, others: usize) -
         finds.causes.push(best);
         take_away(&mut rest, best.element);
     }
+    finds.is_global = finds.causes.is_empty();
     let causes = &finds.causes;
     finds
         .others

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use tallyfold::{Dimension, Timestamp};
+use tallyfold::{Dimension, Timestamp, Window};
 
 use super::normal::normal_range;
 use super::odd::Odd;
@@ -34,6 +34,7 @@ pub(crate) fn follow(
         live: start,
         ..Course::default()
     };
+    let mut last = None;
     let mut odds = odds.iter().peekable();
     for slot in range {
         while odds.next_if(|odd| (odd.slot as usize) < slot).is_some() {}
@@ -46,23 +47,31 @@ pub(crate) fn follow(
             .is_some_and(|live| live.fired.is_some());
         let odd = odds.next_if(|odd| odd.slot as usize == slot);
         match odd.filter(|odd| odd.fires || is_firing) {
-            Some(odd) => course.bad(rule, group, odd, slots),
-            None => course.good(rule),
+            Some(odd) => {
+                last = Some(odd);
+                course.bad(rule, group, odd, slots);
+            }
+            None => course.good(rule, last),
         }
+    }
+    if let Some(live) = &mut course.live {
+        live.complete(last);
     }
     course
 }
 
 impl Course {
     fn bad(&mut self, rule: &Rule, group: &[(Dimension, String)], odd: &Odd, slots: &Slots) {
-        let Some(numbers) = numbers(rule, odd, slots) else {
+        let slots_of = |length: u32| slots.window(odd.slot as usize, length as usize);
+        let (Some(window), Some(run)) = (slots_of(odd.slots), slots_of(odd.run)) else {
             return;
         };
+        let numbers = numbers(rule, odd, window);
         let live = self.live.get_or_insert_with(|| Live {
             group: group.to_vec(),
             bad: 0,
             good: 0,
-            since: numbers.window.start(),
+            since: run.start(),
             fired: None,
             numbers: numbers.clone(),
         });
@@ -70,12 +79,13 @@ impl Course {
         live.good = 0;
         live.numbers = numbers;
         if live.fired.is_none() && (live.bad >= rule.bad || odd.at_once) {
-            live.fired = Some(live.numbers.window.end());
+            live.fired = Some(window.end());
+            live.complete(Some(odd));
             self.fired.push(live.clone());
         }
     }
 
-    fn good(&mut self, rule: &Rule) {
+    fn good(&mut self, rule: &Rule, last: Option<&Odd>) {
         let Some(mut live) = self.live.take() else {
             return;
         };
@@ -87,18 +97,29 @@ impl Course {
             self.live = Some(live);
             return;
         }
+        live.complete(last);
         let end = live.numbers.window.end();
         self.resolved.push((live, end));
     }
 }
 
-fn numbers(rule: &Rule, odd: &Odd, slots: &Slots) -> Option<Numbers> {
-    Some(Numbers {
-        window: slots.window(odd.slot as usize, odd.slots as usize)?,
+impl Live {
+    /// Adds what would be normal to the numbers of the last bad window, which takes long and is of no use for most windows. Without
+    /// one, they are complete.
+    fn complete(&mut self, last: Option<&Odd>) {
+        if let Some(odd) = last {
+            self.numbers.normal = normal_range(&odd.normal, odd.observed);
+        }
+    }
+}
+
+fn numbers(rule: &Rule, odd: &Odd, window: Window) -> Numbers {
+    Numbers {
+        window,
         observed: odd.observed,
         expected: odd.expected,
-        normal: normal_range(&odd.normal, odd.observed),
+        normal: (0, 0),
         ln_p: odd.ln_p,
         severity: odd.severity.unwrap_or(rule.severity),
-    })
+    }
 }

@@ -3,7 +3,9 @@
 use std::cmp::Ordering;
 use std::ops::Range;
 
-use tallyfold::{CountTable, Counts, Deltas, Dictionary, Dimension, Frame, Key, Windowed};
+use tallyfold::{
+    CountTable, Counts, Deltas, Dictionary, Dimension, Frame, Key, WindowRows, Windowed,
+};
 
 use super::slots::Slots;
 use crate::measure::Measure;
@@ -15,6 +17,7 @@ const NO_GROUP: u32 = u32::MAX;
 const CELLS: usize = 1 << 21;
 
 /// The groups of a table.
+#[derive(Clone)]
 pub(crate) struct Grid<'t> {
     table: &'t CountTable,
     windowed: Windowed,
@@ -28,8 +31,6 @@ pub(crate) struct Grid<'t> {
 
 /// The counts of some groups.
 pub(crate) struct Block {
-    /// The groups.
-    pub(crate) groups: Range<usize>,
     slots: usize,
     parts: Vec<u64>,
     wholes: Option<Vec<u64>>,
@@ -42,6 +43,13 @@ pub(crate) struct Columns<'b> {
     pub(crate) parts: &'b [u64],
     /// Of a rate, what that is a part of.
     pub(crate) wholes: Option<&'b [u64]>,
+}
+
+impl Columns<'_> {
+    /// The counts in a slot.
+    pub(crate) fn at(&self, slot: usize) -> (u64, Option<u64>) {
+        (self.parts[slot], self.wholes.map(|wholes| wholes[slot]))
+    }
 }
 
 impl<'t> Grid<'t> {
@@ -79,6 +87,10 @@ impl<'t> Grid<'t> {
         };
         let rows = (0..table.len()).filter(|row| is_in(*row));
         let mut groups: Vec<Key> = rows.map(key_of).collect();
+        if by.is_empty() {
+            // All events are a group even if there is none.
+            groups.push(Key::default());
+        }
         groups.sort_unstable();
         groups.dedup();
         let group_of = |row: usize| match is_in(row) {
@@ -135,23 +147,39 @@ impl<'t> Grid<'t> {
 
     /// The counts of some groups in all slots.
     pub(crate) fn block(&self, groups: Range<usize>, slots: &Slots, measure: Measure) -> Block {
-        let cells = groups.len() * slots.len();
+        let mut places = vec![NO_GROUP; self.len()];
+        for (place, group) in (0..).zip(groups.clone()) {
+            places[group] = place;
+        }
+        self.chosen(&places, groups.len(), slots, measure)
+    }
+
+    /// The counts of groups in all slots, in an order of one's own: `places` has the place of each group.
+    pub(crate) fn chosen(
+        &self,
+        places: &[u32],
+        length: usize,
+        slots: &Slots,
+        measure: Measure,
+    ) -> Block {
+        let cells = length * slots.len();
         let mut block = Block {
             slots: slots.len(),
             parts: vec![0; cells],
             wholes: measure.is_rate().then(|| vec![0; cells]),
-            groups,
         };
+        let place_of = |group: &u32| places.get(*group as usize).copied().unwrap_or(NO_GROUP);
+        let row_places: Vec<u32> = self.row_groups.iter().map(place_of).collect();
         for (window, place) in self.windowed.windows.iter().zip(&slots.places) {
             let Some(slot) = place else {
                 continue;
             };
             let mut rows = RowsOf::new(self.table);
             for (key, counts) in window.clone() {
-                let group = self.row_groups[rows.find(&key)] as usize;
-                if block.groups.contains(&group) {
+                let place = row_places[rows.find(&key)];
+                if place != NO_GROUP {
                     block.add(
-                        (group - block.groups.start) * block.slots + slot,
+                        place as usize * block.slots + slot,
                         counts_of(counts),
                         measure,
                     );
@@ -187,6 +215,18 @@ impl<'t> Grid<'t> {
     pub(crate) fn table(&self) -> &'t CountTable {
         self.table
     }
+
+    /// The rows of the table that are in a group, sorted.
+    pub(crate) fn rows_of(&self, group: usize) -> Vec<usize> {
+        let rows = self.row_groups.iter().enumerate();
+        let own = rows.filter(|(_, own)| **own as usize == group);
+        own.map(|(row, _)| row).collect()
+    }
+
+    /// The windows of the table.
+    pub(crate) fn windows(&self) -> &[WindowRows] {
+        &self.windowed.windows
+    }
 }
 
 impl Block {
@@ -200,9 +240,9 @@ impl Block {
         }
     }
 
-    /// The counts of one of the groups.
-    pub(crate) fn columns(&self, group: usize) -> Columns<'_> {
-        let start = group.saturating_sub(self.groups.start) * self.slots;
+    /// The counts of the group with that place.
+    pub(crate) fn columns(&self, place: usize) -> Columns<'_> {
+        let start = place * self.slots;
         let own = start..start + self.slots;
         Columns {
             parts: &self.parts[own.clone()],
@@ -226,7 +266,7 @@ fn position(dictionary: &Dictionary, value: &str) -> Option<u32> {
 }
 
 /// Counts of a table, which are never below 0.
-fn counts_of(counts: Deltas) -> Counts {
+pub(crate) fn counts_of(counts: Deltas) -> Counts {
     let [success, errors, filtered] = counts
         .each()
         .map(|count| u64::try_from(count).unwrap_or_default());

@@ -1,12 +1,17 @@
 //! Judges the windows of all groups of a rule.
 
-use std::ops::Range;
-
+use super::burning::burning;
+use super::discovery::discover;
 use super::grid::Grid;
+use super::judging::{Judging, Sink};
 use super::limits::limits;
 use super::odd::Odd;
-use super::slots::Slots;
-use crate::rules::rule::{Rule, Test};
+use super::presence::{new, vanished};
+use super::silent::silent;
+use super::totals::totals;
+use super::undelivered::{Delivery, undelivered};
+use super::usual::usual;
+use crate::rules::rule::Test;
 
 /// What a rule says about some windows.
 #[derive(Debug, Default)]
@@ -29,24 +34,56 @@ impl Judged {
 }
 
 /// Judges windows of a table.
-pub(crate) fn judge(rule: &Rule, grid: &Grid<'_>, slots: &Slots, range: Range<usize>) -> Judged {
-    let mut judged = Judged::default();
+pub(crate) fn judge(
+    judging: &Judging<'_>,
+    grid: &Grid<'_>,
+    delivery: Option<&Delivery<'_>>,
+) -> Judged {
+    let mut sink = Sink::new(&judging.range);
+    match (&judging.rule.test, delivery) {
+        (Test::Reconciliation, _) => totals(judging, grid, &mut sink),
+        (Test::Baseline(baseline), _) => {
+            groups(judging, grid, None, &mut sink);
+            discover(&mut sink, judging.rate_of(baseline.false_alarms));
+        }
+        (_, delivery) => groups(judging, grid, delivery, &mut sink),
+    }
+    Judged {
+        judged: sink.tests.iter().map(|tests| u64::from(*tests)).sum(),
+        odds: sink.odds,
+    }
+}
+
+/// Judges group by group.
+fn groups(
+    judging: &Judging<'_>,
+    grid: &Grid<'_>,
+    delivery: Option<&Delivery<'_>>,
+    sink: &mut Sink,
+) {
+    let (rule, slots) = (judging.rule, judging.slots);
     for groups in grid.blocks(slots.len()) {
         let block = grid.block(groups.clone(), slots, rule.measure);
-        for group in groups {
-            let columns = block.columns(group);
-            let odds = &mut judged.odds;
-            let mut take = |odd: Odd| {
-                odds.push(Odd {
-                    group: group as u32,
-                    ..odd
-                })
-            };
-            judged.judged += match &rule.test {
-                Test::Limits(of) => limits(rule, of, columns, slots, range.clone(), &mut take),
-                _ => 0,
-            };
+        if let Some(delivery) = delivery {
+            let ingested = |place: usize| block.columns(place).parts.to_vec();
+            undelivered(judging, delivery, grid, groups, &ingested, sink);
+            continue;
+        }
+        for (place, group) in groups.enumerate() {
+            let columns = block.columns(place);
+            sink.group = group as u32;
+            match &rule.test {
+                Test::Limits(of) => limits(judging, of, columns, sink),
+                Test::Baseline(of) => usual(judging, of, columns, sink),
+                Test::Silent(of) => silent(judging, of, columns, sink),
+                Test::Vanished { over, history } => {
+                    vanished(judging, (*over, *history), columns, sink);
+                }
+                Test::New { history } => new(judging, *history, columns, sink),
+                Test::Budget { budget, burns } => burning(judging, *budget, burns, columns, sink),
+                // They are judged by more than their columns.
+                Test::Undelivered | Test::Reconciliation => {}
+            }
         }
     }
-    judged
 }

@@ -1,37 +1,31 @@
 //! Judges windows by fixed limits.
 
-use std::ops::Range;
-
 use super::grid::Columns;
+use super::judging::{Judging, Sink};
 use super::odd::{Normal, Odd};
-use super::slots::Slots;
 use crate::cause::explanation::Amount;
 use crate::rules::number::Fraction;
-use crate::rules::rule::{Limits, Rule};
+use crate::rules::rule::Limits;
 
-/// Judges some windows of a group: its bad ones, and how many were judged.
-pub(crate) fn limits(
-    rule: &Rule,
+/// Judges some windows of a group.
+pub(super) fn limits(
+    judging: &Judging<'_>,
     limits: &Limits,
     columns: Columns<'_>,
-    slots: &Slots,
-    range: Range<usize>,
-    take: &mut dyn FnMut(Odd),
-) -> u64 {
-    let mut judged = 0;
-    for slot in range.filter(|slot| slots.known[*slot]) {
-        let (part, whole) = (
-            columns.parts[slot],
-            columns.wholes.map(|wholes| wholes[slot]),
-        );
+    sink: &mut Sink,
+) {
+    let (slots, least) = (judging.slots, judging.rule.least);
+    for slot in judging.known() {
+        let (part, whole) = columns.at(slot);
         // Too few events say nothing about a share. Of a count, there may be too few: that is what a limit is for.
-        if whole.is_some_and(|whole| whole < rule.least) {
+        if whole.is_some_and(|whole| whole < least) {
             continue;
         }
-        judged += 1;
+        sink.judged(slot);
         let of = whole.unwrap_or(1);
         let is_high = |limit: Option<Fraction>| {
-            part >= rule.least && limit.is_some_and(|limit| limit.is_below(part, of))
+            (whole.is_some() || part >= least)
+                && limit.is_some_and(|limit| limit.is_below(part, of))
         };
         // Late events make counts grow, so that too few so far say nothing yet.
         let is_low = |limit: Option<Fraction>| {
@@ -40,10 +34,9 @@ pub(crate) fn limits(
         let fires = is_high(limits.above) || is_low(limits.below);
         let holds = is_high(limits.clear_below) || is_low(limits.clear_above);
         if fires || holds {
-            take(odd(limits, slot, fires, Amount { part, whole }));
+            sink.take(odd(limits, slot, fires, Amount { part, whole }));
         }
     }
-    judged
 }
 
 fn odd(limits: &Limits, slot: usize, fires: bool, observed: Amount) -> Odd {
@@ -55,6 +48,7 @@ fn odd(limits: &Limits, slot: usize, fires: bool, observed: Amount) -> Odd {
         group: 0,
         slot: slot as u32,
         slots: 1,
+        run: 1,
         fires,
         at_once: false,
         severity: None,

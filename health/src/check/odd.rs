@@ -12,6 +12,8 @@ pub(crate) struct Odd {
     pub(crate) slot: u32,
     /// How many slots up to this one were judged together; at least 1.
     pub(crate) slots: u32,
+    /// How many slots ago it began, with this one; at least 1.
+    pub(crate) run: u32,
     /// Whether it is bad enough to begin a finding. Otherwise it only keeps one from ending.
     pub(crate) fires: bool,
     /// Whether it says enough by itself, however many windows the rule wants.

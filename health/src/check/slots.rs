@@ -96,6 +96,30 @@ impl Slots {
         Timestamp::from_unix_ms(number.checked_mul(i64::from(self.step.seconds()) * 1_000)?)
     }
 
+    /// The first slot of those `length` slots, counted from 1970, in which a slot lies; 0 if that is before all slots.
+    pub(crate) fn begin_of(&self, slot: usize, length: usize) -> usize {
+        let within = self.within(slot, length);
+        slot.saturating_sub(within)
+    }
+
+    /// The end of those `length` slots in which a slot lies.
+    pub(crate) fn end_of(&self, slot: usize, length: usize) -> usize {
+        slot.saturating_add(length.max(1) - self.within(slot, length))
+    }
+
+    fn within(&self, slot: usize, length: usize) -> usize {
+        let length = i64::try_from(length.max(1)).unwrap_or(i64::MAX);
+        let number = self
+            .first
+            .saturating_add(i64::try_from(slot).unwrap_or(i64::MAX));
+        usize::try_from(number.rem_euclid(length)).unwrap_or_default()
+    }
+
+    /// By how many slots other slots of the same length begin later.
+    pub(crate) fn ahead_of(&self, other: &Self) -> i64 {
+        self.first - other.first
+    }
+
     /// Whether each slot is known and settled.
     pub(crate) fn final_ones(&self) -> Vec<bool> {
         let both = self.known.iter().zip(&self.settled);

@@ -1,6 +1,6 @@
 //! Findings made of what a group has come to.
 
-use tallyfold::{Dimension, Metric, Timestamp};
+use tallyfold::{Dimension, Timestamp};
 
 use super::finding::{Finding, Query, Status};
 use super::identity::id_of;
@@ -8,7 +8,7 @@ use super::sentence::sentence;
 use super::state::Live;
 use crate::cause::explanation::Explanation;
 use crate::rules::names::Severity;
-use crate::rules::rule::{Rule, Test};
+use crate::rules::rule::Rule;
 use crate::rules::set::Rules;
 
 /// What is said about a finding besides its numbers.
@@ -92,10 +92,7 @@ fn id(rule: &Rule, live: &Live) -> String {
 
 /// The query that shows it: what explains it, of its group.
 fn query(rules: &Rules, rule: &Rule, live: &Live) -> Query {
-    let metric = match rule.test {
-        Test::Undelivered => Metric::EventDelivery,
-        _ => rule.metric,
-    };
+    let metric = rule.metric;
     let fixed = rule
         .only
         .iter()

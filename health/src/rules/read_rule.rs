@@ -65,6 +65,7 @@ pub(crate) fn read_rule(table: &Table<'_>, window: TimeStep) -> Result<Rule> {
     table.check_keys(&known)?;
     let metric = match table.entry("metric") {
         Some(entry) => named(&entry, "metric", Metric::ALL, Metric::as_str)?,
+        None if kind == RuleKind::Undelivered => Metric::EventIngestion,
         None => Metric::EventDelivery,
     };
     let measure = measure(table, kind)?;

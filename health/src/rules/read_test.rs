@@ -3,10 +3,10 @@
 use tallyfold::Result;
 
 use super::document::{Entry, Table};
-use super::names::{RuleKind, Side};
+use super::names::{RuleKind, Severity, Side};
 use super::number::Fraction;
 use super::rule::{Baseline, Burn, Limits, Test, WEEK};
-use super::values::{length, share, side};
+use super::values::{length, named, share, side};
 use crate::measure::Measure;
 
 /// The weeks of a baseline.
@@ -150,22 +150,25 @@ const BURNS: [Burn; 3] = [
         rate: Fraction::new(144, 10),
         long: 3_600,
         short: 300,
+        severity: None,
     },
     Burn {
         rate: Fraction::new(6, 1),
         long: 6 * 3_600,
         short: 1_800,
+        severity: None,
     },
     Burn {
         rate: Fraction::new(1, 1),
         long: 3 * 86_400,
         short: 6 * 3_600,
+        severity: Some(Severity::Warning),
     },
 ];
 
 fn burn(item: &Entry<'_>, wanted: &str) -> Result<Burn> {
     let table = item.table(wanted)?;
-    table.check_keys(&["rate", "long", "short"])?;
+    table.check_keys(&["rate", "long", "short", "severity"])?;
     let part = |key: &str| table.entry(key).ok_or_else(|| table.wrong(wanted));
     let rate = part("rate")?;
     let text = "want how many times as fast as the budget allows, such as 14.4";
@@ -173,6 +176,10 @@ fn burn(item: &Entry<'_>, wanted: &str) -> Result<Burn> {
         rate: Fraction::decimal(&rate.number_text(text)?).ok_or_else(|| rate.wrong(text))?,
         long: length(&part("long")?)?,
         short: length(&part("short")?)?,
+        severity: match table.entry("severity") {
+            Some(entry) => Some(named(&entry, "severity", Severity::ALL, Severity::as_str)?),
+            None => None,
+        },
     };
     match burn.short > burn.long {
         true => Err(table.wrong("want short to be no longer than long")),

@@ -14,6 +14,9 @@ pub(crate) const WEEK: u64 = 7 * 86_400;
 /// How long a first check looks back, in seconds.
 pub(crate) const FIRST_LOOK: u64 = 86_400;
 
+/// How long a group is new, in seconds.
+pub(crate) const NEW_FOR: u64 = 86_400;
+
 /// A rule.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Rule {
@@ -118,6 +121,8 @@ pub(crate) struct Burn {
     pub(crate) long: u64,
     /// The shorter window, in seconds: that it still goes on.
     pub(crate) short: u64,
+    /// How bad that is, if not as the rule says.
+    pub(crate) severity: Option<Severity>,
 }
 
 impl Rule {
@@ -128,10 +133,10 @@ impl Rule {
             Test::Limits(_) | Test::Undelivered | Test::Reconciliation => 0,
             Test::Baseline(baseline) | Test::Silent(baseline) => {
                 let neighbours = baseline.neighbours as u64 * window;
-                baseline.weeks as u64 * WEEK + neighbours + baseline.slow.unwrap_or_default()
+                baseline.weeks as u64 * WEEK + neighbours + 2 * baseline.slow.unwrap_or_default()
             }
             Test::Vanished { over, history } => over + history,
-            Test::New { history } => *history,
+            Test::New { history } => history + NEW_FOR,
             Test::Budget { burns, .. } => {
                 let longest = burns.iter().map(|burn| burn.long.max(burn.short)).max();
                 longest.unwrap_or_default()
