@@ -39,7 +39,7 @@ js_files := $(addprefix $(JS)/,README.md package.json tsconfig.json build.mjs) \
 
 .PHONY: demo test bench lint fuzz dist docs setup wheel wasm npm npm-package cli \
 	test-rust test-python test-js test-cli test-examples test-observability test-docs test-hosts test-distributed test-sdist test-packages test-arm sdist clean \
-	grade-cause grade-incidents
+	grade-cause grade-risk grade-incidents
 
 demo: $(wheel_in_venv) $(examples) $(chromium)
 	cargo build --quiet --package tallyfold-cli
@@ -220,6 +220,13 @@ $(chromium): | .cache
 
 .cache:
 	mkdir -p $@
+
+# Causes of changed volumes on files in the manner of RiskLoc's set S. SEED=1 FILES=20 takes other files, DATA=folder files
+# in RiskLoc's own form. RISKLOC=folder (a copy of github.com/shaido987/riskloc) runs RiskLoc on the first 20 of them as well.
+grade-risk:
+	cargo build --quiet --release --package tallyfold-grade
+	target/release/tallyfold-grade risk --data "$(DATA)" --json "$(JSON)" --seed "$(SEED)" --files "$(FILES)"
+	@[ -z "$(RISKLOC)" ] || grades/riskloc.sh "$(RISKLOC)" "$(SEED)" "$(DATA)"
 
 # A simulated quarter with known incidents, and what the standard rules find in it. SEED="1 2" takes other seeds.
 grade-incidents:

@@ -8,6 +8,7 @@
 mod arguments;
 mod cause;
 mod incidents;
+mod risk;
 
 use std::process::ExitCode;
 
@@ -15,9 +16,10 @@ use std::process::ExitCode;
 type Grade = fn(&[String]) -> ExitCode;
 
 /// One line for each grade.
-const GRADES: [(&str, Grade); 3] = [
+const GRADES: [(&str, Grade); 4] = [
     ("cause", cause::report::run),
     ("incidents", incidents::run::run),
+    ("risk", risk::report::run),
     ("speed-explain", cause::speed::run),
 ];
 

@@ -1,8 +1,6 @@
 //! The leaves of a rate as columns of numbers: what came and what was expected.
 
-use std::cmp::Ordering;
-use std::collections::BTreeMap;
-
+use super::distinct::Distinct;
 use super::element::Element;
 use super::leaves::{Leaves, Tally};
 
@@ -40,29 +38,27 @@ pub(crate) struct Counted {
 impl Counted {
     /// Counts the part of each leaf.
     pub(crate) fn of(leaves: &Leaves) -> Self {
-        let rows = Rows::of(leaves).sharing_wholes(leaves);
-        let [before, now] = rows.totals();
+        let distinct = Distinct::of(leaves);
+        let sides = [&distinct.before, &distinct.now];
+        let [before, now] = sides.map(|tallies| sum(tallies.iter().copied()));
         let has_no_other_part = leaves.attributes.iter().any(|one| one.of_part);
         let is_above_half = is_above_half(if before.whole > 0.0 { before } else { now });
         let is_other_part = is_above_half && !has_no_other_part;
-        let mut counted = Self {
+        let rate = rate(before, is_other_part);
+        let all = distinct.before.iter().zip(&distinct.now);
+        let leaf = |(before, now): (&Tally, &Tally)| Leaf::of(*before, *now, rate, is_other_part);
+        let counted = Self {
             sizes: leaves
                 .attributes
                 .iter()
                 .map(|one| one.values.len())
                 .collect(),
-            ids: vec![Vec::new(); leaves.attributes.len()],
-            leaves: Vec::new(),
+            leaves: all.map(leaf).collect(),
+            ids: distinct.ids,
             is_other_part,
         };
-        let rate = rate(before, is_other_part);
-        for row in rows.0.iter().filter(|row| row.now.whole > 0.0) {
-            for (ids, id) in counted.ids.iter_mut().zip(row.ids) {
-                ids.push(id);
-            }
-            counted.leaves.push(row.leaf(rate, is_other_part));
-        }
-        counted
+        let has_events: Vec<bool> = counted.leaves.iter().map(|leaf| leaf.whole > 0.0).collect();
+        counted.chosen(&has_events)
     }
 
     /// Whether a leaf belongs to a combination.
@@ -75,10 +71,14 @@ impl Counted {
         let stay: Vec<bool> = (0..self.leaves.len())
             .map(|leaf| !self.is_in(leaf, element))
             .collect();
+        self.chosen(&stay)
+    }
+
+    fn chosen(&self, stay: &[bool]) -> Self {
         Self {
             sizes: self.sizes.clone(),
-            ids: self.ids.iter().map(|ids| chosen(ids, &stay)).collect(),
-            leaves: chosen(&self.leaves, &stay),
+            ids: self.ids.iter().map(|ids| chosen(ids, stay)).collect(),
+            leaves: chosen(&self.leaves, stay),
             is_other_part: self.is_other_part,
         }
     }
@@ -98,20 +98,14 @@ struct Sum {
     whole: f64,
 }
 
+fn sum(tallies: impl Iterator<Item = Tally>) -> Sum {
+    tallies.fold(Sum::default(), |sum, tally| Sum {
+        part: sum.part + tally.part as f64,
+        whole: sum.whole + tally.whole as f64,
+    })
+}
+
 impl Sum {
-    fn of(tally: Tally) -> Self {
-        Self {
-            part: tally.part as f64,
-            // A part is never larger than its whole; rows that say otherwise are read so that it holds.
-            whole: tally.whole.max(tally.part) as f64,
-        }
-    }
-
-    fn add(&mut self, other: Self) {
-        self.part += other.part;
-        self.whole += other.whole;
-    }
-
     /// The part that is counted.
     fn counted(self, is_other_part: bool) -> f64 {
         if is_other_part {
@@ -131,120 +125,19 @@ fn rate(before: Sum, is_other_part: bool) -> f64 {
     (before.counted(is_other_part) + 0.5) / (before.whole + 1.0)
 }
 
-/// A distinct leaf.
-#[derive(Clone, Copy, Debug)]
-struct Row {
-    ids: [u32; 8],
-    before: Sum,
-    now: Sum,
-}
-
-impl Row {
-    fn leaf(&self, rate: f64, is_other_part: bool) -> Leaf {
-        let known = self.before.counted(is_other_part) + PRIOR * rate;
-        let whole = self.now.whole;
-        Leaf {
-            came: self.now.counted(is_other_part),
-            expected: whole * known / (self.before.whole + PRIOR),
+impl Leaf {
+    fn of(before: Tally, now: Tally, rate: f64, is_other_part: bool) -> Self {
+        let counted = |tally: Tally| {
+            let other = tally.whole.saturating_sub(tally.part);
+            (if is_other_part { other } else { tally.part }) as f64
+        };
+        let known = counted(before) + PRIOR * rate;
+        let whole = now.whole as f64;
+        Self {
+            came: counted(now),
+            expected: whole * known / (before.whole as f64 + PRIOR),
             whole,
             known,
         }
     }
-}
-
-/// Distinct leaves in the order of their values.
-struct Rows(Vec<Row>);
-
-impl Rows {
-    /// Sorts the leaves, and adds up those that are alike.
-    fn of(leaves: &Leaves) -> Self {
-        let mut ids = [0; 8];
-        let mut rows: Vec<Row> = (0..leaves.len())
-            .map(|leaf| {
-                for (id, attribute) in ids.iter_mut().zip(&leaves.attributes) {
-                    *id = attribute.ids[leaf];
-                }
-                Row {
-                    ids,
-                    before: Sum::of(leaves.before[leaf]),
-                    now: Sum::of(leaves.now[leaf]),
-                }
-            })
-            .collect();
-        if !rows.is_sorted_by(|one, next| one.ids < next.ids) {
-            // Among leaves that are alike, by their counts: sums of floats depend on the order.
-            rows.sort_unstable_by(order);
-            rows.dedup_by(|next, kept| {
-                let are_alike = next.ids == kept.ids;
-                if are_alike {
-                    kept.before.add(next.before);
-                    kept.now.add(next.now);
-                }
-                are_alike
-            });
-        }
-        Self(rows)
-    }
-
-    /// If only events of the part have an attribute, each of its values is a share of the events with any value.
-    fn sharing_wholes(mut self, leaves: &Leaves) -> Self {
-        let of_part: Vec<usize> = (0..leaves.attributes.len())
-            .filter(|place| leaves.attributes[*place].of_part)
-            .collect();
-        if of_part.is_empty() {
-            return self;
-        }
-        let others = |row: &Row| {
-            let mut ids = row.ids;
-            of_part.iter().for_each(|place| ids[*place] = 0);
-            ids
-        };
-        let mut wholes: BTreeMap<[u32; 8], [f64; 2]> = BTreeMap::new();
-        for row in &self.0 {
-            let [before, now] = wholes.entry(others(row)).or_default();
-            *before += row.before.whole;
-            *now += row.now.whole;
-        }
-        for row in &mut self.0 {
-            if let Some([before, now]) = wholes.get(&others(row)) {
-                row.before.whole = *before;
-                row.now.whole = *now;
-            }
-        }
-        // What is not of the part has none of its attributes.
-        self.0
-            .retain(|row| row.before.part > 0.0 || row.now.part > 0.0);
-        self
-    }
-
-    fn totals(&self) -> [Sum; 2] {
-        let mut totals = [Sum::default(); 2];
-        for row in &self.0 {
-            totals[0].add(row.before);
-            totals[1].add(row.now);
-        }
-        totals
-    }
-}
-
-fn order(one: &Row, other: &Row) -> Ordering {
-    let numbers = |row: &Row| {
-        [
-            row.before.part,
-            row.before.whole,
-            row.now.part,
-            row.now.whole,
-        ]
-    };
-    let mut pairs = numbers(one).into_iter().zip(numbers(other));
-    one.ids.cmp(&other.ids).then_with(|| {
-        pairs
-            .try_fold(Ordering::Equal, |_, (one, other)| {
-                match one.total_cmp(&other) {
-                    Ordering::Equal => Ok(Ordering::Equal),
-                    unequal => Err(unequal),
-                }
-            })
-            .unwrap_or_else(|unequal| unequal)
-    })
 }

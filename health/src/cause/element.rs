@@ -28,6 +28,13 @@ impl Element {
         self.attributes & 1 << attribute != 0
     }
 
+    /// The same with any value of an attribute.
+    pub(crate) fn without(mut self, attribute: usize) -> Self {
+        self.attributes &= !(1 << attribute);
+        self.values[attribute] = 0;
+        self
+    }
+
     /// Whether a leaf has all its values.
     pub(crate) fn is_of(self, id: impl Fn(usize) -> u32) -> bool {
         let mut values = self.values.iter().enumerate();

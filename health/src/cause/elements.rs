@@ -2,6 +2,7 @@
 
 use super::counted::Counted;
 use super::element::Element;
+use super::numbers::Numbers;
 
 /// What the leaves of a combination sum up to.
 #[derive(Clone, Copy, Debug, Default)]
@@ -98,73 +99,24 @@ fn go_coarser(
 impl Cuboid {
     fn without(&self, attribute: usize, counted: &Counted) -> Self {
         let attributes = self.attributes & !(1 << attribute);
-        let columns: Vec<&[u32]> = (0..counted.ids.len())
-            .filter(|place| attributes & 1 << place != 0)
-            .map(|place| counted.ids[place].as_slice())
-            .collect();
+        let named = || (0..counted.ids.len()).filter(|place| attributes & 1 << place != 0);
+        let columns: Vec<&[u32]> = named().map(|place| counted.ids[place].as_slice()).collect();
+        let sizes: Vec<usize> = named().map(|place| counted.sizes[place]).collect();
         let mut coarser = Self {
             attributes,
             leaves: Vec::new(),
             sums: Vec::new(),
         };
-        let mut numbers = Numbers::new(self.leaves.len());
+        let mut numbers = Numbers::new(&columns, &sizes, self.leaves.len());
         for (leaf, sums) in self.leaves.iter().zip(&self.sums) {
-            let leaf = *leaf as usize;
-            let hash = columns
-                .iter()
-                .fold(0, |hash, column| mixed(hash, column[leaf]));
-            let is_same = |number: u32| {
-                let other = coarser.leaves[number as usize] as usize;
-                columns.iter().all(|column| column[leaf] == column[other])
-            };
-            let number = numbers.of(hash, is_same, coarser.leaves.len() as u32);
+            let number = numbers.of(*leaf, &columns, &coarser.leaves);
             if let Some(sum) = coarser.sums.get_mut(number as usize) {
                 sum.add(*sums);
             } else {
-                coarser.leaves.push(leaf as u32);
+                coarser.leaves.push(*leaf);
                 coarser.sums.push(*sums);
             }
         }
         coarser
     }
-}
-
-/// Numbers of distinct keys, which are known to the caller: a hash table with open addressing.
-struct Numbers {
-    /// Number plus 1, or 0 where a slot is free. A power of 2, at least twice the number of keys.
-    slots: Vec<u32>,
-    shift: u32,
-}
-
-impl Numbers {
-    fn new(most: usize) -> Self {
-        let room = (most.max(1) * 2).next_power_of_two();
-        Self {
-            slots: vec![0; room],
-            shift: 64 - room.trailing_zeros(),
-        }
-    }
-
-    /// The number of a key; `next` if it is new.
-    fn of(&mut self, hash: u64, is_same: impl Fn(u32) -> bool, next: u32) -> u32 {
-        let last = self.slots.len() - 1;
-        let mut slot = hash.wrapping_mul(GOLDEN).unbounded_shr(self.shift) as usize & last;
-        loop {
-            match self.slots[slot].checked_sub(1) {
-                None => {
-                    self.slots[slot] = next + 1;
-                    return next;
-                }
-                Some(number) if is_same(number) => return number,
-                Some(_) => slot = (slot + 1) & last,
-            }
-        }
-    }
-}
-
-/// 2^64 divided by the golden ratio: a factor that spreads numbers that are close.
-const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
-
-fn mixed(hash: u64, id: u32) -> u64 {
-    (hash.rotate_left(23) ^ u64::from(id)).wrapping_mul(GOLDEN)
 }

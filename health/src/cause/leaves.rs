@@ -18,6 +18,22 @@ pub struct Tally {
     pub whole: u64,
 }
 
+impl Tally {
+    /// The same, if a part is never larger than its whole.
+    pub(crate) fn sound(self) -> Self {
+        Self {
+            part: self.part,
+            whole: self.whole.max(self.part),
+        }
+    }
+
+    /// Adds counts of which it is known that the sum fits.
+    pub(crate) fn add(&mut self, other: Self) {
+        self.part = self.part.saturating_add(other.part);
+        self.whole = self.whole.saturating_add(other.whole);
+    }
+}
+
 /// One attribute of all leaves, as a column.
 #[derive(Clone, Debug)]
 pub struct Attribute {
@@ -172,22 +188,6 @@ impl Leaves {
     pub(crate) fn is_in(&self, leaf: usize, element: Element) -> bool {
         element.is_of(|place| self.attributes[place].ids[leaf])
     }
-
-    /// Keeps some leaves.
-    pub(crate) fn keep(&mut self, kept: &[bool]) {
-        let is_kept = |place: usize| kept.get(place).copied().unwrap_or_default();
-        for attribute in &mut self.attributes {
-            attribute.ids = chosen(&attribute.ids, is_kept);
-        }
-        self.before = chosen(&self.before, is_kept);
-        self.now = chosen(&self.now, is_kept);
-    }
-}
-
-fn chosen<T: Copy>(of: &[T], is_kept: impl Fn(usize) -> bool) -> Vec<T> {
-    let places = of.iter().enumerate();
-    let kept = places.filter(|(place, _)| is_kept(*place));
-    kept.map(|(_, one)| *one).collect()
 }
 
 /// The sum of tallies, unless it is above 2^64 - 1.

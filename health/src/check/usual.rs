@@ -28,7 +28,7 @@ pub(super) fn usual(
 ) {
     let season = season(judging, baseline);
     let stream = stream(judging, columns);
-    let alike = Alike::new(&season);
+    let alike = Alike::new(&season, judging.rule.least);
     let rate = judging.rate_of(baseline.false_alarms);
     let ln_rate = libm::log(rate);
     let drifts = match baseline.slow {
@@ -44,15 +44,17 @@ pub(super) fn usual(
         if whole.is_some_and(|whole| whole < judging.rule.least) {
             continue;
         }
-        let odd = if alike.is_plain(&stream, slot, side, judging.rule.least) {
+        let odd = if alike.is_plain(&stream, slot, side) {
             sink.judged(slot);
             None
         } else {
             level(&stream, slot, &season).and_then(|level| {
-                is_enough(part, whole, &level, judging.rule.least).then(|| {
-                    sink.judged(slot);
-                    window(baseline, side, (part, whole), &level, ln_rate)
-                })?
+                (whole.is_some() || is_enough(part, None, &level, judging.rule.least)).then(
+                    || {
+                        sink.judged(slot);
+                        window(baseline, side, (part, whole), &level, ln_rate)
+                    },
+                )?
             })
         };
         let odd = odd.map(|odd| Odd {
