@@ -13,8 +13,6 @@ pub(super) struct Alarm {
     pub(super) group: Values,
     /// What explains it, as it was first told: parts of its group, and all of it.
     pub(super) causes: Vec<Values>,
-    /// How much its counts say by themselves.
-    pub(super) weight: f64,
     /// The window that made it fire.
     pub(super) first: usize,
     /// The last window in which it fired.
@@ -35,7 +33,6 @@ impl Alarm {
         let causes = causes.map(|cause| [&group[..], &cause.r#where].concat());
         Self {
             causes: causes.chain([group.clone()]).collect(),
-            weight: weight(finding.observed.part as f64, finding.expected),
             rule: finding.rule.clone(),
             group,
             first,
@@ -54,12 +51,4 @@ impl Alarm {
         };
         !self.group.iter().any(differs)
     }
-}
-
-/// The deviance of a count from what was expected.
-fn weight(count: f64, expected: f64) -> f64 {
-    if count <= 0.0 || expected <= 0.0 {
-        return count.max(expected);
-    }
-    count * libm::log(count / expected) - (count - expected)
 }

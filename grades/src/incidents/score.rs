@@ -114,14 +114,12 @@ fn outcome(world: &World, incident: &Incident, mut alarms: Vec<Alarm>) -> Outcom
     }
 }
 
-/// The causes of the alarms that fired first, those of the alarm with the most weight first.
+/// The causes of the alarms that fired first, in the order in which they are told.
 fn told_causes(alarms: &[Alarm]) -> Vec<Values> {
     let start = alarms.first().map(|alarm| alarm.first);
     let first = alarms.iter().filter(|alarm| Some(alarm.first) == start);
-    let mut first: Vec<&Alarm> = first.collect();
-    first.sort_by(|one, other| other.weight.total_cmp(&one.weight));
     let mut causes: Vec<Values> = Vec::new();
-    for cause in first.iter().flat_map(|alarm| &alarm.causes) {
+    for cause in first.flat_map(|alarm| &alarm.causes) {
         if !causes.contains(cause) {
             causes.push(cause.clone());
         }
@@ -193,7 +191,6 @@ mod tests {
             rule: "r".to_owned(),
             group: values(group),
             causes: vec![values(group)],
-            weight: 1.0,
             first,
             last,
             told: last + 2,
@@ -279,21 +276,17 @@ mod tests {
     }
 
     #[test]
-    fn causes_are_told_in_the_order_of_their_places() {
+    fn the_causes_of_what_fired_first_are_told() {
         let causes = |names: &[&str]| {
-            names
-                .iter()
-                .map(|name| values(&[("event_name", name)]))
-                .collect()
+            let names = names.iter();
+            names.map(|name| values(&[("event_name", name)])).collect()
         };
         let mut alarms = [alarm(&[], 5, 6), alarm(&[], 5, 7), alarm(&[], 6, 7)];
-        for (alarm, names) in alarms
-            .iter_mut()
-            .zip([&["a", "b"][..], &["c", "a"], &["d"]])
-        {
+        let told = [&["a", "b"][..], &["c", "a"], &["d"]];
+        for (alarm, names) in alarms.iter_mut().zip(told) {
             alarm.causes = causes(names);
         }
-        let wanted: Vec<Values> = causes(&["a", "c", "b"]);
+        let wanted: Vec<Values> = causes(&["a", "b", "c"]);
         assert_eq!(told_causes(&alarms), wanted);
     }
 }
