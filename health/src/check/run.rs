@@ -49,9 +49,11 @@ impl Rules {
             .state
             .rules
             .sort_by(|one, other| one.name.cmp(&other.name));
-        check
-            .findings
-            .sort_by(|one, other| rank(one.status).cmp(&rank(other.status)).then(heavier(one, other)));
+        check.findings.sort_by(|one, other| {
+            rank(one.status)
+                .cmp(&rank(other.status))
+                .then(heavier(one, other))
+        });
         check.left_out += check.findings.len().saturating_sub(MOST_FINDINGS) as u64;
         check.findings.truncate(MOST_FINDINGS);
         let is_bad = |finding: &Finding| {
