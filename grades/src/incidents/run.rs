@@ -121,8 +121,8 @@ mod tests {
 
     /// Six incidents in two weeks, and a quiet one.
     const SMALL: Scale = Scale {
-        streams: 15,
-        history: 5,
+        streams: 8,
+        history: 4,
         judged: 3,
         quiet: 1,
         incidents_a_week: 3,
