@@ -3,7 +3,7 @@
 use std::fmt::Write;
 use std::time::Instant;
 
-use tallyfold::{Aggregator, AggregatorOptions, CountTable, TimeStep, Timestamp, Window};
+use tallyfold::{Aggregator, AggregatorOptions, CountTable, Timestamp, Window};
 use tallyfold_health::{
     Attribute, ExplainOptions, Leaves, Measure, Observed, Rules, Tally, explain_leaves,
 };
@@ -98,7 +98,9 @@ fn tell(work: &str, limit: &str, [ours, most]: [f64; 2], unit: Unit) {
 }
 
 fn window(from: i64, until: i64) -> Window {
-    let at = |number: i64| Timestamp::from_unix_ms(START_MS + number * STEP_MS).expect("a year");
+    let at = |number: i64| {
+        Timestamp::from_unix_ms(START_MS + number * STEP_MS).expect("a year")
+    };
     Window::new(at(from), at(until)).expect("a window")
 }
 
