@@ -16,11 +16,12 @@ use std::process::ExitCode;
 type Grade = fn(&[String]) -> ExitCode;
 
 /// One line for each grade.
-const GRADES: [(&str, Grade); 4] = [
+const GRADES: [(&str, Grade); 5] = [
     ("cause", cause::report::run),
     ("incidents", incidents::run::run),
     ("risk", risk::report::run),
     ("speed-explain", cause::speed::run),
+    ("speed-volumes", risk::speed::run),
 ];
 
 fn main() -> ExitCode {
