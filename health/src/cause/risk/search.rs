@@ -22,7 +22,7 @@ const ENOUGH: usize = 16;
 const REST: f64 = 0.25;
 /// Everything may fall or rise a thousandfold.
 const MOST_MOVED: f64 = 0.999;
-/// How unlikely it is that there is any cause, as a log: without it, noise alone would have one too often.
+/// How unlikely a cause is, as a log. With less, noise alone would have causes more often.
 const UNLIKELY: f64 = 3.0;
 
 /// Which combinations explain how a volume changed.
@@ -31,18 +31,26 @@ const UNLIKELY: f64 = 3.0;
 /// causes are what changed otherwise.
 pub(crate) fn causes_of_volume(leaves: &Leaves, most: usize, others: usize) -> Finds {
     let points = Points::of(leaves);
-    if points.len() == 0 || points.ids.is_empty() {
-        return Finds::default();
-    }
-    let still = Search::of(&points);
-    let moved = bulk(&points, &vec![true; points.len()]);
+    let mut finds = if points.len() == 0 || points.ids.is_empty() {
+        Finds::default()
+    } else {
+        finds_of(&points, most.max(1), others)
+    };
+    finds.is_global = finds.causes.is_empty();
+    finds.causes.truncate(most);
+    finds
+}
+
+fn finds_of(points: &Points, most: usize, others: usize) -> Finds {
+    let still = Search::of(points);
+    let moved = bulk(points, &vec![true; points.len()]);
     if libm::fabs(moved) < still.least_bulk() {
         return still.run(most, others).finds;
     }
     // Most leaves deviate. Either there are causes for it, and enough is left that does not deviate; or everything has changed.
     let mut outcome = still.run(most.max(ENOUGH), others);
     if !still.is_rest_unmoved(&outcome) {
-        let moved = after_move(&points, ratio(moved), most.max(ENOUGH), others);
+        let moved = after_move(points, ratio(moved), most.max(ENOUGH), others);
         if moved.log_likelihood > outcome.log_likelihood {
             outcome = moved;
         }
@@ -187,10 +195,9 @@ impl<'a> Search<'a> {
         free: &[bool],
         fits: &mut Fits,
     ) -> Vec<Candidate> {
-        let first = if named.contains(&true) { 0.0 } else { UNLIKELY };
         let mut ranked = Vec::new();
         for (place, cuboid) in cuboids.iter().enumerate() {
-            let price = first + self.price(cuboid, named[place]);
+            let price = self.price(cuboid, named[place]);
             for cell in cuboid.best(CANDIDATES) {
                 let element = self.element(cuboid, cell);
                 let leaves = cuboid.cells[cell].leaves;
@@ -225,7 +232,7 @@ impl<'a> Search<'a> {
             let layer = cuboid.attributes.count_ones();
             libm::log(f64::from(attributes) * combinations(attributes, layer))
         };
-        which + cuboid.log_cells + two
+        UNLIKELY + which + cuboid.log_cells + two
     }
 
     fn element(&self, cuboid: &Cuboid, cell: usize) -> Element {
