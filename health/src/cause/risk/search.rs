@@ -51,7 +51,7 @@ fn finds_of(points: &Points, most: usize, others: usize) -> Finds {
     let mut outcome = still.run(most.max(ENOUGH), others);
     if !still.is_rest_unmoved(&outcome) {
         let moved = after_move(points, ratio(moved), most.max(ENOUGH), others);
-        if moved.log_likelihood > outcome.log_likelihood {
+        if moved.log_likelihood - UNLIKELY > outcome.log_likelihood {
             outcome = moved;
         }
     }
