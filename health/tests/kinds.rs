@@ -84,7 +84,7 @@ fn an_integration_that_fails_is_found_with_its_cause() {
     assert_eq!(
         found("kind = 'rate'\nby = ['integration']\nfor = 2", &fixture),
         [
-            "integration Amazon S3: 112 of 767 attempts failed (14.6%) in 2026-02-07 03:00 to 04:00 UTC; up to 2.5% is \
+            "integration Amazon S3: 112 of 767 attempts failed (14.6%) in 2026-02-07 03:00 to 04:00 UTC; up to 2.1% is \
           normal; over, it lasted from 2026-02-07 02:00 to 06:00; most of it event_name=order (199 events)"
         ]
     );
@@ -103,14 +103,14 @@ fn a_source_that_sends_less_is_found_low_and_one_that_sends_more_high() {
     assert_eq!(
         found(rule, &fixture),
         [
-            "integration Webhook: 305 events in 2026-02-06 07:00 to 08:00 UTC; at least 772 is normal; over, it lasted from 2026-02-06 06:00 to 09:00",
-            "integration Amazon S3: 2,009 events in 2026-02-08 09:00 to 10:00 UTC; up to 1,134 is normal; over, it lasted from 2026-02-08 08:00 to 10:00; most of it event_name=page (1,958 events)"
+            "integration Webhook: 305 events in 2026-02-06 07:00 to 08:00 UTC; at least 799 is normal; over, it lasted from 2026-02-06 06:00 to 09:00",
+            "integration Amazon S3: 2,009 events in 2026-02-08 09:00 to 10:00 UTC; up to 1,122 is normal; over, it lasted from 2026-02-08 08:00 to 10:00; most of it event_name=page (1,958 events)"
         ]
     );
     assert_eq!(
         found(&format!("{rule}\nside = 'low'"), &fixture),
         [
-            "integration Webhook: 305 events in 2026-02-06 07:00 to 08:00 UTC; at least 772 is normal; over, it lasted from 2026-02-06 06:00 to 09:00"
+            "integration Webhook: 305 events in 2026-02-06 07:00 to 08:00 UTC; at least 799 is normal; over, it lasted from 2026-02-06 06:00 to 09:00"
         ]
     );
 }
@@ -128,7 +128,7 @@ fn a_slow_decline_is_found_before_any_window_is_bad_by_itself() {
     assert_eq!(
         found(&format!("{rule}\nslow = '1d'"), &fixture),
         [
-            "integration Webhook: 1,728 events in 2026-02-06 14:00 to 16:00 UTC; at least 1,863 is normal; over, it lasted from 2026-02-06 14:00 to 2026-02-08 00:00"
+            "integration Webhook: 2,504 events in 2026-02-06 14:00 to 17:00 UTC; at least 2,780 is normal; over, it lasted from 2026-02-06 14:00 to 2026-02-08 00:00"
         ]
     );
 }
@@ -143,7 +143,7 @@ fn a_stream_without_events_is_silent() {
     assert_eq!(
         found("kind = 'silent'\nby = ['event_name']", &fixture),
         [
-            "event name page: no events in 2026-02-09 04:00 to 05:00 UTC; about 795 would be normal; over, it lasted from 2026-02-09 04:00 to 14:00"
+            "event name page: no events in 2026-02-09 04:00 to 05:00 UTC; about 793 would be normal; over, it lasted from 2026-02-09 04:00 to 14:00"
         ]
     );
 }
