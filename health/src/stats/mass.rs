@@ -5,7 +5,7 @@ use crate::stats::deviance::deviance_of;
 use crate::stats::gamma::{HALF_LN_TWO_PI, ln_gamma_ratio, stirling_error};
 
 /// What counts as 0: ratios of it to counts stay finite.
-const LEAST: f64 = 1e-100;
+pub(crate) const LEAST: f64 = 1e-100;
 
 /// The probability of an event, and of its absence: both positive, and the smaller of them exact.
 #[derive(Clone, Copy, Debug)]
@@ -35,7 +35,7 @@ pub(crate) fn poisson(k: f64, mean: f64) -> f64 {
 
 /// ln P(X = k) of a negative binomial count with a positive mean and a variance of (1 + `excess`) times the mean.
 pub(crate) fn negative_binomial(k: f64, mean: f64, excess: f64) -> f64 {
-    let size = (mean / excess).max(f64::MIN_POSITIVE);
+    let size = (mean / excess).max(LEAST * LEAST);
     if k <= 0.0 {
         return -size * libm::log1p(excess);
     }

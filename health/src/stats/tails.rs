@@ -8,7 +8,7 @@
 
 use crate::stats::deviance::amount;
 use crate::stats::distribution::{Binomial, Distribution, NegativeBinomial, Poisson};
-use crate::stats::mass::{BetaBinomial, Chance};
+use crate::stats::mass::{BetaBinomial, Chance, LEAST};
 use crate::stats::normal::ln_complement;
 use crate::stats::outward::Outward;
 
@@ -93,7 +93,7 @@ pub fn beta_binomial(x: u64, n: u64, p: f64, dispersion: f64) -> Tails {
 
 /// A finite mean above 0.
 fn positive(mean: f64) -> f64 {
-    amount(mean).max(f64::MIN_POSITIVE)
+    amount(mean).max(LEAST)
 }
 
 /// ln 0.9: from here on the logarithm of a probability is taken from what it lacks of 1.
