@@ -18,7 +18,7 @@ pub(super) struct Expected {
 impl Expected {
     /// What the windows before let expect of each slot of a range.
     ///
-    /// How much a stream varies is learned window after window. This begins anew each two seasons, counted from 1970, so that
+    /// How much a stream varies is learned window after window. This begins anew each four seasons, counted from 1970, so that
     /// a check of one window and a replay of many expect the same.
     pub(super) fn of(
         judging: &Judging<'_>,
@@ -26,7 +26,7 @@ impl Expected {
         stream: &Stream<'_>,
         range: Range<usize>,
     ) -> Self {
-        let length = season.period.saturating_mul(2);
+        let length = season.period.saturating_mul(4);
         let mut levels = Vec::with_capacity(range.len());
         let mut start = range.start;
         while start < range.end {
