@@ -17,12 +17,13 @@ use std::process::ExitCode;
 type Grade = fn(&[String]) -> ExitCode;
 
 /// One line for each grade.
-const GRADES: [(&str, Grade); 5] = [
+const GRADES: [(&str, Grade); 6] = [
     ("cause", cause::report::run),
     ("incidents", incidents::run::run),
     ("risk", risk::report::run),
     ("speed-explain", cause::speed::run),
     ("speed-judge", speed_judge::run),
+    ("speed-volumes", risk::speed::run),
 ];
 
 fn main() -> ExitCode {
