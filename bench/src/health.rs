@@ -98,9 +98,7 @@ fn tell(work: &str, limit: &str, [ours, most]: [f64; 2], unit: Unit) {
 }
 
 fn window(from: i64, until: i64) -> Window {
-    let at = |number: i64| {
-        Timestamp::from_unix_ms(START_MS + number * STEP_MS).expect("a year")
-    };
+    let at = |number: i64| Timestamp::from_unix_ms(START_MS + number * STEP_MS).expect("a year");
     Window::new(at(from), at(until)).expect("a window")
 }
 
