@@ -235,7 +235,7 @@ mod tests {
         let whole = fs::read(&path).unwrap();
         for (bytes, told) in [
             (compressed(&changed).unwrap(), "invalid_table"),
-            (whole[..whole.len() - 9].to_vec(), "unexpected end of file"),
+            (whole[..whole.len() - 9].to_vec(), "incomplete deflate stream"),
             (b"not compressed".to_vec(), "invalid gzip header"),
         ] {
             fs::write(&path, bytes).unwrap();
