@@ -24,6 +24,7 @@ pub use detection::budget::{BURNS, Burn, Spent, burns};
 pub use detection::cusum::{Cusum, Drift};
 pub use detection::judge::{is_enough, judge};
 pub use detection::presence::{Presence, presence};
+pub use detection::scan::{Excess, ScanOptions, Side, scan, scan_window};
 pub use detection::silence::ln_silence;
 pub use measure::Measure;
 pub use stats::deviance::deviance;

@@ -4,4 +4,8 @@ pub(crate) mod budget;
 pub(crate) mod cusum;
 pub(crate) mod judge;
 pub(crate) mod presence;
+pub(crate) mod scan;
+pub(crate) mod scan_fit;
+pub(crate) mod scan_learn;
+pub(crate) mod scan_season;
 pub(crate) mod silence;
