@@ -16,7 +16,7 @@ venv := .venv/.requirements
 wheel := .cache/wheel
 wheel_in_venv := .venv/.wheel
 node_modules := $(JS)/node_modules/.package-lock.json
-wasm := $(JS)/wasm/tallyfold_export_bg.wasm
+wasm := $(JS)/wasm/tallyfold_health_bg.wasm
 npm := $(JS)/dist/index.js
 tarball := dist/tallyfold-$(VERSION).tgz
 chromium := .cache/chromium
@@ -30,15 +30,16 @@ bench_peers := bench/node_modules/.package-lock.json
 docs_python := .cache/docs/.ready
 docs_node := scripts/docs/node_modules/.package-lock.json
 
-core_files := Cargo.toml Cargo.lock $(shell find {core,engine,export,sandbox}/Cargo.toml {core,engine,export,sandbox}/src -type f)
+core_files := Cargo.toml Cargo.lock $(shell find {core,engine,export,health,sandbox}/Cargo.toml {core,engine,export,health,sandbox}/src -type f)
 python_files := $(shell find LICENSE* $(PY)/README.md $(PY)/Cargo.toml $(PY)/pyproject.toml $(PY)/src $(PY)/python -type f)
 wasm_files := $(shell find bindings-wasm/Cargo.toml bindings-wasm/src xtask -type f)
 cli_files := cli/Cargo.toml cli/pyproject.toml cli/README.md $(shell find cli/src -type f) $(addprefix scripts/,build-cli.sh static-lookup.c)
 js_files := $(addprefix $(JS)/,README.md package.json tsconfig.json build.mjs) \
-	$(shell find LICENSE* $(JS)/src $(JS)/node $(JS)/server $(JS)/export -type f)
+	$(shell find LICENSE* $(JS)/src $(JS)/node $(JS)/server $(JS)/export $(JS)/health -type f)
 
 .PHONY: demo test bench lint fuzz dist docs setup wheel wasm npm npm-package cli \
-	test-rust test-python test-js test-cli test-examples test-observability test-docs test-hosts test-distributed test-sdist test-packages test-arm sdist clean
+	test-rust test-python test-js test-cli test-examples test-observability test-docs test-hosts test-distributed test-sdist test-packages test-arm sdist clean \
+	grade-cause grade-risk grade-incidents
 
 demo: $(wheel_in_venv) $(examples) $(chromium)
 	cargo build --quiet --package tallyfold-cli
@@ -114,6 +115,10 @@ test-arm:
 # The site: each page, in both colours and two widths.
 test-docs: docs $(chromium)
 	node --test --test-timeout=300000 --test-reporter=spec scripts/docs/site.test.mjs
+
+# How well causes are found: of the incidents of a folder (DATA), with a line for each case (JSON).
+grade-cause:
+	cargo run --quiet --release --package tallyfold-grade -- cause --data "$(DATA)" --json "$(JSON)"
 
 # With engines that few have installed, and so not part of `test`.
 test-distributed: $(wheel)
@@ -215,3 +220,14 @@ $(chromium): | .cache
 
 .cache:
 	mkdir -p $@
+
+# Causes of changed volumes on files in the manner of RiskLoc's set S. SEED=1 FILES=20 takes other files, DATA=folder files
+# in RiskLoc's own form. RISKLOC=folder (a copy of github.com/shaido987/riskloc) runs RiskLoc on the first 20 of them as well.
+grade-risk:
+	cargo build --quiet --release --package tallyfold-grade
+	target/release/tallyfold-grade risk --data "$(DATA)" --json "$(JSON)" --seed "$(SEED)" --files "$(FILES)"
+	@[ -z "$(RISKLOC)" ] || grades/riskloc.sh "$(RISKLOC)" "$(SEED)" "$(DATA)"
+
+# A simulated quarter with known incidents, and what the standard rules find in it. SEED="1 2" takes other seeds.
+grade-incidents:
+	cargo run --quiet --release -p tallyfold-grade -- incidents $(SEED)

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Compiles the wasm binding to its four modules, the library, the sandbox, the server for pages and exports, generates their
+# Compiles the wasm binding to its five modules, the library, the sandbox, the server for pages, exports and health, generates their
 # JavaScript glue and optimizes them, all into bindings-wasm/js/wasm/.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -52,3 +52,4 @@ make_module library tallyfold_wasm
 make_module sandbox tallyfold_sandbox
 make_module pages tallyfold_pages
 make_module export tallyfold_export
+make_module health tallyfold_health

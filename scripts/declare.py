@@ -36,6 +36,7 @@ ABOUT = {
     "AggregatorOptions": "What an {@link Aggregator} has to know, but for the dimensions of the response.",
     "AuditLogsOptions": "Which page of the audit logs to list (service reference 4.2).",
     "CollectOptions": "What to collect, and how.",
+    "ExplainOptions": "How causes are looked for.",
     "ExportOptions": "What is exported, and how.",
     "FollowOptions": "What to follow, and how.",
     "Limits": "The most that a response may hold; more is an error.",
@@ -61,6 +62,7 @@ def main() -> None:
         TYPESCRIPT: TypeScript(surface).text(),
         PYTHON / "_names.py": python.names_module(),
         PYTHON / "_arguments.py": python.arguments_module(),
+        PYTHON / "_results.py": python.results_module(),
         PYTHON / "codes.py": python.codes_module(),
         ERRORS: errors_page(python),
     }
@@ -208,6 +210,8 @@ class TypeScript(Language):
             return self.type(inner)
         if schema["type"] == "array":
             return f"readonly {self.type(schema['items'])}[]"
+        if "additionalProperties" in schema:
+            return f"Readonly<Record<string, {self.type(schema['additionalProperties'])}>>"
         kinds = [schema["type"]] if isinstance(schema["type"], str) else schema["type"]
         kind = {"string": "string", "number": "number", "boolean": "boolean"}.get(kinds[0])
         kind = kind or self.WHOLE[schema["format"]]
@@ -287,6 +291,7 @@ class Python(Language):
         "FaultKind": "FaultKind",
         "Format": "ExportFormat",
         "Guarantee": "Guarantee",
+        "Measure": "Measure",
         "Metric": "MetricName",
         "NoteKind": "NoteKind",
         "Presence": "Presence",
@@ -306,6 +311,7 @@ class Python(Language):
             "Client.collect",
             ["metric", "start", "end", "dimensions"],
         ),
+        "ExplainOptions": ("ExplainArguments", "explain", []),
         "ExportOptions": ("ExportArguments", "export", ["format", "labels"]),
         "FollowOptions": ("FollowArguments", "Client.follow", ["metric", "start", "dimensions"]),
         "PagesOptions": ("PagesArguments", "asgi.PageServer", []),
@@ -313,6 +319,27 @@ class Python(Language):
         "SandboxOptions": ("SandboxArguments", "Sandbox", []),
         "SandboxEvent": ("EventArguments", "Sandbox.record", ["timestamp", "outcome"]),
         "FaultOptions": ("FaultArguments", "Sandbox.inject", ["kind"]),
+    }
+    #: Results that are declared as classes, each with an example and after those that it holds. The classes of others
+    #: are written by hand.
+    RESULTS = {
+        "Amount": """
+            >>> tallyfold.explain(table, table, "error_rate").now
+            Amount(part=1, whole=8)
+        """,
+        "Cause": """
+            >>> sandbox.record(at, "errors", integration="email", count=5, **event)
+            >>> later = client.event_delivery(
+            ...     "2026-01-01T00:00:00Z", "2026-01-01T00:15:00Z", ["integration", "reason"]
+            ... )
+            >>> (cause,) = tallyfold.explain(table, later, "errors").causes
+            >>> cause.where["integration"], cause.events
+            ('email', 5)
+        """,
+        "Explanation": """
+            >>> tallyfold.explain(table, table, "errors").change
+            0
+        """,
     }
     #: The arguments of a machine that a client sets by itself.
     NOT_OF_CLIENTS = ["host_tokens", "in_browser", "dangerously_allow_browser"]
@@ -407,6 +434,64 @@ class Python(Language):
             ]
         ) + "".join(f"\n\n\n{of}" for of in classes) + "\n"
 
+    def results_module(self) -> str:
+        names = sorted(self.LISTS[name] for name in self.referred(self.RESULTS) if name in self.LISTS)
+        imported = f"from tallyfold._names import {', '.join(names)}"
+        if "Window" in self.referred(self.RESULTS):
+            imported += "\nfrom tallyfold._window import Window"
+        return "\n\n".join(
+            [
+                f'"""Results of health, as values.\n\n{NOTICE}\n"""',
+                "from dataclasses import dataclass",
+                imported,
+                exported(list(self.RESULTS)),
+            ]
+        ) + "".join(f"\n\n\n{self.result(name)}" for name in self.RESULTS) + (
+            "\n\n\n# Pickles and docs should name the package, from which users import the classes.\n"
+            f"for _class in ({', '.join(self.RESULTS)}):\n"
+            '    _class.__module__ = "tallyfold"\n'
+        )
+
+    def result(self, name: str) -> str:
+        """A class with the fields of a value, in their order."""
+        schema = self.values[name]
+        example = textwrap.dedent(self.RESULTS[name]).strip()
+        lines = ["@dataclass(frozen=True, slots=True)", f"class {name}:"]
+        lines.append(docstring(self.doc(schema["description"]), "    ", example) + "\n")
+        for key, of in schema["properties"].items():
+            optional = key not in schema.get("required", [])
+            lines.append(f"    {self.attribute(key)}: {self.result_type(of, optional)}")
+            lines.append(docstring(self.doc(of.get("description", "")), "    "))
+        return "\n".join(lines)
+
+    def attribute(self, key: str) -> str:
+        """The name of a field; times are in seconds."""
+        return self.spelled(re.sub(r"([A-Z])", lambda letter: f"_{letter[1].lower()}", key))
+
+    def result_type(self, schema: dict, optional: bool = False) -> str:
+        if optional and "anyOf" not in schema and "null" not in schema.get("type", []):
+            return f"{self.result_type(schema)} | None"
+        if "const" in schema:
+            return f'Literal["{schema["const"]}"]'
+        if "$ref" in schema:
+            name = schema["$ref"].rsplit("/", 1)[1]
+            return self.LISTS.get(name, name)
+        if "anyOf" in schema:
+            inner = next(of for of in schema["anyOf"] if of.get("type") != "null")
+            return f"{self.result_type(inner)} | None"
+        if schema["type"] == "array":
+            return f"list[{self.result_type(schema['items'])}]"
+        if "additionalProperties" in schema:
+            return f"dict[str, {self.result_type(schema['additionalProperties'])}]"
+        kinds = [schema["type"]] if isinstance(schema["type"], str) else schema["type"]
+        kind = {"string": "str", "number": "float", "boolean": "bool", "integer": "int"}[kinds[0]]
+        return f"{kind} | None" if "null" in kinds else kind
+
+    def referred(self, names: list[str]) -> set[str]:
+        """What the fields of values refer to."""
+        fields = json.dumps([self.values[name]["properties"] for name in names])
+        return set(re.findall(r'"#/\$defs/(\w+)"', fields))
+
     def environment(self) -> str:
         pairs = "".join(f'    "{name}": "{variable}",\n' for name, variable in variables(self))
         return f'ENVIRONMENT = {{\n{pairs}}}\n"""The arguments of a client that may come from the environment, and their variables."""'
@@ -490,14 +575,16 @@ def exported(names: list[str]) -> str:
     return "__all__ = [\n" + "".join(f'    "{name}",\n' for name in sorted(names, key=lambda name: (not name.isupper(), name))) + "]"
 
 
-def docstring(text: str, indent: str = "") -> str:
-    """A docstring of paragraphs."""
-    if "\n\n" not in text and len(line := " ".join(text.split())) + len(indent) <= 94:
+def docstring(text: str, indent: str = "", example: str = "") -> str:
+    """A docstring of paragraphs, and of lines of an example."""
+    if not example and "\n\n" not in text and len(line := " ".join(text.split())) + len(indent) <= 94:
         return f'{indent}"""{line}"""'
     first, *others = text.split("\n\n")
     lines = textwrap.wrap('"""' + " ".join(first.split()), 100 - len(indent))
     for paragraph in others:
         lines += ["", *textwrap.wrap(" ".join(paragraph.split()), 100 - len(indent))]
+    if example:
+        lines += ["", *example.split("\n")]
     lines.append('"""')
     return "\n".join(f"{indent}{line}".rstrip() for line in lines)
 

@@ -63,7 +63,7 @@ publish_npm() {
 
 publish_crates() {
   local crate packages=()
-  for crate in tallyfold-engine tallyfold tallyfold-export tallyfold-sandbox tallyfold-cli; do
+  for crate in tallyfold-engine tallyfold tallyfold-export tallyfold-health tallyfold-sandbox tallyfold-cli; do
     if cargo info --quiet --registry crates-io "$crate@$(version)" >/dev/null 2>&1; then
       echo "$crate is there already"
     else

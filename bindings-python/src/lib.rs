@@ -13,6 +13,7 @@ mod detach;
 mod error;
 mod export;
 mod frame;
+mod health;
 mod host;
 mod ledger;
 mod machine;
@@ -49,6 +50,8 @@ mod _tallyfold {
     use crate::export::{Pending, Pieces};
     #[pymodule_export]
     use crate::frame::Frame;
+    #[pymodule_export]
+    use crate::health::explain;
     #[pymodule_export]
     use crate::ledger::Totals;
     #[pymodule_export]

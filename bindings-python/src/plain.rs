@@ -1,8 +1,8 @@
 //! How plain values cross into Python: by serde, for all of them alike.
 //!
 //! A struct becomes an object of the class that has its name in the package `tallyfold`, made of
-//! its fields in their order; where there is no such class, a `dict`. (The crate `pythonize` makes
-//! dicts only.) A field that is left out is `None`. One whose name ends in `Ms` is a time, which is
+//! its fields in their order; where there is no such class, a `dict`, which a map is too. (The crate
+//! `pythonize` makes dicts only.) A field that is left out is `None`. One whose name ends in `Ms` is a time, which is
 //! a `float` of seconds in Python.
 
 use std::fmt::{self, Display};
@@ -172,6 +172,32 @@ impl<'py> ser::SerializeStruct for Fields<'py> {
     }
 }
 
+/// The entries of a map.
+struct Entries<'py> {
+    plain: Plain<'py>,
+    dict: Bound<'py, PyDict>,
+    key: Option<Bound<'py, PyAny>>,
+}
+
+impl<'py> ser::SerializeMap for Entries<'py> {
+    type Ok = Bound<'py, PyAny>;
+    type Error = Failed;
+
+    fn serialize_key<T: Serialize + ?Sized>(&mut self, key: &T) -> Result<(), Failed> {
+        self.key = Some(key.serialize(self.plain)?);
+        Ok(())
+    }
+
+    fn serialize_value<T: Serialize + ?Sized>(&mut self, value: &T) -> Result<(), Failed> {
+        let value = value.serialize(self.plain)?;
+        Ok(self.dict.set_item(self.key.take(), value)?)
+    }
+
+    fn end(self) -> Made<'py> {
+        Ok(self.dict.into_any())
+    }
+}
+
 /// Values that pyo3 knows.
 macro_rules! known {
     ($($function:ident $type:ty),+ $(,)?) => { $(
@@ -189,7 +215,7 @@ impl<'py> Serializer for Plain<'py> {
     type SerializeStruct = Fields<'py>;
     type SerializeTupleStruct = Impossible<Self::Ok, Failed>;
     type SerializeTupleVariant = Impossible<Self::Ok, Failed>;
-    type SerializeMap = Impossible<Self::Ok, Failed>;
+    type SerializeMap = Entries<'py>;
     type SerializeStructVariant = Impossible<Self::Ok, Failed>;
 
     known! {
@@ -271,8 +297,12 @@ impl<'py> Serializer for Plain<'py> {
         Err(no_form(class))
     }
 
-    fn serialize_map(self, _: Option<usize>) -> Result<Self::SerializeMap, Failed> {
-        Err(no_form("map"))
+    fn serialize_map(self, _: Option<usize>) -> Result<Entries<'py>, Failed> {
+        Ok(Entries {
+            plain: self,
+            dict: PyDict::new(self.py),
+            key: None,
+        })
     }
 
     fn serialize_struct_variant(

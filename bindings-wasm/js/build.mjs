@@ -8,13 +8,14 @@ import { basename, join } from "node:path";
 import { build } from "esbuild";
 
 /** What `exports` in package.json names. */
-const entries = ["index", "node", "server", "export"];
+const entries = ["index", "node", "server", "export", "health"];
 /** The modules: the file that is exported, and what build-wasm.sh calls it. */
 const modules = {
   "tallyfold.wasm": "tallyfold_wasm",
   "sandbox.wasm": "tallyfold_sandbox",
   "pages.wasm": "tallyfold_pages",
   "export.wasm": "tallyfold_export",
+  "health.wasm": "tallyfold_health",
 };
 /** What takes the place of a global, and the source file that exports it and says why. */
 const standIns = [

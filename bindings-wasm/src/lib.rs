@@ -3,14 +3,15 @@
 //! Only the TypeScript facade in `../js/src` calls it; documentation for users stands there. Arguments are
 //! read by [`arguments`], plain values cross by [`plain`], errors by [`error`].
 //!
-//! Four modules are made of it, by feature: the library; the sandbox, which most pages do without; what only a
-//! server for pages needs; and exports into other systems.
+//! Five modules are made of it, by feature: the library; the sandbox, which most pages do without; what only a
+//! server for pages needs; exports into other systems; and health, which judges counts.
 #![cfg_attr(
     not(all(
         feature = "library",
         feature = "sandbox",
         feature = "pages",
-        feature = "export"
+        feature = "export",
+        feature = "health"
     )),
     allow(dead_code, unused_imports, reason = "the other module uses it")
 )]
@@ -27,6 +28,8 @@ pub mod error;
 pub mod export;
 #[cfg(feature = "library")]
 mod frame;
+#[cfg(feature = "health")]
+pub mod health;
 mod host;
 #[cfg(feature = "export")]
 pub mod ledger;
@@ -43,7 +46,7 @@ pub mod plan;
 pub mod push;
 #[cfg(feature = "library")]
 pub mod ranges;
-#[cfg(feature = "export")]
+#[cfg(any(feature = "export", feature = "health"))]
 pub mod rows;
 #[cfg(feature = "sandbox")]
 pub mod sandbox;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use tallyfold::{Code, Dictionary, Error, Metric, Window, Windowed, WindowedColumns};
+use tallyfold::{Code, CountTable, Dictionary, Error, Metric, Window, Windowed, WindowedColumns};
 use wasm_bindgen::prelude::wasm_bindgen;
 
 use crate::error::{Result, Thrown};
@@ -62,5 +62,11 @@ impl Rows {
 impl Rows {
     pub(crate) fn windowed(self) -> Result<Windowed> {
         Ok(Windowed::of_columns(self.0)?)
+    }
+
+    /// The table that the columns are of, with its grand totals as JSON.
+    pub(crate) fn table(&self, totals: &str) -> Result<CountTable> {
+        let totals = CountTable::from_json(totals.as_bytes())?;
+        Ok(CountTable::of_columns(&totals, &self.0)?)
     }
 }

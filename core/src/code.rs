@@ -96,6 +96,8 @@ codes! {
     InvalidCheckpoint "invalid_checkpoint" Config,
     /// What a collect keeps takes more memory than allowed: `keep` adds windows up.
     MemoryLimit "memory_limit" Config,
+    /// A rules file that is no TOML, or a key or value in it that can't be used.
+    InvalidRules "invalid_rules" Config,
     /// A format that can't carry what is exported.
     UnsupportedByFormat "unsupported_by_format" Config,
     /// Something was done in the wrong order, while something else was under way, or after its end.

@@ -27,6 +27,7 @@ mod rows;
 mod seek;
 #[cfg(target_arch = "x86_64")]
 mod simd;
+mod sorted;
 mod template;
 mod text;
 

@@ -5,10 +5,33 @@
     reason = "a program that measures reads clocks, and files"
 )]
 
+mod arguments;
+mod cause;
+mod incidents;
+mod risk;
+
 use std::process::ExitCode;
 
+/// A grade gets the arguments after its name.
+type Grade = fn(&[String]) -> ExitCode;
+
+/// One line for each grade.
+const GRADES: [(&str, Grade); 4] = [
+    ("cause", cause::report::run),
+    ("incidents", incidents::run::run),
+    ("risk", risk::report::run),
+    ("speed-explain", cause::speed::run),
+];
+
 fn main() -> ExitCode {
-    let command = std::env::args().nth(1).unwrap_or_default();
-    eprintln!("no grade is named {command:?}");
-    ExitCode::from(2)
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let name = arguments.first().map(String::as_str).unwrap_or_default();
+    match GRADES.iter().find(|(own, _)| *own == name) {
+        Some((_, grade)) => grade(&arguments[1..]),
+        None => {
+            let names = GRADES.map(|(own, _)| own).join(", ");
+            eprintln!("no grade is named {name:?}: want one of {names}");
+            ExitCode::from(2)
+        }
+    }
 }

@@ -10,6 +10,7 @@ use tallyfold::{
     MachineOptions, PagesOptions, PlanOptions, ProbeOptions, QueryOptions,
 };
 use tallyfold_export::{ExportOptions, PushOptions};
+use tallyfold_health::ExplainOptions;
 use tallyfold_sandbox::{FaultOptions, SandboxEvent, SandboxOptions};
 
 fn main() {
@@ -21,6 +22,7 @@ fn main() {
     add("AggregatorOptions", AggregatorOptions::ARGUMENTS);
     add("AuditLogsOptions", AuditLogsOptions::ARGUMENTS);
     add("CollectOptions", CollectOptions::ARGUMENTS);
+    add("ExplainOptions", ExplainOptions::ARGUMENTS);
     add("ExportOptions", ExportOptions::ARGUMENTS);
     add("FaultOptions", FaultOptions::ARGUMENTS);
     add("FollowOptions", FollowOptions::ARGUMENTS);
@@ -90,6 +92,10 @@ fn values() -> Map<String, Value> {
     add::<tallyfold_export::PushReport>(&mut schemas);
     add::<tallyfold_export::Rejected>(&mut schemas);
     add::<tallyfold_export::Windows>(&mut schemas);
+    add::<tallyfold_health::Amount>(&mut schemas);
+    add::<tallyfold_health::Cause>(&mut schemas);
+    add::<tallyfold_health::Explanation>(&mut schemas);
+    add::<tallyfold_health::Measure>(&mut schemas);
     add::<tallyfold_sandbox::FaultKind>(&mut schemas);
     add::<tallyfold_sandbox::SandboxEndpoint>(&mut schemas);
     add::<tallyfold_sandbox::Outcome>(&mut schemas);

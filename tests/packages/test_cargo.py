@@ -8,7 +8,7 @@ import pytest
 from places import ROOT, good, program, run, version
 
 # In the order in which they need each other.
-CRATES = ["tallyfold-engine", "tallyfold", "tallyfold-export", "tallyfold-sandbox", "tallyfold-cli"]
+CRATES = ["tallyfold-engine", "tallyfold", "tallyfold-export", "tallyfold-health", "tallyfold-sandbox", "tallyfold-cli"]
 
 
 def test_cargo_installs_it_with_nothing_but_a_c_compiler(tmp_path: Path) -> None:

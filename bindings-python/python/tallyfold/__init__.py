@@ -58,6 +58,7 @@ from tallyfold._export import (
     export,
 )
 from tallyfold._follow import Revisions
+from tallyfold._health import explain
 from tallyfold._ledger import Ledger
 from tallyfold._names import (
     AdditivityVerdict,
@@ -70,6 +71,7 @@ from tallyfold._names import (
     ExportWindows,
     FaultKind,
     Guarantee,
+    Measure,
     MetricName,
     NoteKind,
     Presence,
@@ -81,6 +83,7 @@ from tallyfold._outbox import Outbox
 from tallyfold._push import push
 from tallyfold._ranges import Additivity, Progress, Revision
 from tallyfold._report import PushReport, Rejected
+from tallyfold._results import Amount, Cause, Explanation
 from tallyfold._sandbox import Sandbox, SandboxResponse
 from tallyfold._serve import SandboxServer, serve
 from tallyfold._steps import Blocked, Done, Drive, Idle, ProvideToken, Send, Wait
@@ -120,6 +123,7 @@ __all__ = [
     "Additivity",
     "AdditivityVerdict",
     "Aggregator",
+    "Amount",
     "ApiName",
     "AsyncAccessToken",
     "AsyncCheckpoint",
@@ -129,6 +133,7 @@ __all__ = [
     "AuthError",
     "Blocked",
     "Call",
+    "Cause",
     "Checkpoint",
     "Client",
     "Collect",
@@ -145,6 +150,7 @@ __all__ = [
     "EndpointName",
     "ErrorCode",
     "ErrorKind",
+    "Explanation",
     "Export",
     "ExportFormat",
     "ExportWarning",
@@ -157,6 +163,7 @@ __all__ = [
     "Ledger",
     "Limits",
     "Machine",
+    "Measure",
     "MetricName",
     "Note",
     "NoteKind",
@@ -197,6 +204,7 @@ __all__ = [
     "async_push",
     "codes",
     "compare",
+    "explain",
     "export",
     "push",
     "segment_name",

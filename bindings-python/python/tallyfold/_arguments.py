@@ -28,6 +28,7 @@ __all__ = [
     "CollectArguments",
     "Dimensions",
     "EventArguments",
+    "ExplainArguments",
     "ExportArguments",
     "FaultArguments",
     "FollowArguments",
@@ -223,6 +224,15 @@ class CollectArguments(TypedDict, total=False):
     have: "CountTable | None"
     """A table that holds some of the range already: only its gaps are read, and the windows
     that are provisional in it. Windows that lie outside of the range, or partly, are ignored."""
+
+
+class ExplainArguments(TypedDict, total=False):
+    """Arguments of `explain`, by name."""
+
+    most: int
+    """At most how many causes are named. `5` unless told otherwise."""
+    others: int
+    """At most how many further candidates are listed, best first. `5` unless told otherwise."""
 
 
 class ExportArguments(TypedDict, total=False):

@@ -16,6 +16,7 @@ __all__ = [
     "ExportWindows",
     "FaultKind",
     "Guarantee",
+    "Measure",
     "MetricName",
     "NoteKind",
     "Presence",
@@ -61,6 +62,7 @@ ErrorCode = Literal[
     "incompatible_tables",
     "invalid_checkpoint",
     "memory_limit",
+    "invalid_rules",
     "unsupported_by_format",
     "out_of_order",
     "token_refused",
@@ -133,6 +135,9 @@ ExportFormat = Literal[
 
 Guarantee = Literal["at_least_once", "at_most_once"]
 """What happens to a message of which nobody knows whether it was taken."""
+
+Measure = Literal["success", "errors", "filtered", "events", "error_rate", "filtered_rate"]
+"""A number that is made from the three counts (service reference 2.3): a volume, or a rate."""
 
 MetricName = Literal["event_delivery", "event_ingestion"]
 """Which counts are asked for: the two analytics endpoints (service reference 4.4 and 4.5)."""

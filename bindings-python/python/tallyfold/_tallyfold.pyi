@@ -22,6 +22,7 @@ from tallyfold._arguments import (
     CollectArguments,
     Dimensions,
     EventArguments,
+    ExplainArguments,
     ExportArguments,
     FaultArguments,
     FollowArguments,
@@ -43,10 +44,12 @@ from tallyfold._names import (
     ErrorCode,
     ExportFormat,
     FaultKind,
+    Measure,
     MetricName,
 )
 from tallyfold._ranges import Additivity, Revision
 from tallyfold._report import PushReport
+from tallyfold._results import Explanation
 from tallyfold._sandbox import SandboxResponse
 from tallyfold._steps import Blocked, Done, Drive, Idle, ProvideToken, Send, Wait
 from tallyfold._values import (
@@ -88,6 +91,7 @@ __all__ = [
     "compare",
     "count_rates",
     "error_codes",
+    "explain",
     "failed_answer",
     "good_answer",
     "limits_of",
@@ -104,6 +108,13 @@ _T_co = TypeVar("_T_co", covariant=True)
 _Row_co = TypeVar("_Row_co", covariant=True)
 
 def compare(before: CountTable, after: CountTable) -> Comparison: ...
+def explain(
+    before: CountTable,
+    now: CountTable,
+    measure: Measure,
+    /,
+    **options: Unpack[ExplainArguments],
+) -> Explanation: ...
 def count_rates(success: int, errors: int, filtered: int) -> Rates: ...
 def error_codes() -> dict[ErrorCode, ErrorKind]: ...
 def limits_of(**limits: Unpack[LimitsArguments]) -> dict[str, int]: ...

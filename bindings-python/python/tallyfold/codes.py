@@ -39,6 +39,8 @@ not have.
 
 `memory_limit`: What a collect keeps takes more memory than allowed: `keep` adds windows up.
 
+`invalid_rules`: A rules file that is no TOML, or a key or value in it that can't be used.
+
 `unsupported_by_format`: A format that can't carry what is exported.
 
 `out_of_order`: Something was done in the wrong order, while something else was under way, or after
@@ -179,6 +181,7 @@ MEANINGS: Final[dict[ErrorCode, str]] = {
         "A checkpoint that is incomplete, was changed, or belongs to another query."
     ),
     "memory_limit": "What a collect keeps takes more memory than allowed: `keep` adds windows up.",
+    "invalid_rules": "A rules file that is no TOML, or a key or value in it that can't be used.",
     "unsupported_by_format": "A format that can't carry what is exported.",
     "out_of_order": (
         "Something was done in the wrong order, while something else was under way, or after its "

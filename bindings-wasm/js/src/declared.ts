@@ -27,6 +27,7 @@ export const errorCodes = [
   "incompatible_tables",
   "invalid_checkpoint",
   "memory_limit",
+  "invalid_rules",
   "unsupported_by_format",
   "out_of_order",
   "token_refused",
@@ -98,6 +99,7 @@ export const errorCodes = [
  * `incompatible_tables`: Two tables do not have the same dimensions or metric.
  * `invalid_checkpoint`: A checkpoint that is incomplete, was changed, or belongs to another query.
  * `memory_limit`: What a collect keeps takes more memory than allowed: `keep` adds windows up.
+ * `invalid_rules`: A rules file that is no TOML, or a key or value in it that can't be used.
  * `unsupported_by_format`: A format that can't carry what is exported.
  * `out_of_order`: Something was done in the wrong order, while something else was under way, or
  * after its end.
@@ -293,6 +295,18 @@ export type NoteKind = "inexact_count" | "windows_left_out";
 export type ExportWindows = "settled" | "all";
 
 /**
+ * A number that is made from the three counts (service reference 2.3): a volume, or a rate.
+ *
+ * `success`: Events delivered.
+ * `errors`: Events not sent due to an error.
+ * `filtered`: Events filtered from the stream.
+ * `events`: All events: delivered, failed and filtered.
+ * `error_rate`: The share of attempts (delivered and failed) that failed.
+ * `filtered_rate`: The share of all events that was filtered.
+ */
+export type Measure = "success" | "errors" | "filtered" | "events" | "error_rate" | "filtered_rate";
+
+/**
  * An endpoint of the sandbox. All of them share one origin, so the sandbox's address serves as
  * `clusterEndpoint`, `baseUrl` and `authUrl` alike.
  *
@@ -463,6 +477,66 @@ export interface Rejected {
   readonly message: string;
 }
 
+/** Events of a group in one time. */
+export interface Amount {
+  /** The events that are counted. */
+  readonly part: bigint;
+  /** Of a rate, the events that they are a share of. */
+  readonly whole?: bigint;
+}
+
+/** A combination of attribute values, and what it explains. */
+export interface Cause {
+  /** The values, in the order of the attributes. Attributes that are not named may have any value. */
+  readonly where: Readonly<Record<string, string>>;
+  /** Its events before. */
+  readonly before: Amount;
+  /** Its events now. */
+  readonly now: Amount;
+  /** How many events of the part were expected now. */
+  readonly expected: number;
+  /** By how many events now differs from that, rounded to whole events. */
+  readonly events: bigint;
+  /** The part of the whole change that these events are; 0 if there is no change. */
+  readonly share: number;
+  /**
+   * How much better everything is explained with this cause than without any: a difference of log
+   * likelihoods. Only for ranking.
+   */
+  readonly score: number;
+}
+
+/** What explains a change: causes that were named, and by how many events exactly. */
+export interface Explanation {
+  /** What changed. */
+  readonly measure: Measure;
+  /** All events before. */
+  readonly before: Amount;
+  /** All events now. */
+  readonly now: Amount;
+  /**
+   * By how many events now differs from what was expected after before: of a volume, the
+   * difference; of a rate, the events beyond those that the rate before would have given.
+   */
+  readonly change: bigint;
+  /**
+   * The causes, most important first. No event belongs to two of them: the counts of each are
+   * those of the events that no cause before it has.
+   */
+  readonly causes: readonly Cause[];
+  /**
+   * Further combinations that were thought of but not named, best first. They may overlap with
+   * causes and with each other.
+   */
+  readonly others: readonly Cause[];
+  /** The events of the change that no cause has: `change` less the `events` of all causes. */
+  readonly unexplained: bigint;
+  /** Whether nothing narrower than everything explains the change. */
+  readonly isGlobal: boolean;
+  /** The same in one sentence. */
+  readonly sentence: string;
+}
+
 /** What an {@link Aggregator} has to know, but for the dimensions of the response. */
 export interface AggregatorArguments {
   /** The endpoint that the bytes are from; the table remembers it. */
@@ -570,6 +644,14 @@ export interface CollectArguments {
    * default, for no limit.
    */
   readonly deadlineMs?: number | undefined;
+}
+
+/** How causes are looked for. */
+export interface ExplainArguments {
+  /** At most how many causes are named. `5` unless told otherwise. */
+  readonly most?: number | undefined;
+  /** At most how many further candidates are listed, best first. `5` unless told otherwise. */
+  readonly others?: number | undefined;
 }
 
 /** What is exported, and how. */

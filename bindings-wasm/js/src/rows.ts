@@ -1,7 +1,7 @@
-// Hands counts over from the memory of the library to that of exports, as columns. It imports nothing of the
-// library, and takes the objects of any copy of it: those of ES modules and of CommonJS are not of the same classes.
+// Hands counts over from the memory of the library to that of exports or of health, as columns. It imports nothing of
+// the library, and takes the objects of any copy of it: those of ES modules and of CommonJS are not of the same classes.
 
-import type { CoreRows, Glue } from "../wasm/tallyfold_export.js";
+import type { CoreRows, Glue as ExportGlue } from "../wasm/tallyfold_export.js";
 import type { CountColumns, DictionaryColumn } from "./columns.js";
 import type { Comparison } from "./comparison.js";
 import { invalidArgument } from "./error.js";
@@ -9,6 +9,9 @@ import type { Revision } from "./follow.js";
 import type { Series } from "./series.js";
 import type { CountTable } from "./table.js";
 import type { Dimension, Window } from "./types.js";
+
+/** What the rows are handed over to: the rows of all modules are alike. */
+type Glue = Pick<ExportGlue, "CoreRows">;
 
 /** What can be exported. */
 export type Exportable = CountTable | Series | Revision;
@@ -54,7 +57,8 @@ function isFrame(value: unknown, method: string): boolean {
   return typeof value === "object" && value !== null && content in value && method in value;
 }
 
-function isTable(value: unknown): value is CountTable {
+/** @internal */
+export function isTable(value: unknown): value is CountTable {
   return isFrame(value, "byWindow");
 }
 
@@ -67,8 +71,8 @@ function isRevision(value: unknown): value is Revision {
   return isFrame(changes, "deltas") && isTable(table);
 }
 
-/** A table has a row for each group; by window, it has one for each group of each response. */
-function ofTable(glue: Glue, table: CountTable): CoreRows {
+/** @internal A table has a row for each group; by window, it has one for each group of each response. */
+export function ofTable(glue: Glue, table: CountTable): CoreRows {
   const series = table.byWindow();
   try {
     return ofSeries(glue, series);

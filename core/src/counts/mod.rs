@@ -13,6 +13,7 @@ pub(crate) mod metric;
 pub(crate) mod parse;
 pub(crate) mod part;
 pub(crate) mod reconciliation;
+mod rejoined;
 mod remap;
 mod report;
 pub(crate) mod saved;

@@ -4,7 +4,7 @@ use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
 
-use tallyfold_engine::{Dictionary, Key, Packed, PackedReading, Rows};
+use tallyfold_engine::{Counts, Dictionary, Key, Packed, PackedReading, Rows};
 
 use super::change::Deltas;
 use super::comparison::Comparison;
@@ -38,6 +38,8 @@ pub struct WindowRows {
     pub window: Window,
     /// Whether the counts are all that there are and no longer change.
     pub settled: bool,
+    /// The totals that the response reported; none for what was filtered, and for what is no response.
+    pub reported: Option<Counts>,
     kept: Kept,
 }
 
@@ -124,6 +126,7 @@ impl WindowRows {
             Self {
                 window,
                 settled,
+                reported: None,
                 kept: Kept::Rows(Arc::clone(rows), positions),
             }
         });
@@ -178,6 +181,7 @@ impl CountTable {
         let windows = self.parts.iter().map(|part| WindowRows {
             window: part.window,
             settled: !part.provisional,
+            reported: part.reported,
             kept: rows_of(part),
         });
         Windowed {
@@ -212,6 +216,7 @@ impl Comparison {
         let changes = WindowRows {
             window,
             settled: true,
+            reported: None,
             kept: Kept::Rows(Arc::clone(self) as Arc<dyn Keyed>, 0..self.len()),
         };
         Windowed {

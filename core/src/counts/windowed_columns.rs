@@ -42,15 +42,12 @@ impl Windowed {
     /// `unknown_dimension` and `repeated_dimension`; `invalid_argument` if columns have different lengths, a position
     /// is one that there is not, or windows or rows are not sorted.
     pub fn of_columns(columns: WindowedColumns) -> Result<Self> {
-        if !columns.is_sound() {
-            let message = "want the columns of a table, a series or a comparison as they are";
-            return Err(Error::argument("counts", Code::InvalidArgument, message));
-        }
+        let dimensions = columns.checked()?;
         let columns = Arc::new(columns);
         let rows = Arc::clone(&columns) as Arc<dyn Keyed>;
         Ok(Self {
             metric: columns.metric,
-            dimensions: Dimensions::parse("counts", &columns.dimensions)?,
+            dimensions,
             windows: WindowRows::all(&rows, &columns.window_ids, columns.windows.iter().copied()),
             dictionaries: columns.dictionaries.clone(),
         })
@@ -58,6 +55,15 @@ impl Windowed {
 }
 
 impl WindowedColumns {
+    /// The dimensions of sound columns.
+    pub(super) fn checked(&self) -> Result<Dimensions> {
+        if !self.is_sound() {
+            let message = "want the columns of a table, a series or a comparison as they are";
+            return Err(Error::argument("counts", Code::InvalidArgument, message));
+        }
+        Dimensions::parse("counts", &self.dimensions)
+    }
+
     /// Whether all columns have a value for each row, each position is valid, and windows and rows are sorted.
     fn is_sound(&self) -> bool {
         let rows = self.window_ids.len();

@@ -9,6 +9,38 @@ pub(crate) struct Element {
 }
 
 impl Element {
+    /// The values of some attributes that a leaf has.
+    pub(crate) fn of_leaf(attributes: u8, id: impl Fn(usize) -> u32) -> Self {
+        let mut element = Self {
+            attributes,
+            values: [0; 8],
+        };
+        for (place, value) in element.values.iter_mut().enumerate() {
+            if attributes & 1 << place != 0 {
+                *value = id(place);
+            }
+        }
+        element
+    }
+
+    /// Whether it names an attribute.
+    pub(crate) fn names(self, attribute: usize) -> bool {
+        self.attributes & 1 << attribute != 0
+    }
+
+    /// The same with any value of an attribute.
+    pub(crate) fn without(mut self, attribute: usize) -> Self {
+        self.attributes &= !(1 << attribute);
+        self.values[attribute] = 0;
+        self
+    }
+
+    /// Whether a leaf has all its values.
+    pub(crate) fn is_of(self, id: impl Fn(usize) -> u32) -> bool {
+        let mut values = self.values.iter().enumerate();
+        values.all(|(place, value)| !self.names(place) || id(place) == *value)
+    }
+
     /// How many attributes it names.
     pub(crate) fn layer(self) -> u32 {
         self.attributes.count_ones()
@@ -27,4 +59,6 @@ pub(crate) struct Found {
 pub(crate) struct Finds {
     pub(crate) causes: Vec<Found>,
     pub(crate) others: Vec<Found>,
+    /// Whether nothing narrower than everything is a cause.
+    pub(crate) is_global: bool,
 }

@@ -1,21 +1,24 @@
 //! Explains the change from one table to another.
 
 use tallyfold::{
-    Code, Comparison, CountColumns, CountTable, Counts, Dimension, Error, Frame, Result, compare,
+    Code, Comparison, CountColumns, CountTable, Counts, Deltas, Dimension, Error, Frame, Result,
+    compare,
 };
 
-use super::element::{Element, Finds, Found};
-use super::explanation::{Amount, Cause, Explanation};
+use super::explanation::Explanation;
 use super::leaves::{Attribute, Leaves, Tally};
 use super::options::ExplainOptions;
-use super::scan::scan;
-use super::sentence::sentence;
+use super::rates::causes_of_rate;
+use super::reference::usual_windows;
+use super::risk::search::causes_of_volume;
+use super::telling::told;
 use crate::measure::Measure;
 
 /// Which few combinations of dimension values explain how a measure changed from one table to another.
 ///
-/// A rate before may be of any time, and better of a long one. A volume is compared with as many windows before as it has
-/// itself: counts are not scaled.
+/// A rate before may be of any time, and better of a long one. If it has three windows or more, those whose rate is far from the
+/// median are left out, so that an earlier incident is not taken for normal; the amounts before are without them. A volume is
+/// compared with as many windows before as it has itself: counts are not scaled.
 ///
 /// # Errors
 /// `incompatible_tables` for tables of other dimensions, another metric or another filter, `sum_overflow` if a table has
@@ -26,26 +29,30 @@ pub fn explain(
     measure: Measure,
     options: &ExplainOptions,
 ) -> Result<Explanation> {
-    let leaves = leaves_of(&compare(before, now)?, measure)?;
+    let leaves = leaves_of(&compare(before, now)?, before, measure)?;
     Ok(explain_leaves(&leaves, measure, options))
 }
 
 /// The same of leaves with any attributes. Of the measure, only whether it is a rate and its name matter.
 #[must_use]
 pub fn explain_leaves(leaves: &Leaves, measure: Measure, options: &ExplainOptions) -> Explanation {
-    let found = scan(leaves, measure.is_rate(), options.most, options.others);
-    told(leaves, measure, &found)
+    let search = if measure.is_rate() {
+        causes_of_rate
+    } else {
+        causes_of_volume
+    };
+    told(
+        leaves,
+        measure,
+        &search(leaves, options.most, options.others),
+    )
 }
 
-/// The rows of two tables as leaves.
-fn leaves_of(comparison: &Comparison, measure: Measure) -> Result<Leaves> {
+/// The rows of two tables as leaves. Of a rate, windows before that are not usual are left out.
+fn leaves_of(comparison: &Comparison, before: &CountTable, measure: Measure) -> Result<Leaves> {
     let keys = comparison.keys();
-    let columns = comparison
-        .dimensions()
-        .iter()
-        .zip(keys.dictionaries)
-        .zip(keys.ids);
-    let attributes = columns.map(|((dimension, values), ids)| {
+    let columns = comparison.dimensions().iter().zip(keys.dictionaries);
+    let attributes = columns.zip(keys.ids).map(|((dimension, values), ids)| {
         let attribute = Attribute::new(dimension.as_str(), values.clone(), ids.clone());
         // Only an event that was filtered has a reason for it.
         if dimension == Dimension::Reason && measure.is_rate() {
@@ -54,134 +61,107 @@ fn leaves_of(comparison: &Comparison, measure: Measure) -> Result<Leaves> {
             attribute
         }
     });
-    let attributes = attributes.collect();
-    Leaves::new(
-        attributes,
-        tallies(comparison.before_counts(), measure)?,
-        tallies(comparison.after_counts(), measure)?,
-    )
-}
-
-fn tallies(columns: &CountColumns, measure: Measure) -> Result<Vec<Tally>> {
-    let too_large = |_| Error::new(Code::SumOverflow, "a group has more than 2^64 - 1 events");
-    let columns = columns
-        .success()
-        .iter()
-        .zip(columns.errors())
-        .zip(columns.filtered());
-    let tally = |((success, errors), filtered): ((&u64, &u64), &u64)| {
-        let counts = Counts {
+    let counts = |columns: &CountColumns| {
+        let columns = columns
+            .success()
+            .iter()
+            .zip(columns.errors())
+            .zip(columns.filtered());
+        let counts = columns.map(|((success, errors), filtered)| Counts {
             success: *success,
             errors: *errors,
             filtered: *filtered,
-        };
-        Ok(Tally {
-            part: u64::try_from(measure.part(counts)).map_err(too_large)?,
-            whole: u64::try_from(measure.whole(counts).unwrap_or_default()).map_err(too_large)?,
-        })
+        });
+        counts.collect::<Vec<_>>()
     };
-    columns.map(tally).collect()
+    let mut reference = counts(comparison.before_counts());
+    if measure.is_rate() {
+        leave_out_unusual(&mut reference, comparison, before, measure)?;
+    }
+    let now = counts(comparison.after_counts());
+    let tallies = |counts: &[Counts]| {
+        counts
+            .iter()
+            .map(|one| tally(*one, measure))
+            .collect::<Result<_>>()
+    };
+    Leaves::new(attributes.collect(), tallies(&reference)?, tallies(&now)?)
 }
 
-/// An explanation of what was found, with exact counts.
-pub(crate) fn told(leaves: &Leaves, measure: Measure, finds: &Finds) -> Explanation {
-    let [before, now] = leaves.totals();
-    let change = excess([before, now], before, measure.is_rate());
-    let mut told = Explanation {
-        measure,
-        before: amount(before, measure),
-        now: amount(now, measure),
-        change,
-        causes: Vec::new(),
-        others: Vec::new(),
-        unexplained: change,
-        is_global: finds.causes.is_empty(),
-        sentence: String::new(),
-    };
-    let mut free = vec![true; leaves.len()];
-    for found in &finds.causes {
-        let sums = sums_of(leaves, found.element, &mut free, true);
-        let cause = cause(leaves, measure, found, sums, change);
-        told.unexplained = told.unexplained.saturating_sub(cause.events);
-        told.causes.push(cause);
-    }
-    free.fill(true);
-    for found in &finds.others {
-        let sums = sums_of(leaves, found.element, &mut free, false);
-        told.others
-            .push(cause(leaves, measure, found, sums, change));
-    }
-    told.sentence = sentence(&told);
-    told
+fn tally(counts: Counts, measure: Measure) -> Result<Tally> {
+    let too_large = |_| Error::new(Code::SumOverflow, "a group has more than 2^64 - 1 events");
+    Ok(Tally {
+        part: u64::try_from(measure.part(counts)).map_err(too_large)?,
+        whole: u64::try_from(measure.whole(counts).unwrap_or_default()).map_err(too_large)?,
+    })
 }
 
-/// The counts of those leaves of a combination that are free; if they are taken, they are so no longer.
-fn sums_of(leaves: &Leaves, element: Element, free: &mut [bool], take: bool) -> [Tally; 2] {
-    let mut sums = [Tally::default(); 2];
-    for (leaf, free) in free.iter_mut().enumerate() {
-        if *free && leaves.is_in(leaf, element) {
-            *free = !take;
-            for (sum, tallies) in sums.iter_mut().zip([&leaves.before, &leaves.now]) {
-                sum.part = sum.part.saturating_add(tallies[leaf].part);
-                sum.whole = sum.whole.saturating_add(tallies[leaf].whole);
+/// Takes the rows of those windows away whose rate is not usual.
+fn leave_out_unusual(
+    reference: &mut [Counts],
+    comparison: &Comparison,
+    before: &CountTable,
+    measure: Measure,
+) -> Result<()> {
+    let windowed = before.windowed();
+    let totals = windowed.windows.iter().map(|rows| {
+        let total = rows
+            .clone()
+            .fold(Counts::default(), |sum, (_, counts)| sum_of(sum, counts));
+        tally(total, measure)
+    });
+    let usual = usual_windows(&totals.collect::<Result<Vec<_>>>()?);
+    let keys = comparison.keys();
+    let dictionaries = keys.dictionaries.iter().zip(&windowed.dictionaries);
+    let ids: Vec<Vec<u32>> = dictionaries.map(|(all, own)| all.places_of(own)).collect();
+    for (rows, _) in windowed
+        .windows
+        .into_iter()
+        .zip(usual)
+        .filter(|(_, is_usual)| !is_usual)
+    {
+        for (key, counts) in rows {
+            let wanted = ids.iter().zip(key).map(|(ids, id)| ids[id as usize]);
+            let row = row_of(keys.ids, comparison.len(), &wanted.collect::<Vec<_>>());
+            if let Some(sum) = reference.get_mut(row) {
+                *sum = less(*sum, counts);
             }
         }
     }
-    sums
+    Ok(())
 }
 
-fn cause(
-    leaves: &Leaves,
-    measure: Measure,
-    found: &Found,
-    sums: [Tally; 2],
-    change: i128,
-) -> Cause {
-    let [all, _] = leaves.totals();
-    let events = excess(sums, all, measure.is_rate());
-    let [before, now] = sums;
-    let share = if change == 0 {
-        0.0
-    } else {
-        events as f64 / change as f64
-    };
-    let attributes = leaves.attributes.iter().enumerate();
-    let named = attributes.filter(|(place, _)| found.element.attributes & 1 << place != 0);
-    let named = named.map(|(place, attribute)| {
-        let value = attribute.values.value(found.element.values[place]);
-        (attribute.name.clone(), value.to_owned())
-    });
-    Cause {
-        r#where: named.collect(),
-        before: amount(before, measure),
-        now: amount(now, measure),
-        expected: now.part as f64 - events as f64,
-        events,
-        share,
-        score: found.score,
+/// The position of the first row whose values are not below the wanted ones.
+fn row_of(ids: &[Vec<u32>], rows: usize, wanted: &[u32]) -> usize {
+    let (mut low, mut high) = (0, rows);
+    while low < high {
+        let middle = low.midpoint(high);
+        if ids.iter().map(|ids| ids[middle]).lt(wanted.iter().copied()) {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    low
+}
+
+fn sum_of(sum: Counts, counts: Deltas) -> Counts {
+    let add = |one: u64, other: i128| one.saturating_add(u64::try_from(other).unwrap_or_default());
+    Counts {
+        success: add(sum.success, counts.success),
+        errors: add(sum.errors, counts.errors),
+        filtered: add(sum.filtered, counts.filtered),
     }
 }
 
-fn amount(tally: Tally, measure: Measure) -> Amount {
-    Amount {
-        part: tally.part,
-        whole: measure.is_rate().then_some(tally.whole),
+fn less(sum: Counts, counts: Deltas) -> Counts {
+    let subtract =
+        |one: u64, other: i128| one.saturating_sub(u64::try_from(other).unwrap_or_default());
+    Counts {
+        success: subtract(sum.success, counts.success),
+        errors: subtract(sum.errors, counts.errors),
+        filtered: subtract(sum.filtered, counts.filtered),
     }
-}
-
-/// By how many events now differs from what was to be expected after before, rounded: of a rate, as many as the rate before
-/// gives, or that of everything if there was nothing before.
-fn excess([before, now]: [Tally; 2], all: Tally, is_rate: bool) -> i128 {
-    if !is_rate {
-        return i128::from(now.part) - i128::from(before.part);
-    }
-    let reference = if before.whole == 0 { all } else { before };
-    let half = u128::from(reference.whole / 2);
-    // At most (2^64 - 1)^2 + 2^63, which fits.
-    let expected = (u128::from(now.whole) * u128::from(reference.part) + half)
-        .checked_div(u128::from(reference.whole))
-        .unwrap_or_default();
-    i128::from(now.part).saturating_sub_unsigned(expected)
 }
 
 #[cfg(test)]

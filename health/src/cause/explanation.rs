@@ -7,6 +7,7 @@ use crate::measure::Measure;
 
 /// What explains a change: causes that were named, and by how many events exactly.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
 #[cfg_attr(feature = "surface", derive(schemars::JsonSchema))]
 pub struct Explanation {
     /// What changed.
@@ -65,6 +66,7 @@ pub struct Amount {
     /// The events that are counted.
     pub part: u64,
     /// Of a rate, the events that they are a share of.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub whole: Option<u64>,
 }
 

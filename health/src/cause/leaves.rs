@@ -18,6 +18,22 @@ pub struct Tally {
     pub whole: u64,
 }
 
+impl Tally {
+    /// The same, if a part is never larger than its whole.
+    pub(crate) fn sound(self) -> Self {
+        Self {
+            part: self.part,
+            whole: self.whole.max(self.part),
+        }
+    }
+
+    /// Adds counts of which it is known that the sum fits.
+    pub(crate) fn add(&mut self, other: Self) {
+        self.part = self.part.saturating_add(other.part);
+        self.whole = self.whole.saturating_add(other.whole);
+    }
+}
+
 /// One attribute of all leaves, as a column.
 #[derive(Clone, Debug)]
 pub struct Attribute {
@@ -56,6 +72,24 @@ impl Attribute {
             )
         })?;
         Ok(Self::new(name, Arc::new(values), ids))
+    }
+
+    /// Its name.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Its distinct values.
+    #[must_use]
+    pub fn values(&self) -> &Dictionary {
+        &self.values
+    }
+
+    /// For each leaf, the position of its value.
+    #[must_use]
+    pub fn ids(&self) -> &[u32] {
+        &self.ids
     }
 
     /// The same attribute, if only events of the part have it, such as the reason for which an event was filtered. The
@@ -123,6 +157,24 @@ impl Leaves {
         self.now.is_empty()
     }
 
+    /// The attributes.
+    #[must_use]
+    pub fn attributes(&self) -> &[Attribute] {
+        &self.attributes
+    }
+
+    /// The counts of each leaf before.
+    #[must_use]
+    pub fn before(&self) -> &[Tally] {
+        &self.before
+    }
+
+    /// The counts of each leaf now.
+    #[must_use]
+    pub fn now(&self) -> &[Tally] {
+        &self.now
+    }
+
     /// All events, before and now.
     #[must_use]
     pub fn totals(&self) -> [Tally; 2] {
@@ -134,27 +186,8 @@ impl Leaves {
 impl Leaves {
     /// Whether a leaf belongs to a combination.
     pub(crate) fn is_in(&self, leaf: usize, element: Element) -> bool {
-        let mut columns = self.attributes.iter().enumerate();
-        columns.all(|(place, attribute)| {
-            element.attributes & 1 << place == 0 || attribute.ids[leaf] == element.values[place]
-        })
+        element.is_of(|place| self.attributes[place].ids[leaf])
     }
-
-    /// Keeps some leaves.
-    pub(crate) fn keep(&mut self, kept: &[bool]) {
-        let is_kept = |place: usize| kept.get(place).copied().unwrap_or_default();
-        for attribute in &mut self.attributes {
-            attribute.ids = chosen(&attribute.ids, is_kept);
-        }
-        self.before = chosen(&self.before, is_kept);
-        self.now = chosen(&self.now, is_kept);
-    }
-}
-
-fn chosen<T: Copy>(of: &[T], is_kept: impl Fn(usize) -> bool) -> Vec<T> {
-    let places = of.iter().enumerate();
-    let kept = places.filter(|(place, _)| is_kept(*place));
-    kept.map(|(_, one)| *one).collect()
 }
 
 /// The sum of tallies, unless it is above 2^64 - 1.

@@ -1,0 +1,41 @@
+import type { ExplainArguments, Explanation, Measure } from "./declared.js";
+import { fieldsOf, OPTIONS } from "./input.js";
+import { handedOver, judge } from "./judge.js";
+import { stringable } from "./stringable.js";
+import type { CountTable } from "./table.js";
+
+/** The options of {@link explain}. */
+export interface ExplainOptions extends ExplainArguments {}
+
+/**
+ * Which few combinations of dimension values explain how a measure changed from one table to another, and by how many
+ * events exactly.
+ *
+ * A rate before may be of any time, and better of a long one. A volume is compared with as many windows before as it
+ * has itself: counts are not scaled.
+ *
+ * @throws {@link TallyfoldError} with code `incompatible_tables` for tables of other dimensions, another metric or
+ * another filter; of kind `config` for other arguments.
+ * @example
+ * const { sentence, causes } = explain(table, table, "error_rate");
+ * for (const { where, events } of causes) console.log(where, events);
+ */
+export function explain(
+  before: CountTable,
+  now: CountTable,
+  measure: Measure,
+  options: ExplainOptions = {},
+): Explanation {
+  const given = fieldsOf("options", options, OPTIONS);
+  const glue = judge();
+  const tables = [];
+  try {
+    const earlier = handedOver(glue, "before", before);
+    tables.push(earlier);
+    const later = handedOver(glue, "now", now);
+    tables.push(later);
+    return stringable(glue.explainChange(earlier, later, measure, given) as Explanation);
+  } finally {
+    for (const table of tables) table.free();
+  }
+}

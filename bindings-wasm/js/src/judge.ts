@@ -1,0 +1,49 @@
+// The WebAssembly module of health, which is compiled when something is judged or explained, and not before.
+
+import type { CoreTable } from "../wasm/tallyfold_health.js";
+import { type Glue, glue } from "../wasm/tallyfold_health.js";
+import source from "../wasm/tallyfold_health_bg.wasm";
+import { invalidArgument } from "./error.js";
+import { isTable, ofTable } from "./rows.js";
+import { Module } from "./start.js";
+
+let module: Module<Glue> | undefined;
+
+/** A memory of more bytes is given back when nothing is in it: it never shrinks. */
+const LARGE = 64 << 20;
+
+function loaded(): Module<Glue> {
+  module ??= new Module(glue, source, "explainChange");
+  return module;
+}
+
+/** @internal The core of health. The first call compiles it. */
+export function judge(): Glue {
+  const it = loaded();
+  const { memory, population } = it.instance;
+  if (memory.buffer.byteLength > LARGE && population.objects === 0) it.end();
+  return it.instance.glue;
+}
+
+/**
+ * Compiles the WebAssembly of health off the main thread. Without it, the first use compiles it at once, which a page
+ * on a slow phone notices.
+ *
+ * @example
+ * await init();
+ * const { sentence } = explain(table, table, "error_rate");
+ */
+export function init(): Promise<void> {
+  return loaded().compile();
+}
+
+/** @internal A copy of a table in the memory of health, with all that the table knows of its windows. */
+export function handedOver(glue: Glue, argument: string, table: unknown): CoreTable {
+  if (!isTable(table)) throw invalidArgument(argument, "want a CountTable");
+  const totals = table.groupBy();
+  try {
+    return new glue.CoreTable(ofTable(glue, table), JSON.stringify(totals));
+  } finally {
+    totals[Symbol.dispose]();
+  }
+}

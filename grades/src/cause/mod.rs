@@ -1,0 +1,7 @@
+//! Are the causes of incidents found whose causes are known?
+pub(crate) mod cases;
+pub(crate) mod marks;
+pub(crate) mod methods;
+pub(crate) mod plain;
+pub(crate) mod report;
+pub(crate) mod speed;

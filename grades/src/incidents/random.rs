@@ -1,0 +1,143 @@
+//! Random numbers that are the same on every platform: integers from a hash, and floats by the crate `libm`.
+
+/// A stream of random numbers. Streams of other names are independent, so a change in one place of a simulation moves
+/// nothing elsewhere.
+#[derive(Clone, Debug)]
+pub(super) struct Random(u64);
+
+impl Random {
+    /// The stream of a name, such as `[seed, what, which, when]`.
+    pub(super) fn of(name: &[u64]) -> Self {
+        Self(name.iter().fold(0, |hash, part| mix(hash ^ part)))
+    }
+
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        mix(self.0)
+    }
+
+    /// Above 0 and below 1.
+    pub(super) fn unit(&mut self) -> f64 {
+        ((self.next() >> 11) as f64 + 0.5) / (1_u64 << 53) as f64
+    }
+
+    /// A whole number below `end`, which is above 0.
+    pub(super) fn below(&mut self, end: usize) -> usize {
+        ((u128::from(self.next()) * end as u128) >> 64) as usize
+    }
+
+    /// A whole number from `first` to `last`.
+    pub(super) fn between(&mut self, first: usize, last: usize) -> usize {
+        first + self.below(last - first + 1)
+    }
+
+    /// Between two numbers above 0, evenly in their logarithm: as many between 1 and 2 as between 10 and 20.
+    pub(super) fn log_between(&mut self, low: f64, high: f64) -> f64 {
+        low * libm::pow(high / low, self.unit())
+    }
+
+    /// Of the standard normal distribution (Box and Muller).
+    pub(super) fn normal(&mut self) -> f64 {
+        let radius = libm::sqrt(-2.0 * libm::log(self.unit()));
+        radius * libm::cos(std::f64::consts::TAU * self.unit())
+    }
+
+    /// Of a Poisson distribution.
+    pub(super) fn poisson(&mut self, mean: f64) -> u64 {
+        if mean > 40.0 {
+            return rounded(mean + libm::sqrt(mean) * self.normal());
+        }
+        // The sum of all probabilities up to a count passes the drawn one at that count.
+        let mut rest = self.unit();
+        let mut probability = libm::exp(-mean);
+        for count in 0..200_u64 {
+            if rest < probability {
+                return count;
+            }
+            rest -= probability;
+            probability *= mean / (count + 1) as f64;
+        }
+        200
+    }
+
+    /// How many of `trials` succeed.
+    pub(super) fn binomial(&mut self, trials: u64, probability: f64) -> u64 {
+        if probability > 0.5 {
+            return trials - self.binomial(trials, 1.0 - probability);
+        }
+        let mean = trials as f64 * probability;
+        if mean > 40.0 {
+            let deviation = libm::sqrt(mean * (1.0 - probability));
+            return rounded(mean + deviation * self.normal()).min(trials);
+        }
+        let odds = probability / (1.0 - probability);
+        let mut rest = self.unit();
+        let mut mass = libm::pow(1.0 - probability, trials as f64);
+        for count in 0..trials.min(200) {
+            if rest < mass {
+                return count;
+            }
+            rest -= mass;
+            mass *= odds * (trials - count) as f64 / (count + 1) as f64;
+        }
+        trials.min(200)
+    }
+}
+
+/// The next whole number, and 0 for what is negative.
+fn rounded(number: f64) -> u64 {
+    libm::round(number.max(0.0)) as u64
+}
+
+/// One step of splitmix64.
+fn mix(number: u64) -> u64 {
+    let number = number.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    let number = (number ^ (number >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let number = (number ^ (number >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    number ^ (number >> 31)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The mean and the variance of 20,000 draws.
+    fn moments(mut draw: impl FnMut(&mut Random) -> f64) -> (f64, f64) {
+        let mut random = Random::of(&[7]);
+        let all: Vec<f64> = (0..20_000).map(|_| draw(&mut random)).collect();
+        let mean = all.iter().sum::<f64>() / all.len() as f64;
+        let squares: f64 = all.iter().map(|one| (one - mean) * (one - mean)).sum();
+        (mean, squares / all.len() as f64)
+    }
+
+    fn is_near(found: f64, wanted: f64) -> bool {
+        (found - wanted).abs() < 0.05 * wanted
+    }
+
+    #[test]
+    fn counts_have_the_moments_of_their_distributions() {
+        for wanted in [0.3, 7.0, 39.0, 41.0, 900.0] {
+            let (mean, variance) = moments(|random| random.poisson(wanted) as f64);
+            assert!(is_near(mean, wanted), "{wanted}: {mean}");
+            assert!(is_near(variance, wanted), "{wanted}: {variance}");
+        }
+        for (trials, probability) in [(20, 0.1), (300, 0.02), (900, 0.7), (5_000, 0.4)] {
+            let (mean, variance) = moments(|random| random.binomial(trials, probability) as f64);
+            let wanted = trials as f64 * probability;
+            assert!(is_near(mean, wanted), "{trials}: {mean}");
+            assert!(
+                is_near(variance, wanted * (1.0 - probability)),
+                "{trials}: {variance}"
+            );
+        }
+    }
+
+    #[test]
+    fn extremes_are_certain() {
+        let mut random = Random::of(&[1]);
+        assert_eq!(random.poisson(0.0), 0);
+        assert_eq!(random.binomial(50, 0.0), 0);
+        assert_eq!(random.binomial(50, 1.0), 50);
+        assert_eq!(random.binomial(0, 0.3), 0);
+    }
+}

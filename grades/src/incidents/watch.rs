@@ -1,0 +1,108 @@
+//! Lets the rules watch the traffic.
+
+use std::collections::BTreeMap;
+
+use tallyfold::{Metric, Result, Window};
+use tallyfold_health::{Finding, Observed, Rules, State, Status};
+
+use super::alarm::Alarm;
+use super::tables::{History, SETTLED, number, start};
+use super::traffic::Traffic;
+use super::world::{DAY, WEEK};
+
+/// What the rules say of settled windows, in one replay.
+pub(super) fn replay(traffic: &Traffic, rules: &Rules) -> Result<Vec<Alarm>> {
+    let world = &traffic.world;
+    let windows = world.scale.windows();
+    let mut delivery = History::new(Metric::EventDelivery, windows)?;
+    let mut ingestion = History::new(Metric::EventIngestion, windows)?;
+    for at in 0..windows {
+        let cells = traffic.cells(at);
+        delivery.settle(world, at, &cells)?;
+        ingestion.settle(world, at, &cells)?;
+    }
+    let (delivery, ingestion) = (delivery.settled()?, ingestion.settled()?);
+    let observed = Observed {
+        delivery: Some(&delivery),
+        ingestion: Some(&ingestion),
+    };
+    let range = Window::new(start(world.scale.history * WEEK)?, start(windows)?)?;
+    let replay = rules.replay(&observed, range)?;
+    let alarm = |finding: &Finding| {
+        let first = finding.fired.map_or(0, number).saturating_sub(1);
+        let last = finding.resolved.map_or(windows, number).saturating_sub(1);
+        Alarm::of(finding, first, last.max(first), first + SETTLED)
+    };
+    Ok(replay.findings.iter().map(alarm).collect())
+}
+
+/// What the rules say to a cron job that runs after each window, reads the last windows again and keeps a state.
+pub(super) fn checks(traffic: &Traffic, rules: &Rules) -> Result<Vec<Alarm>> {
+    let world = &traffic.world;
+    let days = days_needed(rules);
+    let mut delivery = History::new(Metric::EventDelivery, days)?;
+    let mut ingestion = History::new(Metric::EventIngestion, days)?;
+    let mut state = State::default();
+    let mut alarms = Alarms::default();
+    for at in SETTLED..world.scale.windows() {
+        let cells = traffic.cells(at - SETTLED);
+        delivery.settle(world, at - SETTLED, &cells)?;
+        ingestion.settle(world, at - SETTLED, &cells)?;
+        if at < world.scale.history * WEEK {
+            continue;
+        }
+        let read = |age: usize| (at - age, traffic.cells_read(at - age, age));
+        let provisional: Vec<_> = (0..SETTLED).rev().map(read).collect();
+        let delivery = delivery.read(world, &provisional)?;
+        let ingestion = ingestion.read(world, &provisional)?;
+        let observed = Observed {
+            delivery: Some(&delivery),
+            ingestion: Some(&ingestion),
+        };
+        let check = rules.check(&observed, &state, start(at + 1)?)?;
+        alarms.take(&check.findings, at);
+        // As a job does that keeps it in a file.
+        state = State::from_json(&check.state.to_json())?;
+    }
+    Ok(alarms.all)
+}
+
+fn days_needed(rules: &Rules) -> usize {
+    let needs = rules.needs();
+    let back = needs
+        .iter()
+        .map(|need| need.back_s)
+        .max()
+        .unwrap_or_default();
+    usize::try_from(back.div_ceil(86_400)).unwrap_or(DAY) + 1
+}
+
+/// The alarms so far, and which of them each finding that fires has.
+#[derive(Default)]
+struct Alarms {
+    all: Vec<Alarm>,
+    firing: BTreeMap<String, usize>,
+}
+
+impl Alarms {
+    /// Takes what a check found when a window was over.
+    fn take(&mut self, findings: &[Finding], at: usize) {
+        let mut firing = BTreeMap::new();
+        let is_told = |finding: &&Finding| {
+            finding.status == Status::Firing && !finding.provisional && !finding.silenced
+        };
+        for finding in findings.iter().filter(is_told) {
+            let last = number(finding.window.end()).saturating_sub(1);
+            let place = match self.firing.get(&finding.id) {
+                Some(place) => *place,
+                None => {
+                    self.all.push(Alarm::of(finding, last, last, at));
+                    self.all.len() - 1
+                }
+            };
+            self.all[place].last = last.max(self.all[place].last);
+            firing.insert(finding.id.clone(), place);
+        }
+        self.firing = firing;
+    }
+}

@@ -1,0 +1,7 @@
+//! Grades the causes of volumes on files in the manner of RiskLoc's synthetic set S.
+pub(crate) mod case;
+pub(crate) mod files;
+pub(crate) mod generated;
+pub(crate) mod random;
+pub(crate) mod report;
+pub(crate) mod score;

@@ -1,0 +1,128 @@
+//! Which combinations explain that a rate changed.
+
+use super::counted::Counted;
+use super::element::{Finds, Found};
+use super::elements::Sums;
+use super::leaves::Leaves;
+use super::pool::{Candidate, Direction, Pool};
+use super::weighing::weigh;
+
+/// Everything else may have risen or fallen by up to this factor, which is then no incident of its own.
+const LEVEL: f64 = 2.0;
+/// A single cause that explains less than this part of the change is none: then everything changed.
+const LEAST_SHARE: f64 = 0.25;
+/// A further cause explains at least this part of the events of the first one...
+const NEXT_EVENTS: f64 = 0.2;
+/// ...and has at least this part of its evidence.
+const NEXT_SCORE: f64 = 0.3;
+
+/// Which few combinations explain the change of a rate, and what else was considered.
+pub(crate) fn causes_of_rate(leaves: &Leaves, most: usize, others: usize) -> Finds {
+    let mut finds = Finds::default();
+    let mut counted = Counted::of(leaves);
+    let all = Sums::of(&counted);
+    let direction = Direction::of(all.came, all.expected);
+    let mut first: Option<Choice> = None;
+    loop {
+        let choice = Choice::of(&counted, direction);
+        let named = choice.named(first.as_ref());
+        if first.is_none() {
+            finds.is_global = named.is_none();
+            finds.others = choice.ranked.clone();
+        }
+        let Some(best) = named else { break };
+        if finds.causes.len() >= most {
+            break;
+        }
+        counted = counted.without(best.element);
+        finds.causes.push(best);
+        first.get_or_insert(choice);
+    }
+    let causes = &finds.causes;
+    finds
+        .others
+        .retain(|other| causes.iter().all(|cause| cause.element != other.element));
+    finds.others.truncate(others);
+    finds
+}
+
+/// Candidates that were weighed, best first.
+struct Choice {
+    ranked: Vec<Found>,
+    /// The events that the best one has beyond what everything else lets expect.
+    events: f64,
+    /// The events by which all deviate.
+    change: f64,
+    /// The evidence for everything being the cause.
+    everything: f64,
+    /// How many combinations there were.
+    scanned: u64,
+}
+
+impl Choice {
+    /// Weighs twice: first as if everything else were as expected, then with the level that everything else has if the best of
+    /// the first weighing is left out.
+    fn of(counted: &Counted, direction: Direction) -> Self {
+        let pool = Pool::of(counted, direction);
+        let all = Sums::of(counted);
+        let level = best(
+            &pool.candidates,
+            &weigh(counted, &pool.candidates, direction, 1.0),
+        )
+        .map_or(1.0, |(candidate, _)| level(&all, &candidate.sums));
+        let scores = weigh(counted, &pool.candidates, direction, level);
+        let mut ranked: Vec<Found> = pool
+            .candidates
+            .iter()
+            .zip(&scores)
+            .filter(|(_, score)| score.is_finite())
+            .map(|(candidate, score)| Found {
+                element: candidate.element,
+                score: *score,
+            })
+            .collect();
+        ranked.sort_by(|a, b| b.score.total_cmp(&a.score).then(a.element.cmp(&b.element)));
+        let events = best(&pool.candidates, &scores).map_or(0.0, |(candidate, _)| {
+            (candidate.sums.came - candidate.sums.expected * level).abs()
+        });
+        Self {
+            ranked,
+            events,
+            change: (all.came - all.expected).abs(),
+            everything: scores.last().copied().unwrap_or(f64::NEG_INFINITY),
+            scanned: pool.scanned,
+        }
+    }
+
+    /// The best one, if it is a cause: its evidence outweighs that it was chosen among many, and it is neither small beside
+    /// the whole change nor beside the first cause.
+    fn named(&self, first: Option<&Self>) -> Option<Found> {
+        let best = self.ranked.first()?;
+        let enough = libm::log(self.scanned.max(1) as f64);
+        let is_cause = match first {
+            None => best.score > self.everything && self.events >= LEAST_SHARE * self.change,
+            Some(first) => {
+                let first_score = first.ranked.first().map_or(0.0, |found| found.score);
+                best.score >= NEXT_SCORE * first_score && self.events >= NEXT_EVENTS * first.events
+            }
+        };
+        (is_cause && best.score > enough).then_some(*best)
+    }
+}
+
+/// The candidate with the most evidence.
+fn best<'a>(candidates: &'a [Candidate], scores: &[f64]) -> Option<(&'a Candidate, f64)> {
+    let pairs = candidates.iter().zip(scores.iter().copied());
+    pairs
+        .filter(|(_, score)| score.is_finite())
+        .max_by(|(one, a), (other, b)| a.total_cmp(b).then(other.element.cmp(&one.element)))
+}
+
+/// What everything but a combination is, as a multiple of what was expected.
+fn level(all: &Sums, own: &Sums) -> f64 {
+    let expected = all.expected - own.expected;
+    if expected <= 0.0 {
+        return 1.0;
+    }
+    ((all.came - own.came) / expected).clamp(1.0 / LEVEL, LEVEL)
+}

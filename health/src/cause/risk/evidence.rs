@@ -1,0 +1,227 @@
+//! How much likelier the deviations of some leaves are if they have one cause.
+
+use std::f64::consts::TAU;
+
+use super::noise::Noise;
+use super::points::Points;
+
+/// What is assumed of the spread of the leaves of a cause, as of that many leaves: about that of the noise.
+const SHAPE: f64 = 1.0;
+const SCALE: f64 = 0.5;
+/// The share of leaves of a cause that don't follow it.
+const APART: f64 = 0.05;
+/// Their least density, as they may deviate by any part.
+const APART_DENSITY: f64 = 0.02;
+/// More leaves of a combination than these are not looked at one by one.
+const MOST: usize = 2048;
+/// The least and the assumed standard deviation of a cause's leaves, beside that of counting.
+const LEAST_SPREAD: f64 = 0.03;
+const ASSUMED_SPREAD: [f64; 2] = [0.05, 0.15];
+
+/// Sums over leaves, from which the evidence for a cause follows.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Cell {
+    pub(crate) leaves: u32,
+    /// The log density without a cause, less the part that is the same with one.
+    null: f64,
+    weight: f64,
+    first: f64,
+    second: f64,
+}
+
+impl Cell {
+    /// The terms of one leaf.
+    pub(crate) fn of(deviation: f64, size: f64, noise: &Noise) -> (Self, f64) {
+        let variance = noise.variance(size);
+        let weight = 1.0 / variance;
+        let distance = deviation - noise.centre;
+        let density = noise.log_density(deviation, size);
+        let cell = Self {
+            leaves: 1,
+            null: density + 0.5 * libm::log(TAU * variance),
+            weight,
+            first: weight * distance,
+            second: weight * distance * distance,
+        };
+        (cell, density)
+    }
+
+    pub(crate) fn add(&mut self, other: &Self) {
+        self.leaves += other.leaves;
+        self.null += other.null;
+        self.weight += other.weight;
+        self.first += other.first;
+        self.second += other.second;
+    }
+
+    pub(crate) fn take(&mut self, other: &Self) {
+        self.leaves = self.leaves.saturating_sub(other.leaves);
+        self.null -= other.null;
+        self.weight -= other.weight;
+        self.first -= other.first;
+        self.second -= other.second;
+    }
+
+    /// The mean distance from the centre.
+    pub(crate) fn mean(&self) -> f64 {
+        if self.leaves == 0 || self.weight <= 0.0 {
+            0.0
+        } else {
+            self.first / self.weight
+        }
+    }
+}
+
+/// The evidence of sums: the leaves of a cause are normal around any one distance, and how widely they spread compared to the
+/// noise is not known, so both are integrated out.
+pub(crate) struct Evidence {
+    /// The parts that depend on the number of leaves only.
+    shapes: Vec<f64>,
+}
+
+impl Evidence {
+    pub(crate) fn new(leaves: usize) -> Self {
+        let shapes = (0..=leaves.min(4096)).map(|leaves| shape(leaves as f64));
+        Self {
+            shapes: shapes.collect(),
+        }
+    }
+
+    /// The log of how much likelier the leaves are with a cause of their own.
+    pub(crate) fn of(&self, cell: &Cell) -> f64 {
+        let leaves = f64::from(cell.leaves);
+        let known = self.shapes.get(cell.leaves as usize).copied();
+        let spread = (cell.second - cell.first * cell.mean()).max(0.0);
+        known.unwrap_or_else(|| shape(leaves))
+            - (SHAPE + 0.5 * (leaves - 1.0)) * libm::log(SCALE + 0.5 * spread)
+            - 0.5 * libm::log(cell.weight.max(f64::MIN_POSITIVE))
+            - cell.null
+    }
+}
+
+fn shape(leaves: f64) -> f64 {
+    let half = SHAPE + 0.5 * (leaves - 1.0);
+    libm::lgamma(half.max(SHAPE)) - libm::lgamma(SHAPE)
+        + SHAPE * libm::log(SCALE)
+        + 0.5 * libm::log(TAU)
+}
+
+/// A cause as its leaves show it one by one.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Fit {
+    /// How much likelier its leaves are with it, as a log.
+    pub(crate) gain: f64,
+    /// How far its leaves deviate beyond the noise's centre.
+    pub(crate) distance: f64,
+}
+
+/// The evidence of leaves, some of which may stand apart: what is under another cause as well, or was not touched.
+pub(crate) struct Closer<'a> {
+    pub(crate) points: &'a Points,
+    pub(crate) noise: &'a Noise,
+    /// The log density of each leaf without a cause.
+    pub(crate) densities: &'a [f64],
+}
+
+/// A leaf in the fit.
+struct Member {
+    deviation: f64,
+    /// The variance of counting.
+    counting: f64,
+    null: f64,
+    /// The density if it stands apart, times the share of those that do.
+    apart: f64,
+}
+
+impl Closer<'_> {
+    pub(crate) fn fit(&self, leaves: &[u32]) -> Fit {
+        let step = leaves.len().div_ceil(MOST).max(1);
+        let members: Vec<Member> = leaves
+            .iter()
+            .step_by(step)
+            .map(|leaf| self.member(*leaf as usize))
+            .collect();
+        let own = self.noise.relative;
+        let [least, most] = ASSUMED_SPREAD.map(|spread| spread * spread);
+        let assumed = own.clamp(least, most);
+        let widest = (1.5 * own).max(0.04);
+        let mut centre = self.median(&members);
+        let mut spread = own.max(least);
+        for _ in 0..5 {
+            (centre, spread) = better(&members, centre, spread, assumed);
+            spread = spread.clamp(LEAST_SPREAD * LEAST_SPREAD, widest);
+        }
+        let gain: f64 = members
+            .iter()
+            .map(|member| {
+                let [with, apart] = member.densities(centre, spread);
+                libm::log(with + apart) - member.null
+            })
+            .sum();
+        let scaled = gain * leaves.len() as f64 / members.len().max(1) as f64;
+        Fit {
+            // Two numbers were fitted.
+            gain: scaled - libm::log1p(leaves.len() as f64),
+            distance: centre - self.noise.centre,
+        }
+    }
+
+    fn member(&self, leaf: usize) -> Member {
+        let null = self.densities[leaf];
+        Member {
+            deviation: self.points.deviations[leaf],
+            counting: self.noise.of_counting(self.points.sizes[leaf]),
+            null,
+            apart: APART * libm::exp(null).max(APART_DENSITY),
+        }
+    }
+
+    /// The weighted median of the deviations.
+    fn median(&self, members: &[Member]) -> f64 {
+        let mut sorted: Vec<(f64, f64)> = members
+            .iter()
+            .map(|member| {
+                let variance = self.noise.relative + member.counting;
+                (member.deviation, 1.0 / variance)
+            })
+            .collect();
+        sorted.sort_unstable_by(|a, b| a.0.total_cmp(&b.0).then(a.1.total_cmp(&b.1)));
+        let half = 0.5 * sorted.iter().map(|(_, weight)| weight).sum::<f64>();
+        let mut sum = 0.0;
+        let reached = sorted.iter().find(|(_, weight)| {
+            sum += weight;
+            sum >= half
+        });
+        reached.map_or(self.noise.centre, |(deviation, _)| *deviation)
+    }
+}
+
+impl Member {
+    /// Its density with the cause and apart.
+    fn densities(&self, centre: f64, spread: f64) -> [f64; 2] {
+        let variance = spread + self.counting;
+        let distance = self.deviation - centre;
+        let exponent = -0.5 * distance * distance / variance;
+        let with = (1.0 - APART) * libm::exp(exponent) / libm::sqrt(TAU * variance);
+        [with, self.apart]
+    }
+}
+
+/// One step of expectation and maximization: the centre of the leaves that follow the cause, and their spread.
+fn better(members: &[Member], centre: f64, spread: f64, assumed: f64) -> (f64, f64) {
+    let [mut follow, mut weights, mut sum, mut squares] = [0.0; 4];
+    for member in members {
+        let [with, apart] = member.densities(centre, spread);
+        let part = with / (with + apart);
+        let weight = part / (spread + member.counting);
+        let distance = member.deviation - centre;
+        follow += part;
+        weights += weight;
+        sum += weight * member.deviation;
+        squares += part * (distance * distance - member.counting).max(-spread);
+    }
+    if weights <= 0.0 {
+        return (centre, spread);
+    }
+    (sum / weights, (squares + 2.0 * assumed) / (follow + 2.0))
+}

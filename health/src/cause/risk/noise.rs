@@ -1,0 +1,206 @@
+//! How far leaves deviate that nothing has happened to.
+
+use std::f64::consts::TAU;
+
+use super::points::Points;
+
+/// More leaves than these don't make the estimate better.
+const MOST: usize = 8192;
+/// Leaves in a class of sizes, and the most classes.
+const CLASS: usize = 30;
+const CLASSES: usize = 12;
+/// The least variance of the deviation of large leaves: nothing is steadier than one percent.
+const LEAST: f64 = 1e-4;
+/// Whole numbers: each of the two counts is rounded, and a leaf of one event says nothing.
+const ROUNDING: f64 = 0.25;
+/// How many stray leaves are assumed where none was seen. It is well below one: noise that shows no stray leaf is taken to
+/// have light tails.
+const UNSEEN: f64 = 0.1;
+/// The density of stray leaves, which deviate by any part.
+const STRAY_DENSITY: f64 = 0.5;
+
+/// Deviations are normal around a centre, with a variance of `relative + counting / size`, but for a share of stray leaves.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Noise {
+    pub(crate) centre: f64,
+    /// The variance that leaves of all sizes have.
+    pub(crate) relative: f64,
+    /// The variance of counts: about 2 where events arrive independently, and more where they arrive in batches.
+    counting: f64,
+    stray: f64,
+}
+
+/// A leaf on one side of the centre: how far away, and its size.
+type Distance = (f64, f64);
+
+impl Noise {
+    /// The noise around a centre, as it shows on the side where fewer leaves deviate far. Causes on one side don't disturb.
+    pub(crate) fn around(centre: f64, points: &Points) -> Self {
+        let step = points.len().div_ceil(2 * MOST).max(1);
+        let mut sides = [Vec::new(), Vec::new()];
+        let mut at_centre = 0_usize;
+        for leaf in (0..points.len()).step_by(step) {
+            let deviation = points.deviations[leaf] - centre;
+            let is_above = if deviation == 0.0 {
+                at_centre += 1;
+                at_centre.is_multiple_of(2)
+            } else {
+                deviation > 0.0
+            };
+            sides[usize::from(is_above)].push((libm::fabs(deviation), points.sizes[leaf]));
+        }
+        let [below, above] = sides.map(|side| Self::of_side(centre, side));
+        if below.spread() <= above.spread() {
+            below
+        } else {
+            above
+        }
+    }
+
+    fn of_side(centre: f64, mut side: Vec<Distance>) -> Self {
+        side.sort_unstable_by(|a, b| a.1.total_cmp(&b.1).then(a.0.total_cmp(&b.0)));
+        let (relative, counting) = variances(&side);
+        let mut noise = Self {
+            centre,
+            relative,
+            counting,
+            stray: 0.01,
+        };
+        noise.find_stray(&side);
+        noise
+    }
+
+    /// The share of stray leaves, by expectation and maximization.
+    fn find_stray(&mut self, side: &[Distance]) {
+        let regular: Vec<f64> = side
+            .iter()
+            .map(|(distance, size)| libm::exp(self.log_regular(*distance, *size)))
+            .collect();
+        for _ in 0..20 {
+            let stray = self.stray * STRAY_DENSITY;
+            let strays: f64 = regular
+                .iter()
+                .map(|regular| stray / (stray + (1.0 - self.stray) * regular))
+                .sum();
+            self.stray = (strays + UNSEEN) / (side.len() as f64 + 2.0 * UNSEEN);
+        }
+    }
+
+    /// How much a leaf tells us of the noise is the same on both sides: the side with fewer and nearer leaves has less of
+    /// anything else.
+    fn spread(&self) -> f64 {
+        (1.0 - self.stray) * self.relative + self.stray
+    }
+
+    /// The variance of the deviation of a leaf of this size.
+    pub(crate) fn variance(&self, size: f64) -> f64 {
+        self.relative + self.of_counting(size)
+    }
+
+    /// The part of it that smaller leaves have more of.
+    pub(crate) fn of_counting(&self, size: f64) -> f64 {
+        self.counting / size + ROUNDING / (size * size)
+    }
+
+    fn log_regular(&self, distance: f64, size: f64) -> f64 {
+        let variance = self.variance(size);
+        -0.5 * (distance * distance / variance + libm::log(TAU * variance))
+    }
+
+    /// The log density of a leaf's deviation if nothing happened to it.
+    pub(crate) fn log_density(&self, deviation: f64, size: f64) -> f64 {
+        let regular = libm::log1p(-self.stray) + self.log_regular(deviation - self.centre, size);
+        let stray = libm::log(self.stray * STRAY_DENSITY);
+        let [low, high] = if regular < stray {
+            [regular, stray]
+        } else {
+            [stray, regular]
+        };
+        // Below one part in 10^13 the smaller one changes nothing.
+        if high - low > 30.0 {
+            high
+        } else {
+            high + libm::log1p(libm::exp(low - high))
+        }
+    }
+}
+
+/// The two parts of the variance, by weighted least squares over classes of sizes. `side` is sorted by size.
+fn variances(side: &[Distance]) -> (f64, f64) {
+    if side.is_empty() {
+        return (LEAST, 2.0);
+    }
+    let classes = (side.len() / CLASS).clamp(1, CLASSES);
+    let class = |number: usize| {
+        let bounds = [number, number + 1].map(|bound| bound * side.len() / classes);
+        Class::of(&side[bounds[0]..bounds[1]])
+    };
+    let classes: Vec<Class> = (0..classes).map(class).collect();
+    let all: f64 = classes.iter().map(|class| class.leaves).sum();
+    let mean = classes
+        .iter()
+        .map(|class| class.variance * class.leaves)
+        .sum::<f64>();
+    let (mut relative, mut counting) = (mean / all, 0.0);
+    for _ in 0..8 {
+        (relative, counting) = line(&classes, relative, counting);
+    }
+    (relative.max(LEAST), counting)
+}
+
+/// Leaves of about one size.
+struct Class {
+    leaves: f64,
+    /// The mean of one over the size.
+    inverse: f64,
+    /// The variance of their deviation, from quantiles.
+    variance: f64,
+}
+
+impl Class {
+    fn of(part: &[Distance]) -> Self {
+        let leaves = part.len() as f64;
+        let mut distances: Vec<f64> = part.iter().map(|(distance, _)| *distance).collect();
+        distances.sort_unstable_by(f64::total_cmp);
+        let quantile = |share: f64| {
+            let place = (leaves * share) as usize;
+            distances.get(place).or(distances.last()).copied()
+        };
+        // Of a normal variable, half lies within 0.6745 and 0.6827 within 1 standard deviation.
+        let half = quantile(0.5).unwrap_or_default() / 0.6745;
+        let deviation = half.max(quantile(0.6827).unwrap_or_default());
+        Self {
+            leaves,
+            inverse: part.iter().map(|(_, size)| 1.0 / size).sum::<f64>() / leaves,
+            variance: deviation * deviation,
+        }
+    }
+}
+
+/// One step of the fit of `variance = relative + counting * inverse`, neither of them negative. A variance is known to a part
+/// of itself, so each class weighs by one over the square of its fitted value.
+fn line(classes: &[Class], relative: f64, counting: f64) -> (f64, f64) {
+    let mut sums = [0.0; 5];
+    for class in classes {
+        let fit = (relative + counting * class.inverse).max(1e-8);
+        let weight = class.leaves / (fit * fit);
+        let (x, y) = (class.inverse, class.variance);
+        for (sum, term) in sums.iter_mut().zip([1.0, x, y, x * x, x * y]) {
+            *sum += weight * term;
+        }
+    }
+    let [one, x, y, xx, xy] = sums;
+    let determinant = one * xx - x * x;
+    if determinant <= 1e-9 * one * xx {
+        return (y / one, 0.0);
+    }
+    let counting = (one * xy - x * y) / determinant;
+    let relative = (y * xx - x * xy) / determinant;
+    if counting < 0.0 {
+        (y / one, 0.0)
+    } else if relative < 0.0 {
+        (0.0, xy / xx)
+    } else {
+        (relative, counting)
+    }
+}

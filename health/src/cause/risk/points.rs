@@ -1,0 +1,124 @@
+//! Leaves as they are judged: how far each deviates, and how large it is.
+
+use super::keys::{Column, keys};
+use crate::cause::leaves::Leaves;
+
+/// Leaves with events, one for each combination of values, in the order of their values. So neither the order of rows nor a
+/// leaf in several rows changes anything.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Points {
+    /// For each attribute, the position of each leaf's value.
+    pub(crate) ids: Vec<Vec<u32>>,
+    /// How many values each attribute has.
+    pub(crate) values: Vec<u64>,
+    /// The part of the larger one of the two counts by which now is above (or below) before: from -1, nothing is left, to 1,
+    /// there was nothing.
+    pub(crate) deviations: Vec<f64>,
+    /// The larger one of the two counts, at least 1.
+    pub(crate) sizes: Vec<f64>,
+    /// For each attribute and value, the leaves that have it.
+    lists: Vec<Lists>,
+}
+
+#[derive(Clone, Debug, Default)]
+struct Lists {
+    /// Where the list of each value begins, and the end of the last one.
+    starts: Vec<u32>,
+    leaves: Vec<u32>,
+}
+
+impl Points {
+    pub(crate) fn of(leaves: &Leaves) -> Self {
+        let columns = leaves.attributes.iter();
+        let columns: Vec<Column<'_>> = columns
+            .map(|attribute| (attribute.ids.as_slice(), attribute.values.len() as u64))
+            .collect();
+        let mut rows: Vec<(u64, u32)> = keys(&columns, leaves.len()).into_iter().zip(0..).collect();
+        rows.retain(|(_, row)| largest(counts(leaves, *row)) > 0);
+        rows.sort_unstable();
+        let mut points = Self {
+            ids: vec![Vec::with_capacity(rows.len()); columns.len()],
+            values: columns.iter().map(|(_, values)| *values).collect(),
+            ..Self::default()
+        };
+        for equal in rows.chunk_by(|a, b| a.0 == b.0) {
+            points.push(leaves, equal);
+        }
+        let lists = points.ids.iter().zip(&points.values);
+        points.lists = lists.map(|(ids, values)| Lists::of(ids, *values)).collect();
+        points
+    }
+
+    fn push(&mut self, leaves: &Leaves, rows: &[(u64, u32)]) {
+        let mut sums = [0_u64; 2];
+        for (_, row) in rows {
+            for (sum, count) in sums.iter_mut().zip(counts(leaves, *row)) {
+                // The sum of all leaves fits.
+                *sum = sum.saturating_add(count);
+            }
+        }
+        let [before, now] = sums.map(|sum| sum as f64);
+        let size = largest(sums) as f64;
+        self.deviations.push((now - before) / size);
+        self.sizes.push(size);
+        let first = rows.first().map_or(0, |(_, row)| *row as usize);
+        for (ids, attribute) in self.ids.iter_mut().zip(&leaves.attributes) {
+            ids.push(attribute.ids[first]);
+        }
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.deviations.len()
+    }
+
+    /// The leaves that have these values (of the attributes in `attributes`, which are at least one), in order.
+    pub(crate) fn with<'a>(
+        &'a self,
+        attributes: u8,
+        values: &'a [u32; 8],
+    ) -> impl Iterator<Item = u32> + 'a {
+        let named = (0..self.ids.len()).filter(move |place| attributes & 1 << place != 0);
+        let lists = named
+            .clone()
+            .map(|place| self.lists[place].of_value(values[place]));
+        let shortest = lists.min_by_key(|list| list.len()).unwrap_or_default();
+        shortest.iter().copied().filter(move |leaf| {
+            named
+                .clone()
+                .all(|place| self.ids[place][*leaf as usize] == values[place])
+        })
+    }
+}
+
+impl Lists {
+    fn of(ids: &[u32], values: u64) -> Self {
+        let mut starts = vec![0_u32; values as usize + 1];
+        for id in ids {
+            starts[*id as usize + 1] += 1;
+        }
+        for value in 1..starts.len() {
+            starts[value] += starts[value - 1];
+        }
+        let mut next = starts.clone();
+        let mut leaves = vec![0; ids.len()];
+        for (leaf, id) in (0..).zip(ids) {
+            let place = &mut next[*id as usize];
+            leaves[*place as usize] = leaf;
+            *place += 1;
+        }
+        Self { starts, leaves }
+    }
+
+    fn of_value(&self, value: u32) -> &[u32] {
+        let value = value as usize;
+        &self.leaves[self.starts[value] as usize..self.starts[value + 1] as usize]
+    }
+}
+
+fn counts(leaves: &Leaves, row: u32) -> [u64; 2] {
+    [&leaves.before, &leaves.now].map(|tallies| tallies[row as usize].part)
+}
+
+fn largest(counts: [u64; 2]) -> u64 {
+    counts[0].max(counts[1])
+}

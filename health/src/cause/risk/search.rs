@@ -1,0 +1,226 @@
+//! The search: the combination with the most evidence, then the next one among the other leaves, and so on.
+
+use std::collections::BTreeMap;
+
+use super::cube::{Cuboid, cube};
+use super::evidence::{Cell, Closer, Evidence, Fit};
+use super::noise::Noise;
+use super::points::Points;
+use crate::cause::element::{Element, Finds, Found};
+use crate::cause::leaves::Leaves;
+
+/// How many combinations of each cuboid are looked at leaf by leaf.
+const CANDIDATES: usize = 2;
+/// A cause deviates at least as far as a single leaf does by noise, and never by less than a twentieth.
+const LEAST_DISTANCE: f64 = 0.05;
+/// The part of that distance that the mean of a candidate's leaves has at least, some of which may stand apart.
+const MEAN: f64 = 0.4;
+/// As many causes are looked for to judge whether everything has changed.
+const ENOUGH: usize = 16;
+
+/// Which combinations explain how a volume changed.
+pub(crate) fn causes_of_volume(leaves: &Leaves, most: usize, others: usize) -> Finds {
+    let points = Points::of(leaves);
+    if points.len() == 0 || points.ids.is_empty() {
+        return Finds::default();
+    }
+    let still = Search::around(0.0, &points);
+    let everything: Vec<u32> = (0..points.len() as u32).collect();
+    let bulk = still.closer().fit(&everything).distance;
+    let mut outcome;
+    if libm::fabs(bulk) < still.least_distance() {
+        outcome = still.run(most, others);
+    } else {
+        // Most leaves deviate. Either everything has changed, or there are causes for most of it.
+        let moved = Search::around(bulk, &points).run(most.max(ENOUGH), others);
+        outcome = still.run(most.max(ENOUGH), others);
+        if moved.log_likelihood > outcome.log_likelihood {
+            outcome = moved;
+        }
+        outcome.finds.causes.truncate(most);
+    }
+    outcome.finds
+}
+
+/// A search with an assumption of what the noise is.
+struct Search<'a> {
+    points: &'a Points,
+    noise: Noise,
+    terms: Vec<Cell>,
+    densities: Vec<f64>,
+}
+
+struct Outcome {
+    finds: Finds,
+    /// Of all leaves, less the prices of the causes.
+    log_likelihood: f64,
+}
+
+/// A combination that may be a cause.
+#[derive(Clone, Copy)]
+struct Candidate {
+    element: Element,
+    /// The place of its cuboid.
+    cuboid: usize,
+    score: f64,
+}
+
+/// Fits of cells by the place of the cuboid and of the cell, with the number of leaves that they are of: leaves are only
+/// taken away, so a cell with as many leaves has the same ones.
+type Fits = BTreeMap<(usize, usize), (u32, Fit)>;
+
+impl<'a> Search<'a> {
+    fn around(centre: f64, points: &'a Points) -> Self {
+        let noise = Noise::around(centre, points);
+        let leaves = points.deviations.iter().zip(&points.sizes);
+        let (terms, densities) = leaves
+            .map(|(deviation, size)| Cell::of(*deviation, *size, &noise))
+            .unzip();
+        Self {
+            points,
+            noise,
+            terms,
+            densities,
+        }
+    }
+
+    fn closer(&self) -> Closer<'_> {
+        Closer {
+            points: self.points,
+            noise: &self.noise,
+            densities: &self.densities,
+        }
+    }
+
+    fn least_distance(&self) -> f64 {
+        libm::sqrt(self.noise.relative).max(LEAST_DISTANCE)
+    }
+
+    fn run(&self, most: usize, others: usize) -> Outcome {
+        let evidence = Evidence::new(self.points.len());
+        let mut cuboids = cube(self.points, &self.terms);
+        let mut free = vec![true; self.points.len()];
+        let mut named = vec![false; cuboids.len()];
+        let mut fits = Fits::new();
+        let mut outcome = Outcome {
+            finds: Finds::default(),
+            log_likelihood: self.densities.iter().sum(),
+        };
+        while outcome.finds.causes.len() < most {
+            for cuboid in &mut cuboids {
+                cuboid.judge(&evidence, MEAN * self.least_distance());
+            }
+            let ranked = self.ranked(&cuboids, &named, &free, &mut fits);
+            let best = ranked.first().filter(|best| best.score > 0.0).copied();
+            if outcome.finds.others.is_empty() {
+                outcome.finds.others = ranked.iter().map(Candidate::found).collect();
+            }
+            let Some(best) = best else { break };
+            outcome.log_likelihood += best.score;
+            outcome.finds.causes.push(best.found());
+            named[best.cuboid] = true;
+            let taken = self.leaves_of(best.element, &free);
+            for leaf in &taken {
+                free[*leaf as usize] = false;
+            }
+            for cuboid in &mut cuboids {
+                cuboid.take(&taken, self.points, &self.terms);
+            }
+        }
+        outcome.finds.keep_others(others);
+        outcome
+    }
+
+    /// The candidates of all cuboids, best first.
+    fn ranked(
+        &self,
+        cuboids: &[Cuboid],
+        named: &[bool],
+        free: &[bool],
+        fits: &mut Fits,
+    ) -> Vec<Candidate> {
+        let mut ranked = Vec::new();
+        for (place, cuboid) in cuboids.iter().enumerate() {
+            let price = self.price(cuboid, named[place]);
+            for cell in cuboid.best(CANDIDATES) {
+                let element = self.element(cuboid, cell);
+                let leaves = cuboid.cells[cell].leaves;
+                let known = fits.get(&(place, cell)).filter(|known| known.0 == leaves);
+                let fit = known.map_or_else(
+                    || self.closer().fit(&self.leaves_of(element, free)),
+                    |known| known.1,
+                );
+                fits.insert((place, cell), (leaves, fit));
+                if libm::fabs(fit.distance) >= self.least_distance() {
+                    ranked.push(Candidate {
+                        element,
+                        cuboid: place,
+                        score: fit.gain - price,
+                    });
+                }
+            }
+        }
+        ranked.sort_by(|a, b| b.score.total_cmp(&a.score).then(a.element.cmp(&b.element)));
+        ranked
+    }
+
+    /// The price of naming a combination: the log of how many others could have been named as well. First one says how many
+    /// attributes it has, then which ones, then which of their combinations, and whether it fell or rose. Another one of the
+    /// same attributes is cheaper to say.
+    fn price(&self, cuboid: &Cuboid, is_named: bool) -> f64 {
+        let attributes = self.points.ids.len() as u32;
+        let two = libm::log(2.0);
+        let which = if is_named {
+            two
+        } else {
+            let layer = cuboid.attributes.count_ones();
+            libm::log(f64::from(attributes) * combinations(attributes, layer))
+        };
+        which + cuboid.log_cells + two
+    }
+
+    fn element(&self, cuboid: &Cuboid, cell: usize) -> Element {
+        let leaf = cuboid.firsts[cell] as usize;
+        let mut values = [0; 8];
+        for (place, (value, ids)) in values.iter_mut().zip(&self.points.ids).enumerate() {
+            if cuboid.attributes & 1 << place != 0 {
+                *value = ids[leaf];
+            }
+        }
+        Element {
+            attributes: cuboid.attributes,
+            values,
+        }
+    }
+
+    fn leaves_of(&self, element: Element, free: &[bool]) -> Vec<u32> {
+        let all = self.points.with(element.attributes, &element.values);
+        all.filter(|leaf| free[*leaf as usize]).collect()
+    }
+}
+
+impl Candidate {
+    fn found(&self) -> Found {
+        Found {
+            element: self.element,
+            score: self.score,
+        }
+    }
+}
+
+impl Finds {
+    /// Of the other candidates those that were not named, at most so many.
+    fn keep_others(&mut self, most: usize) {
+        let causes = &self.causes;
+        self.others
+            .retain(|other| causes.iter().all(|cause| cause.element != other.element));
+        self.others.truncate(most);
+    }
+}
+
+/// How many ways there are to choose some of all.
+fn combinations(all: u32, some: u32) -> f64 {
+    (0..some).fold(1.0, |ways, chosen| {
+        ways * f64::from(all - chosen) / f64::from(chosen + 1)
+    })
+}

@@ -1,0 +1,169 @@
+//! What explains a finding.
+
+use std::ops::Range;
+
+use tallyfold::{Counts, Dimension, Frame};
+
+use super::grid::Grid;
+use super::slots::Slots;
+use super::state::Live;
+use crate::cause::explain::explain_leaves;
+use crate::cause::explanation::Explanation;
+use crate::cause::leaves::{Attribute, Leaves, Tally};
+use crate::cause::options::ExplainOptions;
+use crate::measure::Measure;
+use crate::rules::names::RuleKind;
+use crate::rules::rule::{Rule, Test, WEEK};
+
+/// The weeks before that are looked at by rules without a baseline.
+const WEEKS: usize = 4;
+
+/// How long before a finding is looked at if the weeks before are not known, in seconds.
+const BEFORE: u64 = 3_600;
+
+/// The slots of a finding, and those before that they are compared with.
+struct Times {
+    now: Range<usize>,
+    /// By how many slots they are compared with earlier ones: as many times as there are numbers.
+    ago: Vec<usize>,
+    /// The slots before that are compared, if none of the weeks is known.
+    before: Range<usize>,
+}
+
+/// Which parts of its group explain a finding; none for kinds of rules for which there is nothing to compare.
+pub(crate) fn explanation(
+    rule: &Rule,
+    grid: &Grid<'_>,
+    slots: &Slots,
+    group: usize,
+    live: &Live,
+) -> Option<Explanation> {
+    let is_explained = matches!(
+        rule.kind,
+        RuleKind::Threshold | RuleKind::Rate | RuleKind::Volume | RuleKind::Budget
+    );
+    let free = free_dimensions(rule, grid);
+    if !is_explained || free.is_empty() {
+        return None;
+    }
+    let times = times(rule, slots, live)?;
+    let leaves = leaves(grid, slots, group, rule.measure, &free, &times)?;
+    Some(explain_leaves(
+        &leaves,
+        rule.measure,
+        &ExplainOptions::default(),
+    ))
+}
+
+/// The columns of the table by which its group is not made.
+fn free_dimensions(rule: &Rule, grid: &Grid<'_>) -> Vec<(usize, Dimension)> {
+    let dimensions = grid.table().dimensions().iter().enumerate();
+    let free = dimensions.filter(|(_, dimension)| !rule.by.contains(dimension));
+    free.collect()
+}
+
+fn times(rule: &Rule, slots: &Slots, live: &Live) -> Option<Times> {
+    let start = live.since.min(live.numbers.window.start());
+    // A budget is judged over a time that is mostly good.
+    let start = match rule.test {
+        Test::Budget { .. } => live.since,
+        _ => start,
+    };
+    let now = slots.from(start)..slots.from(live.numbers.window.end());
+    let weeks = match &rule.test {
+        Test::Baseline(baseline) => baseline.weeks,
+        _ => WEEKS,
+    };
+    let week = slots.in_seconds(WEEK);
+    let is_known =
+        |ago: &usize| now.start >= *ago && now.clone().all(|slot| slots.known[slot - *ago]);
+    let ago = (1..=weeks).map(|weeks| weeks * week).filter(is_known);
+    let before = now
+        .start
+        .saturating_sub(slots.in_seconds(BEFORE).max(now.len()))..now.start;
+    let times = Times {
+        ago: ago.collect(),
+        before,
+        now,
+    };
+    let is_any = !times.ago.is_empty() || times.before.clone().any(|slot| slots.known[slot]);
+    (is_any && !times.now.is_empty()).then_some(times)
+}
+
+impl Times {
+    /// How many slots before are compared with so many slots now.
+    fn compared(&self, slots: &Slots) -> (u64, u64) {
+        let known =
+            |range: &Range<usize>| range.clone().filter(|slot| slots.known[*slot]).count() as u64;
+        match self.ago.len() as u64 {
+            0 => (known(&self.before), known(&self.now)),
+            weeks => (weeks, 1),
+        }
+    }
+
+    fn is_before(&self, slot: usize) -> bool {
+        match self.ago.is_empty() {
+            true => self.before.contains(&slot),
+            false => self.ago.iter().any(|ago| self.now.contains(&(slot + ago))),
+        }
+    }
+}
+
+/// The finest rows of a group, with their counts before and now.
+fn leaves(
+    grid: &Grid<'_>,
+    slots: &Slots,
+    group: usize,
+    measure: Measure,
+    free: &[(usize, Dimension)],
+    times: &Times,
+) -> Option<Leaves> {
+    let rows = grid.rows_of(group);
+    let (mut before, mut now) = (vec![[0; 2]; rows.len()], vec![[0; 2]; rows.len()]);
+    let is_wanted =
+        |slot: usize| slots.known[slot] && (times.now.contains(&slot) || times.is_before(slot));
+    grid.each_row(group, slots, is_wanted, |row, slot, counts| {
+        let Ok(leaf) = rows.binary_search(&row) else {
+            return;
+        };
+        if times.now.contains(&slot) {
+            add(&mut now[leaf], counts, measure);
+        }
+        if times.is_before(slot) {
+            add(&mut before[leaf], counts, measure);
+        }
+    });
+    let (of, to) = times.compared(slots);
+    if !measure.is_rate() {
+        // A volume is compared with as much time.
+        for sum in before.iter_mut().flatten() {
+            *sum = (*sum * u128::from(to) + u128::from(of) / 2) / u128::from(of.max(1));
+        }
+    }
+    let keys = grid.table().keys();
+    let attributes = free.iter().map(|(column, dimension)| {
+        let ids = rows.iter().map(|row| keys.ids[*column][*row]).collect();
+        let values = keys.dictionaries[*column].clone();
+        let attribute = Attribute::new(dimension.as_str(), values, ids);
+        // Only an event that was filtered has a reason for it.
+        match *dimension == Dimension::Reason && measure.is_rate() {
+            true => attribute.of_part(),
+            false => attribute,
+        }
+    });
+    Leaves::new(attributes.collect(), tallies(&before), tallies(&now)).ok()
+}
+
+fn add(sums: &mut [u128; 2], counts: Counts, measure: Measure) {
+    sums[0] += measure.part(counts);
+    sums[1] += measure.whole(counts).unwrap_or_default();
+}
+
+fn tallies(sums: &[[u128; 2]]) -> Vec<Tally> {
+    let most = |sum: u128| u64::try_from(sum).unwrap_or(u64::MAX);
+    let tallies = sums.iter().map(|[part, whole]| Tally {
+        part: most(*part),
+        whole: most(*whole),
+    });
+    tallies.collect()
+}

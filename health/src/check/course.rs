@@ -1,0 +1,125 @@
+//! How the finding of a group comes and goes, window by window.
+
+use std::ops::Range;
+
+use tallyfold::{Dimension, Timestamp, Window};
+
+use super::normal::normal_range;
+use super::odd::Odd;
+use super::slots::Slots;
+use super::state::{Live, Numbers};
+use crate::rules::rule::Rule;
+
+/// What became of the finding of a group.
+#[derive(Debug, Default)]
+pub(crate) struct Course {
+    /// What is pending or firing at the end.
+    pub(crate) live: Option<Live>,
+    /// Each time it fired, as it was then.
+    pub(crate) fired: Vec<Live>,
+    /// Each time it was resolved, as it was last, with the end of its last bad window.
+    pub(crate) resolved: Vec<(Live, Timestamp)>,
+}
+
+/// Follows a group through some slots. `odds` are its bad windows, in the order of time; slots that are not known say nothing.
+pub(crate) fn follow(
+    rule: &Rule,
+    group: &[(Dimension, String)],
+    start: Option<Live>,
+    odds: &[Odd],
+    slots: &Slots,
+    range: Range<usize>,
+) -> Course {
+    let mut course = Course {
+        live: start,
+        ..Course::default()
+    };
+    let mut last = None;
+    let mut odds = odds.iter().peekable();
+    for slot in range {
+        while odds.next_if(|odd| (odd.slot as usize) < slot).is_some() {}
+        if !slots.known[slot] {
+            continue;
+        }
+        let is_firing = course
+            .live
+            .as_ref()
+            .is_some_and(|live| live.fired.is_some());
+        let odd = odds.next_if(|odd| odd.slot as usize == slot);
+        match odd.filter(|odd| odd.fires || is_firing) {
+            Some(odd) => {
+                last = Some(odd);
+                course.bad(rule, group, odd, slots);
+            }
+            None => course.good(rule, last),
+        }
+    }
+    if let Some(live) = &mut course.live {
+        live.complete(last);
+    }
+    course
+}
+
+impl Course {
+    fn bad(&mut self, rule: &Rule, group: &[(Dimension, String)], odd: &Odd, slots: &Slots) {
+        let slots_of = |length: u32| slots.window(odd.slot as usize, length as usize);
+        let (Some(window), Some(run)) = (slots_of(odd.slots), slots_of(odd.run)) else {
+            return;
+        };
+        let numbers = numbers(rule, odd, window);
+        let live = self.live.get_or_insert_with(|| Live {
+            group: group.to_vec(),
+            bad: 0,
+            good: 0,
+            since: run.start(),
+            fired: None,
+            numbers: numbers.clone(),
+        });
+        live.bad = live.bad.saturating_add(1).min(rule.bad);
+        live.good = 0;
+        live.numbers = numbers;
+        if live.fired.is_none() && (live.bad >= rule.bad || odd.at_once) {
+            live.fired = Some(window.end());
+            live.complete(Some(odd));
+            self.fired.push(live.clone());
+        }
+    }
+
+    fn good(&mut self, rule: &Rule, last: Option<&Odd>) {
+        let Some(mut live) = self.live.take() else {
+            return;
+        };
+        if live.fired.is_none() {
+            return;
+        }
+        live.good = live.good.saturating_add(1);
+        if live.good < rule.good {
+            self.live = Some(live);
+            return;
+        }
+        live.complete(last);
+        let end = live.numbers.window.end();
+        self.resolved.push((live, end));
+    }
+}
+
+impl Live {
+    /// Adds what would be normal to the numbers of the last bad window, which takes long and is of no use for most windows. Without
+    /// one, they are complete.
+    fn complete(&mut self, last: Option<&Odd>) {
+        if let Some(odd) = last {
+            self.numbers.normal = normal_range(&odd.normal, odd.observed);
+        }
+    }
+}
+
+fn numbers(rule: &Rule, odd: &Odd, window: Window) -> Numbers {
+    Numbers {
+        window,
+        observed: odd.observed,
+        expected: odd.expected,
+        normal: (0, 0),
+        ln_p: odd.ln_p,
+        severity: odd.severity.unwrap_or(rule.severity),
+    }
+}

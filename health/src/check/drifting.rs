@@ -1,0 +1,175 @@
+//! Small deviations that go on: an accumulating test.
+
+use super::judging::Judging;
+use super::odd::{Normal, Odd};
+use crate::baseline::basis::Basis;
+use crate::baseline::level::{Level, level};
+use crate::baseline::season::Season;
+use crate::baseline::stream::Stream;
+use crate::cause::explanation::Amount;
+use crate::detection::cusum::{Cusum, Drift};
+use crate::rules::names::Side;
+use crate::rules::rule::Baseline;
+
+/// What has accumulated since the score was 0.
+#[derive(Clone, Copy, Debug, Default)]
+struct Run {
+    score: f64,
+    slots: u32,
+    part: u64,
+    whole: u64,
+    expected: f64,
+    dispersion: f64,
+    judged: u32,
+}
+
+/// The slots at which small deviations have added up to a large one, over at most twice so many seconds.
+///
+/// The scores start from 0 one such time before the one that a slot lies in. So they depend on the counts only, not on when
+/// checks have run.
+pub(super) fn drifting(
+    judging: &Judging<'_>,
+    baseline: &Baseline,
+    stream: &Stream<'_>,
+    season: &Season,
+    over: u64,
+) -> Vec<Odd> {
+    let slots = judging.slots;
+    let length = slots.in_seconds(over);
+    let drift = drift(judging, baseline);
+    let first = slots
+        .begin_of(judging.range.start, length)
+        .saturating_sub(length);
+    let levels: Vec<Option<Level>> = (first..judging.range.end)
+        .map(|slot| level_of(judging, stream, season, slot))
+        .collect();
+    let mut odds = Vec::new();
+    let mut start = slots.begin_of(judging.range.start, length);
+    while start < judging.range.end {
+        let end = slots.end_of(start, length).min(judging.range.end);
+        let (mut cusum, mut runs) = (Cusum::default(), [Run::default(); 2]);
+        for slot in start.saturating_sub(length).max(first)..end {
+            let Some(level) = &levels[slot - first] else {
+                runs.iter_mut().for_each(Run::wait);
+                continue;
+            };
+            let counts = (
+                stream.counts[slot],
+                stream.wholes.map(|wholes| wholes[slot]),
+            );
+            cusum = cusum.step(counts.0, counts.1, level, &drift);
+            for (run, score) in runs.iter_mut().zip([cusum.falling, cusum.rising]) {
+                run.step(score, counts, level);
+            }
+            if slot >= judging.range.start && slot >= start {
+                let odd = worst(baseline, &runs, &drift, judging.rule.least);
+                odds.extend(odd.map(|odd| {
+                    odd.at(
+                        slot,
+                        stream.wholes.is_some(),
+                        ln_rate(judging, baseline),
+                        &drift,
+                    )
+                }));
+            }
+        }
+        start = end;
+    }
+    odds
+}
+
+fn ln_rate(judging: &Judging<'_>, baseline: &Baseline) -> f64 {
+    libm::log(judging.rate_of(baseline.false_alarms))
+}
+
+fn drift(judging: &Judging<'_>, baseline: &Baseline) -> Drift {
+    let change = baseline.change.as_f64().clamp(0.01, 0.9);
+    Drift {
+        fall: 1.0 - change,
+        rise: 1.0 + change,
+        run_length: judging.groups.max(1) as f64 / judging.rate_of(baseline.false_alarms),
+    }
+}
+
+/// What is expected of a settled slot by other weeks or days: the windows just before it would follow a slow change.
+fn level_of(
+    judging: &Judging<'_>,
+    stream: &Stream<'_>,
+    season: &Season,
+    slot: usize,
+) -> Option<Level> {
+    if !judging.finals[slot] {
+        return None;
+    }
+    level(stream, slot, season).filter(|level| level.basis != Basis::Recent)
+}
+
+/// The side that counts and has the higher score, if that is high enough.
+fn worst(
+    baseline: &Baseline,
+    [falling, rising]: &[Run; 2],
+    drift: &Drift,
+    least: u64,
+) -> Option<Run> {
+    let run = match baseline.side {
+        Side::Low => falling,
+        Side::High => rising,
+        Side::Both if falling.score >= rising.score => falling,
+        Side::Both => rising,
+    };
+    let is_enough = run.expected >= least as f64 || run.part >= least;
+    // A single window is judged by itself.
+    (run.score >= drift.limit() / 2.0 && is_enough && run.slots > 1).then_some(*run)
+}
+
+impl Run {
+    fn wait(&mut self) {
+        if self.score > 0.0 {
+            self.slots += 1;
+        }
+    }
+
+    fn step(&mut self, score: f64, (part, whole): (u64, Option<u64>), level: &Level) {
+        if score <= 0.0 {
+            *self = Self::default();
+            return;
+        }
+        *self = Self {
+            score,
+            slots: self.slots + 1,
+            part: self.part.saturating_add(part),
+            whole: self.whole.saturating_add(whole.unwrap_or_default()),
+            expected: self.expected + level.expected * whole.map_or(1.0, |whole| whole as f64),
+            dispersion: self.dispersion + level.dispersion,
+            judged: self.judged + 1,
+        };
+    }
+
+    fn at(&self, slot: usize, is_rate: bool, ln_rate: f64, drift: &Drift) -> Odd {
+        let expected = match is_rate {
+            true => self.expected / (self.whole as f64).max(1.0),
+            false => self.expected,
+        };
+        Odd {
+            group: 0,
+            slot: slot as u32,
+            slots: self.slots,
+            run: self.slots,
+            fires: self.score >= drift.limit(),
+            at_once: true,
+            severity: None,
+            observed: Amount {
+                part: self.part,
+                whole: is_rate.then_some(self.whole),
+            },
+            expected: self.expected,
+            // A likelihood ratio this high has at most this probability.
+            ln_p: Some(-self.score),
+            normal: Normal::Likely {
+                expected,
+                dispersion: self.dispersion / f64::from(self.judged.max(1)),
+                ln_p: ln_rate,
+            },
+        }
+    }
+}

@@ -1,0 +1,116 @@
+//! What a rule has found.
+
+use std::collections::BTreeMap;
+
+use serde::ser::SerializeMap;
+use serde::{Serialize, Serializer};
+use tallyfold::{Dimension, Metric, Timestamp, Window};
+
+use crate::cause::explanation::{Amount, Cause};
+use crate::measure::Measure;
+use crate::rules::names::{RuleKind, Severity};
+
+tallyfold::names! {
+    /// How far a finding is.
+    pub enum Status {
+        /// Bad, but not for as many windows as the rule wants.
+        Pending = "pending",
+        /// Bad for as many windows as the rule wants, or more.
+        Firing = "firing",
+        /// It was firing, and is over. It is told once.
+        Resolved = "resolved",
+    }
+}
+
+/// What a rule has found about a group of events.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+#[cfg_attr(feature = "surface", derive(schemars::JsonSchema))]
+pub struct Finding {
+    /// The same for the same rule and group, as long as it lives and when it comes again: 16 hexadecimal digits.
+    pub id: String,
+    /// The name of the rule.
+    pub rule: String,
+    /// What the rule looks for.
+    pub kind: RuleKind,
+    /// How bad it is.
+    pub severity: Severity,
+    /// How far it is.
+    pub status: Status,
+    /// The values of the rule's dimensions.
+    #[serde(serialize_with = "as_map")]
+    #[cfg_attr(feature = "surface", schemars(with = "BTreeMap<String, String>"))]
+    pub group: Vec<(Dimension, String)>,
+    /// The time that the numbers are about: the last bad window, or several that were judged together.
+    pub window: Window,
+    /// When it began: the start of the first bad window.
+    #[cfg_attr(feature = "surface", schemars(with = "String"))]
+    pub since: Timestamp,
+    /// When it was first firing: the end of that window. None while it is pending.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "surface", schemars(with = "Option<String>"))]
+    pub fired: Option<Timestamp>,
+    /// When it was over: the end of the last bad window.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "surface", schemars(with = "Option<String>"))]
+    pub resolved: Option<Timestamp>,
+    /// What is judged.
+    pub measure: Measure,
+    /// The events that were counted.
+    pub observed: Amount,
+    /// How many events of the part were expected.
+    pub expected: f64,
+    /// The fewest events of the part that would be normal.
+    pub low: u64,
+    /// The most events of the part that would be normal.
+    pub high: u64,
+    /// The natural logarithm of the probability of what was counted if all is normal; none for fixed limits.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ln_p: Option<f64>,
+    /// Which parts of the group explain it, most important first.
+    pub causes: Vec<Cause>,
+    /// The events of the change that no cause explains.
+    pub unexplained: i128,
+    /// Whether a silence covers it.
+    pub silenced: bool,
+    /// Whether its counts may still change. Such a finding is a warning at most.
+    pub provisional: bool,
+    /// The labels of the file and of the rule.
+    pub labels: BTreeMap<String, String>,
+    /// All of it in one sentence.
+    pub sentence: String,
+    /// The query that shows it.
+    pub query: Query,
+}
+
+/// The query that shows a finding.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+#[cfg_attr(feature = "surface", derive(schemars::JsonSchema))]
+pub struct Query {
+    /// The endpoint.
+    pub metric: Metric,
+    /// From when on.
+    #[cfg_attr(feature = "surface", schemars(with = "String"))]
+    pub start: Timestamp,
+    /// Until when.
+    #[cfg_attr(feature = "surface", schemars(with = "String"))]
+    pub end: Timestamp,
+    /// The dimensions to group by.
+    pub dimensions: Vec<Dimension>,
+    /// The values to keep, by dimension.
+    #[serde(serialize_with = "as_map")]
+    #[cfg_attr(feature = "surface", schemars(with = "BTreeMap<String, Vec<String>>"))]
+    pub r#where: Vec<(Dimension, Vec<String>)>,
+}
+
+fn as_map<T: Serialize, S: Serializer>(
+    pairs: &[(Dimension, T)],
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    let mut map = serializer.serialize_map(Some(pairs.len()))?;
+    for (name, value) in pairs {
+        map.serialize_entry(name, value)?;
+    }
+    map.end()
+}

@@ -1,0 +1,107 @@
+//! Checks and replays.
+
+use std::cmp::Reverse;
+
+use tallyfold::{Result, Timestamp, Window};
+
+use super::finding::{Finding, Status};
+use super::outcome::{Check, Observed, Replay, Unjudged};
+use super::state::State;
+use super::task::task;
+use crate::rules::names::Severity;
+use crate::rules::rule::Rule;
+use crate::rules::set::Rules;
+
+/// The findings of a check at most, and a tenth of those of a replay.
+const MOST_FINDINGS: usize = 1_000;
+
+impl Rules {
+    /// Applies the rules to counts: judges the windows that have settled since the last check, and says what is firing,
+    /// pending or just resolved. Without any state, it judges those of the last day. `now` is for silences, and no window
+    /// that ends after it is judged.
+    ///
+    /// The same counts and state give the same findings. A check that comes twice judges nothing twice, and one that comes late
+    /// judges the windows in between.
+    ///
+    /// # Errors
+    /// `unaligned_window` for a table whose windows are longer than those of a rule, or cross the edge of one.
+    pub fn check(&self, observed: &Observed<'_>, state: &State, now: Timestamp) -> Result<Check> {
+        let mut check = Check {
+            findings: Vec::new(),
+            judged: 0,
+            healthy: true,
+            unjudged: Vec::new(),
+            left_out: 0,
+            state: State::default(),
+        };
+        for rule in &self.rules {
+            let before = state.rule(&rule.name);
+            match task(self, rule, observed)? {
+                Ok(task) => task.check(before, now, &mut check),
+                Err(reason) => {
+                    check.unjudged.push(unjudged(rule, reason));
+                    check.state.rules.extend(before.cloned());
+                }
+            }
+        }
+        check
+            .state
+            .rules
+            .sort_by(|one, other| one.name.cmp(&other.name));
+        check
+            .findings
+            .sort_by_key(|finding| (rank(finding.status), Reverse(finding.severity)));
+        check.left_out += check.findings.len().saturating_sub(MOST_FINDINGS) as u64;
+        check.findings.truncate(MOST_FINDINGS);
+        let is_bad = |finding: &Finding| {
+            finding.status == Status::Firing
+                && finding.severity >= Severity::Warning
+                && !finding.silenced
+                && !finding.provisional
+        };
+        check.healthy = !check.findings.iter().any(is_bad);
+        Ok(check)
+    }
+
+    /// Applies the rules to a range of the past, window after window, as checks would have done: what would have fired,
+    /// when, and when it would have been resolved. Windows before the range only teach what is normal.
+    ///
+    /// # Errors
+    /// As [`Rules::check`].
+    pub fn replay(&self, observed: &Observed<'_>, range: Window) -> Result<Replay> {
+        let mut replay = Replay {
+            findings: Vec::new(),
+            judged: 0,
+            range,
+            unjudged: Vec::new(),
+            left_out: 0,
+        };
+        for rule in &self.rules {
+            match task(self, rule, observed)? {
+                Ok(task) => task.replay(range, &mut replay),
+                Err(reason) => replay.unjudged.push(unjudged(rule, reason)),
+            }
+        }
+        replay
+            .findings
+            .sort_by_key(|finding| (finding.fired, finding.since));
+        replay.left_out += replay.findings.len().saturating_sub(MOST_FINDINGS * 10) as u64;
+        replay.findings.truncate(MOST_FINDINGS * 10);
+        Ok(replay)
+    }
+}
+
+const fn rank(status: Status) -> u8 {
+    match status {
+        Status::Firing => 0,
+        Status::Pending => 1,
+        Status::Resolved => 2,
+    }
+}
+
+fn unjudged(rule: &Rule, reason: String) -> Unjudged {
+    Unjudged {
+        rule: rule.name.clone(),
+        reason,
+    }
+}

@@ -1,0 +1,80 @@
+//! Numbers and times as sentences show them.
+
+use tallyfold::{Timestamp, Window};
+
+/// Digits in groups of three: `1,204`.
+pub(crate) fn count(count: u64) -> String {
+    let digits = count.to_string();
+    let mut shown = String::with_capacity(digits.len() + digits.len() / 3);
+    for (place, digit) in digits.chars().enumerate() {
+        if place > 0 && (digits.len() - place).is_multiple_of(3) {
+            shown.push(',');
+        }
+        shown.push(digit);
+    }
+    shown
+}
+
+/// A share as a percentage with the digits that matter: `12.2%`, `0.034%`.
+pub(crate) fn share(part: u64, whole: u64) -> String {
+    if whole == 0 {
+        return "0%".to_owned();
+    }
+    percent(part as f64 / whole as f64)
+}
+
+/// The same of a float.
+pub(crate) fn percent(share: f64) -> String {
+    let percent = share * 100.0;
+    let places = match percent {
+        p if p >= 1.0 || p <= 0.0 => 1,
+        p if p >= 0.1 => 2,
+        p if p >= 0.01 => 3,
+        _ => 4,
+    };
+    let shown = format!("{percent:.places$}");
+    let shown = shown.trim_end_matches('0').trim_end_matches('.');
+    format!("{shown}%")
+}
+
+/// A window: `2026-03-01 02:45 to 03:00 UTC`.
+pub(crate) fn window(window: Window) -> String {
+    let (start, end) = (instant(window.start()), instant(window.end()));
+    let (day, time) = end.split_once(' ').unwrap_or(("", &end));
+    match start.starts_with(day) {
+        true => format!("{start} to {time} UTC"),
+        false => format!("{start} to {end} UTC"),
+    }
+}
+
+/// An instant, to the minute unless it has seconds: `2026-03-01 02:45`.
+pub(crate) fn instant(at: Timestamp) -> String {
+    let text = at.to_string().replacen('T', " ", 1);
+    let text = text.trim_end_matches('Z');
+    text.strip_suffix(":00").unwrap_or(text).to_owned()
+}
+
+/// An instant near a window: its time, if it is on the day on which the window starts.
+pub(crate) fn since(at: Timestamp, near: Window) -> String {
+    let (at, near) = (instant(at), instant(near.start()));
+    match (at.split_once(' '), near.split_once(' ')) {
+        (Some((day, time)), Some((other, _))) if day == other => time.to_owned(),
+        _ => at,
+    }
+}
+
+/// Text of a service without characters that a terminal obeys; an empty one is told.
+pub(crate) fn value(text: &str) -> String {
+    if text.is_empty() {
+        return "(none)".to_owned();
+    }
+    let harmless = |c: char| match c.is_control() {
+        true => '\u{fffd}',
+        false => c,
+    };
+    let mut shown: String = text.chars().take(100).map(harmless).collect();
+    if text.chars().nth(100).is_some() {
+        shown.push('…');
+    }
+    shown
+}

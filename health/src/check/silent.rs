@@ -1,0 +1,100 @@
+//! Judges whether events have stopped.
+
+use super::grid::Columns;
+use super::judging::{Judging, Sink};
+use super::odd::{Normal, Odd};
+use super::usual::{season, stream};
+use crate::baseline::level::{Level, level};
+use crate::cause::explanation::Amount;
+use crate::detection::silence::ln_silence;
+use crate::rules::rule::Baseline;
+
+/// How long a silence is added up, in seconds.
+const LONGEST: u64 = 86_400;
+
+/// Judges some windows of a group: those without events, together with the windows without events before them.
+pub(super) fn silent(
+    judging: &Judging<'_>,
+    baseline: &Baseline,
+    columns: Columns<'_>,
+    sink: &mut Sink,
+) {
+    let longest = judging.slots.in_seconds(LONGEST);
+    let least = judging.rule.least as f64;
+    if is_rare(judging, columns, longest) {
+        return;
+    }
+    let ln_rate = libm::log(judging.rate_of(baseline.false_alarms));
+    let (season, stream) = (season(judging, baseline), stream(judging, columns));
+    let first = (judging.range.start + 1).saturating_sub(longest);
+    let mut levels: Vec<Option<Option<Level>>> = vec![None; judging.range.end - first];
+    for slot in judging.known() {
+        // Late events make counts grow, so that none so far say nothing yet.
+        if !judging.finals[slot] {
+            continue;
+        }
+        sink.judged(slot);
+        let mut quiet = Quiet::default();
+        for before in ((slot + 1).saturating_sub(longest)..=slot).rev() {
+            if judging.finals[before] && columns.parts[before] > 0 {
+                break;
+            }
+            let level = levels[before - first].get_or_insert_with(|| {
+                judging.finals[before].then(|| level(&stream, before, &season))?
+            });
+            quiet.add(level.as_ref());
+        }
+        if quiet.slots > 0 && quiet.expected >= least && quiet.ln_p <= ln_rate {
+            sink.take(quiet.at(slot, judging.rule.least));
+        }
+    }
+}
+
+/// Whether a group has so few events that no silence of the longest time could be told.
+fn is_rare(judging: &Judging<'_>, columns: Columns<'_>, longest: usize) -> bool {
+    let finals = judging.finals[..judging.range.end]
+        .iter()
+        .zip(columns.parts);
+    let known = finals.filter(|(is_final, _)| **is_final);
+    let events: u128 = known.map(|(_, part)| u128::from(*part)).sum();
+    // A season may have all of its events in one part of the day, and a group may be new.
+    let days = (judging.range.end / longest.max(1)).max(1) as u128;
+    events * 8 < u128::from(judging.rule.least) * days.min(8)
+}
+
+/// Adjacent windows without events.
+#[derive(Clone, Copy, Debug, Default)]
+struct Quiet {
+    slots: u32,
+    expected: f64,
+    ln_p: f64,
+}
+
+impl Quiet {
+    fn add(&mut self, level: Option<&Level>) {
+        self.slots += 1;
+        if let Some(level) = level {
+            self.expected += level.expected;
+            self.ln_p += ln_silence(level);
+        }
+    }
+
+    fn at(&self, slot: usize, least: u64) -> Odd {
+        Odd {
+            group: 0,
+            slot: slot as u32,
+            slots: self.slots,
+            run: self.slots,
+            fires: true,
+            at_once: false,
+            severity: None,
+            observed: Amount {
+                part: 0,
+                whole: None,
+            },
+            expected: self.expected,
+            ln_p: Some(self.ln_p),
+            normal: Normal::Range((self.expected as u64).min(least).max(1), u64::MAX),
+        }
+    }
+}

@@ -1,0 +1,139 @@
+//! The windows of a table as slots of equal length.
+
+use tallyfold::{Code, Error, Result, TimeStep, Timestamp, Window};
+
+/// The most slots that are looked at, the latest ones: more than three years of quarters of an hour.
+const MOST: i64 = 1 << 17;
+
+/// Adjacent slots of equal length, and where the windows of a table lie.
+#[derive(Clone, Debug)]
+pub(crate) struct Slots {
+    /// The length of a slot.
+    pub(crate) step: TimeStep,
+    /// The number of the first slot, counted from 1970.
+    first: i64,
+    /// For each slot, whether the table covers all of it.
+    pub(crate) known: Vec<bool>,
+    /// For each slot, whether none of its counts may still change.
+    pub(crate) settled: Vec<bool>,
+    /// For each window of the table, its slot; none for those that are too old.
+    pub(crate) places: Vec<Option<usize>>,
+}
+
+impl Slots {
+    /// The slots of sorted windows that do not overlap, each with whether it is settled; none without any window.
+    ///
+    /// # Errors
+    /// `unaligned_window` for a window that crosses the edge of a slot.
+    pub(crate) fn of(
+        windows: impl Iterator<Item = (Window, bool)>,
+        step: TimeStep,
+    ) -> Result<Option<Self>> {
+        let windows: Vec<(Window, bool)> = windows.collect();
+        let (Some((oldest, _)), Some((latest, _))) = (windows.first(), windows.last()) else {
+            return Ok(None);
+        };
+        let last = number(latest.start(), step);
+        let first = number(oldest.start(), step).max(last - MOST + 1);
+        let length = usize::try_from(last - first + 1).unwrap_or_default();
+        let mut covered = vec![0_i128; length];
+        let mut slots = Self {
+            step,
+            first,
+            known: Vec::new(),
+            settled: vec![true; length],
+            places: Vec::with_capacity(windows.len()),
+        };
+        for (window, settled) in windows {
+            let end = step.after(window.start());
+            if end.is_none_or(|end| end < window.end()) {
+                return Err(unaligned(window, step));
+            }
+            let place = usize::try_from(number(window.start(), step) - first).ok();
+            slots.places.push(place);
+            if let Some(place) = place {
+                covered[place] += window.end().unix_ns() - window.start().unix_ns();
+                slots.settled[place] &= settled;
+            }
+        }
+        let whole = i128::from(step.seconds()) * 1_000_000_000;
+        slots.known = covered
+            .into_iter()
+            .map(|covered| covered == whole)
+            .collect();
+        Ok(Some(slots))
+    }
+
+    /// How many.
+    pub(crate) fn len(&self) -> usize {
+        self.known.len()
+    }
+
+    /// How many slots such a length of time takes, rounded up; at least one.
+    pub(crate) fn in_seconds(&self, seconds: u64) -> usize {
+        let slots = seconds.div_ceil(self.step.seconds().into()).max(1);
+        usize::try_from(slots).unwrap_or(usize::MAX)
+    }
+
+    /// The slot that begins at an instant, or is the first one to begin after it.
+    pub(crate) fn from(&self, instant: Timestamp) -> usize {
+        let number = number(instant, self.step);
+        let begun = i64::from(self.step.floor(instant) < instant);
+        usize::try_from(number + begun - self.first)
+            .unwrap_or_default()
+            .min(self.len())
+    }
+
+    /// The window of a slot and of those before it, `slots` together.
+    pub(crate) fn window(&self, slot: usize, slots: usize) -> Option<Window> {
+        let start = self.instant((slot + 1).saturating_sub(slots.max(1)))?;
+        Window::new(start, self.instant(slot + 1)?).ok()
+    }
+
+    /// When a slot begins.
+    pub(crate) fn instant(&self, slot: usize) -> Option<Timestamp> {
+        let number = self.first.checked_add(i64::try_from(slot).ok()?)?;
+        Timestamp::from_unix_ms(number.checked_mul(i64::from(self.step.seconds()) * 1_000)?)
+    }
+
+    /// The first slot of those `length` slots, counted from 1970, in which a slot lies; 0 if that is before all slots.
+    pub(crate) fn begin_of(&self, slot: usize, length: usize) -> usize {
+        let within = self.within(slot, length);
+        slot.saturating_sub(within)
+    }
+
+    /// The end of those `length` slots in which a slot lies.
+    pub(crate) fn end_of(&self, slot: usize, length: usize) -> usize {
+        slot.saturating_add(length.max(1) - self.within(slot, length))
+    }
+
+    fn within(&self, slot: usize, length: usize) -> usize {
+        let length = i64::try_from(length.max(1)).unwrap_or(i64::MAX);
+        let number = self
+            .first
+            .saturating_add(i64::try_from(slot).unwrap_or(i64::MAX));
+        usize::try_from(number.rem_euclid(length)).unwrap_or_default()
+    }
+
+    /// By how many slots other slots of the same length begin later.
+    pub(crate) fn ahead_of(&self, other: &Self) -> i64 {
+        self.first - other.first
+    }
+
+    /// Whether each slot is known and settled.
+    pub(crate) fn final_ones(&self) -> Vec<bool> {
+        let both = self.known.iter().zip(&self.settled);
+        both.map(|(known, settled)| *known && *settled).collect()
+    }
+}
+
+fn number(instant: Timestamp, step: TimeStep) -> i64 {
+    instant
+        .unix_ms()
+        .div_euclid(i64::from(step.seconds()) * 1_000)
+}
+
+fn unaligned(window: Window, step: TimeStep) -> Error {
+    let message = format!("{window:?} is no part of a window of {step}, which the rules judge");
+    Error::argument("window", Code::UnalignedWindow, message)
+}

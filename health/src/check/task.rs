@@ -1,0 +1,333 @@
+//! One rule applied to counts.
+
+use std::ops::Range;
+
+use tallyfold::{CountTable, Dimension, Metric, Result, Timestamp, Window};
+
+use super::causes::explanation;
+use super::course::{Course, follow};
+use super::finding::Finding;
+use super::grid::Grid;
+use super::judge::{Judged, judge};
+use super::judging::Judging;
+use super::outcome::{Check, Observed, Replay, Unjudged};
+use super::slots::Slots;
+use super::state::{Live, RuleState};
+use super::told::{Telling, told};
+use super::undelivered::Delivery;
+use crate::rules::length::shown;
+use crate::rules::rule::{FIRST_LOOK, Rule, Test};
+use crate::rules::set::Rules;
+
+/// The findings of a rule that are kept for the next check at most.
+const MOST_LIVE: usize = 1_000;
+
+/// The findings of a rule that are explained at most: it takes time.
+const MOST_EXPLAINED: usize = 200;
+
+/// What one rule has to judge.
+pub(super) struct Task<'a> {
+    rules: &'a Rules,
+    rule: &'a Rule,
+    grid: Grid<'a>,
+    slots: Slots,
+    /// Of a rule about ingestion without delivery: the counts of delivery.
+    delivery: Option<Delivery<'a>>,
+}
+
+/// What a rule has to judge; the inner error is why it can't.
+pub(super) fn task<'a>(
+    rules: &'a Rules,
+    rule: &'a Rule,
+    observed: &Observed<'a>,
+) -> Result<Result<Task<'a>, String>> {
+    let delivery = match rule.test {
+        Test::Undelivered => match sides(rule, Metric::EventDelivery, observed)? {
+            Ok((grid, slots)) => Some(Delivery { grid, slots }),
+            Err(reason) => return Ok(Err(reason)),
+        },
+        _ => None,
+    };
+    let own = sides(rule, rule.metric, observed)?;
+    Ok(own.map(|(grid, slots)| Task {
+        rules,
+        rule,
+        grid,
+        slots,
+        delivery,
+    }))
+}
+
+/// The groups and slots of the counts of an endpoint.
+fn sides<'a>(
+    rule: &Rule,
+    metric: Metric,
+    observed: &Observed<'a>,
+) -> Result<Result<(Grid<'a>, Slots), String>> {
+    let table: Option<&CountTable> = match metric {
+        Metric::EventDelivery => observed.delivery,
+        Metric::EventIngestion => observed.ingestion,
+    };
+    let Some(table) = table else {
+        return Ok(Err(format!("there are no counts of {metric}")));
+    };
+    let grid = match Grid::new(table, &rule.by, &rule.only) {
+        Ok(grid) => grid,
+        Err(missing) => return Ok(Err(format!("the counts of {metric} are not by {missing}"))),
+    };
+    let windows = grid
+        .windows()
+        .iter()
+        .map(|rows| (rows.window, rows.settled));
+    let slots = Slots::of(windows, rule.window)?;
+    Ok(slots
+        .map(|slots| (grid, slots))
+        .ok_or_else(|| "there are no counts at all".to_owned()))
+}
+
+impl Task<'_> {
+    /// The settled slots that are judged from one on, none of which ends after an instant, and the provisional ones after them.
+    fn ranges(&self, from: usize, end: Timestamp) -> (Range<usize>, Range<usize>) {
+        let slots = &self.slots;
+        let is_over = |slot: usize| {
+            slots
+                .window(slot, 1)
+                .is_some_and(|window| window.end() <= end)
+        };
+        let last = |range: Range<usize>| range.rev().find(|slot| slots.known[*slot]);
+        let len = (from..slots.len())
+            .find(|slot| !is_over(*slot))
+            .unwrap_or(slots.len());
+        let settled = (from..len)
+            .find(|slot| !slots.settled[*slot])
+            .unwrap_or(len);
+        let settled = last(from..settled).map_or(from, |last| last + 1);
+        let end = last(settled..len).map_or(settled, |last| last + 1);
+        (from..settled, settled..end)
+    }
+
+    fn judge(&self, range: Range<usize>) -> Judged {
+        let judging = Judging {
+            rule: self.rule,
+            slots: &self.slots,
+            finals: self.slots.final_ones(),
+            groups: self.grid.len(),
+            range,
+        };
+        judge(&judging, &self.grid, self.delivery.as_ref())
+    }
+
+    /// Judges what has settled since the last check.
+    pub(super) fn check(&self, before: Option<&RuleState>, now: Timestamp, check: &mut Check) {
+        let from = match before {
+            Some(before) => self.slots.from(before.judged),
+            None => self.first_look(now),
+        };
+        let (settled, provisional) = self.ranges(from, now);
+        let odds = self.judge(settled.start..provisional.end);
+        check.judged += odds.judged;
+        check
+            .unjudged
+            .extend(self.unjudged(settled.start..provisional.end, &odds));
+        let judged = self.slots.instant(settled.end).unwrap_or(now);
+        let mut state = RuleState {
+            name: self.rule.name.clone(),
+            judged: before.map_or(judged, |before| judged.max(before.judged)),
+            live: Vec::new(),
+        };
+        let mut findings = Findings::new(self, now);
+        for (group, live) in self.groups(before, &odds) {
+            let of = group.map_or(&[][..], |group| odds.of(group));
+            let names = match &live {
+                Some(live) => live.group.clone(),
+                None => self.names(group),
+            };
+            let mut course = follow(self.rule, &names, live, of, &self.slots, settled.clone());
+            if before.is_some() {
+                findings.take_resolved(group, &course);
+            }
+            let live = course.live.take();
+            // On from here, for what may still change.
+            let later = follow(
+                self.rule,
+                &names,
+                live.clone(),
+                of,
+                &self.slots,
+                provisional.clone(),
+            );
+            findings.take_live(group, live.as_ref(), later.live);
+            state.live.extend(live);
+        }
+        check.findings.append(&mut findings.all);
+        check.left_out += state.live.len().saturating_sub(MOST_LIVE) as u64;
+        state.live.truncate(MOST_LIVE);
+        check.state.rules.push(state);
+    }
+
+    /// Where a check begins that knows of none before.
+    fn first_look(&self, now: Timestamp) -> usize {
+        let (settled, _) = self.ranges(0, now);
+        let windows = (self.rule.bad + self.rule.good) as usize;
+        let look = self.slots.in_seconds(FIRST_LOOK).max(windows);
+        settled.end.saturating_sub(look)
+    }
+
+    /// Why nothing was judged, if there was something to judge.
+    fn unjudged(&self, range: Range<usize>, odds: &Judged) -> Option<Unjudged> {
+        let is_none = odds.judged == 0 && !range.is_empty();
+        is_none.then(|| Unjudged {
+            rule: self.rule.name.clone(),
+            reason: match self.rule.history() {
+                0 => format!("no group has the {} events that it takes", self.rule.least),
+                history => format!(
+                    "there is not enough history (up to {} before a window), or no group has the {} events that it takes",
+                    shown(history),
+                    self.rule.least
+                ),
+            },
+        })
+    }
+
+    /// Judges all windows of a range.
+    pub(super) fn replay(&self, range: Window, replay: &mut Replay) {
+        let from = self.slots.from(range.start());
+        let (settled, _) = self.ranges(from, range.end());
+        let odds = self.judge(settled.clone());
+        replay.judged += odds.judged;
+        replay
+            .unjudged
+            .extend(self.unjudged(settled.clone(), &odds));
+        let mut findings = Findings::new(self, range.end());
+        for (group, _) in self.groups(None, &odds) {
+            let of = group.map_or(&[][..], |group| odds.of(group));
+            let names = self.names(group);
+            let course = follow(self.rule, &names, None, of, &self.slots, settled.clone());
+            for (place, live) in course.fired.iter().enumerate() {
+                let end = course.resolved.get(place).map(|(_, end)| *end);
+                findings.at = live.numbers.window.end();
+                findings.tell(group, live, end, false);
+            }
+        }
+        replay.findings.append(&mut findings.all);
+    }
+
+    /// The groups that have something bad or have had so, sorted, each with what is known of it.
+    fn groups(
+        &self,
+        before: Option<&RuleState>,
+        odds: &Judged,
+    ) -> Vec<(Option<usize>, Option<Live>)> {
+        let mut groups: Vec<(Option<usize>, Option<Live>)> = Vec::new();
+        let is_own = |live: &&Live| {
+            live.group
+                .iter()
+                .map(|(name, _)| *name)
+                .eq(self.rule.by.iter().copied())
+        };
+        for live in before.iter().flat_map(|before| &before.live).filter(is_own) {
+            let values: Vec<&str> = live.group.iter().map(|(_, value)| value.as_str()).collect();
+            groups.push((self.grid.find(&values), Some(live.clone())));
+        }
+        for odd in &odds.odds {
+            let group = Some(odd.group as usize);
+            if groups.last().is_none_or(|(last, _)| *last != group) {
+                groups.push((group, None));
+            }
+        }
+        let values = |group: &(Option<usize>, Option<Live>)| match &group.1 {
+            Some(live) => live
+                .group
+                .iter()
+                .map(|(_, value)| value.clone())
+                .collect::<Vec<_>>(),
+            None => self
+                .names(group.0)
+                .into_iter()
+                .map(|(_, value)| value)
+                .collect(),
+        };
+        // Stable, so that what is known of a group stands first.
+        groups.sort_by_cached_key(values);
+        groups.dedup_by(|later, first| later.0.is_some() && later.0 == first.0);
+        groups
+    }
+
+    fn names(&self, group: Option<usize>) -> Vec<(Dimension, String)> {
+        let values = group.map_or_else(Vec::new, |group| self.grid.values(group));
+        let names = self.rule.by.iter().copied();
+        names.zip(values.into_iter().map(str::to_owned)).collect()
+    }
+}
+
+/// The findings of a rule.
+struct Findings<'t, 'a> {
+    task: &'t Task<'a>,
+    /// The instant for which silences are looked up.
+    at: Timestamp,
+    explained: usize,
+    all: Vec<Finding>,
+}
+
+impl<'t, 'a> Findings<'t, 'a> {
+    fn new(task: &'t Task<'a>, at: Timestamp) -> Self {
+        Self {
+            task,
+            at,
+            explained: 0,
+            all: Vec::new(),
+        }
+    }
+
+    /// Tells what was resolved, unless it has come again.
+    fn take_resolved(&mut self, group: Option<usize>, course: &Course) {
+        let is_firing = course
+            .live
+            .as_ref()
+            .is_some_and(|live| live.fired.is_some());
+        if let (Some((live, end)), false) = (course.resolved.last(), is_firing) {
+            self.tell(group, live, Some(*end), false);
+        }
+    }
+
+    /// Tells what is pending or firing. What is so only by counts that may still change is marked.
+    fn take_live(&mut self, group: Option<usize>, live: Option<&Live>, later: Option<Live>) {
+        let is_firing = live.is_some_and(|live| live.fired.is_some());
+        match later.filter(|later| !is_firing && Some(later) != live) {
+            Some(later) => self.tell(group, &later, None, true),
+            None => {
+                if let Some(live) = live {
+                    self.tell(group, live, None, false);
+                }
+            }
+        }
+    }
+
+    fn tell(
+        &mut self,
+        group: Option<usize>,
+        live: &Live,
+        resolved: Option<Timestamp>,
+        provisional: bool,
+    ) {
+        let Task {
+            rules,
+            rule,
+            grid,
+            slots,
+            ..
+        } = self.task;
+        let mut cause = None;
+        if let (Some(group), true) = (group, self.explained < MOST_EXPLAINED) {
+            self.explained += 1;
+            cause = explanation(rule, grid, slots, group, live);
+        }
+        let telling = Telling {
+            rules,
+            rule,
+            at: self.at,
+            provisional,
+        };
+        self.all.push(told(&telling, live, resolved, cause));
+    }
+}

@@ -1,0 +1,83 @@
+//! Judges whether reported totals are the sums of their rows.
+
+use tallyfold::{Counts, WindowRows};
+
+use super::grid::{Grid, counts_of};
+use super::judging::{Judging, Sink};
+use super::odd::{Normal, Odd};
+use crate::cause::explanation::Amount;
+
+/// The reported totals of a slot, and the sums of its rows.
+#[derive(Clone, Copy, Debug, Default)]
+struct Totals {
+    reported: [u128; 3],
+    counted: [u128; 3],
+    is_unknown: bool,
+}
+
+/// Judges some slots.
+pub(super) fn totals(judging: &Judging<'_>, grid: &Grid<'_>, sink: &mut Sink) {
+    let mut slots = vec![Totals::default(); judging.range.len()];
+    let start = judging.range.start;
+    for (window, place) in grid.windows().iter().zip(&judging.slots.places) {
+        if let Some(slot) = place.filter(|slot| judging.range.contains(slot)) {
+            slots[slot - start].add(window);
+        }
+    }
+    for slot in judging.known() {
+        let totals = &slots[slot - start];
+        if totals.is_unknown {
+            continue;
+        }
+        sink.judged(slot);
+        let [reported, counted] = [totals.reported, totals.counted].map(|sums| {
+            let sum: u128 = sums.iter().sum();
+            u64::try_from(sum).unwrap_or(u64::MAX)
+        });
+        if totals.difference() >= judging.rule.least.into() {
+            sink.take(Odd {
+                group: 0,
+                slot: slot as u32,
+                slots: 1,
+                run: 1,
+                fires: true,
+                at_once: false,
+                severity: None,
+                observed: Amount {
+                    part: reported,
+                    whole: None,
+                },
+                expected: counted as f64,
+                ln_p: None,
+                normal: Normal::Range(counted, counted),
+            });
+        }
+    }
+}
+
+impl Totals {
+    fn add(&mut self, window: &WindowRows) {
+        let Some(reported) = window.reported else {
+            self.is_unknown = true;
+            return;
+        };
+        add(&mut self.reported, reported);
+        for (_, counts) in window.clone() {
+            add(&mut self.counted, counts_of(counts));
+        }
+    }
+
+    /// By how many events the three totals differ from the three sums, together.
+    fn difference(&self) -> u128 {
+        let pairs = self.reported.iter().zip(self.counted);
+        pairs
+            .map(|(reported, counted)| reported.abs_diff(counted))
+            .sum()
+    }
+}
+
+fn add(sums: &mut [u128; 3], counts: Counts) {
+    for (sum, count) in sums.iter_mut().zip(counts.each()) {
+        *sum += u128::from(count);
+    }
+}

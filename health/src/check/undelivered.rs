@@ -1,0 +1,94 @@
+//! Judges whether what came in went anywhere.
+
+use std::ops::Range;
+
+use super::grid::{Columns, Grid};
+use super::judging::{Judging, Sink};
+use super::odd::{Normal, Odd};
+use super::slots::Slots;
+use crate::cause::explanation::Amount;
+
+/// The counts of delivery, beside those of ingestion.
+#[derive(Clone)]
+pub(crate) struct Delivery<'a> {
+    /// The groups, by the same dimensions.
+    pub(crate) grid: Grid<'a>,
+    /// The slots, of the same length.
+    pub(crate) slots: Slots,
+}
+
+/// Judges some groups of ingestion, whose counts are given.
+pub(super) fn undelivered(
+    judging: &Judging<'_>,
+    delivery: &Delivery<'_>,
+    ingestion: &Grid<'_>,
+    groups: Range<usize>,
+    ingested: &dyn Fn(usize) -> Vec<u64>,
+    sink: &mut Sink,
+) {
+    let mut places = vec![u32::MAX; delivery.grid.len()];
+    let mut found: Vec<Option<usize>> = Vec::with_capacity(groups.len());
+    let mut next = 0;
+    for group in groups.clone() {
+        let own = delivery.grid.find(&ingestion.values(group));
+        found.push(own.map(|_| next as usize));
+        if let Some(own) = own {
+            places[own] = next;
+            next += 1;
+        }
+    }
+    let measure = judging.rule.measure;
+    let block = delivery
+        .grid
+        .chosen(&places, next as usize, &delivery.slots, measure);
+    let ahead = judging.slots.ahead_of(&delivery.slots);
+    for (place, group) in groups.enumerate() {
+        sink.group = group as u32;
+        let delivered = found[place].map(|place| block.columns(place));
+        group_of(judging, delivery, &ingested(place), delivered, ahead, sink);
+    }
+}
+
+fn group_of(
+    judging: &Judging<'_>,
+    delivery: &Delivery<'_>,
+    ingested: &[u64],
+    delivered: Option<Columns<'_>>,
+    ahead: i64,
+    sink: &mut Sink,
+) {
+    for slot in judging.known().filter(|slot| judging.finals[*slot]) {
+        let other = i64::try_from(slot)
+            .ok()
+            .and_then(|slot| usize::try_from(slot + ahead).ok());
+        let is_final = |other: &usize| {
+            delivery.slots.known.get(*other) == Some(&true) && delivery.slots.settled[*other]
+        };
+        let Some(other) = other.filter(is_final) else {
+            continue;
+        };
+        let came = ingested[slot];
+        if came < judging.rule.least {
+            continue;
+        }
+        sink.judged(slot);
+        if delivered.is_none_or(|delivered| delivered.parts[other] == 0) {
+            sink.take(Odd {
+                group: 0,
+                slot: slot as u32,
+                slots: 1,
+                run: 1,
+                fires: true,
+                at_once: false,
+                severity: None,
+                observed: Amount {
+                    part: 0,
+                    whole: None,
+                },
+                expected: came as f64,
+                ln_p: None,
+                normal: Normal::Range(1, u64::MAX),
+            });
+        }
+    }
+}

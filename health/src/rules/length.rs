@@ -1,0 +1,33 @@
+//! Lengths of time, such as `6h`.
+
+/// The longest, in seconds: ten years.
+const MOST: u64 = 10 * 366 * 86_400;
+
+/// Reads digits and one of `s`, `m`, `h`, `d` and `w`, as seconds: from one second to ten years.
+pub(crate) fn seconds(text: &str) -> Option<u64> {
+    let unit = match text.bytes().last()? {
+        b's' => 1,
+        b'm' => 60,
+        b'h' => 3_600,
+        b'd' => 86_400,
+        b'w' => 604_800,
+        _ => return None,
+    };
+    let digits = &text[..text.len() - 1];
+    // Rust's parser accepts a sign, which a length must not have.
+    let is_number = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
+    let count: u64 = is_number.then(|| digits.parse().ok()).flatten()?;
+    count
+        .checked_mul(unit)
+        .filter(|length| (1..=MOST).contains(length))
+}
+
+/// As text in the largest unit of which it is a whole number.
+pub(crate) fn shown(seconds: u64) -> String {
+    let units = [(604_800, "w"), (86_400, "d"), (3_600, "h"), (60, "m")];
+    let unit = units
+        .into_iter()
+        .find(|(unit, _)| seconds.is_multiple_of(*unit));
+    let (unit, name) = unit.unwrap_or((1, "s"));
+    format!("{}{name}", seconds / unit)
+}

@@ -1,0 +1,113 @@
+//! Decimal numbers and shares, read exactly.
+
+use std::fmt;
+
+/// A fraction of whole numbers. It is compared with counts without any rounding.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Fraction {
+    part: u64,
+    whole: u64,
+}
+
+/// The digits that a decimal number may have: with more, a product with a count would not fit into 128 bits.
+const MOST_DIGITS: usize = 15;
+
+impl Fraction {
+    /// A fraction of whole numbers; at least of 1.
+    pub(crate) const fn new(part: u64, whole: u64) -> Self {
+        let whole = if whole == 0 { 1 } else { whole };
+        Self { part, whole }
+    }
+
+    /// Reads `12`, `0.5` or `14.4`.
+    pub(crate) fn decimal(text: &str) -> Option<Self> {
+        let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
+        let has_point = text.contains('.');
+        let digits: String = [whole, fraction].concat();
+        let is_number = !whole.is_empty()
+            && has_point != fraction.is_empty()
+            && digits.len() <= MOST_DIGITS
+            && digits.bytes().all(|byte| byte.is_ascii_digit());
+        let places = u32::try_from(fraction.len()).ok()?;
+        Some(Self {
+            part: is_number.then(|| digits.parse().ok()).flatten()?,
+            whole: 10_u64.checked_pow(places)?,
+        })
+    }
+
+    /// Reads `5%` or `0.5%`, from 0% to 100%. Without its sign, a 1 might be meant as one percent or as all.
+    pub(crate) fn share(text: &str) -> Option<Self> {
+        let Self { part, whole } = Self::decimal(text.strip_suffix('%')?)?;
+        let whole = whole.checked_mul(100)?;
+        (part <= whole).then_some(Self { part, whole })
+    }
+
+    /// Whether `part` of `whole` is more than this.
+    pub(crate) fn is_below(self, part: u64, whole: u64) -> bool {
+        self.scaled(part) > self.of(whole)
+    }
+
+    /// Whether `part` of `whole` is less than this.
+    pub(crate) fn is_above(self, part: u64, whole: u64) -> bool {
+        self.scaled(part) < self.of(whole)
+    }
+
+    /// Whether this is more than another.
+    pub(crate) fn exceeds(self, other: Self) -> bool {
+        self.scaled_by(other) > other.scaled_by(self)
+    }
+
+    fn scaled_by(self, other: Self) -> u128 {
+        u128::from(self.part) * u128::from(other.whole)
+    }
+
+    /// Whether `part` of `whole` is more than this times another fraction.
+    pub(crate) fn times_is_below(self, other: Self, part: u64, whole: u64) -> bool {
+        // Both have at most 15 digits, so that the products of both have at most 34, and fit; those with counts may not.
+        let (times, of) = (
+            u128::from(self.part) * u128::from(other.part),
+            u128::from(self.whole) * u128::from(other.whole),
+        );
+        match (
+            u128::from(part).checked_mul(of),
+            u128::from(whole).checked_mul(times),
+        ) {
+            (Some(left), Some(right)) => left > right,
+            (None, Some(_)) => true,
+            (Some(_), None) => false,
+            (None, None) => part as f64 / (whole as f64).max(1.0) > self.as_f64() * other.as_f64(),
+        }
+    }
+
+    /// The most events of a whole that are not more than this.
+    pub(crate) fn floor_of(self, whole: u64) -> u64 {
+        let part = self.of(whole) / u128::from(self.whole);
+        u64::try_from(part).unwrap_or(u64::MAX)
+    }
+
+    /// The fewest events of a whole that are not less than this.
+    pub(crate) fn ceil_of(self, whole: u64) -> u64 {
+        let part = self.of(whole).div_ceil(u128::from(self.whole));
+        u64::try_from(part).unwrap_or(u64::MAX)
+    }
+
+    fn scaled(self, part: u64) -> u128 {
+        u128::from(part) * u128::from(self.whole)
+    }
+
+    fn of(self, whole: u64) -> u128 {
+        u128::from(whole) * u128::from(self.part)
+    }
+
+    /// The nearest float, for ranking and for text.
+    pub(crate) fn as_f64(self) -> f64 {
+        self.part as f64 / self.whole as f64
+    }
+}
+
+/// As a share: `0.5%`.
+impl fmt::Display for Fraction {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}%", self.as_f64() * 100.0)
+    }
+}
