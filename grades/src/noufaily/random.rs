@@ -51,9 +51,7 @@ impl Random {
             let x = self.normal();
             let v = 1.0 + c * x;
             let v = v * v * v;
-            if v > 0.0
-                && libm::log(self.uniform()) < 0.5 * x * x + d - d * v + d * libm::log(v)
-            {
+            if v > 0.0 && libm::log(self.uniform()) < 0.5 * x * x + d - d * v + d * libm::log(v) {
                 return d * v;
             }
         }
@@ -105,7 +103,13 @@ mod tests {
 
     #[test]
     fn counts_have_the_stated_mean_and_variance() {
-        for (mean, phi) in [(0.2, 2.0), (1.5, 5.0), (4.5, 1.0), (42.0, 1.1), (150.0, 3.0)] {
+        for (mean, phi) in [
+            (0.2, 2.0),
+            (1.5, 5.0),
+            (4.5, 1.0),
+            (42.0, 1.1),
+            (150.0, 3.0),
+        ] {
             let (found, variance) = moments(|random| random.count(mean, phi) as f64);
             near(found, mean, 0.06);
             near(variance, phi * mean, 0.08);

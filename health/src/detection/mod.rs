@@ -8,4 +8,5 @@ pub(crate) mod scan;
 pub(crate) mod scan_fit;
 pub(crate) mod scan_learn;
 pub(crate) mod scan_season;
+pub(crate) mod scan_slots;
 pub(crate) mod silence;

@@ -2,8 +2,7 @@
 
 use crate::baseline::stream::Stream;
 use crate::detection::scan_fit::Fit;
-use crate::detection::scan_learn::{Sum, learn};
-use crate::stats::tails::negative_binomial;
+use crate::detection::scan_learn::{Sum, learn, tails};
 
 /// How a stream is scanned.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -26,7 +25,7 @@ pub struct ScanOptions {
 
 /// Which way a count is off.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Side {
+pub enum Direction {
     /// Fewer events than expected.
     Low,
     /// More events than expected.
@@ -39,7 +38,7 @@ pub struct Excess {
     /// Whether it is an alarm.
     pub alarm: bool,
     /// Whether more or fewer events came than expected.
-    pub side: Side,
+    pub direction: Direction,
     /// How many windows are summed, this one the last of them.
     pub windows: usize,
     /// The events of these windows.
@@ -89,16 +88,27 @@ pub fn scan(stream: &Stream, from: usize, options: &ScanOptions) -> Vec<Option<E
 
 /// Scans one window, and those before it from `spent` on.
 #[must_use]
-pub fn scan_window(stream: &Stream, at: usize, spent: usize, options: &ScanOptions) -> Option<Excess> {
+pub fn scan_window(
+    stream: &Stream,
+    at: usize,
+    spent: usize,
+    options: &ScanOptions,
+) -> Option<Excess> {
     let this = stream.known_at(at)?;
     let fit = learn(stream, at, options)?;
     let mut sum = Sum::EMPTY;
     sum.add(&fit, at, this);
-    let side = if (this.0 as f64) < sum.expected { Side::Low } else { Side::High };
+    let side = if (this.0 as f64) < sum.expected {
+        Direction::Low
+    } else {
+        Direction::High
+    };
     let mut worst = judge(&sum, &fit, side, 0, options);
     for back in 1..options.limits.len() {
         let known = at.checked_sub(back).filter(|before| *before >= spent);
-        let Some((before, counts)) = known.and_then(|before| Some((before, stream.known_at(before)?))) else {
+        let Some((before, counts)) =
+            known.and_then(|before| Some((before, stream.known_at(before)?)))
+        else {
             break;
         };
         sum.add(&fit, before, counts);
@@ -111,23 +121,187 @@ pub fn scan_window(stream: &Stream, at: usize, spent: usize, options: &ScanOptio
 }
 
 /// Judges a sum on the side on which its last window is: what is over is no news.
-fn judge(sum: &Sum, fit: &Fit, side: Side, back: usize, options: &ScanOptions) -> Excess {
+fn judge(sum: &Sum, fit: &Fit, side: Direction, back: usize, options: &ScanOptions) -> Excess {
     let dispersion = sum.dispersion(fit);
-    let tails = negative_binomial(sum.events, sum.expected, dispersion);
+    let tails = tails(sum.events, sum.expected, dispersion);
     let ln_p = match side {
-        Side::Low => tails.low,
-        Side::High => tails.high,
+        Direction::Low => tails.low,
+        Direction::High => tails.high,
     };
     let margin = ln_p - libm::log(options.limits[back].clamp(f64::MIN_POSITIVE, 1.0));
     let least = options.least as f64;
     Excess {
         alarm: margin <= 0.0 && (sum.events as f64 >= least || sum.expected >= least),
-        side,
+        direction: side,
         windows: back + 1,
         observed: sum.events,
         expected: sum.expected,
         dispersion,
         ln_p,
         margin,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// Six years of weeks with a season, a trend and some noise; `more` cases in one week.
+    fn weeks(scale: f64, more: &[(usize, u64)]) -> Vec<u64> {
+        let count = |week: usize| {
+            let angle = week as f64 * std::f64::consts::PI / 26.0;
+            let mean = scale * libm::exp(0.5 * libm::sin(angle) + 0.002 * week as f64);
+            let noise = libm::sin(week as f64 * 12.9898) + libm::sin(week as f64 * 78.233);
+            (mean + noise * libm::sqrt(mean)).max(0.0) as u64
+        };
+        let mut counts = (0..312).map(count).collect::<Vec<_>>();
+        for &(week, cases) in more {
+            counts[week] += cases;
+        }
+        counts
+    }
+
+    fn scanned(counts: &[u64], known: &[bool]) -> Vec<Option<Excess>> {
+        let stream = Stream {
+            counts,
+            wholes: None,
+            known,
+        };
+        scan(&stream, 263, &ScanOptions::weeks())
+    }
+
+    fn alarms(counts: &[u64]) -> Vec<(usize, usize)> {
+        let all = vec![true; counts.len()];
+        let found = scanned(counts, &all).into_iter().enumerate();
+        let found = found.filter_map(|(at, excess)| Some((at + 263, excess?)));
+        found
+            .filter(|(_, excess)| excess.alarm)
+            .map(|(at, excess)| (at, excess.windows))
+            .collect()
+    }
+
+    #[test]
+    fn a_season_and_a_trend_are_no_incident() {
+        assert_eq!(alarms(&weeks(20.0, &[])), []);
+        assert_eq!(alarms(&weeks(1.0, &[])), []);
+    }
+
+    #[test]
+    fn one_week_alarms_by_itself_and_two_by_their_sum() {
+        assert_eq!(alarms(&weeks(20.0, &[(300, 60)])), [(300, 1)]);
+        let single = [(300, 19)];
+        assert_eq!(alarms(&weeks(20.0, &single)), []);
+        assert_eq!(alarms(&weeks(20.0, &[(300, 19), (301, 19)])), [(301, 2)]);
+    }
+
+    #[test]
+    fn events_make_one_alarm() {
+        let found = alarms(&weeks(20.0, &[(300, 200)]));
+        assert_eq!(
+            found,
+            [(300, 1)],
+            "the weeks after it sum to much, but are usual"
+        );
+    }
+
+    #[test]
+    fn a_drop_alarms_on_the_other_side() {
+        let mut counts = weeks(60.0, &[]);
+        counts[300] = 5;
+        let found = scanned(&counts, &[true; 312])[300 - 263].unwrap();
+        assert!(
+            found.alarm && found.direction == Direction::Low,
+            "{found:?}"
+        );
+    }
+
+    #[test]
+    fn past_incidents_hardly_teach() {
+        let incidents = [(100, 300), (101, 300), (180, 300), (181, 200)];
+        let clean = scanned(&weeks(20.0, &[]), &[true; 312])[40].unwrap();
+        let taught = scanned(&weeks(20.0, &incidents), &[true; 312])[40].unwrap();
+        assert!(
+            (taught.expected / clean.expected - 1.0).abs() < 0.1,
+            "{taught:?} {clean:?}"
+        );
+        assert!(
+            taught.dispersion < 3.0 * clean.dispersion,
+            "{taught:?} {clean:?}"
+        );
+    }
+
+    #[test]
+    fn gaps_are_not_judged_and_teach_nothing() {
+        let mut counts = weeks(20.0, &[(300, 60)]);
+        let mut known = vec![true; 312];
+        for gap in [40, 41, 150, 299, 305] {
+            known[gap] = false;
+            counts[gap] = u64::MAX;
+        }
+        let found = scanned(&counts, &known);
+        assert!(found[299 - 263].is_none() && found[305 - 263].is_none());
+        assert!(found[300 - 263].is_some_and(|excess| excess.alarm && excess.windows == 1));
+        assert!(found[301 - 263].is_some_and(|excess| !excess.alarm));
+    }
+
+    #[test]
+    fn no_alarm_below_the_least_events() {
+        let mut counts = vec![0; 312];
+        counts[300] = 4;
+        assert_eq!(alarms(&counts), []);
+        counts[300] = 5;
+        assert_eq!(alarms(&counts), [(300, 1)]);
+    }
+
+    #[test]
+    fn twice_the_traffic_has_twice_the_expectation() {
+        let counts = weeks(50.0, &[]);
+        let double = counts.iter().map(|count| count * 2).collect::<Vec<_>>();
+        let [one, two] =
+            [&counts, &double].map(|counts| scanned(counts, &[true; 312])[40].unwrap());
+        assert!(
+            (two.expected / one.expected - 2.0).abs() < 0.02,
+            "{one:?} {two:?}"
+        );
+    }
+
+    #[test]
+    fn a_rate_is_judged_by_its_wholes() {
+        let wholes = (0..312)
+            .map(|week| if week == 300 { 4_000 } else { 1_000 })
+            .collect::<Vec<u64>>();
+        let mut counts = wholes.iter().map(|whole| whole / 50).collect::<Vec<_>>();
+        let judged = |counts: &[u64]| {
+            let stream = Stream {
+                counts,
+                wholes: Some(&wholes),
+                known: &[true; 312],
+            };
+            scan(&stream, 300, &ScanOptions::weeks())[0].unwrap()
+        };
+        assert!(
+            !judged(&counts).alarm,
+            "four times the events of four times the whole"
+        );
+        counts[300] = 160;
+        assert!(judged(&counts).alarm);
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(40))]
+        #[test]
+        fn it_is_total(
+            counts in prop::collection::vec(prop_oneof![any::<u64>(), 0u64..9, Just(0)], 0..90),
+            period in 0usize..30, waves in 0usize..9, guard in 0usize..40, limit in prop::num::f64::ANY, gap in 0usize..9,
+        ) {
+            let known = (0..counts.len()).map(|at| at % 9 != gap).collect::<Vec<_>>();
+            let stream = Stream { counts: &counts, wholes: None, known: &known };
+            let options = ScanOptions { period, waves, guard, history: 60, limits: [limit; 3], incident: limit, least: 0 };
+            for excess in scan(&stream, 0, &options).into_iter().flatten() {
+                prop_assert!(excess.expected.is_finite() && excess.dispersion >= 1.0, "{:?}", excess);
+                prop_assert!(excess.ln_p <= 0.0 && excess.ln_p.is_finite() && excess.margin.is_finite(), "{:?}", excess);
+            }
+        }
     }
 }

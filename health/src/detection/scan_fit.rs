@@ -9,7 +9,6 @@ const LOGARITHMS: (f64, f64) = (-40.0, 45.0);
 /// A window that teaches.
 #[derive(Clone, Debug)]
 pub(crate) struct Point {
-    pub(crate) at: usize,
     pub(crate) count: f64,
     /// What a rate's count is a part of; 1 for volumes.
     pub(crate) whole: f64,
@@ -83,7 +82,9 @@ impl Fit {
         }
         self.covariance = inverse(&information, columns)?;
         let step = self.covariance.map(|row| product(&row, &gradient));
-        let longest = step.iter().fold(0.0, |longest: f64, part| longest.max(part.abs()));
+        let longest = step
+            .iter()
+            .fold(0.0, |longest: f64, part| longest.max(part.abs()));
         if !longest.is_finite() {
             return None;
         }
@@ -100,7 +101,8 @@ impl Fit {
             point.mean = point.whole * self.rate(&point.row);
         }
         let squares = weighted(points, |point| {
-            (point.count - point.mean) * (point.count - point.mean) / point.mean.max(f64::MIN_POSITIVE)
+            (point.count - point.mean) * (point.count - point.mean)
+                / point.mean.max(f64::MIN_POSITIVE)
         });
         let freedom = weighted(points, |_| 1.0) - self.terms.columns() as f64;
         self.dispersion = (squares / freedom.max(1.0)).clamp(1.0, 1e12);

@@ -4,7 +4,8 @@ use crate::baseline::stream::Stream;
 use crate::detection::scan::ScanOptions;
 use crate::detection::scan_fit::{Fit, Point};
 use crate::detection::scan_season::{MOST, Row, Terms};
-use crate::stats::tails::negative_binomial;
+use crate::stats::normal::normal_ln_tail;
+use crate::stats::tails::{Tails, negative_binomial};
 
 /// Fits after incidents got less weight: the less they weigh, the more of them stand out.
 const ROUNDS: usize = 2;
@@ -35,14 +36,16 @@ pub(crate) fn learn(stream: &Stream, at: usize, options: &ScanOptions) -> Option
 fn points(stream: &Stream, first: usize, end: usize, terms: &Terms) -> Vec<Point> {
     let known = (first..end).filter_map(|at| Some((at, stream.known_at(at)?)));
     let point = |(at, (part, whole)): (usize, (u64, u64))| Point {
-        at,
         count: part as f64,
         whole: whole as f64,
         weight: 1.0,
         row: terms.row(at),
         mean: 0.0,
     };
-    known.filter(|(_, (_, whole))| *whole > 0).map(point).collect()
+    known
+        .filter(|(_, (_, whole))| *whole > 0)
+        .map(point)
+        .collect()
 }
 
 /// The regression on all terms, or on a constant where there are too few events or it does not converge.
@@ -62,7 +65,11 @@ fn weigh(points: &mut [Point], dispersion: f64, limit: f64) -> bool {
     for point in points {
         let ln_p = ln_p(point, dispersion);
         // Far out, ln p falls with the square of the distance: so a window's weight times its square of the distance is bounded.
-        let weight = if ln_p < ln_limit { ln_limit / ln_p } else { 1.0 };
+        let weight = if ln_p < ln_limit {
+            ln_limit / ln_p
+        } else {
+            1.0
+        };
         is_changed |= weight != point.weight;
         point.weight = weight;
     }
@@ -75,8 +82,22 @@ fn ln_p(point: &Point, dispersion: f64) -> f64 {
     if distance * distance < 2.0 * dispersion * point.mean {
         return 0.0;
     }
-    let tails = negative_binomial(point.count as u64, point.mean, dispersion);
+    let tails = tails(point.count as u64, point.mean, dispersion);
     tails.low.min(tails.high)
+}
+
+/// Exact tails; where the variance is so large that they would take long, those of a normal distribution, which is as close there.
+pub(crate) fn tails(count: u64, mean: f64, dispersion: f64) -> Tails {
+    const LARGE: f64 = 1e8;
+    let variance = dispersion * mean;
+    if variance < LARGE {
+        return negative_binomial(count, mean, dispersion);
+    }
+    let z = (count as f64 - mean) / libm::sqrt(variance);
+    Tails {
+        low: normal_ln_tail(-z).clamp(-1e300, 0.0),
+        high: normal_ln_tail(z).clamp(-1e300, 0.0),
+    }
 }
 
 /// A sum of windows: its events, what was expected of it, and how the expectation moves with the coefficients.

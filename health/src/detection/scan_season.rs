@@ -34,7 +34,9 @@ impl Terms {
         let half = length as f64 / 2.0;
         Self {
             period: options.period.max(1) as f64,
-            waves: waves.min(options.period.saturating_sub(1) / 2).min((MOST - 2) / 2),
+            waves: waves
+                .min(options.period.saturating_sub(1) / 2)
+                .min((MOST - 2) / 2),
             trend: (seasons >= 3).then_some((first as f64 + half, half.max(1.0))),
         }
     }
