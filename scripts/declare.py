@@ -51,6 +51,8 @@ ABOUT = {
 }
 #: Options whose fields exclude each other, which the packages declare by hand.
 BY_HAND = {"FaultOptions"}
+#: What the packages say of the state of a check, which is a document in them.
+STATE = "What the next check has to know, as a document with a checksum: give it as `state`."
 #: Not a type of its own in the packages.
 INLINED = {"FaultKind": None, "Outcome": "CountName", "Target": None, "HostFailure": None}
 
@@ -120,6 +122,11 @@ class Language:
             text += f" `{self.ENDLESS}`{usually} for no limit."
         return f"{text} `{default}` unless told otherwise." if default else text
 
+    def field_doc(self, key: str, schema: dict) -> str:
+        """What a field of a value means; a time has a unit."""
+        text = self.doc(schema.get("description", ""))
+        return f"{text} In {self.UNIT}." if key.endswith("Ms") and "milliseconds" not in text else text
+
     def time(self, milliseconds: str) -> str:
         """A time in the unit of the language."""
         return milliseconds
@@ -183,26 +190,30 @@ class TypeScript(Language):
         if "oneOf" in schema:
             options = "\n  | ".join(self.variant(of) for of in schema["oneOf"])
             return f"{head}\nexport type {name} =\n  | {options};"
-        return f"{head}\nexport interface {name} {self.fields(schema)}"
+        return f"{head}\nexport interface {name} {self.fields(name, schema)}"
 
     def variant(self, schema: dict) -> str:
         fields = [f"readonly {key}: {self.type(of)}" for key, of in schema["properties"].items()]
         line = "{ " + "; ".join(fields) + " }"
         return line if len(line) <= 90 else "{\n      " + ";\n      ".join(fields) + ";\n    }"
 
-    def fields(self, schema: dict) -> str:
+    def fields(self, name: str, schema: dict) -> str:
         required = schema.get("required", [])
         lines = ["{"]
         for key, of in schema["properties"].items():
-            text = self.doc(of.get("description", "")).replace("`None`", "absent")
+            text = self.field_doc(key, of).replace("`None`", "absent")
             lines.append(comment(text, "  "))
             optional = "" if key in required else "?"
             lines.append(f"  readonly {key}{optional}: {self.type(of, key in required)};")
+        if name == "Check":
+            lines += [comment(STATE, "  "), "  readonly state: string;"]
         return "\n".join([*lines, "}"])
 
     def type(self, schema: dict, nullable: bool = True) -> str:
         if "const" in schema:
             return f'"{schema["const"]}"'
+        if schema.get("format") == "step":
+            return "TimeStep"
         if "$ref" in schema:
             return self.referred(schema["$ref"].rsplit("/", 1)[1])
         if "anyOf" in schema:
@@ -295,6 +306,9 @@ class Python(Language):
         "Metric": "MetricName",
         "NoteKind": "NoteKind",
         "Presence": "Presence",
+        "RuleKind": "RuleKind",
+        "Severity": "Severity",
+        "Status": "Status",
         "Target": "TargetName",
         "Tolerance": "Tolerance",
         "Windows": "ExportWindows",
@@ -328,19 +342,59 @@ class Python(Language):
             Amount(part=1, whole=8)
         """,
         "Cause": """
-            >>> sandbox.record(at, "errors", integration="email", count=5, **event)
-            >>> later = client.event_delivery(
-            ...     "2026-01-01T00:00:00Z", "2026-01-01T00:15:00Z", ["integration", "reason"]
-            ... )
-            >>> (cause,) = tallyfold.explain(table, later, "errors").causes
-            >>> cause.where["integration"], cause.events
-            ('email', 5)
+            >>> for at, failed in [("2026-01-01T00:20:00Z", 3), ("2026-01-01T00:35:00Z", 63)]:
+            ...     for name, errors in [("crm", 3), ("email", failed), ("warehouse", 3)]:
+            ...         sandbox.record(at, "success", integration=name, count=1000, **event)
+            ...         sandbox.record(at, "errors", integration=name, count=errors, **event)
+            >>> edges = [f"2026-01-01T00:{minute}:00Z" for minute in (15, 30, 45)]
+            >>> before = client.event_delivery(*edges[:2], ["integration"])
+            >>> now = client.event_delivery(*edges[1:], ["integration"])
+            >>> (cause,) = tallyfold.explain(before, now, "errors").causes
+            >>> cause.where, cause.events
+            ({'integration': 'email'}, 60)
         """,
         "Explanation": """
             >>> tallyfold.explain(table, table, "errors").change
             0
         """,
+        "Query": """
+            >>> rule = "{ name = 'errors', kind = 'threshold', measure = 'errors', above = 0 }"
+            >>> rules = tallyfold.Rules.parse(f"rule = [{rule}]")
+            >>> (finding,) = rules.check(delivery=table, now="2026-01-01T01:00:00Z").findings
+            >>> query = finding.query
+            >>> rows = client.event_delivery(query.start, query.end, query.dimensions)
+            >>> rows.filter(**query.where).totals.errors
+            1
+        """,
+        "Finding": """
+            >>> rule = "{ name = 'errors', kind = 'threshold', measure = 'errors', above = 0 }"
+            >>> rules = tallyfold.Rules.parse(f"rule = [{rule}]")
+            >>> (finding,) = rules.check(delivery=table, now="2026-01-01T01:00:00Z").findings
+            >>> finding.rule, finding.status, finding.observed
+            ('errors', 'firing', Amount(part=1, whole=None))
+        """,
+        "Unjudged": """
+            >>> tallyfold.Rules.standard().check().unjudged[0]
+            Unjudged(rule='integration fails', reason='there are no counts of event_delivery')
+        """,
+        "Check": """
+            >>> tallyfold.Rules.standard().check(delivery=table, now="2026-01-01T01:00:00Z").healthy
+            True
+        """,
+        "Replay": """
+            >>> rules = tallyfold.Rules.standard()
+            >>> day = rules.replay("2026-01-01T00:00:00Z", "2026-01-02T00:00:00Z", delivery=table)
+            >>> day.range
+            Window('2026-01-01T00:00:00Z', '2026-01-02T00:00:00Z')
+        """,
+        "Need": """
+            >>> need = tallyfold.Rules.standard().needs()[0]
+            >>> need.metric, need.window
+            ('event_delivery', '15m')
+        """,
     }
+    #: What the hosts add to a result: a field, its type and its meaning.
+    ADDED = {"Check": ("state", 'str = ""', STATE)}
     #: The arguments of a machine that a client sets by itself.
     NOT_OF_CLIENTS = ["host_tokens", "in_browser", "dangerously_allow_browser"]
     #: What a client of Python hands to the core as an object of its own.
@@ -461,7 +515,10 @@ class Python(Language):
         for key, of in schema["properties"].items():
             optional = key not in schema.get("required", [])
             lines.append(f"    {self.attribute(key)}: {self.result_type(of, optional)}")
-            lines.append(docstring(self.doc(of.get("description", "")), "    "))
+            lines.append(docstring(self.field_doc(key, of), "    "))
+        if name in self.ADDED:
+            field, kind, about = self.ADDED[name]
+            lines += [f"    {field}: {kind}", docstring(about, "    ")]
         return "\n".join(lines)
 
     def attribute(self, key: str) -> str:

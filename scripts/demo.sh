@@ -29,6 +29,18 @@ echo "$(wc -l <"$out/node.csv") lines of CSV, the same from the command, Python 
 echo "$(wc -l <"$out/node.txt") lines and a table of $(wc -c <"$out/node.json") bytes, the same as Python's, byte for byte"
 
 echo
+echo "== what is wrong by examples/rules.toml, found by Python (examples/health.py) and by Node (examples/health.mjs)"
+for check in first second; do
+  TALLYFOLD_STATE=$out/python.state .venv/bin/python examples/health.py "$end" >"$out/python.health"
+  TALLYFOLD_STATE=$out/node.state node examples/health.mjs "$end" >"$out/node.health"
+  cmp "$out/python.health" "$out/node.health"
+  cmp "$out/python.state" "$out/node.state"
+  echo "the $check check:"
+  cat "$out/node.health"
+done
+echo "findings and a state of $(wc -c <"$out/node.state") bytes, the same from Python and Node, byte for byte"
+
+echo
 echo "== the same, on a page in Chromium (examples/dashboard)"
 start "$out/page" node examples/dashboard/server.mjs "$end"
 node scripts/demo-page.mjs "$(cat "$out/page")" "$out/page.json" .cache/dashboard.png

@@ -7,6 +7,7 @@ set -x
 python3 tests/make_vectors.py --check
 python3 tests/make_faults.py --check
 cargo run --quiet --package tallyfold-export --example vectors -- --check
+cargo run --quiet --package tallyfold-health --example vectors -- --check
 python3 scripts/declare.py --check
 cargo fmt --all --check
 cargo clippy --quiet --workspace --all-targets -- -D warnings

@@ -1,13 +1,15 @@
-//! Health: what explains a change.
+//! Health: what explains a change, and what rules find.
 
 use std::sync::Arc;
 
 use pyo3::prelude::*;
-use tallyfold_health::{ExplainOptions, Measure};
+use tallyfold::{Timestamp, Window};
+use tallyfold_health::{ExplainOptions, Measure, Observed, State};
 
-use crate::arguments::{Named, instance, keywords, required};
+use crate::arguments::{Named, instance, instant, keywords, required};
 use crate::detach::detached;
 use crate::error::Result;
+use crate::host::Document;
 use crate::plain::plain;
 use crate::rows::Content;
 use crate::table::CountTable;
@@ -37,4 +39,114 @@ pub(crate) fn explain<'py>(
 fn table(name: &str, value: &Bound<'_, PyAny>) -> Result<Arc<tallyfold::CountTable>> {
     let table = instance::<CountTable>(name, "want a CountTable", value)?;
     Ok(table.get().shared())
+}
+
+/// Rules of a file. `tallyfold.Rules` shows them.
+#[pyclass(frozen, module = "tallyfold._tallyfold")]
+pub(crate) struct RuleSet(tallyfold_health::Rules);
+
+#[pymethods]
+impl RuleSet {
+    /// Reads a file.
+    #[new]
+    fn new(text: &Bound<'_, PyAny>) -> Result<Self> {
+        let text: String = required("text", text)?;
+        let parsed = tallyfold_health::Rules::parse(&text);
+        Ok(Self(parsed.map_err(|error| error.with_argument("text"))?))
+    }
+
+    /// The file that is used without one.
+    #[classattr]
+    fn standard() -> &'static str {
+        tallyfold_health::Rules::STANDARD
+    }
+
+    /// The names of the rules.
+    #[getter]
+    fn names(&self) -> Vec<&str> {
+        self.0.names()
+    }
+
+    /// The counts that the rules need, as `Need` objects.
+    fn needs<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        plain(py, &self.0.needs())
+    }
+
+    /// What is found, as a `Check` without its state, and the state for the next check.
+    fn check<'py>(
+        &self,
+        py: Python<'py>,
+        delivery: &Bound<'py, PyAny>,
+        ingestion: &Bound<'py, PyAny>,
+        state: &Bound<'py, PyAny>,
+        now: &Bound<'py, PyAny>,
+    ) -> Result<(Bound<'py, PyAny>, String)> {
+        let tables = Tables::of(delivery, ingestion)?;
+        let before = (!state.is_none()).then(|| Document::of("state", state));
+        let before = before.transpose()?;
+        let now = Timestamp::parse(&instant("now", now)?);
+        let now = now.map_err(|error| error.with_argument("now"))?;
+        let check = detached(py, tables.bytes(), || {
+            let state = before.map(|state| State::from_json(&state));
+            let state = state
+                .transpose()
+                .map_err(|error| error.with_argument("state"))?;
+            self.0
+                .check(&tables.observed(), &state.unwrap_or_default(), now)
+        })?;
+        let state = String::from_utf8(check.state.to_json()).unwrap_or_default();
+        Ok((plain(py, &check)?, state))
+    }
+
+    /// What checks would have found in a range, as a `Replay`.
+    fn replay<'py>(
+        &self,
+        py: Python<'py>,
+        delivery: &Bound<'py, PyAny>,
+        ingestion: &Bound<'py, PyAny>,
+        start: &Bound<'py, PyAny>,
+        end: &Bound<'py, PyAny>,
+    ) -> Result<Bound<'py, PyAny>> {
+        let tables = Tables::of(delivery, ingestion)?;
+        let range = Window::parse(&instant("start", start)?, &instant("end", end)?)?;
+        let replay = detached(py, tables.bytes(), || {
+            self.0.replay(&tables.observed(), range)
+        })?;
+        Ok(plain(py, &replay)?)
+    }
+}
+
+/// What is judged.
+struct Tables {
+    delivery: Option<Arc<tallyfold::CountTable>>,
+    ingestion: Option<Arc<tallyfold::CountTable>>,
+}
+
+impl Tables {
+    fn of(delivery: &Bound<'_, PyAny>, ingestion: &Bound<'_, PyAny>) -> Result<Self> {
+        let given = |name, value: &Bound<'_, PyAny>| {
+            let given = (!value.is_none()).then(|| table(name, value));
+            given.transpose()
+        };
+        Ok(Self {
+            delivery: given("delivery", delivery)?,
+            ingestion: given("ingestion", ingestion)?,
+        })
+    }
+
+    fn observed(&self) -> Observed<'_> {
+        Observed {
+            delivery: self.delivery.as_deref(),
+            ingestion: self.ingestion.as_deref(),
+        }
+    }
+
+    /// About how many bytes all rows are.
+    fn bytes(&self) -> usize {
+        let tables = [&self.delivery, &self.ingestion].into_iter().flatten();
+        // A history is long, and each of its windows has rows of its own.
+        tables
+            .map(|table| table.bytes() * table.windows().len())
+            .sum()
+    }
 }

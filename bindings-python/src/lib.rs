@@ -51,7 +51,7 @@ mod _tallyfold {
     #[pymodule_export]
     use crate::frame::Frame;
     #[pymodule_export]
-    use crate::health::explain;
+    use crate::health::{RuleSet, explain};
     #[pymodule_export]
     use crate::ledger::Totals;
     #[pymodule_export]

@@ -1,6 +1,7 @@
-//! [`tallyfold_health`]: what explains a change.
+//! [`tallyfold_health`]: what explains a change, and what rules find.
 
-use tallyfold_health::{ExplainOptions, Measure};
+use tallyfold::{CountTable, Timestamp, Window};
+use tallyfold_health::{ExplainOptions, Measure, Observed, State};
 use wasm_bindgen::JsValue;
 use wasm_bindgen::prelude::wasm_bindgen;
 
@@ -11,7 +12,7 @@ use crate::rows::Rows;
 
 /// A table, handed over from the memory of the library.
 #[wasm_bindgen(js_name = CoreTable)]
-pub struct Table(tallyfold::CountTable);
+pub struct Table(CountTable);
 
 #[wasm_bindgen(js_class = CoreTable)]
 impl Table {
@@ -34,4 +35,128 @@ pub fn explain_change(
     let options: ExplainOptions = options("options", given, &[])?;
     let explained = tallyfold_health::explain(&before.0, &now.0, measure, &options)?;
     Ok(plain(&explained))
+}
+
+tallyfold::options! {
+    /// When counts are checked, and what the check before has left.
+    struct CheckOptions {
+        /// The time.
+        now: String [Instant],
+        /// The state of the check before.
+        state: Option<String> = None,
+    }
+}
+
+tallyfold::options! {
+    /// The range that is replayed.
+    struct ReplayOptions {
+        /// Its start.
+        start: String [Instant],
+        /// Its end.
+        end: String [Instant],
+    }
+}
+
+/// What is judged beside the facade's options.
+const TABLES: &[&str] = &["delivery", "ingestion"];
+
+/// Rules of a file.
+#[wasm_bindgen(js_name = CoreRules)]
+pub struct Rules(tallyfold_health::Rules);
+
+#[wasm_bindgen(js_class = CoreRules)]
+impl Rules {
+    /// Reads a file.
+    pub fn parse(text: &JsValue) -> Result<Self> {
+        let text: String = required("text", text)?;
+        let parsed = tallyfold_health::Rules::parse(&text);
+        Ok(Self(parsed.map_err(|error| error.with_argument("text"))?))
+    }
+
+    /// The file that is used without one.
+    pub fn standard() -> String {
+        tallyfold_health::Rules::STANDARD.to_owned()
+    }
+
+    /// Names of the rules.
+    pub fn names(&self) -> Vec<String> {
+        self.0.names().into_iter().map(str::to_owned).collect()
+    }
+
+    /// Counts that the rules need.
+    pub fn needs(&self) -> JsValue {
+        plain(&self.0.needs())
+    }
+
+    /// What is found, and the state for the next check.
+    pub fn check(&self, counts: &Counts, given: &JsValue) -> Result<Checked> {
+        let given: CheckOptions = options("options", given, TABLES)?;
+        let now = Timestamp::parse(&given.now).map_err(|error| error.with_argument("now"))?;
+        let state = given.state.map(|state| State::from_json(state.as_bytes()));
+        let state = state
+            .transpose()
+            .map_err(|error| error.with_argument("state"))?;
+        let state = state.unwrap_or_default();
+        Ok(Checked(self.0.check(&counts.observed(), &state, now)?))
+    }
+
+    /// What checks would have found in a range.
+    pub fn replay(&self, counts: &Counts, given: &JsValue) -> Result<JsValue> {
+        let given: ReplayOptions = options("options", given, TABLES)?;
+        let range = Window::parse(&given.start, &given.end)?;
+        Ok(plain(&self.0.replay(&counts.observed(), range)?))
+    }
+}
+
+/// The counts that are judged.
+#[wasm_bindgen(js_name = CoreObserved)]
+#[derive(Default)]
+pub struct Counts {
+    delivery: Option<CountTable>,
+    ingestion: Option<CountTable>,
+}
+
+#[wasm_bindgen(js_class = CoreObserved)]
+impl Counts {
+    /// None yet.
+    #[wasm_bindgen(constructor)]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Adds counts of delivery.
+    pub fn delivery(&mut self, table: Table) {
+        self.delivery = Some(table.0);
+    }
+
+    /// Adds counts of ingestion.
+    pub fn ingestion(&mut self, table: Table) {
+        self.ingestion = Some(table.0);
+    }
+}
+
+impl Counts {
+    fn observed(&self) -> Observed<'_> {
+        Observed {
+            delivery: self.delivery.as_ref(),
+            ingestion: self.ingestion.as_ref(),
+        }
+    }
+}
+
+/// What a check has found.
+#[wasm_bindgen(js_name = CoreCheck)]
+pub struct Checked(tallyfold_health::Check);
+
+#[wasm_bindgen(js_class = CoreCheck)]
+impl Checked {
+    /// All but the state.
+    pub fn found(&self) -> JsValue {
+        plain(&self.0)
+    }
+
+    /// The state as JSON.
+    pub fn state(&self) -> String {
+        String::from_utf8(self.0.state.to_json()).unwrap_or_default()
+    }
 }

@@ -9,20 +9,23 @@ use tokio::task::LocalSet;
 
 use crate::app::App;
 use crate::commands::audit_logs::AuditLogsFlags;
+use crate::commands::check::CheckFlags;
 use crate::commands::collect::CollectFlags;
 use crate::commands::compare::CompareFlags;
 use crate::commands::completions::CompletionsFlags;
 use crate::commands::counts::CountFlags;
 use crate::commands::doctor::DoctorFlags;
+use crate::commands::explain::ExplainFlags;
 use crate::commands::follow::FollowCommand;
 use crate::commands::man::ManFlags;
 use crate::commands::push::PushCommand;
 use crate::commands::sandbox::SandboxFlags;
+use crate::commands::schema::SchemaFlags;
 use crate::commands::serve::ServeCommand;
 use crate::commands::watch::{self, WatchFlags};
 use crate::commands::{
-    audit_logs, collect, compare, completions, delivery, doctor, follow, ingestion, init, man,
-    push, sandbox, schema, serve,
+    audit_logs, check, collect, compare, completions, delivery, doctor, explain, follow, ingestion,
+    init, man, push, sandbox, schema, serve,
 };
 use crate::config::flags::ServiceFlags;
 use crate::config::load::load;
@@ -45,7 +48,8 @@ const EXAMPLES: &str = "\
 Examples:
   tallyfold delivery --since 24h --by integration --format csv
   tallyfold delivery --by integration,event_name --top 10     where most events are lost
-  tallyfold delivery --since 15m --fail-above 5%   a health job: ends with 1 if an integration fails
+  tallyfold check                                  a cron job: says what is wrong, and ends with 1
+  tallyfold explain --at 2026-01-31T03:00:00Z      which integration or source explains a change
   tallyfold serve --state totals.json              a scrape endpoint for Prometheus
   tallyfold doctor                                 says what is wrong, and what to do next
   tallyfold init                                   writes a configuration with comments
@@ -87,6 +91,12 @@ enum Command {
     /// What has changed since an earlier time
     #[command(before_help = compare::EXAMPLES)]
     Compare(Asking<CompareFlags>),
+    /// Applies rules to counts, and tells what is wrong
+    #[command(before_help = check::EXAMPLES, after_help = check::ENDING)]
+    Check(Asking<CheckFlags>),
+    /// Which integration, event, reason or source explains a change
+    #[command(before_help = explain::EXAMPLES)]
+    Explain(Asking<ExplainFlags>),
     /// A page of the audit logs
     #[command(name = "audit-logs", before_help = audit_logs::EXAMPLES, after_help = audit_logs::ENDING)]
     AuditLogs(Asking<AuditLogsFlags>),
@@ -119,7 +129,7 @@ enum Command {
     Man(ManFlags),
     /// Prints the JSON Schema of --format json
     #[command(before_help = schema::EXAMPLES)]
-    Schema,
+    Schema(SchemaFlags),
     /// Writes a configuration with comments
     #[command(before_help = init::EXAMPLES)]
     Init(init::InitFlags),
@@ -201,6 +211,14 @@ async fn dispatch(command: Command, voice: &Rc<Voice>) -> Result<Exit> {
             let app = app(&asking.service, voice)?;
             until_stopped(&app, compare::run(&app, &asking.flags)).await
         }
+        Command::Check(asking) => {
+            let app = app(&asking.service, voice)?;
+            until_stopped(&app, check::run(&app, &asking.flags)).await
+        }
+        Command::Explain(asking) => {
+            let app = app(&asking.service, voice)?;
+            until_stopped(&app, explain::run(&app, &asking.flags)).await
+        }
         Command::Ingestion(asking) => {
             let app = app(&asking.service, voice)?;
             until_stopped(&app, ingestion::run(&app, &asking.flags)).await
@@ -209,7 +227,7 @@ async fn dispatch(command: Command, voice: &Rc<Voice>) -> Result<Exit> {
             let app = app(&asking.service, voice)?;
             until_stopped(&app, watch::run(&app, &asking.flags)).await
         }
-        Command::Schema => schema::run(),
+        Command::Schema(flags) => schema::run(&flags),
         Command::Init(flags) => init::run(&flags, voice),
         // These end by themselves after a signal, at a moment from which they can go on.
         Command::Follow(asking) => follow::run(&app(&asking.service, voice)?, &asking.flags).await,

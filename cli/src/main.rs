@@ -6,6 +6,7 @@
 //! - `host/` drives the core's machines: the network, the clock, waits, files.
 //! - `doctor/` has the checks of `tallyfold doctor`, and the advice for what is not well.
 //! - `commands/` has a file for each command; `output/` writes what they have found.
+//! - `health/` is what `check` does around the rules: history, what was said, and sending it.
 //! - `watch/` is the live view.
 //! - `failure` and `exit` say what went wrong and with which code the process ends; `voice` is what is said on stderr.
 #![forbid(unsafe_code)]
@@ -18,6 +19,7 @@ mod config;
 mod doctor;
 mod exit;
 mod failure;
+mod health;
 mod host;
 mod output;
 mod voice;

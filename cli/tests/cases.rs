@@ -11,7 +11,7 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
 /// The least number of commands in the files, so that none of them is lost unnoticed.
-const CASES: usize = 150;
+const CASES: usize = 200;
 
 #[test]
 fn commands_do_what_the_cases_say() {

@@ -11,6 +11,7 @@ mod incidents;
 mod nab;
 mod noufaily;
 mod risk;
+mod speed_judge;
 
 use std::process::ExitCode;
 
@@ -24,6 +25,7 @@ const GRADES: [(&str, Grade); 5] = [
     ("incidents", incidents::run::run),
     ("risk", risk::report::run),
     ("speed-explain", cause::speed::run),
+    ("speed-judge", speed_judge::run),
 ];
 
 /// Single streams: simulated outbreaks, and labelled windows of real series.

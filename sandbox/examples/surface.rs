@@ -94,8 +94,17 @@ fn values() -> Map<String, Value> {
     add::<tallyfold_export::Windows>(&mut schemas);
     add::<tallyfold_health::Amount>(&mut schemas);
     add::<tallyfold_health::Cause>(&mut schemas);
+    add::<tallyfold_health::Check>(&mut schemas);
     add::<tallyfold_health::Explanation>(&mut schemas);
+    add::<tallyfold_health::Finding>(&mut schemas);
     add::<tallyfold_health::Measure>(&mut schemas);
+    add::<tallyfold_health::Need>(&mut schemas);
+    add::<tallyfold_health::Query>(&mut schemas);
+    add::<tallyfold_health::Replay>(&mut schemas);
+    add::<tallyfold_health::RuleKind>(&mut schemas);
+    add::<tallyfold_health::Severity>(&mut schemas);
+    add::<tallyfold_health::Status>(&mut schemas);
+    add::<tallyfold_health::Unjudged>(&mut schemas);
     add::<tallyfold_sandbox::FaultKind>(&mut schemas);
     add::<tallyfold_sandbox::SandboxEndpoint>(&mut schemas);
     add::<tallyfold_sandbox::Outcome>(&mut schemas);

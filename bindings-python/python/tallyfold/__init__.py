@@ -58,7 +58,7 @@ from tallyfold._export import (
     export,
 )
 from tallyfold._follow import Revisions
-from tallyfold._health import explain
+from tallyfold._health import Rules, explain
 from tallyfold._ledger import Ledger
 from tallyfold._names import (
     AdditivityVerdict,
@@ -75,6 +75,9 @@ from tallyfold._names import (
     MetricName,
     NoteKind,
     Presence,
+    RuleKind,
+    Severity,
+    Status,
     TargetName,
     Tolerance,
     Verdict,
@@ -83,7 +86,17 @@ from tallyfold._outbox import Outbox
 from tallyfold._push import push
 from tallyfold._ranges import Additivity, Progress, Revision
 from tallyfold._report import PushReport, Rejected
-from tallyfold._results import Amount, Cause, Explanation
+from tallyfold._results import (
+    Amount,
+    Cause,
+    Check,
+    Explanation,
+    Finding,
+    Need,
+    Query,
+    Replay,
+    Unjudged,
+)
 from tallyfold._sandbox import Sandbox, SandboxResponse
 from tallyfold._serve import SandboxServer, serve
 from tallyfold._steps import Blocked, Done, Drive, Idle, ProvideToken, Send, Wait
@@ -134,6 +147,7 @@ __all__ = [
     "Blocked",
     "Call",
     "Cause",
+    "Check",
     "Checkpoint",
     "Client",
     "Collect",
@@ -156,6 +170,7 @@ __all__ = [
     "ExportWarning",
     "ExportWindows",
     "FaultKind",
+    "Finding",
     "Follow",
     "Guarantee",
     "Idle",
@@ -165,6 +180,7 @@ __all__ = [
     "Machine",
     "Measure",
     "MetricName",
+    "Need",
     "Note",
     "NoteKind",
     "Notes",
@@ -176,14 +192,18 @@ __all__ = [
     "Progress",
     "ProvideToken",
     "PushReport",
+    "Query",
     "Rates",
     "Reconciliation",
     "Rejected",
+    "Replay",
     "Request",
     "ResponseError",
     "Revision",
     "Revisions",
     "Row",
+    "RuleKind",
+    "Rules",
     "Sandbox",
     "SandboxResponse",
     "SandboxServer",
@@ -192,10 +212,13 @@ __all__ = [
     "SeriesRow",
     "SeriesWindow",
     "ServiceError",
+    "Severity",
     "Shares",
+    "Status",
     "TallyfoldError",
     "TargetName",
     "Tolerance",
+    "Unjudged",
     "Verdict",
     "Wait",
     "Window",

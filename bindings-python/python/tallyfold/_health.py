@@ -1,14 +1,16 @@
-"""Health: what explains a change."""
+"""Health: what explains a change, and what rules find."""
 
-from typing import Unpack
+import dataclasses
+from datetime import UTC, datetime
+from typing import Unpack, final
 
 from tallyfold import _tallyfold
-from tallyfold._arguments import ExplainArguments
+from tallyfold._arguments import ExplainArguments, Instant
 from tallyfold._names import Measure
-from tallyfold._results import Explanation
-from tallyfold._tallyfold import CountTable
+from tallyfold._results import Check, Explanation, Need, Replay
+from tallyfold._tallyfold import CountTable, RuleSet
 
-__all__ = ["explain"]
+__all__ = ["Rules", "explain"]
 
 
 def explain(
@@ -17,10 +19,11 @@ def explain(
     measure: Measure,
     **options: Unpack[ExplainArguments],
 ) -> Explanation:
-    """Which few combinations of dimension values explain how a measure changed, by exact counts.
+    """Finds which few combinations of dimension values explain how a measure changed.
 
     Args:
-        before: a table. A rate before may be of any time, and better of a long one. A volume is
+        before: a table. A rate before may be of any time, and better of a long one; of three
+            windows or more, those whose rate is far from the median are left out. A volume is
             compared with as many windows before as it has itself: counts are not scaled.
         now: a table with the same dimensions.
         measure: what is made of the counts: `"success"`, `"errors"`, `"filtered"`, `"events"`,
@@ -39,5 +42,149 @@ def explain(
     return _tallyfold.explain(before, now, measure, **options)
 
 
-# Tracebacks and docs should name the package, from which users import it.
-explain.__module__ = "tallyfold"
+@final
+class Rules:
+    """Rules: what to look for in counts, and how bad it is. They do not change.
+
+    Threads may share them. What one check leaves for the next is a text that the caller keeps.
+
+    >>> rules = tallyfold.Rules.parse('''
+    ... [[rule]]
+    ... name = "integrations fail"
+    ... kind = "threshold"
+    ... measure = "error_rate"
+    ... by = ["integration"]
+    ... above = "5%"
+    ... ''')
+    >>> rules.names
+    ['integrations fail']
+    """
+
+    __slots__ = ("_core", "_text")
+
+    def __init__(self, core: RuleSet, text: str) -> None:
+        """Keeps both; `parse` makes them."""
+        self._core = core
+        self._text = text
+
+    @classmethod
+    def parse(cls, text: str) -> "Rules":
+        """Reads rules from a TOML file's text.
+
+        Raises:
+            ConfigError: `invalid_rules`, with line, column and key.
+
+        >>> tallyfold.Rules.parse("rule = [{ name = 'x', kind = 'treshold' }]")
+        Traceback (most recent call last):
+            ...
+        tallyfold.ConfigError: invalid_rules: ... did you mean threshold?
+        """
+        return cls(RuleSet(text), text)
+
+    @classmethod
+    def standard(cls) -> "Rules":
+        """The rules for which nothing has to be known of what is counted.
+
+        >>> tallyfold.Rules.standard().names[0]
+        'integration fails'
+        """
+        return cls.parse(RuleSet.standard)
+
+    @property
+    def text(self) -> str:
+        """The text that they were read from.
+
+        >>> print(tallyfold.Rules.standard().text)
+        # What tallyfold looks for without a rules file.
+        ...
+        """
+        return self._text
+
+    @property
+    def names(self) -> list[str]:
+        """The names of the rules, in the order of the text."""
+        return self._core.names
+
+    def needs(self) -> list[Need]:
+        """Which counts the rules need: for each endpoint its dimensions, windows, and how far back.
+
+        >>> for need in tallyfold.Rules.standard().needs():
+        ...     print(need.metric, need.dimensions, need.window)
+        event_delivery ['event_name', 'write_key', 'integration', 'reason'] 15m
+        event_ingestion ['event_name', 'write_key', 'integration'] 15m
+        """
+        return self._core.needs()
+
+    def check(
+        self,
+        *,
+        delivery: CountTable | None = None,
+        ingestion: CountTable | None = None,
+        state: str | bytes | None = None,
+        now: Instant | None = None,
+    ) -> Check:
+        """Judges the windows that have settled since the last check.
+
+        A check that comes twice judges nothing twice, and one that comes late judges the windows in
+        between. Without a state, it judges those of the last day. The same counts and state give
+        the same findings, in every language.
+
+        Args:
+            delivery: counts of event delivery with their history, as `needs` says.
+            ingestion: counts of event ingestion.
+            state: the `state` of the check before.
+            now: for silences; no window that ends after it is judged. By default, the clock's time.
+
+        Raises:
+            ConfigError: `invalid_checkpoint` for a state that is torn or was changed;
+                `unaligned_window` for a table whose windows are longer than those of a rule, or
+                cross the edge of one; for other arguments that can't be used.
+
+        >>> check = tallyfold.Rules.standard().check(delivery=table, now="2026-01-01T01:00:00Z")
+        >>> check.healthy, check.findings
+        (True, [])
+        >>> again = tallyfold.Rules.standard().check(delivery=table, state=check.state)
+        >>> again.judged
+        0
+        """
+        now = datetime.now(UTC) if now is None else now
+        check, left = self._core.check(delivery, ingestion, state, now)
+        return dataclasses.replace(check, state=left)
+
+    def replay(
+        self,
+        start: Instant,
+        end: Instant,
+        *,
+        delivery: CountTable | None = None,
+        ingestion: CountTable | None = None,
+    ) -> Replay:
+        """Judges a range of the past window by window, as checks would have done.
+
+        Args:
+            start: where the range starts. Windows before it only teach what is normal.
+            end: where it ends.
+            delivery: counts of event delivery with their history.
+            ingestion: counts of event ingestion.
+
+        Raises:
+            ConfigError: as `check` does.
+
+        >>> rules = tallyfold.Rules.standard()
+        >>> rules.replay("2026-01-01T00:00:00Z", "2026-01-02T00:00:00Z", delivery=table).findings
+        []
+        """
+        return self._core.replay(delivery, ingestion, start, end)
+
+    def __repr__(self) -> str:
+        """Names the rules."""
+        return f"<Rules: {', '.join(self.names)}>"
+
+    def __reduce__(self) -> tuple[object, tuple[str]]:
+        """Lets them be pickled and copied."""
+        return Rules.parse, (self._text,)
+
+
+# Tracebacks, pickles and docs should name the package, from which users import them.
+for _public in (Rules, explain):
+    _public.__module__ = "tallyfold"

@@ -20,6 +20,9 @@ __all__ = [
     "MetricName",
     "NoteKind",
     "Presence",
+    "RuleKind",
+    "Severity",
+    "Status",
     "TargetName",
     "Tolerance",
     "Verdict",
@@ -147,6 +150,25 @@ NoteKind = Literal["inexact_count", "windows_left_out"]
 
 Presence = Literal["both", "new", "vanished"]
 """Which of two tables has a group. A table has a group even if all of its counts are 0."""
+
+RuleKind = Literal[
+    "threshold",
+    "rate",
+    "volume",
+    "silent",
+    "vanished",
+    "new",
+    "budget",
+    "undelivered",
+    "reconciliation",
+]
+"""What a rule looks for."""
+
+Severity = Literal["info", "warning", "critical"]
+"""How bad a finding is."""
+
+Status = Literal["pending", "firing", "resolved"]
+"""How far a finding is."""
 
 TargetName = Literal["token", "event_delivery", "event_ingestion", "audit_logs"]
 """The destination of a request: a token endpoint, or an endpoint of an API."""

@@ -5,12 +5,19 @@ Written by scripts/declare.py from what the Rust crates declare. Change it there
 
 from dataclasses import dataclass
 
-from tallyfold._names import Measure
+from tallyfold._names import DimensionName, Measure, MetricName, RuleKind, Severity, Status
+from tallyfold._window import Window
 
 __all__ = [
     "Amount",
     "Cause",
+    "Check",
     "Explanation",
+    "Finding",
+    "Need",
+    "Query",
+    "Replay",
+    "Unjudged",
 ]
 
 
@@ -32,13 +39,16 @@ class Amount:
 class Cause:
     """A combination of attribute values, and what it explains.
 
-    >>> sandbox.record(at, "errors", integration="email", count=5, **event)
-    >>> later = client.event_delivery(
-    ...     "2026-01-01T00:00:00Z", "2026-01-01T00:15:00Z", ["integration", "reason"]
-    ... )
-    >>> (cause,) = tallyfold.explain(table, later, "errors").causes
-    >>> cause.where["integration"], cause.events
-    ('email', 5)
+    >>> for at, failed in [("2026-01-01T00:20:00Z", 3), ("2026-01-01T00:35:00Z", 63)]:
+    ...     for name, errors in [("crm", 3), ("email", failed), ("warehouse", 3)]:
+    ...         sandbox.record(at, "success", integration=name, count=1000, **event)
+    ...         sandbox.record(at, "errors", integration=name, count=errors, **event)
+    >>> edges = [f"2026-01-01T00:{minute}:00Z" for minute in (15, 30, 45)]
+    >>> before = client.event_delivery(*edges[:2], ["integration"])
+    >>> now = client.event_delivery(*edges[1:], ["integration"])
+    >>> (cause,) = tallyfold.explain(before, now, "errors").causes
+    >>> cause.where, cause.events
+    ({'integration': 'email'}, 60)
     """
 
     where: dict[str, str]
@@ -94,6 +104,177 @@ class Explanation:
     """The same in one sentence."""
 
 
+@dataclass(frozen=True, slots=True)
+class Query:
+    """The query that shows a finding.
+
+    >>> rule = "{ name = 'errors', kind = 'threshold', measure = 'errors', above = 0 }"
+    >>> rules = tallyfold.Rules.parse(f"rule = [{rule}]")
+    >>> (finding,) = rules.check(delivery=table, now="2026-01-01T01:00:00Z").findings
+    >>> query = finding.query
+    >>> rows = client.event_delivery(query.start, query.end, query.dimensions)
+    >>> rows.filter(**query.where).totals.errors
+    1
+    """
+
+    metric: MetricName
+    """The endpoint."""
+    start: str
+    """From when on."""
+    end: str
+    """Until when."""
+    dimensions: list[DimensionName]
+    """The dimensions to group by."""
+    where: dict[str, list[str]]
+    """The values to keep, by dimension."""
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """What a rule has found about a group of events.
+
+    >>> rule = "{ name = 'errors', kind = 'threshold', measure = 'errors', above = 0 }"
+    >>> rules = tallyfold.Rules.parse(f"rule = [{rule}]")
+    >>> (finding,) = rules.check(delivery=table, now="2026-01-01T01:00:00Z").findings
+    >>> finding.rule, finding.status, finding.observed
+    ('errors', 'firing', Amount(part=1, whole=None))
+    """
+
+    id: str
+    """The same for the same rule and group, as long as it lives and when it comes again: 16
+    hexadecimal digits.
+    """
+    rule: str
+    """The name of the rule."""
+    kind: RuleKind
+    """What the rule looks for."""
+    severity: Severity
+    """How bad it is."""
+    status: Status
+    """How far it is."""
+    group: dict[str, str]
+    """The values of the rule's dimensions."""
+    window: Window
+    """The time that the numbers are about: the last bad window, or several that were judged
+    together.
+    """
+    since: str
+    """When it began: the start of the first bad window."""
+    fired: str | None
+    """When it was first firing: the end of that window. None while it is pending."""
+    resolved: str | None
+    """When it was over: the end of the last bad window."""
+    measure: Measure
+    """What is judged."""
+    observed: Amount
+    """The events that were counted."""
+    expected: float
+    """How many events of the part were expected."""
+    low: int
+    """The fewest events of the part that would be normal."""
+    high: int
+    """The most events of the part that would be normal."""
+    ln_p: float | None
+    """The natural logarithm of the probability of what was counted if all is normal; none for fixed
+    limits.
+    """
+    causes: list[Cause]
+    """Which parts of the group explain it, most important first."""
+    unexplained: int
+    """The events of the change that no cause explains."""
+    silenced: bool
+    """Whether a silence covers it."""
+    provisional: bool
+    """Whether its counts may still change. Such a finding is a warning at most."""
+    labels: dict[str, str]
+    """The labels of the file and of the rule."""
+    sentence: str
+    """All of it in one sentence."""
+    query: Query
+    """The query that shows it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Unjudged:
+    """A rule that could not judge anything.
+
+    >>> tallyfold.Rules.standard().check().unjudged[0]
+    Unjudged(rule='integration fails', reason='there are no counts of event_delivery')
+    """
+
+    rule: str
+    """The name of the rule."""
+    reason: str
+    """Why, in a sentence."""
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """What a check has found.
+
+    >>> tallyfold.Rules.standard().check(delivery=table, now="2026-01-01T01:00:00Z").healthy
+    True
+    """
+
+    findings: list[Finding]
+    """What is firing, pending or just resolved: firing first, then by severity, in the order of the
+    rules.
+    """
+    judged: int
+    """How many windows of groups were judged, of all rules together."""
+    healthy: bool
+    """Whether nothing fires that is at least a warning, is not silenced and is not provisional."""
+    unjudged: list[Unjudged]
+    """Rules that could not judge anything, with the reason."""
+    left_out: int
+    """How many findings were left out, because there are too many."""
+    state: str = ""
+    """What the next check has to know, as a document with a checksum: give it as `state`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Replay:
+    """What checks would have found in a range.
+
+    >>> rules = tallyfold.Rules.standard()
+    >>> day = rules.replay("2026-01-01T00:00:00Z", "2026-01-02T00:00:00Z", delivery=table)
+    >>> day.range
+    Window('2026-01-01T00:00:00Z', '2026-01-02T00:00:00Z')
+    """
+
+    findings: list[Finding]
+    """Each finding as it was when it fired first, with when it was resolved, in the order of time.
+    What was never more than pending is left out.
+    """
+    judged: int
+    """How many windows of groups were judged, of all rules together."""
+    range: Window
+    """The range."""
+    unjudged: list[Unjudged]
+    """Rules that could not judge anything, with the reason."""
+    left_out: int
+    """How many findings were left out, because there are too many."""
+
+
+@dataclass(frozen=True, slots=True)
+class Need:
+    """The counts of one endpoint that rules need.
+
+    >>> need = tallyfold.Rules.standard().needs()[0]
+    >>> need.metric, need.window
+    ('event_delivery', '15m')
+    """
+
+    metric: MetricName
+    """The endpoint."""
+    dimensions: list[DimensionName]
+    """The dimensions, of all rules together."""
+    window: str
+    """The length of the windows, such as `15m`: a divisor of those of all rules."""
+    back: float
+    """How long before now the first window starts. In seconds."""
+
+
 # Pickles and docs should name the package, from which users import the classes.
-for _class in (Amount, Cause, Explanation):
+for _class in (Amount, Cause, Explanation, Query, Finding, Unjudged, Check, Replay, Need):
     _class.__module__ = "tallyfold"

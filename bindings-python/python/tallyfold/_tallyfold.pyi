@@ -49,7 +49,7 @@ from tallyfold._names import (
 )
 from tallyfold._ranges import Additivity, Revision
 from tallyfold._report import PushReport
-from tallyfold._results import Explanation
+from tallyfold._results import Check, Explanation, Need, Replay
 from tallyfold._sandbox import SandboxResponse
 from tallyfold._steps import Blocked, Done, Drive, Idle, ProvideToken, Send, Wait
 from tallyfold._values import (
@@ -84,6 +84,7 @@ __all__ = [
     "Probe",
     "Push",
     "Request",
+    "RuleSet",
     "Sandbox",
     "Series",
     "Totals",
@@ -144,6 +145,28 @@ def failed_answer(
 ) -> _Answer: ...
 def sealed(key: str, body: bytes) -> bytes: ...
 def unsealed(key: str, kept: bytes) -> bytes | None: ...
+
+@final
+class RuleSet:
+    standard: ClassVar[str]
+    def __new__(cls, text: str) -> Self: ...
+    @property
+    def names(self) -> list[str]: ...
+    def needs(self) -> list[Need]: ...
+    def check(
+        self,
+        delivery: CountTable | None,
+        ingestion: CountTable | None,
+        state: str | Buffer | None,
+        now: Instant,
+    ) -> tuple[Check, str]: ...
+    def replay(
+        self,
+        delivery: CountTable | None,
+        ingestion: CountTable | None,
+        start: Instant,
+        end: Instant,
+    ) -> Replay: ...
 
 @final
 class Pieces:

@@ -43,6 +43,7 @@ describe("the packed package, as a bundler ships it", () => {
       assert.ok(text.includes("corecounttable_"), "this is the glue of the library");
       assert.ok(!text.includes("coresandbox_"), "this is the glue of the sandbox");
       assert.ok(!text.includes("coreexport_"), "this is the glue of exports");
+      assert.ok(!text.includes("corerules_"), "this is the glue of health");
     });
 
     test(`${name}: at most 125 kB gzipped for exportCounts, without the library`, async () => {
@@ -51,6 +52,15 @@ describe("the packed package, as a bundler ships it", () => {
       assert.ok(gzip <= 125_000, `${gzip} bytes gzipped`);
       assert.ok(text.includes("coreexport_"), "where is the glue of exports?");
       assert.ok(!text.includes("corecounttable_"), "this is the glue of the library");
+    });
+
+    test(`${name}: at most 235 kB gzipped for Rules, without the library`, async () => {
+      const text = await bundle(await entry(name, "Rules", "tallyfold/health"));
+      const { gzip } = sizes(text);
+      assert.ok(gzip <= 235_000, `${gzip} bytes gzipped`);
+      assert.ok(text.includes("corerules_"), "where is the glue of health?");
+      assert.ok(!text.includes("corecounttable_"), "this is the glue of the library");
+      assert.ok(!text.includes("coreexport_"), "this is the glue of exports");
     });
   }
 

@@ -295,6 +295,48 @@ export type NoteKind = "inexact_count" | "windows_left_out";
 export type ExportWindows = "settled" | "all";
 
 /**
+ * What a rule looks for.
+ *
+ * `threshold`: A count or a share above or below a fixed limit.
+ * `rate`: A share that is not as in the same windows of earlier weeks.
+ * `volume`: A count that is not as in the same windows of earlier weeks.
+ * `silent`: No event at all where there usually are some.
+ * `vanished`: A group that has always been there and is gone.
+ * `new`: A group that has never been there.
+ * `budget`: Errors that use up a budget too fast.
+ * `undelivered`: Events that came in, of which none was delivered, failed or filtered.
+ * `reconciliation`: Reported totals that are not the sums of their rows.
+ */
+export type RuleKind =
+  | "threshold"
+  | "rate"
+  | "volume"
+  | "silent"
+  | "vanished"
+  | "new"
+  | "budget"
+  | "undelivered"
+  | "reconciliation";
+
+/**
+ * How bad a finding is.
+ *
+ * `info`: Good to know.
+ * `warning`: Somebody should look at it in working hours.
+ * `critical`: Somebody should look at it now.
+ */
+export type Severity = "info" | "warning" | "critical";
+
+/**
+ * How far a finding is.
+ *
+ * `pending`: Bad, but not for as many windows as the rule wants.
+ * `firing`: Bad for as many windows as the rule wants, or more.
+ * `resolved`: It was firing, and is over. It is told once.
+ */
+export type Status = "pending" | "firing" | "resolved";
+
+/**
  * A number that is made from the three counts (service reference 2.3): a volume, or a rate.
  *
  * `success`: Events delivered.
@@ -506,6 +548,106 @@ export interface Cause {
   readonly score: number;
 }
 
+/** What a check has found. */
+export interface Check {
+  /**
+   * What is firing, pending or just resolved: firing first, then by severity, in the order of the
+   * rules.
+   */
+  readonly findings: readonly Finding[];
+  /** How many windows of groups were judged, of all rules together. */
+  readonly judged: bigint;
+  /** Whether nothing fires that is at least a warning, is not silenced and is not provisional. */
+  readonly healthy: boolean;
+  /** Rules that could not judge anything, with the reason. */
+  readonly unjudged: readonly Unjudged[];
+  /** How many findings were left out, because there are too many. */
+  readonly leftOut: bigint;
+  /** What the next check has to know, as a document with a checksum: give it as `state`. */
+  readonly state: string;
+}
+
+/** What a rule has found about a group of events. */
+export interface Finding {
+  /**
+   * The same for the same rule and group, as long as it lives and when it comes again: 16
+   * hexadecimal digits.
+   */
+  readonly id: string;
+  /** The name of the rule. */
+  readonly rule: string;
+  /** What the rule looks for. */
+  readonly kind: RuleKind;
+  /** How bad it is. */
+  readonly severity: Severity;
+  /** How far it is. */
+  readonly status: Status;
+  /** The values of the rule's dimensions. */
+  readonly group: Readonly<Record<string, string>>;
+  /**
+   * The time that the numbers are about: the last bad window, or several that were judged
+   * together.
+   */
+  readonly window: Window;
+  /** When it began: the start of the first bad window. */
+  readonly since: string;
+  /** When it was first firing: the end of that window. None while it is pending. */
+  readonly fired?: string;
+  /** When it was over: the end of the last bad window. */
+  readonly resolved?: string;
+  /** What is judged. */
+  readonly measure: Measure;
+  /** The events that were counted. */
+  readonly observed: Amount;
+  /** How many events of the part were expected. */
+  readonly expected: number;
+  /** The fewest events of the part that would be normal. */
+  readonly low: bigint;
+  /** The most events of the part that would be normal. */
+  readonly high: bigint;
+  /**
+   * The natural logarithm of the probability of what was counted if all is normal; none for fixed
+   * limits.
+   */
+  readonly lnP?: number;
+  /** Which parts of the group explain it, most important first. */
+  readonly causes: readonly Cause[];
+  /** The events of the change that no cause explains. */
+  readonly unexplained: bigint;
+  /** Whether a silence covers it. */
+  readonly silenced: boolean;
+  /** Whether its counts may still change. Such a finding is a warning at most. */
+  readonly provisional: boolean;
+  /** The labels of the file and of the rule. */
+  readonly labels: Readonly<Record<string, string>>;
+  /** All of it in one sentence. */
+  readonly sentence: string;
+  /** The query that shows it. */
+  readonly query: Query;
+}
+
+/** The query that shows a finding. */
+export interface Query {
+  /** The endpoint. */
+  readonly metric: Metric;
+  /** From when on. */
+  readonly start: string;
+  /** Until when. */
+  readonly end: string;
+  /** The dimensions to group by. */
+  readonly dimensions: readonly Dimension[];
+  /** The values to keep, by dimension. */
+  readonly where: Readonly<Record<string, readonly string[]>>;
+}
+
+/** A rule that could not judge anything. */
+export interface Unjudged {
+  /** The name of the rule. */
+  readonly rule: string;
+  /** Why, in a sentence. */
+  readonly reason: string;
+}
+
 /** What explains a change: causes that were named, and by how many events exactly. */
 export interface Explanation {
   /** What changed. */
@@ -535,6 +677,35 @@ export interface Explanation {
   readonly isGlobal: boolean;
   /** The same in one sentence. */
   readonly sentence: string;
+}
+
+/** The counts of one endpoint that rules need. */
+export interface Need {
+  /** The endpoint. */
+  readonly metric: Metric;
+  /** The dimensions, of all rules together. */
+  readonly dimensions: readonly Dimension[];
+  /** The length of the windows, such as `15m`: a divisor of those of all rules. */
+  readonly window: TimeStep;
+  /** How long before now the first window starts. In milliseconds. */
+  readonly backMs: number;
+}
+
+/** What checks would have found in a range. */
+export interface Replay {
+  /**
+   * Each finding as it was when it fired first, with when it was resolved, in the order of time.
+   * What was never more than pending is left out.
+   */
+  readonly findings: readonly Finding[];
+  /** How many windows of groups were judged, of all rules together. */
+  readonly judged: bigint;
+  /** The range. */
+  readonly range: Window;
+  /** Rules that could not judge anything, with the reason. */
+  readonly unjudged: readonly Unjudged[];
+  /** How many findings were left out, because there are too many. */
+  readonly leftOut: bigint;
 }
 
 /** What an {@link Aggregator} has to know, but for the dimensions of the response. */

@@ -1,6 +1,21 @@
-// What explains a change in exact counts: an entry of its own, with a WebAssembly of its own, so that nobody loads it
-// unasked.
+// What explains a change in exact counts, and what rules find in them: an entry of its own, with a WebAssembly of its own,
+// so that nobody loads it unasked.
 
-export type { Amount, Cause, Explanation, Measure } from "./declared.js";
+export type {
+  Amount,
+  Cause,
+  Check,
+  Explanation,
+  Finding,
+  Measure,
+  Need,
+  Query,
+  Replay,
+  RuleKind,
+  Severity,
+  Status,
+  Unjudged,
+} from "./declared.js";
 export { type ExplainOptions, explain } from "./explaining.js";
 export { init } from "./judge.js";
+export { type CheckOptions, type Observed, type ReplayOptions, Rules } from "./rules.js";

@@ -7,8 +7,9 @@ import { extname, join } from "node:path";
 import { after, before, describe, test } from "node:test";
 import { fileURLToPath } from "node:url";
 import { chromium } from "playwright-core";
-import { Client, Sandbox } from "tallyfold";
+import { Client, CountTable, Sandbox } from "tallyfold";
 import { exportCounts } from "tallyfold/export";
+import { explain, Rules } from "tallyfold/health";
 import { serve } from "tallyfold/node";
 import { build } from "vite";
 import { CHROMIUM } from "./chromium.mjs";
@@ -170,6 +171,45 @@ describe("the packed package in a browser", () => {
     });
     const text = exportCounts(shown, { format: "csv" }).text();
     assert.deepEqual(found, { atOnce: 0, file: "path", text, streamed: text });
+  });
+
+  test("finds what Node finds, and loads health only when it is asked for", async (t) => {
+    const url = new URL("../../../tests/vectors/health.json", import.meta.url);
+    const { tables, rules } = JSON.parse(await readFile(url, "utf8"));
+    const given = {
+      before: tables.before,
+      now: tables["Mail fails"],
+      delivery: tables.delivery,
+      rules: rules["all kinds"],
+      at: "2026-02-24T00:00:00Z",
+    };
+    const tab = await open(t, join(home, "node_modules/tallyfold/dist"), given);
+    const asked = [];
+    tab.on("request", (request) => asked.push(new URL(request.url()).pathname));
+    const found = await tab.evaluate(async () => {
+      const { before, now, delivery, rules, at } = globalThis.given;
+      const { CountTable } = await import("/index.js");
+      const [earlier, later] = [before, now].map((it) => CountTable.fromJSON(it));
+      const loaded = performance.getEntriesByType("resource").map(({ name }) => name);
+      const { explain, init, Rules } = await import("/health.js");
+      await init();
+      const explained = explain(earlier, later, "error_rate");
+      const check = Rules.parse(rules).check({ delivery: CountTable.fromJSON(delivery), now: at });
+      const early = loaded.filter((name) => /health|judge|rules/.test(name));
+      return { early, texts: [explained, check].map((it) => JSON.stringify(it)) };
+    });
+    assert.deepEqual(found.early, []);
+    assert.ok(
+      asked.some((path) => path.includes("tallyfold_health_bg")),
+      asked,
+    );
+    const [before, now, delivery] = [given.before, given.now, given.delivery].map((it) =>
+      CountTable.fromJSON(it),
+    );
+    const check = Rules.parse(given.rules).check({ delivery, now: given.at });
+    assert.ok(check.findings.length > 2);
+    const texts = [explain(before, now, "error_rate"), check].map((it) => JSON.stringify(it));
+    assert.deepEqual(found.texts, texts);
   });
 
   test("says what a cluster would have to send that sends no CORS headers", async (t) => {

@@ -10,6 +10,7 @@ import { after, before, describe, test } from "node:test";
 import { register } from "prom-client";
 import * as tallyfold from "tallyfold";
 import * as exporting from "tallyfold/export";
+import * as health from "tallyfold/health";
 import * as node from "tallyfold/node";
 import * as server from "tallyfold/server";
 import { bytes, response } from "./responses.mjs";
@@ -58,6 +59,7 @@ describe("the example", () => {
       const pages = { ...server, createServer, nodeListener, handle() {}, session: "session=1" };
       const known = {
         ...others,
+        ...health,
         push: pushed,
         Outbox: Sending,
         path: join(emptied(t), "counts.om"),

@@ -102,6 +102,40 @@ describe("the packed package", () => {
     assert.ok(!exports.includes("coresandbox_"), "this is the glue of the sandbox");
   });
 
+  test("has health in a module of its own, which carries nothing of the library's", async () => {
+    const client = await bundled("without health", 'export { Client } from "tallyfold";');
+    assert.ok(!client.includes("corerules_"), "this is the glue of health");
+    const health = await bundled("health", 'export { explain } from "tallyfold/health";');
+    assert.ok(health.includes("corerules_"), "where is the glue of health?");
+    assert.ok(!health.includes("corecounttable_"), "this is the glue of the library");
+    assert.ok(!health.includes("coreexport_"), "this is the glue of exports");
+  });
+
+  for (const [system, name, head] of [
+    [
+      "an ES module",
+      "health.mjs",
+      'import * as tallyfold from "tallyfold";\nimport * as health from "tallyfold/health";',
+    ],
+    [
+      "a CommonJS script",
+      "health.cjs",
+      'const tallyfold = require("tallyfold");\nconst health = require("tallyfold/health");',
+    ],
+  ]) {
+    test(`explains a change from ${system}`, async () => {
+      const url = new URL("../../../tests/vectors/health.json", import.meta.url);
+      const { tables } = JSON.parse(await readFile(url, "utf8"));
+      const [before, now] = [tables.before, tables["Mail fails"]].map((it) => JSON.stringify(it));
+      const script = `${head}
+        const [before, now] = [${before}, ${now}].map((it) => tallyfold.CountTable.fromJSON(it));
+        const { change, causes } = health.explain(before, now, "errors");
+        const { judged } = health.Rules.standard().check();
+        console.log(change, causes[0].where.integration, judged);`;
+      assert.equal(await output(name, script), "1230n Mail 0n");
+    });
+  }
+
   /** What a bundler makes of a script. */
   async function bundled(name, script) {
     const root = join(home, name);

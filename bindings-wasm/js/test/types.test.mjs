@@ -19,6 +19,7 @@ import {
   TallyfoldError,
 } from "tallyfold";
 import { exportCounts, Ledger, push } from "tallyfold/export";
+import { explain, Rules } from "tallyfold/health";
 import { serve } from "tallyfold/node";
 import { window } from "./responses.mjs";
 import { clientOf, query, service } from "./world.mjs";
@@ -361,6 +362,38 @@ Object.assign(cases, {
     { options: [...ABSENT, ...RECORD] },
   ],
   "Ledger.register": [({ registry }) => ledger.register(registry), {}, { registry: [] }],
+  explain: [
+    ({ before, now, measure, ...options }) => explain(before, now, measure, options),
+    { before: table, now: table, measure: "errors" },
+    {
+      before: [],
+      now: [],
+      measure: [],
+      most: [...WHOLE, ...ABSENT],
+      others: [...WHOLE, ...ABSENT],
+    },
+  ],
+  "options of explain": [
+    ({ options }) => explain(table, table, "errors", options),
+    {},
+    { options: [...ABSENT, ...RECORD] },
+  ],
+  "Rules.parse": [({ text }) => Rules.parse(text), {}, { text: TEXT }],
+  "Rules.check": [
+    (all) => Rules.standard().check(all),
+    {},
+    { delivery: ABSENT, ingestion: ABSENT, state: [...ABSENT, ...TEXT], now: [...ABSENT, "date"] },
+  ],
+  "options of Rules.check": [
+    ({ options }) => Rules.standard().check(options),
+    {},
+    { options: [...ABSENT, ...RECORD] },
+  ],
+  "Rules.replay": [
+    (all) => Rules.standard().replay(all),
+    { start: window.start, end: "2027-01-01T00:00:00Z" },
+    { delivery: ABSENT, ingestion: ABSENT, start: ["date"], end: ["date"] },
+  ],
 });
 
 for (const [name, [act, given, all]] of Object.entries(cases)) {

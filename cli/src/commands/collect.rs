@@ -3,10 +3,11 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
-use tallyfold::{CollectOptions, Progress, TimeStep};
+use indicatif::ProgressBar;
+use tallyfold::{CollectOptions, TimeStep};
 use tokio::sync::watch;
 
+use super::bars::{Bars, show};
 use super::counts::{asked, counted, ended, options, part, shaped, step_of};
 use super::each::{each, sessions};
 use crate::app::App;
@@ -151,7 +152,9 @@ impl Job {
         };
         keeper.load(&mut collect)?;
         let is_stopped = tokio::select! {
-            ended = gather(session, &mut collect, &mut keeper, |progress| show(bar, progress)) => {
+            ended = gather(session, &mut collect, &mut keeper, |now| {
+                show(bar, (now.planned, now.done, now.failed), now.waiting_ms);
+            }) => {
                 ended?;
                 false
             }
@@ -166,50 +169,4 @@ impl Job {
         let counts = counted(table, self.step)?;
         Ok(Some(part(cluster, counts, gaps, failure)))
     }
-}
-
-/// A bar for each cluster, on a terminal only.
-struct Bars(MultiProgress);
-
-impl Bars {
-    fn new(app: &App) -> Self {
-        let target = match app.voice.shows_progress() {
-            true => ProgressDrawTarget::stderr(),
-            false => ProgressDrawTarget::hidden(),
-        };
-        Self(MultiProgress::with_draw_target(target))
-    }
-
-    fn add(&self, cluster: &str) -> ProgressBar {
-        let style = ProgressStyle::with_template(
-            "{prefix} {wide_bar} {pos}/{len} windows, {eta} left {msg}",
-        );
-        let bar = self.0.add(ProgressBar::no_length());
-        bar.set_prefix(cluster.to_owned());
-        match style {
-            Ok(style) => bar.with_style(style),
-            Err(_) => bar,
-        }
-    }
-
-    fn clear(&self) {
-        // Nothing is lost if a line of a bar stays.
-        let _ = self.0.clear();
-    }
-}
-
-fn show(bar: &ProgressBar, progress: Progress) {
-    bar.set_length(progress.planned.into());
-    bar.set_position(progress.done.into());
-    let mut message = String::new();
-    if progress.failed > 0 {
-        message = format!("{} failed", progress.failed);
-    }
-    if let Some(ms) = progress.waiting_ms {
-        message = format!(
-            "the service does not answer, next try in {} s",
-            ms.div_ceil(1000)
-        );
-    }
-    bar.set_message(message);
 }

@@ -62,7 +62,7 @@ impl Against {
     ///
     /// # Errors
     /// If it would begin before the year 0.
-    fn of(self, range: Window) -> Result<Window> {
+    pub(crate) fn of(self, range: Window) -> Result<Window> {
         const DAY_MS: i64 = 86_400_000;
         let (start, end) = (range.start(), range.end());
         if self == Self::Previous {

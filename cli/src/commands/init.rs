@@ -1,9 +1,10 @@
-//! `tallyfold init`: writes a configuration with comments.
+//! `tallyfold init`: writes a configuration with comments, or rules for `check`.
 
 use std::io::{self, ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
 use clap::Args;
+use tallyfold_health::Rules;
 use tempfile::NamedTempFile;
 
 use crate::config::template::template;
@@ -21,6 +22,8 @@ Examples:
       Writes the configuration of this user.
   tallyfold init -
       Prints it.
+  tallyfold init --rules health.toml
+      Writes the standard rules of tallyfold check, to be changed.
 ";
 
 /// Flags of the command.
@@ -29,6 +32,9 @@ pub(crate) struct InitFlags {
     /// The file to write; - prints the configuration
     #[arg(value_name = "FILE", default_value = "tallyfold.toml")]
     file: PathBuf,
+    /// Writes the rules of tallyfold check into this file, in place of a configuration; - prints them
+    #[arg(long, value_name = "FILE", conflicts_with = "file")]
+    rules: Option<PathBuf>,
     /// Replaces a file that exists
     #[arg(long)]
     force: bool,
@@ -39,19 +45,27 @@ pub(crate) struct InitFlags {
 /// # Errors
 /// If the file exists, or can't be written.
 pub(crate) fn run(flags: &InitFlags, voice: &Voice) -> Result<Exit> {
-    let text = template();
-    if flags.file == Path::new("-") {
+    let (path, text) = match &flags.rules {
+        Some(path) => (path, Rules::STANDARD.to_owned()),
+        None => (&flags.file, template()),
+    };
+    if path == Path::new("-") {
         write_to(None, |_, stdout| Ok(stdout.write_all(text.as_bytes())?))?;
         return Ok(Exit::Fine);
     }
-    write(flags, &text).map_err(|error| match error.kind() {
-        ErrorKind::AlreadyExists => Failure::usage(format!(
-            "{} exists; --force replaces it",
-            flags.file.display()
-        )),
-        _ => Failure::file("write", &flags.file, &error),
+    write(path, flags.force, &text).map_err(|error| match error.kind() {
+        ErrorKind::AlreadyExists => {
+            Failure::usage(format!("{} exists; --force replaces it", path.display()))
+        }
+        _ => Failure::file("write", path, &error),
     })?;
-    let file = flags.file.display();
+    let file = path.display();
+    if flags.rules.is_some() {
+        voice.note(format_args!(
+            "{file} is written. When these rules would have fired says: tallyfold check --rules {file} --replay --since 7d"
+        ));
+        return Ok(Exit::Fine);
+    }
     voice.note(format_args!(
         "{file} is written. Put the address and credentials of your cluster into it, then run: tallyfold doctor --config {file}"
     ));
@@ -59,21 +73,20 @@ pub(crate) fn run(flags: &InitFlags, voice: &Voice) -> Result<Exit> {
 }
 
 /// Writes the file whole or not at all. Only its owner can read it, as temporary files are made so.
-fn write(flags: &InitFlags, text: &str) -> io::Result<()> {
+fn write(path: &Path, is_forced: bool, text: &str) -> io::Result<()> {
     // A device or a link would be replaced by the file, not written to.
-    if std::fs::symlink_metadata(&flags.file).is_ok_and(|found| !found.is_file()) && flags.force {
+    if std::fs::symlink_metadata(path).is_ok_and(|found| !found.is_file()) && is_forced {
         return Err(io::Error::other("it is no regular file"));
     }
-    let folder = flags
-        .file
+    let folder = path
         .parent()
         .filter(|folder| !folder.as_os_str().is_empty());
     let mut file = NamedTempFile::new_in(folder.unwrap_or(Path::new(".")))?;
     file.write_all(text.as_bytes())?;
     file.as_file().sync_all()?;
-    match flags.force {
-        true => file.persist(&flags.file)?,
-        false => file.persist_noclobber(&flags.file)?,
+    match is_forced {
+        true => file.persist(path)?,
+        false => file.persist_noclobber(path)?,
     };
     Ok(())
 }
@@ -90,6 +103,7 @@ mod tests {
         let voice = Voice::new(true, false);
         let mut flags = InitFlags {
             file: folder.path().join("t.toml"),
+            rules: None,
             force: false,
         };
         assert_eq!(run(&flags, &voice).unwrap(), Exit::Fine);
@@ -116,6 +130,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let flags = InitFlags {
             file: folder.path().join("t.toml"),
+            rules: None,
             force: false,
         };
         run(&flags, &Voice::new(true, false)).unwrap();
@@ -129,7 +144,11 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("t.toml");
         std::os::unix::fs::symlink("elsewhere", &file).unwrap();
-        let flags = InitFlags { file, force: true };
+        let flags = InitFlags {
+            file,
+            rules: None,
+            force: true,
+        };
         let failure = run(&flags, &Voice::new(true, false)).unwrap_err();
         assert!(failure.text.ends_with("it is no regular file"), "{failure}");
     }
@@ -139,6 +158,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let flags = InitFlags {
             file: folder.path().join("none/t.toml"),
+            rules: None,
             force: true,
         };
         let failure = run(&flags, &Voice::new(true, false)).unwrap_err();

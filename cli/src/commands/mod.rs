@@ -1,6 +1,9 @@
 //! A file for each command, named as the command.
 
 pub(crate) mod audit_logs;
+pub(crate) mod bars;
+pub(crate) mod check;
+pub(crate) mod checked;
 pub(crate) mod collect;
 pub(crate) mod compare;
 pub(crate) mod completions;
@@ -8,6 +11,7 @@ pub(crate) mod counts;
 pub(crate) mod delivery;
 pub(crate) mod doctor;
 pub(crate) mod each;
+pub(crate) mod explain;
 pub(crate) mod exporter;
 pub(crate) mod follow;
 pub(crate) mod ingestion;
@@ -19,6 +23,7 @@ pub(crate) mod sandbox;
 pub(crate) mod schema;
 pub(crate) mod sending;
 pub(crate) mod serve;
+pub(crate) mod tellers;
 pub(crate) mod telling;
 pub(crate) mod verdict;
 pub(crate) mod watch;

@@ -121,7 +121,7 @@ impl ReceiverFlags {
             .filter(|_| is_sent)
             .ok_or_else(wanted)?;
         given.overlay(self.push.given.clone());
-        self.add_headers(&mut given)?;
+        headers_of(&self.header_env, &self.header_file, &mut given)?;
         network.ca_file = self.receiver_ca_file.clone().or(network.ca_file);
         let mut export = self.export.given.clone();
         export.set("format", Raw::Text(name), Origin::Flag);
@@ -170,35 +170,39 @@ impl ReceiverFlags {
             target.network.clone(),
         ))
     }
+}
 
-    fn add_headers(&self, given: &mut Given) -> Result<()> {
-        let mut headers = match given.get("headers").map(|setting| &setting.raw) {
-            Some(Raw::Table(headers)) => headers.clone(),
-            _ => Given::default(),
-        };
-        for flag in &self.header_env {
-            let (name, variable) = pair("--header-env", flag)?;
-            let place = Place::Variable(variable.to_owned());
-            let value = value("--header-env", name, place)?;
-            headers.set(name, Raw::Secret(value), Origin::Flag);
-        }
-        for flag in &self.header_file {
-            let (name, path) = pair("--header-file", flag)?;
-            let told = |error: io::Error| {
-                let kind = error.kind();
-                Failure::usage(format!(
-                    "--header-file {name}: the file can't be read: {kind}"
-                ))
-            };
-            File::open(path).map_err(told)?;
-            let value = value("--header-file", name, Place::File(path.into()))?;
-            headers.set(name, Raw::Secret(value), Origin::Flag);
-        }
-        if !headers.is_empty() {
-            given.set("headers", Raw::Table(headers), Origin::Flag);
-        }
-        Ok(())
+/// Adds the headers whose values are in environment variables and in files.
+///
+/// # Errors
+/// For values that can't be read. What stands there is not quoted: it may be the secret by mistake.
+pub(crate) fn headers_of(env: &[String], file: &[String], given: &mut Given) -> Result<()> {
+    let mut headers = match given.get("headers").map(|setting| &setting.raw) {
+        Some(Raw::Table(headers)) => headers.clone(),
+        _ => Given::default(),
+    };
+    for flag in env {
+        let (name, variable) = pair("--header-env", flag)?;
+        let place = Place::Variable(variable.to_owned());
+        let value = value("--header-env", name, place)?;
+        headers.set(name, Raw::Secret(value), Origin::Flag);
     }
+    for flag in file {
+        let (name, path) = pair("--header-file", flag)?;
+        let told = |error: io::Error| {
+            let kind = error.kind();
+            Failure::usage(format!(
+                "--header-file {name}: the file can't be read: {kind}"
+            ))
+        };
+        File::open(path).map_err(told)?;
+        let value = value("--header-file", name, Place::File(path.into()))?;
+        headers.set(name, Raw::Secret(value), Origin::Flag);
+    }
+    if !headers.is_empty() {
+        given.set("headers", Raw::Table(headers), Origin::Flag);
+    }
+    Ok(())
 }
 
 /// A table without rows.

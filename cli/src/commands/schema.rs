@@ -1,21 +1,80 @@
 //! `tallyfold schema`: the JSON Schema of `--format json`.
 
+use clap::{Args, ValueEnum};
+use schemars::{Schema, schema_for};
+
 use crate::exit::Exit;
 use crate::failure::Result;
-use crate::output::document::schema;
+use crate::output::document;
+use crate::output::explained::ExplainedDocument;
+use crate::output::found_written::FoundDocument;
 use crate::output::sink::write_to;
 
 /// What the help begins with.
 pub(crate) const EXAMPLES: &str = "\
 Examples:
   tallyfold schema > output.schema.json
+  tallyfold schema check > check.schema.json
 ";
+
+/// Flags of the command.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct SchemaFlags {
+    /// Whose document
+    #[arg(value_enum, value_name = "DOCUMENT", default_value = "counts")]
+    document: Of,
+}
+
+/// A document.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Of {
+    /// That of delivery, ingestion, collect and compare.
+    Counts,
+    /// That of check.
+    Check,
+    /// That of explain.
+    Explain,
+}
 
 /// Runs the command.
 ///
 /// # Errors
 /// For a stdout that can't be written.
-pub(crate) fn run() -> Result<Exit> {
-    write_to(None, |_, out| Ok(out.write_all(schema().as_bytes())?))?;
+pub(crate) fn run(flags: &SchemaFlags) -> Result<Exit> {
+    let schema = schema(flags.document);
+    write_to(None, |_, out| Ok(out.write_all(schema.as_bytes())?))?;
     Ok(Exit::Fine)
+}
+
+fn schema(of: Of) -> String {
+    match of {
+        Of::Counts => document::schema(),
+        Of::Check => text_of(&schema_for!(FoundDocument<'static>)),
+        Of::Explain => text_of(&schema_for!(ExplainedDocument<'static>)),
+    }
+}
+
+fn text_of(schema: &Schema) -> String {
+    // A schema is plain JSON, so this can't fail.
+    let mut text = serde_json::to_string_pretty(schema).unwrap_or_default();
+    text.push('\n');
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_published_schemas_are_those_of_the_documents() {
+        for (of, name) in [(Of::Check, "check"), (Of::Explain, "explain")] {
+            let path = format!(
+                "{}/../docs/cli/{name}.schema.json",
+                env!("CARGO_MANIFEST_DIR")
+            );
+            let published = std::fs::read_to_string(path).unwrap_or_default();
+            let hint = "write it with: tallyfold schema NAME > docs/cli/NAME.schema.json";
+            assert_eq!(published, schema(of), "{name}: {hint}");
+        }
+    }
 }

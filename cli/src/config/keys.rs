@@ -4,6 +4,8 @@ use tallyfold::arguments::{Argument, Kind, Options};
 use tallyfold::{MachineOptions, Spelling};
 use tallyfold_export::PushOptions;
 
+use crate::health::receiver_options::ReceiverOptions;
+
 /// Options of a client that no configuration has: they are for pages, and for programs that get tokens by themselves.
 const NOT_IN_FILES: [&str; 4] = [
     "host_tokens",
@@ -21,6 +23,12 @@ pub(crate) enum Section {
     Cluster,
     /// `[push.NAME]`.
     Push,
+    /// `[check]`.
+    Check,
+    /// `[alertmanager.NAME]`.
+    Alertmanager,
+    /// `[webhook.NAME]`.
+    Webhook,
 }
 
 /// A key.
@@ -87,6 +95,16 @@ pub(crate) fn keys(section: Section) -> Vec<Key> {
             keys.extend(declared::<PushOptions>());
         }
         Section::Defaults | Section::Cluster => keys.extend(declared::<MachineOptions>()),
+        Section::Check => {
+            return ["rules", "state", "history"]
+                .map(|name| key(name, Form::Path))
+                .into();
+        }
+        Section::Alertmanager => keys.extend(declared::<ReceiverOptions>()),
+        Section::Webhook => {
+            keys.extend(declared::<ReceiverOptions>());
+            keys.push(key("template", Form::Path));
+        }
     }
     if section == Section::Defaults {
         for key in &mut keys {
@@ -97,7 +115,7 @@ pub(crate) fn keys(section: Section) -> Vec<Key> {
     }
     keys.push(key("ca_file", Form::Path));
     keys.push(key("proxy", Form::Address));
-    if section != Section::Push {
+    if matches!(section, Section::Defaults | Section::Cluster) {
         keys.push(key("labels", Form::Labels));
     }
     keys
@@ -171,5 +189,6 @@ mod tests {
         };
         assert_eq!(secrets(MachineOptions::ARGUMENTS), [CLIENT_SECRET]);
         assert_eq!(secrets(PushOptions::ARGUMENTS), [""; 0]);
+        assert_eq!(secrets(ReceiverOptions::ARGUMENTS), [""; 0]);
     }
 }

@@ -74,6 +74,8 @@ fn put_together(
         file: is_from_file.then_some(written.path),
         clusters,
         targets: written.targets,
+        receivers: written.receivers,
+        check: written.check,
         is_named,
     })
 }

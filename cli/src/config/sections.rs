@@ -1,4 +1,5 @@
-//! What a configuration file says: the sections `[defaults]`, `[cluster.NAME]` and `[push.NAME]`.
+//! What a configuration file says: the sections `[defaults]`, `[cluster.NAME]`, `[push.NAME]`, `[check]`, `[alertmanager.NAME]`
+//! and `[webhook.NAME]`.
 
 use std::path::PathBuf;
 
@@ -8,13 +9,21 @@ use tallyfold_export::{Format, PushOptions};
 use super::document::{Document, Entry, text_of};
 use super::find::Found;
 use super::keys::{CLIENT_SECRET, Form, Section, keys};
-use super::settings::{Target, network_of};
+use super::settings::{AlertReceiver, CheckPlaces, ReceiverKind, Target, network_of};
 use super::value;
-use crate::arguments::given::{Given, Origin};
+use crate::arguments::given::{Given, Origin, Raw};
 use crate::failure::{Failure, Result};
+use crate::health::receiver_options::ReceiverOptions;
 
 /// The sections that a configuration has.
-const SECTIONS: [&str; 3] = ["defaults", "cluster", "push"];
+const SECTIONS: [&str; 6] = [
+    "defaults",
+    "cluster",
+    "push",
+    "check",
+    "alertmanager",
+    "webhook",
+];
 
 /// What a file says.
 #[derive(Debug, Default)]
@@ -27,6 +36,10 @@ pub(crate) struct Written {
     pub(crate) defaults: Given,
     /// Where counts are pushed to, in the order of the file.
     pub(crate) targets: Vec<Target>,
+    /// Where alerts are sent, in the order of the file.
+    pub(crate) receivers: Vec<AlertReceiver>,
+    /// Where `check` finds its rules and keeps its files.
+    pub(crate) check: CheckPlaces,
     /// The environment variables that the file names. They are read only where they are named.
     pub(crate) variables: Vec<String>,
 }
@@ -64,6 +77,24 @@ pub(crate) fn read(found: &Found) -> Result<Written> {
                 written.clusters = named(&entry, Section::Cluster, &mut written.variables)?
             }
             "push" => pushes = named(&entry, Section::Push, &mut written.variables)?,
+            "check" => {
+                let given = settings(&entry, Section::Check, &mut written.variables)?;
+                written.check = places(given);
+            }
+            "alertmanager" => {
+                let found = named(&entry, Section::Alertmanager, &mut written.variables)?;
+                let all = found
+                    .into_iter()
+                    .map(|one| receiver(one, ReceiverKind::Alertmanager));
+                written.receivers.extend(all.collect::<Result<Vec<_>>>()?);
+            }
+            "webhook" => {
+                let found = named(&entry, Section::Webhook, &mut written.variables)?;
+                let all = found
+                    .into_iter()
+                    .map(|one| receiver(one, ReceiverKind::Webhook));
+                written.receivers.extend(all.collect::<Result<Vec<_>>>()?);
+            }
             _ => return Err(no_section(&entry)),
         }
     }
@@ -90,7 +121,9 @@ fn named(entry: &Entry<'_>, section: Section, variables: &mut Vec<String>) -> Re
         "want a section with a name: [{kind}.NAME], such as [{kind}.{}]",
         match section {
             Section::Push => "prometheus",
-            Section::Defaults | Section::Cluster => "eu",
+            Section::Defaults | Section::Cluster | Section::Check => "eu",
+            Section::Alertmanager => "main",
+            Section::Webhook => "chat",
         }
     );
     let mut found = Vec::new();
@@ -141,12 +174,41 @@ fn settings(entry: &Entry<'_>, section: Section, variables: &mut Vec<String>) ->
 /// Checks values that the core declares, as far as that does not need the secrets.
 fn check<T: tallyfold::arguments::Options>(given: &Given, section: &Origin) -> Result<()> {
     let mut given = given.clone();
-    for name in ["ca_file", "proxy", "labels", "format"] {
+    for name in ["ca_file", "proxy", "labels", "format", "template"] {
         given.take(name);
     }
     given
         .check::<T>()
         .map_err(|error| told(&given, section, error))
+}
+
+fn places(mut given: Given) -> CheckPlaces {
+    let mut path = |name: &str| path_of(given.take(name).map(|setting| setting.raw));
+    CheckPlaces {
+        rules: path("rules"),
+        state: path("state"),
+        history: path("history"),
+    }
+}
+
+fn path_of(raw: Option<Raw>) -> Option<PathBuf> {
+    match raw {
+        Some(Raw::Text(text)) => Some(text.into()),
+        _ => None,
+    }
+}
+
+fn receiver(mut section: Named, kind: ReceiverKind) -> Result<AlertReceiver> {
+    check::<ReceiverOptions>(&section.given, &section.origin)?;
+    let (network, _) = network_of(&mut section.given);
+    let template = section.given.take("template").map(|setting| setting.raw);
+    Ok(AlertReceiver {
+        name: section.name,
+        kind,
+        template: path_of(template),
+        given: section.given,
+        network,
+    })
 }
 
 fn told(given: &Given, section: &Origin, error: Error) -> Failure {

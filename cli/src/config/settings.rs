@@ -19,6 +19,10 @@ pub(crate) struct Settings {
     pub(crate) clusters: Vec<Cluster>,
     /// Where counts are pushed to, by the names of the file's sections.
     pub(crate) targets: Vec<Target>,
+    /// Where alerts are sent, by the names of the file's sections.
+    pub(crate) receivers: Vec<AlertReceiver>,
+    /// Where `check` finds its rules and keeps its files.
+    pub(crate) check: CheckPlaces,
     /// Whether results say which cluster they are of: the clusters have names, from a file.
     pub(crate) is_named: bool,
 }
@@ -49,6 +53,51 @@ pub(crate) struct Target {
     pub(crate) push: Given,
     /// The way to it.
     pub(crate) network: NetworkSettings,
+}
+
+/// A place that alerts are sent to.
+#[derive(Clone, Debug)]
+pub(crate) struct AlertReceiver {
+    /// The name of the file's section.
+    pub(crate) name: String,
+    /// What takes them there.
+    pub(crate) kind: ReceiverKind,
+    /// Its address and headers ([`ReceiverOptions`](crate::health::receiver_options::ReceiverOptions)), with where they are.
+    pub(crate) given: Given,
+    /// The file with the template of a webhook's messages.
+    pub(crate) template: Option<PathBuf>,
+    /// The way to it.
+    pub(crate) network: NetworkSettings,
+}
+
+/// What takes alerts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ReceiverKind {
+    /// An Alertmanager.
+    Alertmanager,
+    /// Any address that takes JSON.
+    Webhook,
+}
+
+impl ReceiverKind {
+    /// The name of its sections, and of its flag.
+    pub(crate) fn as_str(self) -> &'static str {
+        match self {
+            Self::Alertmanager => "alertmanager",
+            Self::Webhook => "webhook",
+        }
+    }
+}
+
+/// Where `check` finds its rules and keeps its files, if the configuration says it.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct CheckPlaces {
+    /// The file with the rules.
+    pub(crate) rules: Option<PathBuf>,
+    /// What a run leaves to the next one.
+    pub(crate) state: Option<PathBuf>,
+    /// The counts that rules look back on.
+    pub(crate) history: Option<PathBuf>,
 }
 
 impl Cluster {

@@ -7,6 +7,7 @@ use tallyfold_export::PushOptions;
 
 use super::keys::{Form, Key, Section, keys, toml_name};
 use crate::arguments::declared::{described, duration};
+use crate::health::receiver_options::ReceiverOptions;
 
 /// The width of comments.
 const WIDTH: usize = 100;
@@ -49,6 +50,22 @@ const PUSH: &str = r"
 #[push.collector]
 ";
 
+const CHECK: &str = r"
+# What tallyfold check uses. Without a rules file, it looks for what is unusual in any traffic:
+# tallyfold init --rules health.toml writes those rules.
+#[check]
+";
+
+const ALERTMANAGER: &str = r"
+# An Alertmanager, by its name: tallyfold check --alertmanager main
+#[alertmanager.main]
+";
+
+const WEBHOOK: &str = r"
+# An address that gets a message when something begins or ends, by its name: tallyfold check --webhook chat
+#[webhook.chat]
+";
+
 /// Keys of `[cluster.main]` that have to be changed, and so stand without a `#`.
 const TO_FILL_IN: [&str; 4] = [
     "cluster_endpoint",
@@ -82,16 +99,41 @@ pub(crate) fn template() -> String {
             true => "",
             false => "#",
         };
-        add(&mut text, &key, mark, MachineOptions::ARGUMENTS);
+        add(
+            &mut text,
+            &key,
+            mark,
+            (Section::Cluster, MachineOptions::ARGUMENTS),
+        );
     }
     text.push_str(SECOND);
     text.push_str(DEFAULTS);
     for key in shown(Section::Defaults).filter(|key| !of_cluster(key)) {
-        add(&mut text, &key, "#", MachineOptions::ARGUMENTS);
+        add(
+            &mut text,
+            &key,
+            "#",
+            (Section::Defaults, MachineOptions::ARGUMENTS),
+        );
     }
     text.push_str(PUSH);
     for key in shown(Section::Push) {
-        add(&mut text, &key, "#", PushOptions::ARGUMENTS);
+        add(
+            &mut text,
+            &key,
+            "#",
+            (Section::Push, PushOptions::ARGUMENTS),
+        );
+    }
+    for (head, section) in [
+        (CHECK, Section::Check),
+        (ALERTMANAGER, Section::Alertmanager),
+        (WEBHOOK, Section::Webhook),
+    ] {
+        text.push_str(head);
+        for key in shown(section) {
+            add(&mut text, &key, "#", (section, ReceiverOptions::ARGUMENTS));
+        }
     }
     text
 }
@@ -101,7 +143,7 @@ fn shown(section: Section) -> impl Iterator<Item = Key> {
 }
 
 /// Adds a key with what it means.
-fn add(text: &mut String, key: &Key, mark: &str, known: &[Argument]) {
+fn add(text: &mut String, key: &Key, mark: &str, (section, known): (Section, &[Argument])) {
     let (doc, default) = match key.form {
         Form::Declared(argument) => {
             let (doc, default) = described(argument, known, Spelling::Toml);
@@ -112,7 +154,7 @@ fn add(text: &mut String, key: &Key, mark: &str, known: &[Argument]) {
     };
     // Here, times have a unit.
     wrap(text, &doc.replace(" in seconds", ""));
-    let value = default.unwrap_or_else(|| example(key.name).to_owned());
+    let value = default.unwrap_or_else(|| example_in(section, key.name).to_owned());
     text.push_str(&format!("{mark}{} = {value}\n", key.name));
 }
 
@@ -171,7 +213,24 @@ fn about(name: &str) -> &'static str {
         "format" => {
             "The format: openmetrics, remote-write, otlp, influx, dogstatsd, datadog and others."
         }
+        "rules" => "The file with the rules.",
+        "state" => {
+            "A file that a run leaves to the next one: what is wrong since when, and who was told. With several clusters, a folder."
+        }
+        "history" => "A folder with the counts that rules look back on, so that each is read once.",
+        "template" => {
+            "A file with the message, which is JSON with placeholders such as {{sentence}}."
+        }
         _ => "",
+    }
+}
+
+/// Values of keys that have no default, which may be another in each section.
+fn example_in(section: Section, name: &str) -> &'static str {
+    match (section, name) {
+        (Section::Alertmanager, "url") => r#""http://127.0.0.1:9093""#,
+        (Section::Webhook, "url") => r#"{ env = "CHAT_URL" }"#,
+        _ => example(name),
     }
 }
 
@@ -195,6 +254,10 @@ fn example(name: &str) -> &'static str {
         "format" => r#""otlp""#,
         "url" => r#""https://collector.example/v1/metrics""#,
         "guarantee" => r#""at_most_once""#,
+        "rules" => r#""health.toml""#,
+        "state" => r#""/var/lib/tallyfold/check.json""#,
+        "history" => r#""/var/lib/tallyfold/history""#,
+        "template" => r#""chat.json""#,
         _ => r#""""#,
     }
 }
@@ -269,14 +332,25 @@ mod tests {
             assert_eq!(written.clusters.len(), 2);
             assert_eq!(written.targets.len(), 1);
             assert_eq!(written.targets[0].format, "otlp");
+            assert_eq!(written.receivers.len(), 2);
+            assert!(written.check.history.is_some());
         }
     }
 
     #[test]
     fn it_has_every_key_once_with_a_value_and_a_comment() {
         let text = template().replace(SECOND, "");
-        let (clusters, pushes) = text.split_once(PUSH).unwrap();
-        for (text, section) in [(clusters, Section::Cluster), (pushes, Section::Push)] {
+        let (clusters, rest) = text.split_once(PUSH).unwrap();
+        let (pushes, rest) = rest.split_once(CHECK).unwrap();
+        let (checks, rest) = rest.split_once(ALERTMANAGER).unwrap();
+        let (alertmanagers, webhooks) = rest.split_once(WEBHOOK).unwrap();
+        for (text, section) in [
+            (clusters, Section::Cluster),
+            (pushes, Section::Push),
+            (checks, Section::Check),
+            (alertmanagers, Section::Alertmanager),
+            (webhooks, Section::Webhook),
+        ] {
             let lines: Vec<&str> = text.lines().collect();
             for key in shown(section) {
                 let setting = format!("{} = ", key.name);

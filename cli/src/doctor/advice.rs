@@ -57,6 +57,7 @@ const BY_CODE: &[(Code, &str)] = &[
     (Code::MissingArgument, "Set what is named, as a flag, an environment variable or in the configuration; `tallyfold init` writes one with comments."),
     (Code::UnknownArgument, SETTING),
     (Code::InvalidArgument, SETTING),
+    (Code::InvalidRules, NOT_HERE),
     (Code::InvalidBaseAddress, "Write the address as https://host.example, with a prefix if there is one, and nothing behind it."),
     (Code::InsecureBaseAddress, "Use https. Only if nobody else is on the network between, set --dangerously-allow-http."),
     (Code::SecretInBrowser, NOT_HERE),

@@ -32,7 +32,7 @@ impl StateFile {
             return Self::open(path.to_owned());
         }
         fs::create_dir_all(path).map_err(|error| Failure::file("make the folder", path, &error))?;
-        Self::open(path.join(file_name(&cluster.name)))
+        Self::open(path.join(file_name(&cluster.name, ".json")))
     }
 
     /// Locks a file, which need not be there yet.
@@ -50,21 +50,13 @@ impl StateFile {
         // A link stays, and the file that it leads to is replaced.
         let path = fs::canonicalize(&path).unwrap_or(path);
         let beside = with_end(&path, ".lock");
-        let told = |error| Failure::file("write", &beside, &error);
-        let lock = OpenOptions::new()
-            .create(true)
-            .truncate(false)
-            .write(true)
-            .open(&beside)
-            .map_err(told)?;
-        match lock.try_lock() {
-            Ok(()) => Ok(Self { path, _lock: lock }),
-            Err(TryLockError::WouldBlock) => Err(Failure::usage(format!(
+        let lock = locked(&beside)?.ok_or_else(|| {
+            Failure::usage(format!(
                 "{}: another process uses this file; each process needs a file of its own",
                 path.display()
-            ))),
-            Err(TryLockError::Error(error)) => Err(Failure::file("lock", &beside, &error)),
-        }
+            ))
+        })?;
+        Ok(Self { path, _lock: lock })
     }
 
     /// The document; `None` if there is no file yet.
@@ -116,7 +108,39 @@ impl StateFile {
     }
 }
 
-fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
+/// Locks a folder by a file in it.
+///
+/// # Errors
+/// For a file that can't be made, and a folder that another process uses.
+pub(crate) fn file_lock(path: &Path, folder: &Path) -> Result<File> {
+    locked(path)?.ok_or_else(|| {
+        Failure::usage(format!(
+            "{}: another process uses this folder; each process needs one of its own",
+            folder.display()
+        ))
+    })
+}
+
+/// Locks a file, which is made if it is not there; `None` if another process has locked it.
+fn locked(path: &Path) -> Result<Option<File>> {
+    let file = OpenOptions::new()
+        .create(true)
+        .truncate(false)
+        .write(true)
+        .open(path)
+        .map_err(|error| Failure::file("write", path, &error))?;
+    match file.try_lock() {
+        Ok(()) => Ok(Some(file)),
+        Err(TryLockError::WouldBlock) => Ok(None),
+        Err(TryLockError::Error(error)) => Err(Failure::file("lock", path, &error)),
+    }
+}
+
+/// Replaces a file whole. The caller holds the lock of the file, or of its folder.
+///
+/// # Errors
+/// Those of the file system; the file is as it was then.
+pub(crate) fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
     // The lock makes this name ours: what a process that was killed has left is replaced, so at most one such file is left.
     let new = with_end(path, ".new");
     match fs::remove_file(&new) {
@@ -160,8 +184,8 @@ fn with_end(path: &Path, end: &str) -> PathBuf {
     name.into()
 }
 
-/// The name of a cluster's file. Whatever could lead to another folder is written as `%` and its number.
-fn file_name(cluster: &str) -> String {
+/// The name of a cluster's file or folder, with that end. Whatever could lead to another folder is written as `%` and its number.
+pub(crate) fn file_name(cluster: &str, end: &str) -> String {
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_');
     let mut name = String::new();
     for byte in cluster.bytes() {
@@ -170,7 +194,7 @@ fn file_name(cluster: &str) -> String {
             false => name.push_str(&format!("%{byte:02x}")),
         }
     }
-    name + ".json"
+    name + end
 }
 
 #[cfg(test)]
@@ -202,8 +226,8 @@ mod tests {
 
     #[test]
     fn names_of_clusters_stay_in_the_folder() {
-        assert_eq!(file_name("eu-1_a"), "eu-1_a.json");
-        assert_eq!(file_name("../x"), "%2e%2e%2fx.json");
-        assert_ne!(file_name("A.b"), file_name("A%2eb"));
+        assert_eq!(file_name("eu-1_a", ".json"), "eu-1_a.json");
+        assert_eq!(file_name("../x", ".json"), "%2e%2e%2fx.json");
+        assert_ne!(file_name("A.b", ""), file_name("A%2eb", ""));
     }
 }

@@ -13,7 +13,7 @@ use super::document::{
     SeriesRowDocument, TableDocument, WindowDocument,
 };
 use super::pick::{Picked, Ranking};
-use super::report::{Asked, Counted, Part, Report};
+use super::report::{Asked, Counted, Missing, Part, Report};
 use super::sink::{Screen, WriteError};
 use crate::failure::Failure;
 
@@ -37,11 +37,16 @@ pub(crate) fn write_json(
     Ok(writeln!(out)?)
 }
 
-fn document<'a>(report: &'a Report, picked: &Picked, ranking: Ranking) -> Document<'a> {
-    let missing = report.missing.iter().map(|missing| MissingDocument {
+/// A cluster of which nothing is known, as documents have it.
+pub(crate) fn missing_of(missing: &Missing) -> MissingDocument<'_> {
+    MissingDocument {
         cluster: &missing.cluster,
         failure: (&missing.failure).into(),
-    });
+    }
+}
+
+fn document<'a>(report: &'a Report, picked: &Picked, ranking: Ranking) -> Document<'a> {
+    let missing = report.missing.iter().map(missing_of);
     let mut positions = vec![Vec::new(); report.parts.len()];
     for line in &picked.lines {
         positions[line.part].push(line.row);

@@ -5,6 +5,8 @@
 //! - `table` and `change_table` are for a person at a terminal: `grid` aligns their columns, `numerals` groups digits,
 //!   `safe` makes values harmless, and `remarks` says below a table what one must know of it. `plain` is for a pipe.
 //! - `document` is the JSON document and its schema; `documented` makes it. `unknown` shows JSON of any other shape.
+//! - `explained` writes what explains a change, and `found` is what `check` has found, which
+//!   `found_written` and `found_metrics` write.
 //! - `labeled` and `sources` say what is exported; `exported` writes it by `tallyfold-export`, where `openmetrics` joins the
 //!   families of several clusters; `parquet` writes columns; `changes` writes comparisons as CSV and NDJSON.
 
@@ -12,9 +14,13 @@ pub(crate) mod change_table;
 pub(crate) mod changes;
 pub(crate) mod document;
 pub(crate) mod documented;
+pub(crate) mod explained;
 pub(crate) mod exported;
 pub(crate) mod exposition;
 pub(crate) mod flags;
+pub(crate) mod found;
+pub(crate) mod found_metrics;
+pub(crate) mod found_written;
 pub(crate) mod grid;
 pub(crate) mod labeled;
 pub(crate) mod numerals;
@@ -31,6 +37,6 @@ pub(crate) mod sink;
 pub(crate) mod sources;
 pub(crate) mod table;
 #[cfg(test)]
-mod testing;
+pub(crate) mod testing;
 pub(crate) mod unknown;
 pub(crate) mod write;

@@ -1,52 +1,200 @@
 //! A quasi-Poisson level that past incidents do not teach.
+//!
+//! As Noufaily et al. (2013) do, windows are weighted by their Anscombe residuals and the level is fitted again. Unlike there,
+//! the fit begins at a median of the seasons, so that an incident cannot hide behind the variance it makes, and windows that
+//! are too low lose weight like those that are too high.
 
-use crate::baseline::reference::Observation;
+use crate::baseline::basis::Basis;
+use crate::baseline::expectation::Level;
+use crate::baseline::noise::Noise;
+use crate::baseline::prepared::{Prepared, power_two_thirds};
+use crate::baseline::sample::Sample;
+use crate::baseline::sums::Sums;
+use crate::baseline::trend::trend;
 
-/// The rate of events per whole, and how much more it varies than a Poisson count.
-pub(crate) fn fit(observations: &[Observation]) -> (f64, f64) {
-    let mut weights = vec![1.0; observations.len()];
-    let mut fitted = weighted(observations, &weights);
-    for _ in 0..3 {
-        for (weight, one) in weights.iter_mut().zip(observations) {
-            let residual = anscombe(one.part, fitted.0 * one.whole) / libm::sqrt(fitted.1);
-            *weight = if residual.abs() > 2.58 {
-                1.0 / (residual * residual)
-            } else {
-                1.0
-            };
+/// A level, before it has a name.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Fit {
+    /// Events per whole.
+    pub(crate) rate: f64,
+    /// The dispersion around the true level.
+    pub(crate) dispersion: f64,
+    /// What not knowing the true level adds to it, in parts of it.
+    pub(crate) uncertainty: f64,
+}
+
+impl Fit {
+    /// With its name, and how many windows taught it.
+    pub(crate) fn level(&self, basis: Basis, used: usize, is_rate: bool) -> Level {
+        let expected = if is_rate {
+            self.rate.min(1.0)
+        } else {
+            self.rate
+        };
+        Level {
+            expected,
+            dispersion: self.dispersion * (1.0 + self.uncertainty),
+            basis,
+            used,
         }
-        fitted = weighted(observations, &weights);
     }
-    fitted
 }
 
-fn weighted(observations: &[Observation], weights: &[f64]) -> (f64, f64) {
-    let (mut parts, mut wholes, mut sum) = (0.0, 0.0, 0.0);
-    for (one, weight) in observations.iter().zip(weights) {
-        parts += one.part * weight;
-        wholes += one.whole * weight;
-        sum += weight;
+/// What a fit works with, kept from one to the next.
+#[derive(Default)]
+pub(crate) struct Bench {
+    values: Vec<f64>,
+    offsets: Vec<(f64, f64)>,
+}
+
+/// Half an event is added to what came, so that a group without events is not expected to have none for ever.
+const HALF_AN_EVENT: f64 = 0.5;
+/// Windows of a season are not independent: each counts for half of one.
+const INDEPENDENT: f64 = 0.5;
+
+/// The level of a sample that has at least one round. `noise` is what the stream is known to vary.
+pub(crate) fn fit(from: &Prepared, sample: &mut Sample, noise: &Noise, bench: &mut Bench) -> Fit {
+    let mean_whole = sample.mean_whole();
+    let mut rate = median_rate(sample, &mut bench.values);
+    let first = if noise.support() >= 4.0 {
+        noise.at(rate * mean_whole)
+    } else {
+        median_dispersion(sample, rate, from.is_rate, &mut bench.values)
+    };
+    let mut sums = Sums::around(from, sample, rate, first, &mut bench.offsets);
+    rate = (sums.parts + HALF_AN_EVENT) / sums.wholes;
+    let mut dispersion = first;
+    let mut parameters = 1;
+    if offsets_differ(&bench.offsets, rate, first)
+        && let Some(centre) = factors(from, sample, &mut bench.values)
+    {
+        rate = centre;
+        parameters = sample.factors.len();
+    } else {
+        dispersion = pooled(&sums, rate, parameters, from.is_rate, noise, mean_whole);
     }
-    let rate = parts / f64::max(wholes, f64::MIN_POSITIVE);
-    let squares: f64 = observations
+    sums = Sums::around(from, sample, rate, dispersion, &mut bench.offsets);
+    rate = (sums.parts + HALF_AN_EVENT) / sums.wholes;
+    dispersion = pooled(&sums, rate, parameters, from.is_rate, noise, mean_whole);
+    let uncertainty = 1.0 / sample.rounds.len() as f64;
+    match trend(&sample.rounds, rate, dispersion) {
+        Some(trend) => Fit {
+            rate: trend.now,
+            dispersion,
+            uncertainty: uncertainty + trend.uncertainty,
+        },
+        None => Fit {
+            rate,
+            dispersion,
+            uncertainty,
+        },
+    }
+}
+
+/// The part of a Poisson variance that a binomial count has.
+pub(crate) fn variance_of(rate: f64, is_rate: bool) -> f64 {
+    if is_rate { (1.0 - rate).max(1e-3) } else { 1.0 }
+}
+
+/// The median of the rates of the rounds.
+fn median_rate(sample: &Sample, values: &mut Vec<f64>) -> f64 {
+    values.clear();
+    values.extend(
+        sample
+            .rounds
+            .iter()
+            .map(|round| (round.part + HALF_AN_EVENT) / round.whole),
+    );
+    median(values)
+}
+
+/// From the median of the squared residuals of the rounds.
+fn median_dispersion(sample: &Sample, rate: f64, is_rate: bool, values: &mut Vec<f64>) -> f64 {
+    values.clear();
+    values.extend(sample.rounds.iter().map(|round| {
+        let expected = rate * round.whole;
+        let residual = round.part - expected;
+        residual * residual / expected
+    }));
+    (median(values) / (MEDIAN_OF_SQUARE * variance_of(rate, is_rate))).max(1.0)
+}
+
+/// The median of the square of a standard normal number.
+const MEDIAN_OF_SQUARE: f64 = 0.454_936_423_119_572_8;
+
+/// The median; insertion sort, since there are few.
+fn median(values: &mut [f64]) -> f64 {
+    for end in 1..values.len() {
+        let mut at = end;
+        while at > 0 && values[at] < values[at - 1] {
+            values.swap(at, at - 1);
+            at -= 1;
+        }
+    }
+    let middle = values.len() / 2;
+    if values.len() % 2 == 1 {
+        values[middle]
+    } else {
+        0.5 * (values[middle - 1] + values[middle])
+    }
+}
+
+/// Whether the slot and its neighbours have levels of their own (a job that runs at the full hour, the end of a working day):
+/// the test of chi squared, at about 1 in 100.
+fn offsets_differ(offsets: &[(f64, f64)], rate: f64, dispersion: f64) -> bool {
+    let freedom = offsets.len().saturating_sub(1) as f64;
+    let distance: f64 = offsets
         .iter()
-        .zip(weights)
-        .map(|(one, weight)| weight * pearson(one.part, rate * one.whole))
+        .filter(|(_, whole)| *whole > 0.0)
+        .map(|(part, whole)| (part - rate * whole) * (part - rate * whole) / (rate * whole))
         .sum();
-    (rate, (squares / f64::max(sum - 1.0, 1.0)).max(1.0))
+    freedom > 0.0 && distance > dispersion * (freedom + 3.6 * libm::sqrt(2.0 * freedom))
 }
 
-fn pearson(part: f64, expected: f64) -> f64 {
-    if expected <= 0.0 {
-        return 0.0;
+/// Gives each offset its own factor, by medians, and returns the rate of the slot itself; none where no window of the slot
+/// itself is known.
+fn factors(from: &Prepared, sample: &mut Sample, values: &mut Vec<f64>) -> Option<f64> {
+    let centre = median_at(from, sample, sample.centre, values)?;
+    for offset in 0..sample.factors.len() {
+        let rate = median_at(from, sample, offset, values).unwrap_or(centre);
+        let factor = (rate / centre).clamp(1e-3, 1e3);
+        sample.factors[offset] = (factor, power_two_thirds(factor));
     }
-    (part - expected) * (part - expected) / expected
+    Some(centre)
 }
 
-fn anscombe(part: f64, expected: f64) -> f64 {
-    if expected <= 0.0 {
-        return 0.0;
+/// The median of the rates of the windows with this offset.
+fn median_at(
+    from: &Prepared,
+    sample: &Sample,
+    offset: usize,
+    values: &mut Vec<f64>,
+) -> Option<f64> {
+    values.clear();
+    for round in &sample.rounds {
+        let inside = offset >= round.offset && offset < round.offset + round.length;
+        let window = (round.first + offset).saturating_sub(round.offset);
+        if inside && from.teaches[window] > 0.0 {
+            values.push((from.parts[window] + HALF_AN_EVENT) / from.wholes[window]);
+        }
     }
-    let roots = libm::cbrt(part * part) - libm::cbrt(expected * expected);
-    1.5 * roots / libm::sqrt(libm::cbrt(expected))
+    (!values.is_empty()).then(|| median(values))
+}
+
+/// The dispersion of the sample, joined with what is known of the stream.
+fn pooled(
+    sums: &Sums,
+    rate: f64,
+    parameters: usize,
+    is_rate: bool,
+    noise: &Noise,
+    mean_whole: f64,
+) -> f64 {
+    let (own, freedom) = sums.dispersion(rate, parameters);
+    let (own, counts, known) = (
+        own / variance_of(rate, is_rate),
+        INDEPENDENT * freedom,
+        noise.support(),
+    );
+    ((counts * own + known * noise.at(rate * mean_whole)) / (counts + known)).max(1.0)
 }

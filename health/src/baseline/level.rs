@@ -1,38 +1,27 @@
-//! What is expected of a window.
+//! The level of a single window.
 
-use crate::baseline::basis::Basis;
-use crate::baseline::fit::fit;
-use crate::baseline::reference::references;
+use crate::baseline::choice::choose;
+pub(crate) use crate::baseline::expectation::Level;
+use crate::baseline::fit::{Bench, fit};
+use crate::baseline::noise::Noise;
+use crate::baseline::sample::Sample;
 use crate::baseline::season::Season;
 use crate::baseline::stream::Stream;
 
-/// What is expected of a window.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Level {
-    /// The expected count; of a rate, the expected share (0 to 1).
-    pub expected: f64,
-    /// How many times the variance of a Poisson (of a rate: binomial) count the variance is; at least 1.
-    pub dispersion: f64,
-    /// By which windows it was learned.
-    pub basis: Basis,
-    /// How many windows taught it.
-    pub used: usize,
-}
-
 /// What is expected of the window `at`, by the windows before it. None where there is not enough history for any rule.
+///
+/// Its dispersion is learned from the windows of the level only. [`Levels`](crate::Levels) judges many windows of a stream; it
+/// is faster, and joins that with how much all windows before vary, which makes fewer false alarms.
 #[must_use]
-pub fn level(stream: &Stream, at: usize, season: &Season) -> Option<Level> {
-    let (basis, observations) = references(stream, at, season)?;
-    let (rate, dispersion) = fit(&observations);
-    let expected = if stream.wholes.is_some() {
-        rate.min(1.0)
-    } else {
-        rate
-    };
-    Some(Level {
-        expected,
-        dispersion,
-        basis,
-        used: observations.len(),
-    })
+pub fn level(stream: &Stream<'_>, at: usize, season: &Season) -> Option<Level> {
+    let mut sample = Sample::default();
+    let basis = choose(&mut sample, stream, at, season)?;
+    let windows = sample.gather(stream);
+    let fit = fit(
+        &windows,
+        &mut sample,
+        &Noise::fading(1),
+        &mut Bench::default(),
+    );
+    Some(fit.level(basis, sample.windows, windows.is_rate))
 }

@@ -25,4 +25,9 @@ impl Stream<'_> {
         };
         Some((*self.counts.get(at)?, whole))
     }
+
+    /// A known window whose whole is not 0.
+    pub(crate) fn teaching_at(&self, at: usize) -> Option<(u64, u64)> {
+        self.known_at(at).filter(|(_, whole)| *whole > 0)
+    }
 }

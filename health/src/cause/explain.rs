@@ -29,7 +29,12 @@ pub fn explain(
     measure: Measure,
     options: &ExplainOptions,
 ) -> Result<Explanation> {
-    let leaves = leaves_of(&compare(before, now)?, before, measure)?;
+    // The core calls the later one `after`.
+    let compared = compare(before, now).map_err(|error| match error.code() {
+        Code::IncompatibleTables => error.with_argument("now"),
+        _ => error,
+    });
+    let leaves = leaves_of(&compared?, before, measure)?;
     Ok(explain_leaves(&leaves, measure, options))
 }
 

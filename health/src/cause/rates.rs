@@ -9,12 +9,11 @@ use super::weighing::weigh;
 
 /// Everything else may have risen or fallen by up to this factor, which is then no incident of its own.
 const LEVEL: f64 = 2.0;
-/// A single cause that explains less than this part of the change is none: then everything changed.
-const LEAST_SHARE: f64 = 0.25;
-/// A further cause explains at least this part of the events of the first one...
-const NEXT_EVENTS: f64 = 0.2;
-/// ...and has at least this part of its evidence.
-const NEXT_SCORE: f64 = 0.3;
+/// All causes together explain at least this part of the change; else everything changed. A further cause explains at least this
+/// part of the events of the first one.
+const LEAST_EVENTS: f64 = 0.2;
+/// A further cause has at least this part of the evidence of the first one.
+const LEAST_SCORE: f64 = 0.1;
 
 /// Which few combinations explain the change of a rate, and what else was considered.
 pub(crate) fn causes_of_rate(leaves: &Leaves, most: usize, others: usize) -> Finds {
@@ -23,21 +22,24 @@ pub(crate) fn causes_of_rate(leaves: &Leaves, most: usize, others: usize) -> Fin
     let all = Sums::of(&counted);
     let direction = Direction::of(all.came, all.expected);
     let mut first: Option<Choice> = None;
-    loop {
+    let (mut events, mut settled) = (0.0, 0);
+    while finds.causes.len() < most.max(1) {
         let choice = Choice::of(&counted, direction);
-        let named = choice.named(first.as_ref());
-        if first.is_none() {
-            finds.is_global = named.is_none();
-            finds.others = choice.ranked.clone();
-        }
-        let Some(best) = named else { break };
-        if finds.causes.len() >= most {
+        let first = first.get_or_insert_with(|| choice.clone());
+        let Some(best) = choice.cause_beside(first) else {
             break;
-        }
+        };
         counted = counted.without(best.element);
         finds.causes.push(best);
-        first.get_or_insert(choice);
+        events += choice.events;
+        // Of two causes each may explain less than everything does, and only both together more.
+        if best.score > choice.everything && events >= LEAST_EVENTS * first.change {
+            settled = finds.causes.len();
+        }
     }
+    finds.is_global = settled == 0;
+    finds.causes.truncate(settled.min(most));
+    finds.others = first.map_or_else(Vec::new, |first| first.ranked);
     let causes = &finds.causes;
     finds
         .others
@@ -47,6 +49,7 @@ pub(crate) fn causes_of_rate(leaves: &Leaves, most: usize, others: usize) -> Fin
 }
 
 /// Candidates that were weighed, best first.
+#[derive(Clone, Debug)]
 struct Choice {
     ranked: Vec<Found>,
     /// The events that the best one has beyond what everything else lets expect.
@@ -94,19 +97,14 @@ impl Choice {
         }
     }
 
-    /// The best one, if it is a cause: its evidence outweighs that it was chosen among many, and it is neither small beside
-    /// the whole change nor beside the first cause.
-    fn named(&self, first: Option<&Self>) -> Option<Found> {
+    /// The best one, if its evidence outweighs that it was chosen among many, and if it is not small beside the first cause.
+    fn cause_beside(&self, first: &Self) -> Option<Found> {
         let best = self.ranked.first()?;
+        let first_score = first.ranked.first().map_or(0.0, |found| found.score);
+        let is_large =
+            best.score >= LEAST_SCORE * first_score && self.events >= LEAST_EVENTS * first.events;
         let enough = libm::log(self.scanned.max(1) as f64);
-        let is_cause = match first {
-            None => best.score > self.everything && self.events >= LEAST_SHARE * self.change,
-            Some(first) => {
-                let first_score = first.ranked.first().map_or(0.0, |found| found.score);
-                best.score >= NEXT_SCORE * first_score && self.events >= NEXT_EVENTS * first.events
-            }
-        };
-        (is_cause && best.score > enough).then_some(*best)
+        (is_large && best.score > enough).then_some(*best)
     }
 }
 

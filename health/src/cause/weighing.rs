@@ -47,11 +47,16 @@ pub(crate) fn weigh(
 }
 
 /// Which candidates have which values, as bits; the last bit is everything.
-struct Membership(Vec<Vec<u64>>);
+struct Membership {
+    /// All candidates, and everything.
+    all: u64,
+    /// For each attribute and value.
+    values: Vec<Vec<u64>>,
+}
 
 impl Membership {
     fn of(counted: &Counted, elements: impl Iterator<Item = Element> + Clone) -> Self {
-        let everything = 1 << elements.clone().count().min(63);
+        let everything: u64 = 1 << elements.clone().count().min(63);
         let table = |(place, size): (usize, &usize)| {
             let unnamed = (0..63).zip(elements.clone());
             let unnamed = unnamed.filter(|(_, element)| !element.names(place));
@@ -65,12 +70,15 @@ impl Membership {
             }
             values
         };
-        Self(counted.sizes.iter().enumerate().map(table).collect())
+        Self {
+            all: everything | (everything - 1),
+            values: counted.sizes.iter().enumerate().map(table).collect(),
+        }
     }
 
     fn of_leaf(&self, counted: &Counted, leaf: usize) -> u64 {
-        let columns = self.0.iter().zip(&counted.ids);
-        columns.fold(u64::MAX, |bits, (values, ids)| {
+        let columns = self.values.iter().zip(&counted.ids);
+        columns.fold(self.all, |bits, (values, ids)| {
             bits & values[ids[leaf] as usize]
         })
     }

@@ -128,10 +128,11 @@ fn usual(finding: &Finding) -> String {
         RuleKind::Budget => ("in the budget", "in the budget"),
         _ => ("normal", "normal"),
     };
-    if observed.part > high {
+    let is_held = finding.kind == RuleKind::Threshold && observed.part >= low;
+    if observed.part > high || is_held && high < u64::MAX {
         return format!("up to {} is {most}", shown(high));
     }
-    if observed.part < low {
+    if observed.part < low || finding.kind == RuleKind::Threshold {
         return format!("at least {} is {least}", shown(low));
     }
     let expected = match observed.whole {

@@ -15,7 +15,6 @@ use super::slots::Slots;
 use super::state::{Live, RuleState};
 use super::told::{Telling, told};
 use super::undelivered::Delivery;
-use crate::rules::length::shown;
 use crate::rules::rule::{FIRST_LOOK, Rule, Test};
 use crate::rules::set::Rules;
 
@@ -180,9 +179,8 @@ impl Task<'_> {
             rule: self.rule.name.clone(),
             reason: match self.rule.history() {
                 0 => format!("no group has the {} events that it takes", self.rule.least),
-                history => format!(
-                    "there is not enough history (up to {} before a window), or no group has the {} events that it takes",
-                    shown(history),
+                _ => format!(
+                    "there is not enough history, or no group has the {} events that it takes",
                     self.rule.least
                 ),
             },

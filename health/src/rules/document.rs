@@ -152,6 +152,7 @@ impl<'d> Entry<'d> {
             Some(near) => self.wrong(format_args!(
                 "there is no such {what}; did you mean {near}?"
             )),
+            None if known.is_empty() => self.wrong(format_args!("there is no such {what}")),
             None => self.wrong(format_args!("there is no such {what}; want one of {all}")),
         }
     }

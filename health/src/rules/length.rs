@@ -21,13 +21,3 @@ pub(crate) fn seconds(text: &str) -> Option<u64> {
         .checked_mul(unit)
         .filter(|length| (1..=MOST).contains(length))
 }
-
-/// As text in the largest unit of which it is a whole number.
-pub(crate) fn shown(seconds: u64) -> String {
-    let units = [(604_800, "w"), (86_400, "d"), (3_600, "h"), (60, "m")];
-    let unit = units
-        .into_iter()
-        .find(|(unit, _)| seconds.is_multiple_of(*unit));
-    let (unit, name) = unit.unwrap_or((1, "s"));
-    format!("{}{name}", seconds / unit)
-}

@@ -16,7 +16,7 @@ pub struct Need {
     pub dimensions: Vec<Dimension>,
     /// The length of the windows, such as `15m`: a divisor of those of all rules.
     #[serde(rename = "window", serialize_with = "as_step")]
-    #[cfg_attr(feature = "surface", schemars(with = "String"))]
+    #[cfg_attr(feature = "surface", schemars(with = "String", extend("format" = "step")))]
     pub window_s: u64,
     /// How long before now the first window starts.
     #[serde(rename = "backMs", serialize_with = "as_ms")]

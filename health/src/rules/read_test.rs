@@ -1,6 +1,6 @@
 //! Reads how a rule judges a window.
 
-use tallyfold::Result;
+use tallyfold::{Error, Result};
 
 use super::document::{Entry, Table};
 use super::names::{RuleKind, Severity, Side};
@@ -60,22 +60,36 @@ fn limits(table: &Table<'_>, measure: Measure) -> Result<Limits> {
     if limits.above.is_none() && limits.below.is_none() {
         return Err(table.wrong("want above or below, or both"));
     }
-    let pairs = [
-        ("clear_below", limits.clear_below, limits.above, "above"),
-        ("clear_above", limits.clear_above, limits.below, "below"),
-    ];
-    for (key, clear, limit, other) in pairs {
-        let wrong = match (clear, limit) {
-            (Some(clear), Some(limit)) if key == "clear_below" => clear.exceeds(limit),
-            (Some(clear), Some(limit)) => limit.exceeds(clear),
-            (Some(_), None) => true,
-            (None, _) => false,
-        };
-        if let (true, Some(entry)) = (wrong, table.entry(key)) {
-            return Err(entry.wrong(format_args!("want {other} too, and this on its good side")));
-        }
+    let is_wrong = |clear: Option<Fraction>,
+                    limit: Option<Fraction>,
+                    beyond: fn(Fraction, Fraction) -> bool| {
+        clear.is_some_and(|clear| limit.is_none_or(|limit| beyond(clear, limit)))
+    };
+    if is_wrong(limits.clear_below, limits.above, |clear, limit| {
+        clear.exceeds(limit)
+    }) {
+        return Err(wrong_at(
+            table,
+            "clear_below",
+            "want above too, with no less than this",
+        ));
+    }
+    if is_wrong(limits.clear_above, limits.below, |clear, limit| {
+        limit.exceeds(clear)
+    }) {
+        return Err(wrong_at(
+            table,
+            "clear_above",
+            "want below too, with no more than this",
+        ));
     }
     Ok(limits)
+}
+
+/// An error about a key of a table, which has it.
+fn wrong_at(table: &Table<'_>, key: &str, text: &str) -> Error {
+    let entry = table.entry(key);
+    entry.map_or_else(|| table.wrong(text), |entry| entry.wrong(text))
 }
 
 fn baseline(table: &Table<'_>, change: Fraction) -> Result<Baseline> {

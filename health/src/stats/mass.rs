@@ -2,12 +2,29 @@
 //! two large numbers, so the digits stay for large counts and far from the mean.
 
 use crate::stats::deviance::deviance_of;
+use crate::stats::gamma::{HALF_LN_TWO_PI, ln_gamma_ratio, stirling_error};
 
-const HALF_LN_TWO_PI: f64 = 0.918_938_533_204_672_8;
+/// The probability of an event, and of its absence: both positive, and the smaller of them exact.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Chance {
+    pub(crate) p: f64,
+    pub(crate) q: f64,
+}
+
+impl Chance {
+    /// A number outside of 0 to 1 counts as the nearest of them, NaN as 0.
+    pub(crate) fn new(p: f64) -> Self {
+        let p = if p.is_nan() { 0.0 } else { p.clamp(0.0, 1.0) };
+        Self {
+            p: p.max(f64::MIN_POSITIVE),
+            q: (1.0 - p).max(f64::MIN_POSITIVE),
+        }
+    }
+}
 
 /// ln P(X = k) of a Poisson count with a positive mean.
 pub(crate) fn poisson(k: f64, mean: f64) -> f64 {
-    if k == 0.0 {
+    if k <= 0.0 {
         return -mean;
     }
     -stirling_error(k) - deviance_of(k, mean, k - mean) - HALF_LN_TWO_PI - 0.5 * libm::log(k)
@@ -15,8 +32,8 @@ pub(crate) fn poisson(k: f64, mean: f64) -> f64 {
 
 /// ln P(X = k) of a negative binomial count with a positive mean and a variance of (1 + `excess`) times the mean.
 pub(crate) fn negative_binomial(k: f64, mean: f64, excess: f64) -> f64 {
-    let size = mean / excess;
-    if k == 0.0 {
+    let size = (mean / excess).max(f64::MIN_POSITIVE);
+    if k <= 0.0 {
         return -size * libm::log1p(excess);
     }
     let total = size + k;
@@ -25,57 +42,103 @@ pub(crate) fn negative_binomial(k: f64, mean: f64, excess: f64) -> f64 {
     stirling_error(total)
         - stirling_error(size)
         - stirling_error(k)
-        - deviance_of(size, size + difference, -difference)
+        - deviance_of(size, total / dispersion, -difference)
         - deviance_of(k, (k * excess + mean) / dispersion, difference)
         - HALF_LN_TWO_PI
         + 0.5 * (libm::log(size / total) - libm::log(k))
 }
 
-/// ln P(X = k) of a binomial count of `n` with probability 0 < `p` < 1.
-pub(crate) fn binomial(k: f64, n: f64, p: f64) -> f64 {
-    if k == 0.0 {
-        return n * libm::log1p(-p);
+/// ln P(X = k) of a binomial count of `n`.
+pub(crate) fn binomial(k: f64, n: f64, chance: Chance) -> f64 {
+    let Chance { p, q } = chance;
+    if k <= 0.0 {
+        return n * if p < 0.5 {
+            libm::log1p(-p)
+        } else {
+            libm::log(q)
+        };
     }
-    if k == n {
-        return n * libm::log(p);
+    if k >= n {
+        return n * if q < 0.5 {
+            libm::log1p(-q)
+        } else {
+            libm::log(p)
+        };
     }
     let difference = k - n * p;
     stirling_error(n)
         - stirling_error(k)
         - stirling_error(n - k)
         - deviance_of(k, n * p, difference)
-        - deviance_of(n - k, n * (1.0 - p), -difference)
+        - deviance_of(n - k, n * q, -difference)
         - HALF_LN_TWO_PI
         + 0.5 * (libm::log(n / (n - k)) - libm::log(k))
 }
 
-/// ln P(X = k) of a binomial count of `n` whose probability is itself beta distributed with positive `a` and `b`.
-pub(crate) fn beta_binomial(k: f64, n: f64, a: f64, b: f64) -> f64 {
-    ln_choose(n, k) + ln_beta(k + a, n - k + b) - ln_beta(a, b)
+/// A binomial count whose probability is itself beta distributed.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct BetaBinomial {
+    pub(crate) n: f64,
+    pub(crate) chance: Chance,
+    /// The parameters of the beta distribution, positive, and their sum.
+    pub(crate) a: f64,
+    pub(crate) b: f64,
+    pub(crate) size: f64,
 }
 
-fn ln_choose(n: f64, k: f64) -> f64 {
-    libm::lgamma(n + 1.0) - libm::lgamma(k + 1.0) - libm::lgamma(n - k + 1.0)
-}
-
-fn ln_beta(a: f64, b: f64) -> f64 {
-    libm::lgamma(a) + libm::lgamma(b) - libm::lgamma(a + b)
-}
-
-/// ln Γ(n + 1) less Stirling's formula for it.
-pub(crate) fn stirling_error(n: f64) -> f64 {
-    if n < 15.0 {
-        return libm::lgamma(n + 1.0) - (n + 0.5) * libm::log(n) + n - HALF_LN_TWO_PI;
+impl BetaBinomial {
+    /// Of a variance that is (1 + `excess`) times that of a binomial count, 0 < excess; at most `n` times.
+    pub(crate) fn new(n: f64, chance: Chance, excess: f64) -> Self {
+        let size = ((n - 1.0 - excess) / excess).max(1e-6);
+        let [a, b] = [size * chance.p, size * chance.q].map(|part| part.max(f64::MIN_POSITIVE));
+        Self {
+            n,
+            chance,
+            a,
+            b,
+            size,
+        }
     }
-    let square = n * n;
-    let series = [
-        1.0 / 156.0,
-        -691.0 / 360_360.0,
-        1.0 / 1188.0,
-        -1.0 / 1680.0,
-        1.0 / 1260.0,
-        -1.0 / 360.0,
-        1.0 / 12.0,
-    ];
-    series.iter().fold(0.0, |sum, term| sum / square + term) / n
+
+    /// P(X = k + 1) / P(X = k).
+    pub(crate) fn ratio(&self, k: f64) -> f64 {
+        (self.n - k) / (k + 1.0) * ((k + self.a) / (self.n - k - 1.0 + self.b))
+    }
+
+    /// ln P(X = k).
+    pub(crate) fn ln_mass(&self, k: f64) -> f64 {
+        if self.size * self.size < self.n {
+            self.by_gamma(k)
+        } else {
+            self.by_deviance(k)
+        }
+    }
+
+    /// Four ratios of gamma functions: precise where `size` is small.
+    fn by_gamma(&self, k: f64) -> f64 {
+        let (a, b, size) = (self.a, self.b, self.size);
+        let beta = libm::lgamma(size) - libm::lgamma(a) - libm::lgamma(b);
+        beta + ln_gamma_ratio(k, a) + ln_gamma_ratio(self.n - k, b) - ln_gamma_ratio(self.n, size)
+    }
+
+    /// Three binomial probabilities, two over one: precise where `size` is large.
+    fn by_deviance(&self, k: f64) -> f64 {
+        let Self {
+            n,
+            chance,
+            a,
+            b,
+            size,
+        } = *self;
+        let (upper, lower, total) = (k + a, n - k + b, n + size);
+        let difference = k - n * chance.p;
+        let prior = stirling_error(size) - stirling_error(a) - stirling_error(b);
+        let all = stirling_error(total)
+            - stirling_error(upper)
+            - stirling_error(lower)
+            - deviance_of(upper, total * chance.p, difference)
+            - deviance_of(lower, total * chance.q, -difference);
+        binomial(k, n, chance) + prior - all
+            + 0.5 * libm::log(a / upper * (b / lower) * (total / size))
+    }
 }

@@ -2,6 +2,10 @@
 
 pub(crate) mod deviance;
 pub(crate) mod discovery;
+mod distribution;
+mod fraction;
+mod gamma;
 pub(crate) mod mass;
 pub(crate) mod normal;
+mod outward;
 pub(crate) mod tails;

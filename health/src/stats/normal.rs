@@ -2,7 +2,7 @@
 
 use libm::{erfc, exp, log, log1p};
 
-const HALF_LN_TWO_PI: f64 = 0.918_938_533_204_672_8;
+use crate::stats::gamma::HALF_LN_TWO_PI;
 
 /// ln P(Z >= z) of a standard normal Z, accurate as far out as z is finite. NaN counts as 0.
 #[must_use]

@@ -1,10 +1,18 @@
 //! Probabilities of a count this low and this high, as natural logarithms.
+//!
+//! They are our own because no crate has them: those that have these distributions answer with probabilities, which end at
+//! 1e-308, call functions of std whose last bits differ between platforms, or panic on parameters out of range.
+//!
+//! Relative errors of ln p in the golden tests: below 1e-12 (Poisson, negative binomial), 1e-11 (binomial), and 1e-10
+//! (beta-binomial; 1e-9 for the probability of no event at all where it is nearly 1).
 
 use crate::stats::deviance::amount;
-use crate::stats::mass;
+use crate::stats::distribution::{Binomial, Distribution, NegativeBinomial, Poisson};
+use crate::stats::mass::{BetaBinomial, Chance};
 use crate::stats::normal::ln_complement;
+use crate::stats::outward::Outward;
 
-/// How probable a count this low, and one this high, is: ln P(X <= x) and ln P(X >= x). Never above 0; finite.
+/// How probable a count this low, and one this high, is: ln P(X <= x) and ln P(X >= x). Never above 0, and finite.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Tails {
     /// ln P(X <= x).
@@ -14,34 +22,41 @@ pub struct Tails {
 }
 
 impl Tails {
-    /// Both are certain.
+    /// Both are certain: there is nothing to judge.
     pub const CERTAIN: Self = Self {
         low: 0.0,
         high: 0.0,
     };
 }
 
-/// The tails of a Poisson count at `x`. A mean that is negative or NaN counts as 0.
+/// The tails of a Poisson count at `x`. A mean that is negative or NaN counts as 0, one above 1e30 as 1e30.
 #[must_use]
 pub fn poisson(x: u64, mean: f64) -> Tails {
-    let mean = amount(mean).max(f64::MIN_POSITIVE);
-    let k = x as f64;
-    tails(k, mass::poisson(k, mean), mean, &|j| mean / (j + 1.0))
+    tails(
+        &Poisson {
+            mean: positive(mean),
+        },
+        x as f64,
+    )
 }
 
 /// The tails at `x` of a negative binomial count with this mean and a variance of `dispersion` times the mean.
 ///
-/// A dispersion of at most 1, or NaN, makes it a Poisson count. A mean that is negative or NaN counts as 0.
+/// A dispersion of at most 1, or NaN, makes it a Poisson count. A mean that is negative or NaN counts as 0, one above 1e30 as
+/// 1e30.
 #[must_use]
 pub fn negative_binomial(x: u64, mean: f64, dispersion: f64) -> Tails {
     let excess = amount(dispersion - 1.0);
     if excess == 0.0 {
         return poisson(x, mean);
     }
-    let mean = amount(mean).max(f64::MIN_POSITIVE);
-    let k = x as f64;
-    let ratio = |j: f64| (j * excess + mean) / ((1.0 + excess) * (j + 1.0));
-    tails(k, mass::negative_binomial(k, mean, excess), mean, &ratio)
+    tails(
+        &NegativeBinomial {
+            mean: positive(mean),
+            excess,
+        },
+        x as f64,
+    )
 }
 
 /// The tails at `x` of a binomial count of `n` with probability `p`. An `x` above `n` counts as `n`; a `p` outside of 0 to 1
@@ -51,60 +66,75 @@ pub fn binomial(x: u64, n: u64, p: f64) -> Tails {
     if n == 0 {
         return Tails::CERTAIN;
     }
-    let (k, n, p) = (x.min(n) as f64, n as f64, probability(p));
-    let odds = p / (1.0 - p);
-    tails(k, mass::binomial(k, n, p), n * p, &|j| {
-        (n - j) / (j + 1.0) * odds
-    })
+    tails(
+        &Binomial {
+            n: n as f64,
+            chance: Chance::new(p),
+        },
+        x.min(n) as f64,
+    )
 }
 
 /// The tails at `x` of a beta-binomial count of `n` with mean `n`·`p` and `dispersion` times the variance of a binomial count.
 ///
-/// A dispersion of at most 1, or NaN, makes it binomial; more than `n` cannot be, and counts as (nearly) `n`.
+/// A dispersion of at most 1, or NaN, makes it binomial; there is none of `n` and more, which counts as just below `n`.
+/// Otherwise as [`binomial`].
 #[must_use]
 pub fn beta_binomial(x: u64, n: u64, p: f64, dispersion: f64) -> Tails {
     let excess = amount(dispersion - 1.0);
     if excess == 0.0 || n < 2 {
         return binomial(x, n, p);
     }
-    let (k, n, p) = (x.min(n) as f64, n as f64, probability(p));
-    let size = ((n - 1.0 - excess) / excess).max(1e-6);
-    let (a, b) = (size * p, size * (1.0 - p));
-    let ratio = |j: f64| (n - j) / (j + 1.0) * ((j + a) / (n - j - 1.0 + b));
-    tails(k, mass::beta_binomial(k, n, a, b), n * p, &ratio)
+    tails(
+        &BetaBinomial::new(n as f64, Chance::new(p), excess),
+        x.min(n) as f64,
+    )
 }
 
-/// A probability that is neither 0 nor 1.
-fn probability(p: f64) -> f64 {
-    if p.is_nan() {
-        return f64::MIN_POSITIVE;
+/// A finite mean above 0.
+fn positive(mean: f64) -> f64 {
+    amount(mean).max(f64::MIN_POSITIVE)
+}
+
+/// ln 0.9: from here on the logarithm of a probability is taken from what it lacks of 1.
+const LIKELY: f64 = -0.105_360_515_657_826_3;
+
+fn tails(of: &impl Distribution, k: f64) -> Tails {
+    let is_low = k <= of.mean();
+    let ln_mass = of.ln_mass(k);
+    if k <= 0.0 {
+        return Tails {
+            low: ln_mass,
+            high: 0.0,
+        };
     }
-    p.clamp(f64::MIN_POSITIVE, 1.0 - f64::EPSILON)
-}
-
-/// Sums outward from `k`, whose ln probability is `ln_mass`; `ratio` is P(j + 1)/P(j).
-fn tails(k: f64, ln_mass: f64, mean: f64, ratio: &dyn Fn(f64) -> f64) -> Tails {
-    let below = || {
-        sum(
-            k,
-            |j| if j <= 0.0 { 0.0 } else { 1.0 / ratio(j - 1.0) },
-            -1.0,
-        )
-    };
-    let above = || sum(k, ratio, 1.0);
-    let (near, far): (&dyn Fn() -> f64, &dyn Fn() -> f64) = if k <= mean {
-        (&below, &above)
+    if k >= of.end() {
+        return Tails {
+            low: 0.0,
+            high: ln_mass,
+        };
+    }
+    let quick = if is_low { of.low(k) } else { of.high(k) };
+    // Where little follows, the difference would lose its digits; but then the sum is short.
+    let strictly = quick
+        .map(|all| all - 1.0)
+        .filter(|strictly| *strictly > 0.5)
+        .unwrap_or_else(|| beyond(of, k, ln_mass, is_low));
+    let mut this = ln_mass + libm::log1p(strictly);
+    let mut other = ln_mass + libm::log(strictly);
+    if this.max(other) > LIKELY {
+        let strictly = beyond(of, k, ln_mass, !is_low);
+        this = if this > LIKELY {
+            ln_complement(ln_mass + libm::log(strictly))
+        } else {
+            this
+        };
+        other = ln_mass + libm::log1p(strictly);
     } else {
-        (&above, &below)
-    };
-    let strict = near();
-    let this = ln_mass + libm::log1p(strict);
-    let mut other = ln_complement((ln_mass + libm::log(strict)).min(0.0));
-    if other.is_nan() || other < -1.0 {
-        other = ln_mass + libm::log1p(far());
+        other = ln_complement(other);
     }
     let [this, other] = [this, other].map(|ln_p| ln_p.clamp(f64::MIN, 0.0));
-    if k <= mean {
+    if is_low {
         Tails {
             low: this,
             high: other,
@@ -117,17 +147,24 @@ fn tails(k: f64, ln_mass: f64, mean: f64, ratio: &dyn Fn(f64) -> f64) -> Tails {
     }
 }
 
-fn sum(k: f64, ratio: impl Fn(f64) -> f64, step: f64) -> f64 {
-    let (mut j, mut term, mut sum) = (k, 1.0, 0.0);
-    for _ in 0..1_000_000 {
-        term *= ratio(j);
-        if term <= 0.0 || sum + term == sum {
-            break;
+/// The probability of all counts below `k`, or of all above it, over that of `k`.
+fn beyond(of: &impl Distribution, k: f64, ln_mass: f64, is_below: bool) -> f64 {
+    if is_below {
+        let ln_relative = |s: f64| of.ln_mass((k - s).max(0.0)) - ln_mass;
+        return Outward {
+            length: k,
+            ln_relative: &ln_relative,
+            ratio: &|s| 1.0 / of.ratio((k - s - 1.0).max(0.0)),
         }
-        sum += term;
-        j += step;
+        .sum();
     }
-    sum
+    let ln_relative = |s: f64| of.ln_mass((k + s).min(of.end())) - ln_mass;
+    Outward {
+        length: of.end() - k,
+        ln_relative: &ln_relative,
+        ratio: &|s| of.ratio(k + s),
+    }
+    .sum()
 }
 
 #[cfg(test)]
@@ -135,11 +172,11 @@ mod tests {
     use super::{beta_binomial, binomial, negative_binomial, poisson};
 
     fn near(a: f64, b: f64) {
-        assert!((a - b).abs() <= 1e-10 * b.abs(), "{a} is not {b}");
+        assert!((a - b).abs() <= 1e-14 * b.abs(), "{a} is not {b}");
     }
 
     #[test]
-    fn known_tails() {
+    fn tails_that_are_known_as_fractions() {
         near(poisson(3, 2.0).high, libm::log(0.323_323_583_816_936_4));
         near(negative_binomial(3, 2.0, 2.0).high, libm::log(0.3125));
         near(binomial(3, 4, 0.5).high, libm::log(0.3125));

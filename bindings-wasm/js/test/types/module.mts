@@ -59,6 +59,17 @@ import {
   type PushReport,
   push,
 } from "tallyfold/export";
+import {
+  type Cause,
+  type Check,
+  type Explanation,
+  explain,
+  type Finding,
+  type Measure,
+  type Need,
+  type Replay,
+  Rules,
+} from "tallyfold/health";
 import { checkpointDirectory, type SandboxServer, serve } from "tallyfold/node";
 
 /** Fails to compile unless both are the same type, `any` included. */
@@ -384,6 +395,35 @@ const probed = await client.probeAdditivity({
   dimensions: ["reason"],
 });
 same<typeof probed, Additivity<"reason">>(true);
+
+// Health: of tables, with names that are known.
+const explained = explain(collected, collected, "error_rate", { most: 3, others: undefined });
+same<typeof explained, Explanation>(true);
+same<typeof explained.measure, Measure>(true);
+same<typeof explained.causes, readonly Cause[]>(true);
+same<typeof explained.change, bigint>(true);
+// @ts-expect-error: there is no such measure
+explain(collected, collected, "error");
+// @ts-expect-error: a series has no totals
+explain(collected.byWindow("1h"), collected, "errors");
+const rules = Rules.parse("");
+same<typeof rules, Rules>(true);
+same<ReturnType<typeof rules.needs>, Need[]>(true);
+for (const { metric, dimensions, window, backMs } of rules.needs()) {
+  const needed = { start: new Date(Date.now() - backMs), end: new Date() };
+  void client.collect({ metric, dimensions, window, ...needed });
+}
+const checked = rules.check({ delivery: collected, state: undefined, now: new Date() });
+same<typeof checked, Check>(true);
+same<typeof checked.findings, readonly Finding[]>(true);
+same<typeof checked.state, string>(true);
+same<(typeof checked.findings)[0], Finding | undefined>(true);
+same<NonNullable<(typeof checked.findings)[0]>["resolved"], string | undefined>(true);
+same<ReturnType<typeof rules.replay>, Replay>(true);
+// @ts-expect-error: a replay has a range
+rules.replay({ delivery: collected });
+// @ts-expect-error: there is no such option
+rules.check({ dleivery: collected });
 
 // Exports: of tables, series and revisions, into formats that are known.
 const written = exportCounts(collected, { format: "openmetrics", labels: { cluster: "a" } });

@@ -2,9 +2,11 @@
 
 import tallyfold = require("tallyfold");
 import exporting = require("tallyfold/export");
+import health = require("tallyfold/health");
 import node = require("tallyfold/node");
 
 const table: tallyfold.CountTable<"reason"> = tallyfold.CountTable.fromJSON<"reason">("{}");
 const server: Promise<node.SandboxServer> = node.serve(new tallyfold.Sandbox());
 const text: string = exporting.exportCounts(table, { format: "csv" }).text();
-module.exports = { table, server, text };
+const { sentence }: health.Explanation = health.explain(table, table, "errors");
+module.exports = { table, server, text, sentence };

@@ -1,0 +1,59 @@
+//! How far commands are that read for long: a bar for each cluster, on a terminal only.
+
+use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
+
+use crate::app::App;
+
+/// A bar for each cluster, on a terminal only.
+pub(crate) struct Bars(MultiProgress);
+
+impl Bars {
+    /// No bar yet.
+    pub(crate) fn new(app: &App) -> Self {
+        let target = match app.voice.shows_progress() {
+            true => ProgressDrawTarget::stderr(),
+            false => ProgressDrawTarget::hidden(),
+        };
+        Self(MultiProgress::with_draw_target(target))
+    }
+
+    /// The bar of a cluster.
+    pub(crate) fn add(&self, cluster: &str) -> ProgressBar {
+        let style = ProgressStyle::with_template(
+            "{prefix} {wide_bar} {pos}/{len} windows, {eta} left {msg}",
+        );
+        let bar = self.0.add(ProgressBar::no_length());
+        bar.set_prefix(cluster.to_owned());
+        match style {
+            Ok(style) => bar.with_style(style),
+            Err(_) => bar,
+        }
+    }
+
+    /// Takes all bars away.
+    pub(crate) fn clear(&self) {
+        // Nothing is lost if a line of a bar stays.
+        let _ = self.0.clear();
+    }
+}
+
+/// Shows how many windows were read and have failed, and until when the service is waited for.
+pub(crate) fn show(
+    bar: &ProgressBar,
+    (planned, done, failed): (u32, u32, u32),
+    waiting_ms: Option<u32>,
+) {
+    bar.set_length(planned.into());
+    bar.set_position(done.into());
+    let mut message = String::new();
+    if failed > 0 {
+        message = format!("{failed} failed");
+    }
+    if let Some(ms) = waiting_ms {
+        message = format!(
+            "the service does not answer, next try in {} s",
+            ms.div_ceil(1000)
+        );
+    }
+    bar.set_message(message);
+}

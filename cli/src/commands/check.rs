@@ -1,0 +1,385 @@
+//! `tallyfold check`: applies rules to counts and their history, and tells what is wrong.
+
+use std::path::PathBuf;
+use std::rc::Rc;
+
+use clap::Args;
+use indicatif::ProgressBar;
+use tallyfold::{CollectOptions, Timestamp, Window};
+use tallyfold_health::{Observed, Rules};
+
+use super::bars::{Bars, show};
+use super::checked::{Places, places, rules, service, state_of};
+use super::each::{each, sessions};
+use super::tellers::{TellerFlags, Tellers, tell};
+use super::telling::warn;
+use crate::app::App;
+use crate::arguments::declared::{Declared, Flags};
+use crate::arguments::range::{RangeFlags, instant};
+use crate::config::settings::Cluster;
+use crate::exit::Exit;
+use crate::failure::{Failure, Result};
+use crate::health::history::{History, Wanted};
+use crate::health::memory::Memory;
+use crate::health::past::{Past, read};
+use crate::host::clock::unix_ms;
+use crate::host::files::{StateFile, file_name};
+use crate::host::session::Session;
+use crate::output::found::{Found, FoundPart, Verdict};
+use crate::output::found_written::{FoundFormat, write};
+use crate::output::numerals::grouped;
+
+/// What the help begins with.
+pub(crate) const EXAMPLES: &str = "\
+Examples:
+  tallyfold check
+      A cron job: a sentence for each finding; ends with 1 if something is wrong.
+  tallyfold check --rules health.toml --alertmanager http://127.0.0.1:9093 --quiet
+      Your rules; tells an Alertmanager what fires, and what is over.
+  tallyfold check --rules health.toml --replay --since 30d
+      When these rules would have fired in the last month.
+";
+
+/// What the help ends with.
+pub(crate) const ENDING: &str = "\
+The first run reads the history that the rules look back on: four to eight weeks, which may take some minutes. Later runs read
+only what is new. With several clusters, each has files of its own below --state and --history.
+Exit codes: 0 if nothing fires; 1 if something fires that is not silenced, not provisional and more than an info; 2 for flags,
+rules and files; 3 and 4 if the service or a receiver refuses or fails; 6 if windows or clusters are missing.";
+
+/// Flags of the command.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct CheckFlags {
+    /// The file with the rules [default: health.toml here, or the standard rules]
+    #[arg(long, value_name = "FILE", help_heading = "Rules")]
+    rules: Option<PathBuf>,
+    /// What a run leaves to the next one [default: beside the rules, such as health.state]
+    #[arg(long, value_name = "PATH", help_heading = "Rules")]
+    state: Option<PathBuf>,
+    /// The counts that rules look back on, so that each is read once [default: beside the rules, such as health.history]
+    #[arg(long, value_name = "FOLDER", help_heading = "Rules")]
+    history: Option<PathBuf>,
+    /// Checks as if it were this time, UTC: 2026-01-31T03:00:00Z
+    #[arg(
+        long,
+        value_name = "INSTANT",
+        conflicts_with = "replay",
+        help_heading = "Rules"
+    )]
+    at: Option<String>,
+    /// Says when the rules would have fired in a range; nothing is sent, and no state is used
+    #[arg(long, conflicts_with_all = ["state", "alertmanager", "webhook"], help_heading = "Replay")]
+    replay: bool,
+    /// How far back: 24h, 7d, 30d [default: 7d]
+    #[arg(
+        long,
+        value_name = "TIME",
+        requires = "replay",
+        conflicts_with = "from",
+        help_heading = "Replay"
+    )]
+    since: Option<String>,
+    /// The first instant, UTC: 2026-01-01T00:00:00Z
+    #[arg(
+        long,
+        value_name = "INSTANT",
+        requires = "replay",
+        help_heading = "Replay"
+    )]
+    from: Option<String>,
+    /// The first instant after the range [default: the last whole minute]
+    #[arg(
+        long,
+        value_name = "INSTANT",
+        requires = "replay",
+        help_heading = "Replay"
+    )]
+    to: Option<String>,
+    #[command(flatten)]
+    tellers: TellerFlags,
+    #[command(flatten)]
+    reading: Declared<Reading>,
+    /// The format [default: table]
+    #[arg(
+        long,
+        value_enum,
+        default_value = "table",
+        hide_default_value = true,
+        help_heading = "Output"
+    )]
+    format: FoundFormat,
+    /// Writes into this file, which is replaced only when all is written, in place of stdout (-)
+    #[arg(long, short, value_name = "FILE", help_heading = "Output")]
+    output: Option<PathBuf>,
+}
+
+/// How history is read: a job that runs again soon does not wait long for a service that is down.
+#[derive(Clone, Debug)]
+struct Reading;
+
+impl Flags for Reading {
+    type Options = CollectOptions;
+
+    const NAMES: &'static [&'static str] = &["concurrency", "finest", "settle_ms", "patience_ms"];
+    const USUAL: &'static [(&'static str, &'static str)] = &[("patience_ms", "1m")];
+    const HEADING: &'static str = "Reading";
+}
+
+/// What is done with each cluster.
+struct Job<'a> {
+    app: &'a App,
+    flags: &'a CheckFlags,
+    rules: &'a Rules,
+    places: &'a Places,
+    /// The range of a replay.
+    replay: Option<Window>,
+    now: Timestamp,
+}
+
+/// The state of a cluster while it is checked.
+struct Kept {
+    cluster: String,
+    file: StateFile,
+    memory: Memory,
+}
+
+/// Runs the command.
+///
+/// # Errors
+/// For flags, settings, rules and files that can't be used.
+pub(crate) async fn run(app: &App, flags: &CheckFlags) -> Result<Exit> {
+    let places = places(
+        (&flags.rules, &flags.state, &flags.history),
+        &app.settings.check,
+    );
+    let rules = rules(places.rules.as_deref())?;
+    let tellers = Tellers::new(&flags.tellers, &app.settings, &rules, &app.voice)?;
+    let job = Job {
+        replay: flags.range()?,
+        now: flags.now()?,
+        places: &places,
+        rules: &rules,
+        app,
+        flags,
+    };
+    let sessions = sessions(app)?;
+    let kept = sessions.iter().map(|(cluster, _)| job.kept(cluster));
+    let mut kept: Vec<Option<Kept>> = kept.collect::<Result<_>>()?;
+    let found = job.find(&sessions, &kept).await;
+    job.tell(&found);
+    // Before anything is sent, so that what was sent is never forgotten by a run that is killed.
+    for (kept, part) in both(&mut kept, &found) {
+        if let Verdict::Check(check) = &part.verdict {
+            kept.memory.rules = text_of(&check.state);
+        }
+        kept.store().await?;
+    }
+    write(&found, flags.format, flags.output.as_deref())?;
+    let mut exit = found.exit();
+    for (kept, part) in both(&mut kept, &found) {
+        let failed = tell(app, &tellers, part, job.now, &mut kept.memory).await;
+        kept.store().await?;
+        exit = failed.unwrap_or(exit);
+    }
+    Ok(exit)
+}
+
+/// What is kept of each cluster of which something was found.
+fn both<'a>(
+    kept: &'a mut [Option<Kept>],
+    found: &'a Found,
+) -> impl Iterator<Item = (&'a mut Kept, &'a FoundPart)> {
+    kept.iter_mut().flatten().filter_map(|kept| {
+        let part = found.parts.iter().find(|part| part.cluster == kept.cluster);
+        Some((kept, part?))
+    })
+}
+
+impl Kept {
+    async fn store(&self) -> Result<()> {
+        self.file.replace(self.memory.to_json()).await
+    }
+}
+
+fn text_of(state: &tallyfold_health::State) -> String {
+    String::from_utf8(state.to_json()).unwrap_or_default()
+}
+
+impl CheckFlags {
+    fn now(&self) -> Result<Timestamp> {
+        let refused = || Failure::usage("the clock is not in the years 0 to 9999");
+        match &self.at {
+            Some(at) => instant("--at", at),
+            None => Timestamp::from_unix_ms(unix_ms()).ok_or_else(refused),
+        }
+    }
+
+    /// The range of a replay.
+    fn range(&self) -> Result<Option<Window>> {
+        if !self.replay {
+            return Ok(None);
+        }
+        let range = RangeFlags {
+            since: self.since.clone(),
+            from: self.from.clone(),
+            to: self.to.clone(),
+        };
+        range.window_or("7d", unix_ms()).map(Some)
+    }
+}
+
+impl Job<'_> {
+    /// What the last run has left, which no other process may use meanwhile.
+    fn kept(&self, cluster: &Cluster) -> Result<Option<Kept>> {
+        if self.replay.is_some() {
+            return Ok(None);
+        }
+        let file = StateFile::of_cluster(&self.places.state, &self.app.settings, cluster)?;
+        let memory = Memory::read(&file, &service(cluster)?)?;
+        // A state that the rules can't use is refused before anything is asked.
+        state_of(&memory.rules).map_err(|error| file.told(error))?;
+        let cluster = cluster.name.clone();
+        Ok(Some(Kept {
+            cluster,
+            file,
+            memory,
+        }))
+    }
+
+    /// Checks all clusters at the same time.
+    async fn find(&self, sessions: &[(Cluster, Rc<Session>)], kept: &[Option<Kept>]) -> Found {
+        let bars = Bars::new(self.app);
+        let (parts, missing) = each(sessions, |cluster, session| {
+            let bar = bars.add(&cluster.name);
+            let own = kept.iter().flatten();
+            let own = own.filter(|kept| kept.cluster == cluster.name);
+            let state: String = own.map(|kept| kept.memory.rules.as_str()).collect();
+            async move { self.run(&cluster, &session, &state, &bar).await }
+        })
+        .await;
+        bars.clear();
+        Found {
+            at: self.replay.map_or(self.now, Window::end),
+            replay: self.replay,
+            rules: self.places.rules.clone(),
+            parts,
+            missing,
+            is_named: self.app.settings.is_named,
+        }
+    }
+
+    async fn run(
+        &self,
+        cluster: &Cluster,
+        session: &Rc<Session>,
+        state: &str,
+        bar: &ProgressBar,
+    ) -> Result<FoundPart> {
+        let folder = match self.app.settings.is_named {
+            true => self.places.history.join(file_name(&cluster.name, "")),
+            false => self.places.history.clone(),
+        };
+        let mut pasts: [Option<Past>; 2] = [None, None];
+        for wanted in self.wanted()? {
+            let history = History::open(&folder, &service(cluster)?, &wanted)?;
+            let begin = |windows, is_new| self.begin(&cluster.name, windows, is_new);
+            let what = (&history, &wanted, &self.flags.reading.given);
+            let past = read(session, what, begin, |now| {
+                show(bar, (now.planned, now.done, now.failed), now.waiting_ms);
+            })
+            .await?;
+            let place = usize::from(wanted.metric == tallyfold::Metric::EventIngestion);
+            pasts[place] = Some(past);
+        }
+        let mut part = FoundPart {
+            cluster: cluster.name.clone(),
+            labels: cluster.labels.clone(),
+            verdict: self.judge(&pasts, state)?,
+            gaps: Vec::new(),
+            failure: None,
+            is_unanswered: false,
+        };
+        for past in pasts.into_iter().flatten() {
+            part.gaps.extend(past.gaps);
+            part.failure = part.failure.or(past.failure);
+            part.is_unanswered |= past.is_unanswered;
+        }
+        Ok(part)
+    }
+
+    fn judge(&self, pasts: &[Option<Past>; 2], state: &str) -> Result<Verdict> {
+        let [delivery, ingestion] = pasts.each_ref().map(|past| past.as_ref());
+        let observed = Observed {
+            delivery: delivery.map(|past| &past.table),
+            ingestion: ingestion.map(|past| &past.table),
+        };
+        Ok(match self.replay {
+            Some(range) => Verdict::Replay(self.rules.replay(&observed, range)?),
+            None => {
+                let state = state_of(state)?;
+                Verdict::Check(self.rules.check(&observed, &state, self.now)?)
+            }
+        })
+    }
+
+    /// Which counts are read.
+    fn wanted(&self) -> Result<Vec<Wanted>> {
+        let (first, last) = match self.replay {
+            Some(range) => (range.start(), range.end()),
+            None => (self.now, self.now),
+        };
+        let needs = self.rules.needs().into_iter().map(|need| {
+            let step = tallyfold::TimeStep::from_seconds(need.window_s)?;
+            let back_ms = i64::try_from(need.back_s.saturating_mul(1_000)).unwrap_or(i64::MAX);
+            let start = Timestamp::from_unix_ms(first.unix_ms().saturating_sub(back_ms));
+            let start = step.floor(start.unwrap_or(first));
+            Ok(Wanted {
+                range: Window::new(start, step.floor(last))?,
+                dimensions: need.dimensions.iter().map(ToString::to_string).collect(),
+                metric: need.metric,
+                step,
+            })
+        });
+        needs.collect()
+    }
+
+    /// Says how long the first run may take.
+    fn begin(&self, cluster: &str, windows: u32, is_new: bool) {
+        const MANY: u32 = 100;
+        const EACH_MS: u32 = 250;
+        const AT_ONCE: u32 = 8;
+        if is_new && windows > MANY {
+            let minutes = (windows / AT_ONCE * EACH_MS).div_ceil(60_000);
+            let text = format!(
+                "reads {windows} windows of history first; if the service answers in {EACH_MS} ms, that takes about {minutes} \
+                 min. Later runs read only what is new"
+            );
+            match self.app.settings.is_named {
+                true => self.app.voice.note(format_args!("{cluster}: {text}")),
+                false => self.app.voice.note(text),
+            }
+        }
+    }
+
+    /// Says what is missing, and what could not be judged.
+    fn tell(&self, found: &Found) {
+        for missing in &found.missing {
+            self.app
+                .fail(&missing.cluster, &missing.failure, found.is_named);
+        }
+        for part in &found.parts {
+            if let Some(failure) = &part.failure {
+                self.app.fail(&part.cluster, failure, found.is_named);
+            }
+            if part.findings().is_empty() && self.app.voice.shows_progress() {
+                let judged = grouped(part.judged());
+                let text = format_args!("nothing is wrong; {judged} windows of groups were judged");
+                self.app.voice.note(text);
+            }
+            for unjudged in part.unjudged() {
+                let text = format_args!("{}: {}", unjudged.rule, unjudged.reason);
+                warn(self.app, &part.cluster, text);
+            }
+        }
+    }
+}

@@ -1,0 +1,249 @@
+//! The counts that rules look back on, kept between runs: a folder for each query of a cluster, with a file for each day or week.
+//!
+//! A file is a saved table with a checksum, as `to_json` of every language writes it. It is replaced whole. One that is damaged
+//! is put aside: the service still has its counts.
+
+use std::fs::{self, File};
+use std::io;
+use std::path::{Path, PathBuf};
+
+use tallyfold::{CountTable, Frame, Metric, TimeStep, Timestamp, Window};
+use tokio::task::spawn_blocking;
+
+use crate::failure::{Failure, Result};
+use crate::host::files::{file_lock, replace};
+
+const DAY_MS: i64 = 86_400_000;
+
+/// Windows up to this length are kept by day, longer ones by week: a file is to hold some dozens of them.
+const LONGEST_OF_A_DAY_S: u32 = 3_600;
+
+/// Which counts rules need.
+#[derive(Clone, Debug)]
+pub(crate) struct Wanted {
+    /// Which counts.
+    pub(crate) metric: Metric,
+    /// The dimensions to count by.
+    pub(crate) dimensions: Vec<String>,
+    /// The length of a window.
+    pub(crate) step: TimeStep,
+    /// The time, from the edge of a window to the edge of a window.
+    pub(crate) range: Window,
+}
+
+/// The files of one query of one cluster, which no other process uses meanwhile.
+#[derive(Debug)]
+pub(crate) struct History {
+    folder: PathBuf,
+    span_ms: i64,
+    /// The lock ends with the process, however that ends.
+    _lock: File,
+}
+
+/// The time of one file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Span {
+    start_ms: i64,
+    /// The part of it that is wanted.
+    pub(crate) range: Window,
+}
+
+impl History {
+    /// The history of a query, which need not be there yet. `cluster` is the folder of the cluster, and `service` says which
+    /// service it is: counts of two services are never mixed, even if both have the same name.
+    ///
+    /// # Errors
+    /// For a folder that can't be used, or that another process uses.
+    pub(crate) fn open(cluster: &Path, service: &str, wanted: &Wanted) -> Result<Self> {
+        let metric = match wanted.metric {
+            Metric::EventDelivery => "delivery",
+            Metric::EventIngestion => "ingestion",
+        };
+        let by = match wanted.dimensions.is_empty() {
+            true => "all".to_owned(),
+            false => wanted.dimensions.join("+"),
+        };
+        let folder = cluster.join(format!("{metric}-{}-{by}-{service}", wanted.step));
+        fs::create_dir_all(&folder)
+            .map_err(|error| Failure::file("make the folder", &folder, &error))?;
+        let lock = file_lock(&folder.join("lock"), &folder)?;
+        let days = match wanted.step.seconds() <= LONGEST_OF_A_DAY_S {
+            true => 1,
+            false => 7,
+        };
+        Ok(Self {
+            folder,
+            span_ms: days * DAY_MS,
+            _lock: lock,
+        })
+    }
+
+    /// The files that a range is in, the newest first: if a run ends early, it has what matters most.
+    pub(crate) fn spans(&self, range: Window) -> Vec<Span> {
+        let (start, end) = (range.start().unix_ms(), range.end().unix_ms());
+        let first = start.div_euclid(self.span_ms) * self.span_ms;
+        let starts = (0..).map(|index| first + index * self.span_ms);
+        let spans = starts
+            .take_while(|start_ms| *start_ms < end)
+            .filter_map(|start_ms| {
+                let from = Timestamp::from_unix_ms(start_ms.max(start))?;
+                let to = Timestamp::from_unix_ms(end.min(start_ms + self.span_ms))?;
+                let range = Window::new(from, to).ok()?;
+                Some(Span { start_ms, range })
+            });
+        let mut spans: Vec<Span> = spans.collect();
+        spans.reverse();
+        spans
+    }
+
+    /// The counts in a file; `None` if there is no file.
+    ///
+    /// # Errors
+    /// For a file that can't be read, and inside of that what is wrong with one that is damaged.
+    pub(crate) fn load(&self, span: Span) -> Result<Result<Option<CountTable>, Failure>> {
+        let path = self.path(span.start_ms);
+        let bytes = match fs::read(&path) {
+            Ok(bytes) => bytes,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Ok(None)),
+            Err(error) => return Err(Failure::file("read", &path, &error)),
+        };
+        Ok(match CountTable::from_json(&bytes) {
+            Ok(table) => Ok(Some(table)),
+            Err(error) => {
+                let text = format!("{}: {}", path.display(), Failure::from(error).text);
+                Err(Failure::usage(text))
+            }
+        })
+    }
+
+    /// Replaces the counts in a file.
+    ///
+    /// # Errors
+    /// For a file that can't be written.
+    pub(crate) async fn store(&self, span: Span, table: &CountTable) -> Result<()> {
+        let path = self.path(span.start_ms);
+        let told = |error| Failure::file("write", &path, &error);
+        let (to, json) = (path.clone(), table.to_json());
+        let stored = spawn_blocking(move || replace(&to, json.as_bytes())).await;
+        stored
+            .unwrap_or_else(|error| Err(io::Error::other(error)))
+            .map_err(told)
+    }
+
+    /// Removes the files that hold only time before an instant.
+    ///
+    /// # Errors
+    /// For a file that can't be removed.
+    pub(crate) fn drop_before(&self, start: Timestamp) -> Result<()> {
+        let told = |error| Failure::file("tidy", &self.folder, &error);
+        for entry in fs::read_dir(&self.folder).map_err(told)? {
+            let entry = entry.map_err(told)?;
+            let of = entry.file_name().to_str().and_then(start_of);
+            if of.is_some_and(|start_ms| start_ms + self.span_ms <= start.unix_ms()) {
+                fs::remove_file(entry.path()).map_err(told)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn path(&self, start_ms: i64) -> PathBuf {
+        let text = Timestamp::from_unix_ms(start_ms).map_or_else(String::new, |at| at.to_string());
+        let day = text.split('T').next().unwrap_or_default();
+        self.folder.join(format!("{day}.json"))
+    }
+}
+
+/// When the time of a file begins, by its name.
+fn start_of(name: &str) -> Option<i64> {
+    let day = name.strip_suffix(".json")?;
+    let start = Timestamp::parse(&format!("{day}T00:00:00Z")).ok()?;
+    Some(start.unix_ms())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn wanted(step: &str, start: &str, end: &str) -> Wanted {
+        Wanted {
+            metric: Metric::EventDelivery,
+            dimensions: vec!["integration".to_owned()],
+            step: TimeStep::parse(step).unwrap(),
+            range: Window::parse(start, end).unwrap(),
+        }
+    }
+
+    #[tokio::test]
+    async fn files_are_kept_by_day_and_dropped_when_they_are_old() {
+        let folder = tempfile::tempdir().unwrap();
+        let wanted = wanted("15m", "2026-01-01T06:00:00Z", "2026-01-03T00:15:00Z");
+        let history = History::open(folder.path(), "a1", &wanted).unwrap();
+        let spans = history.spans(wanted.range);
+        let ranges: Vec<String> = spans.iter().map(|one| format!("{:?}", one.range)).collect();
+        assert_eq!(
+            ranges,
+            [
+                "[2026-01-03T00:00:00Z, 2026-01-03T00:15:00Z)",
+                "[2026-01-02T00:00:00Z, 2026-01-03T00:00:00Z)",
+                "[2026-01-01T06:00:00Z, 2026-01-02T00:00:00Z)",
+            ]
+        );
+        let table = crate::output::testing::table(crate::output::testing::ROWS);
+        for span in &spans {
+            assert!(history.load(*span).unwrap().unwrap().is_none());
+            history.store(*span, &table).await.unwrap();
+            assert_eq!(history.load(*span).unwrap().unwrap().unwrap(), table);
+        }
+        fs::write(history.folder.join("notes.txt"), "mine").unwrap();
+        let start = Timestamp::parse("2026-01-02T23:45:00Z").unwrap();
+        history.drop_before(start).unwrap();
+        assert!(history.load(spans[2]).unwrap().unwrap().is_none());
+        assert!(history.load(spans[1]).unwrap().unwrap().is_some());
+        assert!(history.folder.join("notes.txt").exists());
+    }
+
+    #[test]
+    fn long_windows_are_kept_by_week() {
+        let folder = tempfile::tempdir().unwrap();
+        let wanted = wanted("1d", "2026-01-01T00:00:00Z", "2026-01-15T00:00:00Z");
+        let history = History::open(folder.path(), "a1", &wanted).unwrap();
+        // 1970 began on a Thursday, and so did 2026.
+        assert_eq!(history.spans(wanted.range).len(), 2);
+    }
+
+    #[tokio::test]
+    async fn a_damaged_file_is_told_from_one_that_can_not_be_read() {
+        let folder = tempfile::tempdir().unwrap();
+        let wanted = wanted("15m", "2026-01-01T00:00:00Z", "2026-01-02T00:00:00Z");
+        let history = History::open(folder.path(), "a1", &wanted).unwrap();
+        let span = history.spans(wanted.range)[0];
+        let path = history.path(span.start_ms);
+        let table = crate::output::testing::table(crate::output::testing::ROWS);
+        history.store(span, &table).await.unwrap();
+        let whole = fs::read_to_string(&path).unwrap();
+        fs::write(&path, whole.replace("Warehouse", "Warehous_")).unwrap();
+        let wrong = history.load(span).unwrap().unwrap_err();
+        assert!(
+            wrong.text.contains("2026-01-01.json: invalid_table"),
+            "{wrong}"
+        );
+        fs::remove_file(&path).unwrap();
+        fs::create_dir(&path).unwrap();
+        assert!(history.load(span).is_err());
+    }
+
+    #[test]
+    fn one_process_at_a_time() {
+        let folder = tempfile::tempdir().unwrap();
+        let wanted = wanted("15m", "2026-01-01T00:00:00Z", "2026-01-02T00:00:00Z");
+        let history = History::open(folder.path(), "a1", &wanted).unwrap();
+        let refused = History::open(folder.path(), "a1", &wanted).unwrap_err();
+        assert!(
+            refused.text.contains("another process uses this folder"),
+            "{refused}"
+        );
+        // Counts of another service are elsewhere.
+        let other = History::open(folder.path(), "b2", &wanted).unwrap();
+        assert_ne!(history.folder, other.folder);
+    }
+}

@@ -1,0 +1,220 @@
+//! The messages of a webhook: JSON with placeholders.
+
+use std::path::Path;
+
+use serde_json::value::RawValue;
+use tallyfold::arguments::nearest;
+
+use super::alert::Alert;
+use crate::failure::{Failure, Result};
+
+/// What is sent without a template: most chat tools take it.
+const USUAL: &str = r#"{"text": "{{sentence}}"}"#;
+
+/// The longest template.
+const MOST_BYTES: u64 = 1 << 20;
+
+/// The placeholders whose texts stand between quotes.
+const TEXTS: [&str; 8] = [
+    "sentence", "status", "rule", "severity", "since", "until", "cluster", "query",
+];
+
+/// Those that are JSON by themselves.
+const VALUES: [&str; 2] = ["labels", "finding"];
+
+/// A template that gives JSON whatever is put into it.
+#[derive(Clone, Debug)]
+pub(crate) struct Template(Vec<Piece>);
+
+#[derive(Clone, Debug)]
+enum Piece {
+    Text(String),
+    Place(&'static str),
+}
+
+/// What is put into a template.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Told<'a> {
+    /// The alert.
+    pub(crate) alert: &'a Alert,
+    /// When it ended; empty while it goes on.
+    pub(crate) until: &'a str,
+    /// The name of the cluster.
+    pub(crate) cluster: &'a str,
+}
+
+impl Template {
+    /// What is sent without a template.
+    pub(crate) fn usual() -> Self {
+        // Its own test shows that it parses.
+        Self::parse(USUAL).unwrap_or(Self(Vec::new()))
+    }
+
+    /// Reads a file.
+    ///
+    /// # Errors
+    /// For a file that can't be read, or is no template.
+    pub(crate) fn read(path: &Path) -> Result<Self> {
+        let told = |error| Failure::file("read", path, &error);
+        if std::fs::metadata(path).map_err(told)?.len() > MOST_BYTES {
+            let text = format!("{}: this is too large to be a template", path.display());
+            return Err(Failure::usage(text));
+        }
+        let text = std::fs::read_to_string(path).map_err(told)?;
+        Self::parse(&text).map_err(|wrong| Failure::usage(format!("{}: {wrong}", path.display())))
+    }
+
+    fn parse(text: &str) -> Result<Self, String> {
+        let mut pieces = Vec::new();
+        let mut rest = text;
+        while let Some((before, after)) = rest.split_once("{{") {
+            let at = text.len() - after.len();
+            let line = text[..at].matches('\n').count() + 1;
+            let (name, after) = after
+                .split_once("}}")
+                .ok_or_else(|| format!("line {line}: {{{{ without }}}}"))?;
+            pieces.push(Piece::Text(before.to_owned()));
+            pieces.push(Piece::Place(known(name.trim(), line)?));
+            rest = after;
+        }
+        pieces.push(Piece::Text(rest.to_owned()));
+        let template = Self(pieces);
+        template.check()?;
+        Ok(template)
+    }
+
+    /// Refuses what is no JSON once it is filled in: placeholders of texts stand between quotes, the others don't.
+    fn check(&self) -> Result<(), String> {
+        let filled = self.fill(|name| match VALUES.contains(&name) {
+            true => "{}".to_owned(),
+            false => "\\\"".to_owned(),
+        });
+        match serde_json::from_str::<&RawValue>(&filled) {
+            Ok(_) => Ok(()),
+            Err(error) => Err(format!(
+                "with its placeholders filled in, this is no JSON ({}); want \"{{{{sentence}}}}\" in quotes, and {{{{finding}}}} and {{{{labels}}}} without",
+                error
+            )),
+        }
+    }
+
+    /// The message.
+    pub(crate) fn message(&self, told: Told<'_>) -> String {
+        let Told {
+            alert,
+            until,
+            cluster,
+        } = told;
+        self.fill(|name| match name {
+            "sentence" => escaped(&alert.sentence),
+            "status" => match until.is_empty() {
+                true => "firing".to_owned(),
+                false => "resolved".to_owned(),
+            },
+            "rule" => escaped(&alert.rule),
+            "severity" => escaped(&alert.severity),
+            "since" => escaped(&alert.since),
+            "until" => escaped(until),
+            "cluster" => escaped(cluster),
+            "query" => escaped(&alert.query),
+            // Texts by names are always JSON.
+            "labels" => serde_json::to_string(&alert.labels).unwrap_or_default(),
+            _ => alert.finding.clone(),
+        })
+    }
+
+    fn fill(&self, value: impl Fn(&'static str) -> String) -> String {
+        let pieces = self.0.iter().map(|piece| match piece {
+            Piece::Text(text) => text.clone(),
+            Piece::Place(name) => value(name),
+        });
+        pieces.collect()
+    }
+}
+
+fn known(name: &str, line: usize) -> Result<&'static str, String> {
+    let all: Vec<&'static str> = TEXTS.into_iter().chain(VALUES).collect();
+    if let Some(known) = all.iter().find(|known| **known == name) {
+        return Ok(known);
+    }
+    Err(match nearest(name, &all) {
+        Some(near) => {
+            format!("line {line}: there is no placeholder {name:?}; did you mean {near}?")
+        }
+        None => format!(
+            "line {line}: there is no placeholder {name:?}; want one of {}",
+            all.join(", ")
+        ),
+    })
+}
+
+/// A text as it stands between the quotes of JSON.
+fn escaped(text: &str) -> String {
+    let quoted = serde_json::Value::from(text).to_string();
+    quoted[1..quoted.len() - 1].to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn alert() -> Alert {
+        Alert {
+            rule: "integrations fail".to_owned(),
+            severity: "critical".to_owned(),
+            labels: BTreeMap::from([("integration".to_owned(), "a\"b\\".to_owned())]),
+            sentence: "\"a\\b\"\n\u{1}{{rule}} é".to_owned(),
+            query: "tallyfold explain".to_owned(),
+            since: "2026-01-01T00:00:00Z".to_owned(),
+            finding: r#"{"ln_p":-5.5}"#.to_owned(),
+        }
+    }
+
+    fn message(template: &str, until: &str) -> Value {
+        let alert = alert();
+        let told = Told {
+            alert: &alert,
+            until,
+            cluster: "eu",
+        };
+        let text = Template::parse(template).unwrap().message(told);
+        serde_json::from_str(&text).unwrap()
+    }
+
+    #[test]
+    fn values_are_escaped_and_never_read_as_placeholders() {
+        assert_eq!(message(USUAL, ""), json!({"text": alert().sentence}));
+        assert_eq!(Template::usual().0.len(), 3);
+        let all = r#"{"a": "{{ rule }}: {{status}}/{{severity}}", "b": {{labels}}, "c": [{{finding}}], "d": "{{since}} {{until}} {{cluster}} {{query}}"}"#;
+        let expected = json!({
+            "a": "integrations fail: resolved/critical",
+            "b": {"integration": "a\"b\\"},
+            "c": [{"ln_p": -5.5}],
+            "d": "2026-01-01T00:00:00Z 2026-01-01T01:00:00Z eu tallyfold explain",
+        });
+        assert_eq!(message(all, "2026-01-01T01:00:00Z"), expected);
+        assert_eq!(message(r#"["{{status}}"]"#, ""), json!(["firing"]));
+    }
+
+    #[test]
+    fn what_would_give_no_json_is_refused() {
+        for (template, expected) in [
+            (r#"{"text": {{sentence}}}"#, "this is no JSON"),
+            (r#"{"text": "{{finding}}"#, "this is no JSON"),
+            ("", "this is no JSON"),
+            (
+                "{\n\"text\": \"{{sentense}}\"}",
+                "line 2: there is no placeholder \"sentense\"; did you mean sentence?",
+            ),
+            (r#"{"text": "{{zzzzzz}}"}"#, "want one of sentence, status"),
+            (r#"{"text": "{{sentence"}"#, "line 1: {{ without }}"),
+        ] {
+            let wrong = Template::parse(template).unwrap_err();
+            assert!(wrong.contains(expected), "{template}: {wrong}");
+        }
+    }
+}

@@ -1,0 +1,456 @@
+//! `tallyfold check` over several runs: history that is read once, states, receivers, and what goes wrong with them.
+
+#![allow(
+    missing_docs,
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "a test stops at the first surprise"
+)]
+
+mod support;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use std::thread;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use support::{Reply, Service, Sink, TAKEN, ends, stderr, stdout};
+use tempfile::TempDir;
+
+/// Fires in the window from 20:45 on, and no more from 21:45 on (see the test of the replay).
+const RULES: &str = r#"
+dimensions = ["integration"]
+
+[[rule]]
+name = "integrations fail"
+kind = "threshold"
+measure = "error_rate"
+by = ["integration"]
+above = "10%"
+severity = "critical"
+labels = { team = "data" }
+"#;
+
+/// While something fires, and when it is over.
+const DURING: &str = "2026-11-22T21:16:00Z";
+const LATER: &str = "2026-11-22T21:31:00Z";
+const AFTER: &str = "2026-11-22T23:01:00Z";
+
+/// A folder with rules, and a service.
+struct World {
+    folder: TempDir,
+    service: Service,
+}
+
+impl World {
+    fn new() -> Self {
+        Self::with_faults(&[])
+    }
+
+    fn with_faults(faults: &[&str]) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        fs::write(folder.path().join("health.toml"), RULES).unwrap();
+        Self {
+            folder,
+            service: Service::with_faults(faults),
+        }
+    }
+
+    fn command(&self, arguments: &[&str]) -> Command {
+        let all: Vec<&str> = ["check"].iter().chain(arguments).copied().collect();
+        let mut command = self.service.tallyfold(&all);
+        command.current_dir(self.folder.path());
+        command
+    }
+
+    fn run(&self, arguments: &[&str]) -> Output {
+        self.command(arguments).output().unwrap()
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    /// The files of the history, of the only query.
+    fn days(&self) -> Vec<PathBuf> {
+        let query = only(&self.path("health.history"));
+        let mut days: Vec<PathBuf> = names(&query)
+            .into_iter()
+            .filter(|path| path.extension().is_some_and(|end| end == "json"))
+            .collect();
+        days.sort();
+        days
+    }
+}
+
+fn names(folder: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(folder).unwrap();
+    entries.map(|entry| entry.unwrap().path()).collect()
+}
+
+fn only(folder: &Path) -> PathBuf {
+    let mut names = names(folder);
+    assert_eq!(names.len(), 1, "{names:?}");
+    names.remove(0)
+}
+
+/// How many windows a run with `-v` has asked the service for.
+fn asked(output: &Output) -> usize {
+    let said = stderr(output);
+    let lines = said.lines();
+    lines
+        .filter(|line| line.contains("event_delivery attempt") && line.contains("[20"))
+        .count()
+}
+
+#[test]
+fn history_is_read_once_and_old_days_are_dropped() {
+    let world = World::new();
+    let first = world.run(&["-v", "--at", AFTER]);
+    ends(&first, 0);
+    let all = asked(&first);
+    assert!(all >= 96, "{}", stderr(&first));
+    let again = world.run(&["-v", "--at", AFTER]);
+    ends(&again, 0);
+    assert_eq!(asked(&again), 0, "{}", stderr(&again));
+    // Three windows later.
+    let later = world.run(&["-v", "--at", "2026-11-22T23:46:00Z"]);
+    ends(&later, 0);
+    assert_eq!(asked(&later), 3, "{}", stderr(&later));
+    let days = world.days();
+    // A month later, all of that is too old.
+    let much_later = world.run(&["-v", "--at", "2026-11-23T10:00:00Z"]);
+    assert!(asked(&much_later) > 0);
+    assert!(world.days().iter().all(|day| days.last() <= Some(day)));
+}
+
+#[test]
+fn windows_that_may_still_change_are_read_again() {
+    let world = World::new();
+    ends(&world.run(&["--settle", "1h"]), 0);
+    let again = world.run(&["-v", "--settle", "1h"]);
+    // Those of the last hour, and perhaps one that has closed since.
+    assert!((3..=5).contains(&asked(&again)), "{}", stderr(&again));
+    let settled = world.run(&["-v", "--settle", "0s"]);
+    assert!(asked(&settled) <= 5);
+    let again = world.run(&["-v", "--settle", "0s"]);
+    assert!(asked(&again) <= 1, "{}", stderr(&again));
+}
+
+#[test]
+fn a_damaged_day_is_read_again_and_a_damaged_state_is_refused() {
+    let world = World::new();
+    ends(&world.run(&["--at", AFTER]), 0);
+    let day = world.days().pop().unwrap();
+    let text = fs::read_to_string(&day).unwrap();
+    fs::write(&day, &text[..text.len() / 2]).unwrap();
+    let healed = world.run(&["-v", "--at", AFTER]);
+    ends(&healed, 0);
+    assert!(stderr(&healed).contains("its windows are read again"));
+    assert!(asked(&healed) > 0);
+    assert_eq!(fs::read_to_string(&day).unwrap(), text);
+
+    let state = world.path("health.state");
+    let text = fs::read_to_string(&state).unwrap();
+    for damaged in [text.replacen("20", "21", 1), "{}".to_owned(), String::new()] {
+        fs::write(&state, &damaged).unwrap();
+        let refused = world.run(&["--at", AFTER]);
+        ends(&refused, 2);
+        assert!(
+            stderr(&refused).contains("health.state"),
+            "{}",
+            stderr(&refused)
+        );
+        assert_eq!(fs::read_to_string(&state).unwrap(), damaged);
+    }
+}
+
+#[test]
+fn a_state_of_another_service_is_refused_and_its_history_is_not_mixed() {
+    let world = World::new();
+    ends(&world.run(&["--at", AFTER]), 0);
+    let other = Service::start();
+    let mut command = other.tallyfold(&["check", "--at", AFTER]);
+    let refused = command.current_dir(world.folder.path()).output().unwrap();
+    ends(&refused, 2);
+    assert!(
+        stderr(&refused).contains("another service"),
+        "{}",
+        stderr(&refused)
+    );
+    let mut command = other.tallyfold(&["check", "--at", AFTER, "--state", "other.state"]);
+    ends(
+        &command.current_dir(world.folder.path()).output().unwrap(),
+        0,
+    );
+    assert_eq!(names(&world.path("health.history")).len(), 2);
+}
+
+#[test]
+fn one_run_at_a_time() {
+    let late =
+        r#"{"kind": "delay", "milliseconds": 300, "every": 1, "endpoint": "event_delivery"}"#;
+    let world = World::with_faults(&[late]);
+    let mut first = world.command(&["--at", AFTER]).spawn().unwrap();
+    thread::sleep(Duration::from_millis(1_000));
+    let second = world.run(&["--at", AFTER]);
+    ends(&second, 2);
+    assert!(stderr(&second).contains("another process uses this file"));
+    let third = world.run(&["--at", AFTER, "--state", "other.state"]);
+    ends(&third, 2);
+    assert!(
+        stderr(&third).contains("another process uses this folder"),
+        "{}",
+        stderr(&third)
+    );
+    assert_eq!(first.wait().unwrap().code(), Some(0));
+}
+
+#[test]
+fn windows_that_are_missing_are_said_and_read_by_the_next_run() {
+    let fault = r#"{"kind": "status", "status": 404, "endpoint": "event_delivery"}"#;
+    let world = World::with_faults(&[fault]);
+    let short = world.run(&["--at", AFTER]);
+    ends(&short, 6);
+    assert!(
+        stderr(&short).contains("could not be read"),
+        "{}",
+        stderr(&short)
+    );
+    let document = world.run(&["--at", AFTER, "--format", "json"]);
+    ends(&document, 0);
+    let document: Value = serde_json::from_str(&stdout(&document)).unwrap();
+    assert_eq!(document["clusters"][0]["gaps"], json!([]));
+}
+
+#[test]
+fn a_service_that_is_down_or_refuses_has_its_own_code() {
+    let world = World::new();
+    let gone = world
+        .command(&["--at", AFTER, "--patience", "0s"])
+        .env("TALLYFOLD_CLUSTER_ENDPOINT", "http://127.0.0.1:1")
+        .output()
+        .unwrap();
+    ends(&gone, 4);
+    ends(&world.run(&["--at", DURING]), 1);
+    // With a history, old windows are known, and nothing newer.
+    let refused = world
+        .command(&["--at", AFTER, "--patience", "0s"])
+        .env("TALLYFOLD_CLIENT_SECRET", "wrong")
+        .output()
+        .unwrap();
+    assert!(
+        matches!(refused.status.code(), Some(1 | 3)),
+        "{}",
+        stderr(&refused)
+    );
+}
+
+#[test]
+fn an_alertmanager_is_told_what_fires_again_and_what_is_over() {
+    let world = World::new();
+    let sink = Sink::start(Vec::new(), Reply::Answer(200, "", ""));
+    let base = sink.url.trim_end_matches("/write").to_owned();
+    let tell = |at: &str| world.run(&["--at", at, "--alertmanager", &base, "--alert-for", "2h"]);
+    let told = |sink: &Sink| {
+        let all = sink.all();
+        let (message, _) = all.last().cloned()?;
+        assert_eq!(all.len(), 1);
+        Some(serde_json::from_slice::<Value>(&message.body).unwrap())
+    };
+    ends(&tell(DURING), 1);
+    let first = told(&sink).unwrap();
+    let alert = &first[0];
+    assert_eq!(alert["labels"]["alertname"], "integrations fail");
+    assert_eq!(alert["labels"]["severity"], "critical");
+    assert_eq!(alert["labels"]["team"], "data");
+    assert_eq!(alert["labels"]["integration"], "Push Notifications");
+    assert_eq!(alert["endsAt"], "2026-11-22T23:16:00Z");
+    let sentence = alert["annotations"]["summary"].as_str().unwrap();
+    assert!(sentence.contains("attempts failed"), "{sentence}");
+
+    ends(&tell(LATER), 1);
+    let second = told(&sink).unwrap();
+    assert_eq!(second[0]["labels"], alert["labels"]);
+    assert_eq!(second[0]["startsAt"], alert["startsAt"]);
+    assert_eq!(second[0]["endsAt"], "2026-11-22T23:31:00Z");
+
+    ends(&tell(AFTER), 0);
+    let third = told(&sink).unwrap();
+    assert_eq!(third[0]["labels"], alert["labels"]);
+    let end = third[0]["endsAt"].as_str().unwrap();
+    assert!(
+        ("2026-11-22T21:00:00Z".."2026-11-22T23:00:00Z").contains(&end),
+        "{end}"
+    );
+    ends(&tell("2026-11-22T23:16:00Z"), 0);
+    assert!(told(&sink).is_none(), "nothing is left to tell");
+}
+
+#[test]
+fn what_a_receiver_did_not_take_is_told_by_the_next_run() {
+    let world = World::new();
+    let nobody = ["--at", DURING, "--alertmanager", "http://127.0.0.1:1"];
+    let failed = world.run(&nobody);
+    ends(&failed, 4);
+    assert!(
+        stdout(&failed).contains("attempts failed"),
+        "what was found is said anyway"
+    );
+    assert!(
+        stderr(&failed).contains("alertmanager: "),
+        "{}",
+        stderr(&failed)
+    );
+
+    let refusing = Sink::start(Vec::new(), Reply::Answer(400, "", "no such channel"));
+    let failed = world.run(&["--at", LATER, "--webhook", &refusing.url]);
+    ends(&failed, 4);
+    assert!(
+        stderr(&failed).contains("status 400: no such channel"),
+        "{}",
+        stderr(&failed)
+    );
+    assert!(
+        !stderr(&failed).contains("/write"),
+        "an address may be a secret"
+    );
+
+    let chat = Sink::start(vec![Reply::Answer(503, "", "")], TAKEN);
+    fs::write(
+        world.path("chat.json"),
+        r#"{"t": "{{status}} {{rule}}", "l": {{labels}}}"#,
+    )
+    .unwrap();
+    let tell = |at: &str| {
+        world.run(&[
+            "--at",
+            at,
+            "--webhook",
+            &chat.url,
+            "--template",
+            "chat.json",
+        ])
+    };
+    ends(&tell(LATER), 1);
+    // Once more after the 503, and then not again while it goes on.
+    let bodies = |sink: &Sink| -> Vec<Value> {
+        let all = sink.all().into_iter();
+        all.map(|(got, _)| serde_json::from_slice(&got.body).unwrap())
+            .collect()
+    };
+    let told = bodies(&chat);
+    assert_eq!(told.len(), 2);
+    assert_eq!(told[1]["t"], "firing integrations fail");
+    assert_eq!(told[1]["l"]["integration"], "Push Notifications");
+    ends(&tell("2026-11-22T21:46:00Z"), 1);
+    assert_eq!(bodies(&chat).len(), 0);
+    ends(&tell(AFTER), 0);
+    let told = bodies(&chat);
+    assert_eq!(told.len(), 1);
+    assert_eq!(told[0]["t"], "resolved integrations fail");
+}
+
+#[test]
+fn receivers_of_the_configuration_have_their_headers() {
+    let world = World::new();
+    let chat = Sink::start(Vec::new(), TAKEN);
+    let section = format!(
+        "[webhook.chat]\nurl = {{ env = \"CHAT_URL\" }}\nheaders = {{ authorization = {{ env = \"CHAT_TOKEN\" }} }}\n\
+         [alertmanager.main]\nurl = \"{}\"\n[check]\nrules = \"health.toml\"\nstate = \"state\"\nhistory = \"history\"\n",
+        chat.url.trim_end_matches("/write")
+    );
+    let arguments = [
+        "check",
+        "--at",
+        DURING,
+        "--webhook",
+        "chat",
+        "--alertmanager",
+        "main",
+    ];
+    let clusters = [("eu", ""), ("us", "")];
+    let mut command = world
+        .service
+        .clusters(world.folder.path(), &clusters, &arguments);
+    let config = world.path("tallyfold.toml");
+    let text = fs::read_to_string(&config).unwrap();
+    fs::write(&config, text + &section).unwrap();
+    command
+        .env("CHAT_URL", &chat.url)
+        .env("CHAT_TOKEN", "Bearer x");
+    let done = command.output().unwrap();
+    ends(&done, 1);
+    let got = chat.all();
+    assert_eq!(got.len(), 4, "a message and an alert for each cluster");
+    let has_token = |headers: &std::collections::BTreeMap<String, String>| {
+        headers
+            .get("authorization")
+            .is_some_and(|value| value == "Bearer x")
+    };
+    assert_eq!(
+        got.iter()
+            .filter(|(one, _)| has_token(&one.headers))
+            .count(),
+        2
+    );
+    let clusters: Vec<String> = got
+        .iter()
+        .filter_map(|(one, _)| {
+            let body: Value = serde_json::from_slice(&one.body).unwrap();
+            Some(body[0]["labels"]["cluster"].as_str()?.to_owned())
+        })
+        .collect();
+    assert_eq!(clusters, ["eu", "us"]);
+    assert_eq!(names(&world.path("history")).len(), 2);
+    assert!(
+        stdout(&done)
+            .lines()
+            .all(|line| line.starts_with("eu: ") || line.starts_with("us: "))
+    );
+}
+
+#[test]
+fn documents_fit_their_schemas() {
+    let world = World::new();
+    let schema = |name: &str| -> jsonschema::Validator {
+        let printed = world.service.tallyfold(&["schema", name]).output().unwrap();
+        jsonschema::validator_for(&serde_json::from_slice(&printed.stdout).unwrap()).unwrap()
+    };
+    let check = schema("check");
+    for arguments in [
+        &["--at", DURING, "--format", "json"][..],
+        &[
+            "--replay",
+            "--from",
+            "2026-11-22T20:00:00Z",
+            "--to",
+            "2026-11-22T23:00:00Z",
+            "--format",
+            "json",
+        ],
+    ] {
+        let output = world.run(arguments);
+        let document: Value = serde_json::from_str(&stdout(&output)).unwrap();
+        assert!(
+            !document["clusters"][0]["findings"]
+                .as_array()
+                .unwrap()
+                .is_empty()
+        );
+        let errors: Vec<String> = check
+            .iter_errors(&document)
+            .map(|error| error.to_string())
+            .collect();
+        assert!(errors.is_empty(), "{errors:?}");
+    }
+    let output = world
+        .service
+        .tallyfold(&["explain", "--at", DURING, "--format", "json"])
+        .output()
+        .unwrap();
+    let document: Value = serde_json::from_str(&stdout(&output)).unwrap();
+    assert!(schema("explain").is_valid(&document), "{document}");
+}

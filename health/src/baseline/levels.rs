@@ -1,0 +1,102 @@
+//! The levels of a stream, window after window.
+
+use crate::baseline::basis::Basis;
+use crate::baseline::choice::choose;
+use crate::baseline::expectation::Level;
+use crate::baseline::fit::{Bench, Fit, fit, variance_of};
+use crate::baseline::noise::Noise;
+use crate::baseline::prepared::Prepared;
+use crate::baseline::sample::Sample;
+use crate::baseline::season::Season;
+use crate::baseline::stream::Stream;
+
+/// The levels of adjacent windows of a stream, one by one: for each window, what the windows before it let expect. None where
+/// there is not enough history for any rule.
+pub struct Levels {
+    prepared: Prepared,
+    season: Season,
+    next: usize,
+    noise: Noise,
+    /// By which rule the noise was learned.
+    basis: Option<Basis>,
+    sample: Sample,
+    bench: Bench,
+}
+
+impl Levels {
+    /// From the window `from` on. A season before it is read too, to learn how much the stream varies.
+    #[must_use]
+    pub fn new(stream: &Stream<'_>, season: &Season, from: usize) -> Self {
+        let windows: Vec<_> = (0..stream.counts.len())
+            .map(|at| stream.teaching_at(at))
+            .collect();
+        let warm_up = season.period.clamp(1, 1_000);
+        let mut levels = Self {
+            prepared: Prepared::new(&windows, stream.wholes.is_some()),
+            season: *season,
+            next: from.saturating_sub(warm_up),
+            noise: Noise::fading(warm_up),
+            basis: None,
+            sample: Sample::default(),
+            bench: Bench::default(),
+        };
+        while levels.next < from && levels.next().is_some() {}
+        levels
+    }
+
+    /// The level of a window, by the first rule that finds enough windows.
+    fn level(&mut self, at: usize) -> Option<(Level, Fit)> {
+        let basis = choose(&mut self.sample, &self.prepared, at, &self.season)?;
+        Some(self.fitted(basis))
+    }
+
+    fn fitted(&mut self, basis: Basis) -> (Level, Fit) {
+        if self.basis != Some(basis) {
+            self.basis = Some(basis);
+            self.noise = Noise::fading(self.season.period.clamp(1, 1_000));
+        }
+        let fit = fit(
+            &self.prepared,
+            &mut self.sample,
+            &self.noise,
+            &mut self.bench,
+        );
+        (
+            fit.level(basis, self.sample.windows, self.prepared.is_rate),
+            fit,
+        )
+    }
+
+    /// Learns from the window how much the stream varies.
+    fn learn(&mut self, at: usize, level: &Level, fit: &Fit) {
+        if self.prepared.teaches[at] == 0.0 {
+            return;
+        }
+        let whole = self.prepared.wholes[at];
+        let expected = level.expected * whole;
+        let residual = self.prepared.parts[at] - expected;
+        let variance =
+            expected * variance_of(level.expected, self.prepared.is_rate) * (1.0 + fit.uncertainty);
+        self.noise
+            .learn(expected, residual * residual / variance, fit.dispersion);
+    }
+}
+
+impl Iterator for Levels {
+    type Item = Option<Level>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let at = self.next;
+        if at > self.prepared.parts.len() {
+            return None;
+        }
+        self.next += 1;
+        let found = self.level(at);
+        if let Some((level, fit)) = &found
+            && at < self.prepared.parts.len()
+        {
+            self.learn(at, level, fit);
+        }
+        Some(found.map(|(level, _)| level))
+    }
+}

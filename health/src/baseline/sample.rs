@@ -1,0 +1,126 @@
+//! The windows that a level is learned from.
+
+use crate::baseline::prepared::Prepared;
+use crate::baseline::stream::Stream;
+
+/// The windows that a level is learned from, in rounds: one for each season.
+#[derive(Default)]
+pub(crate) struct Sample {
+    pub(crate) rounds: Vec<Round>,
+    /// How many windows there are.
+    pub(crate) windows: usize,
+    /// What is expected at each offset from the slot, in parts of what is expected at the slot, and its power of 2/3.
+    pub(crate) factors: Vec<(f64, f64)>,
+    /// The offset of the slot itself.
+    pub(crate) centre: usize,
+}
+
+/// More neighbours than these are no neighbours.
+const MOST_NEIGHBOURS: usize = 100;
+
+/// Where windows are taken from.
+pub(crate) trait Source {
+    /// 1 where a window teaches, otherwise 0; its part and its whole.
+    fn window(&self, at: usize) -> (f64, f64, f64);
+}
+
+impl Source for Prepared {
+    fn window(&self, at: usize) -> (f64, f64, f64) {
+        (self.teaches[at], self.parts[at], self.wholes[at])
+    }
+}
+
+impl Source for Stream<'_> {
+    fn window(&self, at: usize) -> (f64, f64, f64) {
+        match self.teaching_at(at) {
+            Some((part, whole)) => (1.0, part as f64, whole as f64),
+            None => (0.0, 0.0, 1.0),
+        }
+    }
+}
+
+/// Adjacent windows around the slot, in one season.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Round {
+    /// How many seasons ago.
+    pub(crate) ago: f64,
+    /// The first window, and how many there are.
+    pub(crate) first: usize,
+    pub(crate) length: usize,
+    /// The offset of the first one.
+    pub(crate) offset: usize,
+    /// Their parts and wholes in all; later, weighted.
+    pub(crate) part: f64,
+    pub(crate) whole: f64,
+}
+
+impl Sample {
+    /// Takes the windows around the slot of `at` in each of the `most` seasons before it.
+    pub(crate) fn fill(
+        &mut self,
+        from: &impl Source,
+        at: usize,
+        period: usize,
+        most: usize,
+        neighbours: usize,
+    ) {
+        self.rounds.clear();
+        self.windows = 0;
+        let neighbours = neighbours.min(at).min(MOST_NEIGHBOURS);
+        self.centre = neighbours;
+        self.factors.clear();
+        self.factors.resize(2 * neighbours + 1, (1.0, 1.0));
+        for ago in 1..=most {
+            let Some(slot) = period
+                .checked_mul(ago)
+                .and_then(|back| at.checked_sub(back))
+            else {
+                break;
+            };
+            let first = slot.saturating_sub(neighbours);
+            let length = slot.saturating_add(neighbours).min(at - 1) + 1 - first;
+            self.take(
+                from,
+                Round {
+                    ago: ago as f64,
+                    first,
+                    length,
+                    offset: first + neighbours - slot,
+                    part: 0.0,
+                    whole: 0.0,
+                },
+            );
+        }
+    }
+
+    fn take(&mut self, from: &impl Source, mut round: Round) {
+        let mut windows = 0.0;
+        for window in round.first..round.first + round.length {
+            let (teaches, part, whole) = from.window(window);
+            windows += teaches;
+            round.part += teaches * part;
+            round.whole += teaches * whole;
+        }
+        if windows > 0.0 {
+            self.windows += windows as usize;
+            self.rounds.push(round);
+        }
+    }
+
+    /// Copies the windows of the sample only; its rounds lie in the copy from then on.
+    pub(crate) fn gather(&mut self, stream: &Stream<'_>) -> Prepared {
+        let mut windows = Vec::with_capacity(self.rounds.len() * self.factors.len());
+        for round in &mut self.rounds {
+            let first = windows.len();
+            windows
+                .extend((round.first..round.first + round.length).map(|at| stream.teaching_at(at)));
+            round.first = first;
+        }
+        Prepared::new(&windows, stream.wholes.is_some())
+    }
+
+    /// The mean whole of a window.
+    pub(crate) fn mean_whole(&self) -> f64 {
+        self.rounds.iter().map(|round| round.whole).sum::<f64>() / self.windows.max(1) as f64
+    }
+}

@@ -1,0 +1,240 @@
+//! What holds for every explanation, whatever the counts.
+#![allow(clippy::unwrap_used, reason = "a test says so when it fails")]
+
+use proptest::prelude::*;
+use tallyfold_health::{
+    Attribute, Cause, ExplainOptions, Explanation, Leaves, Measure, Tally, explain_leaves,
+};
+
+/// A leaf: its values, and part and whole before and now.
+type Row = (Vec<u8>, [u64; 4]);
+
+fn leaves(width: usize, rows: &[Row]) -> Leaves {
+    let column = |place: usize| {
+        let texts: Vec<String> = rows
+            .iter()
+            .map(|row| format!("v{}", row.0[place]))
+            .collect();
+        Attribute::of_texts(format!("a{place}"), &texts).unwrap()
+    };
+    let tally = |part, whole| Tally { part, whole };
+    Leaves::new(
+        (0..width).map(column).collect(),
+        rows.iter().map(|row| tally(row.1[0], row.1[1])).collect(),
+        rows.iter().map(|row| tally(row.1[2], row.1[3])).collect(),
+    )
+    .unwrap()
+}
+
+fn told(width: usize, rows: &[Row]) -> Explanation {
+    explain_leaves(
+        &leaves(width, rows),
+        Measure::ErrorRate,
+        &ExplainOptions::default(),
+    )
+}
+
+fn named(told: &Explanation) -> Vec<Vec<(String, String)>> {
+    told.causes
+        .iter()
+        .map(|cause| cause.r#where.clone())
+        .collect()
+}
+
+/// Counts around a rate, or at the edges of what a count can be.
+fn count(most: u64) -> impl Strategy<Value = u64> {
+    prop_oneof![3 => 0..2000u64, 1 => Just(0), 1 => Just(most), 1 => 0..most]
+}
+
+fn rows(width: usize) -> impl Strategy<Value = Vec<Row>> {
+    // So many leaves, at most, that all of them together stay below 2^64.
+    let most = u64::MAX / 40;
+    let counts = [count(most), count(most), count(most), count(most)];
+    prop::collection::vec((prop::collection::vec(0..4u8, width), counts), 0..40)
+}
+
+fn any_rows() -> impl Strategy<Value = (usize, Vec<Row>)> {
+    (0..=8usize).prop_flat_map(|width| (Just(width), rows(width)))
+}
+
+/// Two kinds of leaves: those of value 1 of the first attribute fail with some rate now, all others do as before.
+fn incident(fails: u64) -> Vec<Row> {
+    let leaf = |place: u64| {
+        let (a, b, c) = (place % 5, place / 5 % 4, place / 20);
+        let whole = 200 + place * 37 % 300;
+        let errors = 2 + place * 13 % 5;
+        let now = if a == 1 {
+            errors + whole * fails / 100
+        } else {
+            errors
+        };
+        (
+            vec![a as u8, b as u8, c as u8],
+            [errors * 4, whole * 4, now, whole],
+        )
+    };
+    (0..60).map(leaf).collect()
+}
+
+proptest! {
+    #[test]
+    fn counts_are_exact_and_numbers_finite((width, rows) in any_rows()) {
+        for measure in Measure::ALL {
+            let told = explain_leaves(&leaves(width, &rows), *measure, &ExplainOptions::default());
+            let events: i128 = told.causes.iter().map(|cause| cause.events).sum();
+            prop_assert_eq!(events + told.unexplained, told.change);
+            prop_assert!(told.causes.len() <= 5 && told.others.len() <= 5);
+            let is_finite = |cause: &Cause| [cause.expected, cause.share, cause.score].iter().all(|number| number.is_finite());
+            prop_assert!(told.causes.iter().chain(&told.others).all(is_finite));
+            let parts: u128 = told.causes.iter().map(|cause| u128::from(cause.now.part)).sum();
+            prop_assert!(parts <= u128::from(told.now.part));
+        }
+    }
+
+    #[test]
+    fn the_order_of_leaves_makes_no_difference(
+        (width, rows, shuffled) in any_rows().prop_flat_map(|(width, rows)| {
+            (Just(width), Just(rows.clone()), Just(rows).prop_shuffle())
+        })
+    ) {
+        prop_assert_eq!(told(width, &rows), told(width, &shuffled));
+    }
+
+    #[test]
+    fn a_leaf_in_two_rows_is_one_leaf((width, rows) in any_rows(), at in any::<u64>()) {
+        let mut split = Vec::new();
+        for (values, [a, b, c, d]) in &rows {
+            let part = |count: u64| if count == 0 { 0 } else { at % count };
+            // A part stays at most its whole in both rows, because rows that say otherwise are read in another way.
+            let (a, c) = ((*a).min(*b), (*c).min(*d));
+            split.push((values.clone(), [0, part(*b - a), 0, part(*d - c)]));
+            split.push((values.clone(), [a, b - part(*b - a), c, d - part(*d - c)]));
+        }
+        let sound: Vec<Row> = rows.iter().map(|(values, [a, b, c, d])| (values.clone(), [*a.min(b), *b, *c.min(d), *d])).collect();
+        prop_assert_eq!(told(width, &sound), told(width, &split));
+    }
+
+    #[test]
+    fn a_clear_cause_is_named_at_any_scale(scale in 1..1_000_000u64, fails in 20..90u64) {
+        let rows: Vec<Row> = incident(fails)
+            .into_iter()
+            .map(|(values, counts)| (values, counts.map(|count| count * scale)))
+            .collect();
+        let told = told(3, &rows);
+        prop_assert_eq!(named(&told), vec![vec![("a0".to_owned(), "v1".to_owned())]]);
+        prop_assert_eq!(told.causes[0].events, told.change);
+    }
+}
+
+#[test]
+fn what_falls_is_explained_like_what_rises() {
+    let rows: Vec<Row> = incident(40)
+        .into_iter()
+        .map(|(values, [a, b, c, d])| (values, [c * 4, d * 4, a / 4, b / 4]))
+        .collect();
+    let told = told(3, &rows);
+    assert_eq!(named(&told), vec![vec![("a0".to_owned(), "v1".to_owned())]]);
+    assert!(told.change < 0 && told.causes[0].events == told.change);
+}
+
+#[test]
+fn a_rate_above_a_half_is_explained_like_its_rest() {
+    let rest = |part: u64, whole: u64| whole.saturating_sub(part);
+    let rows: Vec<Row> = incident(40)
+        .into_iter()
+        .map(|(values, [a, b, c, d])| (values, [rest(a, b), b, rest(c, d), d]))
+        .collect();
+    assert_eq!(
+        named(&told(3, &rows)),
+        vec![vec![("a0".to_owned(), "v1".to_owned())]]
+    );
+}
+
+#[test]
+fn if_everything_fails_nothing_narrower_is_named() {
+    let rows: Vec<Row> = incident(0)
+        .into_iter()
+        .map(|(values, [a, b, c, d])| (values, [a, b, c + d / 4, d]))
+        .collect();
+    let told = told(3, &rows);
+    assert!(told.is_global && told.causes.is_empty(), "{told:?}");
+    assert_eq!(told.unexplained, told.change);
+    assert!(
+        told.sentence.contains("nothing narrower"),
+        "{}",
+        told.sentence
+    );
+}
+
+#[test]
+fn without_a_change_nothing_is_named() {
+    let told = told(3, &incident(0));
+    assert!(told.causes.is_empty() && told.change == 0, "{told:?}");
+}
+
+#[test]
+fn a_value_that_only_the_part_has_is_a_share_of_all_events() {
+    // Events are filtered for a reason; the others have none. One reason swallows more of one source now.
+    let rows = [
+        ("web", "", [0, 900, 0, 500]),
+        ("web", "consent", [50, 50, 450, 450]),
+        ("web", "quota", [50, 50, 50, 50]),
+        ("app", "", [0, 900, 0, 900]),
+        ("app", "consent", [50, 50, 50, 50]),
+        ("app", "quota", [50, 50, 50, 50]),
+    ];
+    let column = |name, texts: Vec<&str>| Attribute::of_texts(name, &texts).unwrap();
+    let tally = |part, whole| Tally { part, whole };
+    let leaves = Leaves::new(
+        vec![
+            column("write_key", rows.iter().map(|row| row.0).collect()),
+            column("reason", rows.iter().map(|row| row.1).collect()).of_part(),
+        ],
+        rows.iter().map(|row| tally(row.2[0], row.2[1])).collect(),
+        rows.iter().map(|row| tally(row.2[2], row.2[3])).collect(),
+    )
+    .unwrap();
+    let told = explain_leaves(&leaves, Measure::FilteredRate, &ExplainOptions::default());
+    assert_eq!(
+        named(&told),
+        vec![vec![
+            ("write_key".to_owned(), "web".to_owned()),
+            ("reason".to_owned(), "consent".to_owned())
+        ]]
+    );
+    let cause = &told.causes[0];
+    assert_eq!(
+        (cause.before.whole, cause.now.whole),
+        (Some(1000), Some(1000))
+    );
+    assert_eq!(cause.events, 400);
+    assert_eq!(told.change, 400);
+}
+
+#[test]
+fn columns_that_do_not_fit_are_refused() {
+    let attribute = |ids: usize| Attribute::of_texts("a", &vec!["x"; ids]).unwrap();
+    let tallies = |count: usize, part| vec![Tally { part, whole: 0 }; count];
+    let code = |attributes, before, now| {
+        Leaves::new(attributes, before, now)
+            .unwrap_err()
+            .code()
+            .as_str()
+    };
+    assert_eq!(
+        code(vec![attribute(1)], tallies(2, 0), tallies(2, 0)),
+        "invalid_argument"
+    );
+    assert_eq!(
+        code(vec![attribute(2)], tallies(1, 0), tallies(2, 0)),
+        "invalid_argument"
+    );
+    assert_eq!(
+        code(vec![attribute(1); 9], tallies(1, 0), tallies(1, 0)),
+        "invalid_argument"
+    );
+    assert_eq!(
+        code(Vec::new(), tallies(2, u64::MAX), tallies(2, 0)),
+        "sum_overflow"
+    );
+}

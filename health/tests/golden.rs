@@ -1,0 +1,174 @@
+//! Every statistic against exact values (mpmath), scipy and R: `golden/make.py` made the tables.
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "a test's own table may be trusted"
+)]
+
+use tallyfold_health::{
+    Tails, beta_binomial, binomial, deviance, discoveries, negative_binomial, normal_ln_tail,
+    normal_quantile, poisson,
+};
+
+/// The rows of a table below `golden/`, without its header.
+fn rows(table: &str) -> Vec<Vec<&str>> {
+    let rows: Vec<Vec<&str>> = table
+        .lines()
+        .skip(1)
+        .map(|line| line.split(',').collect())
+        .collect();
+    assert!(rows.len() > 8, "a table without rows tests nothing");
+    rows
+}
+
+fn number(cell: &str) -> f64 {
+    cell.parse().unwrap()
+}
+
+fn relative_error(value: f64, exact: f64) -> f64 {
+    if value == exact {
+        0.0
+    } else {
+        (value - exact).abs() / exact.abs().max(f64::MIN_POSITIVE)
+    }
+}
+
+fn tails_of(row: &[&str]) -> Tails {
+    let (x, n, mean, dispersion) = (
+        row[1].parse().unwrap(),
+        row[2].parse().unwrap(),
+        number(row[3]),
+        number(row[4]),
+    );
+    match row[0] {
+        "poisson" => poisson(x, mean),
+        "negative_binomial" => negative_binomial(x, mean, dispersion),
+        "binomial" => binomial(x, n, mean),
+        "beta_binomial" => beta_binomial(x, n, mean, dispersion),
+        other => panic!("{other} is no distribution"),
+    }
+}
+
+/// The largest relative error of ln p in the given columns (low, high) of `tails.csv`, by distribution.
+fn worst(
+    distribution: &str,
+    columns: [usize; 2],
+    counts: impl Fn(&[&str], f64) -> bool,
+) -> (f64, usize) {
+    let table = rows(include_str!("golden/tails.csv"));
+    let (mut worst, mut compared) = (0.0, 0);
+    for row in table.iter().filter(|row| row[0] == distribution) {
+        let tails = tails_of(row);
+        for (value, column) in [(tails.low, columns[0]), (tails.high, columns[1])] {
+            if row[column].is_empty() || !counts(row, number(row[column])) {
+                continue;
+            }
+            let error = relative_error(value, number(row[column]));
+            compared += 1;
+            if error > worst {
+                worst = error;
+            }
+        }
+    }
+    (worst, compared)
+}
+
+#[test]
+fn tails_have_the_digits_of_ln_p_that_the_docs_state() {
+    for (distribution, limit) in [
+        ("poisson", 1e-12),
+        ("negative_binomial", 1e-12),
+        ("binomial", 1e-11),
+        ("beta_binomial", 1e-9),
+    ] {
+        let (worst, compared) = worst(distribution, [5, 6], |_, _| true);
+        assert!(compared > 100, "{distribution}: {compared} values");
+        assert!(
+            worst < limit,
+            "{distribution}: {worst:e} in {compared} values"
+        );
+    }
+}
+
+/// Where scipy has them: it has no logarithms of probabilities below 1e-300, few digits near 1, and wrong ones for Poisson
+/// counts of millions.
+#[test]
+fn tails_agree_with_scipy() {
+    let is_there = |row: &[&str], ln_p: f64| {
+        let farthest = if row[0] == "beta_binomial" {
+            -12.0
+        } else {
+            -600.0
+        };
+        ln_p > farthest && ln_p < -1e-3 && number(row[3]) < 1e6
+    };
+    for distribution in ["poisson", "negative_binomial", "binomial", "beta_binomial"] {
+        let (worst, compared) = worst(distribution, [7, 8], is_there);
+        let limit = if distribution == "beta_binomial" {
+            1e-3
+        } else {
+            1e-7
+        };
+        assert!(
+            compared > 50 && worst < limit,
+            "{distribution}: {worst:e} in {compared} values"
+        );
+    }
+}
+
+/// R has few digits near 1, and few where the dispersion is nearly 1.
+#[test]
+fn tails_agree_with_r_however_far_out() {
+    let is_there = |row: &[&str], ln_p: f64| {
+        ln_p < -1e-3 && (row[0] != "negative_binomial" || number(row[4]) > 1.001)
+    };
+    for distribution in ["poisson", "negative_binomial", "binomial"] {
+        let (worst, compared) = worst(distribution, [9, 10], is_there);
+        assert!(
+            compared > 50 && worst < 1e-7,
+            "{distribution}: {worst:e} in {compared} values"
+        );
+    }
+}
+
+#[test]
+fn normal_tail_and_quantile() {
+    for row in rows(include_str!("golden/normal_tail.csv")) {
+        let error = relative_error(normal_ln_tail(number(row[0])), number(row[1]));
+        assert!(error < 1e-13, "{row:?}: {error:e}");
+    }
+    for row in rows(include_str!("golden/normal_quantile.csv")) {
+        let (value, exact) = (normal_quantile(number(row[0])), number(row[1]));
+        assert!(
+            (value - exact).abs() < 1e-14 * exact.abs().max(0.1),
+            "{row:?}: {value}"
+        );
+    }
+}
+
+#[test]
+fn deviances() {
+    for row in rows(include_str!("golden/deviance.csv")) {
+        let value = deviance(number(row[0]), number(row[1]));
+        assert!(
+            relative_error(value, number(row[2])) < 2e-15,
+            "{row:?}: {value}"
+        );
+        if number(row[3]) > 1e-3 {
+            assert!(
+                relative_error(value, number(row[3])) < 1e-9,
+                "{row:?}: {value}"
+            );
+        }
+    }
+}
+
+#[test]
+fn discoveries_are_the_tests_whose_adjusted_p_is_low_enough() {
+    let table = rows(include_str!("golden/discoveries.csv"));
+    let ln_p: Vec<f64> = table.iter().map(|row| libm::log(number(row[0]))).collect();
+    for rate in [1e-9, 0.005, 0.02, 0.05, 0.0834, 0.2, 0.5, 0.95] {
+        let expected: Vec<bool> = table.iter().map(|row| number(row[1]) <= rate).collect();
+        assert_eq!(discoveries(&ln_p, ln_p.len(), rate), expected, "at {rate}");
+    }
+}

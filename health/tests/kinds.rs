@@ -1,0 +1,306 @@
+//! What each kind of rule finds, and what it says.
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "a test says so when it fails"
+)]
+
+mod fixture;
+
+use fixture::{Fixture, Row, noise, replay, sentences};
+use tallyfold_health::{Observed, Rules, Severity};
+
+const WEEK: usize = 168;
+
+/// Five weeks of hours: two integrations and two events, with a day's rise and fall.
+fn usual(slot: usize) -> Vec<Row> {
+    let of_day = 300 + 20 * (12 - (slot as u64 % 24).abs_diff(12));
+    let mut rows = Vec::new();
+    for (place, integration) in ["Amazon S3", "Webhook"].into_iter().enumerate() {
+        for (event, name) in ["order", "page"].into_iter().enumerate() {
+            let seed = (slot * 4 + place * 2 + event) as u64;
+            let attempts = of_day + noise(seed, 30);
+            let errors = noise(seed + 7_777, 8);
+            rows.push((vec![name, integration], [attempts - errors, errors, 3]));
+        }
+    }
+    rows
+}
+
+fn weeks() -> Fixture {
+    let mut fixture = Fixture::delivery(&["event_name", "integration"]);
+    fixture.fill(0..5 * WEEK, usual);
+    fixture
+}
+
+fn with(change: impl Fn(usize, &mut Row)) -> Fixture {
+    let mut fixture = weeks();
+    fixture.fill(5 * WEEK..6 * WEEK, |slot| {
+        let mut rows = usual(slot);
+        rows.iter_mut().for_each(|row| change(slot, row));
+        rows.retain(|(_, counts)| counts.iter().sum::<u64>() > 0);
+        rows
+    });
+    fixture
+}
+
+fn in_hours(slot: usize, hours: std::ops::Range<usize>) -> bool {
+    (5 * WEEK + hours.start..5 * WEEK + hours.end).contains(&slot)
+}
+
+fn found(rule: &str, fixture: &Fixture) -> Vec<String> {
+    let rules = format!("window = '1h'\n[[rule]]\nname = 'it'\n{rule}");
+    let replay = replay(&rules, fixture, 5 * WEEK, 6 * WEEK);
+    sentences(&replay.findings)
+        .into_iter()
+        .map(str::to_owned)
+        .collect()
+}
+
+#[test]
+fn a_quiet_week_has_no_findings() {
+    let fixture = with(|_, _| {});
+    for rule in [
+        "kind = 'rate'\nby = ['integration']",
+        "kind = 'volume'\nby = ['event_name', 'integration']\nslow = '1d'",
+        "kind = 'silent'\nby = ['event_name']",
+        "kind = 'vanished'\nby = ['event_name']",
+        "kind = 'new'\nby = ['event_name']",
+        "kind = 'budget'\nbudget = '5%'",
+        "kind = 'threshold'\nabove = '5%'\nby = ['event_name']",
+        "kind = 'reconciliation'",
+    ] {
+        assert_eq!(found(rule, &fixture), [""; 0], "{rule}");
+    }
+}
+
+#[test]
+fn an_integration_that_fails_is_found_with_its_cause() {
+    let fixture = with(|slot, (values, counts)| {
+        if in_hours(slot, 50..54) && *values == ["order", "Amazon S3"] {
+            *counts = [counts[0] - 100, counts[1] + 100, counts[2]];
+        }
+    });
+    assert_eq!(
+        found("kind = 'rate'\nby = ['integration']\nfor = 2", &fixture),
+        [
+            "integration Amazon S3: 112 of 767 attempts failed (14.6%) in 2026-02-07 03:00 to 04:00 UTC; up to 2.5% is \
+          normal; over, it lasted from 2026-02-07 02:00 to 06:00; most of it event_name=order (199 events)"
+        ]
+    );
+}
+
+#[test]
+fn a_source_that_sends_less_is_found_low_and_one_that_sends_more_high() {
+    let fixture = with(|slot, (values, counts)| match values[1] {
+        "Webhook" if in_hours(slot, 30..33) => *counts = counts.map(|count| count / 3),
+        "Amazon S3" if in_hours(slot, 80..82) && values[0] == "page" => {
+            *counts = counts.map(|count| 3 * count)
+        }
+        _ => {}
+    });
+    let rule = "kind = 'volume'\nby = ['integration']";
+    assert_eq!(
+        found(rule, &fixture),
+        [
+            "integration Webhook: 305 events in 2026-02-06 07:00 to 08:00 UTC; at least 772 is normal; over, it lasted from 2026-02-06 06:00 to 09:00",
+            "integration Amazon S3: 2,009 events in 2026-02-08 09:00 to 10:00 UTC; up to 1,134 is normal; over, it lasted from 2026-02-08 08:00 to 10:00; most of it event_name=page (1,958 events)"
+        ]
+    );
+    assert_eq!(
+        found(&format!("{rule}\nside = 'low'"), &fixture),
+        [
+            "integration Webhook: 305 events in 2026-02-06 07:00 to 08:00 UTC; at least 772 is normal; over, it lasted from 2026-02-06 06:00 to 09:00"
+        ]
+    );
+}
+
+#[test]
+fn a_slow_decline_is_found_before_any_window_is_bad_by_itself() {
+    let fixture = with(|slot, (values, counts)| {
+        if in_hours(slot, 24..72) && values[1] == "Webhook" {
+            let left = 100 - (slot - 5 * WEEK - 24).min(20) as u64;
+            *counts = counts.map(|count| count * left / 100);
+        }
+    });
+    let rule = "kind = 'volume'\nby = ['integration']\nchange = '25%'";
+    assert_eq!(found(rule, &fixture), [""; 0]);
+    assert_eq!(
+        found(&format!("{rule}\nslow = '1d'"), &fixture),
+        [
+            "integration Webhook: 1,728 events in 2026-02-06 14:00 to 16:00 UTC; at least 1,863 is normal; over, it lasted from 2026-02-06 14:00 to 2026-02-08 00:00"
+        ]
+    );
+}
+
+#[test]
+fn a_stream_without_events_is_silent() {
+    let fixture = with(|slot, (values, counts)| {
+        if in_hours(slot, 100..110) && values[0] == "page" {
+            *counts = [0; 3];
+        }
+    });
+    assert_eq!(
+        found("kind = 'silent'\nby = ['event_name']", &fixture),
+        [
+            "event name page: no events in 2026-02-09 04:00 to 05:00 UTC; about 795 would be normal; over, it lasted from 2026-02-09 04:00 to 14:00"
+        ]
+    );
+}
+
+#[test]
+fn a_group_that_was_always_there_has_vanished_and_one_that_never_was_is_new() {
+    let mut fixture = with(|slot, (values, counts)| {
+        if in_hours(slot, 60..168) && *values == ["page", "Webhook"] {
+            *counts = [0; 3];
+        }
+    });
+    fixture.fill(6 * WEEK..6 * WEEK + 48, |slot| {
+        let mut rows = usual(slot);
+        rows.push((vec!["refund", "Webhook"], [30, 0, 0]));
+        rows
+    });
+    let found = |rule: &str| {
+        let rules = format!(
+            "window = '1h'\n[[rule]]\nname = 'it'\n{rule}\nby = ['event_name', 'integration']"
+        );
+        let replay = replay(&rules, &fixture, 5 * WEEK, 6 * WEEK + 48);
+        sentences(&replay.findings)
+            .into_iter()
+            .map(str::to_owned)
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(
+        found("kind = 'vanished'"),
+        [
+            "event name page, integration Webhook: no events in 2026-02-07 12:00 to 2026-02-08 12:00 UTC; about 10,502 would be normal; over, it lasted from 2026-02-07 12:00 to 2026-02-12 00:00"
+        ]
+    );
+    assert_eq!(
+        found("kind = 'new'"),
+        [
+            "event name refund, integration Webhook: 30 events in 2026-02-12 00:00 to 01:00 UTC; there were none before; over, it lasted from 2026-02-12 00:00 to 2026-02-13 00:00"
+        ]
+    );
+}
+
+#[test]
+fn a_budget_burns() {
+    let fixture = with(|slot, (_, counts)| {
+        if in_hours(slot, 20..23) {
+            *counts = [
+                counts[0] / 2,
+                counts[1] + counts[0] - counts[0] / 2,
+                counts[2],
+            ];
+        }
+    });
+    let rules = "window = '1h'\n[[rule]]\nname = 'it'\nkind = 'budget'\nbudget = '3%'\nseverity = 'critical'";
+    let replay = replay(rules, &fixture, 5 * WEEK, 6 * WEEK);
+    assert_eq!(
+        sentences(&replay.findings),
+        [
+            "event delivery: 803 of 1,592 attempts failed (50.4%) in 2026-02-05 20:00 to 21:00 UTC; up to 3% is in the budget; over, it lasted from 2026-02-05 20:00 to 23:00"
+        ]
+    );
+    assert_eq!(replay.findings[0].severity, Severity::Critical);
+}
+
+#[test]
+fn totals_that_are_off_are_found() {
+    let mut fixture = weeks();
+    fixture.add(5 * WEEK, false, 0, &usual(5 * WEEK));
+    fixture.add(5 * WEEK + 1, false, 17, &usual(5 * WEEK + 1));
+    fixture.add(5 * WEEK + 2, false, 0, &usual(5 * WEEK + 2));
+    assert_eq!(
+        found("kind = 'reconciliation'", &fixture),
+        [
+            "event delivery: the reported totals of 1,389 events are not those of the rows, which have 1,372 in 2026-02-05 01:00 to 02:00 UTC; since 01:00"
+        ]
+    );
+    assert_eq!(
+        found("kind = 'reconciliation'\nleast = 18", &fixture),
+        [""; 0]
+    );
+}
+
+#[test]
+fn what_came_in_and_went_nowhere_is_found() {
+    let (mut delivery, mut ingestion) = (
+        Fixture::delivery(&["write_key", "integration"]),
+        Fixture::new("event_ingestion", &["write_key"], 3_600),
+    );
+    for slot in 0..10 {
+        let delivered = if (4..7).contains(&slot) {
+            vec![]
+        } else {
+            vec![(vec!["web", "Webhook"], [90, 5, 5])]
+        };
+        let other = (vec!["app", "Webhook"], [50, 0, 0]);
+        delivery.add(slot, false, 0, &[delivered, vec![other]].concat());
+        ingestion.add(
+            slot,
+            false,
+            0,
+            &[(vec!["web"], [100, 0, 0]), (vec!["app"], [50, 0, 0])],
+        );
+    }
+    let rules =
+        "window = '1h'\n[[rule]]\nname = 'it'\nkind = 'undelivered'\nby = ['write_key']\nfor = 2";
+    let rules = Rules::parse(rules).unwrap();
+    let (delivered, ingested) = (delivery.table(), ingestion.table());
+    let observed = Observed {
+        delivery: Some(&delivered),
+        ingestion: Some(&ingested),
+    };
+    let replay = rules.replay(&observed, delivery.range(0, 10)).unwrap();
+    assert_eq!(
+        sentences(&replay.findings),
+        [
+            "write key web: 100 events came in and none was delivered, failed or filtered in 2026-01-01 05:00 to 06:00 UTC; over, it lasted from 2026-01-01 04:00 to 07:00"
+        ]
+    );
+}
+
+#[test]
+fn fixed_limits_are_compared_exactly() {
+    let mut fixture = Fixture::delivery(&["event_name", "integration"]);
+    for (slot, errors) in [5, 6, 6, 5, 5, 4].into_iter().enumerate() {
+        fixture.add(
+            slot,
+            false,
+            0,
+            &[(vec!["order", "Webhook"], [100 - errors, errors, 9])],
+        );
+    }
+    let found = |rule: &str| {
+        let rules =
+            format!("window = '1h'\n[[rule]]\nname = 'it'\nkind = 'threshold'\nclear = 1\n{rule}");
+        let replay = replay(&rules, &fixture, 0, 6);
+        sentences(&replay.findings)
+            .into_iter()
+            .map(str::to_owned)
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(
+        found("above = '5%'"),
+        [
+            "event delivery: 6 of 100 attempts failed (6%) in 2026-01-01 01:00 to 02:00 UTC; up to 5% is allowed; over, it lasted from 2026-01-01 01:00 to 03:00"
+        ]
+    );
+    assert_eq!(
+        found("above = '5%'\nclear_below = '4%'"),
+        [
+            "event delivery: 6 of 100 attempts failed (6%) in 2026-01-01 01:00 to 02:00 UTC; up to 5% is allowed; over, it lasted from 2026-01-01 01:00 to 05:00"
+        ]
+    );
+    assert_eq!(found("above = '6%'"), [""; 0]);
+    assert_eq!(found("above = '5%'\nleast = 101"), [""; 0]);
+    assert_eq!(
+        found("measure = 'success'\nbelow = 95\nby = ['event_name']"),
+        [
+            "event name order: 94 events delivered in 2026-01-01 01:00 to 02:00 UTC; at least 95 is wanted; over, it lasted from 2026-01-01 01:00 to 03:00"
+        ]
+    );
+    assert_eq!(found("measure = 'errors'\nabove = 5\nfor = 3"), [""; 0]);
+}

@@ -1,0 +1,482 @@
+//! Rules files: what is read, and what is said about those that are wrong.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "a test says so when it fails"
+)]
+
+use proptest::prelude::*;
+use tallyfold::{Dimension, Metric};
+use tallyfold_health::{RuleKind, Rules};
+
+/// What is wrong with a file.
+fn wrong(text: &str) -> String {
+    let error = Rules::parse(text).expect_err(text);
+    assert_eq!(
+        (error.code().as_str(), error.kind().as_str()),
+        ("invalid_rules", "config")
+    );
+    error.message()
+}
+
+/// What is wrong with a rule of a kind, from its third line on.
+fn wrong_rule(kind: &str, lines: &str) -> String {
+    wrong(&format!("[[rule]]\nname = 'x'\nkind = '{kind}'\n{lines}"))
+}
+
+#[test]
+fn files_that_are_wrong_say_where_and_what_would_be_right() {
+    for (text, expected) in [
+        ("x", "line 1, column 2: key with no value, expected `=`"),
+        ("a = 1\na = 2", "line 2, column 1: duplicate key"),
+        (
+            "[[rules]]",
+            "line 1, column 3: rules: there is no such key; did you mean rule?",
+        ),
+        (
+            "windwo = '15m'",
+            "line 1, column 1: windwo: there is no such key; did you mean window?",
+        ),
+        (
+            "window = '7m'",
+            "line 1, column 1: window: want a step that divides a day, such as 5m, 15m, 1h or 1d",
+        ),
+        (
+            "window = 15",
+            "line 1, column 1: window: want a step that divides a day, such as 5m, 15m, 1h or 1d",
+        ),
+        (
+            "window = '1s'",
+            "line 1, column 1: window: want a step that divides a day, such as 5m, 15m, 1h or 1d",
+        ),
+        ("rule = 1", "line 1, column 1: rule: want tables [[rule]]"),
+        (
+            "rule = [1]",
+            "line 1, column 9: rule[0]: want tables [[rule]]",
+        ),
+        (
+            "[rule]\nname = 'x'",
+            "line 1, column 2: rule: want tables [[rule]]",
+        ),
+        (
+            "[[rule]]",
+            "line 1, column 1: rule[0]: the key kind is missing",
+        ),
+        (
+            "[[rule]]\nkind = 'rate'",
+            "line 1, column 1: rule[0]: the key name is missing",
+        ),
+        (
+            "[[rule]]\nname = ''\nkind = 'rate'",
+            "line 2, column 1: rule[0].name: want a name of 1 to 200 characters, none of which is a control character",
+        ),
+        (
+            "[[rule]]\nname = \"a\\u0007\"\nkind = 'rate'",
+            "line 2, column 1: rule[0].name: want a name of 1 to 200 characters, none of which is a control character",
+        ),
+        (
+            "[[rule]]\nname = 'x'\nkind = 'rates'",
+            "line 3, column 1: rule[0].kind: there is no such kind; did you mean rate?",
+        ),
+        (
+            "[[rule]]\nname = 'x'\nkind = 'rate'\n[[rule]]\nname = 'x'\nkind = 'rate'",
+            "line 5, column 1: rule[1].name: another rule has this name",
+        ),
+        (
+            "labels = { team = 1 }",
+            "line 1, column 12: labels.team: want text",
+        ),
+        (
+            "labels = 'x'",
+            "line 1, column 1: labels: want texts by names, such as { team = \"data\" }",
+        ),
+        (
+            "dimensions = ['reason']\n[[rule]]\nname = 'x y'\nkind = 'rate'\nby = ['integration']",
+            "line 1, column 1: dimensions: the rule \"x y\" uses integration too",
+        ),
+        (
+            "[[silence]]\nrule = 'x'",
+            "line 2, column 1: silence[0].rule: there is no such rule",
+        ),
+        (
+            "[[rule]]\nname = 'integrations'\nkind = 'rate'\n[[silence]]\nrule = ['integration']",
+            "line 5, column 1: silence[0].rule: there is no such rule; did you mean integrations?",
+        ),
+        (
+            "[[silence]]\nfrom = 'tomorrow'",
+            "line 2, column 1: silence[0].from: want an instant such as 2026-01-31T09:00:00Z",
+        ),
+        (
+            "[[silence]]\nuntil = 2026-01-01",
+            "line 2, column 1: silence[0].until: want an instant such as 2026-01-31T09:00:00Z",
+        ),
+        (
+            "[[silence]]\nfrom = 2026-01-02T00:00:00Z\nuntil = 2026-01-01T00:00:00Z",
+            "line 1, column 1: silence[0]: from must be before until",
+        ),
+        (
+            "[[silence]]\nwhere = { integration = [] }",
+            "line 2, column 11: silence[0].where.integration: want one value or more",
+        ),
+        (
+            "[[silence]]\nwhere = { integrations = 'x' }",
+            "line 2, column 11: silence[0].where.integrations: there is no such dimension; did you mean integration?",
+        ),
+        (
+            "[[silence]]\nends = 2026-01-01T00:00:00Z",
+            "line 2, column 1: silence[0].ends: there is no such key; want one of rule, where, from, until, comment",
+        ),
+    ] {
+        assert_eq!(wrong(text), expected, "{text}");
+    }
+}
+
+#[test]
+fn rules_that_are_wrong_say_where_and_what_would_be_right() {
+    for (kind, lines, expected) in [
+        (
+            "rate",
+            "measur = 'errors'",
+            "line 4, column 1: rule[0].measur: there is no such key; did you mean measure?",
+        ),
+        (
+            "rate",
+            "above = '5%'",
+            "line 4, column 1: rule[0].above: there is no such key; want one of name, kind, metric, by, where, window, for, clear, severity, labels, note, measure, least, baseline, side, false_alarms, change",
+        ),
+        (
+            "rate",
+            "measure = 'errors'",
+            "line 4, column 1: rule[0].measure: there is no such measure; want one of error_rate, filtered_rate",
+        ),
+        (
+            "volume",
+            "measure = 'error_rate'",
+            "line 4, column 1: rule[0].measure: there is no such measure; want one of success, errors, filtered, events",
+        ),
+        (
+            "volume",
+            "by = 'integration'",
+            "line 4, column 1: rule[0].by: want a list of dimensions, such as [\"integration\"]",
+        ),
+        (
+            "volume",
+            "by = ['integration', 'integrations']",
+            "line 4, column 22: rule[0].by[1]: there is no such dimension; did you mean integration?",
+        ),
+        (
+            "volume",
+            "by = ['integration', 'integration']",
+            "line 4, column 22: rule[0].by[1]: this dimension is there twice",
+        ),
+        (
+            "volume",
+            "metric = 'event_ingestion'\nby = ['reason']",
+            "line 5, column 1: rule[0].by: event_ingestion does not have reason",
+        ),
+        (
+            "volume",
+            "metric = 'ingestion'",
+            "line 4, column 1: rule[0].metric: there is no such metric; did you mean event_ingestion?",
+        ),
+        (
+            "volume",
+            "where = { reason = 1 }",
+            "line 4, column 11: rule[0].where.reason: want text, or a list of texts",
+        ),
+        (
+            "volume",
+            "for = 0",
+            "line 4, column 1: rule[0].for: want a number of windows, from 1 to 1000",
+        ),
+        (
+            "volume",
+            "clear = 2000",
+            "line 4, column 1: rule[0].clear: want a number of windows, from 1 to 1000",
+        ),
+        (
+            "volume",
+            "severity = 'bad'",
+            "line 4, column 1: rule[0].severity: there is no such severity; want one of info, warning, critical",
+        ),
+        (
+            "volume",
+            "severity = 'Critical'",
+            "line 4, column 1: rule[0].severity: there is no such severity; did you mean critical?",
+        ),
+        (
+            "volume",
+            "least = -1",
+            "line 4, column 1: rule[0].least: want a number of events, 1 or more",
+        ),
+        (
+            "volume",
+            "baseline = 6",
+            "line 4, column 1: rule[0].baseline: want a table such as { weeks = 6, neighbours = 1 }",
+        ),
+        (
+            "volume",
+            "baseline = { week = 6 }",
+            "line 4, column 14: rule[0].baseline.week: there is no such key; did you mean weeks?",
+        ),
+        (
+            "volume",
+            "baseline = { weeks = 9 }",
+            "line 4, column 14: rule[0].baseline.weeks: want a number of weeks, from 1 to 8",
+        ),
+        (
+            "volume",
+            "side = 'up'",
+            "line 4, column 1: rule[0].side: there is no such side; want one of both, high, low",
+        ),
+        (
+            "volume",
+            "false_alarms = 0",
+            "line 4, column 1: rule[0].false_alarms: want a number of false alarms in 30 days, from 0.000001 to 100",
+        ),
+        (
+            "volume",
+            "false_alarms = 1e-1",
+            "line 4, column 1: rule[0].false_alarms: want a number of false alarms in 30 days, from 0.000001 to 100",
+        ),
+        (
+            "volume",
+            "change = 0.2",
+            "line 4, column 1: rule[0].change: want a share such as 5% or 0.5%",
+        ),
+        (
+            "volume",
+            "slow = '1 day'",
+            "line 4, column 1: rule[0].slow: want a length of time such as 5m, 6h, 3d or 4w",
+        ),
+        (
+            "volume",
+            "note = 1",
+            "line 4, column 1: rule[0].note: want text",
+        ),
+        (
+            "threshold",
+            "",
+            "line 1, column 1: rule[0]: want above or below, or both",
+        ),
+        (
+            "threshold",
+            "above = 5",
+            "line 4, column 1: rule[0].above: want a share such as 5% or 0.5%",
+        ),
+        (
+            "threshold",
+            "above = '0.05'",
+            "line 4, column 1: rule[0].above: want a share such as 5% or 0.5%",
+        ),
+        (
+            "threshold",
+            "above = '101%'",
+            "line 4, column 1: rule[0].above: want a share such as 5% or 0.5%",
+        ),
+        (
+            "threshold",
+            "measure = 'errors'\nabove = '5%'",
+            "line 5, column 1: rule[0].above: want a number of events, 0 or more",
+        ),
+        (
+            "threshold",
+            "above = '5%'\nclear_below = '6%'",
+            "line 5, column 1: rule[0].clear_below: want above too, with no less than this",
+        ),
+        (
+            "threshold",
+            "above = '5%'\nclear_above = '6%'",
+            "line 5, column 1: rule[0].clear_above: want below too, with no more than this",
+        ),
+        (
+            "budget",
+            "",
+            "line 1, column 1: rule[0]: the key budget is missing",
+        ),
+        (
+            "budget",
+            "budget = '0%'",
+            "line 4, column 1: rule[0].budget: want a share between 0% and 100%",
+        ),
+        (
+            "budget",
+            "budget = '1%'\nburn = []",
+            "line 5, column 1: rule[0].burn: want one to ten of them",
+        ),
+        (
+            "budget",
+            "budget = '1%'\nburn = [{ rate = 2, long = '1h' }]",
+            "line 5, column 9: rule[0].burn[0]: want a list such as [{ rate = 14.4, long = \"1h\", short = \"5m\" }]",
+        ),
+        (
+            "budget",
+            "budget = '1%'\nburn = [{ rate = 2, long = '1h', shorts = '5m' }]",
+            "line 5, column 34: rule[0].burn[0].shorts: there is no such key; did you mean short?",
+        ),
+        (
+            "budget",
+            "budget = '1%'\nburn = [{ rate = -2, long = '1h', short = '5m' }]",
+            "line 5, column 11: rule[0].burn[0].rate: want how many times as fast as the budget allows, such as 14.4",
+        ),
+        (
+            "budget",
+            "budget = '1%'\nburn = [{ rate = 2, long = '1h', short = '2h' }]",
+            "line 5, column 9: rule[0].burn[0]: want short to be no longer than long",
+        ),
+        (
+            "new",
+            "history = 'long'",
+            "line 4, column 1: rule[0].history: want a length of time such as 5m, 6h, 3d or 4w",
+        ),
+        (
+            "undelivered",
+            "metric = 'event_delivery'",
+            "line 4, column 1: rule[0].metric: this kind of rule compares both endpoints; leave the key out",
+        ),
+        (
+            "undelivered",
+            "by = ['reason']",
+            "line 4, column 1: rule[0].by: event_ingestion does not have reason",
+        ),
+        (
+            "reconciliation",
+            "by = ['integration']",
+            "line 4, column 1: rule[0].by: totals are reported for all events together",
+        ),
+    ] {
+        assert_eq!(wrong_rule(kind, lines), expected, "{kind} {lines}");
+    }
+}
+
+#[test]
+fn a_file_that_is_too_large_is_refused() {
+    let text = "#".repeat(1024 * 1024 + 1);
+    assert_eq!(wrong(&text), "want at most 1048576 bytes");
+    assert!(wrong(&"[[rule]]\n".repeat(1_001)).contains("want at most 1000 of them"));
+}
+
+#[test]
+fn the_standard_rules_need_all_that_is_counted() {
+    let rules = Rules::standard().unwrap();
+    assert_eq!(rules, Rules::parse(Rules::STANDARD).unwrap());
+    let [delivery, ingestion] = &rules.needs()[..] else {
+        panic!("{:?}", rules.needs())
+    };
+    assert_eq!(
+        (delivery.metric, ingestion.metric),
+        (Metric::EventDelivery, Metric::EventIngestion)
+    );
+    assert_eq!(delivery.dimensions, Dimension::ALL);
+    assert_eq!(delivery.window_s, 900);
+    assert!(delivery.back_s > 6 * 7 * 86_400);
+}
+
+#[test]
+fn needs_are_those_of_all_rules() {
+    let rules = Rules::parse(
+        "dimensions = ['write_key', 'integration']\nwindow = '1h'\n\
+         [[rule]]\nname = 'a'\nkind = 'rate'\nby = ['integration']\nbaseline = { weeks = 4 }\n\
+         [[rule]]\nname = 'b'\nkind = 'threshold'\nwindow = '90m'\nabove = '1%'\n",
+    );
+    let rules = rules.unwrap();
+    let [need] = &rules.needs()[..] else {
+        panic!("{:?}", rules.needs())
+    };
+    assert_eq!(
+        need.dimensions,
+        [Dimension::WriteKey, Dimension::Integration]
+    );
+    assert_eq!(need.window_s, 1_800);
+    assert_eq!(need.back_s, 4 * 7 * 86_400 + 3_600 + 86_400);
+    assert_eq!(Rules::parse("").unwrap().needs(), []);
+}
+
+#[test]
+fn the_examples_of_the_manual_are_rules() {
+    let manual = include_str!("../../docs/health-rules.md");
+    let blocks: Vec<&str> = manual
+        .split("```toml\n")
+        .skip(1)
+        .filter_map(|rest| rest.split("```").next())
+        .collect();
+    assert!(blocks.len() >= 3, "{}", blocks.len());
+    for block in &blocks {
+        Rules::parse(block).unwrap_or_else(|error| panic!("{error}\n{block}"));
+    }
+    // The first one has every key.
+    for key in [
+        "window",
+        "dimensions",
+        "labels",
+        "name",
+        "kind",
+        "metric",
+        "measure",
+        "by",
+        "where",
+        "for",
+        "clear",
+        "severity",
+        "least",
+        "note",
+        "above",
+        "clear_below",
+        "below",
+        "clear_above",
+        "baseline",
+        "side",
+        "false_alarms",
+        "change",
+        "slow",
+        "over",
+        "history",
+        "budget",
+        "burn",
+        "from",
+        "until",
+        "comment",
+    ] {
+        let is_in = |block: &&str| {
+            block
+                .lines()
+                .any(|line| line.trim_start().starts_with(&format!("{key} = ")))
+        };
+        assert!(blocks.iter().any(is_in), "no example has {key}");
+        assert!(
+            manual.contains(&format!("`{key}`")),
+            "nothing says what {key} is"
+        );
+    }
+    for kind in RuleKind::ALL {
+        assert!(
+            manual.contains(&format!("kind = \"{kind}\"")),
+            "no example is of the kind {kind}"
+        );
+    }
+    assert!(
+        manual.contains(Rules::STANDARD.trim()),
+        "the manual has other standard rules"
+    );
+}
+
+proptest! {
+    #[test]
+    fn no_text_makes_the_reader_panic(text in ".{0,200}") {
+        drop(Rules::parse(&text));
+    }
+
+    #[test]
+    fn no_change_of_the_standard_rules_makes_the_reader_panic(
+        at in any::<prop::sample::Index>(),
+        length in 0..20_usize,
+        by in "[\\[\\]{}='\"#,.a-z0-9\n%-]{0,6}",
+    ) {
+        let mut text = Rules::STANDARD.to_owned();
+        let start = at.index(text.len());
+        let end = (start + length).min(text.len());
+        text.replace_range(start..end, &by);
+        drop(Rules::parse(&text));
+    }
+}

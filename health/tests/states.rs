@@ -1,0 +1,434 @@
+//! How findings come, stay and go from check to check.
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "a test says so when it fails"
+)]
+
+mod fixture;
+
+use fixture::{Fixture, Row, checks, delivery, noise, sentences};
+use proptest::prelude::*;
+use tallyfold::{CountTable, Timestamp};
+use tallyfold_health::{Check, Finding, Rules, Severity, State, Status};
+
+const RULES: &str = r#"
+window = "1h"
+
+[[rule]]
+name = "fails"
+kind = "threshold"
+above = "5%"
+clear_below = "3%"
+by = ["integration"]
+for = 2
+clear = 2
+severity = "critical"
+
+[[rule]]
+name = "low"
+kind = "threshold"
+measure = "success"
+below = 50
+for = 1
+clear = 1
+"#;
+
+/// A table of hours with so many errors of 100 attempts of a webhook. A `None` is a gap.
+fn hours(errors: &[Option<u64>]) -> Fixture {
+    let mut fixture = Fixture::delivery(&["integration"]);
+    for (slot, errors) in errors.iter().enumerate() {
+        if let Some(errors) = errors {
+            fixture.add(slot, false, 0, &[row(*errors)]);
+        }
+    }
+    fixture
+}
+
+fn row(errors: u64) -> Row {
+    (vec!["Webhook"], [100 - errors, errors, 0])
+}
+
+fn rules() -> Rules {
+    Rules::parse(RULES).unwrap()
+}
+
+fn told(check: &Check) -> Vec<(&str, Status)> {
+    let findings = check.findings.iter();
+    findings
+        .map(|finding| (finding.rule.as_str(), finding.status))
+        .collect()
+}
+
+#[test]
+fn a_finding_is_pending_then_fires_and_is_resolved_once() {
+    use Status::{Firing, Pending, Resolved};
+    let fixture = hours(&[0, 6, 6, 4, 0, 4, 0, 0, 0].map(Some));
+    let checks = checks(&rules(), &fixture, 1..10);
+    let told: Vec<_> = checks.iter().map(told).collect();
+    assert_eq!(
+        told,
+        [
+            vec![],
+            vec![("fails", Pending)],
+            vec![("fails", Firing)],
+            // 4% are below the limit, and above that at which it would clear.
+            vec![("fails", Firing)],
+            vec![("fails", Firing)],
+            vec![("fails", Firing)],
+            vec![("fails", Firing)],
+            vec![("fails", Resolved)],
+            vec![],
+        ]
+    );
+    let healthy: Vec<bool> = checks.iter().map(|check| check.healthy).collect();
+    assert_eq!(
+        healthy,
+        [true, true, false, false, false, false, false, true, true]
+    );
+    let ids: Vec<&str> = checks[1..8]
+        .iter()
+        .map(|check| check.findings[0].id.as_str())
+        .collect();
+    assert!(
+        ids.windows(2).all(|pair| pair[0] == pair[1]) && ids[0].len() == 16,
+        "{ids:?}"
+    );
+    let last = &checks[7].findings[0];
+    assert_eq!(last.since, fixture.instant(1));
+    assert_eq!(
+        (last.fired, last.resolved),
+        (Some(fixture.instant(3)), Some(fixture.instant(6)))
+    );
+    assert_eq!(
+        sentences(&checks[1].findings),
+        [
+            "integration Webhook: 6 of 100 attempts failed (6%) in 2026-01-01 01:00 to 02:00 UTC; up to 5% is allowed; since 01:00"
+        ]
+    );
+    assert_eq!(
+        sentences(&checks[7].findings),
+        [
+            "integration Webhook: 4 of 100 attempts failed (4%) in 2026-01-01 05:00 to 06:00 UTC; up to 5% is allowed; over, it lasted from 2026-01-01 01:00 to 06:00"
+        ]
+    );
+}
+
+#[test]
+fn a_check_that_comes_twice_judges_nothing_twice() {
+    let fixture = hours(&[0, 6, 6, 6].map(Some));
+    let table = fixture.table();
+    let now = fixture.instant(4);
+    let first = rules()
+        .check(&delivery(&table), &State::default(), now)
+        .unwrap();
+    let second = rules().check(&delivery(&table), &first.state, now).unwrap();
+    assert_eq!((first.judged, second.judged), (8, 0));
+    assert_eq!(first.findings, second.findings);
+    assert_eq!(first.state, second.state);
+}
+
+#[test]
+fn a_check_that_comes_late_judges_the_windows_in_between() {
+    let fixture = hours(&[0, 0, 0, 6, 6, 6, 0].map(Some));
+    let [_, late] = checks(&rules(), &fixture, [2, 7].into_iter())
+        .try_into()
+        .unwrap();
+    assert_eq!(late.judged, 10);
+    assert_eq!(told(&late), [("fails", Status::Firing)]);
+    assert_eq!(late.findings[0].since, fixture.instant(3));
+    // What came and went in between is told as well.
+    let fixture = hours(&[0, 0, 0, 6, 6, 6, 0, 0, 0].map(Some));
+    let [_, late, after] = checks(&rules(), &fixture, [2, 9, 9].into_iter())
+        .try_into()
+        .unwrap();
+    assert_eq!(told(&late), [("fails", Status::Resolved)]);
+    assert_eq!(told(&after), []);
+}
+
+#[test]
+fn a_first_check_knows_since_when_but_tells_nothing_of_what_is_over() {
+    let fixture = hours(&[6, 6, 6, 0, 0, 0, 6, 6, 6, 6].map(Some));
+    let [over] = checks(&rules(), &fixture, [6].into_iter())
+        .try_into()
+        .unwrap();
+    assert_eq!(told(&over), []);
+    let [firing] = checks(&rules(), &fixture, [10].into_iter())
+        .try_into()
+        .unwrap();
+    assert_eq!(firing.findings[0].since, fixture.instant(6));
+}
+
+#[test]
+fn a_gap_says_nothing() {
+    let fixture = hours(&[Some(0), Some(6), None, Some(6), None, None, Some(6)]);
+    let checks = checks(&rules(), &fixture, 1..8);
+    assert_eq!(told(&checks[2]), [("fails", Status::Pending)]);
+    assert_eq!(told(&checks[3]), [("fails", Status::Firing)]);
+    assert_eq!(told(&checks[5]), [("fails", Status::Firing)]);
+    assert_eq!(checks[6].findings[0].since, fixture.instant(1));
+}
+
+#[test]
+fn what_may_still_change_only_warns_and_is_judged_again() {
+    let mut fixture = hours(&[0, 0, 6].map(Some));
+    fixture.add(3, true, 0, &[row(60)]);
+    let table = fixture.table();
+    let now = fixture.instant(4);
+    let check = rules()
+        .check(&delivery(&table), &State::default(), now)
+        .unwrap();
+    let [finding] = &check.findings[..] else {
+        panic!("{:?}", check.findings)
+    };
+    assert!(check.healthy && finding.provisional && finding.status == Status::Firing);
+    assert_eq!(finding.severity, Severity::Warning);
+    assert_eq!(
+        sentences(&check.findings),
+        [
+            "integration Webhook: 60 of 100 attempts failed (60%) in 2026-01-01 03:00 to 04:00 UTC; up to 5% is allowed; since 02:00; these counts may still change"
+        ]
+    );
+    // Settled, it is another window: now also too few are told.
+    let fixture = hours(&[0, 0, 6, 60].map(Some));
+    let table = fixture.table();
+    let check = rules().check(&delivery(&table), &check.state, now).unwrap();
+    assert_eq!(
+        told(&check),
+        [("fails", Status::Firing), ("low", Status::Firing)]
+    );
+    assert!(!check.findings[0].provisional && !check.healthy);
+    assert_eq!(check.judged, 2);
+}
+
+#[test]
+fn a_window_that_is_not_over_is_not_judged() {
+    let fixture = hours(&[0, 6, 6].map(Some));
+    let table = fixture.table();
+    let check = rules()
+        .check(&delivery(&table), &State::default(), fixture.instant(2))
+        .unwrap();
+    assert_eq!(told(&check), [("fails", Status::Pending)]);
+    // A part of a longer window says nothing of all of it, and is judged once it is complete.
+    let rules = Rules::parse(&RULES.replace("1h", "2h")).unwrap();
+    let now = fixture.instant(4);
+    let check = rules
+        .check(&delivery(&table), &State::default(), now)
+        .unwrap();
+    assert_eq!(check.judged, 2);
+    let table = hours(&[0, 6, 6, 6].map(Some)).table();
+    let check = rules.check(&delivery(&table), &check.state, now).unwrap();
+    assert_eq!(
+        (check.judged, told(&check)),
+        (2, vec![("fails", Status::Pending)])
+    );
+}
+
+#[test]
+fn windows_that_do_not_fit_are_refused() {
+    let table = hours(&[0, 6].map(Some)).table();
+    let rules = Rules::parse(&RULES.replace("1h", "15m")).unwrap();
+    let now = Timestamp::parse("2026-01-02T00:00:00Z").unwrap();
+    let error = rules
+        .check(&delivery(&table), &State::default(), now)
+        .unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "unaligned_window: window: [2026-01-01T00:00:00Z, 2026-01-01T01:00:00Z) is no part of a window of 15m, which the \
+         rules judge"
+    );
+}
+
+#[test]
+fn a_silence_marks_what_it_matches_while_it_lasts() {
+    let fixture = hours(&[0, 6, 6, 6].map(Some));
+    let silenced = |silence: &str| {
+        let rules = Rules::parse(&format!("{RULES}\n[[silence]]\n{silence}")).unwrap();
+        let table = fixture.table();
+        let check = rules
+            .check(&delivery(&table), &State::default(), fixture.instant(4))
+            .unwrap();
+        assert_eq!(check.healthy, check.findings[0].silenced);
+        check.healthy
+    };
+    assert!(silenced(""));
+    assert!(silenced("rule = 'fails'\ncomment = 'a known fault'"));
+    assert!(silenced("where = { integration = ['Webhook', 'S3'] }"));
+    assert!(silenced("until = 2026-01-01T05:00:00Z"));
+    assert!(silenced("from = '2026-01-01T04:00:00Z'"));
+    assert!(!silenced("rule = 'low'"));
+    assert!(!silenced("where = { integration = 'S3' }"));
+    assert!(!silenced("where = { event_name = 'Webhook' }"));
+    assert!(!silenced("until = 2026-01-01T04:00:00Z"));
+    assert!(!silenced("from = '2026-01-01T04:00:01Z'"));
+}
+
+#[test]
+fn a_rule_without_counts_says_so_and_keeps_what_it_knows() {
+    let fixture = hours(&[0, 6, 6, 6].map(Some));
+    let table = fixture.table();
+    let now = fixture.instant(4);
+    let check = rules()
+        .check(&delivery(&table), &State::default(), now)
+        .unwrap();
+    let without = rules()
+        .check(&tallyfold_health::Observed::default(), &check.state, now)
+        .unwrap();
+    let reasons: Vec<_> = without
+        .unjudged
+        .iter()
+        .map(|one| one.reason.as_str())
+        .collect();
+    assert_eq!(reasons, ["there are no counts of event_delivery"; 2]);
+    assert_eq!(without.state, check.state);
+    let baseline = Rules::parse("window = '1h'\n[[rule]]\nname = 'x'\nkind = 'rate'").unwrap();
+    let check = baseline
+        .check(&delivery(&table), &State::default(), now)
+        .unwrap();
+    assert_eq!(
+        check.unjudged[0].reason,
+        "there is not enough history, or no group has the 100 events that it takes"
+    );
+}
+
+#[test]
+fn among_many_groups_a_chance_is_no_finding() {
+    // Each of 400 groups has its own probability of about one in 20,000 to be this bad.
+    let mut fixture = Fixture::delivery(&["event_name"]);
+    let names: Vec<&'static str> = (0..400)
+        .map(|at| &*format!("event-{at:03}").leak())
+        .collect();
+    for slot in 0..40 {
+        let row = |at: usize| {
+            let seed = (slot * 400 + at) as u64;
+            let extra = if slot == 39 && at < 1 {
+                90
+            } else {
+                noise(seed, 10)
+            };
+            (vec![names[at]], [500 + extra, 0, 0])
+        };
+        fixture.add(slot, false, 0, &(0..400).map(row).collect::<Vec<_>>());
+    }
+    let found = |by: &str| {
+        let rule = "window = '1h'\n[[rule]]\nname = 'x'\nkind = 'volume'\nfor = 1\nfalse_alarms = 0.5\nchange = '1%'";
+        let rules = format!("{rule}\n{by}");
+        fixture::replay(&rules, &fixture, 30, 40).findings.len()
+    };
+    assert_eq!(
+        found("by = ['event_name']\nwhere = { event_name = 'event-000' }"),
+        1
+    );
+    assert_eq!(found("by = ['event_name']"), 0);
+}
+
+/// Errors of each hour, and which hours are missing.
+fn histories() -> impl Strategy<Value = Vec<Option<u64>>> {
+    let errors = prop_oneof![3 => Just(0), 2 => Just(4), 3 => 6..20_u64, 1 => 51..100_u64];
+    let hour = prop_oneof![9 => errors.prop_map(Some), 1 => Just(None)];
+    // The first hour is there, so that the first check has something to begin with.
+    prop::collection::vec(hour, 2..20).prop_map(|mut hours| {
+        hours[0] = Some(0);
+        hours
+    })
+}
+
+fn without_resolved(findings: &[Finding]) -> Vec<Finding> {
+    let live = findings
+        .iter()
+        .filter(|finding| finding.status != Status::Resolved);
+    live.cloned().collect()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
+
+    #[test]
+    fn window_by_window_and_all_at_once_is_the_same(errors in histories(), skip in 1..5_usize) {
+        let fixture = hours(&errors);
+        let end = errors.len();
+        let every = checks(&rules(), &fixture, 1..=end);
+        let some = checks(&rules(), &fixture, (1..end).step_by(skip).chain([end]));
+        let (every, some) = (every.last().unwrap(), some.last().unwrap());
+        prop_assert_eq!(&every.state, &some.state);
+        prop_assert_eq!(without_resolved(&every.findings), without_resolved(&some.findings));
+    }
+
+    #[test]
+    fn twice_is_once(errors in histories()) {
+        let fixture = hours(&errors);
+        let end = errors.len();
+        let once = checks(&rules(), &fixture, 1..=end);
+        let twice = checks(&rules(), &fixture, (1..=end).flat_map(|slot| [slot, slot]));
+        for (once, [first, second]) in once.iter().zip(twice.as_chunks::<2>().0) {
+            prop_assert_eq!(&once.findings, &first.findings);
+            prop_assert_eq!(&once.state, &second.state);
+            prop_assert_eq!(without_resolved(&first.findings), second.findings.clone());
+            prop_assert_eq!(second.judged, 0);
+        }
+    }
+
+    #[test]
+    fn a_replay_fires_and_resolves_when_checks_do(errors in histories()) {
+        let fixture = hours(&errors);
+        let table = fixture.table();
+        let replay = rules().replay(&delivery(&table), fixture.range(0, errors.len())).unwrap();
+        let checks = checks(&rules(), &fixture, 1..=errors.len());
+        let told = |status: Status, all: &[Finding]| {
+            let of = all.iter().filter(|finding| finding.status == status);
+            of.map(|finding| (finding.id.clone(), finding.fired, finding.resolved)).collect::<Vec<_>>()
+        };
+        let mut resolved: Vec<_> = checks.iter().flat_map(|check| told(Status::Resolved, &check.findings)).collect();
+        let mut replayed = told(Status::Resolved, &replay.findings);
+        resolved.sort();
+        replayed.sort();
+        prop_assert_eq!(resolved, replayed);
+        let mut firing = told(Status::Firing, &checks.last().unwrap().findings);
+        let mut at_end = told(Status::Firing, &replay.findings);
+        firing.sort();
+        at_end.sort();
+        prop_assert_eq!(firing, at_end);
+    }
+
+    #[test]
+    fn a_state_is_read_back_or_refused(errors in histories(), at in any::<prop::sample::Index>(), byte in any::<u8>()) {
+        let fixture = hours(&errors);
+        let state = &checks(&rules(), &fixture, 1..=errors.len()).pop().unwrap().state;
+        let json = state.to_json();
+        prop_assert_eq!(&State::from_json(&json).unwrap(), state);
+        let mut changed = json.clone();
+        let at = at.index(json.len());
+        changed[at] = byte;
+        if changed != json {
+            let error = State::from_json(&changed).unwrap_err();
+            prop_assert_eq!(error.code().as_str(), "invalid_checkpoint");
+        }
+        prop_assert!(State::from_json(&json[..at]).is_err());
+    }
+
+    #[test]
+    fn no_bytes_make_a_state_panic(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
+        prop_assert!(State::from_json(&bytes).is_err());
+    }
+
+    #[test]
+    fn permuted_rows_change_nothing(seed in any::<u64>()) {
+        let names = ["a", "b", "c"];
+        let make = |turn: usize| {
+            let mut fixture = Fixture::delivery(&["integration"]);
+            for slot in 0..12 {
+                let row = |at: usize| {
+                    let at = (at + turn) % 3;
+                    (vec![names[at]], [90, noise(seed ^ (slot * 3 + at) as u64, 12), 0])
+                };
+                fixture.add(slot, false, 0, &[row(0), row(1), row(2)]);
+            }
+            fixture
+        };
+        let check = |fixture: &Fixture| {
+            let table: CountTable = fixture.table();
+            rules().check(&delivery(&table), &State::default(), fixture.instant(12)).unwrap()
+        };
+        prop_assert_eq!(check(&make(0)), check(&make(1)));
+    }
+}
