@@ -43,11 +43,10 @@ judge <- function(counts) {
   stopifnot(length(muan) == graded)
   fits <- do.call(rbind, muan)
   recent <- sapply(range, function(at) sum(counts[(at - settings$limit54[2] + 1):at]))
-  plugin <- as.integer(alarms(result)[, 1])
-  plugin[is.na(plugin)] <- 0L
+  plugin <- alarms(result)[, 1] %in% TRUE
   data.frame(
-    plugin = plugin,
-    muan = as.integer(counts[range] > fits[, 1] & recent >= settings$limit54[1]),
+    plugin = as.integer(plugin),
+    muan = as.integer((counts[range] > fits[, 1]) %in% TRUE & recent >= settings$limit54[1]),
     eta = signif(fits[, 2], 8), deviation = signif(fits[, 3], 8), dispersion = signif(fits[, 4], 8)
   )
 }

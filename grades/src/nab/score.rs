@@ -52,7 +52,7 @@ pub(crate) fn score(hours: &Hours, alarms: &[Unusual], labels: &[(String, String
             .count(),
         windows: windows.len(),
         hit: delays.len(),
-        delay: delays.iter().sum(),
+        delay: delays.iter().fold(0.0, |sum, delay| sum + delay),
         weeks: hours.counts.len() as f64 * 0.85 / 168.0,
     }
 }

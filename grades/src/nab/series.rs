@@ -39,7 +39,7 @@ impl Hours {
 
 /// Minutes since the year 0, of a time in the proleptic Gregorian calendar.
 pub(crate) fn minutes(time: &str) -> Option<i64> {
-    let part = |range| time.get(range)?.parse::<i64>().ok();
+    let part = |range: std::ops::Range<usize>| time.get(range)?.parse::<i64>().ok();
     let (year, month, day) = (part(0..4)?, part(5..7)?, part(8..10)?);
     let (year, month) = if month > 2 {
         (year, month - 3)

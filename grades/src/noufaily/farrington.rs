@@ -101,6 +101,11 @@ fn ended(mut child: Child) -> Result<(), String> {
     }
 }
 
+/// A number; a week that R cannot judge (NA) has no alarm.
+fn number(field: &str) -> Result<usize, std::num::ParseIntError> {
+    if field == "NA" { Ok(0) } else { field.parse() }
+}
+
 /// Reads results: a line for each week, in the order of runs and weeks.
 fn read(path: &Path) -> Result<Vec<(usize, usize, Alarms)>, String> {
     let text = fs::read_to_string(path).map_err(|error| format!("{}: {error}", path.display()))?;
@@ -109,7 +114,7 @@ fn read(path: &Path) -> Result<Vec<(usize, usize, Alarms)>, String> {
         let fields = line
             .split(',')
             .take(5)
-            .map(str::parse)
+            .map(number)
             .collect::<Result<Vec<usize>, _>>();
         let Ok([scenario, run, week, plugin, muan]) = fields.as_deref() else {
             return Err(format!("{}: {line:?} is no result", path.display()));

@@ -2,7 +2,7 @@
 
 use crate::baseline::stream::Stream;
 use crate::detection::scan_fit::Fit;
-use crate::detection::scan_learn::{Sum, learn, tails};
+use crate::detection::scan_learn::{Sum, learn, ln_limit, tails};
 
 /// How a stream is scanned.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -128,7 +128,7 @@ fn judge(sum: &Sum, fit: &Fit, side: Direction, back: usize, options: &ScanOptio
         Direction::Low => tails.low,
         Direction::High => tails.high,
     };
-    let margin = ln_p - libm::log(options.limits[back].clamp(f64::MIN_POSITIVE, 1.0));
+    let margin = ln_p - ln_limit(options.limits[back]);
     let least = options.least as f64;
     Excess {
         alarm: margin <= 0.0 && (sum.events as f64 >= least || sum.expected >= least),
@@ -190,9 +190,9 @@ mod tests {
     #[test]
     fn one_week_alarms_by_itself_and_two_by_their_sum() {
         assert_eq!(alarms(&weeks(20.0, &[(300, 60)])), [(300, 1)]);
-        let single = [(300, 19)];
+        let single = [(300, 11)];
         assert_eq!(alarms(&weeks(20.0, &single)), []);
-        assert_eq!(alarms(&weeks(20.0, &[(300, 19), (301, 19)])), [(301, 2)]);
+        assert_eq!(alarms(&weeks(20.0, &[(300, 11), (301, 11)])), [(301, 2)]);
     }
 
     #[test]

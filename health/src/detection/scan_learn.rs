@@ -14,12 +14,16 @@ const FEWEST_WINDOWS: usize = 12;
 /// Fewer events teach no season and no trend.
 const FEWEST_EVENTS: f64 = 10.0;
 
+/// No prediction is vaguer.
+const MOST_DISPERSION: f64 = 1e12;
+
 /// Learns from the windows `history` back, but for the last `guard`, which may belong to an incident that is to be found.
 pub(crate) fn learn(stream: &Stream, at: usize, options: &ScanOptions) -> Option<Fit> {
     let first = at.saturating_sub(options.history);
     let end = at.saturating_sub(options.guard);
     let terms = Terms::new(options, first, end);
     let mut points = points(stream, first, end, &terms);
+    leave_out_gross(&mut points);
     if points.len() < FEWEST_WINDOWS {
         return None;
     }
@@ -31,6 +35,18 @@ pub(crate) fn learn(stream: &Stream, at: usize, options: &ScanOptions) -> Option
         fit = regress(terms, &mut points)?;
     }
     Some(fit)
+}
+
+/// Leaves out windows that are far beyond the highest usual ones: they would hide each other in the first regression.
+fn leave_out_gross(points: &mut Vec<Point>) {
+    let mut rates = points
+        .iter()
+        .map(|point| point.count / point.whole)
+        .collect::<Vec<_>>();
+    rates.sort_unstable_by(f64::total_cmp);
+    if let Some(high) = rates.get(rates.len() * 19 / 20).copied() {
+        points.retain(|point| point.count <= 4.0 * high * point.whole + 10.0);
+    }
 }
 
 fn points(stream: &Stream, first: usize, end: usize, terms: &Terms) -> Vec<Point> {
@@ -60,7 +76,7 @@ fn regress(terms: Terms, points: &mut [Point]) -> Option<Fit> {
 
 /// Gives windows that are less probable than `limit` the less weight the less probable they are. Whether a weight changed.
 fn weigh(points: &mut [Point], dispersion: f64, limit: f64) -> bool {
-    let ln_limit = libm::log(limit.clamp(f64::MIN_POSITIVE, 1.0));
+    let ln_limit = ln_limit(limit);
     let mut is_changed = false;
     for point in points {
         let ln_p = ln_p(point, dispersion);
@@ -84,6 +100,11 @@ fn ln_p(point: &Point, dispersion: f64) -> f64 {
     }
     let tails = tails(point.count as u64, point.mean, dispersion);
     tails.low.min(tails.high)
+}
+
+/// The logarithm of a probability; of what is none, of the nearest, NaN as 0.
+pub(crate) fn ln_limit(limit: f64) -> f64 {
+    libm::log(limit.max(f64::MIN_POSITIVE).min(1.0))
 }
 
 /// Exact tails; where the variance is so large that they would take long, those of a normal distribution, which is as close there.
@@ -128,6 +149,7 @@ impl Sum {
 
     /// The dispersion of a count that is predicted: that of counts, and the error of the expectation.
     pub(crate) fn dispersion(&self, fit: &Fit) -> f64 {
-        fit.dispersion + fit.error(&self.gradient) / self.expected.max(f64::MIN_POSITIVE)
+        let error = fit.error(&self.gradient) / self.expected.max(f64::MIN_POSITIVE);
+        (fit.dispersion + error).min(MOST_DISPERSION)
     }
 }
