@@ -5,16 +5,16 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 
 missing=()
-for program in prometheus promtool victoria-metrics influxd; do
+for program in prometheus promtool prometheus-alertmanager victoria-metrics influxd; do
   command -v $program >/dev/null || missing+=($program)
 done
 if [[ ${#missing[@]} -gt 0 ]]; then
   if ! command -v apt-get >/dev/null; then
-    echo "missing: ${missing[*]}. There is no apt-get here to install them: put Prometheus 2.42 or later, VictoriaMetrics" \
-      "1.79 or later and InfluxDB 1 into the PATH, or run this on Debian 12." >&2
+    echo "missing: ${missing[*]}. There is no apt-get here to install them: put Prometheus 2.42 or later, Alertmanager 0.25 or later" \
+      "(as prometheus-alertmanager), VictoriaMetrics 1.79 or later and InfluxDB 1 into the PATH, or run this on Debian 12." >&2
     exit 1
   fi
-  scripts/apt-install.sh prometheus victoria-metrics influxdb
+  scripts/apt-install.sh prometheus prometheus-alertmanager victoria-metrics influxdb
 fi
 
 # One of the exporters is the command.

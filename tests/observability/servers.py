@@ -157,6 +157,30 @@ class Prometheus(PromQL):
         return "/-/ready"
 
 
+class Alertmanager(Server):
+    """Alertmanager, which notifies nobody."""
+
+    def command(self) -> list[str]:
+        (self.directory / "alertmanager.yml").write_text("route: {receiver: nobody}\nreceivers: [{name: nobody}]\n")
+        return [
+            binary("prometheus-alertmanager"),
+            "--config.file=alertmanager.yml",
+            "--storage.path=data",
+            f"--web.listen-address=127.0.0.1:{self.port}",
+            # Alone, without others to share with.
+            "--cluster.listen-address=",
+        ]
+
+    def ready(self) -> str:
+        return "/-/ready"
+
+    def alerts(self) -> list[dict[str, Any]]:
+        """Gives the alerts that are not over."""
+        response = self.http.get("/api/v2/alerts")
+        assert response.is_success, response.text[:500]
+        return list(json.loads(response.content))
+
+
 def await_failed_scrape(server: PromQL) -> None:
     """A short restart may fall between two scrapes; this one is noticed."""
     until = time.monotonic() + 60

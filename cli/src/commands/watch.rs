@@ -1,13 +1,16 @@
 //! `tallyfold watch`: a live view of what is lost.
 
 use std::cell::RefCell;
+use std::path::PathBuf;
 use std::rc::Rc;
 use std::sync::Arc;
 
 use clap::Args;
 use tallyfold::{CollectOptions, FollowOptions, Keep, Metric, Patience, TimeStep, Window};
+use tallyfold_health::Rules;
 use tokio::sync::Notify;
 
+use super::checked::rules as read_rules;
 use super::counts::{asked, part, read};
 use super::each::{each, session, sessions};
 use crate::app::App;
@@ -22,6 +25,7 @@ use crate::output::report::{Counted, Part, Report};
 use crate::output::sink::{WriteError, write_to};
 use crate::voice::Voice;
 use crate::watch::history::History;
+use crate::watch::judge::{Judge, Told, judged, simple};
 use crate::watch::once;
 use crate::watch::reader::{Reader, Shared, window_of};
 use crate::watch::run::run as show;
@@ -62,6 +66,9 @@ pub(crate) struct WatchFlags {
     /// Only so many rows: those that rank highest
     #[arg(long, value_name = "N")]
     top: Option<usize>,
+    /// The rules whose findings are shown below; without, more than a tenth that fails, and more than in the windows before
+    #[arg(long, value_name = "FILE")]
+    rules: Option<PathBuf>,
     #[command(flatten)]
     query: QueryFlags,
     #[command(flatten)]
@@ -110,13 +117,18 @@ struct Plan {
 /// For flags and settings that can't be used, and for a terminal that can't.
 pub(crate) async fn run(app: &App, flags: &WatchFlags) -> Result<Exit> {
     let plan = plan(flags, unix_ms())?;
+    let rules = match &flags.rules {
+        Some(path) => read_rules(Some(path))?,
+        None => simple(plan.metric, &plan.query.by, plan.step)?,
+    };
+    let rules = Rc::new(rules);
     match flags.once {
-        true => print(app, flags, &plan).await,
-        false => live(app, flags, plan).await,
+        true => print(app, flags, &plan, &rules).await,
+        false => live(app, flags, plan, &rules).await,
     }
 }
 
-async fn live(app: &App, flags: &WatchFlags, plan: Plan) -> Result<Exit> {
+async fn live(app: &App, flags: &WatchFlags, plan: Plan, rules: &Rc<Rules>) -> Result<Exit> {
     Screen::check()?;
     // What is said while the view is on the screen would be written into it.
     let silent = Rc::new(Voice::silent());
@@ -134,23 +146,27 @@ async fn live(app: &App, flags: &WatchFlags, plan: Plan) -> Result<Exit> {
     let workers = usize::try_from(plan.collect.concurrency).unwrap_or(usize::MAX);
     let readers = sessions.iter().enumerate().map(|(position, session)| {
         let asked = (plan.follow.clone(), plan.query.clone());
-        Reader::new(&shared, position, session, asked, workers)
+        let judge = Judge::new(Rc::clone(rules), plan.metric);
+        Reader::new(&shared, position, session, asked, (workers, judge))
     });
     let readers = readers.collect::<Result<Vec<_>>>()?;
     show(&shared, readers).await
 }
 
-async fn print(app: &App, flags: &WatchFlags, plan: &Plan) -> Result<Exit> {
+async fn print(app: &App, flags: &WatchFlags, plan: &Plan, rules: &Rules) -> Result<Exit> {
     let sessions = sessions(app)?;
     let (parts, missing) = each(&sessions, |cluster, session| {
         let (collect, query, step) = (plan.collect.clone(), plan.query.clone(), plan.step);
         async move {
             let (table, gaps, failure) = read(&session, collect, &query).await?;
+            let findings = judged(rules, plan.metric, &table, unix_ms());
             let series = Arc::new(table.by_window(Some(step))?);
-            Ok(part(&cluster, Counted::Series(series), gaps, failure))
+            let part = part(&cluster, Counted::Series(series), gaps, failure);
+            Ok((part, findings))
         }
     })
     .await;
+    let (parts, findings): (Vec<Part>, Vec<Vec<Told>>) = parts.into_iter().unzip();
     let range = Window::parse(&plan.collect.start, &plan.collect.end)?;
     let report = Report {
         asked: asked(plan.metric, &plan.query, range, &plan.collect),
@@ -161,7 +177,13 @@ async fn print(app: &App, flags: &WatchFlags, plan: &Plan) -> Result<Exit> {
     app.tell(&report);
     if !report.parts.is_empty() {
         let mut state = state(app, flags, plan);
-        state.clusters = report.parts.iter().map(|part| view(plan, part)).collect();
+        let parts = report.parts.iter().zip(findings);
+        state.clusters = parts
+            .map(|(part, findings)| ClusterView {
+                findings,
+                ..view(plan, part)
+            })
+            .collect();
         write_to(None, |screen, out| {
             once::print(&mut state, screen.width, out).map_err(WriteError::Io)
         })?;

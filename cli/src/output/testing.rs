@@ -53,6 +53,11 @@ fn counts(row: [u64; 3]) -> Value {
 /// A table as it is saved: a window for each list of rows, and for each whether it is provisional. `excess` is added to the
 /// errors that the service reports.
 fn saved(windows: &[(&[Row<'_>], bool)], excess: u64) -> CountTable {
+    saved_from(0, windows, excess)
+}
+
+/// The same, beginning with that hour.
+fn saved_from(first: usize, windows: &[(&[Row<'_>], bool)], excess: u64) -> CountTable {
     let all = windows.iter().flat_map(|(rows, _)| *rows);
     let saved = json!({
         "format": "tallyfold-table/1",
@@ -61,7 +66,7 @@ fn saved(windows: &[(&[Row<'_>], bool)], excess: u64) -> CountTable {
         "filter": [],
         "totals": counts(sum(all)),
         "windows": windows.iter().enumerate().map(|(place, (rows, is_provisional))| {
-            saved_window(hour(place), rows, *is_provisional, excess)
+            saved_window(hour(first + place), rows, *is_provisional, excess)
         }).collect::<Vec<Value>>(),
     });
     CountTable::from_json(saved.to_string().as_bytes()).unwrap()
@@ -104,6 +109,13 @@ pub(crate) fn table(rows: &[Row<'_>]) -> CountTable {
 pub(crate) fn hours(windows: &[&[Row<'_>]]) -> CountTable {
     let windows: Vec<_> = windows.iter().map(|rows| (*rows, false)).collect();
     saved(&windows, 0)
+}
+
+/// A table for each hour.
+pub(crate) fn each_hour(windows: &[&[Row<'_>]]) -> Vec<(Window, CountTable)> {
+    let windows = windows.iter().enumerate();
+    let tables = windows.map(|(place, rows)| (hour(place), saved_from(place, &[(rows, false)], 0)));
+    tables.collect()
 }
 
 /// A table whose counts may still change.

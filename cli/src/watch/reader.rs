@@ -13,6 +13,7 @@ use tallyfold::{
 use tokio::sync::Notify;
 use tokio::time::sleep;
 
+use super::judge::Judge;
 use super::state::{ClusterView, Outage, State};
 use crate::arguments::query::Query;
 use crate::commands::counts::shaped;
@@ -41,6 +42,7 @@ pub(crate) struct Reader {
     options: FollowOptions,
     query: Query,
     workers: usize,
+    judge: Judge,
     /// What happened to the last request that failed.
     trouble: Rc<RefCell<String>>,
 }
@@ -55,7 +57,7 @@ impl Reader {
         position: usize,
         session: &Rc<Session>,
         (options, query): (FollowOptions, Query),
-        workers: usize,
+        (workers, judge): (usize, Judge),
     ) -> Result<Self> {
         let trouble = Rc::new(RefCell::new(String::new()));
         let reader = Self {
@@ -65,6 +67,7 @@ impl Reader {
             options,
             query,
             workers,
+            judge,
             trouble: Rc::clone(&trouble),
         };
         drop(reader.follow()?);
@@ -114,7 +117,12 @@ impl Reader {
                 }
             }
             tokio::select! {
-                Some(drive) = under_way.next(), if !under_way.is_empty() => self.settle(follow, drive)?,
+                Some(drive) = under_way.next(), if !under_way.is_empty() => {
+                    self.settle(follow, drive)?;
+                    if under_way.is_empty() {
+                        self.find();
+                    }
+                }
                 () = sleep(wait) => {}
                 () = self.shared.wanted[self.position].notified() => return Ok(()),
             }
@@ -147,8 +155,17 @@ impl Reader {
         Ok(())
     }
 
+    /// Applies the rules, once all that is known was read.
+    fn find(&self) {
+        let findings = self.judge.judged(unix_ms());
+        self.with(|view| view.findings = findings);
+        self.shared.changed.notify_one();
+    }
+
     fn show(&self, revision: &Revision) -> Result<()> {
         let table = shaped(&revision.table, &self.query)?;
+        let oldest_ms = self.with(|view| view.history.span_ms().start);
+        self.judge.take(revision.window, table.clone(), oldest_ms);
         self.with(|view| {
             view.settle(revision.window, rows(&table), revision.settled, unix_ms());
         });

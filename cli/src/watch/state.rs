@@ -6,6 +6,7 @@ use clap::ValueEnum;
 use tallyfold::{Counts, Metric, Window};
 
 use super::history::{Group, History, Line};
+use super::judge::Told;
 use crate::output::safe::shown;
 
 /// The live view.
@@ -121,6 +122,8 @@ pub(crate) struct ClusterView {
     pub(crate) read_ms: Option<i64>,
     /// The last window whose counts turned out to be others than before.
     pub(crate) correction: Option<Correction>,
+    /// What rules have found, the worst first.
+    pub(crate) findings: Vec<Told>,
 }
 
 /// A service that does not answer.
@@ -150,6 +153,7 @@ impl ClusterView {
             outage: None,
             read_ms: None,
             correction: None,
+            findings: Vec::new(),
         }
     }
 

@@ -294,3 +294,26 @@ fn is_complete(lines: &[String]) -> bool {
 fn name(row: &str) -> &str {
     row[4..].split("  ").next().unwrap()
 }
+
+#[test]
+fn what_rules_find_is_shown_below_the_table() {
+    let service = Service::start(0, &[]);
+    let folder = tempfile::tempdir().unwrap();
+    let rules = folder.path().join("health.toml");
+    // In an hour, every integration has more errors than that.
+    let text = "window = \"15m\"\n[[rule]]\nname = \"any error\"\nkind = \"threshold\"\nmeasure = \"error_rate\"\nabove = \"0.01%\"\nseverity = \"critical\"\n";
+    std::fs::write(&rules, text).unwrap();
+    let flags = [
+        "--since",
+        "3h",
+        "--settle",
+        "0s",
+        "--rules",
+        rules.to_str().unwrap(),
+    ];
+    let watched = Watched::in_shell(&service, &flags, (120, 24));
+    let screen = watched.wait("the finding", |lines| {
+        lines.len() == 24 && lines[22].starts_with("critical: ")
+    });
+    assert!(screen[22].contains("attempts failed"), "{screen:#?}");
+}

@@ -1,10 +1,10 @@
 //! Small deviations that go on: an accumulating test.
 
+use super::expected::Expected;
 use super::judging::Judging;
 use super::odd::{Normal, Odd};
 use crate::baseline::basis::Basis;
-use crate::baseline::level::{Level, level};
-use crate::baseline::season::Season;
+use crate::baseline::expectation::Level;
 use crate::baseline::stream::Stream;
 use crate::cause::explanation::Amount;
 use crate::detection::cusum::{Cusum, Drift};
@@ -31,25 +31,19 @@ pub(super) fn drifting(
     judging: &Judging<'_>,
     baseline: &Baseline,
     stream: &Stream<'_>,
-    season: &Season,
+    expected: &Expected,
     over: u64,
 ) -> Vec<Odd> {
     let slots = judging.slots;
     let length = slots.in_seconds(over);
     let drift = drift(judging, baseline);
-    let first = slots
-        .begin_of(judging.range.start, length)
-        .saturating_sub(length);
-    let levels: Vec<Option<Level>> = (first..judging.range.end)
-        .map(|slot| level_of(judging, stream, season, slot))
-        .collect();
     let mut odds = Vec::new();
     let mut start = slots.begin_of(judging.range.start, length);
     while start < judging.range.end {
         let end = slots.end_of(start, length).min(judging.range.end);
         let (mut cusum, mut runs) = (Cusum::default(), [Run::default(); 2]);
-        for slot in start.saturating_sub(length).max(first)..end {
-            let Some(level) = &levels[slot - first] else {
+        for slot in start.saturating_sub(length)..end {
+            let Some(level) = level_of(judging, expected, slot) else {
                 runs.iter_mut().for_each(Run::wait);
                 continue;
             };
@@ -62,20 +56,23 @@ pub(super) fn drifting(
                 run.step(score, counts, level);
             }
             if slot >= judging.range.start && slot >= start {
-                let odd = worst(baseline, &runs, &drift, judging.rule.least);
-                odds.extend(odd.map(|odd| {
-                    odd.at(
-                        slot,
-                        stream.wholes.is_some(),
-                        ln_rate(judging, baseline),
-                        &drift,
-                    )
-                }));
+                let run = worst(baseline, &runs, &drift, judging.rule.least);
+                let is_rate = stream.wholes.is_some();
+                odds.extend(
+                    run.map(|run| run.at(slot, is_rate, ln_rate(judging, baseline), &drift)),
+                );
             }
         }
         start = end;
     }
     odds
+}
+
+/// The first slot that is looked at.
+pub(super) fn first_of(judging: &Judging<'_>, over: u64) -> usize {
+    let length = judging.slots.in_seconds(over);
+    let begin = judging.slots.begin_of(judging.range.start, length);
+    begin.saturating_sub(length)
 }
 
 fn ln_rate(judging: &Judging<'_>, baseline: &Baseline) -> f64 {
@@ -92,16 +89,9 @@ fn drift(judging: &Judging<'_>, baseline: &Baseline) -> Drift {
 }
 
 /// What is expected of a settled slot by other weeks or days: the windows just before it would follow a slow change.
-fn level_of(
-    judging: &Judging<'_>,
-    stream: &Stream<'_>,
-    season: &Season,
-    slot: usize,
-) -> Option<Level> {
-    if !judging.finals[slot] {
-        return None;
-    }
-    level(stream, slot, season).filter(|level| level.basis != Basis::Recent)
+fn level_of<'e>(judging: &Judging<'_>, expected: &'e Expected, slot: usize) -> Option<&'e Level> {
+    let level = expected.at(slot).filter(|_| judging.finals[slot]);
+    level.filter(|level| level.basis != Basis::Recent)
 }
 
 /// The side that counts and has the higher score, if that is high enough.

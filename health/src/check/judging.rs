@@ -27,10 +27,10 @@ impl Judging<'_> {
         self.range.clone().filter(|slot| self.slots.known[*slot])
     }
 
-    /// The share of windows that may be false alarms, so that there are at most so many in 30 days.
+    /// The share of windows that may be false alarms, so that there are at most so many in 30 days; at most one in a thousand.
     pub(crate) fn rate_of(&self, false_alarms: f64) -> f64 {
         const MONTH: f64 = 30.0 * 86_400.0;
-        (false_alarms * f64::from(self.slots.step.seconds()) / MONTH).clamp(1e-15, 0.05)
+        (false_alarms * f64::from(self.slots.step.seconds()) / MONTH).clamp(1e-15, 0.001)
     }
 }
 

@@ -1,11 +1,11 @@
 //! Rules applied to counts: findings, states, replay.
 
-pub(crate) mod alike;
 pub(crate) mod burning;
 pub(crate) mod causes;
 pub(crate) mod course;
 pub(crate) mod discovery;
 pub(crate) mod drifting;
+pub(crate) mod expected;
 pub(crate) mod finding;
 pub(crate) mod grid;
 pub(crate) mod identity;

@@ -1,10 +1,11 @@
 //! Judges whether events have stopped.
 
+use super::expected::Expected;
 use super::grid::Columns;
 use super::judging::{Judging, Sink};
 use super::odd::{Normal, Odd};
 use super::usual::{season, stream};
-use crate::baseline::level::{Level, level};
+use crate::baseline::expectation::Level;
 use crate::cause::explanation::Amount;
 use crate::detection::silence::ln_silence;
 use crate::rules::rule::Baseline;
@@ -27,7 +28,13 @@ pub(super) fn silent(
     let ln_rate = libm::log(judging.rate_of(baseline.false_alarms));
     let (season, stream) = (season(judging, baseline), stream(judging, columns));
     let first = (judging.range.start + 1).saturating_sub(longest);
-    let mut levels: Vec<Option<Option<Level>>> = vec![None; judging.range.end - first];
+    let is_quiet = |slot: usize| judging.finals[slot] && columns.parts[slot] == 0;
+    // Most groups have events in each window, and need no level.
+    let range = match judging.known().any(is_quiet) {
+        true => first..judging.range.end,
+        false => first..first,
+    };
+    let expected = Expected::of(judging, &season, &stream, range);
     for slot in judging.known() {
         // Late events make counts grow, so that none so far say nothing yet.
         if !judging.finals[slot] {
@@ -39,10 +46,7 @@ pub(super) fn silent(
             if judging.finals[before] && columns.parts[before] > 0 {
                 break;
             }
-            let level = levels[before - first].get_or_insert_with(|| {
-                judging.finals[before].then(|| level(&stream, before, &season))?
-            });
-            quiet.add(level.as_ref());
+            quiet.add(expected.at(before).filter(|_| judging.finals[before]));
         }
         if quiet.slots > 0 && quiet.expected >= least && quiet.ln_p <= ln_rate {
             sink.take(quiet.at(slot, judging.rule.least));

@@ -1,20 +1,17 @@
 //! Judges windows by those of earlier weeks.
 
-use super::alike::Alike;
-use super::drifting::drifting;
+use super::drifting::{drifting, first_of};
+use super::expected::Expected;
 use super::grid::Columns;
 use super::judging::{Judging, Sink};
 use super::odd::{Normal, Odd};
-use crate::baseline::level::{Level, level};
+use crate::baseline::expectation::Level;
 use crate::baseline::season::Season;
 use crate::baseline::stream::Stream;
 use crate::cause::explanation::Amount;
-use crate::detection::judge::{is_enough, judge};
+use crate::detection::judge::{UNREMARKABLE, is_enough, is_unremarkable, judge};
 use crate::rules::names::Side;
 use crate::rules::rule::{Baseline, WEEK};
-
-/// The natural logarithm of the probability up to which a window that fires goes on: one in a thousand.
-const LN_HOLDS: f64 = -6.907_755_278_982_137;
 
 /// The natural logarithm of 2: two sides.
 const LN_2: f64 = std::f64::consts::LN_2;
@@ -26,44 +23,43 @@ pub(super) fn usual(
     columns: Columns<'_>,
     sink: &mut Sink,
 ) {
-    let season = season(judging, baseline);
-    let stream = stream(judging, columns);
-    let alike = Alike::new(&season, judging.rule.least);
-    let rate = judging.rate_of(baseline.false_alarms);
-    let ln_rate = libm::log(rate);
+    let (season, stream) = (season(judging, baseline), stream(judging, columns));
+    let ln_rate = libm::log(judging.rate_of(baseline.false_alarms));
+    let first = baseline.slow.map(|over| first_of(judging, over));
+    let first = first.unwrap_or(judging.range.start);
+    let expected = Expected::of(judging, &season, &stream, first..judging.range.end);
     let drifts = match baseline.slow {
-        Some(over) => drifting(judging, baseline, &stream, &season, over),
+        Some(over) => drifting(judging, baseline, &stream, &expected, over),
         None => Vec::new(),
     };
     let mut drifts = drifts.into_iter().peekable();
     for slot in judging.known() {
         while drifts.next_if(|odd| (odd.slot as usize) < slot).is_some() {}
         let drift = drifts.next_if(|odd| odd.slot as usize == slot);
-        let side = side(judging, baseline, slot, columns);
         let (part, whole) = columns.at(slot);
-        if whole.is_some_and(|whole| whole < judging.rule.least) {
+        let least = judging.rule.least;
+        let Some(level) = expected.at(slot) else {
+            continue;
+        };
+        let is_judged = match whole {
+            Some(whole) => whole >= least,
+            None => is_enough(part, None, level, least),
+        };
+        if !is_judged {
             continue;
         }
-        let odd = if alike.is_plain(&stream, slot, side) {
-            sink.judged(slot);
-            None
-        } else {
-            level(&stream, slot, &season).and_then(|level| {
-                (whole.is_some() || is_enough(part, None, &level, judging.rule.least)).then(
-                    || {
-                        sink.judged(slot);
-                        window(baseline, side, (part, whole), &level, ln_rate)
-                    },
-                )?
-            })
+        sink.judged(slot);
+        let side = side(judging, baseline, slot, columns);
+        let odd = match is_unremarkable(part, whole, level) {
+            true => None,
+            false => window(baseline, side, (part, whole), level, ln_rate),
         };
-        let odd = odd.map(|odd| Odd {
-            slot: slot as u32,
-            ..odd
-        });
         let is_clear = odd.as_ref().is_some_and(|odd| odd.fires);
         if let Some(odd) = drift.filter(|_| !is_clear).or(odd) {
-            sink.take(odd);
+            sink.take(Odd {
+                slot: slot as u32,
+                ..odd
+            });
         }
     }
 }
@@ -122,7 +118,7 @@ fn window(
         Side::High => tails.high,
         Side::Low => tails.low,
     };
-    (ln_p <= LN_HOLDS.max(ln_rate)).then_some(Odd {
+    (ln_p <= UNREMARKABLE).then_some(Odd {
         group: 0,
         slot: 0,
         slots: 1,

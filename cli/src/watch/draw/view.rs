@@ -218,6 +218,13 @@ fn status_text(state: &State) -> Option<(String, bool)> {
         let window = window(start, start + step_ms);
         return Some((format!("! {window}: {}", harmless(text)), true));
     }
+    if let Some(first) = cluster.findings.first() {
+        let more = match cluster.findings.len() - 1 {
+            0 => String::new(),
+            more => format!(" (+{more} more)"),
+        };
+        return Some((format!("{}{more}", harmless(&first.text)), first.is_bad));
+    }
     let correction = cluster.correction?;
     let window = window(correction.start_ms, correction.start_ms + step_ms);
     let errors = signed(correction.errors);

@@ -1,0 +1,169 @@
+//! What the live view finds in the windows that it has, by rules. It has no weeks to look back on, so without a rules file it
+//! uses two simple rules: a fixed limit, and the windows just before.
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::fmt::Write;
+use std::rc::Rc;
+
+use tallyfold::{CountTable, Dimension, Metric, TimeStep, Timestamp, Window};
+use tallyfold_health::{Check, Observed, Rules, Severity, State, Status};
+
+use crate::failure::Result;
+
+/// Applies rules to the windows of one cluster.
+#[derive(Clone, Debug)]
+pub(crate) struct Judge {
+    rules: Rc<Rules>,
+    metric: Metric,
+    /// The newest windows, by their starts.
+    tables: RefCell<BTreeMap<i64, CountTable>>,
+}
+
+/// A finding, as a line.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Told {
+    /// What is wrong.
+    pub(crate) text: String,
+    /// Whether it is more than a warning.
+    pub(crate) is_bad: bool,
+}
+
+/// The rules of a view without a rules file.
+///
+/// # Errors
+/// None: dimensions that are unknown are left to the core, which refuses them.
+pub(crate) fn simple(metric: Metric, by: &[String], step: TimeStep) -> Result<Rules> {
+    let known = Dimension::ALL.iter().filter(|dimension| {
+        metric.has(**dimension) && by.iter().any(|name| name == dimension.as_str())
+    });
+    let by: Vec<String> = known.map(|dimension| format!("\"{dimension}\"")).collect();
+    let by = by.join(", ");
+    let mut text = format!("window = \"{step}\"\ndimensions = [{by}]\n");
+    let rules = [
+        "name = \"more than a tenth fails\"\nkind = \"threshold\"\nmeasure = \"error_rate\"\nabove = \"10%\"\nclear = 1\nseverity = \"critical\"",
+        "name = \"fails more than before\"\nkind = \"rate\"\nmeasure = \"error_rate\"\nside = \"high\"\nchange = \"1%\"\nclear = 1",
+    ];
+    for rule in rules {
+        // A string takes everything.
+        let _ = write!(
+            text,
+            "[[rule]]\nmetric = \"{metric}\"\nby = [{by}]\n{rule}\n"
+        );
+    }
+    Ok(Rules::parse(&text)?)
+}
+
+impl Judge {
+    /// Nothing is known yet.
+    pub(crate) fn new(rules: Rc<Rules>, metric: Metric) -> Self {
+        Self {
+            rules,
+            metric,
+            tables: RefCell::default(),
+        }
+    }
+
+    /// Takes the counts of a window, and forgets those before `oldest_ms`.
+    pub(crate) fn take(&self, window: Window, table: CountTable, oldest_ms: i64) {
+        let mut tables = self.tables.borrow_mut();
+        tables.insert(window.start().unix_ms(), table);
+        tables.retain(|start_ms, _| *start_ms >= oldest_ms);
+    }
+
+    /// What fires, the worst first.
+    pub(crate) fn judged(&self, now_ms: i64) -> Vec<Told> {
+        let tables = self.tables.borrow();
+        match CountTable::merge_all(tables.values()) {
+            Ok(table) => judged(&self.rules, self.metric, &table, now_ms),
+            // There is no window yet.
+            Err(_) => Vec::new(),
+        }
+    }
+}
+
+/// What fires in a table, the worst first. Rules that can't be applied to it say why.
+pub(crate) fn judged(rules: &Rules, metric: Metric, table: &CountTable, now_ms: i64) -> Vec<Told> {
+    let mut observed = Observed::default();
+    match metric {
+        Metric::EventDelivery => observed.delivery = Some(table),
+        Metric::EventIngestion => observed.ingestion = Some(table),
+    }
+    let Some(now) = Timestamp::from_unix_ms(now_ms) else {
+        return Vec::new();
+    };
+    match rules.check(&observed, &State::default(), now) {
+        Ok(check) => told(&check),
+        Err(error) => vec![Told {
+            text: format!("no rule was applied: {}", error.message()),
+            is_bad: false,
+        }],
+    }
+}
+
+fn told(check: &Check) -> Vec<Told> {
+    let findings = check.findings.iter();
+    let firing = findings.filter(|one| one.status == Status::Firing && !one.silenced);
+    let told = firing.map(|finding| {
+        let note = match finding.provisional {
+            true => " (counts may still change)",
+            false => "",
+        };
+        Told {
+            text: format!("{}: {}{note}", finding.severity, finding.sentence),
+            is_bad: finding.severity == Severity::Critical,
+        }
+    });
+    told.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::output::testing::{Row, each_hour};
+
+    #[test]
+    fn simple_rules_find_a_tenth_that_fails() {
+        let step = TimeStep::parse("1h").unwrap();
+        let rules =
+            Rc::new(simple(Metric::EventDelivery, &["integration".to_owned()], step).unwrap());
+        assert_eq!(rules.names().len(), 2);
+        let judge = Judge::new(Rc::clone(&rules), Metric::EventDelivery);
+        assert_eq!(judge.judged(0), []);
+        let good: &[Row<'_>] = &[("Warehouse", 950, 5, 0), ("Webhooks", 900, 9, 0)];
+        let bad: &[Row<'_>] = &[("Warehouse", 500, 455, 0), ("Webhooks", 900, 9, 0)];
+        let tables = each_hour(&[good, good, bad]);
+        let end_ms = tables[2].0.end().unix_ms();
+        for (window, table) in tables {
+            judge.take(window, table, 0);
+        }
+        let told = judge.judged(end_ms + 1);
+        assert!(
+            told[0].is_bad
+                && told[0]
+                    .text
+                    .starts_with("critical: integration Warehouse: 455 of 955"),
+            "{told:?}"
+        );
+        assert!(
+            told.iter().all(|one| !one.text.contains("Webhooks")),
+            "{told:?}"
+        );
+        // What is too old is forgotten.
+        let judge = judge.clone();
+        let (window, table) = each_hour(&[good]).remove(0);
+        judge.take(window, table, i64::MAX);
+        assert_eq!(judge.judged(end_ms + 1), []);
+    }
+
+    #[test]
+    fn rules_that_do_not_fit_the_windows_say_so() {
+        let rules = Rules::parse("window = \"15m\"\n[[rule]]\nname = \"x\"\nkind = \"threshold\"\nmeasure = \"error_rate\"\nabove = \"10%\"").unwrap();
+        let (_, table) = each_hour(&[&[("Warehouse", 1, 1, 0)]]).remove(0);
+        let told = judged(&rules, Metric::EventDelivery, &table, 1_800_000_000_000);
+        assert!(
+            told[0].text.starts_with("no rule was applied: "),
+            "{told:?}"
+        );
+    }
+}

@@ -1,0 +1,168 @@
+//! Checks after each window find what one replay finds, for rules that look at earlier weeks too.
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "a test says so when it fails"
+)]
+
+mod fixture;
+
+use fixture::{Fixture, Row, checks, delivery, noise};
+use tallyfold_health::{Finding, Rules, Status};
+
+const DAY: usize = 24;
+const START: usize = 29 * DAY;
+const END: usize = START + 40;
+
+const RULES: &str = r#"
+window = "1h"
+[[rule]]
+name = "rate"
+kind = "rate"
+by = ["integration"]
+[[rule]]
+name = "volume"
+kind = "volume"
+by = ["integration"]
+slow = "12h"
+[[rule]]
+name = "silent"
+kind = "silent"
+by = ["integration"]
+[[rule]]
+name = "vanished"
+kind = "vanished"
+by = ["integration"]
+over = "6h"
+history = "3d"
+[[rule]]
+name = "new"
+kind = "new"
+by = ["integration"]
+history = "1w"
+[[rule]]
+name = "budget"
+kind = "budget"
+budget = "1%"
+by = ["integration"]
+"#;
+
+fn hour(slot: usize) -> Vec<Row> {
+    let since = slot.saturating_sub(START);
+    let row = |name: &'static str, success: u64, errors: u64| (vec![name], [success, errors, 0]);
+    let usual = 500 + noise(slot as u64, 40);
+    let mut rows = vec![row("a", usual, noise(slot as u64 + 99, 6))];
+    // One fails, one declines, one falls silent, one is new.
+    let fails = if slot >= START && (4..8).contains(&since) {
+        150
+    } else {
+        3
+    };
+    rows.push(row("b", usual - fails, fails));
+    let left = if slot >= START {
+        100 - since.min(30) as u64
+    } else {
+        100
+    };
+    rows.push(row("c", usual * left / 100, 2));
+    if slot < START || !(10..19).contains(&since) {
+        rows.push(row("d", usual, 1));
+    }
+    if slot >= START + 20 {
+        rows.push(row("e", 60, 0));
+    }
+    rows
+}
+
+fn told(findings: &[Finding], status: Status) -> Vec<String> {
+    let of = findings.iter().filter(|finding| finding.status == status);
+    let mut all: Vec<String> = of
+        .map(|finding| {
+            format!(
+                "{} {:?} {} {:?} {:?}",
+                finding.rule, finding.group, finding.since, finding.fired, finding.resolved
+            )
+        })
+        .collect();
+    all.sort();
+    all
+}
+
+#[test]
+fn all_kinds_find_the_same_window_by_window_and_at_once() {
+    let mut fixture = Fixture::delivery(&["integration"]);
+    fixture.fill(0..END, hour);
+    let rules = Rules::parse(RULES).unwrap();
+    let checks = checks(&rules, &fixture, START..=END);
+    let table = fixture.table();
+    let replay = rules
+        .replay(&delivery(&table), fixture.range(START - DAY, END))
+        .unwrap();
+    let mut resolved: Vec<String> = checks
+        .iter()
+        .flat_map(|check| told(&check.findings, Status::Resolved))
+        .collect();
+    resolved.sort();
+    assert_eq!(resolved, told(&replay.findings, Status::Resolved));
+    let firing = told(&checks.last().unwrap().findings, Status::Firing);
+    assert_eq!(firing, told(&replay.findings, Status::Firing));
+    for rule in rules.names() {
+        assert!(
+            replay.findings.iter().any(|finding| finding.rule == rule),
+            "{rule} has found nothing"
+        );
+    }
+    // One check that comes this late leaves the same state.
+    let late = fixture::checks(&rules, &fixture, [START, END].into_iter());
+    assert_eq!(late[1].state, checks.last().unwrap().state);
+}
+
+#[test]
+fn extreme_counts_are_judged_without_a_panic() {
+    for most in [u64::MAX / 48, u64::MAX / 1_000, 1] {
+        let mut fixture = Fixture::delivery(&["integration"]);
+        for slot in 0..40 {
+            let events = if slot == 39 { 0 } else { most };
+            fixture.add(
+                slot,
+                slot > 37,
+                u64::MAX / 2,
+                &[(vec!["a"], [events, events, events])],
+            );
+        }
+        let rules = Rules::parse(RULES).unwrap();
+        let replay = rules
+            .replay(&delivery(&fixture.table()), fixture.range(0, 40))
+            .unwrap();
+        assert!(
+            replay
+                .findings
+                .iter()
+                .all(|finding| finding.expected.is_finite())
+        );
+        let last = checks(&rules, &fixture, 39..=40).pop().unwrap();
+        let mut numbers = last
+            .findings
+            .iter()
+            .flat_map(|finding| [Some(finding.expected), finding.ln_p])
+            .flatten();
+        assert!(numbers.all(f64::is_finite));
+    }
+}
+
+#[test]
+fn windows_that_are_far_apart_take_no_memory() {
+    let rules = Rules::parse(&format!(
+        "{RULES}\n[[rule]]\nname = 'off'\nkind = 'reconciliation'"
+    ))
+    .unwrap();
+    let mut fixture = Fixture::delivery(&["integration"]);
+    // Thousands of years lie between them.
+    for slot in [0, 1, 60_000_000, 60_000_001] {
+        fixture.add(slot, false, 5, &[(vec!["a"], [10, 0, 0])]);
+    }
+    let replay = rules
+        .replay(&delivery(&fixture.table()), fixture.range(0, 60_000_002))
+        .unwrap();
+    assert_eq!(replay.findings.len(), 1);
+}
