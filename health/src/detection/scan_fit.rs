@@ -75,8 +75,9 @@ impl Fit {
             let mean = point.whole * self.rate(&point.row);
             for i in 0..columns {
                 gradient[i] += point.weight * point.row[i] * (point.count - mean);
-                for j in 0..=i {
-                    information[i][j] += point.weight * mean * point.row[i] * point.row[j];
+                let weight = point.weight * mean * point.row[i];
+                for (entry, value) in information[i].iter_mut().zip(&point.row).take(i + 1) {
+                    *entry += weight * value;
                 }
             }
         }
@@ -133,21 +134,24 @@ fn product(a: &Row, b: &Row) -> f64 {
 fn inverse(matrix: &[Row; MOST], columns: usize) -> Option<[Row; MOST]> {
     let lower = cholesky(matrix, columns)?;
     let mut inverse = [[0.0; MOST]; MOST];
-    for column in 0..columns {
-        let mut x = [0.0; MOST];
-        for i in 0..columns {
-            let known: f64 = (0..i).map(|k| lower[i][k] * x[k]).sum();
-            x[i] = (f64::from(u8::from(i == column)) - known) / lower[i][i];
-        }
-        for i in (0..columns).rev() {
-            let known: f64 = (i + 1..columns).map(|k| lower[k][i] * x[k]).sum();
-            x[i] = (x[i] - known) / lower[i][i];
-        }
-        for i in 0..columns {
-            inverse[i][column] = x[i];
-        }
+    for (column, solution) in inverse.iter_mut().enumerate().take(columns) {
+        *solution = solved(&lower, columns, column);
     }
     Some(inverse)
+}
+
+/// A column of the inverse, which is symmetric.
+fn solved(lower: &[Row; MOST], columns: usize, column: usize) -> Row {
+    let mut x = [0.0; MOST];
+    for i in 0..columns {
+        let known: f64 = (0..i).map(|k| lower[i][k] * x[k]).sum();
+        x[i] = (f64::from(u8::from(i == column)) - known) / lower[i][i];
+    }
+    for i in (0..columns).rev() {
+        let known: f64 = (i + 1..columns).map(|k| lower[k][i] * x[k]).sum();
+        x[i] = (x[i] - known) / lower[i][i];
+    }
+    x
 }
 
 fn cholesky(matrix: &[Row; MOST], columns: usize) -> Option<[Row; MOST]> {

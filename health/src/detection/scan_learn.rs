@@ -104,7 +104,8 @@ fn ln_p(point: &Point, dispersion: f64) -> f64 {
 
 /// The logarithm of a probability; of what is none, of the nearest, NaN as 0.
 pub(crate) fn ln_limit(limit: f64) -> f64 {
-    libm::log(limit.max(f64::MIN_POSITIVE).min(1.0))
+    let limit = if limit.is_nan() { 0.0 } else { limit };
+    libm::log(limit.clamp(f64::MIN_POSITIVE, 1.0))
 }
 
 /// Exact tails; where the variance is so large that they would take long, those of a normal distribution, which is as close there.

@@ -200,7 +200,7 @@ impl Slots {
 
 fn median(values: &mut [f64]) -> Option<f64> {
     let middle = values.len().checked_sub(1)? / 2;
-    let is_even = values.len() % 2 == 0;
+    let is_even = values.len().is_multiple_of(2);
     let (_, low, above) = values.select_nth_unstable_by(middle, f64::total_cmp);
     let next = above
         .iter()
