@@ -26,6 +26,7 @@ const GRADES: [(&str, Grade); 6] = [
     ("risk", risk::report::run),
     ("speed-explain", cause::speed::run),
     ("speed-judge", speed_judge::run),
+    ("speed-volumes", risk::speed::run),
 ];
 
 /// Single streams: simulated outbreaks, and labelled windows of real series.

@@ -1,5 +1,6 @@
 //! What the rules said: a finding from when it fired on.
 
+use tallyfold::Dimension;
 use tallyfold_health::Finding;
 
 /// Attributes and values.
@@ -10,7 +11,7 @@ pub(super) type Values = Vec<(String, String)>;
 pub(super) struct Alarm {
     pub(super) rule: String,
     pub(super) group: Values,
-    /// What explains it, as it was first told.
+    /// What explains it, as it was first told: parts of its group, and all of it.
     pub(super) causes: Vec<Values>,
     /// The window that made it fire.
     pub(super) first: usize,
@@ -24,13 +25,16 @@ pub(super) struct Alarm {
 impl Alarm {
     /// The alarm of a finding as it was when it fired first.
     pub(super) fn of(finding: &Finding, first: usize, last: usize, told: usize) -> Self {
-        let group = finding.group.iter();
-        let group = group.map(|(dimension, value)| (dimension.as_str().to_owned(), value.clone()));
+        let pair = |(dimension, value): &(Dimension, String)| {
+            (dimension.as_str().to_owned(), value.clone())
+        };
+        let group: Values = finding.group.iter().map(pair).collect();
         let causes = finding.causes.iter();
+        let causes = causes.map(|cause| [&group[..], &cause.r#where].concat());
         Self {
+            causes: causes.chain([group.clone()]).collect(),
             rule: finding.rule.clone(),
-            group: group.collect(),
-            causes: causes.map(|cause| cause.r#where.clone()).collect(),
+            group,
             first,
             last,
             told,

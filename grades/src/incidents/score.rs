@@ -114,20 +114,14 @@ fn outcome(world: &World, incident: &Incident, mut alarms: Vec<Alarm>) -> Outcom
     }
 }
 
-/// The causes of the alarms that fired first: the most important of each, then the second of each, and so on.
+/// The causes of the alarms that fired first, in the order in which they are told.
 fn told_causes(alarms: &[Alarm]) -> Vec<Values> {
-    let first = alarms.first().map(|alarm| alarm.first);
-    let first: Vec<&Alarm> = alarms
-        .iter()
-        .filter(|alarm| Some(alarm.first) == first)
-        .collect();
-    let most = first.iter().map(|alarm| alarm.causes.len()).max();
+    let start = alarms.first().map(|alarm| alarm.first);
+    let first = alarms.iter().filter(|alarm| Some(alarm.first) == start);
     let mut causes: Vec<Values> = Vec::new();
-    for place in 0..most.unwrap_or_default() {
-        for cause in first.iter().filter_map(|alarm| alarm.causes.get(place)) {
-            if !causes.contains(cause) {
-                causes.push(cause.clone());
-            }
+    for cause in first.flat_map(|alarm| &alarm.causes) {
+        if !causes.contains(cause) {
+            causes.push(cause.clone());
         }
     }
     causes
@@ -282,21 +276,17 @@ mod tests {
     }
 
     #[test]
-    fn causes_are_told_in_the_order_of_their_places() {
+    fn the_causes_of_what_fired_first_are_told() {
         let causes = |names: &[&str]| {
-            names
-                .iter()
-                .map(|name| values(&[("event_name", name)]))
-                .collect()
+            let names = names.iter();
+            names.map(|name| values(&[("event_name", name)])).collect()
         };
         let mut alarms = [alarm(&[], 5, 6), alarm(&[], 5, 7), alarm(&[], 6, 7)];
-        for (alarm, names) in alarms
-            .iter_mut()
-            .zip([&["a", "b"][..], &["c", "a"], &["d"]])
-        {
+        let told = [&["a", "b"][..], &["c", "a"], &["d"]];
+        for (alarm, names) in alarms.iter_mut().zip(told) {
             alarm.causes = causes(names);
         }
-        let wanted: Vec<Values> = causes(&["a", "c", "b"]);
+        let wanted: Vec<Values> = causes(&["a", "b", "c"]);
         assert_eq!(told_causes(&alarms), wanted);
     }
 }

@@ -58,7 +58,11 @@ pub(crate) fn explanation(
 /// The columns of the table by which its group is not made.
 fn free_dimensions(rule: &Rule, grid: &Grid<'_>) -> Vec<(usize, Dimension)> {
     let dimensions = grid.table().dimensions().iter().enumerate();
-    let free = dimensions.filter(|(_, dimension)| !rule.by.contains(dimension));
+    // Only events that were filtered have a reason.
+    let has_reasons = matches!(rule.measure, Measure::Filtered | Measure::FilteredRate);
+    let free = dimensions.filter(|(_, dimension)| {
+        !rule.by.contains(dimension) && (has_reasons || *dimension != Dimension::Reason)
+    });
     free.collect()
 }
 

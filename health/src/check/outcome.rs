@@ -20,7 +20,8 @@ pub struct Observed<'a> {
 #[serde(rename_all = "camelCase")]
 #[cfg_attr(feature = "surface", derive(schemars::JsonSchema))]
 pub struct Check {
-    /// What is firing, pending or just resolved: firing first, then by severity, in the order of the rules.
+    /// What is firing, pending or just resolved: firing first, then by severity, and then by how much the counts say. So of
+    /// several findings about one incident, the first names its cause best.
     pub findings: Vec<Finding>,
     /// How many windows of groups were judged, of all rules together.
     pub judged: u64,
@@ -51,7 +52,7 @@ pub struct Unjudged {
 #[serde(rename_all = "camelCase")]
 #[cfg_attr(feature = "surface", derive(schemars::JsonSchema))]
 pub struct Replay {
-    /// Each finding as it was when it fired first, with when it was resolved, in the order of time. What was never more
+    /// Each finding as it was when it fired first, with when it was resolved, in the order of time and then as in [`Check`]. What was never more
     /// than pending is left out.
     pub findings: Vec<Finding>,
     /// How many windows of groups were judged, of all rules together.

@@ -1,6 +1,6 @@
 //! Checks and replays.
 
-use std::cmp::Reverse;
+use std::cmp::Ordering;
 
 use tallyfold::{Result, Timestamp, Window};
 
@@ -11,6 +11,7 @@ use super::task::task;
 use crate::rules::names::Severity;
 use crate::rules::rule::Rule;
 use crate::rules::set::Rules;
+use crate::stats::deviance::deviance;
 
 /// The findings of a check at most, and a tenth of those of a replay.
 const MOST_FINDINGS: usize = 1_000;
@@ -48,9 +49,11 @@ impl Rules {
             .state
             .rules
             .sort_by(|one, other| one.name.cmp(&other.name));
-        check
-            .findings
-            .sort_by_key(|finding| (rank(finding.status), Reverse(finding.severity)));
+        check.findings.sort_by(|one, other| {
+            rank(one.status)
+                .cmp(&rank(other.status))
+                .then(heavier(one, other))
+        });
         check.left_out += check.findings.len().saturating_sub(MOST_FINDINGS) as u64;
         check.findings.truncate(MOST_FINDINGS);
         let is_bad = |finding: &Finding| {
@@ -82,13 +85,22 @@ impl Rules {
                 Err(reason) => replay.unjudged.push(unjudged(rule, reason)),
             }
         }
-        replay
-            .findings
-            .sort_by_key(|finding| (finding.fired, finding.since));
+        replay.findings.sort_by(|one, other| {
+            let times = (one.fired, one.since).cmp(&(other.fired, other.since));
+            times.then(heavier(one, other))
+        });
         replay.left_out += replay.findings.len().saturating_sub(MOST_FINDINGS * 10) as u64;
         replay.findings.truncate(MOST_FINDINGS * 10);
         Ok(replay)
     }
+}
+
+/// What is more severe stands first, and then what says more by itself: of a source that is silent and of one of its events, the
+/// source.
+fn heavier(one: &Finding, other: &Finding) -> Ordering {
+    let weight = |finding: &Finding| deviance(finding.observed.part as f64, finding.expected);
+    let severity = other.severity.cmp(&one.severity);
+    severity.then_with(|| weight(other).total_cmp(&weight(one)))
 }
 
 const fn rank(status: Status) -> u8 {
