@@ -19,7 +19,7 @@ use std::process::ExitCode;
 type Grade = fn(&[String]) -> ExitCode;
 
 /// One line for each grade.
-const GRADES: [(&str, Grade); 6] = [
+const GRADES: [(&str, Grade); 7] = [
     ("cause", cause::report::run),
     ("detect", detect),
     ("incidents", incidents::run::run),
