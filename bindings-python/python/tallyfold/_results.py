@@ -217,8 +217,8 @@ class Check:
     """
 
     findings: list[Finding]
-    """What is firing, pending or just resolved: firing first, then by severity, in the order of the
-    rules.
+    """What is firing, pending or just resolved: firing first, then by severity, and then by how
+    much the counts say. So of several findings about one incident, the first names its cause best.
     """
     judged: int
     """How many windows of groups were judged, of all rules together."""
@@ -243,8 +243,8 @@ class Replay:
     """
 
     findings: list[Finding]
-    """Each finding as it was when it fired first, with when it was resolved, in the order of time.
-    What was never more than pending is left out.
+    """Each finding as it was when it fired first, with when it was resolved, in the order of time
+    and then as in [`Check`]. What was never more than pending is left out.
     """
     judged: int
     """How many windows of groups were judged, of all rules together."""

@@ -551,8 +551,8 @@ export interface Cause {
 /** What a check has found. */
 export interface Check {
   /**
-   * What is firing, pending or just resolved: firing first, then by severity, in the order of the
-   * rules.
+   * What is firing, pending or just resolved: firing first, then by severity, and then by how much
+   * the counts say. So of several findings about one incident, the first names its cause best.
    */
   readonly findings: readonly Finding[];
   /** How many windows of groups were judged, of all rules together. */
@@ -694,8 +694,8 @@ export interface Need {
 /** What checks would have found in a range. */
 export interface Replay {
   /**
-   * Each finding as it was when it fired first, with when it was resolved, in the order of time.
-   * What was never more than pending is left out.
+   * Each finding as it was when it fired first, with when it was resolved, in the order of time
+   * and then as in [`Check`]. What was never more than pending is left out.
    */
   readonly findings: readonly Finding[];
   /** How many windows of groups were judged, of all rules together. */

@@ -5,3 +5,4 @@ pub(crate) mod generated;
 pub(crate) mod random;
 pub(crate) mod report;
 pub(crate) mod score;
+pub(crate) mod speed;

@@ -13,7 +13,7 @@ const RECENT: usize = 12;
 /// Fills the sample by the first rule that finds enough windows, and says which.
 pub(crate) fn choose(
     sample: &mut Sample,
-    from: &impl Source,
+    from: &(impl Source + ?Sized),
     at: usize,
     season: &Season,
 ) -> Option<Basis> {

@@ -53,13 +53,19 @@ const HALF_AN_EVENT: f64 = 0.5;
 const INDEPENDENT: f64 = 0.5;
 
 /// The level of a sample that has at least one round. `noise` is what the stream is known to vary.
-pub(crate) fn fit(from: &Prepared, sample: &mut Sample, noise: &Noise, bench: &mut Bench) -> Fit {
+pub(crate) fn fit(
+    from: &[Prepared],
+    sample: &mut Sample,
+    noise: &Noise,
+    is_rate: bool,
+    bench: &mut Bench,
+) -> Fit {
     let mean_whole = sample.mean_whole();
     let mut rate = median_rate(sample, &mut bench.values);
     let first = if noise.support() >= 4.0 {
         noise.at(rate * mean_whole)
     } else {
-        median_dispersion(sample, rate, from.is_rate, &mut bench.values)
+        median_dispersion(sample, rate, is_rate, &mut bench.values)
     };
     let mut sums = Sums::around(from, sample, rate, first, &mut bench.offsets);
     rate = (sums.parts + HALF_AN_EVENT) / sums.wholes;
@@ -71,11 +77,11 @@ pub(crate) fn fit(from: &Prepared, sample: &mut Sample, noise: &Noise, bench: &m
         rate = centre;
         parameters = sample.factors.len();
     } else {
-        dispersion = pooled(&sums, rate, parameters, from.is_rate, noise, mean_whole);
+        dispersion = pooled(&sums, rate, parameters, is_rate, noise, mean_whole);
     }
     sums = Sums::around(from, sample, rate, dispersion, &mut bench.offsets);
     rate = (sums.parts + HALF_AN_EVENT) / sums.wholes;
-    dispersion = pooled(&sums, rate, parameters, from.is_rate, noise, mean_whole);
+    dispersion = pooled(&sums, rate, parameters, is_rate, noise, mean_whole);
     let uncertainty = 1.0 / sample.rounds.len() as f64;
     match trend(&sample.rounds, rate, dispersion) {
         Some(trend) => Fit {
@@ -153,7 +159,7 @@ fn offsets_differ(offsets: &[(f64, f64)], rate: f64, dispersion: f64) -> bool {
 
 /// Gives each offset its own factor, by medians, and returns the rate of the slot itself; none where no window of the slot
 /// itself is known.
-fn factors(from: &Prepared, sample: &mut Sample, values: &mut Vec<f64>) -> Option<f64> {
+fn factors(from: &[Prepared], sample: &mut Sample, values: &mut Vec<f64>) -> Option<f64> {
     let centre = median_at(from, sample, sample.centre, values)?;
     for offset in 0..sample.factors.len() {
         let rate = median_at(from, sample, offset, values).unwrap_or(centre);
@@ -165,7 +171,7 @@ fn factors(from: &Prepared, sample: &mut Sample, values: &mut Vec<f64>) -> Optio
 
 /// The median of the rates of the windows with this offset.
 fn median_at(
-    from: &Prepared,
+    from: &[Prepared],
     sample: &Sample,
     offset: usize,
     values: &mut Vec<f64>,
@@ -174,8 +180,8 @@ fn median_at(
     for round in &sample.rounds {
         let inside = offset >= round.offset && offset < round.offset + round.length;
         let window = (round.first + offset).saturating_sub(round.offset);
-        if inside && from.teaches[window] > 0.0 {
-            values.push((from.parts[window] + HALF_AN_EVENT) / from.wholes[window]);
+        if inside && from[window].teaches > 0.0 {
+            values.push((from[window].part + HALF_AN_EVENT) / from[window].whole);
         }
     }
     (!values.is_empty()).then(|| median(values))

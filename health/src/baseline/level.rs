@@ -16,12 +16,13 @@ use crate::baseline::stream::Stream;
 pub fn level(stream: &Stream<'_>, at: usize, season: &Season) -> Option<Level> {
     let mut sample = Sample::default();
     let basis = choose(&mut sample, stream, at, season)?;
-    let windows = sample.gather(stream);
+    let (windows, is_rate) = (sample.gather(stream), stream.wholes.is_some());
     let fit = fit(
         &windows,
         &mut sample,
         &Noise::fading(1),
+        is_rate,
         &mut Bench::default(),
     );
-    Some(fit.level(basis, sample.windows, windows.is_rate))
+    Some(fit.level(basis, sample.windows, is_rate))
 }

@@ -13,7 +13,8 @@ use crate::baseline::stream::Stream;
 /// The levels of adjacent windows of a stream, one by one: for each window, what the windows before it let expect. None where
 /// there is not enough history for any rule.
 pub struct Levels {
-    prepared: Prepared,
+    windows: Vec<Prepared>,
+    is_rate: bool,
     season: Season,
     next: usize,
     noise: Noise,
@@ -28,11 +29,12 @@ impl Levels {
     #[must_use]
     pub fn new(stream: &Stream<'_>, season: &Season, from: usize) -> Self {
         let windows: Vec<_> = (0..stream.counts.len())
-            .map(|at| stream.teaching_at(at))
+            .map(|at| Prepared::new(stream.teaching_at(at)))
             .collect();
         let warm_up = season.period.clamp(1, 1_000);
         let mut levels = Self {
-            prepared: Prepared::new(&windows, stream.wholes.is_some()),
+            windows,
+            is_rate: stream.wholes.is_some(),
             season: *season,
             next: from.saturating_sub(warm_up),
             noise: Noise::fading(warm_up),
@@ -46,7 +48,7 @@ impl Levels {
 
     /// The level of a window, by the first rule that finds enough windows.
     fn level(&mut self, at: usize) -> Option<(Level, Fit)> {
-        let basis = choose(&mut self.sample, &self.prepared, at, &self.season)?;
+        let basis = choose(&mut self.sample, self.windows.as_slice(), at, &self.season)?;
         Some(self.fitted(basis))
     }
 
@@ -56,27 +58,25 @@ impl Levels {
             self.noise = Noise::fading(self.season.period.clamp(1, 1_000));
         }
         let fit = fit(
-            &self.prepared,
+            self.windows.as_slice(),
             &mut self.sample,
             &self.noise,
+            self.is_rate,
             &mut self.bench,
         );
-        (
-            fit.level(basis, self.sample.windows, self.prepared.is_rate),
-            fit,
-        )
+        (fit.level(basis, self.sample.windows, self.is_rate), fit)
     }
 
     /// Learns from the window how much the stream varies.
     fn learn(&mut self, at: usize, level: &Level, fit: &Fit) {
-        if self.prepared.teaches[at] == 0.0 {
+        if self.windows[at].teaches == 0.0 {
             return;
         }
-        let whole = self.prepared.wholes[at];
+        let whole = self.windows[at].whole;
         let expected = level.expected * whole;
-        let residual = self.prepared.parts[at] - expected;
+        let residual = self.windows[at].part - expected;
         let variance =
-            expected * variance_of(level.expected, self.prepared.is_rate) * (1.0 + fit.uncertainty);
+            expected * variance_of(level.expected, self.is_rate) * (1.0 + fit.uncertainty);
         self.noise
             .learn(expected, residual * residual / variance, fit.dispersion);
     }
@@ -87,13 +87,13 @@ impl Iterator for Levels {
 
     fn next(&mut self) -> Option<Self::Item> {
         let at = self.next;
-        if at > self.prepared.parts.len() {
+        if at > self.windows.len() {
             return None;
         }
         self.next += 1;
         let found = self.level(at);
         if let Some((level, fit)) = &found
-            && at < self.prepared.parts.len()
+            && at < self.windows.len()
         {
             self.learn(at, level, fit);
         }

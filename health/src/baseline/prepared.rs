@@ -1,52 +1,34 @@
 //! A stream as floats, with what is needed of each window many times.
 
-/// A stream as floats. The powers of 2/3 are those of Anscombe's residuals.
+/// A window as floats. The powers of 2/3 are those of Anscombe's residuals.
+#[derive(Clone, Copy, Debug)]
 pub(crate) struct Prepared {
-    pub(crate) parts: Vec<f64>,
-    pub(crate) part_roots: Vec<f64>,
+    pub(crate) part: f64,
+    pub(crate) part_root: f64,
     /// Of a volume, 1.
-    pub(crate) wholes: Vec<f64>,
-    pub(crate) whole_roots: Vec<f64>,
+    pub(crate) whole: f64,
+    pub(crate) whole_root: f64,
     /// The square of the part over the whole.
-    pub(crate) squares: Vec<f64>,
+    pub(crate) square: f64,
     /// 1 where the window teaches: it is known, and of a rate its whole is not 0. Otherwise 0.
-    pub(crate) teaches: Vec<f64>,
-    pub(crate) is_rate: bool,
+    pub(crate) teaches: f64,
 }
 
 impl Prepared {
-    /// Of the windows that teach, and none for each that does not.
-    pub(crate) fn new(known: &[Option<(u64, u64)>], is_rate: bool) -> Self {
-        let parts: Vec<f64> = known
-            .iter()
-            .map(|found| found.map_or(0.0, |(part, _)| part as f64))
-            .collect();
-        let wholes: Vec<f64> = known
-            .iter()
-            .map(|found| found.map_or(1.0, |(_, whole)| whole as f64))
-            .collect();
+    /// Of the part and the whole of a window that teaches, or of one that does not.
+    pub(crate) fn new(known: Option<(u64, u64)>) -> Self {
+        let (part, whole) = known.map_or((0.0, 1.0), |(part, whole)| (part as f64, whole as f64));
         Self {
-            teaches: known
-                .iter()
-                .map(|found| if found.is_some() { 1.0 } else { 0.0 })
-                .collect(),
-            part_roots: parts.iter().map(|&part| power_two_thirds(part)).collect(),
-            whole_roots: if is_rate {
-                wholes
-                    .iter()
-                    .map(|&whole| power_two_thirds(whole))
-                    .collect()
+            part,
+            part_root: power_two_thirds(part),
+            whole,
+            whole_root: if whole == 1.0 {
+                1.0
             } else {
-                wholes.clone()
+                power_two_thirds(whole)
             },
-            squares: parts
-                .iter()
-                .zip(&wholes)
-                .map(|(part, whole)| part * part / whole)
-                .collect(),
-            parts,
-            wholes,
-            is_rate,
+            square: part * part / whole,
+            teaches: if known.is_some() { 1.0 } else { 0.0 },
         }
     }
 }

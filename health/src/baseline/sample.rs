@@ -24,9 +24,10 @@ pub(crate) trait Source {
     fn window(&self, at: usize) -> (f64, f64, f64);
 }
 
-impl Source for Prepared {
+impl Source for [Prepared] {
     fn window(&self, at: usize) -> (f64, f64, f64) {
-        (self.teaches[at], self.parts[at], self.wholes[at])
+        let window = &self[at];
+        (window.teaches, window.part, window.whole)
     }
 }
 
@@ -58,7 +59,7 @@ impl Sample {
     /// Takes the windows around the slot of `at` in each of the `most` seasons before it.
     pub(crate) fn fill(
         &mut self,
-        from: &impl Source,
+        from: &(impl Source + ?Sized),
         at: usize,
         period: usize,
         most: usize,
@@ -93,7 +94,7 @@ impl Sample {
         }
     }
 
-    fn take(&mut self, from: &impl Source, mut round: Round) {
+    fn take(&mut self, from: &(impl Source + ?Sized), mut round: Round) {
         let mut windows = 0.0;
         for window in round.first..round.first + round.length {
             let (teaches, part, whole) = from.window(window);
@@ -108,15 +109,17 @@ impl Sample {
     }
 
     /// Copies the windows of the sample only; its rounds lie in the copy from then on.
-    pub(crate) fn gather(&mut self, stream: &Stream<'_>) -> Prepared {
+    pub(crate) fn gather(&mut self, stream: &Stream<'_>) -> Vec<Prepared> {
         let mut windows = Vec::with_capacity(self.rounds.len() * self.factors.len());
         for round in &mut self.rounds {
             let first = windows.len();
-            windows
-                .extend((round.first..round.first + round.length).map(|at| stream.teaching_at(at)));
+            windows.extend(
+                (round.first..round.first + round.length)
+                    .map(|at| Prepared::new(stream.teaching_at(at))),
+            );
             round.first = first;
         }
-        Prepared::new(&windows, stream.wholes.is_some())
+        windows
     }
 
     /// The mean whole of a window.

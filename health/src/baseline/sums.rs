@@ -21,7 +21,7 @@ pub(crate) struct Sums {
 impl Sums {
     /// Around a level. The totals of the rounds are made anew, and so are `offsets`, the parts and wholes of each offset.
     pub(crate) fn around(
-        from: &Prepared,
+        from: &[Prepared],
         sample: &mut Sample,
         rate: f64,
         dispersion: f64,
@@ -39,38 +39,27 @@ impl Sums {
 
     fn add(
         &mut self,
-        from: &Prepared,
+        from: &[Prepared],
         factors: &[(f64, f64)],
         round: &mut Round,
         level: (f64, f64),
         offsets: &mut [(f64, f64)],
     ) {
-        let range = round.first..round.first + round.length;
-        let columns = from.parts[range.clone()]
-            .iter()
-            .zip(&from.part_roots[range.clone()]);
-        let columns = columns.zip(
-            from.wholes[range.clone()]
-                .iter()
-                .zip(&from.whole_roots[range.clone()]),
-        );
-        let columns = columns.zip(from.squares[range.clone()].iter().zip(&from.teaches[range]));
+        let windows = &from[round.first..round.first + round.length];
         let places = factors[round.offset..]
             .iter()
             .zip(&mut offsets[round.offset..]);
         (round.part, round.whole) = (0.0, 0.0);
-        for ((((part, part_root), (whole, whole_root)), (square, teaches)), (factor, offset)) in
-            columns.zip(places)
-        {
-            let expected = level.0 * factor.1 * whole_root;
-            let distance = part_root - expected;
+        for (window, (factor, offset)) in windows.iter().zip(places) {
+            let expected = level.0 * factor.1 * window.whole_root;
+            let distance = window.part_root - expected;
             let (squared, allowed) = (distance * distance, level.1 * libm::sqrt(expected));
             let weight = if squared > allowed {
-                teaches * allowed / squared
+                window.teaches * allowed / squared
             } else {
-                *teaches
+                window.teaches
             };
-            let (part_of, whole_of) = (weight * part, weight * whole * factor.0);
+            let (part_of, whole_of) = (weight * window.part, weight * window.whole * factor.0);
             round.part += part_of;
             round.whole += whole_of;
             offset.0 += part_of;
@@ -78,7 +67,7 @@ impl Sums {
             self.windows += weight * weight;
             self.parts_too += weight * part_of;
             self.wholes_too += weight * whole_of;
-            self.squares += weight * weight * square / factor.0;
+            self.squares += weight * weight * window.square / factor.0;
         }
         self.parts += round.part;
         self.wholes += round.whole;

@@ -1,7 +1,7 @@
 //! The distributions of counts, each as what its tails are made from.
 
 use crate::stats::fraction::{Beta, GammaLower, GammaUpper, fraction};
-use crate::stats::mass::{self, BetaBinomial, Chance};
+use crate::stats::mass::{self, BetaBinomial, Chance, LEAST};
 
 /// A distribution of counts from 0 to `end`.
 pub(crate) trait Distribution {
@@ -77,7 +77,7 @@ impl NegativeBinomial {
     }
 
     fn size(&self) -> f64 {
-        (self.mean / self.excess).max(f64::MIN_POSITIVE)
+        (self.mean / self.excess).max(LEAST * LEAST)
     }
 }
 

@@ -4,6 +4,9 @@
 use crate::stats::deviance::deviance_of;
 use crate::stats::gamma::{HALF_LN_TWO_PI, ln_gamma_ratio, stirling_error};
 
+/// What counts as 0: ratios of it to counts stay finite.
+pub(crate) const LEAST: f64 = 1e-100;
+
 /// The probability of an event, and of its absence: both positive, and the smaller of them exact.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Chance {
@@ -16,8 +19,8 @@ impl Chance {
     pub(crate) fn new(p: f64) -> Self {
         let p = if p.is_nan() { 0.0 } else { p.clamp(0.0, 1.0) };
         Self {
-            p: p.max(f64::MIN_POSITIVE),
-            q: (1.0 - p).max(f64::MIN_POSITIVE),
+            p: p.max(LEAST),
+            q: (1.0 - p).max(LEAST),
         }
     }
 }
@@ -32,7 +35,7 @@ pub(crate) fn poisson(k: f64, mean: f64) -> f64 {
 
 /// ln P(X = k) of a negative binomial count with a positive mean and a variance of (1 + `excess`) times the mean.
 pub(crate) fn negative_binomial(k: f64, mean: f64, excess: f64) -> f64 {
-    let size = (mean / excess).max(f64::MIN_POSITIVE);
+    let size = (mean / excess).max(LEAST * LEAST);
     if k <= 0.0 {
         return -size * libm::log1p(excess);
     }
@@ -90,7 +93,7 @@ impl BetaBinomial {
     /// Of a variance that is (1 + `excess`) times that of a binomial count, 0 < excess; at most `n` times.
     pub(crate) fn new(n: f64, chance: Chance, excess: f64) -> Self {
         let size = ((n - 1.0 - excess) / excess).max(1e-6);
-        let [a, b] = [size * chance.p, size * chance.q].map(|part| part.max(f64::MIN_POSITIVE));
+        let [a, b] = [size * chance.p, size * chance.q].map(|part| part.max(LEAST));
         Self {
             n,
             chance,
@@ -102,7 +105,7 @@ impl BetaBinomial {
 
     /// P(X = k + 1) / P(X = k).
     pub(crate) fn ratio(&self, k: f64) -> f64 {
-        (self.n - k) / (k + 1.0) * ((k + self.a) / (self.n - k - 1.0 + self.b))
+        (self.n - k) / (k + 1.0) * ((k + self.a) / ((self.n - k - 1.0).max(0.0) + self.b))
     }
 
     /// ln P(X = k).

@@ -135,7 +135,7 @@ fn ratio(r: f64, above: [f64; 8], below: [f64; 8]) -> f64 {
 /// ln(1 − e^`ln_p`) for a logarithm of a probability.
 pub(crate) fn ln_complement(ln_p: f64) -> f64 {
     if ln_p > -std::f64::consts::LN_2 {
-        return log(-libm::expm1(ln_p));
+        return log(-libm::expm1(ln_p.min(0.0)));
     }
     log1p(-exp(ln_p))
 }

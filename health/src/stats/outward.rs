@@ -15,6 +15,9 @@ const EACH: u32 = 128;
 /// What is smaller than this part of the sum does not change it.
 const NEGLIGIBLE: f64 = 1e-17;
 
+/// Larger than the ratio of any two probabilities; a few of them add up to a finite number.
+const LARGE: f64 = 1e300;
+
 /// Probabilities added one by one.
 struct Run {
     sum: f64,
@@ -68,7 +71,8 @@ impl Outward<'_> {
     }
 
     fn relative(&self, s: f64) -> f64 {
-        libm::exp((self.ln_relative)(s).min(700.0))
+        // Not so large that a sum of them is infinite.
+        libm::exp((self.ln_relative)(s).min(600.0))
     }
 }
 
@@ -76,8 +80,11 @@ impl Outward<'_> {
 fn run(first: f64, sum: f64, most: u32, ratio: impl Fn(f64) -> f64) -> Run {
     let (mut term, mut sum, mut last) = (first, sum, [first; 6]);
     for step in 0..most {
-        let factor = ratio(f64::from(step));
-        term *= factor;
+        // Counts beyond 2^53 are not all told apart: the next one may be the same.
+        let factor = Some(ratio(f64::from(step)))
+            .filter(|factor| factor.is_finite())
+            .unwrap_or(1.0);
+        term = (term * factor).min(LARGE);
         sum += term;
         last.rotate_left(1);
         last[5] = term;

@@ -8,7 +8,7 @@
 
 use crate::stats::deviance::amount;
 use crate::stats::distribution::{Binomial, Distribution, NegativeBinomial, Poisson};
-use crate::stats::mass::{BetaBinomial, Chance};
+use crate::stats::mass::{BetaBinomial, Chance, LEAST};
 use crate::stats::normal::ln_complement;
 use crate::stats::outward::Outward;
 
@@ -60,7 +60,7 @@ pub fn negative_binomial(x: u64, mean: f64, dispersion: f64) -> Tails {
 }
 
 /// The tails at `x` of a binomial count of `n` with probability `p`. An `x` above `n` counts as `n`; a `p` outside of 0 to 1
-/// as the nearest of them, NaN as 0.
+/// as the nearest of them, NaN as 0. (A probability of 0 is taken for 1e-100, so that the logarithms stay finite.)
 #[must_use]
 pub fn binomial(x: u64, n: u64, p: f64) -> Tails {
     if n == 0 {
@@ -93,7 +93,7 @@ pub fn beta_binomial(x: u64, n: u64, p: f64, dispersion: f64) -> Tails {
 
 /// A finite mean above 0.
 fn positive(mean: f64) -> f64 {
-    amount(mean).max(f64::MIN_POSITIVE)
+    amount(mean).max(LEAST)
 }
 
 /// ln 0.9: from here on the logarithm of a probability is taken from what it lacks of 1.
@@ -101,7 +101,7 @@ const LIKELY: f64 = -0.105_360_515_657_826_3;
 
 fn tails(of: &impl Distribution, k: f64) -> Tails {
     let is_low = k <= of.mean();
-    let ln_mass = of.ln_mass(k);
+    let ln_mass = of.ln_mass(k).clamp(f64::MIN, 0.0);
     if k <= 0.0 {
         return Tails {
             low: ln_mass,
@@ -124,8 +124,9 @@ fn tails(of: &impl Distribution, k: f64) -> Tails {
     let mut other = ln_mass + libm::log(strictly);
     if this.max(other) > LIKELY {
         let strictly = beyond(of, k, ln_mass, !is_low);
-        this = if this > LIKELY {
-            ln_complement(ln_mass + libm::log(strictly))
+        let precise = ln_complement(ln_mass + libm::log(strictly));
+        this = if this.min(precise) > LIKELY {
+            precise
         } else {
             this
         };

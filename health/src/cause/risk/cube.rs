@@ -4,10 +4,10 @@ use super::evidence::{Cell, Evidence};
 use super::keys::{Column, keys, numbered};
 use super::points::Points;
 
-/// How much work the search may be, in steps of a leaf and a cuboid. With fewer than 50,000 leaves, every combination of any
+/// How much work the search may be, in steps of a leaf and a cuboid. With fewer than 24,000 leaves, every combination of any
 /// eight attributes is looked at. With a million leaves, it depends on how many of the possible combinations there are:
 /// the finest may be left out.
-const WORK: usize = 100_000_000;
+const WORK: usize = 50_000_000;
 /// How many times the steps are that a cuboid takes whose combinations have to be sorted.
 const SORTING: usize = 8;
 

@@ -34,14 +34,13 @@ impl Cell {
     pub(crate) fn of(deviation: f64, size: f64, noise: &Noise) -> (Self, f64) {
         let variance = noise.variance(size);
         let weight = 1.0 / variance;
-        let distance = deviation - noise.centre;
         let density = noise.log_density(deviation, size);
         let cell = Self {
             leaves: 1,
             null: density + 0.5 * libm::log(TAU * variance),
             weight,
-            first: weight * distance,
-            second: weight * distance * distance,
+            first: weight * deviation,
+            second: weight * deviation * deviation,
         };
         (cell, density)
     }
@@ -62,7 +61,7 @@ impl Cell {
         self.second -= other.second;
     }
 
-    /// The mean distance from the centre.
+    /// The mean deviation.
     pub(crate) fn mean(&self) -> f64 {
         if self.leaves == 0 || self.weight <= 0.0 {
             0.0
@@ -72,7 +71,7 @@ impl Cell {
     }
 }
 
-/// The evidence of sums: the leaves of a cause are normal around any one distance, and how widely they spread compared to the
+/// The evidence of sums: the leaves of a cause are normal around any one deviation, and how widely they spread compared to the
 /// noise is not known, so both are integrated out.
 pub(crate) struct Evidence {
     /// The parts that depend on the number of leaves only.
@@ -111,8 +110,8 @@ fn shape(leaves: f64) -> f64 {
 pub(crate) struct Fit {
     /// How much likelier its leaves are with it, as a log.
     pub(crate) gain: f64,
-    /// How far its leaves deviate beyond the noise's centre.
-    pub(crate) distance: f64,
+    /// How far its leaves deviate.
+    pub(crate) deviation: f64,
 }
 
 /// The evidence of leaves, some of which may stand apart: what is under another cause as well, or was not touched.
@@ -162,7 +161,7 @@ impl Closer<'_> {
         Fit {
             // Two numbers were fitted.
             gain: scaled - libm::log1p(leaves.len() as f64),
-            distance: centre - self.noise.centre,
+            deviation: centre,
         }
     }
 
@@ -192,7 +191,7 @@ impl Closer<'_> {
             sum += weight;
             sum >= half
         });
-        reached.map_or(self.noise.centre, |(deviation, _)| *deviation)
+        reached.map_or(0.0, |(deviation, _)| *deviation)
     }
 }
 

@@ -15,58 +15,70 @@ const LEAST: f64 = 1e-4;
 const ROUNDING: f64 = 0.25;
 /// How many stray leaves are assumed where none was seen. It is well below one: noise that shows no stray leaf is taken to
 /// have light tails.
-const UNSEEN: f64 = 0.1;
+const UNSEEN: f64 = 0.005;
+/// Two variances are alike if their ratio is within one plus this over the square root of the leaves that they are of: three
+/// standard errors.
+const UNLIKE: f64 = 6.0;
 /// The density of stray leaves, which deviate by any part.
 const STRAY_DENSITY: f64 = 0.5;
 
-/// Deviations are normal around a centre, with a variance of `relative + counting / size`, but for a share of stray leaves.
+/// Deviations are normal around 0, with a variance of `relative + counting / size`, but for a share of stray leaves.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Noise {
-    pub(crate) centre: f64,
     /// The variance that leaves of all sizes have.
     pub(crate) relative: f64,
     /// The variance of counts: about 2 where events arrive independently, and more where they arrive in batches.
     counting: f64,
     stray: f64,
+    /// A usual size.
+    size: f64,
 }
 
-/// A leaf on one side of the centre: how far away, and its size.
+/// How far a leaf deviates, and its size.
 type Distance = (f64, f64);
 
 impl Noise {
-    /// The noise around a centre, as it shows on the side where fewer leaves deviate far. Causes on one side don't disturb.
-    pub(crate) fn around(centre: f64, points: &Points) -> Self {
+    /// The noise of leaves, of which some have causes. Causes of a change mostly go one way, and noise both ways: if leaves
+    /// deviate further to one side, the noise is what the other side shows.
+    pub(crate) fn of(points: &Points) -> Self {
         let step = points.len().div_ceil(2 * MOST).max(1);
         let mut sides = [Vec::new(), Vec::new()];
-        let mut at_centre = 0_usize;
+        let mut unmoved = 0_usize;
         for leaf in (0..points.len()).step_by(step) {
-            let deviation = points.deviations[leaf] - centre;
+            let deviation = points.deviations[leaf];
             let is_above = if deviation == 0.0 {
-                at_centre += 1;
-                at_centre.is_multiple_of(2)
+                unmoved += 1;
+                unmoved.is_multiple_of(2)
             } else {
                 deviation > 0.0
             };
             sides[usize::from(is_above)].push((libm::fabs(deviation), points.sizes[leaf]));
         }
-        let [below, above] = sides.map(|side| Self::of_side(centre, side));
-        if below.spread() <= above.spread() {
-            below
+        let [below, above] = &sides;
+        let alike = 1.0 + UNLIKE / libm::sqrt(1.0 + below.len().min(above.len()) as f64);
+        let noises = [below, above].map(|side| Self::of_side(side.clone()));
+        let [below, above] = [&noises[0], &noises[1]].map(Self::spread);
+        let [one, other] = noises;
+        if below * alike < above {
+            one
+        } else if above * alike < below {
+            other
         } else {
-            above
+            Self::of_side(sides.concat())
         }
     }
 
-    fn of_side(centre: f64, mut side: Vec<Distance>) -> Self {
+    fn of_side(mut side: Vec<Distance>) -> Self {
         side.sort_unstable_by(|a, b| a.1.total_cmp(&b.1).then(a.0.total_cmp(&b.0)));
         let (relative, counting) = variances(&side);
         let mut noise = Self {
-            centre,
             relative,
             counting,
             stray: 0.01,
+            size: 1.0,
         };
         noise.find_stray(&side);
+        noise.size = side.get(side.len() / 2).map_or(1.0, |(_, size)| *size);
         noise
     }
 
@@ -86,10 +98,9 @@ impl Noise {
         }
     }
 
-    /// How much a leaf tells us of the noise is the same on both sides: the side with fewer and nearer leaves has less of
-    /// anything else.
+    /// The variance of a leaf of a usual size.
     fn spread(&self) -> f64 {
-        (1.0 - self.stray) * self.relative + self.stray
+        self.variance(self.size) + self.stray
     }
 
     /// The variance of the deviation of a leaf of this size.
@@ -109,7 +120,7 @@ impl Noise {
 
     /// The log density of a leaf's deviation if nothing happened to it.
     pub(crate) fn log_density(&self, deviation: f64, size: f64) -> f64 {
-        let regular = libm::log1p(-self.stray) + self.log_regular(deviation - self.centre, size);
+        let regular = libm::log1p(-self.stray) + self.log_regular(deviation, size);
         let stray = libm::log(self.stray * STRAY_DENSITY);
         let [low, high] = if regular < stray {
             [regular, stray]

@@ -11,10 +11,12 @@ pub(crate) struct Points {
     pub(crate) ids: Vec<Vec<u32>>,
     /// How many values each attribute has.
     pub(crate) values: Vec<u64>,
-    /// The part of the larger one of the two counts by which now is above (or below) before: from -1, nothing is left, to 1,
-    /// there was nothing.
+    /// What was to be expected after before, and what is now. At least one of the two is above 0.
+    counts: Vec<[f64; 2]>,
+    /// The part of the larger one of the two by which now is above (or below) what was expected: from -1, nothing is left, to
+    /// 1, nothing was expected.
     pub(crate) deviations: Vec<f64>,
-    /// The larger one of the two counts, at least 1.
+    /// The larger one of the two.
     pub(crate) sizes: Vec<f64>,
     /// For each attribute and value, the leaves that have it.
     lists: Vec<Lists>,
@@ -34,7 +36,7 @@ impl Points {
             .map(|attribute| (attribute.ids.as_slice(), attribute.values.len() as u64))
             .collect();
         let mut rows: Vec<(u64, u32)> = keys(&columns, leaves.len()).into_iter().zip(0..).collect();
-        rows.retain(|(_, row)| largest(counts(leaves, *row)) > 0);
+        rows.retain(|(_, row)| counts(leaves, *row) != [0, 0]);
         rows.sort_unstable();
         let mut points = Self {
             ids: vec![Vec::with_capacity(rows.len()); columns.len()],
@@ -46,7 +48,42 @@ impl Points {
         }
         let lists = points.ids.iter().zip(&points.values);
         points.lists = lists.map(|(ids, values)| Lists::of(ids, *values)).collect();
+        points.compare();
         points
+    }
+
+    /// The same leaves, if so many times the events of before were to be expected.
+    pub(crate) fn expecting(&self, ratio: f64) -> Self {
+        let mut points = self.clone();
+        for [expected, _] in &mut points.counts {
+            *expected *= ratio;
+        }
+        points.compare();
+        points
+    }
+
+    fn compare(&mut self) {
+        let larger = |[expected, now]: &[f64; 2]| expected.max(*now);
+        let deviation = |counts: &[f64; 2]| (counts[1] - counts[0]) / larger(counts);
+        self.sizes = self.counts.iter().map(larger).collect();
+        self.deviations = self.counts.iter().map(deviation).collect();
+    }
+
+    /// By how much deviations are denser than the counts of now that they are of, as a log, summed over all leaves. Densities
+    /// of deviations from different expectations can be compared with it.
+    pub(crate) fn log_scale(&self) -> f64 {
+        let leaves = self
+            .counts
+            .iter()
+            .filter(|counts| counts[0] > 0.0 && counts[1] > 0.0);
+        let scale = leaves.map(|[expected, now]| {
+            if now < expected {
+                -libm::log(*expected)
+            } else {
+                libm::log(*expected) - 2.0 * libm::log(*now)
+            }
+        });
+        scale.sum()
     }
 
     fn push(&mut self, leaves: &Leaves, rows: &[(u64, u32)]) {
@@ -57,10 +94,7 @@ impl Points {
                 *sum = sum.saturating_add(count);
             }
         }
-        let [before, now] = sums.map(|sum| sum as f64);
-        let size = largest(sums) as f64;
-        self.deviations.push((now - before) / size);
-        self.sizes.push(size);
+        self.counts.push(sums.map(|sum| sum as f64));
         let first = rows.first().map_or(0, |(_, row)| *row as usize);
         for (ids, attribute) in self.ids.iter_mut().zip(&leaves.attributes) {
             ids.push(attribute.ids[first]);
@@ -68,7 +102,7 @@ impl Points {
     }
 
     pub(crate) fn len(&self) -> usize {
-        self.deviations.len()
+        self.counts.len()
     }
 
     /// The leaves that have these values (of the attributes in `attributes`, which are at least one), in order.
@@ -117,8 +151,4 @@ impl Lists {
 
 fn counts(leaves: &Leaves, row: u32) -> [u64; 2] {
     [&leaves.before, &leaves.now].map(|tallies| tallies[row as usize].part)
-}
-
-fn largest(counts: [u64; 2]) -> u64 {
-    counts[0].max(counts[1])
 }

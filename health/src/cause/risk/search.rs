@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use super::bulk::bulk;
 use super::cube::{Cuboid, cube};
 use super::evidence::{Cell, Closer, Evidence, Fit};
 use super::noise::Noise;
@@ -12,37 +13,78 @@ use crate::cause::leaves::Leaves;
 /// How many combinations of each cuboid are looked at leaf by leaf.
 const CANDIDATES: usize = 2;
 /// A cause deviates at least as far as a single leaf does by noise, and never by less than a twentieth.
-const LEAST_DISTANCE: f64 = 0.05;
-/// The part of that distance that the mean of a candidate's leaves has at least, some of which may stand apart.
+const LEAST_DEVIATION: f64 = 0.05;
+/// The part of that deviation that the mean of a candidate's leaves has at least, some of which may stand apart.
 const MEAN: f64 = 0.4;
 /// As many causes are looked for to judge whether everything has changed.
 const ENOUGH: usize = 16;
+/// The part of all leaves without a cause that shows that not everything has changed.
+const REST: f64 = 0.25;
+/// Everything may fall or rise a thousandfold.
+const MOST_MOVED: f64 = 0.999;
+/// How unlikely a cause is, as a log. With less, noise alone would have causes more often.
+const UNLIKELY: f64 = 3.0;
 
 /// Which combinations explain how a volume changed.
+///
+/// As many events as before are expected, so that what everything does is "global" and no cause. If everything has changed,
+/// causes are what changed otherwise.
 pub(crate) fn causes_of_volume(leaves: &Leaves, most: usize, others: usize) -> Finds {
     let points = Points::of(leaves);
-    if points.len() == 0 || points.ids.is_empty() {
-        return Finds::default();
-    }
-    let still = Search::around(0.0, &points);
-    let everything: Vec<u32> = (0..points.len() as u32).collect();
-    let bulk = still.closer().fit(&everything).distance;
-    let mut outcome;
-    if libm::fabs(bulk) < still.least_distance() {
-        outcome = still.run(most, others);
+    let mut finds = if points.len() == 0 || points.ids.is_empty() {
+        Finds::default()
     } else {
-        // Most leaves deviate. Either everything has changed, or there are causes for most of it.
-        let moved = Search::around(bulk, &points).run(most.max(ENOUGH), others);
-        outcome = still.run(most.max(ENOUGH), others);
-        if moved.log_likelihood > outcome.log_likelihood {
+        finds_of(&points, most.max(1), others)
+    };
+    finds.is_global = finds.causes.is_empty();
+    finds.causes.truncate(most);
+    finds
+}
+
+fn finds_of(points: &Points, most: usize, others: usize) -> Finds {
+    let still = Search::of(points);
+    let moved = bulk(points, &vec![true; points.len()]);
+    if libm::fabs(moved) < still.least_bulk() {
+        return still.run(most, others).finds;
+    }
+    // Most leaves deviate. Either there are causes for it, and enough is left that does not deviate; or everything has changed.
+    let mut outcome = still.run(most.max(ENOUGH), others);
+    if !still.is_rest_unmoved(&outcome) {
+        let moved = after_move(points, ratio(moved), most.max(ENOUGH), others);
+        if moved.log_likelihood - UNLIKELY > outcome.log_likelihood {
             outcome = moved;
         }
-        outcome.finds.causes.truncate(most);
     }
+    outcome.finds.causes.truncate(most);
     outcome.finds
 }
 
-/// A search with an assumption of what the noise is.
+/// What is found if so many times the events of before were to be expected. Causes have moved the first estimate of that; the
+/// leaves without a cause give a better one.
+fn after_move(points: &Points, ratio_of_all: f64, most: usize, others: usize) -> Outcome {
+    let first = points.expecting(ratio_of_all);
+    let outcome = Search::of(&first).run(most, others);
+    let rest = ratio(bulk(&first, &outcome.free));
+    let second = points.expecting(ratio_of_all * rest);
+    let better = Search::of(&second).run(most, others);
+    if better.log_likelihood > outcome.log_likelihood {
+        better
+    } else {
+        outcome
+    }
+}
+
+/// Now over before, of a deviation.
+fn ratio(deviation: f64) -> f64 {
+    let deviation = deviation.clamp(-MOST_MOVED, MOST_MOVED);
+    if deviation < 0.0 {
+        1.0 + deviation
+    } else {
+        1.0 / (1.0 - deviation)
+    }
+}
+
+/// A search for causes why leaves deviate from what was expected.
 struct Search<'a> {
     points: &'a Points,
     noise: Noise,
@@ -52,8 +94,10 @@ struct Search<'a> {
 
 struct Outcome {
     finds: Finds,
-    /// Of all leaves, less the prices of the causes.
+    /// Of all counts of now, less the prices of the causes.
     log_likelihood: f64,
+    /// The leaves that no cause has.
+    free: Vec<bool>,
 }
 
 /// A combination that may be a cause.
@@ -70,8 +114,8 @@ struct Candidate {
 type Fits = BTreeMap<(usize, usize), (u32, Fit)>;
 
 impl<'a> Search<'a> {
-    fn around(centre: f64, points: &'a Points) -> Self {
-        let noise = Noise::around(centre, points);
+    fn of(points: &'a Points) -> Self {
+        let noise = Noise::of(points);
         let leaves = points.deviations.iter().zip(&points.sizes);
         let (terms, densities) = leaves
             .map(|(deviation, size)| Cell::of(*deviation, *size, &noise))
@@ -92,25 +136,37 @@ impl<'a> Search<'a> {
         }
     }
 
-    fn least_distance(&self) -> f64 {
-        libm::sqrt(self.noise.relative).max(LEAST_DISTANCE)
+    fn least_deviation(&self) -> f64 {
+        libm::sqrt(self.noise.relative).max(LEAST_DEVIATION)
+    }
+
+    /// Most leaves may deviate that far though nothing happened to them.
+    fn least_bulk(&self) -> f64 {
+        0.5 * self.least_deviation()
+    }
+
+    /// Whether enough leaves have no cause, and most of them don't deviate.
+    fn is_rest_unmoved(&self, outcome: &Outcome) -> bool {
+        let rest = outcome.free.iter().filter(|free| **free).count();
+        rest as f64 >= REST * self.points.len() as f64
+            && libm::fabs(bulk(self.points, &outcome.free)) < self.least_bulk()
     }
 
     fn run(&self, most: usize, others: usize) -> Outcome {
         let evidence = Evidence::new(self.points.len());
         let mut cuboids = cube(self.points, &self.terms);
-        let mut free = vec![true; self.points.len()];
         let mut named = vec![false; cuboids.len()];
         let mut fits = Fits::new();
         let mut outcome = Outcome {
             finds: Finds::default(),
-            log_likelihood: self.densities.iter().sum(),
+            log_likelihood: self.densities.iter().sum::<f64>() + self.points.log_scale(),
+            free: vec![true; self.points.len()],
         };
         while outcome.finds.causes.len() < most {
             for cuboid in &mut cuboids {
-                cuboid.judge(&evidence, MEAN * self.least_distance());
+                cuboid.judge(&evidence, MEAN * self.least_deviation());
             }
-            let ranked = self.ranked(&cuboids, &named, &free, &mut fits);
+            let ranked = self.ranked(&cuboids, &named, &outcome.free, &mut fits);
             let best = ranked.first().filter(|best| best.score > 0.0).copied();
             if outcome.finds.others.is_empty() {
                 outcome.finds.others = ranked.iter().map(Candidate::found).collect();
@@ -119,9 +175,9 @@ impl<'a> Search<'a> {
             outcome.log_likelihood += best.score;
             outcome.finds.causes.push(best.found());
             named[best.cuboid] = true;
-            let taken = self.leaves_of(best.element, &free);
+            let taken = self.leaves_of(best.element, &outcome.free);
             for leaf in &taken {
-                free[*leaf as usize] = false;
+                outcome.free[*leaf as usize] = false;
             }
             for cuboid in &mut cuboids {
                 cuboid.take(&taken, self.points, &self.terms);
@@ -151,7 +207,7 @@ impl<'a> Search<'a> {
                     |known| known.1,
                 );
                 fits.insert((place, cell), (leaves, fit));
-                if libm::fabs(fit.distance) >= self.least_distance() {
+                if libm::fabs(fit.deviation) >= self.least_deviation() {
                     ranked.push(Candidate {
                         element,
                         cuboid: place,
@@ -176,7 +232,7 @@ impl<'a> Search<'a> {
             let layer = cuboid.attributes.count_ones();
             libm::log(f64::from(attributes) * combinations(attributes, layer))
         };
-        which + cuboid.log_cells + two
+        UNLIKELY + which + cuboid.log_cells + two
     }
 
     fn element(&self, cuboid: &Cuboid, cell: usize) -> Element {

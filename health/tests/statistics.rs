@@ -1,0 +1,126 @@
+//! Properties of the statistics, and that they answer whatever they are asked.
+#![allow(clippy::unwrap_used, reason = "a test says so when it fails")]
+
+use proptest::prelude::*;
+use tallyfold_health::{
+    Cusum, Drift, Level, Season, Spent, Stream, Tails, beta_binomial, binomial, burns, deviance,
+    discoveries, is_enough, is_unremarkable, judge, level, ln_silence, negative_binomial,
+    normal_ln_tail, normal_quantile, poisson, presence,
+};
+
+fn any_float() -> impl Strategy<Value = f64> {
+    prop_oneof![
+        any::<u64>().prop_map(f64::from_bits),
+        -1e3..1e9,
+        0.0..1.0,
+        Just(f64::NAN),
+        Just(f64::INFINITY),
+        Just(0.0)
+    ]
+}
+
+fn any_count() -> impl Strategy<Value = u64> {
+    prop_oneof![any::<u64>(), 0..5_u64, 0..100_000_u64, Just(u64::MAX)]
+}
+
+fn all_tails(x: u64, n: u64, mean: f64, dispersion: f64) -> [Tails; 4] {
+    [
+        poisson(x, mean),
+        negative_binomial(x, mean, dispersion),
+        binomial(x, n, mean),
+        beta_binomial(x, n, mean, dispersion),
+    ]
+}
+
+/// ln(e^a + e^b).
+fn ln_sum(a: f64, b: f64) -> f64 {
+    a.max(b) + libm::log1p(libm::exp(-(a - b).abs()))
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn tails_are_total(x in any_count(), n in any_count(), mean in any_float(), dispersion in any_float()) {
+        for tails in all_tails(x, n, mean, dispersion) {
+            prop_assert!(tails.low.is_finite() && tails.high.is_finite() && tails.low <= 0.0 && tails.high <= 0.0, "{tails:?}");
+            // Together they are certain, and then some.
+            prop_assert!(ln_sum(tails.low, tails.high) > -1e-6, "{tails:?}");
+        }
+    }
+
+    #[test]
+    fn other_statistics_are_total(a in any_float(), b in any_float(), part in any_count(), whole in any_count()) {
+        prop_assert!(deviance(a, b).is_finite() && deviance(a, b) >= 0.0);
+        prop_assert!(normal_ln_tail(a).is_finite() && normal_ln_tail(a) <= 0.0);
+        prop_assert!(normal_quantile(a).abs() <= 40.0);
+        prop_assert_eq!(discoveries(&[a, b, f64::NAN], 0, b).len(), 3);
+        let level = Level { expected: a, dispersion: b, basis: tallyfold_health::Basis::Recent, used: 0 };
+        prop_assert!(ln_silence(&level) <= 0.0 && ln_silence(&level).is_finite());
+        let spent = Spent { part, whole };
+        prop_assert!(spent.burn_rate(a).is_finite() && spent.ln_p(a).is_finite());
+        let _ = burns(spent, spent, a, b, a);
+        for whole in [None, Some(whole)] {
+            prop_assert!(judge(part, whole, &level).low.is_finite());
+            let _ = (is_unremarkable(part, whole, &level), is_enough(part, whole, &level, part));
+            let drift = Drift { fall: a, rise: b, run_length: a };
+            let stepped = Cusum { falling: b, rising: a, falling_for: u64::MAX, rising_for: 0 }.step(part, whole, &level, &drift);
+            prop_assert!(stepped.falling.is_finite() && stepped.rising.is_finite(), "{stepped:?}");
+        }
+    }
+
+    #[test]
+    fn levels_are_total(
+        counts in prop::collection::vec(any_count(), 0..60), wholes in prop::collection::vec(any_count(), 0..60),
+        known in prop::collection::vec(any::<bool>(), 0..60), at in 0..80_usize, is_rate: bool,
+        season in (0..9_usize, 0..4_usize, 0..9_usize, 0..5_usize),
+    ) {
+        let stream = Stream { counts: &counts, wholes: is_rate.then_some(wholes.as_slice()), known: &known };
+        let season = Season { period: season.0, neighbours: season.1, seasons: season.2, shorter: season.3 };
+        let levels = tallyfold_health::Levels::new(&stream, &season, 0).flatten().chain(level(&stream, at, &season));
+        for level in levels {
+            prop_assert!(level.expected >= 0.0 && level.expected.is_finite(), "{level:?}");
+            prop_assert!(level.dispersion >= 1.0 && level.dispersion.is_finite(), "{level:?}");
+            prop_assert!(!is_rate || level.expected <= 1.0);
+        }
+        let _ = presence(&stream, at, season.period, 3);
+    }
+
+    /// P(X <= x) + P(X >= x + 1) = 1, and what is farther out is less probable.
+    #[test]
+    fn tails_complete_each_other(x in 0..3_000_u64, mean in 0.01..2_000.0, dispersion in 1.0..50.0) {
+        let (n, p) = (3_001, mean / 2_500.0);
+        let mut pairs: Vec<[Tails; 2]> = vec![[poisson(x, mean), poisson(x + 1, mean)]];
+        pairs.push([negative_binomial(x, mean, dispersion), negative_binomial(x + 1, mean, dispersion)]);
+        pairs.push([binomial(x, n, p), binomial(x + 1, n, p)]);
+        pairs.push([beta_binomial(x, n, p, dispersion), beta_binomial(x + 1, n, p, dispersion)]);
+        for [this, next] in pairs {
+            prop_assert!(ln_sum(this.low, next.high).abs() < 1e-10, "{this:?} {next:?}");
+            prop_assert!(this.low <= next.low && this.high >= next.high, "{this:?} {next:?}");
+        }
+    }
+
+    /// The distributions meet where their parameters do.
+    #[test]
+    fn overdispersion_vanishes_without_a_step(x in 0..500_u64, mean in 0.1..300.0) {
+        let near = |a: Tails, b: Tails| (a.low - b.low).abs() < 1e-5 * (1.0 - b.low) && (a.high - b.high).abs() < 1e-5 * (1.0 - b.high);
+        prop_assert!(near(negative_binomial(x, mean, 1.0 + 1e-10), poisson(x, mean)));
+        prop_assert!(near(beta_binomial(x, 600, mean / 600.0, 1.0 + 1e-10), binomial(x, 600, mean / 600.0)));
+        prop_assert!(near(binomial(x, 1 << 52, mean / (1_u64 << 52) as f64), poisson(x, mean)));
+    }
+
+    /// Merged windows: twice the events of twice the expectation deviate twice as much.
+    #[test]
+    fn deviance_scales(x in 0.0..1e9, expected in 1e-3..1e9) {
+        let twice = deviance(2.0 * x, 2.0 * expected);
+        prop_assert!((twice - 2.0 * deviance(x, expected)).abs() <= 1e-12 * twice.max(1e-9));
+    }
+
+    #[test]
+    fn the_order_of_tests_does_not_matter(mut ln_p in prop::collection::vec(-30.0..0.0, 1..50), rate in 0.001..0.5) {
+        let count = |ln_p: &[f64]| discoveries(ln_p, ln_p.len() + 20, rate).iter().filter(|one| **one).count();
+        let before = count(&ln_p);
+        ln_p.reverse();
+        prop_assert_eq!(count(&ln_p), before);
+    }
+}
