@@ -39,7 +39,7 @@ js_files := $(addprefix $(JS)/,README.md package.json tsconfig.json build.mjs) \
 
 .PHONY: demo test bench lint fuzz dist docs setup wheel wasm npm npm-package cli \
 	test-rust test-python test-js test-cli test-examples test-observability test-docs test-hosts test-distributed test-sdist test-packages test-arm sdist clean \
-	grade-cause grade-risk grade-incidents
+	grade-cause grade-risk grade-detect grade-incidents
 
 demo: $(wheel_in_venv) $(examples) $(chromium)
 	cargo build --quiet --package tallyfold-cli
@@ -227,6 +227,11 @@ grade-risk:
 	cargo build --quiet --release --package tallyfold-grade
 	target/release/tallyfold-grade risk --data "$(DATA)" --json "$(JSON)" --seed "$(SEED)" --files "$(FILES)"
 	@[ -z "$(RISKLOC)" ] || grades/riskloc.sh "$(RISKLOC)" "$(SEED)" "$(DATA)"
+
+# Single streams: simulated outbreaks beside R's surveillance (if it is installed; some 30 minutes for the first run of a seed, RUNS=20
+# takes fewer of its 100), and labelled windows of the series of a folder (DATA), with a line for each series (JSON).
+grade-detect:
+	cargo run --quiet --release --package tallyfold-grade -- detect --data "$(DATA)" --json "$(JSON)" --seed "$(SEED)" --runs "$(RUNS)"
 
 # A simulated quarter with known incidents, and what the standard rules find in it. SEED="1 2" takes other seeds.
 grade-incidents:

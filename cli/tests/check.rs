@@ -354,6 +354,26 @@ fn what_a_receiver_did_not_take_is_told_by_the_next_run() {
 }
 
 #[test]
+fn a_message_that_is_refused_does_not_hold_up_the_others() {
+    let world = World::new();
+    let second = RULES.replace("integrations fail", "integrations fail too");
+    let second = second.split_once("\n\n").unwrap().1;
+    fs::write(world.path("health.toml"), format!("{RULES}\n{second}")).unwrap();
+    let chat = Sink::start(vec![Reply::Answer(400, "", "too long")], TAKEN);
+    let failed = world.run(&["--at", LATER, "--webhook", &chat.url]);
+    ends(&failed, 4);
+    assert!(
+        stderr(&failed).contains("status 400: too long"),
+        "{}",
+        stderr(&failed)
+    );
+    assert_eq!(chat.all().len(), 2);
+    // The next run sends only the one that was refused.
+    ends(&world.run(&["--at", LATER, "--webhook", &chat.url]), 1);
+    assert_eq!(chat.all().len(), 1);
+}
+
+#[test]
 fn receivers_of_the_configuration_have_their_headers() {
     let world = World::new();
     let chat = Sink::start(Vec::new(), TAKEN);

@@ -8,6 +8,8 @@
 mod arguments;
 mod cause;
 mod incidents;
+mod nab;
+mod noufaily;
 mod risk;
 mod speed_judge;
 
@@ -17,14 +19,24 @@ use std::process::ExitCode;
 type Grade = fn(&[String]) -> ExitCode;
 
 /// One line for each grade.
-const GRADES: [(&str, Grade); 6] = [
+const GRADES: [(&str, Grade); 7] = [
     ("cause", cause::report::run),
+    ("detect", detect),
     ("incidents", incidents::run::run),
     ("risk", risk::report::run),
     ("speed-explain", cause::speed::run),
     ("speed-judge", speed_judge::run),
     ("speed-volumes", risk::speed::run),
 ];
+
+/// Single streams: simulated outbreaks, and labelled windows of real series.
+fn detect(words: &[String]) -> ExitCode {
+    let table = |words| {
+        let arguments = arguments::Arguments::parse(words, &["data", "json", "seed", "runs"])?;
+        Ok(nab::report::table(&arguments)? + "\n" + &noufaily::report::table(&arguments)?)
+    };
+    arguments::printed(table(words))
+}
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();

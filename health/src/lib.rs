@@ -30,6 +30,8 @@ pub use detection::budget::{BURNS, Burn, Spent, burns};
 pub use detection::cusum::{Cusum, Drift};
 pub use detection::judge::{UNREMARKABLE, is_enough, is_unremarkable, judge};
 pub use detection::presence::{Presence, presence};
+pub use detection::scan::{Direction, Excess, ScanOptions, scan, scan_window};
+pub use detection::scan_slots::{SlotOptions, Unusual, scan_slots};
 pub use detection::silence::ln_silence;
 pub use measure::Measure;
 pub use rules::names::{RuleKind, Severity, Side};

@@ -63,6 +63,15 @@ enum Message {
     Webhook(Template),
 }
 
+/// Why a message was not taken.
+struct Untaken {
+    failure: Failure,
+    /// Whether it may help to send it again.
+    may_help: bool,
+    /// Whether the receiver does not want this message, and may want others.
+    is_of_message: bool,
+}
+
 /// What was answered.
 #[derive(Default)]
 struct Answer {
@@ -135,7 +144,7 @@ impl Receiver {
                 }
                 // If nobody knows whether it was taken, both have to be told later that they are over.
                 told.extend(firing);
-                sent
+                sent.map_err(|untaken| untaken.failure)
             }
             Message::Webhook(template) => self.tell_changes(template, news, told, cluster).await,
         }
@@ -148,6 +157,7 @@ impl Receiver {
         told: &mut Alerts,
         cluster: &str,
     ) -> Result<()> {
+        let mut refused = None;
         for (id, over) in news.over(told) {
             let until = over.at.to_string();
             let message = template.message(Told {
@@ -155,34 +165,48 @@ impl Receiver {
                 until: &until,
                 cluster,
             });
-            self.send(&message).await?;
-            told.remove(&id);
+            if self.takes(&message, &mut refused).await? {
+                told.remove(&id);
+            }
         }
         for (id, alert) in news.firing(told) {
-            if !told.contains_key(&id) {
-                let message = template.message(Told {
-                    alert: &alert,
-                    until: "",
-                    cluster,
-                });
-                self.send(&message).await?;
+            let message = template.message(Told {
+                alert: &alert,
+                until: "",
+                cluster,
+            });
+            if told.contains_key(&id) || self.takes(&message, &mut refused).await? {
+                told.insert(id, alert);
             }
-            told.insert(id, alert);
         }
-        Ok(())
+        refused.map_or(Ok(()), Err)
+    }
+
+    /// Whether a message is taken. One that is refused for what it says does not keep others from being sent; the first such
+    /// refusal is kept.
+    async fn takes(&self, message: &str, refused: &mut Option<Failure>) -> Result<bool> {
+        match self.send(message).await {
+            Ok(()) => Ok(true),
+            Err(untaken) if untaken.is_of_message => {
+                refused.get_or_insert(untaken.failure);
+                Ok(false)
+            }
+            Err(untaken) => Err(untaken.failure),
+        }
     }
 
     /// Sends a message, and again if that may help.
-    async fn send(&self, message: &str) -> Result<()> {
+    async fn send(&self, message: &str) -> Result<(), Untaken> {
         let mut pauses = PAUSES.iter();
         loop {
-            let (failure, may_help) = match self.exchange(message).await {
+            let untaken = match self.exchange(message).await {
                 Ok(()) => return Ok(()),
-                Err(failed) => failed,
+                Err(untaken) => untaken,
             };
-            match pauses.next().filter(|_| may_help) {
-                None => return Err(failure),
+            match pauses.next().filter(|_| untaken.may_help) {
+                None => return Err(untaken),
                 Some(pause) => {
+                    let failure = &untaken.failure;
                     self.voice.detail(format_args!("{failure}; sent again"));
                     sleep(*pause).await;
                 }
@@ -190,8 +214,8 @@ impl Receiver {
         }
     }
 
-    /// Sends a message once; the error, and whether it may help to send it again.
-    async fn exchange(&self, message: &str) -> Result<(), (Failure, bool)> {
+    /// Sends a message once.
+    async fn exchange(&self, message: &str) -> Result<(), Untaken> {
         let own = [("content-type", "application/json")];
         let given = self.headers.iter();
         let given = given.map(|(name, value)| (name.as_str(), value.expose()));
@@ -202,7 +226,11 @@ impl Receiver {
         let failed = |failure, name| {
             let error = broken(failure, name, origin(&self.url));
             let text = format!("{shown}: {}", error.message());
-            (Failure::new(Exit::Service, text), !error.is_lasting())
+            Untaken {
+                failure: Failure::new(Exit::Service, text),
+                may_help: !error.is_lasting(),
+                is_of_message: false,
+            }
         };
         match outgoing.exchange(Some(LIMIT), &mut answer).await {
             Err(Broken::Network(name)) => return Err(failed(HostFailure::Network, name)),
@@ -225,7 +253,11 @@ impl Receiver {
             _ => Exit::Service,
         };
         let text = format!("{shown}: the receiver answers with status {status}{said}");
-        Err((Failure::new(exit, text), status == 429 || status >= 500))
+        Err(Untaken {
+            failure: Failure::new(exit, text),
+            may_help: status == 429 || status >= 500,
+            is_of_message: matches!(status, 400 | 413 | 422),
+        })
     }
 }
 

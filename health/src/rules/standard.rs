@@ -75,7 +75,8 @@ kind = "undelivered"
 by = ["write_key"]
 severity = "critical"
 
-# Volumes: sources that decline, at once or slowly, and integrations that get events twice.
+# Volumes: sources that decline, at once or slowly, and integrations that get events twice. Two windows in a row are far
+# fewer false alarms than the three a month that each may be one of.
 [[rule]]
 name = "source declines"
 kind = "volume"
@@ -83,6 +84,7 @@ measure = "events"
 by = ["write_key"]
 side = "low"
 change = "25%"
+false_alarms = 3
 severity = "warning"
 
 [[rule]]
@@ -94,6 +96,7 @@ side = "low"
 window = "1h"
 baseline = { weeks = 6, neighbours = 0 }
 change = "20%"
+false_alarms = 3
 severity = "warning"
 
 [[rule]]

@@ -1,0 +1,77 @@
+//! Scans the series of a folder, and prints a table.
+
+use crate::arguments::Arguments;
+use crate::nab::score::{Score, alarms, score};
+use crate::nab::series::Hours;
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use tallyfold_health::SlotOptions;
+
+/// Labelled windows by series: their first and last time.
+type Labels = BTreeMap<String, Vec<(String, String)>>;
+
+/// The table of all series that `labels.json` of the folder names; `--json` gets a line for each.
+pub(crate) fn table(arguments: &Arguments) -> Result<String, String> {
+    let folder = arguments.path("data", "../shared/data/nab");
+    let path = folder.join("labels.json");
+    if arguments.value("data").is_none() && !path.exists() {
+        return Ok(format!(
+            "no {}: no labelled series. DATA=folder takes others.\n",
+            path.display()
+        ));
+    }
+    let text =
+        std::fs::read_to_string(&path).map_err(|error| format!("{}: {error}", path.display()))?;
+    let labels: Labels =
+        serde_json::from_str(&text).map_err(|error| format!("{}: {error}", path.display()))?;
+    let mut table = head();
+    let mut lines = String::new();
+    let mut total = Score::default();
+    for (name, windows) in &labels {
+        let hours = Hours::read(&folder.join(name))?;
+        let found = alarms(&hours);
+        let score = score(&hours, &found, windows);
+        row(&mut table, name, &score);
+        total.merge(&score);
+        let alarms = found
+            .iter()
+            .map(|alarm| json!({"time": hours.times[alarm.at], "score": alarm.distance.abs()}));
+        let _ = writeln!(
+            lines,
+            "{}",
+            json!({"series": name, "alarms": alarms.collect::<Vec<Value>>()})
+        );
+    }
+    row(&mut table, "all", &total);
+    if let Some(file) = arguments.value("json") {
+        std::fs::write(file, lines).map_err(|error| format!("{file}: {error}"))?;
+    }
+    Ok(table)
+}
+
+fn head() -> String {
+    format!(
+        "Labelled series, in hours: {:?}\n\
+         An alarm begins an excursion, that is after a day without one; none in the first 15% of a series. It is right within a labelled\n\
+         window. Delay: hours from the start of a window to its first alarm. False: alarms outside of windows, a week.\n\n\
+         {:26} alarms right windows hit  precision recall delay false\n",
+        SlotOptions::hours(),
+        "series"
+    )
+}
+
+fn row(table: &mut String, name: &str, score: &Score) {
+    let [precision, recall, delay, wrong] = score.figures();
+    let Score {
+        alarms,
+        right,
+        windows,
+        hit,
+        ..
+    } = score;
+    let _ = writeln!(
+        table,
+        "{name:26} {alarms:6} {right:5} {windows:7} {hit:3}  {precision:9.2} {recall:6.2} {delay:5.1} {wrong:5.2}"
+    );
+}

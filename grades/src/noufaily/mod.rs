@@ -1,0 +1,6 @@
+//! Single streams: the scenarios of Noufaily et al. 2013, beside R's `surveillance::farringtonFlexible`.
+mod farrington;
+mod random;
+pub(crate) mod report;
+mod score;
+mod simulate;

@@ -1,0 +1,173 @@
+//! A log-linear quasi-Poisson regression, by iteratively reweighted least squares.
+
+use crate::detection::scan_season::{MOST, Row, Terms};
+
+const STEPS: usize = 25;
+/// Means stay within e^-40 and e^45, so that no sum of squares overflows.
+const LOGARITHMS: (f64, f64) = (-40.0, 45.0);
+
+/// A window that teaches.
+#[derive(Clone, Debug)]
+pub(crate) struct Point {
+    pub(crate) count: f64,
+    /// What a rate's count is a part of; 1 for volumes.
+    pub(crate) whole: f64,
+    /// 0 for a window that is left out.
+    pub(crate) weight: f64,
+    pub(crate) row: Row,
+    /// By the last regression.
+    pub(crate) mean: f64,
+}
+
+/// A regression, fitted.
+#[derive(Clone, Debug)]
+pub(crate) struct Fit {
+    pub(crate) terms: Terms,
+    coefficients: Row,
+    /// Of the coefficients, for a dispersion of 1.
+    covariance: [Row; MOST],
+    /// Variance divided by mean, at least 1.
+    pub(crate) dispersion: f64,
+}
+
+impl Fit {
+    /// A constant: the weighted rate, with half an event more, so that it is not 0.
+    pub(crate) fn constant(points: &mut [Point]) -> Option<Self> {
+        let count = 0.5 + weighted(points, |point| point.count);
+        let whole = weighted(points, |point| point.whole);
+        if whole <= 0.0 {
+            return None;
+        }
+        let mut fit = Self {
+            terms: Terms::CONSTANT,
+            coefficients: [0.0; MOST],
+            covariance: [[0.0; MOST]; MOST],
+            dispersion: 1.0,
+        };
+        fit.coefficients[0] = libm::log(count / whole).clamp(LOGARITHMS.0, LOGARITHMS.1);
+        fit.covariance[0][0] = 1.0 / count;
+        fit.place(points);
+        Some(fit)
+    }
+
+    /// The regression on `terms`, begun at this fit. None where it does not converge.
+    pub(crate) fn regressed(&self, terms: Terms, points: &mut [Point]) -> Option<Self> {
+        let mut fit = self.clone();
+        fit.terms = terms;
+        if weighted(points, |_| 1.0) <= terms.columns() as f64 {
+            return None;
+        }
+        for _ in 0..STEPS {
+            if fit.step(points)? < 1e-6 {
+                fit.place(points);
+                return Some(fit);
+            }
+        }
+        None
+    }
+
+    /// One step of Newton's method: how far the coefficients moved.
+    fn step(&mut self, points: &[Point]) -> Option<f64> {
+        let columns = self.terms.columns();
+        let mut information = [[0.0; MOST]; MOST];
+        let mut gradient = [0.0; MOST];
+        for point in points.iter().filter(|point| point.weight > 0.0) {
+            let mean = point.whole * self.rate(&point.row);
+            for i in 0..columns {
+                gradient[i] += point.weight * point.row[i] * (point.count - mean);
+                let weight = point.weight * mean * point.row[i];
+                for (entry, value) in information[i].iter_mut().zip(&point.row).take(i + 1) {
+                    *entry += weight * value;
+                }
+            }
+        }
+        self.covariance = inverse(&information, columns)?;
+        let step = self.covariance.map(|row| product(&row, &gradient));
+        let longest = step
+            .iter()
+            .fold(0.0, |longest: f64, part| longest.max(part.abs()));
+        if !longest.is_finite() {
+            return None;
+        }
+        let share = (2.0 / longest).min(1.0);
+        for (coefficient, part) in self.coefficients.iter_mut().zip(step) {
+            *coefficient += part * share;
+        }
+        Some(longest)
+    }
+
+    /// Writes the means to the points, and learns the dispersion.
+    fn place(&mut self, points: &mut [Point]) {
+        for point in points.iter_mut() {
+            point.mean = point.whole * self.rate(&point.row);
+        }
+        let squares = weighted(points, |point| {
+            (point.count - point.mean) * (point.count - point.mean)
+                / point.mean.max(f64::MIN_POSITIVE)
+        });
+        let freedom = weighted(points, |_| 1.0) - self.terms.columns() as f64;
+        self.dispersion = (squares / freedom.max(1.0)).clamp(1.0, 1e12);
+    }
+
+    /// What is expected of a whole of 1.
+    pub(crate) fn rate(&self, row: &Row) -> f64 {
+        libm::exp(product(row, &self.coefficients).clamp(LOGARITHMS.0, LOGARITHMS.1))
+    }
+
+    /// The variance that the error of the coefficients gives to a mean with this gradient.
+    pub(crate) fn error(&self, gradient: &Row) -> f64 {
+        let rows = self.covariance.map(|row| product(&row, gradient));
+        (product(&rows, gradient) * self.dispersion).max(0.0)
+    }
+}
+
+fn weighted(points: &[Point], value: impl Fn(&Point) -> f64) -> f64 {
+    let teaching = points.iter().filter(|point| point.weight > 0.0);
+    teaching.map(|point| point.weight * value(point)).sum()
+}
+
+fn product(a: &Row, b: &Row) -> f64 {
+    a.iter().zip(b).map(|(a, b)| a * b).sum()
+}
+
+/// The inverse of a symmetric positive definite matrix, whose lower half is given, by Cholesky's decomposition.
+fn inverse(matrix: &[Row; MOST], columns: usize) -> Option<[Row; MOST]> {
+    let lower = cholesky(matrix, columns)?;
+    let mut inverse = [[0.0; MOST]; MOST];
+    for (column, solution) in inverse.iter_mut().enumerate().take(columns) {
+        *solution = solved(&lower, columns, column);
+    }
+    Some(inverse)
+}
+
+/// A column of the inverse, which is symmetric.
+fn solved(lower: &[Row; MOST], columns: usize, column: usize) -> Row {
+    let mut x = [0.0; MOST];
+    for i in 0..columns {
+        let known: f64 = (0..i).map(|k| lower[i][k] * x[k]).sum();
+        x[i] = (f64::from(u8::from(i == column)) - known) / lower[i][i];
+    }
+    for i in (0..columns).rev() {
+        let known: f64 = (i + 1..columns).map(|k| lower[k][i] * x[k]).sum();
+        x[i] = (x[i] - known) / lower[i][i];
+    }
+    x
+}
+
+fn cholesky(matrix: &[Row; MOST], columns: usize) -> Option<[Row; MOST]> {
+    let mut lower = [[0.0; MOST]; MOST];
+    for i in 0..columns {
+        for j in 0..=i {
+            let known: f64 = (0..j).map(|k| lower[i][k] * lower[j][k]).sum();
+            let rest = matrix[i][j] - known;
+            if i != j {
+                lower[i][j] = rest / lower[j][j];
+            } else if rest > matrix[i][i] * 1e-10 {
+                lower[i][i] = libm::sqrt(rest);
+            } else {
+                return None;
+            }
+        }
+    }
+    Some(lower)
+}
