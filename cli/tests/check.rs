@@ -78,7 +78,7 @@ impl World {
         let query = only(&self.path("health.history"));
         let mut days: Vec<PathBuf> = names(&query)
             .into_iter()
-            .filter(|path| path.extension().is_some_and(|end| end == "json"))
+            .filter(|path| path.extension().is_some_and(|end| end == "gz"))
             .collect();
         days.sort();
         days
