@@ -16,6 +16,7 @@ measure() {
   $bench speed || failed=1
   $bench linear || failed=1
   $bench memory $bodies/plain-100000.json || failed=1
+  $bench health || failed=1
   .venv/bin/python bench/python/main.py $bodies || failed=1
   .venv/bin/python bench/python/exporting.py $bodies || failed=1
   .venv/bin/python bench/python/command.py || failed=1

@@ -140,10 +140,11 @@ fn field(name: &str, value: &str) -> String {
 }
 
 /// SplitMix64: the same numbers everywhere.
-struct Random(u64);
+/// Numbers that look random, the same each time.
+pub(crate) struct Random(pub(crate) u64);
 
 impl Random {
-    fn below(&mut self, limit: u64) -> u64 {
+    pub(crate) fn below(&mut self, limit: u64) -> u64 {
         self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
         let mut bits = self.0;
         bits = (bits ^ (bits >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);

@@ -8,6 +8,7 @@
 )]
 
 mod body;
+mod health;
 mod hostile;
 mod linear;
 mod memory;
@@ -25,6 +26,7 @@ const USAGE: &str = "usage: tallyfold-bench COMMAND
   speed             measures against other parsers
   linear            measures ten times as much
   memory BODY       measures what 1 GB costs, made of that body's entries
+  health            measures how long counts are judged and explained
   report            makes a table of the measurements on standard input; fails if one is short";
 
 fn main() -> ExitCode {
@@ -35,6 +37,7 @@ fn main() -> ExitCode {
         ["speed"] => speed::measure(),
         ["linear"] => linear::measure(),
         ["memory", body] => memory::measure(body),
+        ["health"] => health::measure(),
         ["stream", body, keep @ ..] => memory::stream(body, keep),
         ["report"] if report::judge(std::io::stdin().lock()) => {}
         ["report"] => return ExitCode::FAILURE,

@@ -86,7 +86,7 @@ pub(crate) fn stream(file: &str, keep: &[&str]) {
 }
 
 /// Has the kernel forget the peak so far, and gives what is resident now, in bytes.
-fn rest_peak() -> f64 {
+pub(crate) fn rest_peak() -> f64 {
     let mut file = std::fs::OpenOptions::new()
         .write(true)
         .open("/proc/self/clear_refs")
@@ -96,7 +96,7 @@ fn rest_peak() -> f64 {
 }
 
 /// A field of the kernel's about this process, in bytes.
-fn status(name: &str) -> f64 {
+pub(crate) fn status(name: &str) -> f64 {
     let status = std::fs::read_to_string("/proc/self/status").expect("a Linux kernel");
     let line = status.lines().find_map(|line| line.strip_prefix(name));
     let kilobytes = line.and_then(|line| line.trim().strip_suffix(" kB"));

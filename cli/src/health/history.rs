@@ -1,12 +1,15 @@
 //! The counts that rules look back on, kept between runs: a folder for each query of a cluster, with a file for each day or week.
 //!
-//! A file is a saved table with a checksum, as `to_json` of every language writes it. It is replaced whole. One that is damaged
-//! is put aside: the service still has its counts.
+//! A file is a saved table with a checksum, as `to_json` of every language writes it, compressed by gzip, because values of
+//! dimensions come again in every window. It is replaced whole. One that is damaged is put aside: the service still has its counts.
 
 use std::fs::{self, File};
-use std::io;
+use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 
+use flate2::Compression;
+use flate2::read::GzDecoder;
+use flate2::write::GzEncoder;
 use tallyfold::{CountTable, Frame, Metric, TimeStep, Timestamp, Window};
 use tokio::task::spawn_blocking;
 
@@ -107,12 +110,14 @@ impl History {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Ok(None)),
             Err(error) => return Err(Failure::file("read", &path, &error)),
         };
-        Ok(match CountTable::from_json(&bytes) {
+        let damaged = |what: String| Err(Failure::usage(format!("{}: {what}", path.display())));
+        let mut json = Vec::new();
+        if let Err(error) = GzDecoder::new(&*bytes).read_to_end(&mut json) {
+            return Ok(damaged(error.to_string()));
+        }
+        Ok(match CountTable::from_json(&json) {
             Ok(table) => Ok(Some(table)),
-            Err(error) => {
-                let text = format!("{}: {}", path.display(), Failure::from(error).text);
-                Err(Failure::usage(text))
-            }
+            Err(error) => damaged(Failure::from(error).text),
         })
     }
 
@@ -124,7 +129,7 @@ impl History {
         let path = self.path(span.start_ms);
         let told = |error| Failure::file("write", &path, &error);
         let (to, json) = (path.clone(), table.to_json());
-        let stored = spawn_blocking(move || replace(&to, json.as_bytes())).await;
+        let stored = spawn_blocking(move || replace(&to, &compressed(&json)?)).await;
         stored
             .unwrap_or_else(|error| Err(io::Error::other(error)))
             .map_err(told)
@@ -149,13 +154,19 @@ impl History {
     fn path(&self, start_ms: i64) -> PathBuf {
         let text = Timestamp::from_unix_ms(start_ms).map_or_else(String::new, |at| at.to_string());
         let day = text.split('T').next().unwrap_or_default();
-        self.folder.join(format!("{day}.json"))
+        self.folder.join(format!("{day}.json.gz"))
     }
+}
+
+fn compressed(text: &str) -> io::Result<Vec<u8>> {
+    let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
+    encoder.write_all(text.as_bytes())?;
+    encoder.finish()
 }
 
 /// When the time of a file begins, by its name.
 fn start_of(name: &str) -> Option<i64> {
-    let day = name.strip_suffix(".json")?;
+    let day = name.strip_suffix(".json.gz")?;
     let start = Timestamp::parse(&format!("{day}T00:00:00Z")).ok()?;
     Some(start.unix_ms())
 }
@@ -220,13 +231,18 @@ mod tests {
         let path = history.path(span.start_ms);
         let table = crate::output::testing::table(crate::output::testing::ROWS);
         history.store(span, &table).await.unwrap();
-        let whole = fs::read_to_string(&path).unwrap();
-        fs::write(&path, whole.replace("Warehouse", "Warehous_")).unwrap();
-        let wrong = history.load(span).unwrap().unwrap_err();
-        assert!(
-            wrong.text.contains("2026-01-01.json: invalid_table"),
-            "{wrong}"
-        );
+        let changed = table.to_json().replace("Warehouse", "Warehous_");
+        let whole = fs::read(&path).unwrap();
+        for (bytes, told) in [
+            (compressed(&changed).unwrap(), "invalid_table"),
+            (whole[..whole.len() - 9].to_vec(), "incomplete deflate stream"),
+            (b"not compressed".to_vec(), "invalid gzip header"),
+        ] {
+            fs::write(&path, bytes).unwrap();
+            let wrong = history.load(span).unwrap().unwrap_err();
+            let told = format!("2026-01-01.json.gz: {told}");
+            assert!(wrong.text.contains(&told), "{wrong}");
+        }
         fs::remove_file(&path).unwrap();
         fs::create_dir(&path).unwrap();
         assert!(history.load(span).is_err());
