@@ -8,6 +8,7 @@
 mod arguments;
 mod cause;
 mod incidents;
+mod mix;
 mod nab;
 mod noufaily;
 mod risk;

@@ -4,6 +4,8 @@ use std::process::ExitCode;
 
 use tallyfold_health::{Level, Levels, Season, Stream, is_unremarkable, judge};
 
+use crate::mix::{STEP, mix};
+
 /// What the issue asks for: windows of a group that are judged, and groups.
 const WINDOWS: usize = 2_880;
 const GROUPS: usize = 1_200;
@@ -126,11 +128,9 @@ struct Random(u64);
 
 impl Random {
     fn uniform(&mut self) -> f64 {
-        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let mut bits = self.0;
-        bits = (bits ^ (bits >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        bits = (bits ^ (bits >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        ((bits ^ (bits >> 31)) >> 11) as f64 / (1_u64 << 53) as f64
+        let bits = mix(self.0);
+        self.0 = self.0.wrapping_add(STEP);
+        (bits >> 11) as f64 / (1_u64 << 53) as f64
     }
 
     /// Events in groups of `dispersion`, about Poisson in number: by counting for few, by the normal distribution for many.

@@ -235,7 +235,10 @@ mod tests {
         let whole = fs::read(&path).unwrap();
         for (bytes, told) in [
             (compressed(&changed).unwrap(), "invalid_table"),
-            (whole[..whole.len() - 9].to_vec(), "incomplete deflate stream"),
+            (
+                whole[..whole.len() - 9].to_vec(),
+                "incomplete deflate stream",
+            ),
             (b"not compressed".to_vec(), "invalid gzip header"),
         ] {
             fs::write(&path, bytes).unwrap();

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use tallyfold_health::{Attribute, ExplainOptions, Leaves, Measure, Tally, explain_leaves};
 
 use crate::arguments::{Arguments, printed};
+use crate::mix::{STEP, mix};
 
 /// The shortest time of some runs is told, because other programs share the machine.
 const RUNS: usize = 5;
@@ -77,8 +78,5 @@ fn many(leaves: usize, attributes: usize) -> Result<Leaves, String> {
 
 /// A number that looks random (SplitMix64).
 pub(crate) fn spread(number: u64) -> u64 {
-    let mut bits = number.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    bits = (bits ^ (bits >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    bits = (bits ^ (bits >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    bits ^ (bits >> 31)
+    mix(number.wrapping_mul(STEP))
 }

@@ -1,5 +1,7 @@
 //! Random numbers that are the same on every platform: integers from a hash, and floats by the crate `libm`.
 
+use crate::mix::{STEP, mix};
+
 /// A stream of random numbers. Streams of other names are independent, so a change in one place of a simulation moves
 /// nothing elsewhere.
 #[derive(Clone, Debug)]
@@ -12,7 +14,7 @@ impl Random {
     }
 
     fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        self.0 = self.0.wrapping_add(STEP);
         mix(self.0)
     }
 
@@ -87,14 +89,6 @@ impl Random {
 /// The next whole number, and 0 for what is negative.
 fn rounded(number: f64) -> u64 {
     libm::round(number.max(0.0)) as u64
-}
-
-/// One step of splitmix64.
-fn mix(number: u64) -> u64 {
-    let number = number.wrapping_add(0x9e37_79b9_7f4a_7c15);
-    let number = (number ^ (number >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    let number = (number ^ (number >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    number ^ (number >> 31)
 }
 
 #[cfg(test)]

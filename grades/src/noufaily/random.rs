@@ -1,5 +1,7 @@
 //! Draws of random numbers, the same on every platform: simulations are repeated by their seed.
 
+use crate::mix::{STEP, mix};
+
 /// A generator (SplitMix64) that a seed determines.
 #[derive(Clone, Debug)]
 pub(crate) struct Random(u64);
@@ -16,11 +18,9 @@ impl Random {
     }
 
     fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut bits = self.0;
-        bits = (bits ^ (bits >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        bits = (bits ^ (bits >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        bits ^ (bits >> 31)
+        let mixed = mix(self.0);
+        self.0 = self.0.wrapping_add(STEP);
+        mixed
     }
 
     /// A number between 0 and 1, neither of them.

@@ -1,5 +1,7 @@
 //! Random numbers that are the same on every platform: a seed gives the same files everywhere.
 
+use crate::mix::{STEP, mix};
+
 /// SplitMix64 (Steele, Lea and Flood 2014): small, and good enough to draw test data.
 pub(crate) struct Random {
     state: u64,
@@ -14,11 +16,9 @@ impl Random {
     }
 
     fn next(&mut self) -> u64 {
-        self.state = self.state.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let mut mixed = self.state;
-        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        mixed ^ (mixed >> 31)
+        let mixed = mix(self.state);
+        self.state = self.state.wrapping_add(STEP);
+        mixed
     }
 
     /// Uniform in [0, 1), with 53 bits.
