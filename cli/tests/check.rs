@@ -127,6 +127,19 @@ fn history_is_read_once_and_old_days_are_dropped() {
 }
 
 #[test]
+fn a_run_that_comes_days_late_judges_the_windows_in_between() {
+    let world = World::new();
+    ends(&world.run(&["--at", "2026-11-18T23:01:00Z"]), 0);
+    let late = world.run(&["-v", "--at", "2026-11-21T23:01:00Z", "--format", "json"]);
+    ends(&late, 0);
+    assert_eq!(asked(&late), 3 * 96, "{}", stderr(&late));
+    let told: Value = serde_json::from_slice(&late.stdout).unwrap();
+    let judged = told["clusters"][0]["judged"].as_u64().unwrap();
+    // Some 30 integrations in each.
+    assert!(judged > 3 * 96 * 25, "{judged} windows of groups");
+}
+
+#[test]
 fn windows_that_may_still_change_are_read_again() {
     let world = World::new();
     ends(&world.run(&["--settle", "1h"]), 0);

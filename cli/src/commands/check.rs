@@ -6,7 +6,7 @@ use std::rc::Rc;
 use clap::Args;
 use indicatif::ProgressBar;
 use tallyfold::{CollectOptions, Timestamp, Window};
-use tallyfold_health::{Observed, Rules};
+use tallyfold_health::{Observed, Rules, State};
 
 use super::bars::{Bars, show};
 use super::checked::{Places, places, rules, service, state_of};
@@ -135,6 +135,11 @@ struct Job<'a> {
     replay: Option<Window>,
     now: Timestamp,
 }
+
+const DAY_MS: i64 = 86_400_000;
+
+/// How late a run may come and still judge all windows since the last one: eight days.
+const LATEST_MS: i64 = 7 * DAY_MS;
 
 /// The state of a cluster while it is checked.
 struct Kept {
@@ -280,7 +285,7 @@ impl Job<'_> {
             false => self.places.history.clone(),
         };
         let mut pasts: [Option<Past>; 2] = [None, None];
-        for wanted in self.wanted()? {
+        for wanted in self.wanted(&state_of(state)?)? {
             let history = History::open(&folder, &service(cluster)?, &wanted)?;
             let begin = |windows, is_new| self.begin(&cluster.name, windows, is_new);
             let what = (&history, &wanted, &self.flags.reading.given);
@@ -322,11 +327,11 @@ impl Job<'_> {
         })
     }
 
-    /// Which counts are read.
-    fn wanted(&self) -> Result<Vec<Wanted>> {
+    /// Which counts are read: those that the rules look back on, before all windows that are to be judged.
+    fn wanted(&self, state: &State) -> Result<Vec<Wanted>> {
         let (first, last) = match self.replay {
             Some(range) => (range.start(), range.end()),
-            None => (self.now, self.now),
+            None => (self.first(state), self.now),
         };
         let needs = self.rules.needs().into_iter().map(|need| {
             let step = tallyfold::TimeStep::from_seconds(need.window_s)?;
@@ -341,6 +346,15 @@ impl Job<'_> {
             })
         });
         needs.collect()
+    }
+
+    /// The instant from which rules look back. What they need reaches back a day further than what they compare with, so a run
+    /// that comes later than that needs more.
+    fn first(&self, state: &State) -> Timestamp {
+        let now_ms = self.now.unix_ms();
+        let judged = state.judged().unwrap_or(self.now).unix_ms();
+        let first = judged.saturating_add(DAY_MS).max(now_ms - LATEST_MS);
+        Timestamp::from_unix_ms(first.min(now_ms)).unwrap_or(self.now)
     }
 
     /// Says how long the first run may take.

@@ -60,6 +60,13 @@ pub(crate) struct Numbers {
 }
 
 impl State {
+    /// Up to when each of the rules has judged. The next check needs the counts from there on, and what its rules look back on
+    /// before that. None before the first check.
+    #[must_use]
+    pub fn judged(&self) -> Option<Timestamp> {
+        self.rules.iter().map(|rule| rule.judged).min()
+    }
+
     /// What is known of a rule.
     pub(crate) fn rule(&self, name: &str) -> Option<&RuleState> {
         self.rules.iter().find(|rule| rule.name == name)
