@@ -110,7 +110,7 @@ impl Arguments for Given<'_> {
 #[test]
 fn every_code_has_a_vector() {
     let mut seen = BTreeSet::new();
-    for name in ["responses", "exchanges", "tables", "series", "collects"] {
+    for name in ["responses", "exchanges", "tables", "series", "collects", "health"] {
         collect_codes(&load(name), &mut seen);
     }
     // Those of exports are raised by the tests of the crate `tallyfold-export`.

@@ -7,6 +7,7 @@ pub(crate) mod presence;
 pub(crate) mod scan;
 pub(crate) mod scan_fit;
 pub(crate) mod scan_learn;
+pub(crate) mod scan_options;
 pub(crate) mod scan_season;
 pub(crate) mod scan_slots;
 pub(crate) mod silence;

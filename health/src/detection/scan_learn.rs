@@ -1,8 +1,8 @@
 //! What a stream's history teaches a scan. Past incidents teach little.
 
 use crate::baseline::stream::Stream;
-use crate::detection::scan::ScanOptions;
 use crate::detection::scan_fit::{Fit, Point};
+use crate::detection::scan_options::ScanOptions;
 use crate::detection::scan_season::{MOST, Row, Terms};
 use crate::stats::normal::normal_ln_tail;
 use crate::stats::tails::{Tails, negative_binomial};

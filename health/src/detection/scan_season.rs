@@ -1,6 +1,6 @@
 //! The terms of a regression on time and season.
 
-use crate::detection::scan::ScanOptions;
+use crate::detection::scan_options::ScanOptions;
 
 /// Most columns of a regression.
 pub(crate) const MOST: usize = 8;
