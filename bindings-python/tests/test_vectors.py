@@ -82,7 +82,7 @@ def test_every_code_has_a_vector() -> None:
         own = {value["error"]["code"]} if isinstance(value.get("error"), dict) else set()
         return own.union(*map(codes, value.values()))
 
-    names = ("responses", "exchanges", "tables", "series", "collects")
+    names = ("responses", "exchanges", "tables", "series", "collects", "health")
     seen = set().union(*(codes(load(name)) for name in names))
     # No vector takes all the memory there is.
     # Those of exports are raised in test_export.py.

@@ -48,7 +48,7 @@ test("every error code has a vector", async () => {
   // No vector takes all the memory there is: see trap.test.mjs.
   // Those of exports have tests of their own.
   const codes = new Set(["out_of_memory", "crashed", "inexact_count", "unsupported_by_format"]);
-  JSON.stringify([files, await load("collects")], (key, value) => {
+  JSON.stringify([files, await load("collects"), await load("health")], (key, value) => {
     // There is also a rate of that name.
     if (key === "error" && value?.code) codes.add(value.code);
     return value;
