@@ -10,7 +10,7 @@ mod fixture;
 use fixture::{Fixture, Row, checks, delivery, noise, sentences};
 use proptest::prelude::*;
 use tallyfold::{CountTable, Timestamp};
-use tallyfold_health::{Check, Finding, Rules, Severity, State, Status};
+use tallyfold_health::{Check, Finding, Observed, Rules, Severity, State, Status};
 
 const RULES: &str = r#"
 window = "1h"
@@ -58,6 +58,49 @@ fn told(check: &Check) -> Vec<(&str, Status)> {
     findings
         .map(|finding| (finding.rule.as_str(), finding.status))
         .collect()
+}
+
+#[test]
+fn what_fires_goes_on_where_nobody_can_look() {
+    let fixture = hours(&[0, 6, 6].map(Some));
+    let before = checks(&rules(), &fixture, 3..4).pop().unwrap();
+    assert_eq!(told(&before), [("fails", Status::Firing)]);
+    let now = Timestamp::parse("2026-02-01T00:00:00Z").unwrap();
+    let blind = rules()
+        .check(&Observed::default(), &before.state, now)
+        .unwrap();
+    assert_eq!(told(&blind), told(&before));
+    assert_eq!(blind.findings[0].id, before.findings[0].id);
+    assert_eq!((blind.healthy, blind.unjudged.len()), (false, 2));
+    assert_eq!(blind.state, before.state);
+}
+
+#[test]
+fn a_group_that_leaves_the_table_still_has_too_few_events() {
+    let rules = Rules::parse(&format!("{RULES}by = [\"integration\"]\n")).unwrap();
+    let low = |check: &Check| -> Vec<Status> {
+        let findings = check.findings.iter();
+        let own =
+            findings.filter(|finding| finding.group[0].1 == "Webhook" && finding.rule == "low");
+        own.map(|finding| finding.status).collect()
+    };
+    let table = |slots: std::ops::Range<usize>, with_webhook: bool| {
+        let mut fixture = Fixture::delivery(&["integration"]);
+        for slot in slots {
+            let mut rows = vec![(vec!["Mail"], [100, 0, 0])];
+            if with_webhook {
+                rows.push((vec!["Webhook"], [10, 0, 0]));
+            }
+            fixture.add(slot, false, 0, &rows);
+        }
+        fixture
+    };
+    let first = checks(&rules, &table(0..3, true), 3..4).pop().unwrap();
+    assert_eq!(low(&first), [Status::Firing]);
+    let gone = table(3..6, false);
+    let table = gone.table();
+    let later = rules.check(&delivery(&table), &first.state, gone.instant(6));
+    assert_eq!(low(&later.unwrap()), [Status::Firing]);
 }
 
 #[test]

@@ -8,6 +8,7 @@ use super::finding::{Finding, Status};
 use super::outcome::{Check, Observed, Replay, Unjudged};
 use super::state::State;
 use super::task::task;
+use super::told::{Telling, told};
 use crate::rules::names::Severity;
 use crate::rules::rule::Rule;
 use crate::rules::set::Rules;
@@ -41,6 +42,16 @@ impl Rules {
                 Ok(task) => task.check(before, now, &mut check),
                 Err(reason) => {
                     check.unjudged.push(unjudged(rule, reason));
+                    // What was found is neither over nor forgotten because nobody can look.
+                    let live = before.iter().flat_map(|before| &before.live);
+                    let telling = Telling {
+                        rules: self,
+                        rule,
+                        at: now,
+                        provisional: false,
+                    };
+                    let findings = live.map(|live| told(&telling, live, None, None));
+                    check.findings.extend(findings);
                     check.state.rules.extend(before.cloned());
                 }
             }

@@ -7,9 +7,11 @@ use tallyfold::{CountTable, Dimension, Metric, Result, Timestamp, Window};
 use super::causes::explanation;
 use super::course::{Course, follow};
 use super::finding::Finding;
-use super::grid::Grid;
+use super::grid::{Columns, Grid};
 use super::judge::{Judged, judge};
-use super::judging::Judging;
+use super::judging::{Judging, Sink};
+use super::limits::limits;
+use super::odd::Odd;
 use super::outcome::{Check, Observed, Replay, Unjudged};
 use super::slots::Slots;
 use super::state::{Live, RuleState};
@@ -106,14 +108,17 @@ impl Task<'_> {
     }
 
     fn judge(&self, range: Range<usize>) -> Judged {
-        let judging = Judging {
+        judge(&self.judging(range), &self.grid, self.delivery.as_ref())
+    }
+
+    fn judging(&self, range: Range<usize>) -> Judging<'_> {
+        Judging {
             rule: self.rule,
             slots: &self.slots,
             finals: self.slots.final_ones(),
             groups: self.grid.len(),
             range,
-        };
-        judge(&judging, &self.grid, self.delivery.as_ref())
+        }
     }
 
     /// Judges what has settled since the last check.
@@ -136,7 +141,11 @@ impl Task<'_> {
         };
         let mut findings = Findings::new(self, now);
         for (group, live) in self.groups(before, &odds) {
-            let of = group.map_or(&[][..], |group| odds.of(group));
+            let absent = match group {
+                Some(_) => Vec::new(),
+                None => self.absent(settled.start..provisional.end),
+            };
+            let of = group.map_or(&absent[..], |group| odds.of(group));
             let names = match &live {
                 Some(live) => live.group.clone(),
                 None => self.names(group),
@@ -162,6 +171,20 @@ impl Task<'_> {
         check.left_out += state.live.len().saturating_sub(MOST_LIVE) as u64;
         state.live.truncate(MOST_LIVE);
         check.state.rules.push(state);
+    }
+
+    /// The bad windows of a group that the table no longer has: it has no events, which is too few if a limit says so.
+    fn absent(&self, range: Range<usize>) -> Vec<Odd> {
+        let mut sink = Sink::new(&range);
+        if let Test::Limits(of) = &self.rule.test {
+            let none = vec![0; self.slots.len()];
+            let columns = Columns {
+                parts: &none,
+                wholes: self.rule.measure.is_rate().then_some(&none),
+            };
+            limits(&self.judging(range), of, columns, &mut sink);
+        }
+        sink.odds
     }
 
     /// Where a check begins that knows of none before.
