@@ -110,7 +110,14 @@ impl Arguments for Given<'_> {
 #[test]
 fn every_code_has_a_vector() {
     let mut seen = BTreeSet::new();
-    for name in ["responses", "exchanges", "tables", "series", "collects", "health"] {
+    for name in [
+        "responses",
+        "exchanges",
+        "tables",
+        "series",
+        "collects",
+        "health",
+    ] {
         collect_codes(&load(name), &mut seen);
     }
     // Those of exports are raised by the tests of the crate `tallyfold-export`.
