@@ -39,7 +39,8 @@ shift $(($# > 0))
 read -ra flags <<<"${RUSTFLAGS-}"
 # Panics say in which file they happened: by paths that don't depend on the machine that compiles.
 flags+=("--remap-path-prefix=${CARGO_HOME:-$HOME/.cargo}/registry/src=registry" "--remap-path-prefix=$PWD=.")
-settings=()
+# For size, but for those crates that Cargo.toml names with 3.
+settings=(CARGO_PROFILE_RELEASE_OPT_LEVEL=s)
 
 # For another processor: the compiler that links, and what runs a test.
 cross() {
