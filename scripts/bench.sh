@@ -5,7 +5,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 
 cargo build --quiet --release --package tallyfold-bench
-cargo build --quiet --release --package tallyfold-cli
+scripts/build-cli.sh >&2
 bench=target/release/tallyfold-bench
 bodies=.cache/bench
 mkdir -p $bodies
@@ -19,7 +19,7 @@ measure() {
   $bench health || failed=1
   .venv/bin/python bench/python/main.py $bodies || failed=1
   .venv/bin/python bench/python/exporting.py $bodies || failed=1
-  .venv/bin/python bench/python/command.py || failed=1
+  .venv/bin/python bench/python/command.py "dist/cli/$(scripts/build-cli.sh --which)/tallyfold" || failed=1
   node --expose-gc bench/js/main.mjs $bodies || failed=1
   return $failed
 }

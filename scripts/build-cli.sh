@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# build-cli.sh [TARGET]: compiles the command for release into dist/cli/TARGET/tallyfold, linked statically, so
-# that it runs on a machine where nothing else is installed. Without a TARGET it is that of this machine: with
-# musl where Rust has that target, and else with glibc.
+# build-cli.sh [TARGET]: compiles the command into dist/cli/TARGET/tallyfold as it is released: with the profile
+# `command`, and linked statically, so that it runs on a machine where nothing else is installed. Without a TARGET
+# it is that of this machine: with musl where Rust has that target, and else with glibc.
 #
 # build-cli.sh --wheel [TARGET] puts the same binary into a wheel, in dist/cli/wheels/TARGET.
 # build-cli.sh --which prints the TARGET of this machine.
@@ -39,8 +39,7 @@ shift $(($# > 0))
 read -ra flags <<<"${RUSTFLAGS-}"
 # Panics say in which file they happened: by paths that don't depend on the machine that compiles.
 flags+=("--remap-path-prefix=${CARGO_HOME:-$HOME/.cargo}/registry/src=registry" "--remap-path-prefix=$PWD=.")
-# For size, but for those crates that Cargo.toml names with 3.
-settings=(CARGO_PROFILE_RELEASE_OPT_LEVEL=s)
+settings=()
 
 # For another processor: the compiler that links, and what runs a test.
 cross() {
@@ -107,23 +106,23 @@ wheel)
   rm -rf "$out"
   case $target in
   *-linux-*)
-    "${environment[@]}" "$(command -v maturin)" build --quiet --release --manifest-path cli/Cargo.toml --out "$out" \
+    "${environment[@]}" "$(command -v maturin)" build --quiet --profile command --manifest-path cli/Cargo.toml --out "$out" \
       --compatibility manylinux2014 "${arguments[@]}"
     # What is static runs with musl as well as with glibc, and maturin doesn't say both.
     wheel tags --remove --platform-tag "+musllinux_1_1_${target%%-*}" "$out"/*.whl >/dev/null
     ;;
   *)
-    "${environment[@]}" maturin build --quiet --release --manifest-path cli/Cargo.toml --out "$out" "${arguments[@]}"
+    "${environment[@]}" maturin build --quiet --profile command --manifest-path cli/Cargo.toml --out "$out" "${arguments[@]}"
     ;;
   esac
   ls "$out"/*.whl
   ;;
 build)
-  "${environment[@]}" cargo build --release --package tallyfold-cli "${arguments[@]}"
+  "${environment[@]}" cargo build --profile command --package tallyfold-cli "${arguments[@]}"
   name=tallyfold
   [[ $target != *-windows-* ]] || name+=.exe
   mkdir -p "dist/cli/$target"
-  cp "$directory/$target/release/$name" "dist/cli/$target/"
+  cp "$directory/$target/command/$name" "dist/cli/$target/"
   echo "dist/cli/$target/$name: $(wc -c <"dist/cli/$target/$name") bytes"
   ;;
 esac

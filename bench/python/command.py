@@ -21,7 +21,7 @@ from typing import NamedTuple
 import tallyfold
 from measuring import at_least, at_most, tell
 
-COMMAND = Path(__file__).parents[2] / "target" / "release" / "tallyfold"
+COMMAND = Path(sys.argv[1]).absolute()
 RANGE = "2026-01-01T00:00:00Z", "2026-01-31T00:00:00Z"
 STARTS = 40
 ROUNDS = 5
