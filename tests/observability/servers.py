@@ -140,6 +140,18 @@ class Prometheus(PromQL):
         self.config = config
         self._options = options
 
+    @classmethod
+    def receiving(cls, directory: Path, out_of_order: str = "2h") -> "Prometheus":
+        """Gives one that takes remote-write, also samples that are as late as said, and keeps all in its head.
+
+        Usually series leave the head after two hours, which pass in no time in a test. A sample that comes for a series
+        that is just leaving may be lost (https://github.com/prometheus/prometheus/issues/9879), and so may what came
+        after it, if the server is killed (https://github.com/prometheus/prometheus/issues/16058).
+        """
+        config = f"storage:\n  tsdb:\n    out_of_order_time_window: {out_of_order}\n"
+        blocks = ("--storage.tsdb.min-block-duration=10d", "--storage.tsdb.max-block-duration=10d")
+        return cls(directory, config, "--web.enable-remote-write-receiver", *blocks)
+
     def command(self) -> list[str]:
         (self.directory / "prometheus.yml").write_text(self.config)
         return [

@@ -28,10 +28,6 @@ WINDOWS = 60
 #: Processes that are killed push the revisions of so many.
 FEW = 40
 END_MS = week.START_MS + WINDOWS * week.QUARTER_MS
-OUT_OF_ORDER = "storage:\n  tsdb:\n    out_of_order_time_window: 2h\n"
-#: Prometheus, also in versions after 2.42, may lose what it took if it is killed after series left its head and came back:
-#: https://github.com/prometheus/prometheus/issues/16058. Usually series leave after two hours, which pass in no time here.
-WHOLE_HEAD = ("--storage.tsdb.min-block-duration=10d", "--storage.tsdb.max-block-duration=10d")
 READERS: dict[tallyfold.ExportFormat, Reader] = {
     "remote-write": readers.remote_write,
     "remote-write-2": readers.remote_write_2,
@@ -255,7 +251,7 @@ def test_killed_pushers_bring_real_servers_the_truth(tmp_path: Path, few: Revisi
         whole.add(revision)
     truth = whole.sums
     assert truth == week.drawn_sums(week.events(follower.SEED, FEW))
-    prometheus = Prometheus(tmp_path / "prometheus", OUT_OF_ORDER, "--web.enable-remote-write-receiver")
+    prometheus = Prometheus.receiving(tmp_path / "prometheus")
     victoria = VictoriaMetrics(tmp_path / "victoria", "-dedup.minScrapeInterval=1ms")
     influx = InfluxDB(tmp_path / "influx")
     with ExitStack() as stack:
@@ -271,8 +267,7 @@ def test_killed_pushers_bring_real_servers_the_truth(tmp_path: Path, few: Revisi
 @pytest.mark.parametrize("kind", [Prometheus, InfluxDB])
 def test_killed_servers_have_the_truth(kind: type[Server], tmp_path: Path, revisions: Revisions, truth: Sums, push: Push) -> None:
     """Both write down what they take before they answer. VictoriaMetrics does not, so it is not here."""
-    options = (OUT_OF_ORDER, "--web.enable-remote-write-receiver", *WHOLE_HEAD) if kind is Prometheus else ()
-    server = kind(tmp_path, *options)
+    server = Prometheus.receiving(tmp_path) if kind is Prometheus else kind(tmp_path)
     assert isinstance(server, Prometheus | InfluxDB)
     form: Form = "remote-write" if kind is Prometheus else "influx"
     kills, retries = 0, 0

@@ -1,6 +1,5 @@
 """A week with late counts goes into real servers revision by revision, and their sums are the truth."""
 
-import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -13,8 +12,6 @@ from servers import InfluxDB, Prometheus, Sums, VictoriaMetrics
 END_MS = week.START_MS + week.WINDOWS * week.QUARTER_MS
 #: Every so many revisions, the sums over the whole week are compared.
 EVERY = 50
-#: Late samples are at most as old as the counts of a window may change: 40 minutes here.
-OUT_OF_ORDER = "storage:\n  tsdb:\n    out_of_order_time_window: 2h\n"
 
 Revisions = list[tallyfold.Revision]
 
@@ -60,27 +57,20 @@ def is_due(position: int, revisions: Revisions) -> bool:
     return position % EVERY == EVERY - 1 or position == len(revisions) - 1
 
 
-def check_sums(server: Prometheus, span: str, at_ms: int, truth: Sums) -> None:
-    """Checks what a server has. Under load, Prometheus 2.42 may not see a sample for a moment."""
-    until = time.monotonic() + 10
-    while (found := server.sums(week.STEM, week.DIMENSIONS, span, at_ms)) != truth and time.monotonic() < until:
-        time.sleep(0.05)
-    assert found == truth
-
-
 def test_prometheus_has_the_truth_after_every_revision(tmp_path: Path, revisions: Revisions, truth: Sums) -> None:
-    server = Prometheus(tmp_path, OUT_OF_ORDER, "--web.enable-remote-write-receiver")
+    # Late samples are at most as old as the counts of a window may change: 40 minutes here.
+    server = Prometheus.receiving(tmp_path)
 
     def check(position: int, truth: week.Truth) -> None:
         window = revisions[position].window
         start, end = week.ms(window.start_text), week.ms(window.end_text)
-        check_sums(server, "15m", end, truth.windows[start])
+        assert server.sums(week.STEM, week.DIMENSIONS, "15m", end) == truth.windows[start]
         if is_due(position, revisions):
-            check_sums(server, "7d", END_MS, truth.sums)
+            assert server.sums(week.STEM, week.DIMENSIONS, "7d", END_MS) == truth.sums
 
     with server.running():
         push_week(revisions, "remote-write", server.write_url, check)
-        check_sums(server, "7d", END_MS, truth)
+        assert server.sums(week.STEM, week.DIMENSIONS, "7d", END_MS) == truth
 
 
 def test_prometheus_takes_the_same_samples_again(tmp_path: Path, revisions: Revisions) -> None:
@@ -88,11 +78,11 @@ def test_prometheus_takes_the_same_samples_again(tmp_path: Path, revisions: Revi
     some, truth = revisions[:600], week.Truth()
     for revision in some:
         truth.add(revision)
-    server = Prometheus(tmp_path, OUT_OF_ORDER.replace("2h", "8d"), "--web.enable-remote-write-receiver")
+    server = Prometheus.receiving(tmp_path, "8d")
     with server.running():
         for _ in range(2):
             push_week(some, "remote-write", server.write_url, lambda *_: None)
-            check_sums(server, "7d", END_MS, truth.sums)
+            assert server.sums(week.STEM, week.DIMENSIONS, "7d", END_MS) == truth.sums
 
 
 def test_victoriametrics_has_the_truth(tmp_path: Path, revisions: Revisions, truth: Sums) -> None:
