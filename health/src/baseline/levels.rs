@@ -5,15 +5,15 @@ use crate::baseline::choice::choose;
 use crate::baseline::expectation::Level;
 use crate::baseline::fit::{Bench, Fit, fit, variance_of};
 use crate::baseline::noise::Noise;
-use crate::baseline::prepared::Prepared;
-use crate::baseline::sample::Sample;
+use crate::baseline::prepared::Windows;
+use crate::baseline::sample::{MOST_NEIGHBOURS, Sample};
 use crate::baseline::season::Season;
 use crate::baseline::stream::Stream;
 
 /// The levels of adjacent windows of a stream, one by one: for each window, what the windows before it let expect. None where
 /// there is not enough history for any rule.
 pub struct Levels {
-    windows: Vec<Prepared>,
+    windows: Windows,
     is_rate: bool,
     season: Season,
     next: usize,
@@ -28,12 +28,9 @@ impl Levels {
     /// From the window `from` on. A season before it is read too, to learn how much the stream varies.
     #[must_use]
     pub fn new(stream: &Stream<'_>, season: &Season, from: usize) -> Self {
-        let windows: Vec<_> = (0..stream.counts.len())
-            .map(|at| Prepared::new(stream.teaching_at(at)))
-            .collect();
         let warm_up = season.period.clamp(1, 1_000);
         let mut levels = Self {
-            windows,
+            windows: Windows::new(stream, 2 * season.neighbours.min(MOST_NEIGHBOURS) + 1),
             is_rate: stream.wholes.is_some(),
             season: *season,
             next: from.saturating_sub(warm_up),
@@ -48,7 +45,7 @@ impl Levels {
 
     /// The level of a window, by the first rule that finds enough windows.
     fn level(&mut self, at: usize) -> Option<(Level, Fit)> {
-        let basis = choose(&mut self.sample, self.windows.as_slice(), at, &self.season)?;
+        let basis = choose(&mut self.sample, &self.windows, at, &self.season)?;
         Some(self.fitted(basis))
     }
 
@@ -58,7 +55,7 @@ impl Levels {
             self.noise = Noise::fading(self.season.period.clamp(1, 1_000));
         }
         let fit = fit(
-            self.windows.as_slice(),
+            &self.windows.each,
             &mut self.sample,
             &self.noise,
             self.is_rate,
@@ -69,12 +66,12 @@ impl Levels {
 
     /// Learns from the window how much the stream varies.
     fn learn(&mut self, at: usize, level: &Level, fit: &Fit) {
-        if self.windows[at].teaches == 0.0 {
+        if !self.windows.each[at].teaches() {
             return;
         }
-        let whole = self.windows[at].whole;
+        let whole = self.windows.each[at].whole;
         let expected = level.expected * whole;
-        let residual = self.windows[at].part - expected;
+        let residual = self.windows.each[at].part - expected;
         let variance =
             expected * variance_of(level.expected, self.is_rate) * (1.0 + fit.uncertainty);
         self.noise
@@ -87,13 +84,13 @@ impl Iterator for Levels {
 
     fn next(&mut self) -> Option<Self::Item> {
         let at = self.next;
-        if at > self.windows.len() {
+        if at > self.windows.each.len() {
             return None;
         }
         self.next += 1;
         let found = self.level(at);
         if let Some((level, fit)) = &found
-            && at < self.windows.len()
+            && at < self.windows.each.len()
         {
             self.learn(at, level, fit);
         }
