@@ -1,4 +1,5 @@
-//! Every statistic against exact values (mpmath), scipy and R: `golden/make.py` made the tables.
+//! Every statistic against exact values (mpmath), scipy and R: `golden/make.py` made the tables, and `golden/levels.R` that of
+//! levels.
 #![allow(
     clippy::unwrap_used,
     clippy::panic,
@@ -6,8 +7,8 @@
 )]
 
 use tallyfold_health::{
-    Tails, beta_binomial, binomial, deviance, discoveries, negative_binomial, normal_ln_tail,
-    normal_quantile, poisson,
+    Basis, Season, Stream, Tails, beta_binomial, binomial, deviance, discoveries, level,
+    negative_binomial, normal_ln_tail, normal_quantile, poisson,
 };
 
 /// The rows of a table below `golden/`, without its header.
@@ -170,5 +171,55 @@ fn discoveries_are_the_tests_whose_adjusted_p_is_low_enough() {
     for rate in [1e-9, 0.005, 0.02, 0.05, 0.0834, 0.2, 0.5, 0.95] {
         let expected: Vec<bool> = table.iter().map(|row| number(row[1]) <= rate).collect();
         assert_eq!(discoveries(&ln_p, ln_p.len(), rate), expected, "at {rate}");
+    }
+}
+
+/// Numbers that are divided by spaces.
+fn numbers(cell: &str) -> Vec<u64> {
+    cell.split(' ').map(|cell| cell.parse().unwrap()).collect()
+}
+
+#[test]
+fn levels_are_those_of_a_quasi_poisson_fit_in_r() {
+    for row in rows(include_str!("golden/levels.csv")) {
+        let (counts, wholes) = (numbers(row[5]), numbers(row[6]));
+        let is_rate = row[1] == "TRUE";
+        let stream = Stream {
+            counts: &counts,
+            wholes: is_rate.then_some(&wholes),
+            known: &vec![true; counts.len()],
+        };
+        let (period, seasons): (usize, usize) = (row[2].parse().unwrap(), row[3].parse().unwrap());
+        let season = Season {
+            period,
+            neighbours: row[4].parse().unwrap(),
+            seasons,
+            shorter: 0,
+        };
+        let level = level(&stream, counts.len(), &season).unwrap();
+        let what = format!("{} of {seasons} seasons: {level:?}, {}", row[0], row[7]);
+        assert_eq!(level.basis, Basis::Season, "{what}");
+        // Half an event more than came is expected; a season that is an incident teaches a little.
+        let expected_within = match row[0] {
+            "incident" => 0.1,
+            _ => 1e-3,
+        };
+        let expected = number(row[7]);
+        assert!(
+            relative_error(level.expected, expected) < expected_within,
+            "{what}"
+        );
+        if !row[8].is_empty() {
+            // R knows no binomial variance, nor the uncertainty of the level itself.
+            let binomial = if is_rate { 1.0 - expected } else { 1.0 };
+            let dispersion = number(row[8]) / binomial * (1.0 + 1.0 / seasons as f64);
+            assert!(
+                relative_error(level.dispersion, dispersion) < 0.01,
+                "{what}, {dispersion}"
+            );
+        }
+        if row[0] != "incident" {
+            assert_eq!(level.used, row[9].parse::<usize>().unwrap(), "{what}");
+        }
     }
 }
