@@ -1,5 +1,5 @@
-//! Every statistic against exact values (mpmath), scipy and R: `golden/make.py` made the tables, and `golden/levels.R` that of
-//! levels.
+//! Every statistic against exact values (mpmath), scipy and R: `golden/make.py` made the tables, and the scripts of R there those
+//! that are called after them.
 #![allow(
     clippy::unwrap_used,
     clippy::panic,
@@ -7,8 +7,8 @@
 )]
 
 use tallyfold_health::{
-    Basis, Season, Stream, Tails, beta_binomial, binomial, deviance, discoveries, level,
-    negative_binomial, normal_ln_tail, normal_quantile, poisson,
+    Basis, Cusum, Drift, Level, Season, Spent, Stream, Tails, beta_binomial, binomial, deviance,
+    discoveries, level, ln_silence, negative_binomial, normal_ln_tail, normal_quantile, poisson,
 };
 
 /// The rows of a table below `golden/`, without its header.
@@ -222,4 +222,50 @@ fn levels_are_those_of_a_quasi_poisson_fit_in_r() {
             assert_eq!(level.used, row[9].parse::<usize>().unwrap(), "{what}");
         }
     }
+}
+
+#[test]
+fn evidence_silence_and_budgets_are_those_of_densities_in_r() {
+    for row in rows(include_str!("golden/detection.csv")) {
+        let (expected, dispersion) = (number(row[3]), number(row[4]));
+        let level = Level {
+            expected,
+            dispersion,
+            basis: Basis::Season,
+            used: 18,
+        };
+        let found = match row[0] {
+            "cusum" => scores(&row, &level),
+            "silence" => vec![ln_silence(&level)],
+            "budget" => {
+                let (part, whole) = (numbers(row[1])[0], numbers(row[2])[0]);
+                let spent = Spent { part, whole };
+                vec![spent.burn_rate(expected), spent.ln_p(expected)]
+            }
+            other => panic!("{other} is no statistic"),
+        };
+        let values: Vec<f64> = row[5].split(' ').map(number).collect();
+        assert_eq!(found.len(), values.len());
+        for (place, (found, value)) in found.iter().zip(&values).enumerate() {
+            let distance = (found - value).abs();
+            assert!(
+                distance <= 1e-10 * value.abs().max(1.0),
+                "{row:?}: value {place} is {found}"
+            );
+        }
+    }
+}
+
+/// The scores after each window: those of a decline, then those of a rise.
+fn scores(row: &[&str], level: &Level) -> Vec<f64> {
+    let counts = numbers(row[1]);
+    let wholes = (row[2] != "NA").then(|| numbers(row[2]));
+    let (mut cusum, mut scores) = (Cusum::default(), [vec![], vec![]]);
+    for (at, count) in counts.iter().enumerate() {
+        let whole = wholes.as_ref().map(|wholes| wholes[at]);
+        cusum = cusum.step(*count, whole, level, &Drift::default());
+        scores[0].push(cusum.falling);
+        scores[1].push(cusum.rising);
+    }
+    scores.concat()
 }
