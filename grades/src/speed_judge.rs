@@ -49,7 +49,7 @@ pub(crate) fn run(_: &[String]) -> ExitCode {
 }
 
 /// Nanoseconds that this thread has had the processor for: others may have it too.
-fn busy() -> u64 {
+pub(crate) fn busy() -> u64 {
     let line = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
     line.split(' ')
         .next()

@@ -1,5 +1,7 @@
 //! The levels of a stream, window after window.
 
+use std::borrow::Cow;
+
 use crate::baseline::basis::Basis;
 use crate::baseline::choice::choose;
 use crate::baseline::expectation::Level;
@@ -12,8 +14,8 @@ use crate::baseline::stream::Stream;
 
 /// The levels of adjacent windows of a stream, one by one: for each window, what the windows before it let expect. None where
 /// there is not enough history for any rule.
-pub struct Levels {
-    windows: Vec<Prepared>,
+pub struct Levels<'w> {
+    windows: Cow<'w, [Prepared]>,
     is_rate: bool,
     season: Season,
     next: usize,
@@ -24,20 +26,29 @@ pub struct Levels {
     bench: Bench,
 }
 
-impl Levels {
+impl<'w> Levels<'w> {
     /// From the window `from` on. A season before it is read too, to learn how much the stream varies.
     #[must_use]
     pub fn new(stream: &Stream<'_>, season: &Season, from: usize) -> Self {
-        let windows: Vec<_> = (0..stream.counts.len())
-            .map(|at| Prepared::new(stream.teaching_at(at)))
-            .collect();
+        let windows = Cow::Owned(prepared(stream));
         let warm_up = season.period.clamp(1, 1_000);
+        Self::of(windows, stream.wholes.is_some(), season, (from, warm_up))
+    }
+
+    /// Of windows that are prepared, from the window `from` on; how much the stream varies is learned from the `warm_up` windows
+    /// before it.
+    pub(crate) fn of(
+        windows: Cow<'w, [Prepared]>,
+        is_rate: bool,
+        season: &Season,
+        (from, warm_up): (usize, usize),
+    ) -> Self {
         let mut levels = Self {
             windows,
-            is_rate: stream.wholes.is_some(),
+            is_rate,
             season: *season,
             next: from.saturating_sub(warm_up),
-            noise: Noise::fading(warm_up),
+            noise: Noise::fading(season.period.clamp(1, 1_000)),
             basis: None,
             sample: Sample::default(),
             bench: Bench::default(),
@@ -48,7 +59,7 @@ impl Levels {
 
     /// The level of a window, by the first rule that finds enough windows.
     fn level(&mut self, at: usize) -> Option<(Level, Fit)> {
-        let basis = choose(&mut self.sample, self.windows.as_slice(), at, &self.season)?;
+        let basis = choose(&mut self.sample, &*self.windows, at, &self.season)?;
         Some(self.fitted(basis))
     }
 
@@ -58,7 +69,7 @@ impl Levels {
             self.noise = Noise::fading(self.season.period.clamp(1, 1_000));
         }
         let fit = fit(
-            self.windows.as_slice(),
+            &self.windows,
             &mut self.sample,
             &self.noise,
             self.is_rate,
@@ -82,7 +93,15 @@ impl Levels {
     }
 }
 
-impl Iterator for Levels {
+/// All windows of a stream.
+pub(crate) fn prepared(stream: &Stream<'_>) -> Vec<Prepared> {
+    let windows = 0..stream.counts.len();
+    windows
+        .map(|at| Prepared::new(stream.teaching_at(at)))
+        .collect()
+}
+
+impl Iterator for Levels<'_> {
     type Item = Option<Level>;
 
     fn next(&mut self) -> Option<Self::Item> {

@@ -1,6 +1,6 @@
 //! Judges how fast an error budget is used up.
 
-use super::grid::Columns;
+use super::block::Columns;
 use super::judging::{Judging, Sink};
 use super::odd::{Normal, Odd};
 use super::sums::{Sum, Sums};

@@ -1,6 +1,6 @@
 //! Judges windows by fixed limits.
 
-use super::grid::Columns;
+use super::block::Columns;
 use super::judging::{Judging, Sink};
 use super::odd::{Normal, Odd};
 use crate::cause::explanation::Amount;

@@ -1,17 +1,14 @@
 //! Judges whether events have stopped.
 
+use super::block::Columns;
 use super::expected::Expected;
-use super::grid::Columns;
 use super::judging::{Judging, Sink};
 use super::odd::{Normal, Odd};
 use super::usual::{season, stream};
 use crate::baseline::expectation::Level;
 use crate::cause::explanation::Amount;
 use crate::detection::silence::ln_silence;
-use crate::rules::rule::Baseline;
-
-/// How long a silence is added up, in seconds.
-const LONGEST: u64 = 86_400;
+use crate::rules::rule::{Baseline, LONGEST_SILENCE};
 
 /// Judges some windows of a group: those without events, together with the windows without events before them.
 pub(super) fn silent(
@@ -20,7 +17,7 @@ pub(super) fn silent(
     columns: Columns<'_>,
     sink: &mut Sink,
 ) {
-    let longest = judging.slots.in_seconds(LONGEST);
+    let longest = judging.slots.in_seconds(LONGEST_SILENCE);
     let least = judging.rule.least as f64;
     if is_rare(judging, columns, longest) {
         return;

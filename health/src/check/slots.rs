@@ -64,6 +64,23 @@ impl Slots {
         Ok(Some(slots))
     }
 
+    /// Without the first so many of them.
+    pub(crate) fn without(&self, first: usize) -> Self {
+        let first = first.min(self.len());
+        let places = self.places.iter();
+        Self {
+            step: self.step,
+            first: self
+                .first
+                .saturating_add(i64::try_from(first).unwrap_or(i64::MAX)),
+            known: self.known[first..].to_vec(),
+            settled: self.settled[first..].to_vec(),
+            places: places
+                .map(|place| place.and_then(|place| place.checked_sub(first)))
+                .collect(),
+        }
+    }
+
     /// How many.
     pub(crate) fn len(&self) -> usize {
         self.known.len()

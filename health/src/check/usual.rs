@@ -1,8 +1,8 @@
 //! Judges windows by those of earlier weeks.
 
+use super::block::Columns;
 use super::drifting::{drifting, first_of};
 use super::expected::Expected;
-use super::grid::Columns;
 use super::judging::{Judging, Sink};
 use super::odd::{Normal, Odd};
 use crate::baseline::expectation::Level;

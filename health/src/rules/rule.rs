@@ -17,6 +17,16 @@ pub(crate) const FIRST_LOOK: u64 = 86_400;
 /// How long a group is new, in seconds.
 pub(crate) const NEW_FOR: u64 = 86_400;
 
+/// How much a stream varies is learned window after window. This begins anew so often, in seconds counted from 1970, so that a
+/// check of one window and a replay of many expect the same.
+pub(crate) const ANEW: u64 = WEEK;
+
+/// Before the first window that is judged after such a beginning, so many seconds are learned from.
+pub(crate) const WARM_UP: u64 = 2 * 86_400;
+
+/// How long a silence is added up, in seconds.
+pub(crate) const LONGEST_SILENCE: u64 = 86_400;
+
 /// A rule.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Rule {
@@ -125,16 +135,25 @@ pub(crate) struct Burn {
     pub(crate) severity: Option<Severity>,
 }
 
+impl Baseline {
+    /// How many seconds before a window its level is learned from, with what the levels before it are learned from that say how
+    /// much the stream varies.
+    fn history(&self, window: u64) -> u64 {
+        let neighbours = self.neighbours as u64 * window;
+        self.weeks as u64 * WEEK + neighbours + WARM_UP + ANEW
+    }
+}
+
 impl Rule {
-    /// How many seconds before a judged window are looked at.
+    /// How many seconds before a judged window are looked at. What is older changes nothing.
     pub(crate) fn history(&self) -> u64 {
         let window = u64::from(self.window.seconds());
         match &self.test {
             Test::Limits(_) | Test::Undelivered | Test::Reconciliation => 0,
-            Test::Baseline(baseline) | Test::Silent(baseline) => {
-                let neighbours = baseline.neighbours as u64 * window;
-                baseline.weeks as u64 * WEEK + neighbours + 2 * baseline.slow.unwrap_or_default()
+            Test::Baseline(baseline) => {
+                baseline.history(window) + 2 * baseline.slow.unwrap_or_default()
             }
+            Test::Silent(baseline) => baseline.history(window) + LONGEST_SILENCE,
             Test::Vanished { over, history } => over + history,
             Test::New { history } => history + NEW_FOR,
             Test::Budget { burns, .. } => {
