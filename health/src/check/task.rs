@@ -22,10 +22,10 @@ use super::undelivered::Delivery;
 use crate::rules::rule::{FIRST_LOOK, Rule, Test};
 use crate::rules::set::Rules;
 
-/// The findings of a rule that are kept for the next check at most.
+/// The maximum number of findings of a rule that are kept for the next check.
 const MOST_LIVE: usize = 1_000;
 
-/// The findings of a rule that are explained at most: it takes time.
+/// The maximum number of findings of a rule that are explained, because an explanation takes time.
 const MOST_EXPLAINED: usize = 200;
 
 /// What one rule has to judge.
@@ -46,7 +46,7 @@ pub(super) struct Ranges {
     pub(super) provisional: Range<usize>,
 }
 
-/// What a rule has to judge; the inner error is why it can't.
+/// What a rule has to judge. The inner error says why the rule cannot be judged.
 pub(super) fn task<'a>(
     rules: &'a Rules,
     rule: &'a Rule,
@@ -209,7 +209,7 @@ impl Task<'_> {
                 findings.take_resolved(group, &course);
             }
             let live = course.live.take();
-            // On from here, for what may still change.
+            // From here on, counts may still change.
             let later = follow(
                 self.rule,
                 &names,
@@ -227,7 +227,8 @@ impl Task<'_> {
         check.state.rules.push(state);
     }
 
-    /// The bad windows of a group that the table no longer has: it has no events, which is too few if a limit says so.
+    /// The bad windows of a group that the table does not have. Such a group has no events, which may be too few for a
+    /// limit.
     fn absent(&self, range: Range<usize>) -> Vec<Odd> {
         let mut sink = Sink::new(&range);
         if let Test::Limits(of) = &self.rule.test {
@@ -241,7 +242,7 @@ impl Task<'_> {
         sink.odds
     }
 
-    /// Where a check begins that knows of none before.
+    /// The slot at which a check without an earlier one begins.
     fn first_look(&self, now: Timestamp) -> usize {
         let (settled, _) = self.ranges(0, now);
         let windows = (self.rule.bad + self.rule.good) as usize;
@@ -283,7 +284,7 @@ impl Task<'_> {
         replay.findings.append(&mut findings.all);
     }
 
-    /// The groups that have something bad or have had so, sorted, each with what is known of it.
+    /// The groups with bad windows or with a finding from the last check, sorted. Each comes with that finding.
     fn groups(
         &self,
         before: Option<&RuleState>,
@@ -318,7 +319,7 @@ impl Task<'_> {
                 .map(|(_, value)| value)
                 .collect(),
         };
-        // Stable, so that what is known of a group stands first.
+        // The sort is stable, so an entry with a finding from the last check comes first.
         groups.sort_by_cached_key(values);
         groups.dedup_by(|later, first| later.0.is_some() && later.0 == first.0);
         groups
@@ -350,7 +351,7 @@ impl<'t, 'a> Findings<'t, 'a> {
         }
     }
 
-    /// Tells what was resolved, unless it has come again.
+    /// Reports a finding that was resolved, unless it fires again.
     fn take_resolved(&mut self, group: Option<usize>, course: &Course) {
         let is_firing = course
             .live
@@ -361,7 +362,7 @@ impl<'t, 'a> Findings<'t, 'a> {
         }
     }
 
-    /// Tells what is pending or firing. What is so only by counts that may still change is marked.
+    /// Reports a finding that is pending or firing. One from counts that may still change is marked as provisional.
     fn take_live(&mut self, group: Option<usize>, live: Option<&Live>, later: Option<Live>) {
         let is_firing = live.is_some_and(|live| live.fired.is_some());
         match later.filter(|later| !is_firing && Some(later) != live) {
