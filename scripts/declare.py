@@ -12,6 +12,7 @@ import subprocess
 import sys
 import textwrap
 from pathlib import Path
+from typing import ClassVar
 
 ROOT = Path(__file__).resolve().parent.parent
 TYPESCRIPT = ROOT / "bindings-wasm/js/src/declared.ts"
@@ -142,7 +143,7 @@ class TypeScript(Language):
     """The declarations of the npm package."""
 
     UNIT, ENDLESS = "milliseconds", "Infinity"
-    WHOLE = {"uint16": "number", "uint32": "number", "uint64": "bigint", "int128": "bigint"}
+    WHOLE: ClassVar[dict[str, str]] = {"uint16": "number", "uint32": "number", "uint64": "bigint", "int128": "bigint"}
 
     def text(self) -> str:
         parts = [f"// {NOTICE}", 'import type { Instant } from "./instant.js";\nimport type { TimeStep } from "./step.js";', self.codes()]
@@ -292,7 +293,7 @@ class Python(Language):
     UNIT, ENDLESS = "seconds", "None"
 
     #: The lists of names that the package declares, by their names there.
-    LISTS = {
+    LISTS: ClassVar = {
         "AdditivityVerdict": "AdditivityVerdict",
         "Api": "ApiName",
         "CountName": "CountName",
@@ -314,9 +315,9 @@ class Python(Language):
         "Windows": "ExportWindows",
     }
     #: Names that only the package knows, because it does their work.
-    MORE = {"Format": ["parquet", "arrow"]}
+    MORE: ClassVar[dict[str, list[str]]] = {"Format": ["parquet", "arrow"]}
     #: What takes the arguments, and which of them stand in the signature of that or are not for it.
-    TAKERS = {
+    TAKERS: ClassVar = {
         "Limits": ("LimitsArguments", "Limits", []),
         "AggregatorOptions": ("AggregatorArguments", "Aggregator", ["group_by"]),
         "MachineOptions": ("MachineArguments", "Machine", []),
@@ -336,7 +337,7 @@ class Python(Language):
     }
     #: Results that are declared as classes, each with an example and after those that it holds. The classes of others
     #: are written by hand.
-    RESULTS = {
+    RESULTS: ClassVar = {
         "Amount": """
             >>> tallyfold.explain(table, table, "error_rate").now
             Amount(part=1, whole=8)
@@ -394,9 +395,9 @@ class Python(Language):
         """,
     }
     #: What the hosts add to a result: a field, its type and its meaning.
-    ADDED = {"Check": ("state", 'str = ""', STATE)}
+    ADDED: ClassVar[dict[str, tuple[str, str, str]]] = {"Check": ("state", 'str = ""', STATE)}
     #: The arguments of a machine that a client sets by itself.
-    NOT_OF_CLIENTS = ["host_tokens", "in_browser", "dangerously_allow_browser"]
+    NOT_OF_CLIENTS: ClassVar[list[str]] = ["host_tokens", "in_browser", "dangerously_allow_browser"]
     #: What a client of Python hands to the core as an object of its own.
     HAVE = (
         '    have: "CountTable | None"\n'
@@ -412,19 +413,21 @@ class Python(Language):
     def names_module(self) -> str:
         verdicts = [of["properties"]["verdict"] for of in self.values["Reconciliation"]["oneOf"]]
         unions = [
-            self.literal(name, names_of(self.values[rust]) + self.MORE.get(rust, []), self.values[rust]["description"])
-            for rust, name in self.LISTS.items()
+            self.literal(name, names_of(self.values[rust]) + self.MORE.get(rust, []), self.values[rust]["description"]) for rust, name in self.LISTS.items()
         ]
         about = self.values["Reconciliation"]["description"]
         unions.append(self.literal("Verdict", [of["const"] for of in verdicts], about))
-        return "\n\n".join(
-            [
-                f'"""Closed lists of names.\n\n{NOTICE}\n"""',
-                "from typing import Literal",
-                exported([*self.LISTS.values(), "Verdict"]),
-                *unions,
-            ]
-        ) + "\n"
+        return (
+            "\n\n".join(
+                [
+                    f'"""Closed lists of names.\n\n{NOTICE}\n"""',
+                    "from typing import Literal",
+                    exported([*self.LISTS.values(), "Verdict"]),
+                    *unions,
+                ]
+            )
+            + "\n"
+        )
 
     def codes_module(self) -> str:
         parts, meanings = [], []
@@ -442,9 +445,7 @@ class Python(Language):
         text = docstring("\n\n".join([about, *parts, NOTICE]))
         return (
             f"{text}\n\nfrom typing import Final\n\nfrom tallyfold._names import ErrorCode\n\n"
-            '__all__ = ["MEANINGS"]\n\nMEANINGS: Final[dict[ErrorCode, str]] = {\n'
-            + "\n".join(meanings)
-            + '\n}\n"""Every code with its meaning."""\n'
+            '__all__ = ["MEANINGS"]\n\nMEANINGS: Final[dict[ErrorCode, str]] = {\n' + "\n".join(meanings) + '\n}\n"""Every code with its meaning."""\n'
         )
 
     def literal(self, name: str, names: list[str], about: str) -> str:
@@ -468,42 +469,51 @@ class Python(Language):
                 classes.append(self.typed_dict(base, "TypedDict", "Client", of_client))
                 arguments = [of for of in arguments if of not in of_client]
             classes.append(self.typed_dict(name, base, taker, arguments))
-        return "\n\n".join(
-            [
-                f'"""Arguments by their names, as types.\n\n{NOTICE}\n"""',
-                "from collections.abc import Mapping, Sequence\nfrom datetime import datetime, timedelta\n"
-                "from typing import TYPE_CHECKING, Required, TypedDict",
-                "from tallyfold._names import (\n    DimensionName,\n    EndpointName,\n    ExportWindows,\n    Guarantee,\n"
-                "    MetricName,\n    Tolerance,\n)\n"
-                "from tallyfold._texts import Texts",
-                "if TYPE_CHECKING:\n    from tallyfold._tallyfold import CountTable\n"
-                "    from tallyfold._values import Limits",
-                exported(["ENVIRONMENT", *declared, "Dimensions", "Instant", "Step"]),
-                self.environment(),
-                "Dimensions = Sequence[DimensionName] | Texts\n"
-                '"""Names of dimensions. Any `Sequence[str]` will do; editors complete the known ones."""',
-                'Instant = datetime | str\n"""An aware `datetime`, or ISO 8601 text with `Z` or an offset from UTC."""',
-                "Step = str | timedelta\n"
-                '"""What divides a day: digits and one of `s`, `m`, `h` and `d`, or whole seconds."""',
-            ]
-        ) + "".join(f"\n\n\n{of}" for of in classes) + "\n"
+        return (
+            "\n\n".join(
+                [
+                    f'"""Arguments by their names, as types.\n\n{NOTICE}\n"""',
+                    (
+                        "from collections.abc import Mapping, Sequence\nfrom datetime import datetime, timedelta\n"
+                        "from typing import TYPE_CHECKING, Required, TypedDict"
+                    ),
+                    (
+                        "from tallyfold._names import (\n    DimensionName,\n    EndpointName,\n    ExportWindows,\n    Guarantee,\n"
+                        "    MetricName,\n    Tolerance,\n)\n"
+                        "from tallyfold._texts import Texts"
+                    ),
+                    ("if TYPE_CHECKING:\n    from tallyfold._tallyfold import CountTable\n    from tallyfold._values import Limits"),
+                    exported(["ENVIRONMENT", *declared, "Dimensions", "Instant", "Step"]),
+                    self.environment(),
+                    ('Dimensions = Sequence[DimensionName] | Texts\n"""Names of dimensions. Any `Sequence[str]` will do; editors complete the known ones."""'),
+                    'Instant = datetime | str\n"""An aware `datetime`, or ISO 8601 text with `Z` or an offset from UTC."""',
+                    ('Step = str | timedelta\n"""What divides a day: digits and one of `s`, `m`, `h` and `d`, or whole seconds."""'),
+                ]
+            )
+            + "".join(f"\n\n\n{of}" for of in classes)
+            + "\n"
+        )
 
     def results_module(self) -> str:
         names = sorted(self.LISTS[name] for name in self.referred(self.RESULTS) if name in self.LISTS)
         imported = f"from tallyfold._names import {', '.join(names)}"
         if "Window" in self.referred(self.RESULTS):
             imported += "\nfrom tallyfold._window import Window"
-        return "\n\n".join(
-            [
-                f'"""Results of health, as values.\n\n{NOTICE}\n"""',
-                "from dataclasses import dataclass",
-                imported,
-                exported(list(self.RESULTS)),
-            ]
-        ) + "".join(f"\n\n\n{self.result(name)}" for name in self.RESULTS) + (
-            "\n\n\n# Pickles and docs should name the package, from which users import the classes.\n"
-            f"for _class in ({', '.join(self.RESULTS)}):\n"
-            '    _class.__module__ = "tallyfold"\n'
+        return (
+            "\n\n".join(
+                [
+                    f'"""Results of health, as values.\n\n{NOTICE}\n"""',
+                    "from dataclasses import dataclass",
+                    imported,
+                    exported(list(self.RESULTS)),
+                ]
+            )
+            + "".join(f"\n\n\n{self.result(name)}" for name in self.RESULTS)
+            + (
+                "\n\n\n# Pickles and docs should name the package, from which users import the classes.\n"
+                f"for _class in ({', '.join(self.RESULTS)}):\n"
+                '    _class.__module__ = "tallyfold"\n'
+            )
         )
 
     def result(self, name: str) -> str:

@@ -18,8 +18,8 @@ cargo clippy --quiet --manifest-path fuzz/Cargo.toml --no-default-features --loc
 bin=$PWD/.venv/bin
 "$bin/python" scripts/unasync.py --check
 cd bindings-python
-"$bin/ruff" check . ../scripts/unasync.py ../tests ../examples ../bench
-"$bin/ruff" format --check . ../scripts/unasync.py ../tests ../examples ../bench
+"$bin/ruff" check . ../scripts ../tests ../examples ../bench ../grades ../health/tests/golden
+"$bin/ruff" format --check . ../scripts ../tests ../examples ../bench ../grades ../health/tests/golden
 "$bin/mypy"
 "$bin/mypy" --strict ../bench/python
 "$bin/mypy" --strict ../tests/observability

@@ -30,13 +30,13 @@ impl Measure {
     /// The part that is counted, exactly.
     #[must_use]
     pub fn part(self, counts: Counts) -> u128 {
-        let [success, errors, filtered] =
-            [counts.success, counts.errors, counts.filtered].map(u128::from);
         match self {
-            Self::Success => success,
-            Self::Errors | Self::ErrorRate => errors,
-            Self::Filtered | Self::FilteredRate => filtered,
-            Self::Events => success + errors + filtered,
+            Self::Success => counts.success.into(),
+            Self::Errors | Self::ErrorRate => counts.errors.into(),
+            Self::Filtered | Self::FilteredRate => counts.filtered.into(),
+            Self::Events => {
+                u128::from(counts.success) + u128::from(counts.errors) + u128::from(counts.filtered)
+            }
         }
     }
 

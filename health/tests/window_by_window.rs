@@ -168,3 +168,69 @@ fn windows_that_are_far_apart_take_no_memory() {
         .unwrap();
     assert_eq!(replay.findings.len(), 1);
 }
+
+/// What a finding says in numbers.
+fn numbers(finding: &Finding) -> (String, f64, Option<f64>, u64, u64) {
+    let Finding {
+        id,
+        expected,
+        ln_p,
+        low,
+        high,
+        ..
+    } = finding;
+    (id.clone(), *expected, *ln_p, *low, *high)
+}
+
+#[test]
+fn as_much_history_as_is_needed_gives_the_same_numbers_as_more() {
+    // Two weeks of history are less work than six.
+    let by = "by = [\"integration\"]\n";
+    let shorter = format!("{by}baseline = {{ weeks = 2 }}\n");
+    let rules = RULES.replacen(by, &shorter, 3);
+    let rules = Rules::parse(&rules).unwrap();
+    let needed = rules.needs()[0].back_s as usize / 3_600;
+    // The first check may come on any day of the week on which the variance is learned anew.
+    for first in [55 * DAY + 8, 60 * DAY] {
+        let table = |from: usize| {
+            let mut fixture = Fixture::delivery(&["integration"]);
+            fixture.fill(from..first + 30, |slot| match slot < first {
+                true => hour(slot % DAY),
+                false => hour(slot + START - first),
+            });
+            fixture
+        };
+        let (exact, longer) = (table(first - needed), table(first - needed - 5 * DAY));
+        let some = || [0, 1, 8, 21, 30].iter().map(|after| first + after);
+        let (few, more) = (
+            checks(&rules, &exact, some()),
+            checks(&rules, &longer, some()),
+        );
+        assert_eq!(few, more);
+        let exact = checks(&rules, &exact, first..=first + 30);
+        // A replay judges more windows at once, and all of them by the same numbers.
+        let replay = rules
+            .replay(
+                &delivery(&longer.table()),
+                longer.range(first - 5 * DAY, first + 30),
+            )
+            .unwrap();
+        let mut compared = 0;
+        for finding in &replay.findings {
+            let fired = finding.fired.unwrap();
+            let check = (first..)
+                .zip(&exact)
+                .find(|(slot, _)| longer.instant(*slot) == fired);
+            if let Some((_, check)) = check {
+                let found = check
+                    .findings
+                    .iter()
+                    .find(|one| one.id == finding.id)
+                    .unwrap();
+                assert_eq!(numbers(found), numbers(finding));
+                compared += 1;
+            }
+        }
+        assert!(compared >= 5, "{compared}");
+    }
+}

@@ -9,7 +9,6 @@ from operator import attrgetter
 from typing import Any
 
 import griffe
-
 import tallyfold
 
 

@@ -83,7 +83,7 @@ class Rules:
 
     @classmethod
     def standard(cls) -> "Rules":
-        """The rules for which nothing has to be known of what is counted.
+        """The standard rules, which need no settings of your own.
 
         >>> tallyfold.Rules.standard().names[0]
         'integration fails'

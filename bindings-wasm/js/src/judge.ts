@@ -7,22 +7,11 @@ import { invalidArgument } from "./error.js";
 import { isTable, ofTable } from "./rows.js";
 import { Module } from "./start.js";
 
-let module: Module<Glue> | undefined;
-
-/** A memory of more bytes is given back when nothing is in it: it never shrinks. */
-const LARGE = 64 << 20;
-
-function loaded(): Module<Glue> {
-  module ??= new Module(glue, source, "explainChange");
-  return module;
-}
+const module = new Module(glue, source, "explainChange");
 
 /** @internal The core of health. The first call compiles it. */
 export function judge(): Glue {
-  const it = loaded();
-  const { memory, population } = it.instance;
-  if (memory.buffer.byteLength > LARGE && population.objects === 0) it.end();
-  return it.instance.glue;
+  return module.glue;
 }
 
 /**
@@ -34,7 +23,7 @@ export function judge(): Glue {
  * const { sentence } = explain(table, table, "error_rate");
  */
 export function init(): Promise<void> {
-  return loaded().compile();
+  return module.compile();
 }
 
 /** @internal A copy of a table in the memory of health, with all that the table knows of its windows. */

@@ -4,10 +4,9 @@ import { type Glue, glue } from "../wasm/tallyfold_pages.js";
 import source from "../wasm/tallyfold_pages_bg.wasm";
 import { Module } from "./start.js";
 
-let pages: Module<Glue> | undefined;
+const module = new Module(glue, source, "pageQuestion");
 
 /** The core of a server for pages. The first call compiles it. */
 export function rules(): Glue {
-  pages ??= new Module(glue, source, "pageQuestion");
-  return pages.instance.glue;
+  return module.glue;
 }

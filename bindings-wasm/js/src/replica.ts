@@ -4,10 +4,9 @@ import { type Glue, glue } from "../wasm/tallyfold_sandbox.js";
 import source from "../wasm/tallyfold_sandbox_bg.wasm";
 import { Module } from "./start.js";
 
-let sandbox: Module<Glue> | undefined;
+const module = new Module(glue, source, "coresandbox_new");
 
 /** The core of the sandbox. The first call compiles it. */
 export function replica(): Glue {
-  sandbox ??= new Module(glue, source, "coresandbox_new");
-  return sandbox.instance.glue;
+  return module.glue;
 }

@@ -64,7 +64,7 @@ export class Rules {
     return new this(text);
   }
 
-  /** The rules for which nothing has to be known of what is counted. */
+  /** The standard rules, which need no settings of your own. */
   static standard(): Rules {
     return new this(judge().CoreRules.standard());
   }

@@ -12,6 +12,9 @@ import {
 } from "./error.js";
 import { counted, type Population } from "./registry.js";
 
+/** A memory of more bytes is given back when nothing is in it: it never shrinks. */
+const LARGE = 64 << 20;
+
 /** What the glue of every module has. */
 interface Glue {
   readonly imports: WebAssembly.Imports;
@@ -87,6 +90,13 @@ export class Module<G extends Glue> {
   get instance(): Instance<G> {
     this.#instance ??= this.#start();
     return this.#instance;
+  }
+
+  /** The glue of the instance in use; of a new one, if the memory of the last one is large and nothing is in it. */
+  get glue(): G {
+    const { memory, population } = this.instance;
+    if (memory.buffer.byteLength > LARGE && population.objects === 0) this.end();
+    return this.instance.glue;
   }
 
   /** Has the next call start with a new instance. The memory of this one is free. */

@@ -5,6 +5,7 @@ import { describe, test } from "node:test";
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import { CountTable, Plan } from "tallyfold";
+import { Rules } from "tallyfold/health";
 import { hour } from "./ranges.mjs";
 import { foldOf, response, thrownBy } from "./responses.mjs";
 // Before the package.
@@ -88,6 +89,18 @@ describe("a memory that has become large", () => {
     assert.equal(await renewals(), 0);
     assert.equal(await renewals(grow), 1);
     assert.equal(await renewals(), 0);
+  });
+
+  test("is given back by a module of its own, too", () => {
+    const made = (text) => {
+      const before = instances.made;
+      assert.equal(thrownBy(() => Rules.parse(text)).code, "invalid_rules");
+      return instances.made - before;
+    };
+    made("?");
+    assert.equal(made("?".repeat(65 << 20)), 0);
+    assert.equal(made("?"), 1);
+    assert.equal(made("?"), 0);
   });
 
   test("is kept for what is in it", async () => {

@@ -42,7 +42,7 @@ Examples:
 
 /// What the help ends with.
 pub(crate) const ENDING: &str = "\
-The first run reads the history that the rules look back on: four to eight weeks, which may take some minutes. Later runs read
+The first run reads the history that the rules look back on: five to ten weeks, which may take some minutes. Later runs read
 only what is new. With several clusters, each has files of its own below --state and --history.
 Exit codes: 0 if nothing fires; 1 if something fires that is not silenced, not provisional and more than an info; 2 for flags,
 rules and files; 3 and 4 if the service or a receiver refuses or fails; 6 if windows or clusters are missing.";

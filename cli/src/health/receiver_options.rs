@@ -7,8 +7,8 @@ tallyfold::options! {
     /// A receiver of alerts.
     #[derive(Clone, Debug)]
     pub(crate) struct ReceiverOptions {
-        /// The whole address. That of an Alertmanager goes without `/api/v2/alerts`. Addresses of chat tools often let in whoever
-        /// knows them: then write where the address is, such as `{ env = "NAME" }`.
+        /// The whole address; of an Alertmanager without `/api/v2/alerts`. The address of a chat tool is often a secret: then
+        /// write where it is, such as `{ env = "NAME" }`.
         url: String [Address],
         /// Headers of each request, such as `authorization`. No message quotes their values.
         headers: SentHeaders = SentHeaders::default(),

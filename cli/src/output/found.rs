@@ -95,7 +95,7 @@ impl FoundPart {
 }
 
 impl Found {
-    /// How the command ends, if whoever is told takes it.
+    /// The exit code by what was found. (A receiver that refuses the alerts makes it another one.)
     pub(crate) fn exit(&self) -> Exit {
         if self.parts.iter().any(|part| !part.is_healthy()) {
             return Exit::Unhealthy;

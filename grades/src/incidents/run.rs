@@ -9,7 +9,7 @@ use tallyfold_health::Rules;
 use super::report::{details, lines, table};
 use super::score::Score;
 use super::traffic::Traffic;
-use super::watch::{checks, replay};
+use super::watch::{checks, differences, replay};
 use super::world::{Scale, World};
 
 /// A quarter: four incidents a week in ten weeks, and three quiet ones.
@@ -34,8 +34,8 @@ pub(super) enum How {
 }
 
 /// Grades seeds, by default those that nobody looked at. `JSON=file` writes a line for each incident, `VERBOSE=1` shows each
-/// incident and each false alarm, `RULES=file` takes other rules, `CHECKS=1` runs
-/// a check after each window instead of a replay, which takes much longer.
+/// incident and each false alarm, `RULES=file` takes other rules, `CHECKS=1` runs a check after each window instead of a replay,
+/// which takes much longer, and compares both; `WEEKS=n` judges so many weeks.
 pub(crate) fn run(arguments: &[String]) -> ExitCode {
     match grade(arguments) {
         Ok(()) => ExitCode::SUCCESS,
@@ -59,7 +59,8 @@ fn grade(arguments: &[String]) -> Result<(), String> {
         Some(_) => How::Checks,
         None => How::Replay,
     };
-    let scores = all(&seeds, &rules, how).map_err(|error| error.to_string())?;
+    let scale = scale()?;
+    let scores = all(&seeds, scale, &rules, how).map_err(|error| error.to_string())?;
     if given("VERBOSE").is_some() {
         scores.iter().for_each(|score| print!("{}", details(score)));
     }
@@ -72,13 +73,13 @@ fn grade(arguments: &[String]) -> Result<(), String> {
 }
 
 /// The scores of seeds, two at a time.
-fn all(seeds: &[u64], rules: &Rules, how: How) -> tallyfold::Result<Vec<Score>> {
+fn all(seeds: &[u64], scale: Scale, rules: &Rules, how: How) -> tallyfold::Result<Vec<Score>> {
     let mut scores = Vec::new();
     for pair in seeds.chunks(2) {
         let done: Vec<_> = std::thread::scope(|scope| {
             let start = |seed: &u64| {
                 let seed = *seed;
-                scope.spawn(move || score(seed, QUARTER, rules, how))
+                scope.spawn(move || score(seed, scale, rules, how))
             };
             let started: Vec<_> = pair.iter().map(start).collect();
             started.into_iter().map(ScopedJoinHandle::join).collect()
@@ -88,6 +89,20 @@ fn all(seeds: &[u64], rules: &Rules, how: How) -> tallyfold::Result<Vec<Score>> 
         }
     }
     Ok(scores)
+}
+
+/// The quarter, or fewer weeks of it; one of four is quiet.
+fn scale() -> Result<Scale, String> {
+    let Some(weeks) = given("WEEKS") else {
+        return Ok(QUARTER);
+    };
+    let judged = weeks.parse().ok().filter(|weeks| (1..=52).contains(weeks));
+    let judged = judged.ok_or("WEEKS: want a number from 1 to 52")?;
+    Ok(Scale {
+        judged,
+        quiet: judged / 4,
+        ..QUARTER
+    })
 }
 
 fn rules() -> Result<Rules, String> {
@@ -109,7 +124,12 @@ fn given(name: &str) -> Option<String> {
 pub(super) fn score(seed: u64, scale: Scale, rules: &Rules, how: How) -> tallyfold::Result<Score> {
     let traffic = Traffic::new(World::new(seed, scale));
     let alarms = match how {
-        How::Checks => checks(&traffic, rules)?,
+        How::Checks => {
+            let (alarms, each) = checks(&traffic, rules)?;
+            println!("seed {seed}: a check took {each:.0} ms");
+            print!("{}", differences(&alarms, &replay(&traffic, rules)?));
+            alarms
+        }
         How::Replay => replay(&traffic, rules)?,
     };
     Ok(Score::new(&traffic, alarms))

@@ -1,6 +1,7 @@
 //! Lets the rules watch the traffic.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write;
 
 use tallyfold::{Metric, Result, Window};
 use tallyfold_health::{Finding, Observed, Rules, State, Status};
@@ -37,13 +38,15 @@ pub(super) fn replay(traffic: &Traffic, rules: &Rules) -> Result<Vec<Alarm>> {
 }
 
 /// What the rules say to a cron job that runs after each window, reads the last windows again and keeps a state.
-pub(super) fn checks(traffic: &Traffic, rules: &Rules) -> Result<Vec<Alarm>> {
+/// Also gives the processor's time that a check took, in milliseconds, by its mean.
+pub(super) fn checks(traffic: &Traffic, rules: &Rules) -> Result<(Vec<Alarm>, f64)> {
     let world = &traffic.world;
     let days = days_needed(rules);
     let mut delivery = History::new(Metric::EventDelivery, days)?;
     let mut ingestion = History::new(Metric::EventIngestion, days)?;
     let mut state = State::default();
     let mut alarms = Alarms::default();
+    let (mut spent, mut count) = (0, 0_u32);
     for at in SETTLED..world.scale.windows() {
         let cells = traffic.cells(at - SETTLED);
         delivery.settle(world, at - SETTLED, &cells)?;
@@ -59,12 +62,15 @@ pub(super) fn checks(traffic: &Traffic, rules: &Rules) -> Result<Vec<Alarm>> {
             delivery: Some(&delivery),
             ingestion: Some(&ingestion),
         };
+        let began = busy();
         let check = rules.check(&observed, &state, start(at + 1)?)?;
+        spent += busy() - began;
+        count += 1;
         alarms.take(&check.findings, at);
         // As a job does that keeps it in a file.
         state = State::from_json(&check.state.to_json())?;
     }
-    Ok(alarms.all)
+    Ok((alarms.all, spent as f64 / 1e6 / f64::from(count.max(1))))
 }
 
 fn days_needed(rules: &Rules) -> usize {
@@ -105,4 +111,39 @@ impl Alarms {
         }
         self.firing = firing;
     }
+}
+
+/// A line for each alarm that only checks or only a replay gave.
+pub(super) fn differences(checked: &[Alarm], replayed: &[Alarm]) -> String {
+    let named = |alarms: &[Alarm]| -> BTreeSet<String> {
+        let name = |alarm: &Alarm| {
+            let (first, last) = (alarm.first, alarm.last);
+            format!(
+                "{} {:?} from window {first} to {last}",
+                alarm.rule, alarm.group
+            )
+        };
+        alarms.iter().map(name).collect()
+    };
+    let (checked, replayed) = (named(checked), named(replayed));
+    let both = checked.intersection(&replayed).count();
+    let mut text = format!("{both} alarms of checks and of a replay are the same\n");
+    for (who, one, other) in [
+        ("checks", &checked, &replayed),
+        ("a replay", &replayed, &checked),
+    ] {
+        for alarm in one.difference(other) {
+            let _ = writeln!(text, "  only {who}: {alarm}");
+        }
+    }
+    text
+}
+
+/// Nanoseconds that this thread has had the processor for: others may have it too.
+fn busy() -> u64 {
+    let line = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
+    line.split(' ')
+        .next()
+        .and_then(|first| first.parse().ok())
+        .unwrap_or_default()
 }

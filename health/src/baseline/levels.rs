@@ -6,14 +6,14 @@ use crate::baseline::expectation::Level;
 use crate::baseline::fit::{Bench, Fit, fit, variance_of};
 use crate::baseline::noise::Noise;
 use crate::baseline::prepared::Windows;
-use crate::baseline::sample::{MOST_NEIGHBOURS, Sample};
+use crate::baseline::sample::Sample;
 use crate::baseline::season::Season;
 use crate::baseline::stream::Stream;
 
 /// The levels of adjacent windows of a stream, one by one: for each window, what the windows before it let expect. None where
 /// there is not enough history for any rule.
-pub struct Levels {
-    windows: Windows,
+pub struct Levels<'w> {
+    windows: Windows<'w>,
     is_rate: bool,
     season: Season,
     next: usize,
@@ -24,17 +24,29 @@ pub struct Levels {
     bench: Bench,
 }
 
-impl Levels {
+impl<'w> Levels<'w> {
     /// From the window `from` on. A season before it is read too, to learn how much the stream varies.
     #[must_use]
     pub fn new(stream: &Stream<'_>, season: &Season, from: usize) -> Self {
+        let windows = Windows::new(stream, season);
         let warm_up = season.period.clamp(1, 1_000);
+        Self::of(windows, stream.wholes.is_some(), season, (from, warm_up))
+    }
+
+    /// Of windows that are prepared, from the window `from` on; how much the stream varies is learned from the `warm_up` windows
+    /// before it.
+    pub(crate) fn of(
+        windows: Windows<'w>,
+        is_rate: bool,
+        season: &Season,
+        (from, warm_up): (usize, usize),
+    ) -> Self {
         let mut levels = Self {
-            windows: Windows::new(stream, 2 * season.neighbours.min(MOST_NEIGHBOURS) + 1),
-            is_rate: stream.wholes.is_some(),
+            windows,
+            is_rate,
             season: *season,
             next: from.saturating_sub(warm_up),
-            noise: Noise::fading(warm_up),
+            noise: Noise::fading(season.period.clamp(1, 1_000)),
             basis: None,
             sample: Sample::default(),
             bench: Bench::default(),
@@ -79,7 +91,7 @@ impl Levels {
     }
 }
 
-impl Iterator for Levels {
+impl Iterator for Levels<'_> {
     type Item = Option<Level>;
 
     fn next(&mut self) -> Option<Self::Item> {

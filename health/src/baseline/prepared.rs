@@ -1,7 +1,10 @@
 //! A stream as floats, with what is needed of each window many times.
 
+use std::borrow::Cow;
 use std::ops::Range;
 
+use crate::baseline::sample::MOST_NEIGHBOURS;
+use crate::baseline::season::Season;
 use crate::baseline::stream::Stream;
 
 /// A window, or windows in all, as floats. All 0 for a window that does not teach: it is unknown, or of a rate its whole is 0.
@@ -70,26 +73,39 @@ impl Together {
 }
 
 /// The windows of a stream.
-pub(crate) struct Windows {
-    pub(crate) each: Vec<Prepared>,
+pub(crate) struct Windows<'w> {
+    pub(crate) each: Cow<'w, [Prepared]>,
     /// How many are often asked for together, and the sums of so many from each window on.
     length: usize,
-    together: Vec<Together>,
+    together: Cow<'w, [Together]>,
 }
 
-impl Windows {
-    /// Of a stream of whose windows `length` adjacent ones are often asked for together.
-    pub(crate) fn new(stream: &Stream<'_>, length: usize) -> Self {
+impl Windows<'_> {
+    /// Of a whole stream.
+    pub(crate) fn new(stream: &Stream<'_>, season: &Season) -> Self {
+        let length = 2 * season.neighbours.min(MOST_NEIGHBOURS) + 1;
         let windows = 0..stream.counts.len();
         let each: Vec<Prepared> = windows
             .map(|at| Prepared::new(stream.teaching_at(at)))
             .collect();
-        let together = each.windows(length.max(1));
+        let together = each.windows(length);
         let together = together.map(|windows| Together::of(windows.iter().copied()));
         Self {
             length,
             together: together.collect(),
-            each,
+            each: each.into(),
+        }
+    }
+
+    /// A part of them.
+    pub(crate) fn part(&self, range: Range<usize>) -> Windows<'_> {
+        let together = self.together.len();
+        Windows {
+            each: Cow::Borrowed(&self.each[range.clone()]),
+            length: self.length,
+            together: Cow::Borrowed(
+                &self.together[range.start.min(together)..range.end.min(together)],
+            ),
         }
     }
 }
@@ -100,7 +116,7 @@ pub(crate) trait Source {
     fn together(&self, windows: Range<usize>) -> Together;
 }
 
-impl Source for Windows {
+impl Source for Windows<'_> {
     fn together(&self, windows: Range<usize>) -> Together {
         match windows.len() == self.length {
             true => self.together[windows.start],

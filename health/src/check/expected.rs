@@ -5,8 +5,10 @@ use std::ops::Range;
 use super::judging::Judging;
 use crate::baseline::expectation::Level;
 use crate::baseline::levels::Levels;
+use crate::baseline::prepared::Windows;
 use crate::baseline::season::Season;
 use crate::baseline::stream::Stream;
+use crate::rules::rule::{ANEW, WARM_UP};
 
 /// The levels of some slots of a group.
 #[derive(Debug)]
@@ -16,26 +18,32 @@ pub(super) struct Expected {
 }
 
 impl Expected {
-    /// What the windows before let expect of each slot of a range.
+    /// The levels of the slots of a range, as the windows before them predict.
     ///
-    /// How much a stream varies is learned window after window. This begins anew each four seasons, counted from 1970, so that
-    /// a check of one window and a replay of many expect the same.
+    /// How much a stream varies is learned window after window. Learning restarts each week, counted from 1970, so that
+    /// a check of one window and a replay of many give the same levels.
     pub(super) fn of(
         judging: &Judging<'_>,
         season: &Season,
         stream: &Stream<'_>,
         range: Range<usize>,
     ) -> Self {
-        let length = season.period.saturating_mul(4);
+        let slots = judging.slots;
+        let (anew, warm_up) = (slots.in_seconds(ANEW), slots.in_seconds(WARM_UP));
+        let looked_back = looked_back(season, warm_up);
+        let first = slots.begin_of(range.start, anew);
+        let first = first.saturating_sub(looked_back);
+        let windows = Windows::new(&part_of(stream, first..range.end), season);
         let mut levels = Vec::with_capacity(range.len());
         let mut start = range.start;
         while start < range.end {
-            let begin = judging.slots.begin_of(start, length);
-            let end = judging.slots.end_of(start, length).min(range.end);
-            if judging.slots.known[start..end].contains(&true) {
-                let history = looked_back(season).min(begin);
-                let before = part_of(stream, begin - history..end);
-                let own = Levels::new(&before, season, history);
+            let begin = slots.begin_of(start, anew);
+            let end = slots.end_of(start, anew).min(range.end);
+            if slots.known[start..end].contains(&true) {
+                let history = looked_back.min(begin);
+                let own = windows.part(begin - history - first..end - first);
+                let is_rate = stream.wholes.is_some();
+                let own = Levels::of(own, is_rate, season, (history, warm_up));
                 levels.extend(own.skip(start - begin).take(end - start));
             }
             levels.resize(end - range.start, None);
@@ -53,12 +61,14 @@ impl Expected {
     }
 }
 
-/// How many slots before a level are looked at, and more: the season from which the variance is learned, and its own history.
-fn looked_back(season: &Season) -> usize {
-    let seasons = season.seasons.max(2).saturating_add(2);
-    seasons
+/// How many slots before a beginning are read: those from which the variance is learned, and the history that the first
+/// of them needs.
+fn looked_back(season: &Season, warm_up: usize) -> usize {
+    season
+        .seasons
         .saturating_mul(season.period)
         .saturating_add(season.neighbours)
+        .saturating_add(warm_up)
 }
 
 /// Some slots of a stream.

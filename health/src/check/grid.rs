@@ -1,26 +1,18 @@
-//! The counts of groups, window by window, in columns.
+//! The groups of a table.
 
 use std::cmp::Ordering;
-use std::ops::Range;
 
-use tallyfold::{
-    CountTable, Counts, Deltas, Dictionary, Dimension, Frame, Key, WindowRows, Windowed,
-};
+use tallyfold::{CountTable, Counts, Deltas, Dictionary, Dimension, Frame, Key, WindowRows};
 
+use super::counted::{Counted, RowsOf};
 use super::slots::Slots;
-use crate::measure::Measure;
 
 /// A row of a table that is in no group.
-const NO_GROUP: u32 = u32::MAX;
-
-/// The cells that are held at a time: 16 MiB of parts, and as many of wholes.
-const CELLS: usize = 1 << 21;
+pub(crate) const NO_GROUP: u32 = u32::MAX;
 
 /// The groups of a table.
-#[derive(Clone)]
 pub(crate) struct Grid<'t> {
-    table: &'t CountTable,
-    windowed: Windowed,
+    counted: &'t Counted<'t>,
     /// Which columns of the table the groups are made of.
     columns: Vec<usize>,
     /// Of each group, its ids in those columns; sorted.
@@ -29,37 +21,15 @@ pub(crate) struct Grid<'t> {
     row_groups: Vec<u32>,
 }
 
-/// The counts of some groups.
-pub(crate) struct Block {
-    slots: usize,
-    parts: Vec<u64>,
-    wholes: Option<Vec<u64>>,
-}
-
-/// The counts of one group, slot by slot.
-#[derive(Clone, Copy)]
-pub(crate) struct Columns<'b> {
-    /// What is counted.
-    pub(crate) parts: &'b [u64],
-    /// Of a rate, what that is a part of.
-    pub(crate) wholes: Option<&'b [u64]>,
-}
-
-impl Columns<'_> {
-    /// The counts in a slot.
-    pub(crate) fn at(&self, slot: usize) -> (u64, Option<u64>) {
-        (self.parts[slot], self.wholes.map(|wholes| wholes[slot]))
-    }
-}
-
 impl<'t> Grid<'t> {
     /// The groups by some dimensions, of those rows that have the wanted values. None if the table lacks a dimension, which
     /// is given.
     pub(crate) fn new(
-        table: &'t CountTable,
+        counted: &'t Counted<'t>,
         by: &[Dimension],
         only: &[(Dimension, Vec<String>)],
     ) -> Result<Self, Dimension> {
+        let table = counted.table;
         let place = |dimension: Dimension| table.dimensions().position(dimension).ok_or(dimension);
         let columns = by
             .iter()
@@ -101,8 +71,7 @@ impl<'t> Grid<'t> {
         };
         let row_groups = (0..table.len()).map(group_of).collect();
         Ok(Self {
-            table,
-            windowed: table.windowed(),
+            counted,
             columns,
             groups,
             row_groups,
@@ -116,7 +85,7 @@ impl<'t> Grid<'t> {
 
     /// The values of a group, in the order of the rule's dimensions.
     pub(crate) fn values(&self, group: usize) -> Vec<&str> {
-        let dictionaries = self.table.keys().dictionaries;
+        let dictionaries = self.table().keys().dictionaries;
         let values = self.columns.iter().zip(&self.groups[group]);
         values
             .map(|(column, id)| dictionaries[*column].value(*id))
@@ -128,7 +97,7 @@ impl<'t> Grid<'t> {
         if values.len() != self.columns.len() {
             return None;
         }
-        let dictionaries = self.table.keys().dictionaries;
+        let dictionaries = self.table().keys().dictionaries;
         let mut key = Key::default();
         for ((id, column), value) in key.iter_mut().zip(&self.columns).zip(values) {
             *id = position(&dictionaries[*column], value)?;
@@ -136,57 +105,9 @@ impl<'t> Grid<'t> {
         self.groups.binary_search(&key).ok()
     }
 
-    /// The groups, as many at a time as fit into memory.
-    pub(crate) fn blocks(&self, slots: usize) -> impl Iterator<Item = Range<usize>> {
-        let most = (CELLS / slots.max(1)).max(1);
-        let groups = self.len();
-        (0..groups)
-            .step_by(most)
-            .map(move |start| start..groups.min(start + most))
-    }
-
-    /// The counts of some groups in all slots.
-    pub(crate) fn block(&self, groups: Range<usize>, slots: &Slots, measure: Measure) -> Block {
-        let mut places = vec![NO_GROUP; self.len()];
-        for (place, group) in (0..).zip(groups.clone()) {
-            places[group] = place;
-        }
-        self.chosen(&places, groups.len(), slots, measure)
-    }
-
-    /// The counts of groups in all slots, in an order of one's own: `places` has the place of each group.
-    pub(crate) fn chosen(
-        &self,
-        places: &[u32],
-        length: usize,
-        slots: &Slots,
-        measure: Measure,
-    ) -> Block {
-        let cells = length * slots.len();
-        let mut block = Block {
-            slots: slots.len(),
-            parts: vec![0; cells],
-            wholes: measure.is_rate().then(|| vec![0; cells]),
-        };
-        let place_of = |group: &u32| places.get(*group as usize).copied().unwrap_or(NO_GROUP);
-        let row_places: Vec<u32> = self.row_groups.iter().map(place_of).collect();
-        for (window, place) in self.windowed.windows.iter().zip(&slots.places) {
-            let Some(slot) = place else {
-                continue;
-            };
-            let mut rows = RowsOf::new(self.table);
-            for (key, counts) in window.clone() {
-                let place = row_places[rows.find(&key)];
-                if place != NO_GROUP {
-                    block.add(
-                        place as usize * block.slots + slot,
-                        counts_of(counts),
-                        measure,
-                    );
-                }
-            }
-        }
-        block
+    /// Of each row of the table, its group.
+    pub(crate) fn row_groups(&self) -> &[u32] {
+        &self.row_groups
     }
 
     /// Each row of the table that is in a group, in some slots: its position and its counts.
@@ -197,11 +118,11 @@ impl<'t> Grid<'t> {
         is_wanted: impl Fn(usize) -> bool,
         mut take: impl FnMut(usize, usize, Counts),
     ) {
-        for (window, place) in self.windowed.windows.iter().zip(&slots.places) {
+        for (window, place) in self.counted.windows.iter().zip(&slots.places) {
             let Some(slot) = place.filter(|slot| is_wanted(*slot)) else {
                 continue;
             };
-            let mut rows = RowsOf::new(self.table);
+            let mut rows = RowsOf::new(self.table());
             for (key, counts) in window.clone() {
                 let row = rows.find(&key);
                 if self.row_groups[row] as usize == group {
@@ -211,9 +132,14 @@ impl<'t> Grid<'t> {
         }
     }
 
+    /// The counts.
+    pub(crate) fn counted(&self) -> &'t Counted<'t> {
+        self.counted
+    }
+
     /// The table.
     pub(crate) fn table(&self) -> &'t CountTable {
-        self.table
+        self.counted.table
     }
 
     /// The rows of the table that are in a group, sorted.
@@ -225,29 +151,7 @@ impl<'t> Grid<'t> {
 
     /// The windows of the table.
     pub(crate) fn windows(&self) -> &[WindowRows] {
-        &self.windowed.windows
-    }
-}
-
-impl Block {
-    fn add(&mut self, cell: usize, counts: Counts, measure: Measure) {
-        let most = |count: u128| u64::try_from(count).unwrap_or(u64::MAX);
-        let part = &mut self.parts[cell];
-        *part = part.saturating_add(most(measure.part(counts)));
-        if let Some(wholes) = &mut self.wholes {
-            let whole = most(measure.whole(counts).unwrap_or_default());
-            wholes[cell] = wholes[cell].saturating_add(whole);
-        }
-    }
-
-    /// The counts of the group with that place.
-    pub(crate) fn columns(&self, place: usize) -> Columns<'_> {
-        let start = place * self.slots;
-        let own = start..start + self.slots;
-        Columns {
-            parts: &self.parts[own.clone()],
-            wholes: self.wholes.as_ref().map(|wholes| &wholes[own]),
-        }
+        &self.counted.windows
     }
 }
 
@@ -267,53 +171,10 @@ fn position(dictionary: &Dictionary, value: &str) -> Option<u32> {
 
 /// Counts of a table, which are never below 0.
 pub(crate) fn counts_of(counts: Deltas) -> Counts {
-    let [success, errors, filtered] = counts
-        .each()
-        .map(|count| u64::try_from(count).unwrap_or_default());
+    let own = |count| u64::try_from(count).unwrap_or_default();
     Counts {
-        success,
-        errors,
-        filtered,
-    }
-}
-
-/// Finds the rows of a window, which are sorted, among all rows of its table, which are sorted in the same way.
-struct RowsOf<'t> {
-    ids: &'t [Vec<u32>],
-    rows: usize,
-    next: usize,
-}
-
-impl<'t> RowsOf<'t> {
-    fn new(table: &'t CountTable) -> Self {
-        Self {
-            ids: table.keys().ids,
-            rows: table.len(),
-            next: 0,
-        }
-    }
-
-    /// The first row that is not before the key. Rows that are asked for in their order are found in few steps.
-    fn find(&mut self, key: &Key) -> usize {
-        let mut width = 1;
-        while self.next + width <= self.rows && self.is_before(self.next + width - 1, key) {
-            self.next += width;
-            width *= 2;
-        }
-        let mut end = self.rows.min(self.next + width);
-        while self.next < end {
-            let middle = self.next + (end - self.next) / 2;
-            match self.is_before(middle, key) {
-                true => self.next = middle + 1,
-                false => end = middle,
-            }
-        }
-        self.next.min(self.rows.saturating_sub(1))
-    }
-
-    fn is_before(&self, row: usize, key: &Key) -> bool {
-        let mut ids = self.ids.iter().zip(key);
-        let other = ids.find(|(ids, id)| ids[row] != **id);
-        other.is_some_and(|(ids, id)| ids[row] < *id)
+        success: own(counts.success),
+        errors: own(counts.errors),
+        filtered: own(counts.filtered),
     }
 }

@@ -1,17 +1,21 @@
 //! Judges the windows of all groups of a rule.
 
+use std::ops::Range;
+
+use super::block::{Block, read};
 use super::burning::burning;
 use super::discovery::discover;
-use super::grid::Grid;
+use super::grid::{Grid, NO_GROUP};
 use super::judging::{Judging, Sink};
 use super::limits::limits;
 use super::odd::Odd;
 use super::presence::{new, vanished};
 use super::silent::silent;
+use super::slots::Slots;
 use super::totals::totals;
 use super::undelivered::{Delivery, undelivered};
 use super::usual::usual;
-use crate::rules::rule::Test;
+use crate::rules::rule::{Rule, Test};
 
 /// What a rule says about some windows.
 #[derive(Debug, Default)]
@@ -33,46 +37,125 @@ impl Judged {
     }
 }
 
-/// Judges windows of a table.
-pub(crate) fn judge(
-    judging: &Judging<'_>,
-    grid: &Grid<'_>,
-    delivery: Option<&Delivery<'_>>,
-) -> Judged {
-    let mut sink = Sink::new(&judging.range);
-    match (&judging.rule.test, delivery) {
-        (Test::Reconciliation, _) => totals(judging, grid, &mut sink),
-        (Test::Baseline(baseline), _) => {
-            groups(judging, grid, None, &mut sink);
-            discover(&mut sink, judging.rate_of(baseline.false_alarms));
-        }
-        (_, delivery) => groups(judging, grid, delivery, &mut sink),
-    }
-    Judged {
-        judged: sink.tests.iter().map(|tests| u64::from(*tests)).sum(),
-        odds: sink.odds,
-    }
+/// What is judged by a rule: some slots, with the slots before them that the rule looks back on.
+pub(crate) struct Work<'w> {
+    pub(crate) rule: &'w Rule,
+    pub(crate) grid: &'w Grid<'w>,
+    /// Of a rule about ingestion without delivery: the counts of delivery.
+    pub(crate) delivery: Option<Delivery<'w>>,
+    /// The slots that it looks at.
+    pub(crate) slots: Slots,
+    /// The slots among them that are judged.
+    pub(crate) range: Range<usize>,
+    /// How many slots were left out before them.
+    pub(crate) skipped: usize,
 }
 
-/// Judges group by group.
-fn groups(
-    judging: &Judging<'_>,
-    grid: &Grid<'_>,
-    delivery: Option<&Delivery<'_>>,
-    sink: &mut Sink,
-) {
-    let (rule, slots) = (judging.rule, judging.slots);
-    for groups in grid.blocks(slots.len()) {
-        let block = grid.block(groups.clone(), slots, rule.measure);
-        if let Some(delivery) = delivery {
-            let ingested = |place: usize| block.columns(place).parts.to_vec();
-            undelivered(judging, delivery, grid, groups, &ingested, sink);
-            continue;
+/// Some groups of a rule that are judged together.
+struct Piece {
+    /// The place of the rule.
+    rule: usize,
+    groups: Range<usize>,
+    /// How many numbers their counts take.
+    numbers: usize,
+}
+
+/// The maximum number of counts that are held at a time: 32 MiB.
+const NUMBERS: usize = 1 << 22;
+
+/// Judges rules. Their counts are read together, as many at a time as fit into memory.
+pub(crate) fn judge(works: &[Work<'_>]) -> Vec<Judged> {
+    let judgings: Vec<Judging<'_>> = works.iter().map(Work::judging).collect();
+    let mut sinks: Vec<Sink> = works.iter().map(|work| Sink::new(&work.range)).collect();
+    let pieces = works
+        .iter()
+        .enumerate()
+        .flat_map(|(at, work)| work.pieces(at));
+    let mut pieces: Vec<Piece> = pieces.collect();
+    // Rules about the same table are judged together.
+    pieces.sort_by_key(|piece| works[piece.rule].rule.metric);
+    let mut rest = pieces.as_slice();
+    while let Some(first) = rest.first() {
+        let mut numbers = 0;
+        let metric = works[first.rule].rule.metric;
+        let fits = rest.iter().take_while(|piece| {
+            numbers += piece.numbers;
+            works[piece.rule].rule.metric == metric && numbers <= NUMBERS
+        });
+        let (together, later) = rest.split_at(fits.count().max(1));
+        let blocks = together.iter().map(|piece| works[piece.rule].block(piece));
+        let mut blocks: Vec<Block<'_>> = blocks.collect();
+        read(works[first.rule].grid.counted(), &mut blocks);
+        for (piece, block) in together.iter().zip(&blocks) {
+            let work = &works[piece.rule];
+            work.groups(
+                &judgings[piece.rule],
+                piece.groups.clone(),
+                block,
+                &mut sinks[piece.rule],
+            );
+        }
+        rest = later;
+    }
+    let all = works.iter().zip(&judgings).zip(sinks);
+    all.map(|((work, judging), sink)| work.judged(judging, sink))
+        .collect()
+}
+
+impl Work<'_> {
+    fn judging(&self) -> Judging<'_> {
+        Judging {
+            rule: self.rule,
+            slots: &self.slots,
+            finals: self.slots.final_ones(),
+            groups: self.grid.len(),
+            range: self.range.clone(),
+        }
+    }
+
+    /// The groups, as many at a time as fit into memory.
+    fn pieces(&self, rule: usize) -> impl Iterator<Item = Piece> + use<> {
+        let is_read = !self.range.is_empty() && !matches!(self.rule.test, Test::Reconciliation);
+        let groups = if is_read { self.grid.len() } else { 0 };
+        let each = self.slots.len().max(1) * if self.rule.measure.is_rate() { 2 } else { 1 };
+        let most = (NUMBERS / each).max(1);
+        (0..groups).step_by(most).map(move |start| {
+            let groups = start..groups.min(start + most);
+            let numbers = groups.len().saturating_mul(each);
+            Piece {
+                rule,
+                groups,
+                numbers,
+            }
+        })
+    }
+
+    fn block(&self, piece: &Piece) -> Block<'_> {
+        let (start, length) = (piece.groups.start as u32, piece.groups.len() as u32);
+        let place_of = |group: u32| match group.checked_sub(start) {
+            Some(place) if place < length => place,
+            _ => NO_GROUP,
+        };
+        let measure = self.rule.measure;
+        Block::new(self.grid, &self.slots, measure, length as usize, place_of)
+    }
+
+    /// Judges group by group.
+    fn groups(
+        &self,
+        judging: &Judging<'_>,
+        groups: Range<usize>,
+        block: &Block<'_>,
+        sink: &mut Sink,
+    ) {
+        if let Some(delivery) = &self.delivery {
+            undelivered(judging, delivery, self.grid, groups, block, sink);
+            return;
         }
         for (place, group) in groups.enumerate() {
             let columns = block.columns(place);
             sink.group = group as u32;
-            match &rule.test {
+            match &self.rule.test {
                 Test::Limits(of) => limits(judging, of, columns, sink),
                 Test::Baseline(of) => usual(judging, of, columns, sink),
                 Test::Silent(of) => silent(judging, of, columns, sink),
@@ -84,6 +167,22 @@ fn groups(
                 // They are judged by more than their columns.
                 Test::Undelivered | Test::Reconciliation => {}
             }
+        }
+    }
+
+    /// What was found, by the slots of the whole table.
+    fn judged(&self, judging: &Judging<'_>, mut sink: Sink) -> Judged {
+        match &self.rule.test {
+            Test::Reconciliation => totals(judging, self.grid, &mut sink),
+            Test::Baseline(baseline) => discover(&mut sink, judging.rate_of(baseline.false_alarms)),
+            _ => {}
+        }
+        for odd in &mut sink.odds {
+            odd.slot += self.skipped as u32;
+        }
+        Judged {
+            judged: sink.tests.iter().map(|tests| u64::from(*tests)).sum(),
+            odds: sink.odds,
         }
     }
 }

@@ -1,7 +1,9 @@
 //! Rules applied to counts: findings, states, replay.
 
+pub(crate) mod block;
 pub(crate) mod burning;
 pub(crate) mod causes;
+pub(crate) mod counted;
 pub(crate) mod course;
 pub(crate) mod discovery;
 pub(crate) mod drifting;

@@ -1,6 +1,6 @@
 //! Judges whether groups are new, or have vanished.
 
-use super::grid::Columns;
+use super::block::Columns;
 use super::judging::{Judging, Sink};
 use super::odd::{Normal, Odd};
 use super::sums::Sums;

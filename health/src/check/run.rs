@@ -4,9 +4,11 @@ use std::cmp::Ordering;
 
 use tallyfold::{Result, Timestamp, Window};
 
+use super::counted::Endpoints;
 use super::finding::{Finding, Status};
+use super::judge::judge;
 use super::outcome::{Check, Observed, Replay, Unjudged};
-use super::state::State;
+use super::state::{RuleState, State};
 use super::task::task;
 use super::told::{Telling, told};
 use crate::rules::names::Severity;
@@ -14,7 +16,10 @@ use crate::rules::rule::Rule;
 use crate::rules::set::Rules;
 use crate::stats::deviance::deviance;
 
-/// The findings of a check at most, and a tenth of those of a replay.
+/// The rows of tables at most, in all rules that are judged together.
+const MOST_PLACES: usize = 1 << 20;
+
+/// The maximum number of findings of a check. A replay may have ten times as many.
 const MOST_FINDINGS: usize = 1_000;
 
 impl Rules {
@@ -36,26 +41,26 @@ impl Rules {
             left_out: 0,
             state: State::default(),
         };
-        for rule in &self.rules {
-            let before = state.rule(&rule.name);
-            match task(self, rule, observed)? {
-                Ok(task) => task.check(before, now, &mut check),
-                Err(reason) => {
-                    check.unjudged.push(unjudged(rule, reason));
-                    // What was found is neither over nor forgotten because nobody can look.
-                    let live = before.iter().flat_map(|before| &before.live);
-                    let telling = Telling {
-                        rules: self,
-                        rule,
-                        at: now,
-                        provisional: false,
-                    };
-                    let findings = live.map(|live| told(&telling, live, None, None));
-                    check.findings.extend(findings);
-                    check.state.rules.extend(before.cloned());
+        let endpoints = Endpoints::of(observed);
+        for some in self.some(&endpoints) {
+            let mut tasks = Vec::new();
+            for rule in some {
+                let before = state.rule(&rule.name);
+                match task(self, rule, &endpoints)? {
+                    Ok(task) => tasks.push((task.since(before, now), before, task)),
+                    Err(reason) => {
+                        check.unjudged.push(unjudged(rule, reason));
+                        self.keep(rule, before, now, &mut check);
+                    }
                 }
             }
+            let works = tasks.iter().map(|(ranges, _, task)| task.work(ranges));
+            let judged = judge(&works.collect::<Vec<_>>());
+            for ((ranges, before, task), odds) in tasks.iter().zip(&judged) {
+                task.check(*before, now, ranges.clone(), odds, &mut check);
+            }
         }
+        self.sort(&mut check.unjudged);
         check
             .state
             .rules
@@ -90,12 +95,22 @@ impl Rules {
             unjudged: Vec::new(),
             left_out: 0,
         };
-        for rule in &self.rules {
-            match task(self, rule, observed)? {
-                Ok(task) => task.replay(range, &mut replay),
-                Err(reason) => replay.unjudged.push(unjudged(rule, reason)),
+        let endpoints = Endpoints::of(observed);
+        for some in self.some(&endpoints) {
+            let mut tasks = Vec::new();
+            for rule in some {
+                match task(self, rule, &endpoints)? {
+                    Ok(task) => tasks.push((task.within(range), task)),
+                    Err(reason) => replay.unjudged.push(unjudged(rule, reason)),
+                }
+            }
+            let works = tasks.iter().map(|(ranges, task)| task.work(ranges));
+            let judged = judge(&works.collect::<Vec<_>>());
+            for ((ranges, task), odds) in tasks.iter().zip(&judged) {
+                task.replay(range, ranges.clone(), odds, &mut replay);
             }
         }
+        self.sort(&mut replay.unjudged);
         replay.findings.sort_by(|one, other| {
             let times = (one.fired, one.since).cmp(&(other.fired, other.since));
             times.then(heavier(one, other))
@@ -104,10 +119,36 @@ impl Rules {
         replay.findings.truncate(MOST_FINDINGS * 10);
         Ok(replay)
     }
+
+    /// The rules, in chunks that fit into memory: each rule takes a little memory for each row of the tables.
+    fn some(&self, endpoints: &Endpoints<'_>) -> impl Iterator<Item = &[Rule]> {
+        let most = MOST_PLACES / endpoints.rows().max(1);
+        self.rules.chunks(most.max(1))
+    }
+
+    /// In the order of the file.
+    fn sort(&self, unjudged: &mut [Unjudged]) {
+        let place = |one: &Unjudged| self.rules.iter().position(|rule| rule.name == one.rule);
+        unjudged.sort_by_key(place);
+    }
+
+    /// Keeps the findings of a rule that can't judge: they are neither resolved nor forgotten.
+    fn keep(&self, rule: &Rule, before: Option<&RuleState>, now: Timestamp, check: &mut Check) {
+        let live = before.iter().flat_map(|before| &before.live);
+        let telling = Telling {
+            rules: self,
+            rule,
+            at: now,
+            provisional: false,
+        };
+        let findings = live.map(|live| told(&telling, live, None, None));
+        check.findings.extend(findings);
+        check.state.rules.extend(before.cloned());
+    }
 }
 
-/// What is more severe stands first, and then what says more by itself: of a source that is silent and of one of its events, the
-/// source.
+/// More severe findings come first, and then those with more evidence: a silent source comes before one of its silent
+/// events.
 fn heavier(one: &Finding, other: &Finding) -> Ordering {
     let weight = |finding: &Finding| deviance(finding.observed.part as f64, finding.expected);
     let severity = other.severity.cmp(&one.severity);

@@ -1,17 +1,14 @@
 //! Judges whether events have stopped.
 
+use super::block::Columns;
 use super::expected::Expected;
-use super::grid::Columns;
 use super::judging::{Judging, Sink};
 use super::odd::{Normal, Odd};
 use super::usual::{season, stream};
 use crate::baseline::expectation::Level;
 use crate::cause::explanation::Amount;
 use crate::detection::silence::ln_silence;
-use crate::rules::rule::Baseline;
-
-/// How long a silence is added up, in seconds.
-const LONGEST: u64 = 86_400;
+use crate::rules::rule::{Baseline, LONGEST_SILENCE};
 
 /// Judges some windows of a group: those without events, together with the windows without events before them.
 pub(super) fn silent(
@@ -20,7 +17,7 @@ pub(super) fn silent(
     columns: Columns<'_>,
     sink: &mut Sink,
 ) {
-    let longest = judging.slots.in_seconds(LONGEST);
+    let longest = judging.slots.in_seconds(LONGEST_SILENCE);
     let least = judging.rule.least as f64;
     if is_rare(judging, columns, longest) {
         return;
@@ -36,7 +33,7 @@ pub(super) fn silent(
     };
     let expected = Expected::of(judging, &season, &stream, range);
     for slot in judging.known() {
-        // Late events make counts grow, so that none so far say nothing yet.
+        // Late events make counts grow, so a count of 0 before the window is settled proves nothing.
         if !judging.finals[slot] {
             continue;
         }
@@ -54,14 +51,14 @@ pub(super) fn silent(
     }
 }
 
-/// Whether a group has so few events that no silence of the longest time could be told.
+/// Whether a group has so few events that even the longest silence could not be recognized.
 fn is_rare(judging: &Judging<'_>, columns: Columns<'_>, longest: usize) -> bool {
     let finals = judging.finals[..judging.range.end]
         .iter()
         .zip(columns.parts);
     let known = finals.filter(|(is_final, _)| **is_final);
     let events: u128 = known.map(|(_, part)| u128::from(*part)).sum();
-    // A season may have all of its events in one part of the day, and a group may be new.
+    // The bound is generous, because a group may have all of its events in one part of the day, or may be new.
     let days = (judging.range.end / longest.max(1)).max(1) as u128;
     events * 8 < u128::from(judging.rule.least) * days.min(8)
 }

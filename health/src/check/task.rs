@@ -2,17 +2,19 @@
 
 use std::ops::Range;
 
-use tallyfold::{CountTable, Dimension, Metric, Result, Timestamp, Window};
+use tallyfold::{Dimension, Metric, Result, Timestamp, Window};
 
+use super::block::Columns;
 use super::causes::explanation;
+use super::counted::Endpoints;
 use super::course::{Course, follow};
 use super::finding::Finding;
-use super::grid::{Columns, Grid};
-use super::judge::{Judged, judge};
+use super::grid::Grid;
+use super::judge::{Judged, Work};
 use super::judging::{Judging, Sink};
 use super::limits::limits;
 use super::odd::Odd;
-use super::outcome::{Check, Observed, Replay, Unjudged};
+use super::outcome::{Check, Replay, Unjudged};
 use super::slots::Slots;
 use super::state::{Live, RuleState};
 use super::told::{Telling, told};
@@ -20,10 +22,10 @@ use super::undelivered::Delivery;
 use crate::rules::rule::{FIRST_LOOK, Rule, Test};
 use crate::rules::set::Rules;
 
-/// The findings of a rule that are kept for the next check at most.
+/// The maximum number of findings of a rule that are kept for the next check.
 const MOST_LIVE: usize = 1_000;
 
-/// The findings of a rule that are explained at most: it takes time.
+/// The maximum number of findings of a rule that are explained, because an explanation takes time.
 const MOST_EXPLAINED: usize = 200;
 
 /// What one rule has to judge.
@@ -32,24 +34,32 @@ pub(super) struct Task<'a> {
     rule: &'a Rule,
     grid: Grid<'a>,
     slots: Slots,
-    /// Of a rule about ingestion without delivery: the counts of delivery.
-    delivery: Option<Delivery<'a>>,
+    /// Of a rule about ingestion without delivery: the groups and slots of delivery.
+    delivery: Option<(Grid<'a>, Slots)>,
 }
 
-/// What a rule has to judge; the inner error is why it can't.
+/// The slots that are judged.
+#[derive(Clone, Debug)]
+pub(super) struct Ranges {
+    pub(super) settled: Range<usize>,
+    /// Those after them whose counts may still change.
+    pub(super) provisional: Range<usize>,
+}
+
+/// What a rule has to judge. The inner error says why the rule cannot be judged.
 pub(super) fn task<'a>(
     rules: &'a Rules,
     rule: &'a Rule,
-    observed: &Observed<'a>,
+    endpoints: &'a Endpoints<'a>,
 ) -> Result<Result<Task<'a>, String>> {
     let delivery = match rule.test {
-        Test::Undelivered => match sides(rule, Metric::EventDelivery, observed)? {
-            Ok((grid, slots)) => Some(Delivery { grid, slots }),
+        Test::Undelivered => match sides(rule, Metric::EventDelivery, endpoints)? {
+            Ok(sides) => Some(sides),
             Err(reason) => return Ok(Err(reason)),
         },
         _ => None,
     };
-    let own = sides(rule, rule.metric, observed)?;
+    let own = sides(rule, rule.metric, endpoints)?;
     Ok(own.map(|(grid, slots)| Task {
         rules,
         rule,
@@ -63,23 +73,17 @@ pub(super) fn task<'a>(
 fn sides<'a>(
     rule: &Rule,
     metric: Metric,
-    observed: &Observed<'a>,
+    endpoints: &'a Endpoints<'a>,
 ) -> Result<Result<(Grid<'a>, Slots), String>> {
-    let table: Option<&CountTable> = match metric {
-        Metric::EventDelivery => observed.delivery,
-        Metric::EventIngestion => observed.ingestion,
-    };
-    let Some(table) = table else {
+    let Some(counted) = endpoints.get(metric) else {
         return Ok(Err(format!("there are no counts of {metric}")));
     };
-    let grid = match Grid::new(table, &rule.by, &rule.only) {
+    let grid = match Grid::new(counted, &rule.by, &rule.only) {
         Ok(grid) => grid,
         Err(missing) => return Ok(Err(format!("the counts of {metric} are not by {missing}"))),
     };
-    let windows = grid
-        .windows()
-        .iter()
-        .map(|rows| (rows.window, rows.settled));
+    let windows = counted.windows.iter();
+    let windows = windows.map(|rows| (rows.window, rows.settled));
     let slots = Slots::of(windows, rule.window)?;
     Ok(slots
         .map(|slots| (grid, slots))
@@ -107,11 +111,57 @@ impl Task<'_> {
         (from..settled, settled..end)
     }
 
-    fn judge(&self, range: Range<usize>) -> Judged {
-        judge(&self.judging(range), &self.grid, self.delivery.as_ref())
+    /// What a check judges: what has settled since the last one.
+    pub(super) fn since(&self, before: Option<&RuleState>, now: Timestamp) -> Ranges {
+        let from = match before {
+            Some(before) => self.slots.from(before.judged),
+            None => self.first_look(now),
+        };
+        let (settled, provisional) = self.ranges(from, now);
+        Ranges {
+            settled,
+            provisional,
+        }
     }
 
-    fn judging(&self, range: Range<usize>) -> Judging<'_> {
+    /// What a replay judges.
+    pub(super) fn within(&self, range: Window) -> Ranges {
+        let from = self.slots.from(range.start());
+        let (settled, _) = self.ranges(from, range.end());
+        Ranges {
+            provisional: settled.end..settled.end,
+            settled,
+        }
+    }
+
+    /// The slots to judge, with those before that the rule looks back on, and no more: what is older changes nothing.
+    pub(super) fn work(&self, ranges: &Ranges) -> Work<'_> {
+        let (start, end) = (ranges.settled.start, ranges.provisional.end);
+        let back = match self.rule.history() {
+            0 => 0,
+            seconds => self.slots.in_seconds(seconds),
+        };
+        let skipped = start.saturating_sub(back);
+        let delivery = self.delivery.as_ref().map(|(grid, slots)| {
+            let ahead = self.slots.ahead_of(slots);
+            let first = i64::try_from(skipped).unwrap_or(i64::MAX);
+            let first = usize::try_from(first.saturating_add(ahead)).unwrap_or_default();
+            Delivery {
+                grid,
+                slots: slots.without(first),
+            }
+        });
+        Work {
+            rule: self.rule,
+            grid: &self.grid,
+            delivery,
+            slots: self.slots.without(skipped),
+            range: start - skipped..end - skipped,
+            skipped,
+        }
+    }
+
+    fn judging<'s>(&'s self, range: Range<usize>) -> Judging<'s> {
         Judging {
             rule: self.rule,
             slots: &self.slots,
@@ -121,18 +171,22 @@ impl Task<'_> {
         }
     }
 
-    /// Judges what has settled since the last check.
-    pub(super) fn check(&self, before: Option<&RuleState>, now: Timestamp, check: &mut Check) {
-        let from = match before {
-            Some(before) => self.slots.from(before.judged),
-            None => self.first_look(now),
-        };
-        let (settled, provisional) = self.ranges(from, now);
-        let odds = self.judge(settled.start..provisional.end);
+    /// Takes what was judged since the last check.
+    pub(super) fn check(
+        &self,
+        before: Option<&RuleState>,
+        now: Timestamp,
+        Ranges {
+            settled,
+            provisional,
+        }: Ranges,
+        odds: &Judged,
+        check: &mut Check,
+    ) {
         check.judged += odds.judged;
         check
             .unjudged
-            .extend(self.unjudged(settled.start..provisional.end, &odds));
+            .extend(self.unjudged(settled.start..provisional.end, odds));
         let judged = self.slots.instant(settled.end).unwrap_or(now);
         let mut state = RuleState {
             name: self.rule.name.clone(),
@@ -140,7 +194,7 @@ impl Task<'_> {
             live: Vec::new(),
         };
         let mut findings = Findings::new(self, now);
-        for (group, live) in self.groups(before, &odds) {
+        for (group, live) in self.groups(before, odds) {
             let absent = match group {
                 Some(_) => Vec::new(),
                 None => self.absent(settled.start..provisional.end),
@@ -155,7 +209,7 @@ impl Task<'_> {
                 findings.take_resolved(group, &course);
             }
             let live = course.live.take();
-            // On from here, for what may still change.
+            // From here on, counts may still change.
             let later = follow(
                 self.rule,
                 &names,
@@ -173,7 +227,8 @@ impl Task<'_> {
         check.state.rules.push(state);
     }
 
-    /// The bad windows of a group that the table no longer has: it has no events, which is too few if a limit says so.
+    /// The bad windows of a group that the table does not have. Such a group has no events, which may be too few for a
+    /// limit.
     fn absent(&self, range: Range<usize>) -> Vec<Odd> {
         let mut sink = Sink::new(&range);
         if let Test::Limits(of) = &self.rule.test {
@@ -187,7 +242,7 @@ impl Task<'_> {
         sink.odds
     }
 
-    /// Where a check begins that knows of none before.
+    /// The slot at which a check without an earlier one begins.
     fn first_look(&self, now: Timestamp) -> usize {
         let (settled, _) = self.ranges(0, now);
         let windows = (self.rule.bad + self.rule.good) as usize;
@@ -210,17 +265,13 @@ impl Task<'_> {
         })
     }
 
-    /// Judges all windows of a range.
-    pub(super) fn replay(&self, range: Window, replay: &mut Replay) {
-        let from = self.slots.from(range.start());
-        let (settled, _) = self.ranges(from, range.end());
-        let odds = self.judge(settled.clone());
+    /// Takes what was judged of a range.
+    pub(super) fn replay(&self, range: Window, ranges: Ranges, odds: &Judged, replay: &mut Replay) {
+        let settled = ranges.settled;
         replay.judged += odds.judged;
-        replay
-            .unjudged
-            .extend(self.unjudged(settled.clone(), &odds));
+        replay.unjudged.extend(self.unjudged(settled.clone(), odds));
         let mut findings = Findings::new(self, range.end());
-        for (group, _) in self.groups(None, &odds) {
+        for (group, _) in self.groups(None, odds) {
             let of = group.map_or(&[][..], |group| odds.of(group));
             let names = self.names(group);
             let course = follow(self.rule, &names, None, of, &self.slots, settled.clone());
@@ -233,7 +284,7 @@ impl Task<'_> {
         replay.findings.append(&mut findings.all);
     }
 
-    /// The groups that have something bad or have had so, sorted, each with what is known of it.
+    /// The groups with bad windows or with a finding from the last check, sorted. Each comes with that finding.
     fn groups(
         &self,
         before: Option<&RuleState>,
@@ -268,7 +319,7 @@ impl Task<'_> {
                 .map(|(_, value)| value)
                 .collect(),
         };
-        // Stable, so that what is known of a group stands first.
+        // The sort is stable, so an entry with a finding from the last check comes first.
         groups.sort_by_cached_key(values);
         groups.dedup_by(|later, first| later.0.is_some() && later.0 == first.0);
         groups
@@ -300,7 +351,7 @@ impl<'t, 'a> Findings<'t, 'a> {
         }
     }
 
-    /// Tells what was resolved, unless it has come again.
+    /// Reports a finding that was resolved, unless it fires again.
     fn take_resolved(&mut self, group: Option<usize>, course: &Course) {
         let is_firing = course
             .live
@@ -311,7 +362,7 @@ impl<'t, 'a> Findings<'t, 'a> {
         }
     }
 
-    /// Tells what is pending or firing. What is so only by counts that may still change is marked.
+    /// Reports a finding that is pending or firing. One from counts that may still change is marked as provisional.
     fn take_live(&mut self, group: Option<usize>, live: Option<&Live>, later: Option<Live>) {
         let is_firing = live.is_some_and(|live| live.fired.is_some());
         match later.filter(|later| !is_firing && Some(later) != live) {

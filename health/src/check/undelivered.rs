@@ -1,18 +1,18 @@
-//! Judges whether what came in went anywhere.
+//! Judges whether any of the ingested events were delivered, failed or filtered.
 
 use std::ops::Range;
 
-use super::grid::{Columns, Grid};
+use super::block::{Block, Columns, read};
+use super::grid::{Grid, NO_GROUP};
 use super::judging::{Judging, Sink};
 use super::odd::{Normal, Odd};
 use super::slots::Slots;
 use crate::cause::explanation::Amount;
 
 /// The counts of delivery, beside those of ingestion.
-#[derive(Clone)]
 pub(crate) struct Delivery<'a> {
     /// The groups, by the same dimensions.
-    pub(crate) grid: Grid<'a>,
+    pub(crate) grid: &'a Grid<'a>,
     /// The slots, of the same length.
     pub(crate) slots: Slots,
 }
@@ -23,10 +23,10 @@ pub(super) fn undelivered(
     delivery: &Delivery<'_>,
     ingestion: &Grid<'_>,
     groups: Range<usize>,
-    ingested: &dyn Fn(usize) -> Vec<u64>,
+    ingested: &Block<'_>,
     sink: &mut Sink,
 ) {
-    let mut places = vec![u32::MAX; delivery.grid.len()];
+    let mut places = vec![NO_GROUP; delivery.grid.len()];
     let mut found: Vec<Option<usize>> = Vec::with_capacity(groups.len());
     let mut next = 0;
     for group in groups.clone() {
@@ -37,15 +37,22 @@ pub(super) fn undelivered(
             next += 1;
         }
     }
-    let measure = judging.rule.measure;
-    let block = delivery
-        .grid
-        .chosen(&places, next as usize, &delivery.slots, measure);
+    let place_of = |group: u32| places[group as usize];
+    let (measure, length) = (judging.rule.measure, next as usize);
+    let mut block = [Block::new(
+        delivery.grid,
+        &delivery.slots,
+        measure,
+        length,
+        place_of,
+    )];
+    read(delivery.grid.counted(), &mut block);
     let ahead = judging.slots.ahead_of(&delivery.slots);
     for (place, group) in groups.enumerate() {
         sink.group = group as u32;
-        let delivered = found[place].map(|place| block.columns(place));
-        group_of(judging, delivery, &ingested(place), delivered, ahead, sink);
+        let delivered = found[place].map(|place| block[0].columns(place));
+        let ingested = ingested.columns(place).parts;
+        group_of(judging, delivery, ingested, delivered, ahead, sink);
     }
 }
 

@@ -1,6 +1,6 @@
 //! The rules that are used without a file.
 
-/// Rules that need no knowledge of what is counted. They were chosen on simulated quarters: see `docs/health.md`.
+/// The standard rules, which need no settings of your own. They were chosen on simulated quarters: see `docs/health.md`.
 pub(crate) const STANDARD: &str = r#"# What tallyfold looks for without a rules file.
 window = "15m"
 
