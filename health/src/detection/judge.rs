@@ -36,16 +36,16 @@ pub fn is_unremarkable(part: u64, whole: Option<u64>, level: &Level) -> bool {
         false => (absent, expected),
     };
     if behind < 0.25 * (dispersion - 1.0) {
-        // So few events of such a dispersion come all at once, and mostly not at all.
+        // With so few expected events and such a dispersion, events come all at once, and in most windows none.
         return false;
     }
     let most = harmless(room / dispersion, dispersion);
     distance * distance <= most * dispersion * expected * left
 }
 
-/// How many variances the square of a distance may be that certainly has a probability of 0.001: the fewer, the less room there
-/// is (in dispersions) between the expected count and the end of all counts. The bounds hold for the gamma distribution of that
-/// shape, the limit for large dispersions, and for the Poisson distribution.
+/// The most variances that the square of a distance may be and certainly have a probability of at least 0.001. The number shrinks with `room`, the
+/// distance (in dispersions) between the expected count and the end of all counts. The bounds hold for the gamma distribution of
+/// that shape, which is the limit for large dispersions, and for the Poisson distribution.
 fn harmless(room: f64, dispersion: f64) -> f64 {
     if room <= 4.0 && dispersion <= 3.0 {
         // Even the last count is probable enough.
