@@ -3,9 +3,11 @@
 use std::borrow::Cow;
 use std::ops::Range;
 
-use crate::baseline::sample::MOST_NEIGHBOURS;
 use crate::baseline::season::Season;
 use crate::baseline::stream::Stream;
+
+/// More neighbours than these are no neighbours.
+pub(crate) const MOST_NEIGHBOURS: usize = 100;
 
 /// A window, or windows in all, as floats. All 0 for a window that does not teach: it is unknown, or of a rate its whole is 0.
 #[derive(Clone, Copy, Debug, Default)]

@@ -1,6 +1,6 @@
 //! The windows that a level is learned from.
 
-use crate::baseline::prepared::{Prepared, Source, Together};
+use crate::baseline::prepared::{MOST_NEIGHBOURS, Prepared, Source, Together};
 use crate::baseline::stream::Stream;
 
 /// The windows that a level is learned from, in rounds: one for each season.
@@ -16,9 +16,6 @@ pub(crate) struct Sample {
     /// The offset of the slot itself.
     pub(crate) centre: usize,
 }
-
-/// More neighbours than these are no neighbours.
-pub(crate) const MOST_NEIGHBOURS: usize = 100;
 
 /// Adjacent windows around the slot, in one season.
 #[derive(Clone, Copy, Debug)]
