@@ -137,13 +137,14 @@ impl Receiver {
                 let Some(message) = alertmanager::message(news, told, *lifetime_ms) else {
                     return Ok(());
                 };
-                let firing = news.firing(told);
+                let (firing, kept) = (news.firing(told), news.kept(told));
                 let sent = self.send(&message).await;
                 if sent.is_ok() {
                     told.clear();
                 }
                 // If nobody knows whether it was taken, both have to be told later that they are over.
                 told.extend(firing);
+                told.extend(kept);
                 sent.map_err(|untaken| untaken.failure)
             }
             Message::Webhook(template) => self.tell_changes(template, news, told, cluster).await,
