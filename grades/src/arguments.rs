@@ -8,7 +8,7 @@ use std::process::ExitCode;
 pub(crate) struct Arguments(Vec<(String, String)>);
 
 impl Arguments {
-    /// Reads pairs, each of which must have one of the known names. An empty value is as none, so that a Makefile can
+    /// Reads pairs, each of which must have one of the known names. An empty value is ignored, so that a Makefile can
     /// pass variables that are not set.
     pub(crate) fn parse(words: &[String], known: &[&str]) -> Result<Self, String> {
         let mut words = words.iter();
@@ -41,7 +41,7 @@ impl Arguments {
     }
 }
 
-/// Prints what a grade answers, or what went wrong.
+/// Prints the result of a grade, or its error.
 pub(crate) fn printed(answer: Result<String, String>) -> ExitCode {
     match answer {
         Ok(text) => {

@@ -1,4 +1,4 @@
-//! Grades the health rules on data that others made and on simulations. `docs/health.md` has the results.
+//! Grades `tallyfold-health` on published data and on simulations. `docs/health.md` has the results.
 #![forbid(unsafe_code)]
 #![allow(
     clippy::disallowed_methods,

@@ -1,4 +1,4 @@
-//! What all random numbers of the grades are made by, the same on every platform.
+//! The generator of all random numbers of the grades. It gives the same numbers on every platform.
 
 /// What SplitMix64 adds for each number.
 pub(crate) const STEP: u64 = 0x9e37_79b9_7f4a_7c15;

@@ -6,7 +6,7 @@ use tallyfold_health::{Level, Levels, Season, Stream, is_unremarkable, judge};
 
 use crate::mix::{STEP, mix};
 
-/// What the issue asks for: windows of a group that are judged, and groups.
+/// How many windows of each group are judged, and how many groups there are.
 const WINDOWS: usize = 2_880;
 const GROUPS: usize = 1_200;
 /// A day of 15 minutes.
@@ -48,7 +48,7 @@ pub(crate) fn run(_: &[String]) -> ExitCode {
     ExitCode::SUCCESS
 }
 
-/// Nanoseconds that this thread has had the processor for: others may have it too.
+/// The processor time of this thread in nanoseconds, which does not depend on other programs.
 pub(crate) fn busy() -> u64 {
     let line = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
     line.split(' ')

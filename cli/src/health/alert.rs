@@ -1,4 +1,4 @@
-//! What is sent of a finding, and what a receiver was told of it before.
+//! Alerts: what is sent about a finding, and what a receiver was told about it before.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,13 +12,13 @@ pub(crate) struct Alert {
     pub(crate) rule: String,
     /// How bad it is.
     pub(crate) severity: String,
-    /// What tells it from others; the same from the first message to the last.
+    /// The labels that identify the alert. They are the same from its first message to its last.
     pub(crate) labels: BTreeMap<String, String>,
     /// The sentence that says what is wrong.
     pub(crate) sentence: String,
-    /// The command that shows it.
+    /// The command that shows the counts.
     pub(crate) query: String,
-    /// Since when, as an instant.
+    /// The instant at which the finding began.
     pub(crate) since: String,
     /// The whole finding, as JSON.
     pub(crate) finding: String,
@@ -27,14 +27,14 @@ pub(crate) struct Alert {
 /// Alerts by the fingerprints of their findings.
 pub(crate) type Alerts = BTreeMap<String, Alert>;
 
-/// What holds now, and what was found to be over.
+/// The findings that fire now, and those that are over.
 #[derive(Clone, Debug)]
 pub(crate) struct News {
     /// What fires and is not silenced.
     pub(crate) firing: Alerts,
-    /// What fires by counts that may still change: only who was told before is told again.
+    /// What fires from counts that may still change. It is sent only to receivers that were told of it before.
     pub(crate) held: Alerts,
-    /// Since when findings no longer hold that did in the last run.
+    /// The ends of findings that fired in the last run and are over.
     pub(crate) resolved: BTreeMap<String, Resolved>,
     /// What fires and is silenced: nobody is told of it, nor that it is over.
     pub(crate) silenced: BTreeSet<String>,
@@ -49,7 +49,7 @@ pub(crate) struct News {
 pub(crate) struct Resolved {
     /// When it ended.
     pub(crate) at: Timestamp,
-    /// What is said of it.
+    /// The sentence about it.
     pub(crate) sentence: String,
     /// The whole finding, as JSON.
     pub(crate) finding: String,
@@ -60,19 +60,20 @@ pub(crate) struct Resolved {
 pub(crate) struct Over {
     /// The alert as it was told, with the last sentence.
     pub(crate) alert: Alert,
-    /// Since when it is over.
+    /// When it ended.
     pub(crate) at: Timestamp,
 }
 
 impl News {
-    /// What a receiver is told that fires.
+    /// The firing alerts that a receiver is told of.
     pub(crate) fn firing(&self, told: &Alerts) -> Alerts {
         let held = self.held.iter().filter(|(id, _)| told.contains_key(*id));
         let held = held.map(|(id, alert)| (id.clone(), alert.clone()));
         self.firing.clone().into_iter().chain(held).collect()
     }
 
-    /// What a receiver was told that goes on, of which it is told nothing now.
+    /// The alerts that a receiver was told of and that go on, although it is told nothing now: it is told neither that a
+    /// finding is silenced nor that one was left out.
     pub(crate) fn kept(&self, told: &Alerts) -> Alerts {
         let kept = told.iter().filter(|(id, _)| self.is_kept(id));
         kept.map(|(id, alert)| (id.clone(), alert.clone()))
@@ -85,7 +86,8 @@ impl News {
         self.silenced.contains(id) || self.is_cut && !is_told && !is_over
     }
 
-    /// What a receiver was told that is over now. A finding may be gone without a word: its rule was removed.
+    /// The alerts that a receiver was told of and that are over. An alert may end without a resolved finding: its rule
+    /// was removed.
     pub(crate) fn over(&self, told: &Alerts) -> Vec<(String, Over)> {
         let goes_on = |id: &String| {
             self.firing.contains_key(id) || self.held.contains_key(id) || self.is_kept(id)

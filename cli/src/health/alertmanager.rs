@@ -1,7 +1,7 @@
-//! What an Alertmanager is told (API v2, `POST /api/v2/alerts`).
+//! The messages for an Alertmanager (API v2, `POST /api/v2/alerts`).
 //!
-//! Its alerts end by themselves at `endsAt`. So each run sends all that fire again, with an end that lies after the next runs;
-//! and once something is over, the same labels with an end in the past.
+//! Its alerts end by themselves at `endsAt`. So each run sends all firing alerts again, with an end after the next few
+//! runs. When an alert is over, its labels are sent once more with an end in the past.
 
 use std::collections::BTreeMap;
 
@@ -29,13 +29,14 @@ struct Annotations<'a> {
     query: &'a str,
 }
 
-/// The message that tells all that fires, and that what was told before is over; `None` if there is nothing to tell.
+/// The message with all firing alerts and with the ends of those that were sent before and are over; `None` if there is
+/// nothing to send.
 pub(crate) fn message(news: &News, told: &Alerts, lifetime_ms: i64) -> Option<String> {
     let until = Timestamp::from_unix_ms(news.now.unix_ms().saturating_add(lifetime_ms));
     let until = until.unwrap_or(news.now).to_string();
     let over = news.over(told);
     let firing = news.firing(told);
-    // An alert with other labels, such as another severity, is another alert: the one before it is over.
+    // An alert with other labels, such as another severity, is a new alert, and the earlier one is over.
     let relabeled = told.iter().filter(|(id, alert)| {
         let now = firing.get(*id);
         now.is_some_and(|now| now.labels != alert.labels)

@@ -1,7 +1,8 @@
 //! The counts that rules look back on, kept between runs: a folder for each query of a cluster, with a file for each day or week.
 //!
-//! A file is a saved table with a checksum, as `to_json` of every language writes it, compressed by gzip, because values of
-//! dimensions come again in every window. It is replaced whole. One that is damaged is put aside: the service still has its counts.
+//! A file is a saved table with a checksum, as `to_json` of every language writes it. It is compressed by gzip, because
+//! the values of dimensions repeat in every window. It is always replaced as a whole. A damaged file is ignored,
+//! because its counts can be read from the service again.
 
 use std::fs::{self, File};
 use std::io::{self, Read, Write};
@@ -18,7 +19,7 @@ use crate::host::files::{file_lock, replace};
 
 const DAY_MS: i64 = 86_400_000;
 
-/// Windows up to this length are kept by day, longer ones by week: a file is to hold some dozens of them.
+/// Windows up to this length are kept by day, longer ones by week, so that a file holds some dozens of windows.
 const LONGEST_OF_A_DAY_S: u32 = 3_600;
 
 /// Which counts rules need.
@@ -30,20 +31,20 @@ pub(crate) struct Wanted {
     pub(crate) dimensions: Vec<String>,
     /// The length of a window.
     pub(crate) step: TimeStep,
-    /// The time, from the edge of a window to the edge of a window.
+    /// The range, which begins and ends at edges of windows.
     pub(crate) range: Window,
 }
 
-/// The files of one query of one cluster, which no other process uses meanwhile.
+/// The files of one query of one cluster, locked against other processes.
 #[derive(Debug)]
 pub(crate) struct History {
     folder: PathBuf,
     span_ms: i64,
-    /// The lock ends with the process, however that ends.
+    /// The operating system releases the lock when the process ends, in whatever way.
     _lock: File,
 }
 
-/// The time of one file.
+/// The time range of one file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Span {
     start_ms: i64,
@@ -52,8 +53,8 @@ pub(crate) struct Span {
 }
 
 impl History {
-    /// The history of a query, which need not be there yet. `cluster` is the folder of the cluster, and `service` says which
-    /// service it is: counts of two services are never mixed, even if both have the same name.
+    /// The history of a query, which need not exist yet. `cluster` is the folder of the cluster, and `service`
+    /// identifies the service, so that counts of two services with the same cluster name are never mixed.
     ///
     /// # Errors
     /// For a folder that can't be used, or that another process uses.
@@ -81,7 +82,7 @@ impl History {
         })
     }
 
-    /// The files that a range is in, the newest first: if a run ends early, it has what matters most.
+    /// The files of a range, the newest first, so that a run that ends early has read the most important counts.
     pub(crate) fn spans(&self, range: Window) -> Vec<Span> {
         let (start, end) = (range.start().unix_ms(), range.end().unix_ms());
         let first = start.div_euclid(self.span_ms) * self.span_ms;
@@ -102,7 +103,7 @@ impl History {
     /// The counts in a file; `None` if there is no file.
     ///
     /// # Errors
-    /// For a file that can't be read, and inside of that what is wrong with one that is damaged.
+    /// The outer error is for a file that can't be read, the inner one for a damaged file.
     pub(crate) fn load(&self, span: Span) -> Result<Result<Option<CountTable>, Failure>> {
         let path = self.path(span.start_ms);
         let bytes = match fs::read(&path) {
@@ -164,7 +165,7 @@ fn compressed(text: &str) -> io::Result<Vec<u8>> {
     encoder.finish()
 }
 
-/// When the time of a file begins, by its name.
+/// When the time range of a file begins, according to its name.
 fn start_of(name: &str) -> Option<i64> {
     let day = name.strip_suffix(".json.gz")?;
     let start = Timestamp::parse(&format!("{day}T00:00:00Z")).ok()?;

@@ -9,7 +9,7 @@ use super::alert::Alerts;
 use crate::failure::Result;
 use crate::host::files::StateFile;
 
-/// The name of the format. The number grows when old readers can't read new documents.
+/// The name of the format. Its number is increased when older versions can't read new documents.
 const FORMAT: &str = "tallyfold-check/1";
 
 /// The document.
@@ -18,11 +18,11 @@ pub(crate) struct Memory {
     format: String,
     /// The checksum of the document without this value.
     digest: String,
-    /// Which service it is of.
+    /// The service that it belongs to.
     service: String,
     /// The state of the rules, which is a document of its own; empty before the first run.
     pub(crate) rules: String,
-    /// What each receiver was told and not told to be over, by the name of the receiver.
+    /// For each receiver, by its name, the alerts that it was told of and whose end it was not told.
     pub(crate) told: BTreeMap<String, Alerts>,
 }
 

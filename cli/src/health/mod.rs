@@ -1,8 +1,9 @@
-//! What `check` does around the rules: it keeps history, remembers what was said, and sends it.
+//! What `check` does around the rules: it keeps history, sends alerts, and remembers what it has sent.
 //!
-//! - `history` keeps the counts that rules look back on in files; `past` reads what is missing there.
-//! - `memory` is what a run leaves to the next one, and `alert` what is told of a finding.
-//! - `receiver` sends alerts: `alertmanager` and `template` make the messages, `receiver_options` is a receiver as it is written.
+//! - `history` keeps the counts that rules look back on in files; `past` reads missing counts from the service.
+//! - `memory` is what a run leaves for the next one, and `alert` is what is sent about a finding.
+//! - `receiver` sends alerts: `alertmanager` and `template` make the messages, and `receiver_options` holds the
+//!   settings of a receiver.
 
 pub(crate) mod alert;
 pub(crate) mod alertmanager;

@@ -1,4 +1,4 @@
-//! Reads the history that rules look back on: what is in the files, and from the service only what they lack.
+//! Reads the history that rules look back on: from the files, and from the service only what the files lack.
 
 use tallyfold::{Collect, CollectOptions, CountTable, Progress, Window};
 
@@ -32,7 +32,7 @@ pub(crate) struct Reading {
     pub(crate) done: u32,
     /// Those that failed.
     pub(crate) failed: u32,
-    /// While the service does not answer: when it is tried again.
+    /// While the service does not answer: the time until the next attempt.
     pub(crate) waiting_ms: Option<u32>,
 }
 
@@ -44,8 +44,8 @@ struct Page {
     left: u32,
 }
 
-/// Reads a history. `begin` is told before the first request how many windows have to be read, and whether nothing was stored
-/// before.
+/// Reads a history. Before the first request, `begin` is called with the number of windows that have to be read, and
+/// with whether nothing was stored before.
 ///
 /// # Errors
 /// For files that can't be used, and if nothing at all is known.
@@ -93,7 +93,7 @@ pub(crate) async fn read(
         }
         failures.extend(failure);
         if !has_read {
-            // The service is down, or refuses: it would do so for the others too.
+            // The service is down or refuses requests, so the other files would fail too.
             break;
         }
     }

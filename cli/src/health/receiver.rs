@@ -33,19 +33,20 @@ const PAUSES: [Duration; 2] = [Duration::from_secs(1), Duration::from_secs(4)];
 pub(crate) struct Named {
     /// The name of its section; `None` for an address.
     pub(crate) name: Option<String>,
-    /// What takes alerts there.
+    /// The kind of receiver.
     pub(crate) kind: ReceiverKind,
     /// The address and the headers.
     pub(crate) given: Given,
     /// The file with the template of a webhook's messages.
     pub(crate) template: Option<PathBuf>,
-    /// The way to it.
+    /// The network settings.
     pub(crate) network: NetworkSettings,
 }
 
 /// A receiver of alerts.
 pub(crate) struct Receiver {
-    /// What it is called in what a run leaves to the next one. It holds no address: that may be a secret.
+    /// Its name in the state that a run leaves for the next one. It does not contain the address, which may be a
+    /// secret.
     pub(crate) key: String,
     shown: String,
     url: String,
@@ -57,7 +58,7 @@ pub(crate) struct Receiver {
 
 /// What is sent.
 enum Message {
-    /// All alerts in one message, which end so many milliseconds later.
+    /// All alerts in one message. They end this many milliseconds later.
     Alertmanager { lifetime_ms: i64 },
     /// A message for each change.
     Webhook(Template),
@@ -68,7 +69,7 @@ struct Untaken {
     failure: Failure,
     /// Whether it may help to send it again.
     may_help: bool,
-    /// Whether the receiver does not want this message, and may want others.
+    /// Whether the receiver refuses only this message, and may accept others.
     is_of_message: bool,
 }
 
@@ -80,7 +81,7 @@ struct Answer {
 }
 
 impl Receiver {
-    /// Checks a receiver. Secrets that are elsewhere are read now.
+    /// Checks a receiver, and reads secrets that are kept in files or in the environment.
     ///
     /// # Errors
     /// For settings that can't be used.
@@ -127,10 +128,11 @@ impl Receiver {
         })
     }
 
-    /// Tells what is new. `told` is what the receiver knows, and afterwards what it knows then, also if this fails.
+    /// Sends the news. `told` is what the receiver was told before; afterwards it includes what was sent, also if this
+    /// fails.
     ///
     /// # Errors
-    /// If it did not take all.
+    /// If the receiver did not accept all messages.
     pub(crate) async fn tell(&self, news: &News, told: &mut Alerts, cluster: &str) -> Result<()> {
         match &self.message {
             Message::Alertmanager { lifetime_ms } => {
@@ -142,7 +144,8 @@ impl Receiver {
                 if sent.is_ok() {
                     told.clear();
                 }
-                // If nobody knows whether it was taken, both have to be told later that they are over.
+                // If it is not known whether the message arrived, the ends of the old and the new alerts have to be
+                // sent later.
                 told.extend(firing);
                 told.extend(kept);
                 sent.map_err(|untaken| untaken.failure)
@@ -183,8 +186,8 @@ impl Receiver {
         refused.map_or(Ok(()), Err)
     }
 
-    /// Whether a message is taken. One that is refused for what it says does not keep others from being sent; the first such
-    /// refusal is kept.
+    /// Whether the receiver accepts a message. If it refuses the message for its content, the others are still sent;
+    /// the first such refusal is kept.
     async fn takes(&self, message: &str, refused: &mut Option<Failure>) -> Result<bool> {
         match self.send(message).await {
             Ok(()) => Ok(true),
@@ -242,7 +245,7 @@ impl Receiver {
         if (200..300).contains(&status) {
             return Ok(());
         }
-        // The address may be what lets the caller in, so it is masked as the headers are.
+        // The address may contain a secret, so it is masked as the headers are.
         let secrets = [Secret::from(self.url.clone())];
         let secrets = self.headers.iter().map(|(_, value)| value).chain(&secrets);
         let said = match answer.body.text(secrets) {
@@ -281,7 +284,7 @@ impl Hearing for Answer {
 fn address(options: &ReceiverOptions, kind: ReceiverKind) -> tallyfold::Result<String> {
     let url = match kind {
         ReceiverKind::Alertmanager => options.url.trim_end_matches('/'),
-        // To some receivers, a slash at the end is another address.
+        // Some receivers treat an address with a slash at the end as a different one.
         ReceiverKind::Webhook => &options.url,
     };
     let (base, query) = match url.split_once('?') {

@@ -8,21 +8,21 @@ use tallyfold::arguments::nearest;
 use super::alert::Alert;
 use crate::failure::{Failure, Result};
 
-/// What is sent without a template: most chat tools take it.
+/// The message without a template, which most chat tools accept.
 const USUAL: &str = r#"{"text": "{{sentence}}"}"#;
 
 /// The longest template.
 const MOST_BYTES: u64 = 1 << 20;
 
-/// The placeholders whose texts stand between quotes.
+/// The placeholders that are texts, and stand between quotes.
 const TEXTS: [&str; 8] = [
     "sentence", "status", "rule", "severity", "since", "until", "cluster", "query",
 ];
 
-/// Those that are JSON by themselves.
+/// The placeholders that are JSON values, and stand without quotes.
 const VALUES: [&str; 2] = ["labels", "finding"];
 
-/// A template that gives JSON whatever is put into it.
+/// A template that gives valid JSON for all values of its placeholders.
 #[derive(Clone, Debug)]
 pub(crate) struct Template(Vec<Piece>);
 
@@ -37,7 +37,7 @@ enum Piece {
 pub(crate) struct Told<'a> {
     /// The alert.
     pub(crate) alert: &'a Alert,
-    /// When it ended; empty while it goes on.
+    /// When the finding ended; empty while it fires.
     pub(crate) until: &'a str,
     /// The name of the cluster.
     pub(crate) cluster: &'a str,
@@ -83,7 +83,8 @@ impl Template {
         Ok(template)
     }
 
-    /// Refuses what is no JSON once it is filled in: placeholders of texts stand between quotes, the others don't.
+    /// Refuses a template that does not give JSON when it is filled in: placeholders of texts must stand between
+    /// quotes, the others must not.
     fn check(&self) -> Result<(), String> {
         let filled = self.fill(|name| match VALUES.contains(&name) {
             true => "{}".to_owned(),
@@ -148,7 +149,7 @@ fn known(name: &str, line: usize) -> Result<&'static str, String> {
     })
 }
 
-/// A text as it stands between the quotes of JSON.
+/// A text, escaped to stand between the quotes of a JSON string.
 fn escaped(text: &str) -> String {
     let quoted = serde_json::Value::from(text).to_string();
     quoted[1..quoted.len() - 1].to_owned()

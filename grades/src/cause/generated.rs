@@ -1,4 +1,4 @@
-//! Incidents that are drawn: traffic with attributes whose rates drift, and no, one or two causes.
+//! Generated incidents: traffic with attributes whose rates drift, and no cause, one cause or two causes.
 
 use tallyfold_health::{Attribute, Tally};
 
@@ -16,7 +16,7 @@ const ATTRIBUTES: [(&str, usize); 4] = [
 const BEFORE: usize = 6;
 /// How much the rate of a leaf drifts from window to window.
 const DRIFT: f64 = 0.15;
-/// A combination that is a cause has at least this part of all events, and at most the other.
+/// The smallest and the largest share of all events that a cause may have.
 const SIZE: [f64; 2] = [0.004, 0.5];
 
 /// A leaf: its values, its usual volume and rate, and the share of its attempts that fails because of the incident.
@@ -42,7 +42,8 @@ fn case(seed: u64, number: u64) -> Result<Case, String> {
     };
     let mut failed = None;
     for cause in &causes {
-        // Two causes at a time are of like size: what is small beside another is not named.
+        // Two causes of one incident have similar sizes, because a cause that is small compared with the other is not
+        // named.
         let own = volume(&leaves, cause);
         let events = *failed.get_or_insert(own * random.uniform(0.05, 0.5));
         let effect = (events * random.uniform(0.4, 1.6) / own).min(0.6);
@@ -196,7 +197,7 @@ mod tests {
     use super::super::methods::METHODS;
     use super::*;
 
-    /// A small graded set, whose marks may not fall.
+    /// A small graded set, whose results must not get worse.
     #[test]
     fn causes_are_found_at_least_as_well_as_stated() {
         let cases = cases(15, 60).unwrap();

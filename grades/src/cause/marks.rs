@@ -1,4 +1,4 @@
-//! What an answer is worth.
+//! How answers are graded.
 
 use super::cases::{Case, Values};
 

@@ -1,4 +1,4 @@
-//! Are the causes of incidents found whose causes are known?
+//! Grades how often the known causes of incidents are found.
 pub(crate) mod cases;
 pub(crate) mod generated;
 pub(crate) mod marks;

@@ -31,9 +31,9 @@ fn graded(arguments: &Arguments) -> Result<String, String> {
     Ok(table)
 }
 
-/// The seed of the cases that are drawn; their test has others.
+/// The seed of the generated cases. Tests use other seeds.
 const SEED: u64 = 20_261_115;
-/// How many they are.
+/// How many cases are generated.
 const DRAWN: u64 = 200;
 
 const LEGEND: &str = "\

@@ -43,7 +43,8 @@ fn measured(arguments: &Arguments) -> Result<String, String> {
     ))
 }
 
-/// Leaves in no order, with some tens of events each; those with the second value of the first and of the third attribute fail.
+/// Unsorted leaves with some tens of events each. Those with the second value of the first and of the third attribute
+/// fail.
 fn many(leaves: usize, attributes: usize) -> Result<Leaves, String> {
     let mut columns: Vec<Vec<String>> = vec![Vec::new(); attributes];
     let (mut before, mut now) = (Vec::new(), Vec::new());

@@ -1,4 +1,4 @@
-//! What the rules said: a finding from when it fired on.
+//! Alarms: findings from the moment when they fire.
 
 use tallyfold::Dimension;
 use tallyfold_health::Finding;
@@ -17,7 +17,7 @@ pub(super) struct Alarm {
     pub(super) first: usize,
     /// The last window in which it fired.
     pub(super) last: usize,
-    /// The last window that was over when it was told.
+    /// The last window that was over when the alarm was sent.
     pub(super) told: usize,
     pub(super) sentence: String,
 }
@@ -42,7 +42,7 @@ impl Alarm {
         }
     }
 
-    /// Whether it is about events that another group may have too: no attribute has two values.
+    /// Whether it may be about the same events as another group: no attribute has different values in both.
     pub(super) fn may_be_about(&self, values: &[(&str, &str)]) -> bool {
         let differs = |(name, value): &(String, String)| {
             values

@@ -60,14 +60,14 @@ impl Slice {
     }
 }
 
-/// Something that is to be found.
+/// An incident that is to be found.
 #[derive(Clone, Debug)]
 pub(super) struct Incident {
     pub(super) kind: Kind,
     pub(super) slice: Slice,
     /// The reason that events are filtered for, if they are.
     pub(super) reason: Option<&'static str>,
-    /// The part of the events that it happens to, up to 1; of a slow decline at its end.
+    /// The share of events that it affects, up to 1; for a slow decline, the share at its end.
     pub(super) size: f64,
     /// The first window.
     pub(super) start: usize,
@@ -80,7 +80,7 @@ impl Incident {
         (self.start..self.end).contains(&at)
     }
 
-    /// The part of the events that it happens to in a window.
+    /// The share of events that it affects in a window.
     pub(super) fn size_at(&self, at: usize) -> f64 {
         match self.kind {
             _ if !self.is_on(at) => 0.0,
@@ -92,7 +92,7 @@ impl Incident {
         }
     }
 
-    /// How many events it happens to in one of its windows, on average.
+    /// How many events it affects in one of its windows, on average.
     pub(super) fn affected(&self, world: &World) -> f64 {
         let mut events = 0.0;
         for stream in world

@@ -5,10 +5,10 @@ use super::random::Random;
 use super::vocabulary::{NEW_REASONS, REASONS};
 use super::world::{DAY, Purpose, WEEK, World};
 
-/// An incident happens to this many events a window at least, on average: what is smaller nobody would be woken for.
+/// An incident affects at least this many events a window on average. Smaller ones are not worth an alert.
 pub(super) const LEAST_AFFECTED: f64 = 25.0;
 
-/// Weeks of history with an incident that is not judged, but that baselines learn from.
+/// Weeks of history with an incident that is not graded, but is part of what baselines learn from.
 const PAST_INCIDENTS: usize = 6;
 
 /// The incidents that are judged and those before, each in order of time.
@@ -95,7 +95,7 @@ fn length(random: &mut Random, kind: Kind) -> usize {
     libm::round(random.log_between(least, most)) as usize
 }
 
-/// The part of the events that it happens to.
+/// The share of events that it affects.
 fn size(random: &mut Random, kind: Kind) -> f64 {
     match kind {
         Kind::IntegrationFails => random.log_between(0.03, 0.95),
@@ -106,7 +106,7 @@ fn size(random: &mut Random, kind: Kind) -> f64 {
     }
 }
 
-/// What it happens to: of some kinds, in one of three cases, only what comes from one write key.
+/// What the incident affects. For some kinds, it is only the events of one write key in one of three cases.
 fn slice(random: &mut Random, world: &World, kind: Kind) -> Slice {
     let stream = &world.streams[random.below(world.streams.len())];
     let flow = &stream.flows[random.below(stream.flows.len())];

@@ -16,7 +16,7 @@ pub(super) struct Figures {
     pub(super) found: usize,
     /// Incidents whose cause was among the first three.
     pub(super) explained: usize,
-    /// In windows: until the first window that made an alarm, and until somebody was told.
+    /// Times in windows: until the first window that raised an alarm, and until the alarm was sent.
     pub(super) median_delay: Option<usize>,
     pub(super) median_told: Option<usize>,
 }
@@ -45,13 +45,13 @@ impl Figures {
     }
 }
 
-/// The one in the middle, and of two the larger one.
+/// The median; of an even number, the larger one of the two in the middle.
 fn median(mut all: Vec<usize>) -> Option<usize> {
     all.sort_unstable();
     all.get(all.len() / 2).copied()
 }
 
-/// Of all alarms, the part that is about an incident: all alarms about one are told together.
+/// The share of alarms that are about an incident. All alarms about one incident count as one.
 pub(super) fn precision(scores: &[Score]) -> f64 {
     let found = scores.iter().flat_map(|score| &score.outcomes);
     let found = found.filter(|one| !one.alarms.is_empty()).count();
@@ -109,7 +109,7 @@ pub(super) fn table(scores: &[Score]) -> String {
     text
 }
 
-/// Every incident, and every false alarm: for who wants to know why.
+/// Every incident and every false alarm in detail.
 pub(super) fn details(score: &Score) -> String {
     let mut text = String::new();
     let at =

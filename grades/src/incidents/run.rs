@@ -21,7 +21,7 @@ const QUARTER: Scale = Scale {
     incidents_a_week: 4,
 };
 
-/// Seeds that nobody looked at while the standard rules were chosen: that was done with seeds 1 to 8.
+/// Seeds that were not used to choose the standard rules, which were chosen with seeds 1 to 8.
 const SEEDS: [u64; 4] = [101, 102, 103, 104];
 
 /// How the rules are run.
@@ -29,13 +29,13 @@ const SEEDS: [u64; 4] = [101, 102, 103, 104];
 pub(super) enum How {
     /// A check after each window, as a cron job does it.
     Checks,
-    /// One replay of the quarter: what checks would have said, in a small part of the time.
+    /// One replay of the quarter, which finds what checks would have found in a small part of the time.
     Replay,
 }
 
-/// Grades seeds, by default those that nobody looked at. `JSON=file` writes a line for each incident, `VERBOSE=1` shows each
-/// incident and each false alarm, `RULES=file` takes other rules, `CHECKS=1` runs a check after each window instead of a replay,
-/// which takes much longer, and compares both; `WEEKS=n` judges so many weeks.
+/// Grades seeds, by default those that were not used to choose the rules. `JSON=file` writes a line for each incident.
+/// `VERBOSE=1` shows each incident and each false alarm. `RULES=file` uses other rules. `CHECKS=1` runs a check after
+/// each window, which takes much longer than a replay, and compares both. `WEEKS=n` judges n weeks.
 pub(crate) fn run(arguments: &[String]) -> ExitCode {
     match grade(arguments) {
         Ok(()) => ExitCode::SUCCESS,
@@ -91,7 +91,7 @@ fn all(seeds: &[u64], scale: Scale, rules: &Rules, how: How) -> tallyfold::Resul
     Ok(scores)
 }
 
-/// The quarter, or fewer weeks of it; one of four is quiet.
+/// The quarter, or fewer weeks of it. One week of four is quiet.
 fn scale() -> Result<Scale, String> {
     let Some(weeks) = given("WEEKS") else {
         return Ok(QUARTER);
@@ -120,7 +120,7 @@ fn given(name: &str) -> Option<String> {
     std::env::var(name).ok().filter(|text| !text.is_empty())
 }
 
-/// Simulates a seed and lets rules watch it.
+/// Simulates a seed, and applies rules to it.
 pub(super) fn score(seed: u64, scale: Scale, rules: &Rules, how: How) -> tallyfold::Result<Score> {
     let traffic = Traffic::new(World::new(seed, scale));
     let alarms = match how {

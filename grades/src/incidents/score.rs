@@ -6,7 +6,7 @@ use super::traffic::Traffic;
 use super::vocabulary::{EVENT_NAMES, INTEGRATIONS, WRITE_KEYS};
 use super::world::{Stream, WEEK, World};
 
-/// How many windows after its end an incident may still be found, and how long alarms are told together.
+/// How many windows after its end an incident may still be found. Alarms that are this close count as one.
 pub(super) const TAIL: usize = 4;
 /// How many causes are looked at.
 const FIRST_CAUSES: usize = 3;
@@ -24,13 +24,13 @@ pub(super) struct Outcome {
 }
 
 impl Outcome {
-    /// How many windows had passed when the first window was judged that made an alarm.
+    /// How many windows of the incident had passed before the first window that raised an alarm.
     pub(super) fn delay(&self) -> Option<usize> {
         let first = self.alarms.first()?;
         Some(first.first.saturating_sub(self.incident.start))
     }
 
-    /// How many windows had passed when somebody was told: with the time until windows are settled.
+    /// How many windows had passed when the alarm was sent, which includes the time until windows are settled.
     pub(super) fn told(&self) -> Option<usize> {
         let told = self.alarms.iter().map(|alarm| alarm.told).min()?;
         Some((told + 1).saturating_sub(self.incident.start))
@@ -47,7 +47,7 @@ pub(super) struct Score {
     pub(super) seed: u64,
     pub(super) weeks: usize,
     pub(super) outcomes: Vec<Outcome>,
-    /// Alarms that are about no incident; those that are told together are one.
+    /// Alarms that are not about an incident. Alarms at about the same time count as one.
     pub(super) false_alarms: Vec<Vec<Alarm>>,
 }
 
@@ -77,7 +77,7 @@ impl Score {
     }
 }
 
-/// Whether an alarm fired while an incident went on, or shortly after, and is about events that it happens to.
+/// Whether an alarm fired during an incident or shortly after it, and is about events that the incident affects.
 fn is_about(alarm: &Alarm, incident: &Incident) -> bool {
     let cause: Vec<_> = incident.cause().into_iter().collect();
     (incident.start..incident.end + TAIL).contains(&alarm.first) && alarm.may_be_about(&cause)
@@ -127,9 +127,9 @@ fn told_causes(alarms: &[Alarm]) -> Vec<Values> {
     causes
 }
 
-/// Whether a cause is that of an incident: the same streams and flows have its values, so an event name that only one
-/// write key sends is the same with and without that write key. A new reason has to be named, and is enough; an everyday one
-/// may be left out.
+/// Whether a cause is that of an incident: its values select the same streams and flows. So an event name that only one
+/// write key sends is the same cause with and without that write key. A new reason has to be named, and is sufficient;
+/// a usual reason may be left out.
 fn is_right(world: &World, incident: &Incident, cause: &[(String, String)]) -> bool {
     let named = |name: &str| cause.iter().find(|(own, _)| own == name);
     let reason = named("reason").map(|(_, value)| value.as_str());

@@ -15,7 +15,7 @@ const WINDOW_MS: i64 = 15 * 60_000;
 /// Windows are settled if they were read this many windows after their end: the host's `settle_ms`.
 pub(super) const SETTLED: usize = 2;
 
-/// The instant at which a window starts. No simulation reaches the years that there are no instants of.
+/// The instant at which a window starts. Simulations stay within the years that instants can express.
 pub(super) fn start(at: usize) -> Result<Timestamp> {
     let instant = Timestamp::from_unix_ms(FIRST_MS + at as i64 * WINDOW_MS);
     instant.map_or_else(|| Timestamp::parse(""), Ok)

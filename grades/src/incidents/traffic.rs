@@ -8,9 +8,10 @@ use super::world::{Flow, Purpose, Stream, World};
 
 /// The standard deviation of the logarithm of a stream's volume, by itself in each window.
 const STREAM_NOISE: f64 = 0.06;
-/// The rare reason of a flow takes one filtered event of this many.
+/// One filtered event in this many has the rare reason of its flow.
 const RARE: f64 = 0.1;
-/// What has arrived when a window is read at its end, and a window later. After two windows, everything has.
+/// The share of events that has arrived when a window is read at its end, and one window later. After two windows, all
+/// events have arrived.
 const ARRIVED: [f64; 2] = [0.97, 0.995];
 /// The same for one window of a hundred, when a batch is late.
 const LATE_ARRIVED: [f64; 2] = [0.8, 0.95];
@@ -149,7 +150,7 @@ impl Traffic {
 /// The part of a stream that comes in at all.
 fn remaining(incidents: &[&Incident], stream: &Stream, at: usize) -> f64 {
     let part = |incident: &&Incident| match incident.kind {
-        // An integration that is silent takes nothing away from what comes in.
+        // A silent integration does not reduce ingestion.
         Kind::SilentStream if incident.slice.integration.is_some() => 1.0,
         Kind::EventVanishes | Kind::SlowDecline | Kind::SilentStream
             if incident.slice.has_stream(stream) =>

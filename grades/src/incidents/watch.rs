@@ -1,4 +1,4 @@
-//! Lets the rules watch the traffic.
+//! Applies the rules to the simulated traffic.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
@@ -12,7 +12,7 @@ use super::traffic::Traffic;
 use super::world::{DAY, WEEK};
 use crate::speed_judge::busy;
 
-/// What the rules say of settled windows, in one replay.
+/// The alarms of one replay over settled windows.
 pub(super) fn replay(traffic: &Traffic, rules: &Rules) -> Result<Vec<Alarm>> {
     let world = &traffic.world;
     let windows = world.scale.windows();
@@ -68,7 +68,7 @@ pub(super) fn checks(traffic: &Traffic, rules: &Rules) -> Result<(Vec<Alarm>, f6
         spent += busy() - began;
         count += 1;
         alarms.take(&check.findings, at);
-        // As a job does that keeps it in a file.
+        // The state goes through JSON, as in a job that keeps it in a file.
         state = State::from_json(&check.state.to_json())?;
     }
     Ok((alarms.all, spent as f64 / 1e6 / f64::from(count.max(1))))

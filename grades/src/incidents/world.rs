@@ -65,7 +65,7 @@ pub(super) struct Flow {
     pub(super) reasons: [usize; 2],
 }
 
-/// Everything that does not depend on incidents.
+/// Everything in the simulation that does not depend on incidents.
 #[derive(Clone, Debug)]
 pub(super) struct World {
     pub(super) seed: u64,
@@ -81,7 +81,7 @@ pub(super) struct World {
     rate_noise: Vec<Vec<f64>>,
 }
 
-/// What the random numbers are for.
+/// The purpose of each stream of random numbers.
 #[repr(u64)]
 pub(super) enum Purpose {
     Streams = 1,

@@ -23,7 +23,7 @@ pub(crate) fn is_here() -> bool {
     output.is_ok_and(|output| output.status.success())
 }
 
-/// R's alarms by scenario and run. What is in the folder already, for the same series, is not judged again.
+/// R's alarms by scenario and run. R does not run again for results that are in the folder already for the same series.
 pub(crate) fn judge(
     folder: &Path,
     seed: u64,

@@ -47,7 +47,7 @@ impl Case {
         })
     }
 
-    /// The causes that are named, and the others that were thought of, best first.
+    /// The causes that were named, and the other candidates, best first.
     pub(crate) fn explained(&self) -> [Vec<Values>; 2] {
         let options = ExplainOptions {
             most: MOST,

@@ -140,7 +140,7 @@ fn anomaly(
     let severity = random.uniform(0.2, 1.0) + noise;
     let deviation = random.uniform(0.0, 0.1);
     loop {
-        // The layer too is drawn again, because earlier anomalies may have left no room in it.
+        // The attributes are drawn again too, because earlier anomalies may have left no room among their values.
         let layer = random.between(1, ATTRIBUTES.len());
         let attributes = random.sample(ATTRIBUTES.len(), layer);
         let is_used = earlier.iter().any(|other| other.attributes == attributes);
@@ -187,7 +187,7 @@ fn elements(
     Some(elements.into_iter().collect())
 }
 
-/// A single leaf without events can't be found by anyone.
+/// No method can find a single leaf without events.
 fn is_visible(element: &Element, leaves: &[Draft]) -> bool {
     element.iter().any(Option::is_none)
         || leaves
@@ -195,7 +195,7 @@ fn is_visible(element: &Element, leaves: &[Draft]) -> bool {
             .any(|leaf| leaf.is_in(element) && leaf.actual > 0.0)
 }
 
-/// The smaller one of the two values is the other one less the severity; of the noise nothing is left.
+/// The smaller of the two values is the larger one reduced by the severity. The noise is replaced.
 fn inject(anomaly: &Anomaly, rises: bool, leaves: &mut [Draft], random: &mut Random) {
     for leaf in leaves {
         if !anomaly.elements.iter().any(|element| leaf.is_in(element)) {

@@ -14,7 +14,7 @@ use super::generated::{FINE, Manner, file};
 use super::score::Score;
 use crate::arguments::{Arguments, printed};
 
-/// A seed that was not looked at while the search was written.
+/// A seed that was not used while the search was developed.
 const SEED: u64 = 15;
 const FILES: u64 = 400;
 /// Of RiskLoc's generator: the number of attributes.
@@ -49,7 +49,7 @@ fn graded(arguments: &Arguments) -> Result<String, String> {
         for (name, manner) in [("fine", FINE), ("coarse", coarse)] {
             let cases = (0..count).map(|it| Case::of(it, &file(seed, it, manner)));
             let title = format!("seed {seed}, counted {name}");
-            // The lines are of the files that are graded first, which are those that RiskLoc gets.
+            // The JSON lines are for the files that are graded first. RiskLoc gets the same files.
             let mut own = String::new();
             table.push_str(&part(&title, cases, &mut own)?);
             if lines.is_empty() {

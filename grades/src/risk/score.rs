@@ -17,7 +17,7 @@ pub(crate) struct Score {
 }
 
 impl Score {
-    /// Only combinations of so many attributes, or all.
+    /// Only combinations of this many attributes; `None` for all.
     pub(crate) fn of(
         named: &BTreeSet<Values>,
         causes: &BTreeSet<Values>,

@@ -11,7 +11,8 @@ use super::generated::{FINE, Manner, file};
 use super::random::Random;
 use crate::arguments::{Arguments, printed};
 
-/// `tallyfold-grade speed-volumes`: every combination of five attributes, and few of the possible ones of four and of eight.
+/// `tallyfold-grade speed-volumes`: leaves with every combination of five attributes, and with a few of the possible
+/// combinations of four and of eight attributes.
 pub(crate) fn run(words: &[String]) -> ExitCode {
     printed(Arguments::parse(words, &[]).and_then(|_| measured()))
 }
@@ -51,8 +52,8 @@ fn line(leaves: &Leaves, attributes: usize) -> String {
 /// How many values the attributes have, in their order.
 const VALUES: [usize; 8] = [120, 60, 40, 12, 8, 6, 5, 4];
 
-/// Leaves of some tens of events in no order, some of them alike. One value of the first attribute with one of the third has
-/// half of its events.
+/// Unsorted leaves of some tens of events each, some of them duplicates. Where one value of the first attribute meets
+/// one of the third, leaves have half of their events.
 fn sparse(leaves: usize, attributes: usize) -> Result<Leaves, String> {
     let mut random = Random::new(1, 0);
     let mut columns: Vec<Vec<String>> = vec![Vec::new(); attributes];

@@ -1,11 +1,11 @@
-//! The leaves of a rate as columns of numbers: what came and what was expected.
+//! The leaves of a rate as columns of numbers: observed and expected counts.
 
 use super::distinct::Distinct;
 use super::element::Element;
 use super::leaves::{Leaves, Tally};
 
-/// As many events of everything's reference are added to the reference of each leaf. So a leaf of which little is known is
-/// expected to be like everything, and one with a hundred times as many events as it was itself.
+/// This many events with the overall rate before are added to the reference of each leaf. So a leaf with little history
+/// is expected to have the overall rate, and a leaf with a hundred times as many events its own earlier rate.
 const PRIOR: f64 = 70.0;
 
 /// One leaf: numbers only for ranking and weighing, so they are floats.
@@ -30,8 +30,8 @@ pub(crate) struct Counted {
     pub(crate) ids: Vec<Vec<u32>>,
     /// The leaves.
     pub(crate) leaves: Vec<Leaf>,
-    /// Whether the part was more than half of everything, so that the other part is counted in its place: its events are
-    /// fewer, and vary less.
+    /// Whether the part was more than half of all events. Then the other events are counted instead, because they are
+    /// fewer and vary less.
     pub(crate) is_other_part: bool,
 }
 
@@ -120,7 +120,7 @@ fn is_above_half(sum: Sum) -> bool {
     sum.part > 0.5 * sum.whole
 }
 
-/// The rate of everything: above 0 even if nothing was seen.
+/// The overall rate. It is above 0 even if no event was seen.
 fn rate(before: Sum, is_other_part: bool) -> f64 {
     (before.counted(is_other_part) + 0.5) / (before.whole + 1.0)
 }

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use super::leaves::{Leaves, Tally};
 
-/// Leaves in the order of their values, no two of them alike. The same leaves in another order, or with their counts split
-/// into several rows, are the same here.
+/// Distinct leaves, sorted by their values. The result does not depend on the order of the rows, or on how a leaf's
+/// counts are split into rows.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Distinct {
     /// For each attribute and leaf, the position of its value.
@@ -55,7 +55,7 @@ impl Distinct {
         self.now.push(now);
     }
 
-    /// If only events of the part have an attribute, each of its values is a share of the events with any value.
+    /// If only events of the part have an attribute, the whole of each of its values is the events with any value.
     fn share_wholes(&mut self, leaves: &Leaves) {
         let is_of_part = leaves.attributes.iter().map(|attribute| attribute.of_part);
         let others: Vec<usize> = is_of_part
@@ -77,7 +77,8 @@ impl Distinct {
         }
         for leaf in 0..self.len() {
             if let Some([before, now]) = wholes.get(&key(&self.ids, leaf)) {
-                // What is not of the part has none of its attributes, and so no count that they could explain.
+                // Events outside of the part have no value of such an attribute, so the attribute can't explain their
+                // counts.
                 let is_part = self.before[leaf].part > 0 || self.now[leaf].part > 0;
                 self.before[leaf].whole = if is_part { *before } else { 0 };
                 self.now[leaf].whole = if is_part { *now } else { 0 };

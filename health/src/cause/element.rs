@@ -1,7 +1,7 @@
 //! A combination of attribute values.
 
-/// A combination of values: which attributes it names, as bits, and the position of each value. Positions of attributes
-/// that it does not name are 0.
+/// A combination of attribute values: a bit for each attribute that it names, and the position of each value. The
+/// positions of other attributes are 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Element {
     pub(crate) attributes: u8,
@@ -9,7 +9,7 @@ pub(crate) struct Element {
 }
 
 impl Element {
-    /// The values of some attributes that a leaf has.
+    /// The combination of a leaf's values of some attributes.
     pub(crate) fn of_leaf(attributes: u8, id: impl Fn(usize) -> u32) -> Self {
         let mut element = Self {
             attributes,
@@ -54,11 +54,12 @@ pub(crate) struct Found {
     pub(crate) score: f64,
 }
 
-/// What was found: causes in the order of their finding, and the other candidates of the first search, best first.
+/// The result of a search: causes in the order in which they were found, and the other candidates of the first round,
+/// best first.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Finds {
     pub(crate) causes: Vec<Found>,
     pub(crate) others: Vec<Found>,
-    /// Whether nothing narrower than everything is a cause.
+    /// Whether no combination is a cause, because everything changed.
     pub(crate) is_global: bool,
 }

@@ -47,8 +47,9 @@ impl Sums {
 
 /// Calls a function for each combination that any leaf has.
 ///
-/// A cuboid (all combinations of some attributes) is made of one that has one attribute more. Attributes with many values are
-/// left out first, because what comes after them is small then. At most as many cuboids are held as there are attributes.
+/// A cuboid (all combinations of some attributes) is computed from one that has one attribute more. Attributes with
+/// many values are dropped first, because the cuboids after them are small then. At most as many cuboids are held at a
+/// time as there are attributes.
 pub(crate) fn each_element(counted: &Counted, found: &mut dyn FnMut(&Sums, &dyn Fn() -> Element)) {
     let mut order: Vec<usize> = (0..counted.sizes.len()).collect();
     order.sort_by_key(|attribute| (counted.sizes[*attribute], *attribute));

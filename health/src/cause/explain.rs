@@ -16,9 +16,10 @@ use crate::measure::Measure;
 
 /// Which few combinations of dimension values explain how a measure changed from one table to another.
 ///
-/// A rate before may be of any time, and better of a long one. If it has three windows or more, those whose rate is far from the
-/// median are left out, so that an earlier incident is not taken for normal; the amounts before are without them. A volume is
-/// compared with as many windows before as it has itself: counts are not scaled.
+/// For a rate, the table before may cover any length of time, and a long one is better. If it has three windows or
+/// more, those whose rate is far from the median are left out, so that an earlier incident is not taken for normal; the
+/// amounts before do not include them. For a volume, the table before should have as many windows as the other one,
+/// because counts are not scaled.
 ///
 /// # Errors
 /// `incompatible_tables` for tables of other dimensions, another metric or another filter, `sum_overflow` if a table has
@@ -38,7 +39,7 @@ pub fn explain(
     Ok(explain_leaves(&leaves, measure, options))
 }
 
-/// The same of leaves with any attributes. Of the measure, only whether it is a rate and its name matter.
+/// As [`explain`], for leaves with any attributes. Of the measure, only its name matters and whether it is a rate.
 #[must_use]
 pub fn explain_leaves(leaves: &Leaves, measure: Measure, options: &ExplainOptions) -> Explanation {
     let search = if measure.is_rate() {
@@ -53,7 +54,7 @@ pub fn explain_leaves(leaves: &Leaves, measure: Measure, options: &ExplainOption
     )
 }
 
-/// The rows of two tables as leaves. Of a rate, windows before that are not usual are left out.
+/// The rows of two tables as leaves. For a rate, unusual windows before are left out.
 fn leaves_of(comparison: &Comparison, before: &CountTable, measure: Measure) -> Result<Leaves> {
     let keys = comparison.keys();
     let columns = comparison.dimensions().iter().zip(keys.dictionaries);
@@ -101,7 +102,7 @@ fn tally(counts: Counts, measure: Measure) -> Result<Tally> {
     })
 }
 
-/// Takes the rows of those windows away whose rate is not usual.
+/// Subtracts the rows of the windows whose rate is unusual.
 fn leave_out_unusual(
     reference: &mut [Counts],
     comparison: &Comparison,

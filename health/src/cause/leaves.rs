@@ -1,4 +1,4 @@
-//! What is explained: the finest groups, with their counts before and now.
+//! The input of an explanation: the finest groups, with their counts before and now.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ pub const MOST_ATTRIBUTES: usize = 8;
 pub struct Tally {
     /// The events that are counted, such as errors.
     pub part: u64,
-    /// The events that they are a share of, such as attempts; not looked at where volumes are explained.
+    /// The events that they are a share of, such as attempts. It is ignored when volumes are explained.
     pub whole: u64,
 }
 
@@ -27,7 +27,7 @@ impl Tally {
         }
     }
 
-    /// Adds counts of which it is known that the sum fits.
+    /// Adds counts whose sum is known to fit.
     pub(crate) fn add(&mut self, other: Self) {
         self.part = self.part.saturating_add(other.part);
         self.whole = self.whole.saturating_add(other.whole);
@@ -101,8 +101,8 @@ impl Attribute {
     }
 }
 
-/// The finest groups that counts are known of, in columns: up to eight attributes, and the counts of each group before and
-/// now. Rows may repeat a group.
+/// The finest groups for which there are counts, in columns: up to eight attributes, and the counts of each group
+/// before and now. Several rows may have the same group.
 #[derive(Clone, Debug)]
 pub struct Leaves {
     pub(crate) attributes: Vec<Attribute>,

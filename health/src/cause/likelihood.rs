@@ -1,7 +1,7 @@
-//! How likely a count is if rates drift by nature.
+//! How likely a count is if rates drift naturally.
 
-/// The logarithm of the probability of a count under a negative binomial distribution, less what depends on the count alone: the
-/// count is Poisson around a mean that itself varies, with that relative variance.
+/// The logarithm of the probability of a count under a negative binomial distribution, without the terms that depend on
+/// the count alone. The count is Poisson around a mean that itself varies, with the given relative variance.
 pub(crate) fn ln_likelihood(count: f64, mean: f64, relative_variance: f64) -> f64 {
     let shape = 1.0 / relative_variance.clamp(LEAST, MOST);
     let mean = mean.clamp(LEAST, MOST);
@@ -13,7 +13,7 @@ pub(crate) fn ln_likelihood(count: f64, mean: f64, relative_variance: f64) -> f6
     none + count * libm::log(mean / spread) + ln_rising(shape, count)
 }
 
-/// Bounds of what is divided by, far beyond all counts.
+/// Bounds of divisors, far beyond all counts.
 const LEAST: f64 = 1e-12;
 const MOST: f64 = 1e24;
 

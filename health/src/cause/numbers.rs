@@ -2,12 +2,12 @@
 
 /// Numbers of combinations, in the order of their first leaves.
 ///
-/// Where a table has room for every combination that there could be, a combination is a place in it. Else it is a hash table
-/// with open addressing, whose keys are the leaves that were first.
+/// If the table has room for every possible combination, each combination has a fixed slot in it. Otherwise it is a
+/// hash table with open addressing, whose keys are the first leaves of the combinations.
 pub(crate) struct Numbers {
     /// Number plus 1, or 0 where a slot is free.
     slots: Vec<u32>,
-    /// By how much each column counts in the place of a combination; none in a hash table.
+    /// The factor of each column in the position of a slot; `None` for a hash table.
     strides: Option<Vec<usize>>,
 }
 

@@ -7,7 +7,7 @@ use crate::stats::deviance::deviance;
 
 /// How many combinations of each number of attributes are looked at closely.
 const OF_EACH_LAYER: usize = 8;
-/// How many all in all: with everything itself, as many as a word has bits.
+/// The maximum number of all: together with the combination of everything, as many as a word has bits.
 pub(crate) const MOST: usize = 63;
 
 /// Whether more or fewer events came than were expected.
@@ -33,8 +33,8 @@ pub(crate) struct Pool {
 }
 
 impl Pool {
-    /// The combinations whose sums deviate most while all others don't, of each number of attributes. Many combinations of a
-    /// fine layer may be nearly the same; so no layer can fill the pool alone.
+    /// For each number of attributes, the combinations whose sums deviate most while those of all other leaves don't.
+    /// Many fine combinations may be nearly the same, so no number of attributes may fill the pool alone.
     pub(crate) fn of(counted: &Counted, direction: Direction) -> Self {
         let all = Sums::of(counted);
         let mut layers: Vec<Vec<Candidate>> = vec![Vec::new(); counted.sizes.len() + 1];
@@ -85,7 +85,7 @@ impl Candidate {
 }
 
 impl Direction {
-    /// How events changed that came and were expected.
+    /// Whether more or fewer events came than were expected.
     pub(crate) fn of(came: f64, expected: f64) -> Self {
         if came >= expected {
             Self::Rise
@@ -94,7 +94,7 @@ impl Direction {
         }
     }
 
-    /// Whether that is how the events changed.
+    /// Whether these events changed in this direction.
     pub(crate) fn is_of(self, came: f64, expected: f64) -> bool {
         match self {
             Self::Rise => came > expected,

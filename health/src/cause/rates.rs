@@ -7,10 +7,10 @@ use super::leaves::Leaves;
 use super::pool::{Candidate, Direction, Pool};
 use super::weighing::weigh;
 
-/// Everything else may have risen or fallen by up to this factor, which is then no incident of its own.
+/// Everything else may have risen or fallen by up to this factor without being an incident of its own.
 const LEVEL: f64 = 2.0;
-/// All causes together explain at least this part of the change; else everything changed. A further cause explains at least this
-/// part of the events of the first one.
+/// All causes together explain at least this part of the change; otherwise everything changed. Each further cause
+/// explains at least this part of the events of the first one.
 const LEAST_EVENTS: f64 = 0.2;
 /// A further cause has at least this part of the evidence of the first one.
 const LEAST_SCORE: f64 = 0.1;
@@ -32,7 +32,8 @@ pub(crate) fn causes_of_rate(leaves: &Leaves, most: usize, others: usize) -> Fin
         counted = counted.without(best.element);
         finds.causes.push(best);
         events += choice.events;
-        // Of two causes each may explain less than everything does, and only both together more.
+        // If there are two causes, each alone may explain less than a change of everything does, and only both together
+        // more.
         if best.score > choice.everything && events >= LEAST_EVENTS * first.change {
             settled = finds.causes.len();
         }
@@ -52,9 +53,9 @@ pub(crate) fn causes_of_rate(leaves: &Leaves, most: usize, others: usize) -> Fin
 #[derive(Clone, Debug)]
 struct Choice {
     ranked: Vec<Found>,
-    /// The events that the best one has beyond what everything else lets expect.
+    /// By how many events the best one differs from what the level of everything else predicts.
     events: f64,
-    /// The events by which all deviate.
+    /// By how many events all leaves together deviate.
     change: f64,
     /// The evidence for everything being the cause.
     everything: f64,
@@ -63,8 +64,8 @@ struct Choice {
 }
 
 impl Choice {
-    /// Weighs twice: first as if everything else were as expected, then with the level that everything else has if the best of
-    /// the first weighing is left out.
+    /// Weighs twice: first as if everything else were as expected, then with the level of everything else, which is
+    /// measured without the best candidate of the first weighing.
     fn of(counted: &Counted, direction: Direction) -> Self {
         let pool = Pool::of(counted, direction);
         let all = Sums::of(counted);
@@ -97,7 +98,8 @@ impl Choice {
         }
     }
 
-    /// The best one, if its evidence outweighs that it was chosen among many, and if it is not small beside the first cause.
+    /// The best one, if its evidence is high enough for a choice among so many, and if it is not small compared with
+    /// the first cause.
     fn cause_beside(&self, first: &Self) -> Option<Found> {
         let best = self.ranked.first()?;
         let first_score = first.ranked.first().map_or(0.0, |found| found.score);
@@ -116,7 +118,7 @@ fn best<'a>(candidates: &'a [Candidate], scores: &[f64]) -> Option<(&'a Candidat
         .max_by(|(one, a), (other, b)| a.total_cmp(b).then(other.element.cmp(&one.element)))
 }
 
-/// What everything but a combination is, as a multiple of what was expected.
+/// The count of everything but a combination, as a multiple of what was expected.
 fn level(all: &Sums, own: &Sums) -> f64 {
     let expected = all.expected - own.expected;
     if expected <= 0.0 {

@@ -2,13 +2,14 @@
 
 use super::leaves::Tally;
 
-/// A window is usual if its count is within this factor of what the median rate lets expect...
+/// A window is usual if its count is within this factor of the count at the median rate...
 const FACTOR: f64 = 1.25;
-/// ...give or take so many standard deviations of a Poisson count, without which short windows would be unusual by chance.
+/// ...plus or minus this many standard deviations of a Poisson count. Without them, windows with few events would be
+/// unusual by chance.
 const DEVIATIONS: f64 = 2.0;
 
-/// Which of some windows are usual, so that an earlier incident does not teach what is normal: those whose rate is near the
-/// median of all rates. Of fewer than three windows, each is usual.
+/// Which of some windows are usual: those whose rate is near the median of all rates. Only these are used as a
+/// reference, so that an earlier incident is not taken for normal. Of fewer than three windows, each is usual.
 #[must_use]
 pub fn usual_windows(windows: &[Tally]) -> Vec<bool> {
     let rate = |window: &Tally| window.part as f64 / window.whole as f64;

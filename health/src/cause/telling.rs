@@ -1,4 +1,4 @@
-//! Tells what was found, with exact counts.
+//! Makes an explanation of what was found, with exact counts.
 
 use super::element::{Element, Finds, Found};
 use super::explanation::{Amount, Cause, Explanation};
@@ -48,7 +48,7 @@ fn sums_of(leaves: &Leaves, element: Element, free: &mut [bool], take: bool) -> 
             sums[1].add(leaves.now[leaf]);
         }
     }
-    // A value that only events of the part have is a share of the events with any value.
+    // For an attribute that only events of the part have, the whole is the events with any value.
     let attributes = leaves.attributes.iter().enumerate();
     let of_part = attributes.filter(|(_, attribute)| attribute.of_part);
     let others = of_part.fold(element, |element, (place, _)| element.without(place));
@@ -99,8 +99,8 @@ fn amount(tally: Tally, measure: Measure) -> Amount {
     }
 }
 
-/// By how many events now differs from what was to be expected after before, rounded: of a rate, as many as the rate before
-/// gives, or that of everything if there was nothing before.
+/// By how many events the count of now differs from the expected one, rounded. For a rate, the expected count follows
+/// from the rate before, or from the overall rate if there were no events before.
 fn excess([before, now]: [Tally; 2], all: Tally, is_rate: bool) -> i128 {
     if !is_rate {
         return i128::from(now.part) - i128::from(before.part);

@@ -1,10 +1,11 @@
-//! Weighs candidates leaf by leaf: does what came fit an incident there better than nothing?
+//! Weighs candidates leaf by leaf: do the counts fit an incident in this combination better than no incident?
 //!
-//! An incident adds failures: of the attempts that would have gone well it lets a share fail. In each leaf this share is
-//! another one, exponentially distributed around that of the whole combination. Without an incident the count of a leaf is
-//! around its expectation, which drifts from window to window by nature, and is known only as well as its past was
-//! long. Both are negative binomial counts. A leaf that lies far from either thus says only little about which of the two
-//! it is, however large it is; so one leaf with an enormous rise does not outweigh its neighbours.
+//! An incident adds failures: it makes a share of the attempts fail that would have succeeded. This share differs from
+//! leaf to leaf: it is exponentially distributed around the share of the whole combination. Without an incident, the
+//! count of a leaf is near its expectation, which drifts naturally from window to window, and is known only as well as
+//! the leaf's history is long. Both cases give negative binomial counts. So a leaf that is far from both cases says
+//! little about which of them holds, however large it is, and a single leaf with an enormous rise does not outweigh its
+//! neighbours.
 
 use super::counted::{Counted, Leaf};
 use super::element::Element;
@@ -12,13 +13,15 @@ use super::elements::Sums;
 use super::likelihood::ln_likelihood;
 use super::pool::{Candidate, Direction};
 
-/// The variance of the rate of a leaf from one time to another by nature, relative to its square: a drift of a fifth.
+/// The natural variance of the rate of a leaf from one time to another, relative to the square of the rate: a drift of
+/// a fifth.
 const DRIFT: f64 = 0.04;
-/// The variance of an incident's effect between leaves, relative to its square: that of an exponential distribution.
+/// The variance of an incident's effect between leaves, relative to the square of the effect: that of an exponential
+/// distribution.
 const UNEVENNESS: f64 = 1.0;
 /// A combination with one attribute more must be twice as likely to win: ln 2.
 const PER_ATTRIBUTE: f64 = std::f64::consts::LN_2;
-/// At most about so many leaves of a combination are told apart; of more, neighbours are taken together.
+/// About how many leaves of a combination are weighed one by one. If there are more, neighbours are weighed together.
 const FINEST: u32 = 2048;
 
 /// How much better each candidate explains the counts of its leaves than no incident does, if all other leaves have `level`
@@ -46,7 +49,7 @@ pub(crate) fn weigh(
     scales.into_iter().map(Scale::score).collect()
 }
 
-/// Which candidates have which values, as bits; the last bit is everything.
+/// For each value, the candidates that have it, as bits. The last bit is the candidate of everything.
 struct Membership {
     /// All candidates, and everything.
     all: u64,
@@ -90,7 +93,7 @@ struct Scale {
     level: f64,
     /// The share of attempts, or of events of the part, that the incident changes.
     effect: f64,
-    /// Leaves are taken together until so many events are expected of them.
+    /// Leaves are taken together until this many events are expected of them.
     least: f64,
     together: Cell,
     score: f64,

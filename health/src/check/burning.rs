@@ -9,10 +9,12 @@ use crate::rules::number::Fraction;
 use crate::rules::rule::Burn;
 use crate::stats::tails::binomial;
 
-/// The natural logarithm of one in ten thousand: so many errors must be less probable where the budget is just kept.
+/// The natural logarithm of one in ten thousand. A burn rate fires only if so many errors would be less probable than
+/// this where the budget is just kept.
 const LN_P: f64 = -9.210_340_371_976_182;
 
-/// Judges some windows of a group by the first burn rate that is reached, both over its longer and its shorter time.
+/// Judges some windows of a group. A window is bad by the first burn rate that is reached over both its longer and its
+/// shorter time.
 pub(super) fn burning(
     judging: &Judging<'_>,
     budget: Fraction,

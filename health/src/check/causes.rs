@@ -15,22 +15,22 @@ use crate::measure::Measure;
 use crate::rules::names::RuleKind;
 use crate::rules::rule::{Rule, Test, WEEK};
 
-/// The weeks before that are looked at by rules without a baseline.
+/// How many weeks before a finding are compared with it if its rule has no baseline.
 const WEEKS: usize = 4;
 
-/// How long before a finding is looked at if the weeks before are not known, in seconds.
+/// How much time before a finding is compared with it if the weeks before are not known, in seconds.
 const BEFORE: u64 = 3_600;
 
-/// The slots of a finding, and those before that they are compared with.
+/// The slots of a finding, and the earlier slots that they are compared with.
 struct Times {
     now: Range<usize>,
-    /// By how many slots they are compared with earlier ones: as many times as there are numbers.
+    /// How many slots earlier each range of comparison lies.
     ago: Vec<usize>,
-    /// The slots before that are compared, if none of the weeks is known.
+    /// The slots just before, which are compared if none of the earlier weeks is known.
     before: Range<usize>,
 }
 
-/// Which parts of its group explain a finding; none for kinds of rules for which there is nothing to compare.
+/// The parts of its group that explain a finding. `None` for kinds of rules that have nothing to compare with.
 pub(crate) fn explanation(
     rule: &Rule,
     grid: &Grid<'_>,
@@ -55,7 +55,7 @@ pub(crate) fn explanation(
     ))
 }
 
-/// The columns of the table by which its group is not made.
+/// The columns of the table that are not dimensions of the group.
 fn free_dimensions(rule: &Rule, grid: &Grid<'_>) -> Vec<(usize, Dimension)> {
     let dimensions = grid.table().dimensions().iter().enumerate();
     // Only events that were filtered have a reason.
@@ -68,7 +68,8 @@ fn free_dimensions(rule: &Rule, grid: &Grid<'_>) -> Vec<(usize, Dimension)> {
 
 fn times(rule: &Rule, slots: &Slots, live: &Live) -> Option<Times> {
     let start = live.since.min(live.numbers.window.start());
-    // A budget is judged over a time that is mostly good.
+    // The long time over which a budget is judged is mostly good, so the part of it before the finding began is left
+    // out.
     let start = match rule.test {
         Test::Budget { .. } => live.since,
         _ => start,
@@ -95,7 +96,7 @@ fn times(rule: &Rule, slots: &Slots, live: &Live) -> Option<Times> {
 }
 
 impl Times {
-    /// How many slots before are compared with so many slots now.
+    /// How many earlier slots are compared, and with how many slots of now.
     fn compared(&self, slots: &Slots) -> (u64, u64) {
         let known =
             |range: &Range<usize>| range.clone().filter(|slot| slots.known[*slot]).count() as u64;
@@ -139,7 +140,7 @@ fn leaves(
     });
     let (of, to) = times.compared(slots);
     if !measure.is_rate() {
-        // A volume is compared with as much time.
+        // A volume is compared with the same length of time.
         for sum in before.iter_mut().flatten() {
             *sum = (*sum * u128::from(to) + u128::from(of) / 2) / u128::from(of.max(1));
         }

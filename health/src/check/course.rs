@@ -15,13 +15,13 @@ use crate::rules::rule::Rule;
 pub(crate) struct Course {
     /// What is pending or firing at the end.
     pub(crate) live: Option<Live>,
-    /// Each time it fired, as it was then.
+    /// The finding at each time when it began to fire.
     pub(crate) fired: Vec<Live>,
-    /// Each time it was resolved, as it was last, with the end of its last bad window.
+    /// The last state of the finding at each time when it was resolved, with the end of its last bad window.
     pub(crate) resolved: Vec<(Live, Timestamp)>,
 }
 
-/// Follows a group through some slots. `odds` are its bad windows, in the order of time; slots that are not known say nothing.
+/// Follows a group through some slots. `odds` are its bad windows, in the order of time. Unknown slots are skipped.
 pub(crate) fn follow(
     rule: &Rule,
     group: &[(Dimension, String)],

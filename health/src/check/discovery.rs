@@ -3,7 +3,7 @@
 use super::judging::Sink;
 use crate::stats::discovery::discovery_limit;
 
-/// Lets only those windows fire that are bad enough for the number of groups that were judged in the same slot.
+/// Keeps a window from firing unless it is bad enough for the number of groups that were judged in the same slot.
 pub(super) fn discover(sink: &mut Sink, rate: f64) {
     let is_tested = |place: &usize| {
         let odd = &sink.odds[*place];

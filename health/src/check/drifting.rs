@@ -1,4 +1,4 @@
-//! Small deviations that go on: an accumulating test.
+//! Small deviations that last: a test that accumulates them.
 
 use super::expected::Expected;
 use super::judging::Judging;
@@ -23,7 +23,8 @@ struct Run {
     judged: u32,
 }
 
-/// The slots at which small deviations have added up to a large one, over at most twice so many seconds.
+/// The slots at which small deviations have added up to a large one. They are added up over at most twice `over`
+/// seconds.
 ///
 /// The scores start from 0 one such time before the one that a slot lies in. So they depend on the counts only, not on when
 /// checks have run.
@@ -88,13 +89,14 @@ fn drift(judging: &Judging<'_>, baseline: &Baseline) -> Drift {
     }
 }
 
-/// What is expected of a settled slot by other weeks or days: the windows just before it would follow a slow change.
+/// What other weeks or days let expect of a settled slot. The windows just before it are not used, because they would
+/// follow a slow change.
 fn level_of<'e>(judging: &Judging<'_>, expected: &'e Expected, slot: usize) -> Option<&'e Level> {
     let level = expected.at(slot).filter(|_| judging.finals[slot]);
     level.filter(|level| level.basis != Basis::Recent)
 }
 
-/// The side that counts and has the higher score, if that is high enough.
+/// Of the sides that the rule asks for, the one with the higher score, if the score is high enough.
 fn worst(
     baseline: &Baseline,
     [falling, rising]: &[Run; 2],

@@ -18,10 +18,10 @@ pub(super) struct Expected {
 }
 
 impl Expected {
-    /// What the windows before let expect of each slot of a range.
+    /// The levels of the slots of a range, as the windows before them predict.
     ///
-    /// How much a stream varies is learned window after window. This begins anew each week, counted from 1970, so that
-    /// a check of one window and a replay of many expect the same.
+    /// How much a stream varies is learned window after window. Learning restarts each week, counted from 1970, so that
+    /// a check of one window and a replay of many give the same levels.
     pub(super) fn of(
         judging: &Judging<'_>,
         season: &Season,
@@ -61,8 +61,8 @@ impl Expected {
     }
 }
 
-/// How many slots before a beginning are looked at: those from which the variance is learned, and the history of the first of
-/// them.
+/// How many slots before a beginning are read: those from which the variance is learned, and the history that the first
+/// of them needs.
 fn looked_back(season: &Season, warm_up: usize) -> usize {
     season
         .seasons

@@ -5,16 +5,22 @@ use tallyfold::Timestamp;
 use super::causes::explanation;
 use super::course::Course;
 use super::finding::Finding;
+use super::grid::Grid;
+use super::slots::Slots;
 use super::state::Live;
-use super::task::Task;
 use super::told::{Telling, told};
+use crate::rules::rule::Rule;
+use crate::rules::set::Rules;
 
-/// The findings of a rule that are explained at most: it takes time.
+/// The maximum number of findings of a rule that are explained, because an explanation takes time.
 const MOST_EXPLAINED: usize = 200;
 
 /// The findings of a rule.
-pub(super) struct Findings<'t, 'a> {
-    task: &'t Task<'a>,
+pub(super) struct Findings<'t> {
+    rules: &'t Rules,
+    rule: &'t Rule,
+    grid: &'t Grid<'t>,
+    slots: &'t Slots,
     /// The instant for which silences are looked up.
     pub(super) at: Timestamp,
     explained: usize,
@@ -22,18 +28,26 @@ pub(super) struct Findings<'t, 'a> {
     pub(super) all: Vec<Finding>,
 }
 
-impl<'t, 'a> Findings<'t, 'a> {
+impl<'t> Findings<'t> {
     /// None yet.
-    pub(super) fn new(task: &'t Task<'a>, at: Timestamp) -> Self {
+    pub(super) fn new(
+        (rules, rule): (&'t Rules, &'t Rule),
+        grid: &'t Grid<'t>,
+        slots: &'t Slots,
+        at: Timestamp,
+    ) -> Self {
         Self {
-            task,
+            rules,
+            rule,
+            grid,
+            slots,
             at,
             explained: 0,
             all: Vec::new(),
         }
     }
 
-    /// Tells what was resolved, unless it has come again.
+    /// Reports a finding that was resolved, unless it fires again.
     pub(super) fn take_resolved(&mut self, group: Option<usize>, course: &Course) {
         let is_firing = course
             .live
@@ -44,7 +58,7 @@ impl<'t, 'a> Findings<'t, 'a> {
         }
     }
 
-    /// Tells what is pending or firing. What is so only by counts that may still change is marked.
+    /// Reports a finding that is pending or firing. One from counts that may still change is marked as provisional.
     pub(super) fn take_live(
         &mut self,
         group: Option<usize>,
@@ -62,7 +76,7 @@ impl<'t, 'a> Findings<'t, 'a> {
         }
     }
 
-    /// Tells one.
+    /// Reports one.
     pub(super) fn tell(
         &mut self,
         group: Option<usize>,
@@ -70,21 +84,14 @@ impl<'t, 'a> Findings<'t, 'a> {
         resolved: Option<Timestamp>,
         provisional: bool,
     ) {
-        let Task {
-            rules,
-            rule,
-            grid,
-            slots,
-            ..
-        } = self.task;
         let mut cause = None;
         if let (Some(group), true) = (group, self.explained < MOST_EXPLAINED) {
             self.explained += 1;
-            cause = explanation(rule, grid, slots, group, live);
+            cause = explanation(self.rule, self.grid, self.slots, group, live);
         }
         let telling = Telling {
-            rules,
-            rule,
+            rules: self.rules,
+            rule: self.rule,
             at: self.at,
             provisional,
         };

@@ -1,4 +1,4 @@
-//! Names of findings that stay the same.
+//! Stable names of findings.
 
 /// A name for a rule and the values of a group: a 64-bit FNV-1a hash. Each text is followed by a byte that UTF-8 does not
 /// have, so that no two lists of texts give the same bytes.

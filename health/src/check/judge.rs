@@ -37,7 +37,7 @@ impl Judged {
     }
 }
 
-/// What is judged of a rule: some slots, with as many before as it looks back on.
+/// What is judged by a rule: some slots, with the slots before them that the rule looks back on.
 pub(crate) struct Work<'w> {
     pub(crate) rule: &'w Rule,
     pub(crate) grid: &'w Grid<'w>,
@@ -45,7 +45,7 @@ pub(crate) struct Work<'w> {
     pub(crate) delivery: Option<Delivery<'w>>,
     /// The slots that it looks at.
     pub(crate) slots: Slots,
-    /// Those of them that are judged.
+    /// The slots among them that are judged.
     pub(crate) range: Range<usize>,
     /// How many slots were left out before them.
     pub(crate) skipped: usize,
@@ -56,11 +56,11 @@ struct Piece {
     /// The place of the rule.
     rule: usize,
     groups: Range<usize>,
-    /// How many numbers they take.
+    /// How many numbers their counts take.
     numbers: usize,
 }
 
-/// The numbers that are held at a time: 32 MiB.
+/// The maximum number of counts that are held at a time: 32 MiB.
 const NUMBERS: usize = 1 << 22;
 
 /// Judges rules. Their counts are read together, as many at a time as fit into memory.
@@ -72,7 +72,7 @@ pub(crate) fn judge(works: &[Work<'_>]) -> Vec<Judged> {
         .enumerate()
         .flat_map(|(at, work)| work.pieces(at));
     let mut pieces: Vec<Piece> = pieces.collect();
-    // Those of a table together.
+    // Rules about the same table are judged together.
     pieces.sort_by_key(|piece| works[piece.rule].rule.metric);
     let mut rest = pieces.as_slice();
     while let Some(first) = rest.first() {

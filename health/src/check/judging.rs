@@ -1,4 +1,4 @@
-//! What the judge of every kind of rule needs.
+//! What judging needs for every kind of rule.
 
 use std::ops::Range;
 
@@ -13,7 +13,7 @@ pub(crate) struct Judging<'j> {
     pub(crate) rule: &'j Rule,
     /// The slots.
     pub(crate) slots: &'j Slots,
-    /// For each slot, whether it is known and settled, so that it may teach.
+    /// For each slot, whether it is known and settled. Only such slots are learned from.
     pub(crate) finals: Vec<bool>,
     /// The slots that are judged.
     pub(crate) range: Range<usize>,
@@ -27,7 +27,8 @@ impl Judging<'_> {
         self.range.clone().filter(|slot| self.slots.known[*slot])
     }
 
-    /// The share of windows that may be false alarms, so that there are at most so many in 30 days; at most one in a thousand.
+    /// The share of windows that may be false alarms if there are to be at most `false_alarms` in 30 days. It is at
+    /// most one in a thousand.
     pub(crate) fn rate_of(&self, false_alarms: f64) -> f64 {
         const MONTH: f64 = 30.0 * 86_400.0;
         (false_alarms * f64::from(self.slots.step.seconds()) / MONTH).clamp(1e-15, 0.001)

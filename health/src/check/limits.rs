@@ -17,7 +17,8 @@ pub(super) fn limits(
     let (slots, least) = (judging.slots, judging.rule.least);
     for slot in judging.known() {
         let (part, whole) = columns.at(slot);
-        // Too few events say nothing about a share. Of a count, there may be too few: that is what a limit is for.
+        // Too few events say nothing about a share. A count is judged even if it is small, because a limit may be there
+        // to find too few events.
         if whole.is_some_and(|whole| whole < least) {
             continue;
         }
@@ -27,7 +28,7 @@ pub(super) fn limits(
             (whole.is_some() || part >= least)
                 && limit.is_some_and(|limit| limit.is_below(part, of))
         };
-        // Late events make counts grow, so that too few so far say nothing yet.
+        // Late events make counts grow, so a count that is low before the window is settled proves nothing.
         let is_low = |limit: Option<Fraction>| {
             slots.settled[slot] && limit.is_some_and(|limit| limit.is_above(part, of))
         };

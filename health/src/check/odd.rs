@@ -12,11 +12,11 @@ pub(crate) struct Odd {
     pub(crate) slot: u32,
     /// How many slots up to this one were judged together; at least 1.
     pub(crate) slots: u32,
-    /// How many slots ago it began, with this one; at least 1.
+    /// How many slots it has lasted, this one included; at least 1.
     pub(crate) run: u32,
     /// Whether it is bad enough to begin a finding. Otherwise it only keeps one from ending.
     pub(crate) fires: bool,
-    /// Whether it says enough by itself, however many windows the rule wants.
+    /// Whether a finding fires with this window alone, however many windows the rule asks for.
     pub(crate) at_once: bool,
     /// The severity, if it is another than that of the rule.
     pub(crate) severity: Option<Severity>,
@@ -33,10 +33,10 @@ pub(crate) struct Odd {
 /// What would be normal.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Normal {
-    /// From, to: so many events of the part.
+    /// The fewest and the most events of the part.
     Range(u64, u64),
-    /// What has at least this probability (as a logarithm) with so much expected (of a rate: the share), and so many times the
-    /// variance of a Poisson or binomial count.
+    /// All counts that have at least this probability (as a logarithm) at this level: an expected count or, for a rate,
+    /// an expected share, and how many times the variance is that of a Poisson or binomial count.
     Likely {
         /// The level.
         expected: f64,

@@ -19,7 +19,7 @@ use crate::stats::deviance::deviance;
 /// The rows of tables at most, in all rules that are judged together.
 const MOST_PLACES: usize = 1 << 20;
 
-/// The findings of a check at most, and a tenth of those of a replay.
+/// The maximum number of findings of a check. A replay may have ten times as many.
 const MOST_FINDINGS: usize = 1_000;
 
 impl Rules {
@@ -120,7 +120,7 @@ impl Rules {
         Ok(replay)
     }
 
-    /// The rules, as many together as there is memory for: each takes a little for each row of the tables.
+    /// The rules, in chunks that fit into memory: each rule takes a little memory for each row of the tables.
     fn some(&self, endpoints: &Endpoints<'_>) -> impl Iterator<Item = &[Rule]> {
         let most = MOST_PLACES / endpoints.rows().max(1);
         self.rules.chunks(most.max(1))
@@ -132,7 +132,7 @@ impl Rules {
         unjudged.sort_by_key(place);
     }
 
-    /// Of a rule that can't judge: what was found is neither over nor forgotten because nobody can look.
+    /// Keeps the findings of a rule that can't judge: they are neither resolved nor forgotten.
     fn keep(&self, rule: &Rule, before: Option<&RuleState>, now: Timestamp, check: &mut Check) {
         let live = before.iter().flat_map(|before| &before.live);
         let telling = Telling {
@@ -147,8 +147,8 @@ impl Rules {
     }
 }
 
-/// What is more severe stands first, and then what says more by itself: of a source that is silent and of one of its events, the
-/// source.
+/// More severe findings come first, and then those with more evidence: a silent source comes before one of its silent
+/// events.
 fn heavier(one: &Finding, other: &Finding) -> Ordering {
     let weight = |finding: &Finding| deviance(finding.observed.part as f64, finding.expected);
     let severity = other.severity.cmp(&one.severity);

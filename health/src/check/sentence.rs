@@ -56,7 +56,7 @@ pub(crate) fn sentence(finding: &Finding, rule: &Rule) -> String {
     parts.join("; ")
 }
 
-/// Who it is about: `integration Amazon S3`.
+/// What the finding is about: `integration Amazon S3`.
 fn subject(finding: &Finding) -> String {
     if finding.group.is_empty() {
         return finding.query.metric.as_str().replace('_', " ");
@@ -150,7 +150,7 @@ fn usual(finding: &Finding, rule: &Rule) -> String {
     format!("about {expected} is {most}")
 }
 
-/// What most of it is.
+/// The causes that make up most of it.
 fn causes(finding: &Finding) -> Option<String> {
     let causes = finding.causes.iter().take(2).map(|cause| {
         let pairs = cause.r#where.iter();

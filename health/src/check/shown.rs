@@ -63,7 +63,7 @@ pub(crate) fn since(at: Timestamp, near: Window) -> String {
     }
 }
 
-/// Text of a service without characters that a terminal obeys; an empty one is told.
+/// A text of the service, without control characters for terminals. An empty text is shown as such.
 pub(crate) fn value(text: &str) -> String {
     if text.is_empty() {
         return "(none)".to_owned();

@@ -33,7 +33,7 @@ pub(super) fn silent(
     };
     let expected = Expected::of(judging, &season, &stream, range);
     for slot in judging.known() {
-        // Late events make counts grow, so that none so far say nothing yet.
+        // Late events make counts grow, so a count of 0 before the window is settled proves nothing.
         if !judging.finals[slot] {
             continue;
         }
@@ -51,14 +51,14 @@ pub(super) fn silent(
     }
 }
 
-/// Whether a group has so few events that no silence of the longest time could be told.
+/// Whether a group has so few events that even the longest silence could not be recognized.
 fn is_rare(judging: &Judging<'_>, columns: Columns<'_>, longest: usize) -> bool {
     let finals = judging.finals[..judging.range.end]
         .iter()
         .zip(columns.parts);
     let known = finals.filter(|(is_final, _)| **is_final);
     let events: u128 = known.map(|(_, part)| u128::from(*part)).sum();
-    // A season may have all of its events in one part of the day, and a group may be new.
+    // The bound is generous, because a group may have all of its events in one part of the day, or may be new.
     let days = (judging.range.end / longest.max(1)).max(1) as u128;
     events * 8 < u128::from(judging.rule.least) * days.min(8)
 }

@@ -2,7 +2,7 @@
 
 use tallyfold::{Code, Error, Result, TimeStep, Timestamp, Window};
 
-/// The most slots that are looked at, the latest ones: more than three years of quarters of an hour.
+/// The maximum number of slots. Only the latest ones are looked at: more than three years of quarters of an hour.
 const MOST: i64 = 1 << 17;
 
 /// Adjacent slots of equal length, and where the windows of a table lie.
@@ -21,7 +21,8 @@ pub(crate) struct Slots {
 }
 
 impl Slots {
-    /// The slots of sorted windows that do not overlap, each with whether it is settled; none without any window.
+    /// The slots of sorted windows that do not overlap; each window comes with whether it is settled. `None` without
+    /// any window.
     ///
     /// # Errors
     /// `unaligned_window` for a window that crosses the edge of a slot.
@@ -86,7 +87,7 @@ impl Slots {
         self.known.len()
     }
 
-    /// How many slots such a length of time takes, rounded up; at least one.
+    /// How many slots make this many seconds, rounded up; at least one.
     pub(crate) fn in_seconds(&self, seconds: u64) -> usize {
         let slots = seconds.div_ceil(self.step.seconds().into()).max(1);
         usize::try_from(slots).unwrap_or(usize::MAX)
@@ -101,7 +102,7 @@ impl Slots {
             .min(self.len())
     }
 
-    /// The window of a slot and of those before it, `slots` together.
+    /// The window of `slots` adjacent slots that ends with this slot.
     pub(crate) fn window(&self, slot: usize, slots: usize) -> Option<Window> {
         let start = self.instant((slot + 1).saturating_sub(slots.max(1)))?;
         Window::new(start, self.instant(slot + 1)?).ok()
@@ -132,7 +133,7 @@ impl Slots {
         usize::try_from(number.rem_euclid(length)).unwrap_or_default()
     }
 
-    /// By how many slots other slots of the same length begin later.
+    /// How many slots later `other` begins, which has slots of the same length.
     pub(crate) fn ahead_of(&self, other: &Self) -> i64 {
         self.first - other.first
     }

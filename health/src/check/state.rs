@@ -7,7 +7,8 @@ use crate::rules::names::Severity;
 
 /// What one check leaves for the next: up to where each rule has judged, and what is pending or firing.
 ///
-/// [`State::to_json`] and [`State::from_json`] keep it between checks. It takes memory for what is pending or firing only.
+/// [`State::to_json`] and [`State::from_json`] keep it between checks. Its size grows only with the findings that are
+/// pending or firing.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct State {
     /// Sorted by name.

@@ -30,7 +30,7 @@ struct StoredRule {
     live: Vec<StoredLive>,
 }
 
-/// Floats are texts, because text is read back to the same bits everywhere.
+/// Floats are stored as texts, which are read back to the same bits in every language.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct StoredLive {
@@ -92,7 +92,7 @@ impl State {
             digest: String::new(),
             rules: self.rules.iter().map(stored_rule).collect(),
         };
-        // It holds texts and whole numbers only, all of which JSON has.
+        // The document has only texts and whole numbers, so writing it as JSON can't fail.
         seal(serde_json::to_string(&stored).unwrap_or_default()).into_bytes()
     }
 }

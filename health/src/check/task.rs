@@ -20,7 +20,7 @@ use super::undelivered::Delivery;
 use crate::rules::rule::{FIRST_LOOK, Rule, Test};
 use crate::rules::set::Rules;
 
-/// The findings of a rule that are kept for the next check at most.
+/// The maximum number of findings of a rule that are kept for the next check.
 const MOST_LIVE: usize = 1_000;
 
 /// After so long, counts that may still change no longer hold up the windows after them.
@@ -28,10 +28,10 @@ const LATEST_SETTLED_MS: i64 = 86_400_000;
 
 /// What one rule has to judge.
 pub(super) struct Task<'a> {
-    pub(super) rules: &'a Rules,
-    pub(super) rule: &'a Rule,
-    pub(super) grid: Grid<'a>,
-    pub(super) slots: Slots,
+    rules: &'a Rules,
+    rule: &'a Rule,
+    grid: Grid<'a>,
+    slots: Slots,
     /// Of a rule about ingestion without delivery: the groups and slots of delivery.
     delivery: Option<(Grid<'a>, Slots)>,
 }
@@ -44,7 +44,7 @@ pub(super) struct Ranges {
     pub(super) provisional: Range<usize>,
 }
 
-/// What a rule has to judge; the inner error is why it can't.
+/// What a rule has to judge. The inner error says why the rule cannot be judged.
 pub(super) fn task<'a>(
     rules: &'a Rules,
     rule: &'a Rule,
@@ -193,7 +193,7 @@ impl Task<'_> {
             judged: before.map_or(judged, |before| judged.max(before.judged)),
             live: Vec::new(),
         };
-        let mut findings = Findings::new(self, now);
+        let mut findings = self.findings(now);
         for (group, live) in self.groups(before, odds) {
             let absent = match group {
                 Some(_) => Vec::new(),
@@ -209,7 +209,7 @@ impl Task<'_> {
                 findings.take_resolved(group, &course);
             }
             let live = course.live.take();
-            // On from here, for what may still change.
+            // From here on, counts may still change.
             let later = follow(
                 self.rule,
                 &names,
@@ -227,7 +227,8 @@ impl Task<'_> {
         check.state.rules.push(state);
     }
 
-    /// The bad windows of a group that the table no longer has: it has no events, which is too few if a limit says so.
+    /// The bad windows of a group that the table does not have. Such a group has no events, which may be too few for a
+    /// limit.
     fn absent(&self, range: Range<usize>) -> Vec<Odd> {
         let mut sink = Sink::new(&range);
         if let Test::Limits(of) = &self.rule.test {
@@ -241,7 +242,7 @@ impl Task<'_> {
         sink.odds
     }
 
-    /// Where a check begins that knows of none before.
+    /// The slot at which a check without an earlier one begins.
     fn first_look(&self, now: Timestamp) -> usize {
         let (settled, _) = self.ranges(0, now);
         let windows = (self.rule.bad + self.rule.good) as usize;
@@ -269,7 +270,7 @@ impl Task<'_> {
         let settled = ranges.settled;
         replay.judged += odds.judged;
         replay.unjudged.extend(self.unjudged(settled.clone(), odds));
-        let mut findings = Findings::new(self, range.end());
+        let mut findings = self.findings(range.end());
         for (group, _) in self.groups(None, odds) {
             let of = group.map_or(&[][..], |group| odds.of(group));
             let names = self.names(group);
@@ -283,7 +284,7 @@ impl Task<'_> {
         replay.findings.append(&mut findings.all);
     }
 
-    /// The groups that have something bad or have had so, sorted, each with what is known of it.
+    /// The groups with bad windows or with a finding from the last check, sorted. Each comes with that finding.
     fn groups(
         &self,
         before: Option<&RuleState>,
@@ -318,10 +319,14 @@ impl Task<'_> {
                 .map(|(_, value)| value)
                 .collect(),
         };
-        // Stable, so that what is known of a group stands first.
+        // The sort is stable, so an entry with a finding from the last check comes first.
         groups.sort_by_cached_key(values);
         groups.dedup_by(|later, first| later.0.is_some() && later.0 == first.0);
         groups
+    }
+
+    fn findings(&self, at: Timestamp) -> Findings<'_> {
+        Findings::new((self.rules, self.rule), &self.grid, &self.slots, at)
     }
 
     fn names(&self, group: Option<usize>) -> Vec<(Dimension, String)> {

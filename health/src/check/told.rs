@@ -1,4 +1,4 @@
-//! Findings made of what a group has come to.
+//! Makes findings from the state of a group.
 
 use tallyfold::{Dimension, Timestamp};
 
@@ -90,7 +90,7 @@ fn id(rule: &Rule, live: &Live) -> String {
     id_of(std::iter::once(rule.name.as_str()).chain(group))
 }
 
-/// The query that shows it: what explains it, of its group.
+/// The query that shows a finding: the counts of its group, by the dimensions that explain it.
 fn query(rules: &Rules, rule: &Rule, live: &Live) -> Query {
     let metric = rule.metric;
     let fixed = rule

@@ -1,4 +1,4 @@
-//! Judges whether what came in went anywhere.
+//! Judges whether any of the ingested events were delivered, failed or filtered.
 
 use std::ops::Range;
 

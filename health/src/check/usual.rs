@@ -1,4 +1,4 @@
-//! Judges windows by those of earlier weeks.
+//! Judges windows by comparison with earlier weeks.
 
 use super::block::Columns;
 use super::drifting::{drifting, first_of};
@@ -13,7 +13,7 @@ use crate::detection::judge::{UNREMARKABLE, is_enough, is_unremarkable, judge};
 use crate::rules::names::Side;
 use crate::rules::rule::{Baseline, WEEK};
 
-/// The natural logarithm of 2: two sides.
+/// The natural logarithm of 2. A test of both sides doubles the probability.
 const LN_2: f64 = std::f64::consts::LN_2;
 
 /// Judges some windows of a group.
@@ -64,7 +64,7 @@ pub(super) fn usual(
     }
 }
 
-/// How counts repeat: by the week.
+/// The season of counts: they repeat each week.
 pub(super) fn season(judging: &Judging<'_>, baseline: &Baseline) -> Season {
     let per_day = judging.slots.in_seconds(86_400);
     Season {
@@ -84,7 +84,8 @@ pub(super) fn stream<'a>(judging: &'a Judging<'_>, columns: Columns<'a>) -> Stre
     }
 }
 
-/// Which side counts in a window. Late events make counts grow, so that too few so far say nothing yet.
+/// Which deviations are bad in a window. Late events make counts grow, so a count that is low before the window is
+/// settled proves nothing.
 fn side(judging: &Judging<'_>, baseline: &Baseline, slot: usize, columns: Columns<'_>) -> Side {
     match judging.slots.settled[slot] || columns.wholes.is_some() {
         true => baseline.side,
@@ -92,7 +93,7 @@ fn side(judging: &Judging<'_>, baseline: &Baseline, slot: usize, columns: Column
     }
 }
 
-/// A window against its level, if it is bad or may keep a finding from ending.
+/// Compares a window with its level. The result is `None` unless the window is bad or may keep a finding from ending.
 fn window(
     baseline: &Baseline,
     side: Side,

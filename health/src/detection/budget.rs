@@ -59,8 +59,8 @@ impl Spent {
     }
 }
 
-/// Whether a budget is spent too fast: both ranges burn at least `factor` times, and in both so many errors would have a
-/// probability of at most e^`ln_p` if the budget were kept.
+/// Whether a budget is spent too fast: both ranges spend it at least `factor` times as fast as allowed, and in both so
+/// many errors would have a probability of at most e^`ln_p` if the budget were kept.
 #[must_use]
 pub fn burns(long: Spent, short: Spent, budget: f64, factor: f64, ln_p: f64) -> bool {
     [long, short]

@@ -8,9 +8,9 @@ use crate::stats::deviance::amount;
 /// Which change to look for, and how often it may be reported where there is none.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Drift {
-    /// The share of the expected that is left in a decline that matters; below 1.
+    /// The level in a decline that matters, as a multiple of the expected one; below 1.
     pub fall: f64,
-    /// The multiple of the expected that is reached in a rise that matters; above 1.
+    /// The level in a rise that matters, as a multiple of the expected one; above 1.
     pub rise: f64,
     /// The fewest windows, on average, between two false alarms of one side.
     pub run_length: f64,

@@ -33,16 +33,16 @@ pub fn is_unremarkable(part: u64, whole: Option<u64>, level: &Level) -> bool {
     let distance = part as f64 - expected;
     let room = if distance < 0.0 { expected } else { absent };
     if distance > 0.0 && expected < 0.25 * (dispersion - 1.0) {
-        // So few events of such a dispersion come all at once, and mostly not at all.
+        // With so few expected events and such a dispersion, events come all at once, and in most windows none.
         return false;
     }
     let deviations = harmless(room / dispersion, dispersion);
     distance * distance <= deviations * deviations * dispersion * expected * left
 }
 
-/// How many standard deviations certainly have a probability of 0.001: the fewer, the less room there is (in dispersions)
-/// between the expected count and the end of all counts. The bounds hold for the gamma distribution of that shape, the limit
-/// for large dispersions, and for the Poisson distribution.
+/// How many standard deviations certainly have a probability of at least 0.001. The number shrinks with the distance
+/// (in dispersions) between the expected count and the end of all counts. The bounds hold for the gamma distribution of
+/// that shape, which is the limit for large dispersions, and for the Poisson distribution.
 fn harmless(room: f64, dispersion: f64) -> f64 {
     if room > 9.0 {
         2.0

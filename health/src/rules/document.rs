@@ -1,16 +1,16 @@
-//! A TOML document, whose keys know where they stand.
+//! A TOML document that knows the line and column of each key.
 
 use tallyfold::arguments::nearest;
 use tallyfold::{Code, Error, Result};
 use toml::de::{DeTable, DeValue};
 
-/// The bytes of a rules file at most.
+/// The maximum size of a rules file, in bytes.
 const MOST_BYTES: usize = 1024 * 1024;
 
-/// The characters of a key or value that messages show.
+/// How many characters of a key or value error messages show.
 const SHOWN_CHARS: usize = 64;
 
-/// The bytes of a line in which columns are characters.
+/// Up to this byte of a line, columns count characters; after it, bytes.
 const COUNTED_BYTES: usize = 4 * 1024;
 
 /// A parsed document.
@@ -25,7 +25,7 @@ pub(crate) struct Document<'d> {
 #[derive(Clone)]
 pub(crate) struct Table<'d> {
     document: &'d Document<'d>,
-    /// How messages call it; empty for the document itself.
+    /// Its name in error messages; empty for the document itself.
     key: String,
     at: usize,
     table: &'d DeTable<'d>,
@@ -37,7 +37,7 @@ pub(crate) struct Entry<'d> {
     document: &'d Document<'d>,
     /// The key itself.
     pub(crate) name: &'d str,
-    /// The key with the tables that it is in.
+    /// The full key, with the tables that contain it.
     key: String,
     at: usize,
     value: &'d DeValue<'d>,
@@ -47,7 +47,7 @@ impl<'d> Document<'d> {
     /// Parses a text.
     ///
     /// # Errors
-    /// `invalid_rules` with line and column of what is no TOML.
+    /// `invalid_rules`, with the line and column at which the text is not TOML.
     pub(crate) fn parse(text: &'d str) -> Result<Self> {
         if text.len() > MOST_BYTES {
             return Err(invalid(format!("want at most {MOST_BYTES} bytes")));
@@ -68,7 +68,7 @@ impl<'d> Document<'d> {
         Ok(document)
     }
 
-    /// The table of the keys that are in no other.
+    /// The top-level table.
     pub(crate) fn root(&'d self) -> Table<'d> {
         Table {
             document: self,
@@ -84,8 +84,8 @@ impl<'d> Document<'d> {
         invalid(format!("line {line}, column {column}: {key}{colon}{text}"))
     }
 
-    /// Line and column of a byte, from 1. Far out in a long line, columns are bytes: to count the characters for each of
-    /// many keys would take minutes.
+    /// The line and column of a byte, both from 1. Far out in a long line, the column is in bytes: counting the
+    /// characters for each of many keys would take minutes.
     fn position(&self, at: usize) -> (usize, usize) {
         let line = self.lines.partition_point(|start| *start <= at).max(1);
         let start = self.lines[line - 1];
@@ -121,7 +121,7 @@ impl<'d> Table<'d> {
         self.entries().into_iter().find(|entry| entry.name == name)
     }
 
-    /// Refuses keys that are none of the known ones.
+    /// Refuses unknown keys.
     pub(crate) fn check_keys(&self, known: &[&str]) -> Result<()> {
         match self
             .entries()
@@ -145,7 +145,7 @@ impl<'d> Entry<'d> {
         self.document.wrong_at(self.at, &self.key, text)
     }
 
-    /// An error about a name that is none of the known ones.
+    /// An error about an unknown name.
     pub(crate) fn unknown(&self, what: &str, name: &str, known: &[&str]) -> Error {
         let all = known.join(", ");
         match nearest(name, known) {
@@ -157,7 +157,7 @@ impl<'d> Entry<'d> {
         }
     }
 
-    /// The table that is written there.
+    /// The value, which must be a table.
     pub(crate) fn table(&self, wanted: &str) -> Result<Table<'d>> {
         match self.value {
             DeValue::Table(table) => Ok(Table {
@@ -170,7 +170,7 @@ impl<'d> Entry<'d> {
         }
     }
 
-    /// The items of a list, each with its place as its name.
+    /// The items of a list. The name of each is its position.
     pub(crate) fn items(&self, wanted: &str) -> Result<Vec<Self>> {
         let DeValue::Array(items) = self.value else {
             return Err(self.wrong(wanted));
@@ -184,7 +184,7 @@ impl<'d> Entry<'d> {
         Ok(items.collect())
     }
 
-    /// The text that is written there.
+    /// The value, which must be a text.
     pub(crate) fn text(&self, wanted: &str) -> Result<&'d str> {
         match self.value {
             DeValue::String(text) => Ok(text),
@@ -192,7 +192,7 @@ impl<'d> Entry<'d> {
         }
     }
 
-    /// The text, or the list of texts, that is written there.
+    /// The value, which must be a text or a list of texts.
     pub(crate) fn texts(&self, wanted: &str) -> Result<Vec<String>> {
         if let DeValue::String(text) = self.value {
             return Ok(vec![text.to_string()]);
@@ -202,7 +202,7 @@ impl<'d> Entry<'d> {
         texts.collect()
     }
 
-    /// The instant that is written there, as text or as a date of TOML.
+    /// The value, which must be an instant: a text, or a date of TOML.
     pub(crate) fn instant_text(&self, wanted: &str) -> Result<String> {
         match self.value {
             DeValue::String(text) => Ok(text.to_string()),
@@ -211,7 +211,7 @@ impl<'d> Entry<'d> {
         }
     }
 
-    /// The digits of the number that is written there, or the text.
+    /// The value, which must be a number, of which this gives the digits, or a text.
     pub(crate) fn number_text(&self, wanted: &str) -> Result<String> {
         match self.value {
             DeValue::String(text) => Ok(text.to_string()),
@@ -221,7 +221,7 @@ impl<'d> Entry<'d> {
         }
     }
 
-    /// The whole number that is written there, if it is within limits.
+    /// The value, which must be a whole number within limits.
     pub(crate) fn whole(&self, least: u64, most: u64, what: &str) -> Result<u64> {
         let number = match self.value {
             DeValue::Integer(number) => u64::from_str_radix(number.as_str(), number.radix()).ok(),

@@ -1,6 +1,6 @@
 //! Lengths of time, such as `6h`.
 
-/// The longest, in seconds: ten years.
+/// The longest length, in seconds: ten years.
 const MOST: u64 = 10 * 366 * 86_400;
 
 /// Reads digits and one of `s`, `m`, `h`, `d` and `w`, as seconds: from one second to ten years.

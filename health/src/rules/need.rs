@@ -24,7 +24,7 @@ pub struct Need {
     pub back_s: u64,
 }
 
-/// As queries name it: `15m`.
+/// The step as queries write it: `15m`.
 fn as_step<S: Serializer>(seconds: &u64, serializer: S) -> Result<S::Ok, S::Error> {
     match TimeStep::from_seconds(*seconds) {
         Ok(step) => serializer.collect_str(&step),
@@ -37,7 +37,7 @@ fn as_ms<S: Serializer>(seconds: &u64, serializer: S) -> Result<S::Ok, S::Error>
     serializer.serialize_f64(*seconds as f64 * 1000.0)
 }
 
-/// What each endpoint that is needed has to give, in the order of the endpoints.
+/// The counts that rules need of each endpoint, in the order of the endpoints.
 pub(crate) fn needs(rules: &[Rule], explained_by: &[Dimension]) -> Vec<Need> {
     let needs = Metric::ALL.iter().map(|metric| {
         let uses = |rule: &&Rule| rule.metric == *metric || matches!(rule.test, Test::Undelivered);
@@ -69,7 +69,7 @@ pub(crate) fn needs(rules: &[Rule], explained_by: &[Dimension]) -> Vec<Need> {
     needs.flatten().collect()
 }
 
-/// The longest step that both are whole numbers of.
+/// The longest step of which both steps are multiples.
 fn common(one: TimeStep, other: TimeStep) -> TimeStep {
     let (mut a, mut b) = (one.seconds(), other.seconds());
     while b > 0 {

@@ -13,7 +13,7 @@ pub(crate) struct Fraction {
 const MOST_DIGITS: usize = 15;
 
 impl Fraction {
-    /// A fraction of whole numbers; at least of 1.
+    /// The fraction `part / whole`. A whole of 0 is taken as 1.
     pub(crate) const fn new(part: u64, whole: u64) -> Self {
         let whole = if whole == 0 { 1 } else { whole };
         Self { part, whole }
@@ -35,7 +35,7 @@ impl Fraction {
         })
     }
 
-    /// Reads `5%` or `0.5%`, from 0% to 100%. Without its sign, a 1 might be meant as one percent or as all.
+    /// Reads `5%` or `0.5%`, from 0% to 100%. The percent sign is required: a bare 1 could mean 1% or 100%.
     pub(crate) fn share(text: &str) -> Option<Self> {
         let Self { part, whole } = Self::decimal(text.strip_suffix('%')?)?;
         let whole = whole.checked_mul(100)?;
@@ -79,13 +79,13 @@ impl Fraction {
         }
     }
 
-    /// The most events of a whole that are not more than this.
+    /// The largest number of events of a whole that is not above this fraction.
     pub(crate) fn floor_of(self, whole: u64) -> u64 {
         let part = self.of(whole) / u128::from(self.whole);
         u64::try_from(part).unwrap_or(u64::MAX)
     }
 
-    /// The fewest events of a whole that are not less than this.
+    /// The smallest number of events of a whole that is not below this fraction.
     pub(crate) fn ceil_of(self, whole: u64) -> u64 {
         let part = self.of(whole).div_ceil(u128::from(self.whole));
         u64::try_from(part).unwrap_or(u64::MAX)

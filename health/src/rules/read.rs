@@ -11,7 +11,7 @@ use super::set::Rules;
 use super::silence::Silence;
 use super::values::{dimensions, labels, step, values};
 
-/// The rules and silences that a file may have.
+/// The maximum number of rules in a file, and that of silences.
 const MOST: usize = 1_000;
 
 /// The keys of a file.
@@ -90,7 +90,7 @@ fn tables<'d>(root: &Table<'d>, name: &str) -> Result<Vec<Table<'d>>> {
     items.iter().map(|item| item.table(&wanted)).collect()
 }
 
-/// The dimensions that are asked for; those of rules are.
+/// The dimensions that the service is asked for. The dimensions of rules must be among them.
 fn explaining(entry: &Entry<'_>, rules: &[Rule]) -> Result<Vec<Dimension>> {
     let dimensions = dimensions(entry)?;
     for rule in rules {
@@ -129,7 +129,7 @@ fn silence(table: &Table<'_>, rules: &[Rule]) -> Result<Silence> {
             "where" => silence.group = values(&entry)?,
             "from" => silence.from = Some(instant(&entry)?),
             "until" => silence.until = Some(instant(&entry)?),
-            // Only for those who read the file.
+            // A comment for readers of the file.
             _ => drop(entry.text("want text")?),
         }
     }

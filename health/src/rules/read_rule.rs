@@ -16,10 +16,10 @@ const COMMON: [&str; 11] = [
     "name", "kind", "metric", "by", "where", "window", "for", "clear", "severity", "labels", "note",
 ];
 
-/// The characters of a name.
+/// The maximum length of a name, in characters.
 const MOST_CHARS: usize = 200;
 
-/// The windows that `for` and `clear` may count.
+/// The largest value of `for` and `clear`.
 const MOST_WINDOWS: u64 = 1_000;
 
 /// The keys of a rule besides the common ones.
@@ -58,7 +58,7 @@ const fn keys(kind: RuleKind) -> &'static [&'static str] {
     }
 }
 
-/// Reads one rule. `window` is the length of windows if it has none of its own.
+/// Reads one rule. `window` is the length of its windows if the rule does not set one.
 pub(crate) fn read_rule(table: &Table<'_>, window: TimeStep) -> Result<Rule> {
     let kind = kind(table)?;
     let known: Vec<&str> = COMMON.iter().chain(keys(kind)).copied().collect();

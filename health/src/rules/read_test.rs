@@ -9,10 +9,10 @@ use super::rule::{Baseline, Burn, Limits, Test, WEEK};
 use super::values::{length, named, share, side};
 use crate::measure::Measure;
 
-/// The weeks of a baseline.
+/// The fewest and the most weeks of a baseline.
 const WEEKS: (u64, u64) = (1, 8);
 
-/// Reads the keys that the kind of a rule has.
+/// Reads the keys of this kind of rule.
 pub(super) fn read_test(table: &Table<'_>, kind: RuleKind, measure: Measure) -> Result<Test> {
     Ok(match kind {
         RuleKind::Threshold => Test::Limits(limits(table, measure)?),
@@ -86,7 +86,7 @@ fn limits(table: &Table<'_>, measure: Measure) -> Result<Limits> {
     Ok(limits)
 }
 
-/// An error about a key of a table, which has it.
+/// An error about a key of a table.
 fn wrong_at(table: &Table<'_>, key: &str, text: &str) -> Error {
     let entry = table.entry(key);
     entry.map_or_else(|| table.wrong(text), |entry| entry.wrong(text))

@@ -17,11 +17,11 @@ pub(crate) const FIRST_LOOK: u64 = 86_400;
 /// How long a group is new, in seconds.
 pub(crate) const NEW_FOR: u64 = 86_400;
 
-/// How much a stream varies is learned window after window. This begins anew so often, in seconds counted from 1970, so that a
-/// check of one window and a replay of many expect the same.
+/// How much a stream varies is learned window after window. Learning restarts after each period of this length, in
+/// seconds counted from 1970, so that a check of one window and a replay of many give the same levels.
 pub(crate) const ANEW: u64 = WEEK;
 
-/// Before the first window that is judged after such a beginning, so many seconds are learned from.
+/// How many seconds before the first judged window of such a period are learned from.
 pub(crate) const WARM_UP: u64 = 2 * 86_400;
 
 /// How long a silence is added up, in seconds.
@@ -30,17 +30,17 @@ pub(crate) const LONGEST_SILENCE: u64 = 86_400;
 /// A rule.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Rule {
-    /// What findings are called by; no two rules have the same.
+    /// The name, which findings carry; it is unique.
     pub(crate) name: String,
     /// What it looks for.
     pub(crate) kind: RuleKind,
-    /// Which counts.
+    /// The endpoint whose counts are judged.
     pub(crate) metric: Metric,
-    /// What is made of them.
+    /// The number that is made from the counts.
     pub(crate) measure: Measure,
-    /// The dimensions by whose values groups are judged one by one; without any, all events are one group.
+    /// The dimensions to group by. Each group is judged by itself; without dimensions, all events are one group.
     pub(crate) by: Vec<Dimension>,
-    /// The only values that count, for each dimension that is named.
+    /// The values to keep, for each dimension that is named. Other events do not count.
     pub(crate) only: Vec<(Dimension, Vec<String>)>,
     /// The length of the windows that are judged.
     pub(crate) window: TimeStep,
@@ -48,7 +48,7 @@ pub(crate) struct Rule {
     pub(crate) bad: u32,
     /// After how many good windows in a row it is resolved.
     pub(crate) good: u32,
-    /// How bad that is.
+    /// How severe its findings are.
     pub(crate) severity: Severity,
     /// The fewest events that are judged.
     pub(crate) least: u64,
@@ -63,18 +63,18 @@ pub(crate) struct Rule {
 pub(crate) enum Test {
     /// By fixed limits.
     Limits(Limits),
-    /// By earlier weeks.
+    /// By comparison with earlier weeks.
     Baseline(Baseline),
     /// No event where the baseline expects some.
     Silent(Baseline),
-    /// No event for so many seconds, but in each period of that length in all seconds before.
+    /// No event in the last period, but events in each earlier period of the same length.
     Vanished {
         /// The length of a period.
         over: u64,
         /// How far back.
         history: u64,
     },
-    /// Events, and none in so many seconds before.
+    /// Events in a group that had none in the history before.
     New {
         /// How far back.
         history: u64,
@@ -112,13 +112,13 @@ pub(crate) struct Baseline {
     pub(crate) weeks: usize,
     /// How many neighbours of the same window of the week, on each side.
     pub(crate) neighbours: usize,
-    /// Which deviations count.
+    /// Which deviations are bad.
     pub(crate) side: Side,
     /// How many false alarms in 30 days, if counts go on as before.
     pub(crate) false_alarms: f64,
     /// The smallest change that matters: of a count, the share of what is expected; of a share, the difference.
     pub(crate) change: Fraction,
-    /// Over how many seconds small deviations are accumulated; `None` for none.
+    /// Over how many seconds small deviations are added up; `None` if they are not.
     pub(crate) slow: Option<u64>,
 }
 
@@ -129,15 +129,15 @@ pub(crate) struct Burn {
     pub(crate) rate: Fraction,
     /// The longer window, in seconds.
     pub(crate) long: u64,
-    /// The shorter window, in seconds: that it still goes on.
+    /// The shorter window, in seconds, which shows that the errors still go on.
     pub(crate) short: u64,
-    /// How bad that is, if not as the rule says.
+    /// The severity, if it is not that of the rule.
     pub(crate) severity: Option<Severity>,
 }
 
 impl Baseline {
-    /// How many seconds before a window its level is learned from, with what the levels before it are learned from that say how
-    /// much the stream varies.
+    /// How many seconds of history the level of a window needs. This includes the history of the earlier levels, which
+    /// show how much the stream varies.
     fn history(&self, window: u64) -> u64 {
         let neighbours = self.neighbours as u64 * window;
         self.weeks as u64 * WEEK + neighbours + WARM_UP + ANEW
@@ -145,7 +145,7 @@ impl Baseline {
 }
 
 impl Rule {
-    /// How many seconds before a judged window are looked at. What is older changes nothing.
+    /// How many seconds before a judged window are read. Older counts have no effect.
     pub(crate) fn history(&self) -> u64 {
         let window = u64::from(self.window.seconds());
         match &self.test {
@@ -163,7 +163,7 @@ impl Rule {
         }
     }
 
-    /// How many seconds before now are looked at: windows that a first check judges, and what is before them.
+    /// How many seconds before now are read: the windows that a first check judges, and their history.
     pub(crate) fn back(&self) -> u64 {
         let window = u64::from(self.window.seconds());
         let windows = u64::from(self.bad) + u64::from(self.good) + 2;

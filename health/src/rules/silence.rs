@@ -1,17 +1,17 @@
-//! Findings that nobody wants to hear of for a while.
+//! Silences: which findings are muted, and for how long.
 
 use tallyfold::{Dimension, Timestamp};
 
 /// A silence: findings that match are marked, not left out.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Silence {
-    /// The rules; all if there is none.
+    /// The names of the rules; all rules if this is empty.
     pub(crate) rules: Vec<String>,
-    /// The values that a finding's group must have, one of each dimension that is named.
+    /// The values that a finding's group must have: one of the values listed for each dimension.
     pub(crate) group: Vec<(Dimension, Vec<String>)>,
-    /// From when on; always if there is none.
+    /// When it begins; `None` if it has always been in force.
     pub(crate) from: Option<Timestamp>,
-    /// Until when; forever if there is none.
+    /// When it ends; `None` if it never does.
     pub(crate) until: Option<Timestamp>,
 }
 

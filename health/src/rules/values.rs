@@ -1,4 +1,4 @@
-//! Values that several keys of a rules file have.
+//! Kinds of values that several keys of a rules file share.
 
 use std::collections::BTreeMap;
 
@@ -32,7 +32,7 @@ pub(crate) fn dimensions(entry: &Entry<'_>) -> Result<Vec<Dimension>> {
     Ok(dimensions)
 }
 
-/// Values by dimensions, in the order of all dimensions.
+/// A list of values for each dimension, in the usual order of dimensions.
 pub(crate) fn values(entry: &Entry<'_>) -> Result<Vec<(Dimension, Vec<String>)>> {
     let wanted = "want values by dimensions, such as { integration = [\"Amazon S3\"] }";
     let mut values = Vec::new();
@@ -50,17 +50,17 @@ pub(crate) fn values(entry: &Entry<'_>) -> Result<Vec<(Dimension, Vec<String>)>>
     Ok(values)
 }
 
-/// A step of the day.
+/// A step that divides a day.
 pub(crate) fn step(entry: &Entry<'_>) -> Result<TimeStep> {
     let wanted = "want a step that divides a day, such as 5m, 15m, 1h or 1d";
     let step = TimeStep::parse(entry.text(wanted)?);
-    // Shorter windows would be far more than anyone can ask the service for.
+    // Shorter windows would need far more requests than the service can answer.
     step.ok()
         .filter(|step| step.seconds() >= 60)
         .ok_or_else(|| entry.wrong(wanted))
 }
 
-/// Texts by names.
+/// A table of texts, by name.
 pub(crate) fn labels(entry: &Entry<'_>) -> Result<BTreeMap<String, String>> {
     let wanted = "want texts by names, such as { team = \"data\" }";
     let mut labels = BTreeMap::new();

@@ -8,7 +8,8 @@ const MOST: usize = 16_384;
 const RELATIVE: f64 = 0.01;
 const COUNTING: f64 = 2.0;
 
-/// The mean deviation of the half of the leaves that deviates most alike; 0 without leaves. Larger leaves weigh more.
+/// The mean deviation of the half of the leaves whose deviations are closest together; 0 without leaves. Larger leaves
+/// weigh more.
 pub(crate) fn bulk(points: &Points, free: &[bool]) -> f64 {
     let leaves: Vec<usize> = (0..points.len()).filter(|leaf| free[*leaf]).collect();
     let step = leaves.len().div_ceil(MOST).max(1);

@@ -4,11 +4,11 @@ use super::evidence::{Cell, Evidence};
 use super::keys::{Column, keys, numbered};
 use super::points::Points;
 
-/// How much work the search may be, in steps of a leaf and a cuboid. With fewer than 24,000 leaves, every combination of any
-/// eight attributes is looked at. With a million leaves, it depends on how many of the possible combinations there are:
-/// the finest may be left out.
+/// How much work the search may take, in steps; a step is one leaf in one cuboid. With fewer than 24,000 leaves, all
+/// combinations of eight attributes are searched. With a million leaves, the finest combinations may be left out,
+/// depending on how many of the possible combinations occur.
 const WORK: usize = 50_000_000;
-/// How many times the steps are that a cuboid takes whose combinations have to be sorted.
+/// How many times as many steps a cuboid takes if its combinations have to be sorted.
 const SORTING: usize = 8;
 
 /// The combinations of values of some attributes.
@@ -26,9 +26,9 @@ pub(crate) struct Cuboid {
 
 /// Which cell a leaf belongs to.
 enum Index {
-    /// One for each possible combination: the attributes with what their positions are multiplied by.
+    /// A cell for each possible combination: the attributes, each with the factor of its positions.
     Table(Vec<(usize, usize)>),
-    /// One for each combination that occurs.
+    /// A cell for each combination that occurs.
     Listed(Vec<u32>),
     /// One for each leaf.
     Leaves,
@@ -53,7 +53,7 @@ pub(crate) fn cube(points: &Points, terms: &[Cell]) -> Vec<Cuboid> {
     let mut masks: Vec<u8> = (1..=all).map(|mask| mask as u8).collect();
     masks.sort_by_key(|mask| (mask.count_ones(), *mask));
     let mut work = WORK;
-    // Cuboids that have nearly as many combinations as there are leaves: what is finer has nothing new.
+    // Cuboids that have nearly as many combinations as there are leaves. Finer cuboids add nothing.
     let mut thin: Vec<u8> = Vec::new();
     let mut cuboids = Vec::new();
     for mask in masks {
@@ -135,7 +135,7 @@ impl Cuboid {
         cuboid
     }
 
-    /// Judges all cells whose leaves have changed. Those whose leaves hardly deviate in the mean are no causes.
+    /// Judges all cells whose leaves have changed. A cell whose leaves hardly deviate on average is no cause.
     pub(crate) fn judge(&mut self, evidence: &Evidence, least: f64) {
         for (score, cell) in self.scores.iter_mut().zip(&self.cells) {
             if score.is_nan() {

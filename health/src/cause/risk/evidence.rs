@@ -1,20 +1,21 @@
-//! How much likelier the deviations of some leaves are if they have one cause.
+//! How much more likely the deviations of some leaves are if they have one cause.
 
 use std::f64::consts::TAU;
 
 use super::noise::Noise;
 use super::points::Points;
 
-/// What is assumed of the spread of the leaves of a cause, as of that many leaves: about that of the noise.
+/// The prior of the spread of a cause's leaves, which is about the spread of the noise. It weighs as much as this many
+/// leaves.
 const SHAPE: f64 = 1.0;
 const SCALE: f64 = 0.5;
 /// The share of leaves of a cause that don't follow it.
 const APART: f64 = 0.05;
-/// Their least density, as they may deviate by any part.
+/// The minimum density of these leaves, which may deviate by any part.
 const APART_DENSITY: f64 = 0.02;
 /// More leaves of a combination than these are not looked at one by one.
 const MOST: usize = 2048;
-/// The least and the assumed standard deviation of a cause's leaves, beside that of counting.
+/// The minimum and the assumed standard deviations of a cause's leaves, in addition to that of counting.
 const LEAST_SPREAD: f64 = 0.03;
 const ASSUMED_SPREAD: [f64; 2] = [0.05, 0.15];
 
@@ -22,7 +23,7 @@ const ASSUMED_SPREAD: [f64; 2] = [0.05, 0.15];
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Cell {
     pub(crate) leaves: u32,
-    /// The log density without a cause, less the part that is the same with one.
+    /// The log density without a cause, without the terms that are the same with a cause.
     null: f64,
     weight: f64,
     first: f64,
@@ -71,8 +72,8 @@ impl Cell {
     }
 }
 
-/// The evidence of sums: the leaves of a cause are normal around any one deviation, and how widely they spread compared to the
-/// noise is not known, so both are integrated out.
+/// The evidence of sums. The leaves of a cause are normally distributed around one deviation. Neither this deviation
+/// nor their spread relative to the noise is known, so both are integrated out.
 pub(crate) struct Evidence {
     /// The parts that depend on the number of leaves only.
     shapes: Vec<f64>,
@@ -86,7 +87,7 @@ impl Evidence {
         }
     }
 
-    /// The log of how much likelier the leaves are with a cause of their own.
+    /// The log of how much more likely the leaves are with a cause of their own.
     pub(crate) fn of(&self, cell: &Cell) -> f64 {
         let leaves = f64::from(cell.leaves);
         let known = self.shapes.get(cell.leaves as usize).copied();
@@ -108,13 +109,14 @@ fn shape(leaves: f64) -> f64 {
 /// A cause as its leaves show it one by one.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Fit {
-    /// How much likelier its leaves are with it, as a log.
+    /// How much more likely its leaves are with it, as a log.
     pub(crate) gain: f64,
     /// How far its leaves deviate.
     pub(crate) deviation: f64,
 }
 
-/// The evidence of leaves, some of which may stand apart: what is under another cause as well, or was not touched.
+/// The evidence of single leaves. Some of them may stand apart, because another cause affects them too, or because this
+/// one does not.
 pub(crate) struct Closer<'a> {
     pub(crate) points: &'a Points,
     pub(crate) noise: &'a Noise,
@@ -128,7 +130,7 @@ struct Member {
     /// The variance of counting.
     counting: f64,
     null: f64,
-    /// The density if it stands apart, times the share of those that do.
+    /// The density if it stands apart, times the share of leaves that stand apart.
     apart: f64,
 }
 
@@ -196,7 +198,7 @@ impl Closer<'_> {
 }
 
 impl Member {
-    /// Its density with the cause and apart.
+    /// Its density if it follows the cause, and if it stands apart.
     fn densities(&self, centre: f64, spread: f64) -> [f64; 2] {
         let variance = spread + self.counting;
         let distance = self.deviation - centre;

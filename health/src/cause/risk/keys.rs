@@ -23,7 +23,7 @@ pub(crate) fn keys(columns: &[Column<'_>], rows: usize) -> Vec<u64> {
     keys
 }
 
-/// The rank of each key among the distinct ones, and how many there are.
+/// The rank of each key among the distinct keys, and the number of distinct keys.
 pub(crate) fn numbered(keys: &[u64]) -> (Vec<u32>, usize) {
     let mut sorted: Vec<(u64, u32)> = keys.iter().copied().zip(0..).collect();
     sorted.sort_unstable();

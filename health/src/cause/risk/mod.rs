@@ -1,8 +1,9 @@
-//! What explains the change of a volume: combinations whose leaves all deviate alike, where others deviate by noise only.
+//! What explains the change of a volume: combinations whose leaves all deviate alike, while other leaves deviate by
+//! noise only.
 //!
-//! The idea is that of RiskLoc (Kalander 2022): the side that few leaves deviate to shows the noise, leaves are weighed by how
-//! far they deviate beyond it, and a combination is good if its leaves deviate alike. Instead of cuts and thresholds it
-//! compares likelihoods, less the price of naming a combination among all that could have been named.
+//! The idea is that of RiskLoc (Kalander 2022): the side to which fewer leaves deviate shows the noise, leaves are
+//! weighed by how far they deviate beyond the noise, and a combination is good if its leaves deviate alike. Instead of
+//! cuts and thresholds, this search compares likelihoods, less a price for naming one of all possible combinations.
 pub(crate) mod bulk;
 pub(crate) mod cube;
 pub(crate) mod evidence;

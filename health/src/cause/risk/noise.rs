@@ -1,4 +1,4 @@
-//! How far leaves deviate that nothing has happened to.
+//! How far leaves without a cause deviate.
 
 use std::f64::consts::TAU;
 
@@ -6,23 +6,24 @@ use super::points::Points;
 
 /// More leaves than these don't make the estimate better.
 const MOST: usize = 8192;
-/// Leaves in a class of sizes, and the most classes.
+/// The number of leaves in a class of sizes, and the maximum number of classes.
 const CLASS: usize = 30;
 const CLASSES: usize = 12;
-/// The least variance of the deviation of large leaves: nothing is steadier than one percent.
+/// The minimum variance of the deviation of large leaves: a standard deviation of one percent.
 const LEAST: f64 = 1e-4;
-/// Whole numbers: each of the two counts is rounded, and a leaf of one event says nothing.
+/// The variance that rounding adds: both counts are whole numbers, so a leaf of one event says nothing.
 const ROUNDING: f64 = 0.25;
-/// How many stray leaves are assumed where none was seen. It is well below one: noise that shows no stray leaf is taken to
-/// have light tails.
+/// How many stray leaves are assumed if none was seen. It is far below one, because noise without a stray leaf is
+/// assumed to have light tails.
 const UNSEEN: f64 = 0.005;
-/// Two variances are alike if their ratio is within one plus this over the square root of the leaves that they are of: three
-/// standard errors.
+/// Two variances are alike if their ratio is below 1 plus this number divided by the square root of the number of
+/// leaves, which is three standard errors.
 const UNLIKE: f64 = 6.0;
-/// The density of stray leaves, which deviate by any part.
+/// The density of stray leaves, which may deviate by any part.
 const STRAY_DENSITY: f64 = 0.5;
 
-/// Deviations are normal around 0, with a variance of `relative + counting / size`, but for a share of stray leaves.
+/// Deviations are normal around 0 with a variance of `relative + counting / size`, except those of a share of stray
+/// leaves.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Noise {
     /// The variance that leaves of all sizes have.
@@ -38,8 +39,8 @@ pub(crate) struct Noise {
 type Distance = (f64, f64);
 
 impl Noise {
-    /// The noise of leaves, of which some have causes. Causes of a change mostly go one way, and noise both ways: if leaves
-    /// deviate further to one side, the noise is what the other side shows.
+    /// The noise of leaves, of which some have causes. Causes mostly change counts in one direction, and noise in both:
+    /// if leaves deviate further to one side, the noise is estimated from the other side.
     pub(crate) fn of(points: &Points) -> Self {
         let step = points.len().div_ceil(2 * MOST).max(1);
         let mut sides = [Vec::new(), Vec::new()];
@@ -108,7 +109,7 @@ impl Noise {
         self.relative + self.of_counting(size)
     }
 
-    /// The part of it that smaller leaves have more of.
+    /// The part of the variance that grows as leaves get smaller.
     pub(crate) fn of_counting(&self, size: f64) -> f64 {
         self.counting / size + ROUNDING / (size * size)
     }
@@ -118,7 +119,7 @@ impl Noise {
         -0.5 * (distance * distance / variance + libm::log(TAU * variance))
     }
 
-    /// The log density of a leaf's deviation if nothing happened to it.
+    /// The log density of a leaf's deviation without a cause.
     pub(crate) fn log_density(&self, deviation: f64, size: f64) -> f64 {
         let regular = libm::log1p(-self.stray) + self.log_regular(deviation, size);
         let stray = libm::log(self.stray * STRAY_DENSITY);
@@ -188,8 +189,8 @@ impl Class {
     }
 }
 
-/// One step of the fit of `variance = relative + counting * inverse`, neither of them negative. A variance is known to a part
-/// of itself, so each class weighs by one over the square of its fitted value.
+/// One step of the fit of `variance = relative + counting * inverse`, where neither term is negative. The error of a
+/// variance is proportional to it, so each class has a weight of one over the square of its fitted value.
 fn line(classes: &[Class], relative: f64, counting: f64) -> (f64, f64) {
     let mut sums = [0.0; 5];
     for class in classes {

@@ -3,18 +3,18 @@
 use super::keys::{Column, keys};
 use crate::cause::leaves::Leaves;
 
-/// Leaves with events, one for each combination of values, in the order of their values. So neither the order of rows nor a
-/// leaf in several rows changes anything.
+/// Leaves with events, one for each combination of values, sorted by their values. So neither the order of rows nor a
+/// leaf in several rows changes the result.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Points {
     /// For each attribute, the position of each leaf's value.
     pub(crate) ids: Vec<Vec<u32>>,
     /// How many values each attribute has.
     pub(crate) values: Vec<u64>,
-    /// What was to be expected after before, and what is now. At least one of the two is above 0.
+    /// The count expected from before, and the count now. At least one of the two is above 0.
     counts: Vec<[f64; 2]>,
-    /// The part of the larger one of the two by which now is above (or below) what was expected: from -1, nothing is left, to
-    /// 1, nothing was expected.
+    /// The difference between now and expected, divided by the larger one of the two: from -1 (no events are left) to 1
+    /// (no events were expected).
     pub(crate) deviations: Vec<f64>,
     /// The larger one of the two.
     pub(crate) sizes: Vec<f64>,
@@ -52,7 +52,7 @@ impl Points {
         points
     }
 
-    /// The same leaves, if so many times the events of before were to be expected.
+    /// The same leaves with `ratio` times as many events expected.
     pub(crate) fn expecting(&self, ratio: f64) -> Self {
         let mut points = self.clone();
         for [expected, _] in &mut points.counts {
@@ -69,8 +69,8 @@ impl Points {
         self.deviations = self.counts.iter().map(deviation).collect();
     }
 
-    /// By how much deviations are denser than the counts of now that they are of, as a log, summed over all leaves. Densities
-    /// of deviations from different expectations can be compared with it.
+    /// The log of the factor between densities of deviations and densities of counts, summed over all leaves. It makes
+    /// densities of deviations from different expectations comparable.
     pub(crate) fn log_scale(&self) -> f64 {
         let leaves = self
             .counts

@@ -12,23 +12,23 @@ use crate::cause::leaves::Leaves;
 
 /// How many combinations of each cuboid are looked at leaf by leaf.
 const CANDIDATES: usize = 2;
-/// A cause deviates at least as far as a single leaf does by noise, and never by less than a twentieth.
+/// A cause deviates at least as far as a single leaf does by noise, and at least by this part.
 const LEAST_DEVIATION: f64 = 0.05;
-/// The part of that deviation that the mean of a candidate's leaves has at least, some of which may stand apart.
+/// The mean of a candidate's leaves must reach this part of that deviation. Some of the leaves may stand apart.
 const MEAN: f64 = 0.4;
-/// As many causes are looked for to judge whether everything has changed.
+/// How many causes are looked for to judge whether everything has changed.
 const ENOUGH: usize = 16;
-/// The part of all leaves without a cause that shows that not everything has changed.
+/// If at least this part of all leaves has no cause and does not deviate, not everything has changed.
 const REST: f64 = 0.25;
-/// Everything may fall or rise a thousandfold.
+/// The largest change of everything: it may fall or rise a thousandfold.
 const MOST_MOVED: f64 = 0.999;
-/// How unlikely a cause is, as a log. With less, noise alone would have causes more often.
+/// The prior improbability of a cause, as a log. A smaller value would find causes in noise more often.
 const UNLIKELY: f64 = 3.0;
 
 /// Which combinations explain how a volume changed.
 ///
-/// As many events as before are expected, so that what everything does is "global" and no cause. If everything has changed,
-/// causes are what changed otherwise.
+/// As many events as before are expected. A change of everything is "global" and not a cause. If everything has
+/// changed, causes are the combinations that changed differently.
 pub(crate) fn causes_of_volume(leaves: &Leaves, most: usize, others: usize) -> Finds {
     let points = Points::of(leaves);
     let mut finds = if points.len() == 0 || points.ids.is_empty() {
@@ -59,8 +59,8 @@ fn finds_of(points: &Points, most: usize, others: usize) -> Finds {
     outcome.finds
 }
 
-/// What is found if so many times the events of before were to be expected. Causes have moved the first estimate of that; the
-/// leaves without a cause give a better one.
+/// The result if `ratio_of_all` times as many events are expected as before. Causes have influenced this first estimate
+/// of the ratio, so the leaves without a cause give a second one.
 fn after_move(points: &Points, ratio_of_all: f64, most: usize, others: usize) -> Outcome {
     let first = points.expecting(ratio_of_all);
     let outcome = Search::of(&first).run(most, others);
@@ -74,7 +74,7 @@ fn after_move(points: &Points, ratio_of_all: f64, most: usize, others: usize) ->
     }
 }
 
-/// Now over before, of a deviation.
+/// The ratio of now to before for a deviation.
 fn ratio(deviation: f64) -> f64 {
     let deviation = deviation.clamp(-MOST_MOVED, MOST_MOVED);
     if deviation < 0.0 {
@@ -94,13 +94,13 @@ struct Search<'a> {
 
 struct Outcome {
     finds: Finds,
-    /// Of all counts of now, less the prices of the causes.
+    /// The log likelihood of all counts of now, less the prices of the causes.
     log_likelihood: f64,
     /// The leaves that no cause has.
     free: Vec<bool>,
 }
 
-/// A combination that may be a cause.
+/// A combination that could be a cause.
 #[derive(Clone, Copy)]
 struct Candidate {
     element: Element,
@@ -109,8 +109,8 @@ struct Candidate {
     score: f64,
 }
 
-/// Fits of cells by the place of the cuboid and of the cell, with the number of leaves that they are of: leaves are only
-/// taken away, so a cell with as many leaves has the same ones.
+/// Fits of cells by the place of the cuboid and of the cell, each with its number of leaves. Leaves are only ever
+/// removed, so a cell with the same number of leaves has the same leaves.
 type Fits = BTreeMap<(usize, usize), (u32, Fit)>;
 
 impl<'a> Search<'a> {
@@ -140,7 +140,7 @@ impl<'a> Search<'a> {
         libm::sqrt(self.noise.relative).max(LEAST_DEVIATION)
     }
 
-    /// Most leaves may deviate that far though nothing happened to them.
+    /// How far most leaves may deviate without a cause.
     fn least_bulk(&self) -> f64 {
         0.5 * self.least_deviation()
     }
@@ -220,9 +220,9 @@ impl<'a> Search<'a> {
         ranked
     }
 
-    /// The price of naming a combination: the log of how many others could have been named as well. First one says how many
-    /// attributes it has, then which ones, then which of their combinations, and whether it fell or rose. Another one of the
-    /// same attributes is cheaper to say.
+    /// The price of naming a combination: the log of the number of alternatives. A name says how many attributes the
+    /// combination has, which attributes, which of their combinations, and whether it fell or rose. A further
+    /// combination of the same attributes is cheaper.
     fn price(&self, cuboid: &Cuboid, is_named: bool) -> f64 {
         let attributes = self.points.ids.len() as u32;
         let two = libm::log(2.0);
