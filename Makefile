@@ -229,9 +229,10 @@ grade-risk:
 	@[ -z "$(RISKLOC)" ] || grades/riskloc.sh "$(RISKLOC)" "$(SEED)" "$(DATA)"
 
 # Single streams: simulated outbreaks beside R's surveillance (if it is installed; some 30 minutes for the first run of a seed, RUNS=20
-# takes fewer of its 100), and labelled windows of the series of a folder (DATA), with a line for each series (JSON).
+# takes fewer of its 100; RESTATED=1 takes a restatement of R's function, without R and in a minute), and labelled windows of the
+# series of a folder (DATA), with a line for each series (JSON).
 grade-detect:
-	cargo run --quiet --release --package tallyfold-grade -- detect --data "$(DATA)" --json "$(JSON)" --seed "$(SEED)" --runs "$(RUNS)"
+	cargo run --quiet --release --package tallyfold-grade -- detect --data "$(DATA)" --json "$(JSON)" --seed "$(SEED)" --runs "$(RUNS)" --restated "$(RESTATED)"
 
 # A simulated quarter with known incidents, and what the standard rules find in it. SEED="1 2" takes other seeds.
 grade-incidents:

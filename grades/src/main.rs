@@ -33,7 +33,8 @@ const GRADES: [(&str, Grade); 7] = [
 /// Single streams: simulated outbreaks, and labelled windows of real series.
 fn detect(words: &[String]) -> ExitCode {
     let table = |words| {
-        let arguments = arguments::Arguments::parse(words, &["data", "json", "seed", "runs"])?;
+        let arguments =
+            arguments::Arguments::parse(words, &["data", "json", "seed", "runs", "restated"])?;
         Ok(nab::report::table(&arguments)? + "\n" + &noufaily::report::table(&arguments)?)
     };
     arguments::printed(table(words))

@@ -22,9 +22,9 @@ def explain(
     """Finds which few combinations of dimension values explain how a measure changed.
 
     Args:
-        before: a table. A rate before may be of any time, and better of a long one; of three
-            windows or more, those whose rate is far from the median are left out. A volume is
-            compared with as many windows before as it has itself: counts are not scaled.
+        before: a table. For a rate it may cover any length of time, and a long one is better; if it
+            has three windows or more, those whose rate is far from the median are left out. For a
+            volume it should have as many windows as `now`, because counts are not scaled.
         now: a table with the same dimensions.
         measure: what is made of the counts: `"success"`, `"errors"`, `"filtered"`, `"events"`,
             which are volumes; `"error_rate"`, `"filtered_rate"`.

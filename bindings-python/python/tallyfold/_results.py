@@ -65,8 +65,8 @@ class Cause:
     share: float
     """The part of the whole change that these events are; 0 if there is no change."""
     score: float
-    """How much better everything is explained with this cause than without any: a difference of log
-    likelihoods. Only for ranking.
+    """How much better the counts are explained with this cause than without any: a difference of
+    log likelihoods, only for ranking.
     """
 
 
@@ -85,19 +85,20 @@ class Explanation:
     now: Amount
     """All events now."""
     change: int
-    """By how many events now differs from what was expected after before: of a volume, the
-    difference; of a rate, the events beyond those that the rate before would have given.
+    """By how many events the count of now differs from the expected one: for a volume, the count
+    before; for a rate, the count at the rate before.
     """
     causes: list[Cause]
     """The causes, most important first. No event belongs to two of them: the counts of each are
     those of the events that no cause before it has.
     """
     others: list[Cause]
-    """Further combinations that were thought of but not named, best first. They may overlap with
-    causes and with each other.
+    """Further candidates that were not named, best first. They may overlap with causes and with
+    each other.
     """
     unexplained: int
-    """The events of the change that no cause has: `change` less the `events` of all causes."""
+    """The events of the change that belong to no cause: `change` less the `events` of all causes.
+    """
     is_global: bool
     """Whether nothing narrower than everything explains the change."""
     sentence: str
@@ -106,7 +107,7 @@ class Explanation:
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """The query that shows a finding.
+    """The query that gets the counts of a finding.
 
     >>> rule = "{ name = 'errors', kind = 'threshold', measure = 'errors', above = 0 }"
     >>> rules = tallyfold.Rules.parse(f"rule = [{rule}]")
@@ -120,9 +121,9 @@ class Query:
     metric: MetricName
     """The endpoint."""
     start: str
-    """From when on."""
+    """The start of its range."""
     end: str
-    """Until when."""
+    """The end of its range."""
     dimensions: list[DimensionName]
     """The dimensions to group by."""
     where: dict[str, list[str]]
@@ -141,8 +142,8 @@ class Finding:
     """
 
     id: str
-    """The same for the same rule and group, as long as it lives and when it comes again: 16
-    hexadecimal digits.
+    """An identifier of 16 hexadecimal digits that depends only on the rule and the group: a finding
+    that comes back has the same.
     """
     rule: str
     """The name of the rule."""
@@ -151,7 +152,7 @@ class Finding:
     severity: Severity
     """How bad it is."""
     status: Status
-    """How far it is."""
+    """Whether it is pending, firing or resolved."""
     group: dict[str, str]
     """The values of the rule's dimensions."""
     window: Window
@@ -161,9 +162,9 @@ class Finding:
     since: str
     """When it began: the start of the first bad window."""
     fired: str | None
-    """When it was first firing: the end of that window. None while it is pending."""
+    """When it began to fire: the end of that window. None while it is pending."""
     resolved: str | None
-    """When it was over: the end of the last bad window."""
+    """When it ended: the end of the last bad window."""
     measure: Measure
     """What is judged."""
     observed: Amount
@@ -189,9 +190,9 @@ class Finding:
     labels: dict[str, str]
     """The labels of the file and of the rule."""
     sentence: str
-    """All of it in one sentence."""
+    """The finding in one sentence."""
     query: Query
-    """The query that shows it."""
+    """The query that gets its counts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -268,7 +269,7 @@ class Need:
     metric: MetricName
     """The endpoint."""
     dimensions: list[DimensionName]
-    """The dimensions, of all rules together."""
+    """The dimensions that all rules together need."""
     window: str
     """The length of the windows, such as `15m`: a divisor of those of all rules."""
     back: float

@@ -332,7 +332,7 @@ export type Severity = "info" | "warning" | "critical";
  *
  * `pending`: Bad, but not for as many windows as the rule wants.
  * `firing`: Bad for as many windows as the rule wants, or more.
- * `resolved`: It was firing, and is over. It is told once.
+ * `resolved`: It fired, and is over. A finding is reported so only once.
  */
 export type Status = "pending" | "firing" | "resolved";
 
@@ -542,8 +542,8 @@ export interface Cause {
   /** The part of the whole change that these events are; 0 if there is no change. */
   readonly share: number;
   /**
-   * How much better everything is explained with this cause than without any: a difference of log
-   * likelihoods. Only for ranking.
+   * How much better the counts are explained with this cause than without any: a difference of log
+   * likelihoods, only for ranking.
    */
   readonly score: number;
 }
@@ -570,8 +570,8 @@ export interface Check {
 /** What a rule has found about a group of events. */
 export interface Finding {
   /**
-   * The same for the same rule and group, as long as it lives and when it comes again: 16
-   * hexadecimal digits.
+   * An identifier of 16 hexadecimal digits that depends only on the rule and the group: a finding
+   * that comes back has the same.
    */
   readonly id: string;
   /** The name of the rule. */
@@ -580,7 +580,7 @@ export interface Finding {
   readonly kind: RuleKind;
   /** How bad it is. */
   readonly severity: Severity;
-  /** How far it is. */
+  /** Whether it is pending, firing or resolved. */
   readonly status: Status;
   /** The values of the rule's dimensions. */
   readonly group: Readonly<Record<string, string>>;
@@ -591,9 +591,9 @@ export interface Finding {
   readonly window: Window;
   /** When it began: the start of the first bad window. */
   readonly since: string;
-  /** When it was first firing: the end of that window. None while it is pending. */
+  /** When it began to fire: the end of that window. None while it is pending. */
   readonly fired?: string;
-  /** When it was over: the end of the last bad window. */
+  /** When it ended: the end of the last bad window. */
   readonly resolved?: string;
   /** What is judged. */
   readonly measure: Measure;
@@ -620,19 +620,19 @@ export interface Finding {
   readonly provisional: boolean;
   /** The labels of the file and of the rule. */
   readonly labels: Readonly<Record<string, string>>;
-  /** All of it in one sentence. */
+  /** The finding in one sentence. */
   readonly sentence: string;
-  /** The query that shows it. */
+  /** The query that gets its counts. */
   readonly query: Query;
 }
 
-/** The query that shows a finding. */
+/** The query that gets the counts of a finding. */
 export interface Query {
   /** The endpoint. */
   readonly metric: Metric;
-  /** From when on. */
+  /** The start of its range. */
   readonly start: string;
-  /** Until when. */
+  /** The end of its range. */
   readonly end: string;
   /** The dimensions to group by. */
   readonly dimensions: readonly Dimension[];
@@ -657,8 +657,8 @@ export interface Explanation {
   /** All events now. */
   readonly now: Amount;
   /**
-   * By how many events now differs from what was expected after before: of a volume, the
-   * difference; of a rate, the events beyond those that the rate before would have given.
+   * By how many events the count of now differs from the expected one: for a volume, the count
+   * before; for a rate, the count at the rate before.
    */
   readonly change: bigint;
   /**
@@ -667,11 +667,11 @@ export interface Explanation {
    */
   readonly causes: readonly Cause[];
   /**
-   * Further combinations that were thought of but not named, best first. They may overlap with
-   * causes and with each other.
+   * Further candidates that were not named, best first. They may overlap with causes and with each
+   * other.
    */
   readonly others: readonly Cause[];
-  /** The events of the change that no cause has: `change` less the `events` of all causes. */
+  /** The events of the change that belong to no cause: `change` less the `events` of all causes. */
   readonly unexplained: bigint;
   /** Whether nothing narrower than everything explains the change. */
   readonly isGlobal: boolean;
@@ -683,7 +683,7 @@ export interface Explanation {
 export interface Need {
   /** The endpoint. */
   readonly metric: Metric;
-  /** The dimensions, of all rules together. */
+  /** The dimensions that all rules together need. */
   readonly dimensions: readonly Dimension[];
   /** The length of the windows, such as `15m`: a divisor of those of all rules. */
   readonly window: TimeStep;

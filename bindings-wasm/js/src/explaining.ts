@@ -11,8 +11,9 @@ export interface ExplainOptions extends ExplainArguments {}
  * Which few combinations of dimension values explain how a measure changed from one table to another, and by how many
  * events exactly.
  *
- * A rate before may be of any time, and better of a long one; of three windows or more, those whose rate is far from
- * the median are left out. A volume is compared with as many windows before as it has itself: counts are not scaled.
+ * For a rate, the table before may cover any length of time, and a long one is better. If it has three windows or more,
+ * those whose rate is far from the median are left out. For a volume, it should have as many windows as the other one,
+ * because counts are not scaled.
  *
  * @throws {@link TallyfoldError} with code `incompatible_tables` for tables of other dimensions, another metric or
  * another filter; of kind `config` for other arguments.

@@ -2,5 +2,6 @@
 mod farrington;
 mod random;
 pub(crate) mod report;
+mod restated;
 mod score;
 mod simulate;

@@ -3,6 +3,7 @@
 use crate::arguments::Arguments;
 use crate::noufaily::farrington::{self, Alarms, Series};
 use crate::noufaily::random::Random;
+use crate::noufaily::restated;
 use crate::noufaily::score::Score;
 use crate::noufaily::simulate::{FIRST, GRADED, Run, Scenario, scenarios};
 use std::collections::BTreeMap;
@@ -14,7 +15,7 @@ use tallyfold_health::{Direction, ScanOptions, Stream, scan};
 const SEED: u64 = 2013;
 const RUNS: usize = 100;
 
-/// The table of all scenarios. `--seed` and `--runs` take other series.
+/// The table of all scenarios. `--seed` and `--runs` take other series, `--restated 1` the restatement of R's function.
 pub(crate) fn table(arguments: &Arguments) -> Result<String, String> {
     let number = |name: &str, usual: u64| match arguments.value(name) {
         None => Ok(usual),
@@ -26,15 +27,26 @@ pub(crate) fn table(arguments: &Arguments) -> Result<String, String> {
     let runs = number("runs", RUNS as u64)? as usize;
     let all = scenarios();
     let drawn = draw(&all, seed, runs);
-    let theirs = if farrington::is_here() {
+    let is_restated = arguments.value("restated").is_some();
+    let theirs = if is_restated {
+        Some(restated_alarms(&drawn))
+    } else if farrington::is_here() {
         Some(asked(seed, &drawn)?)
     } else {
         None
     };
     let mut text = settings(seed, runs, theirs.is_some());
+    if is_restated {
+        text.push_str("R's nbPlugin is restated in Rust here (a test holds it to R's alarms); muan is not, and has no alarms.\n");
+    }
+    text.push_str(EXPLANATION);
     text.push_str(&rows(&all, &drawn, theirs.as_ref()));
     Ok(text)
 }
+
+const EXPLANATION: &str = "FPR: share of weeks without outbreak that alarm. POD: share of outbreaks with an alarm in a week with cases of it.\n\n\
+    row trend season |   scan          | nbPlugin        | muan            | higher POD at no higher FPR than nbPlugin\n\
+    \u{20}                |   FPR     POD   |   FPR     POD   |   FPR     POD   |\n";
 
 /// The runs of all scenarios, by scenario and run.
 type Drawn = BTreeMap<(usize, usize), Run>;
@@ -58,6 +70,15 @@ fn asked(seed: u64, drawn: &Drawn) -> Result<BTreeMap<(usize, usize), Alarms>, S
         .into_iter()
         .map(|(scenario, run, alarms)| ((scenario, run), alarms))
         .collect())
+}
+
+fn restated_alarms(drawn: &Drawn) -> BTreeMap<(usize, usize), Alarms> {
+    let alarms = |run: &Run| {
+        let plugin = restated::alarms(&run.counts);
+        let none = vec![false; plugin.len()];
+        [plugin, none]
+    };
+    drawn.iter().map(|(key, run)| (*key, alarms(run))).collect()
 }
 
 /// The alarms of the graded weeks: more cases than expected.
@@ -89,9 +110,6 @@ fn settings(seed: u64, runs: usize, has_r: bool) -> String {
     } else {
         "R or its package surveillance is not installed: the scan alone. Debian has them as r-base-core and r-cran-surveillance.\n"
     });
-    text.push_str("FPR: share of weeks without outbreak that alarm. POD: share of outbreaks with an alarm in a week with cases of it.\n\n");
-    text.push_str("row trend season |   scan          | nbPlugin        | muan            | higher POD at no higher FPR than nbPlugin\n");
-    text.push_str("                 |   FPR     POD   |   FPR     POD   |   FPR     POD   |\n");
     text
 }
 
@@ -192,6 +210,11 @@ mod tests {
                 run.counts.iter().sum::<u64>().to_string(),
                 fields[3],
                 "another series than R had"
+            );
+            assert_eq!(
+                restated::alarms(&run.counts),
+                theirs,
+                "the restatement is not R"
             );
             total[0].add(&run, &alarms(&run));
             total[1].add(&run, &theirs);

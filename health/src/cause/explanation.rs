@@ -16,16 +16,15 @@ pub struct Explanation {
     pub before: Amount,
     /// All events now.
     pub now: Amount,
-    /// By how many events now differs from what was expected after before: of a volume, the difference; of a rate, the events
-    /// beyond those that the rate before would have given.
+    /// By how many events the count of now differs from the expected one: for a volume, the count before; for a rate, the count at
+    /// the rate before.
     pub change: i128,
     /// The causes, most important first. No event belongs to two of them: the counts of each are those of the events that no
     /// cause before it has.
     pub causes: Vec<Cause>,
-    /// Further combinations that were thought of but not named, best first. They may overlap with causes and with each
-    /// other.
+    /// Further candidates that were not named, best first. They may overlap with causes and with each other.
     pub others: Vec<Cause>,
-    /// The events of the change that no cause has: `change` less the `events` of all causes.
+    /// The events of the change that belong to no cause: `change` less the `events` of all causes.
     pub unexplained: i128,
     /// Whether nothing narrower than everything explains the change.
     pub is_global: bool,
@@ -54,7 +53,7 @@ pub struct Cause {
     pub events: i128,
     /// The part of the whole change that these events are; 0 if there is no change.
     pub share: f64,
-    /// How much better everything is explained with this cause than without any: a difference of log likelihoods. Only for
+    /// How much better the counts are explained with this cause than without any: a difference of log likelihoods, only for
     /// ranking.
     pub score: f64,
 }

@@ -17,7 +17,7 @@ tallyfold::names! {
         Pending = "pending",
         /// Bad for as many windows as the rule wants, or more.
         Firing = "firing",
-        /// It was firing, and is over. It is told once.
+        /// It fired, and is over. A finding is reported so only once.
         Resolved = "resolved",
     }
 }
@@ -27,7 +27,7 @@ tallyfold::names! {
 #[serde(rename_all = "camelCase")]
 #[cfg_attr(feature = "surface", derive(schemars::JsonSchema))]
 pub struct Finding {
-    /// The same for the same rule and group, as long as it lives and when it comes again: 16 hexadecimal digits.
+    /// An identifier of 16 hexadecimal digits that depends only on the rule and the group: a finding that comes back has the same.
     pub id: String,
     /// The name of the rule.
     pub rule: String,
@@ -35,7 +35,7 @@ pub struct Finding {
     pub kind: RuleKind,
     /// How bad it is.
     pub severity: Severity,
-    /// How far it is.
+    /// Whether it is pending, firing or resolved.
     pub status: Status,
     /// The values of the rule's dimensions.
     #[serde(serialize_with = "as_map")]
@@ -46,11 +46,11 @@ pub struct Finding {
     /// When it began: the start of the first bad window.
     #[cfg_attr(feature = "surface", schemars(with = "String"))]
     pub since: Timestamp,
-    /// When it was first firing: the end of that window. None while it is pending.
+    /// When it began to fire: the end of that window. None while it is pending.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "surface", schemars(with = "Option<String>"))]
     pub fired: Option<Timestamp>,
-    /// When it was over: the end of the last bad window.
+    /// When it ended: the end of the last bad window.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "surface", schemars(with = "Option<String>"))]
     pub resolved: Option<Timestamp>,
@@ -77,23 +77,23 @@ pub struct Finding {
     pub provisional: bool,
     /// The labels of the file and of the rule.
     pub labels: BTreeMap<String, String>,
-    /// All of it in one sentence.
+    /// The finding in one sentence.
     pub sentence: String,
-    /// The query that shows it.
+    /// The query that gets its counts.
     pub query: Query,
 }
 
-/// The query that shows a finding.
+/// The query that gets the counts of a finding.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 #[cfg_attr(feature = "surface", derive(schemars::JsonSchema))]
 pub struct Query {
     /// The endpoint.
     pub metric: Metric,
-    /// From when on.
+    /// The start of its range.
     #[cfg_attr(feature = "surface", schemars(with = "String"))]
     pub start: Timestamp,
-    /// Until when.
+    /// The end of its range.
     #[cfg_attr(feature = "surface", schemars(with = "String"))]
     pub end: Timestamp,
     /// The dimensions to group by.

@@ -12,7 +12,7 @@ use super::rule::{Rule, Test};
 pub struct Need {
     /// The endpoint.
     pub metric: Metric,
-    /// The dimensions, of all rules together.
+    /// The dimensions that all rules together need.
     pub dimensions: Vec<Dimension>,
     /// The length of the windows, such as `15m`: a divisor of those of all rules.
     #[serde(rename = "window", serialize_with = "as_step")]

@@ -4,7 +4,7 @@
 pub(crate) const STANDARD: &str = r#"# What tallyfold looks for without a rules file.
 window = "15m"
 
-# Errors: by integration, and of one source, whose failures are few among those of all.
+# Errors: by integration, and by integration and source, as the failures of one source are few among those of all.
 [[rule]]
 name = "integration fails"
 kind = "rate"
@@ -75,8 +75,8 @@ kind = "undelivered"
 by = ["write_key"]
 severity = "critical"
 
-# Volumes: sources that decline, at once or slowly, and integrations that get events twice. Two windows in a row are far
-# fewer false alarms than the three a month that each may be one of.
+# Volumes: sources that decline, at once or slowly, and integrations that get events twice. A single window may be bad by chance
+# three times a month; two windows in a row almost never are.
 [[rule]]
 name = "source declines"
 kind = "volume"
