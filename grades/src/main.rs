@@ -12,7 +12,6 @@ mod mix;
 mod nab;
 mod noufaily;
 mod risk;
-mod speed_judge;
 
 use std::process::ExitCode;
 
@@ -20,13 +19,11 @@ use std::process::ExitCode;
 type Grade = fn(&[String]) -> ExitCode;
 
 /// One line for each grade.
-const GRADES: [(&str, Grade); 7] = [
+const GRADES: [(&str, Grade); 5] = [
     ("cause", cause::report::run),
     ("detect", detect),
     ("incidents", incidents::run::run),
     ("risk", risk::report::run),
-    ("speed-explain", cause::speed::run),
-    ("speed-judge", speed_judge::run),
     ("speed-volumes", risk::speed::run),
 ];
 

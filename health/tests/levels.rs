@@ -2,8 +2,7 @@
 #![allow(clippy::unwrap_used, reason = "a test says so when it fails")]
 
 use tallyfold_health::{
-    Basis, Cusum, Drift, Level, Levels, Presence, Season, Spent, Stream, burns, is_unremarkable,
-    judge, level, ln_silence, presence,
+    Basis, Cusum, Drift, Level, Levels, Season, Stream, is_unremarkable, judge, level, ln_silence,
 };
 
 /// Ten windows a day.
@@ -297,44 +296,4 @@ fn silence_is_the_probability_of_no_event() {
         ln_silence(&level(4.0)) > -3.0,
         "events that come together leave more windows empty"
     );
-}
-
-#[test]
-fn a_budget_burns_only_when_errors_are_many_enough_to_tell() {
-    let ln_p = libm::log(1e-3);
-    let spent = |part, whole| Spent { part, whole };
-    assert!(burns(spent(150, 10_000), spent(15, 800), 0.001, 14.4, ln_p));
-    assert!(
-        !burns(spent(150, 10_000), spent(0, 800), 0.001, 14.4, ln_p),
-        "the errors have ended"
-    );
-    assert!(
-        !burns(spent(1, 50), spent(1, 10), 0.001, 14.4, ln_p),
-        "one error is no proof"
-    );
-    assert!(
-        !burns(spent(100, 10_000), spent(15, 800), 0.001, 14.4, ln_p),
-        "ten times is less than 14.4 times"
-    );
-}
-
-#[test]
-fn groups_appear_and_vanish() {
-    let known = [true; 6];
-    let at = |counts: &[u64], at| {
-        presence(
-            &Stream {
-                counts,
-                wholes: None,
-                known: &known,
-            },
-            at,
-            2,
-            5,
-        )
-    };
-    assert_eq!(at(&[0, 0, 0, 0, 3, 2], 5), Some(Presence::Appeared));
-    assert_eq!(at(&[0, 0, 0, 0, 3, 1], 5), None);
-    assert_eq!(at(&[9, 0, 0, 0, 0, 0], 5), Some(Presence::Vanished));
-    assert_eq!(at(&[9, 0, 0, 0, 1, 0], 5), None);
 }

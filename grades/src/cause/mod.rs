@@ -5,4 +5,3 @@ pub(crate) mod marks;
 pub(crate) mod methods;
 pub(crate) mod plain;
 pub(crate) mod report;
-pub(crate) mod speed;

@@ -1,7 +1,8 @@
 //! By which rule a level is learned.
 
 use crate::baseline::basis::Basis;
-use crate::baseline::sample::{Sample, Source};
+use crate::baseline::prepared::Source;
+use crate::baseline::sample::Sample;
 use crate::baseline::season::Season;
 
 /// The fewest seasons, days or windows that make a level by themselves.
@@ -13,7 +14,7 @@ const RECENT: usize = 12;
 /// Fills the sample by the first rule that finds enough windows, and says which.
 pub(crate) fn choose(
     sample: &mut Sample,
-    from: &(impl Source + ?Sized),
+    from: &impl Source,
     at: usize,
     season: &Season,
 ) -> Option<Basis> {

@@ -7,7 +7,7 @@
 use crate::baseline::basis::Basis;
 use crate::baseline::expectation::Level;
 use crate::baseline::noise::Noise;
-use crate::baseline::prepared::{Prepared, power_two_thirds};
+use crate::baseline::prepared::Prepared;
 use crate::baseline::sample::Sample;
 use crate::baseline::sums::Sums;
 use crate::baseline::trend::trend;
@@ -67,6 +67,8 @@ pub(crate) fn fit(
     } else {
         median_dispersion(sample, rate, is_rate, &mut bench.values)
     };
+    bench.offsets.clear();
+    bench.offsets.resize(sample.factors.len(), (0.0, 0.0));
     let mut sums = Sums::around(from, sample, rate, first, &mut bench.offsets);
     rate = (sums.parts + HALF_AN_EVENT) / sums.wholes;
     let mut dispersion = first;
@@ -79,7 +81,7 @@ pub(crate) fn fit(
     } else {
         dispersion = pooled(&sums, rate, parameters, is_rate, noise, mean_whole);
     }
-    sums = Sums::around(from, sample, rate, dispersion, &mut bench.offsets);
+    sums = Sums::around(from, sample, rate, dispersion, &mut []);
     rate = (sums.parts + HALF_AN_EVENT) / sums.wholes;
     dispersion = pooled(&sums, rate, parameters, is_rate, noise, mean_whole);
     let uncertainty = 1.0 / sample.rounds.len() as f64;
@@ -163,9 +165,9 @@ fn factors(from: &[Prepared], sample: &mut Sample, values: &mut Vec<f64>) -> Opt
     let centre = median_at(from, sample, sample.centre, values)?;
     for offset in 0..sample.factors.len() {
         let rate = median_at(from, sample, offset, values).unwrap_or(centre);
-        let factor = (rate / centre).clamp(1e-3, 1e3);
-        sample.factors[offset] = (factor, power_two_thirds(factor));
+        sample.factors[offset] = (rate / centre).clamp(1e-3, 1e3);
     }
+    sample.has_factors = true;
     Some(centre)
 }
 
@@ -180,7 +182,7 @@ fn median_at(
     for round in &sample.rounds {
         let inside = offset >= round.offset && offset < round.offset + round.length;
         let window = (round.first + offset).saturating_sub(round.offset);
-        if inside && from[window].teaches > 0.0 {
+        if inside && from[window].teaches() {
             values.push((from[window].part + HALF_AN_EVENT) / from[window].whole);
         }
     }

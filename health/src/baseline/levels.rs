@@ -1,13 +1,11 @@
 //! The levels of a stream, window after window.
 
-use std::borrow::Cow;
-
 use crate::baseline::basis::Basis;
 use crate::baseline::choice::choose;
 use crate::baseline::expectation::Level;
 use crate::baseline::fit::{Bench, Fit, fit, variance_of};
 use crate::baseline::noise::Noise;
-use crate::baseline::prepared::Prepared;
+use crate::baseline::prepared::Windows;
 use crate::baseline::sample::Sample;
 use crate::baseline::season::Season;
 use crate::baseline::stream::Stream;
@@ -15,7 +13,7 @@ use crate::baseline::stream::Stream;
 /// The levels of adjacent windows of a stream, one by one: for each window, what the windows before it let expect. None where
 /// there is not enough history for any rule.
 pub struct Levels<'w> {
-    windows: Cow<'w, [Prepared]>,
+    windows: Windows<'w>,
     is_rate: bool,
     season: Season,
     next: usize,
@@ -30,7 +28,7 @@ impl<'w> Levels<'w> {
     /// From the window `from` on. A season before it is read too, to learn how much the stream varies.
     #[must_use]
     pub fn new(stream: &Stream<'_>, season: &Season, from: usize) -> Self {
-        let windows = Cow::Owned(prepared(stream));
+        let windows = Windows::new(stream, season);
         let warm_up = season.period.clamp(1, 1_000);
         Self::of(windows, stream.wholes.is_some(), season, (from, warm_up))
     }
@@ -38,7 +36,7 @@ impl<'w> Levels<'w> {
     /// Of windows that are prepared, from the window `from` on; how much the stream varies is learned from the `warm_up` windows
     /// before it.
     pub(crate) fn of(
-        windows: Cow<'w, [Prepared]>,
+        windows: Windows<'w>,
         is_rate: bool,
         season: &Season,
         (from, warm_up): (usize, usize),
@@ -59,7 +57,7 @@ impl<'w> Levels<'w> {
 
     /// The level of a window, by the first rule that finds enough windows.
     fn level(&mut self, at: usize) -> Option<(Level, Fit)> {
-        let basis = choose(&mut self.sample, &*self.windows, at, &self.season)?;
+        let basis = choose(&mut self.sample, &self.windows, at, &self.season)?;
         Some(self.fitted(basis))
     }
 
@@ -69,7 +67,7 @@ impl<'w> Levels<'w> {
             self.noise = Noise::fading(self.season.period.clamp(1, 1_000));
         }
         let fit = fit(
-            &self.windows,
+            &self.windows.each,
             &mut self.sample,
             &self.noise,
             self.is_rate,
@@ -80,12 +78,12 @@ impl<'w> Levels<'w> {
 
     /// Learns from the window how much the stream varies.
     fn learn(&mut self, at: usize, level: &Level, fit: &Fit) {
-        if self.windows[at].teaches == 0.0 {
+        if !self.windows.each[at].teaches() {
             return;
         }
-        let whole = self.windows[at].whole;
+        let whole = self.windows.each[at].whole;
         let expected = level.expected * whole;
-        let residual = self.windows[at].part - expected;
+        let residual = self.windows.each[at].part - expected;
         let variance =
             expected * variance_of(level.expected, self.is_rate) * (1.0 + fit.uncertainty);
         self.noise
@@ -93,26 +91,18 @@ impl<'w> Levels<'w> {
     }
 }
 
-/// All windows of a stream.
-pub(crate) fn prepared(stream: &Stream<'_>) -> Vec<Prepared> {
-    let windows = 0..stream.counts.len();
-    windows
-        .map(|at| Prepared::new(stream.teaching_at(at)))
-        .collect()
-}
-
 impl Iterator for Levels<'_> {
     type Item = Option<Level>;
 
     fn next(&mut self) -> Option<Self::Item> {
         let at = self.next;
-        if at > self.windows.len() {
+        if at > self.windows.each.len() {
             return None;
         }
         self.next += 1;
         let found = self.level(at);
         if let Some((level, fit)) = &found
-            && at < self.windows.len()
+            && at < self.windows.each.len()
         {
             self.learn(at, level, fit);
         }

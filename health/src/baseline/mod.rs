@@ -7,7 +7,7 @@ mod fit;
 pub(crate) mod level;
 pub(crate) mod levels;
 mod noise;
-mod prepared;
+pub(crate) mod prepared;
 mod sample;
 pub(crate) mod season;
 pub(crate) mod stream;

@@ -1,6 +1,6 @@
 //! The windows that a level is learned from.
 
-use crate::baseline::prepared::Prepared;
+use crate::baseline::prepared::{MOST_NEIGHBOURS, Prepared, Source, Together};
 use crate::baseline::stream::Stream;
 
 /// The windows that a level is learned from, in rounds: one for each season.
@@ -9,35 +9,12 @@ pub(crate) struct Sample {
     pub(crate) rounds: Vec<Round>,
     /// How many windows there are.
     pub(crate) windows: usize,
-    /// What is expected at each offset from the slot, in parts of what is expected at the slot, and its power of 2/3.
-    pub(crate) factors: Vec<(f64, f64)>,
+    /// What is expected at each offset from the slot, in parts of what is expected at the slot.
+    pub(crate) factors: Vec<f64>,
+    /// Whether any of them is not 1.
+    pub(crate) has_factors: bool,
     /// The offset of the slot itself.
     pub(crate) centre: usize,
-}
-
-/// More neighbours than these are no neighbours.
-const MOST_NEIGHBOURS: usize = 100;
-
-/// Where windows are taken from.
-pub(crate) trait Source {
-    /// 1 where a window teaches, otherwise 0; its part and its whole.
-    fn window(&self, at: usize) -> (f64, f64, f64);
-}
-
-impl Source for [Prepared] {
-    fn window(&self, at: usize) -> (f64, f64, f64) {
-        let window = &self[at];
-        (window.teaches, window.part, window.whole)
-    }
-}
-
-impl Source for Stream<'_> {
-    fn window(&self, at: usize) -> (f64, f64, f64) {
-        match self.teaching_at(at) {
-            Some((part, whole)) => (1.0, part as f64, whole as f64),
-            None => (0.0, 0.0, 1.0),
-        }
-    }
 }
 
 /// Adjacent windows around the slot, in one season.
@@ -50,7 +27,8 @@ pub(crate) struct Round {
     pub(crate) length: usize,
     /// The offset of the first one.
     pub(crate) offset: usize,
-    /// Their parts and wholes in all; later, weighted.
+    pub(crate) together: Together,
+    /// Their parts and wholes; later, weighted.
     pub(crate) part: f64,
     pub(crate) whole: f64,
 }
@@ -59,7 +37,7 @@ impl Sample {
     /// Takes the windows around the slot of `at` in each of the `most` seasons before it.
     pub(crate) fn fill(
         &mut self,
-        from: &(impl Source + ?Sized),
+        from: &impl Source,
         at: usize,
         period: usize,
         most: usize,
@@ -69,8 +47,9 @@ impl Sample {
         self.windows = 0;
         let neighbours = neighbours.min(at).min(MOST_NEIGHBOURS);
         self.centre = neighbours;
+        self.has_factors = false;
         self.factors.clear();
-        self.factors.resize(2 * neighbours + 1, (1.0, 1.0));
+        self.factors.resize(2 * neighbours + 1, 1.0);
         for ago in 1..=most {
             let Some(slot) = period
                 .checked_mul(ago)
@@ -80,31 +59,19 @@ impl Sample {
             };
             let first = slot.saturating_sub(neighbours);
             let length = slot.saturating_add(neighbours).min(at - 1) + 1 - first;
-            self.take(
-                from,
-                Round {
+            let together = from.together(first..first + length);
+            if together.all.teaches() {
+                self.windows += together.all.windows as usize;
+                self.rounds.push(Round {
                     ago: ago as f64,
                     first,
                     length,
                     offset: first + neighbours - slot,
-                    part: 0.0,
-                    whole: 0.0,
-                },
-            );
-        }
-    }
-
-    fn take(&mut self, from: &(impl Source + ?Sized), mut round: Round) {
-        let mut windows = 0.0;
-        for window in round.first..round.first + round.length {
-            let (teaches, part, whole) = from.window(window);
-            windows += teaches;
-            round.part += teaches * part;
-            round.whole += teaches * whole;
-        }
-        if windows > 0.0 {
-            self.windows += windows as usize;
-            self.rounds.push(round);
+                    together,
+                    part: together.all.part,
+                    whole: together.all.whole,
+                });
+            }
         }
     }
 

@@ -1,8 +1,8 @@
 //! Weighted sums over a sample.
 
 use crate::baseline::noise::FAR_SQUARED;
-use crate::baseline::prepared::{Prepared, power_two_thirds};
-use crate::baseline::sample::{Round, Sample};
+use crate::baseline::prepared::{Prepared, Together};
+use crate::baseline::sample::Sample;
 
 /// Weighted sums over a sample: windows far from a level lose weight, with the square of their distance.
 #[derive(Clone, Copy, Default)]
@@ -19,58 +19,71 @@ pub(crate) struct Sums {
 }
 
 impl Sums {
-    /// Around a level. The totals of the rounds are made anew, and so are `offsets`, the parts and wholes of each offset.
+    /// Around a level. The totals of the rounds are made anew. Adds to `offsets`, if there are any, the parts and wholes of each
+    /// offset.
     pub(crate) fn around(
         from: &[Prepared],
         sample: &mut Sample,
         rate: f64,
         dispersion: f64,
-        offsets: &mut Vec<(f64, f64)>,
+        offsets: &mut [(f64, f64)],
     ) -> Self {
-        let level = (power_two_thirds(rate), FAR_SQUARED * dispersion / 2.25);
-        offsets.clear();
-        offsets.resize(sample.factors.len(), (0.0, 0.0));
+        let level = Around::new(rate, dispersion);
         let mut sums = Self::default();
         for round in &mut sample.rounds {
-            sums.add(from, &sample.factors, round, level, offsets);
+            let windows = &from[round.first..round.first + round.length];
+            let offsets = offsets.get_mut(round.offset..).unwrap_or_default();
+            if sample.has_factors || !level.are_near(&round.together) {
+                let factors = &sample.factors[round.offset..];
+                (round.part, round.whole) = sums.weigh(windows, factors, &level, offsets);
+            } else {
+                let all = &round.together.all;
+                (round.part, round.whole) = (all.part, all.whole);
+                sums.add(windows, all, offsets);
+            }
+            sums.parts += round.part;
+            sums.wholes += round.whole;
         }
         sums
     }
 
-    fn add(
+    /// Adds a round none of whose windows loses weight: what most rounds are.
+    fn add(&mut self, windows: &[Prepared], all: &Prepared, offsets: &mut [(f64, f64)]) {
+        self.windows += all.windows;
+        self.parts_too += all.part;
+        self.wholes_too += all.whole;
+        self.squares += all.square;
+        for (window, offset) in windows.iter().zip(offsets) {
+            offset.0 += window.part;
+            offset.1 += window.whole;
+        }
+    }
+
+    /// Adds a round window by window, and returns its weighted part and whole.
+    fn weigh(
         &mut self,
-        from: &[Prepared],
-        factors: &[(f64, f64)],
-        round: &mut Round,
-        level: (f64, f64),
+        windows: &[Prepared],
+        factors: &[f64],
+        level: &Around,
         offsets: &mut [(f64, f64)],
-    ) {
-        let windows = &from[round.first..round.first + round.length];
-        let places = factors[round.offset..]
-            .iter()
-            .zip(&mut offsets[round.offset..]);
-        (round.part, round.whole) = (0.0, 0.0);
-        for (window, (factor, offset)) in windows.iter().zip(places) {
-            let expected = level.0 * factor.1 * window.whole_root;
-            let distance = window.part_root - expected;
-            let (squared, allowed) = (distance * distance, level.1 * libm::sqrt(expected));
-            let weight = if squared > allowed {
-                window.teaches * allowed / squared
-            } else {
-                window.teaches
-            };
-            let (part_of, whole_of) = (weight * window.part, weight * window.whole * factor.0);
-            round.part += part_of;
-            round.whole += whole_of;
-            offset.0 += part_of;
-            offset.1 += whole_of;
+    ) -> (f64, f64) {
+        let (mut part, mut whole) = (0.0, 0.0);
+        for (at, (window, factor)) in windows.iter().zip(factors).enumerate() {
+            let whole_here = window.whole * factor;
+            let weight = window.windows * level.weight(window.part, whole_here);
+            let (part_of, whole_of) = (weight * window.part, weight * whole_here);
+            part += part_of;
+            whole += whole_of;
+            if let Some(offset) = offsets.get_mut(at) {
+                offset.0 += part_of;
+                offset.1 += whole_of;
+            }
             self.windows += weight * weight;
             self.parts_too += weight * part_of;
             self.wholes_too += weight * whole_of;
-            self.squares += weight * weight * window.square / factor.0;
+            self.squares += weight * weight * window.square / factor;
         }
-        self.parts += round.part;
-        self.wholes += round.whole;
+        (part, whole)
     }
 
     /// The dispersion around a level, in parts of that of a Poisson count, and how many windows speak for it when it has so many
@@ -79,5 +92,99 @@ impl Sums {
         let residuals = self.squares / rate - 2.0 * self.parts_too + rate * self.wholes_too;
         let freedom = (self.windows - parameters as f64).max(0.5);
         (residuals.max(0.0) / freedom, freedom)
+    }
+}
+
+/// A level, and how far from it a window keeps its weight.
+struct Around {
+    rate: f64,
+    /// The most that the square of Anscombe's residual may be.
+    far: f64,
+    /// `far` times the third power of the rate.
+    reach: f64,
+}
+
+impl Around {
+    fn new(rate: f64, dispersion: f64) -> Self {
+        let far = FAR_SQUARED * dispersion;
+        Self {
+            rate,
+            far,
+            reach: far * rate * rate * rate,
+        }
+    }
+
+    /// How much a window counts: by Anscombe's residual of a Poisson count, 3/2·(x^(2/3) − E^(2/3)) / E^(1/6).
+    fn weight(&self, part: f64, whole: f64) -> f64 {
+        if self.is_near(whole, part / whole) {
+            return 1.0;
+        }
+        let (x, root) = (libm::cbrt(part), libm::cbrt(self.rate * whole));
+        let distance = x * x - root * root;
+        (self.far * root / (2.25 * distance * distance)).min(1.0)
+    }
+
+    /// Whether windows of at most this whole, with this part per whole, certainly lose no weight; it takes no roots. With
+    /// d = 1 − x/E, 1 − (x/E)^(2/3) is at most 2/3·d + 1/3·d² where d is positive, and otherwise between 2/3·d and 0.
+    fn is_near(&self, whole: f64, rate: f64) -> bool {
+        let gap = self.rate - rate;
+        let fall = if gap > 0.0 { gap } else { 0.0 };
+        let distance = gap * (self.rate + 0.5 * fall);
+        whole * distance * distance <= self.reach
+    }
+
+    /// Whether all windows of a round are so.
+    fn are_near(&self, round: &Together) -> bool {
+        self.is_near(round.widest, round.lowest) && self.is_near(round.widest, round.highest)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Around, FAR_SQUARED};
+
+    /// The square of Anscombe's residual.
+    fn residual(part: f64, expected: f64) -> f64 {
+        let power = |value: f64, power: f64| libm::pow(value, power);
+        let distance = power(part, 2.0 / 3.0) - power(expected, 2.0 / 3.0);
+        2.25 * distance * distance / power(expected, 1.0 / 3.0)
+    }
+
+    #[test]
+    fn windows_that_are_called_near_keep_their_weight_by_the_residual() {
+        let (mut near, mut kept, mut lost) = (0, 0, 0);
+        for (dispersion, whole) in [1.0, 3.0, 40.0, 900.0]
+            .into_iter()
+            .flat_map(|dispersion| [1.0, 30.0, 1e4, 1e9].map(|whole| (dispersion, whole)))
+        {
+            for rate in [1e-7, 1e-4, 0.01, 0.3, 1.0, 20.0, 1e6] {
+                let (level, expected) = (Around::new(rate, dispersion), rate * whole);
+                let deviation = libm::sqrt(expected * dispersion);
+                for step in -400..=400 {
+                    let part = expected + 0.01 * f64::from(step) * deviation;
+                    if part < 0.0 {
+                        continue;
+                    }
+                    let squared = residual(part, expected) / (FAR_SQUARED * dispersion);
+                    let weight = level.weight(part, whole);
+                    if level.is_near(whole, part / whole) {
+                        near += 1;
+                        assert!(
+                            squared < 1.0 + 1e-6,
+                            "{part} of {whole} at {rate}: {squared}"
+                        );
+                    } else {
+                        assert!((weight - (1.0 / squared).min(1.0)).abs() < 1e-6);
+                    }
+                    kept += i32::from(squared <= 1.0);
+                    lost += i32::from(weight < 1.0);
+                }
+            }
+        }
+        assert!(
+            lost > 5_000 && near <= kept + 10,
+            "{near} near, {kept} kept, {lost} lost"
+        );
+        assert!(2 * near > kept, "roots are rarely taken: {near} of {kept}");
     }
 }

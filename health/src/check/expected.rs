@@ -1,11 +1,11 @@
 //! What is expected of the windows of a group.
 
-use std::borrow::Cow;
 use std::ops::Range;
 
 use super::judging::Judging;
 use crate::baseline::expectation::Level;
-use crate::baseline::levels::{Levels, prepared};
+use crate::baseline::levels::Levels;
+use crate::baseline::prepared::Windows;
 use crate::baseline::season::Season;
 use crate::baseline::stream::Stream;
 use crate::rules::rule::{ANEW, WARM_UP};
@@ -33,7 +33,7 @@ impl Expected {
         let looked_back = looked_back(season, warm_up);
         let first = slots.begin_of(range.start, anew);
         let first = first.saturating_sub(looked_back);
-        let windows = prepared(&part_of(stream, first..range.end));
+        let windows = Windows::new(&part_of(stream, first..range.end), season);
         let mut levels = Vec::with_capacity(range.len());
         let mut start = range.start;
         while start < range.end {
@@ -41,9 +41,9 @@ impl Expected {
             let end = slots.end_of(start, anew).min(range.end);
             if slots.known[start..end].contains(&true) {
                 let history = looked_back.min(begin);
-                let own = &windows[begin - history - first..end - first];
+                let own = windows.part(begin - history - first..end - first);
                 let is_rate = stream.wholes.is_some();
-                let own = Levels::of(Cow::Borrowed(own), is_rate, season, (history, warm_up));
+                let own = Levels::of(own, is_rate, season, (history, warm_up));
                 levels.extend(own.skip(start - begin).take(end - start));
             }
             levels.resize(end - range.start, None);

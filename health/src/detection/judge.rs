@@ -31,29 +31,27 @@ pub fn is_unremarkable(part: u64, whole: Option<u64>, level: &Level) -> bool {
         }
     };
     let distance = part as f64 - expected;
-    let room = if distance < 0.0 { expected } else { absent };
-    if distance > 0.0 && expected < 0.25 * (dispersion - 1.0) {
+    let (room, behind) = match distance < 0.0 {
+        true => (expected, absent),
+        false => (absent, expected),
+    };
+    if behind < 0.25 * (dispersion - 1.0) {
         // With so few expected events and such a dispersion, events come all at once, and in most windows none.
         return false;
     }
-    let deviations = harmless(room / dispersion, dispersion);
-    distance * distance <= deviations * deviations * dispersion * expected * left
+    let most = harmless(room / dispersion, dispersion);
+    distance * distance <= most * dispersion * expected * left
 }
 
-/// How many standard deviations certainly have a probability of at least 0.001. The number shrinks with the distance
-/// (in dispersions) between the expected count and the end of all counts. The bounds hold for the gamma distribution of
+/// The most variances that the square of a distance may be and certainly have a probability of at least 0.001. The number shrinks with `room`, the
+/// distance (in dispersions) between the expected count and the end of all counts. The bounds hold for the gamma distribution of
 /// that shape, which is the limit for large dispersions, and for the Poisson distribution.
 fn harmless(room: f64, dispersion: f64) -> f64 {
-    if room > 9.0 {
-        2.0
-    } else if room > 4.0 {
-        1.5
-    } else if dispersion <= 3.0 {
+    if room <= 4.0 && dispersion <= 3.0 {
         // Even the last count is probable enough.
-        2.0
-    } else {
-        0.8
+        return 4.0;
     }
+    1.0 / (1.0 / 8.0 + 1.0 / room)
 }
 
 /// The natural logarithm of 0.001.
@@ -86,12 +84,12 @@ mod tests {
     fn unremarkable_counts_have_probable_tails() {
         let mut lowest = 0.0_f64;
         let mut seen = 0;
-        for dispersion in [1.0, 1.2, 2.0, 7.0, 50.0, 900.0] {
-            for step in 0..90 {
+        for dispersion in [1.0, 1.2, 2.0, 3.1, 7.0, 50.0, 900.0, 5_000.0, 1e5] {
+            for step in 0..120 {
                 let mean = 0.01 * libm::pow(1.2, f64::from(step));
                 let level = level(mean, dispersion);
                 let deviation = libm::sqrt(mean * dispersion);
-                let ends = [mean - 2.1 * deviation, mean + 2.1 * deviation].map(|end| end as u64);
+                let ends = [mean - 3.0 * deviation, mean + 3.0 * deviation].map(|end| end as u64);
                 let stride = ((ends[1] - ends[0]) / 200).max(1) as usize;
                 for part in (ends[0]..=ends[1])
                     .step_by(stride)
@@ -113,9 +111,9 @@ mod tests {
     fn unremarkable_shares_have_probable_tails() {
         let mut lowest = 0.0_f64;
         let mut seen = 0;
-        for whole in [1, 2, 5, 17, 60, 400, 3_000] {
-            for dispersion in [1.0, 1.5, 6.0, 40.0] {
-                for share in [0.0001, 0.003, 0.02, 0.2, 0.5, 0.9, 0.99, 0.9995] {
+        for whole in [1, 2, 5, 17, 60, 400, 1_100, 3_000] {
+            for dispersion in [1.0, 1.5, 3.0, 6.0, 40.0, 300.0] {
+                for share in [0.0001, 0.003, 0.02, 0.2, 0.5, 0.9, 0.99, 0.9995, 0.99999] {
                     let level = level(share, dispersion);
                     for part in
                         (0..=whole).filter(|part| is_unremarkable(*part, Some(whole), &level))

@@ -1,9 +1,7 @@
 //! Whether a count is too far from what was expected.
 
-pub(crate) mod budget;
 pub(crate) mod cusum;
 pub(crate) mod judge;
-pub(crate) mod presence;
 pub(crate) mod scan;
 pub(crate) mod scan_fit;
 pub(crate) mod scan_learn;

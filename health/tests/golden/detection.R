@@ -1,4 +1,4 @@
-# Accumulated evidence, silence and spent budgets by R's densities and tails, for the tests of `Cusum`, `ln_silence` and `Spent`:
+# Accumulated evidence, silence and spent budgets by R's densities and tails, for the tests of `Cusum`, `ln_silence` and budgets:
 # writes `detection.csv` beside it.
 #
 #   Rscript detection.R

@@ -193,8 +193,6 @@ def make_tails():
 def make_normal():
     zs = [-60.0, -38.5, -12.0, -5.0, -1.0, -0.3, 0.0, 1e-9, 0.5, 1.0, 2.5, 4.999, 5.0, 7.25, 30.0, 38.0, 100.0, 1e5]
     write("normal_tail.csv", ["z", "ln_tail"], [[z, shown(stats.norm.logsf(z))] for z in zs])
-    ps = [1e-320, 1e-300, 1e-100, 1e-16, 1e-5, 0.01, 0.07499, 0.075, 0.3, 0.5, 0.6, 0.925, 0.93, 0.999, 1 - 1e-9, 1 - 2**-53]
-    write("normal_quantile.csv", ["p", "z"], [[repr(p), shown(stats.norm.ppf(p))] for p in ps])
 
 
 def make_deviance():
