@@ -238,3 +238,16 @@ fn columns_that_do_not_fit_are_refused() {
         "sum_overflow"
     );
 }
+
+#[test]
+fn large_numbers_are_said_in_groups_of_three() {
+    let mut rows: Vec<Row> = (0..8)
+        .map(|at| (vec![at], [1_000, 2_000_000, 1_000, 2_000_000]))
+        .collect();
+    rows[3].1[2] = 1_234_567;
+    assert_eq!(
+        told(1, &rows).sentence,
+        "error_rate went from 8,000 of 16,000,000 to 1,241,567 of 16,000,000; 1,233,567 of +1,233,567 events are explained by a0 \"v3\" \
+         (+1,233,567: 1,000 of 2,000,000 before, 1,234,567 of 2,000,000 now), 0 remain."
+    );
+}

@@ -374,6 +374,22 @@ fn the_standard_rules_need_all_that_is_counted() {
 }
 
 #[test]
+fn a_file_without_a_rule_is_refused_with_its_place() {
+    for (file, place) in [
+        ("", "line 1, column 1"),
+        ("window = '1h'\n[labels]\na = 'b'", "line 1, column 1"),
+        ("window = '1h'\nrule = []", "line 2, column 1: rule"),
+    ] {
+        assert_eq!(
+            Rules::parse(file).unwrap_err().to_string(),
+            format!(
+                "invalid_rules: {place}: there is no rule in this file; want one or more [[rule]]"
+            )
+        );
+    }
+}
+
+#[test]
 fn needs_are_those_of_all_rules() {
     let rules = Rules::parse(
         "dimensions = ['write_key', 'integration']\nwindow = '1h'\n\
@@ -391,7 +407,6 @@ fn needs_are_those_of_all_rules() {
     assert_eq!(need.window_s, 1_800);
     // A neighbour, a week and two days to learn how much counts vary, and the day that a first check judges.
     assert_eq!(need.back_s, (4 * 7 + 7 + 2 + 1) * 86_400 + 3_600);
-    assert_eq!(Rules::parse("").unwrap().needs(), []);
 }
 
 #[test]

@@ -496,3 +496,85 @@ proptest! {
         prop_assert_eq!(hours, quarters);
     }
 }
+
+#[test]
+fn a_limit_is_said_as_it_is_written() {
+    for (limit, said) in [
+        ("10%", "10%"),
+        ("7%", "7%"),
+        ("0.350%", "0.35%"),
+        ("12.125%", "12.125%"),
+    ] {
+        let mut fixture = Fixture::delivery(&["integration"]);
+        fixture.add(0, false, 0, &[(vec!["Webhook"], [919, 422, 0])]);
+        let rule =
+            format!("window = '1h'\n[[rule]]\nname = 'x'\nkind = 'threshold'\nabove = '{limit}'");
+        let findings = fixture::replay(&rule, &fixture, 0, 1).findings;
+        assert_eq!(
+            sentences(&findings),
+            [format!(
+                "event delivery: 422 of 1,341 attempts failed (31.5%) in 2026-01-01 00:00 to 01:00 UTC; up to {said} is \
+                 allowed; since 00:00"
+            )]
+        );
+    }
+}
+
+#[test]
+fn the_order_in_which_a_rule_names_its_dimensions_changes_nothing() {
+    let mut fixture = Fixture::delivery(&["event_name", "integration"]);
+    for slot in 0..3 {
+        let row = |event, name| (vec![event, name], [90, 10, 0]);
+        fixture.add(slot, false, 0, &[row("order", "b"), row("view", "a")]);
+    }
+    let check = |by: &str| {
+        let rules = Rules::parse(&RULES.replacen("by = [\"integration\"]", by, 1)).unwrap();
+        checks(&rules, &fixture, 3..4).pop().unwrap()
+    };
+    let one = check("by = ['event_name', 'integration']");
+    assert_eq!(one.findings.len(), 2);
+    assert_eq!(one, check("by = ['integration', 'event_name']"));
+}
+
+#[test]
+fn a_group_is_new_only_if_nine_tenths_of_the_history_are_known() {
+    let found = |missing: usize| {
+        let mut fixture = Fixture::delivery(&["integration"]);
+        for slot in 0..(10 + 1) * 24 {
+            let mut rows = vec![(vec!["Mail"], [100, 0, 0])];
+            if slot == 10 * 24 {
+                rows.push((vec!["Webhook"], [100, 0, 0]));
+            }
+            // The days at the beginning are not known.
+            if slot >= missing {
+                fixture.add(slot, false, 0, &rows);
+            }
+        }
+        let rule = "window = '1h'\n[[rule]]\nname = 'x'\nkind = 'new'\nby = ['integration']\nhistory = '9d'";
+        let end = 10 * 24 + 1;
+        let table = fixture.until(end);
+        let rules = Rules::parse(rule).unwrap();
+        let check = rules.check(&delivery(&table), &State::default(), fixture.instant(end));
+        check.unwrap().findings.len()
+    };
+    assert_eq!((found(0), found(22), found(23)), (1, 1, 0));
+}
+
+#[test]
+fn a_window_that_never_settles_holds_up_the_others_for_a_day_only() {
+    let mut fixture = hours(&[0, 0].map(Some));
+    fixture.add(2, true, 0, &[row(51)]);
+    for slot in 3..40 {
+        fixture.add(slot, false, 0, &[row(if slot < 6 { 6 } else { 0 })]);
+    }
+    let checks = checks(&rules(), &fixture, 3..40);
+    // It is over at 3, so it is a day old at 27.
+    for (slot, check) in (3..).zip(&checks) {
+        let judged = if slot < 27 { 2 } else { slot };
+        let judged = Some(fixture.instant(judged));
+        assert_eq!(check.state.judged(), judged, "{slot}");
+    }
+    // Then it is judged with those after it, which are over by now; that there are too few is not said of it.
+    assert_eq!(told(&checks[27 - 3]), [("fails", Status::Resolved)]);
+    assert_eq!(checks[27 - 3].findings[0].since, fixture.instant(2));
+}

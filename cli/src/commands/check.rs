@@ -182,7 +182,7 @@ pub(crate) async fn run(app: &App, flags: &CheckFlags) -> Result<Exit> {
     write(&found, flags.format, flags.output.as_deref())?;
     let mut exit = found.exit();
     for (kept, part) in both(&mut kept, &found) {
-        let failed = tell(app, &tellers, part, job.now, &mut kept.memory).await;
+        let failed = tell(app, &tellers, part, flags.sent()?, &mut kept.memory).await;
         kept.store().await?;
         exit = failed.unwrap_or(exit);
     }
@@ -217,6 +217,13 @@ impl CheckFlags {
             Some(at) => instant("--at", at),
             None => Timestamp::from_unix_ms(unix_ms()).ok_or_else(refused),
         }
+    }
+
+    /// When receivers are told. With `--at` in the past, an alert would otherwise have ended before it is sent.
+    fn sent(&self) -> Result<Timestamp> {
+        let now = self.now()?;
+        let clock = Timestamp::from_unix_ms(unix_ms());
+        Ok(clock.map_or(now, |clock| clock.max(now)))
     }
 
     /// The range of a replay.
@@ -288,6 +295,10 @@ impl Job<'_> {
         for wanted in self.wanted(&state_of(state)?)? {
             let history = History::open(&folder, &service(cluster)?, &wanted)?;
             let begin = |windows, is_new| self.begin(&cluster.name, windows, is_new);
+            // By another time than now, nothing is known to be too old.
+            if self.flags.at.is_none() && self.replay.is_none() {
+                history.drop_before(wanted.range.start())?;
+            }
             let what = (&history, &wanted, &self.flags.reading.given);
             let past = read(session, what, begin, |now| {
                 show(bar, (now.planned, now.done, now.failed), now.waiting_ms);

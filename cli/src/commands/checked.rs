@@ -61,13 +61,7 @@ pub(crate) fn rules(path: Option<&Path>) -> Result<Rules> {
     let text = std::fs::read_to_string(path).map_err(told)?;
     let told =
         |wrong: &dyn std::fmt::Display| Failure::usage(format!("{}: {wrong}", path.display()));
-    let rules = Rules::parse(&text).map_err(|error| told(&error.text_in(Spelling::Flag)))?;
-    match rules.names().is_empty() {
-        true => Err(told(
-            &"there is no rule in this file; want one or more [[rule]]",
-        )),
-        false => Ok(rules),
-    }
+    Rules::parse(&text).map_err(|error| told(&error.text_in(Spelling::Flag)))
 }
 
 /// Which service a cluster is.

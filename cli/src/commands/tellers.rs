@@ -1,6 +1,6 @@
 //! Whom `check` tells what it has found.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::path::PathBuf;
 use std::rc::Rc;
@@ -168,7 +168,8 @@ pub(crate) async fn tell(
     let Verdict::Check(check) = &part.verdict else {
         return None;
     };
-    let news = news(app, part, &check.findings, now);
+    let mut news = news(app, part, &check.findings, now);
+    news.is_cut = check.left_out > 0;
     let mut exit = None;
     for receiver in &tellers.0 {
         let told = memory.told.entry(receiver.key.clone()).or_default();
@@ -187,13 +188,18 @@ fn news(app: &App, part: &FoundPart, findings: &[Finding], now: Timestamp) -> Ne
         firing: Alerts::new(),
         held: Alerts::new(),
         resolved: BTreeMap::new(),
+        silenced: BTreeSet::new(),
+        is_cut: false,
         now,
     };
-    for finding in findings.iter().filter(|finding| !finding.silenced) {
+    for finding in findings {
         // Plain values, so this can't fail.
         let json = serde_json::to_string(finding).unwrap_or_default();
         let id = finding.id.clone();
         match finding.status {
+            Status::Firing if finding.silenced => {
+                news.silenced.insert(id);
+            }
             Status::Firing if finding.provisional => {
                 news.held.insert(id, alert(app, part, finding, json));
             }

@@ -1,6 +1,6 @@
 //! Alerts: what is sent about a finding, and what a receiver was told about it before.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 use tallyfold::Timestamp;
@@ -36,6 +36,10 @@ pub(crate) struct News {
     pub(crate) held: Alerts,
     /// The ends of findings that fired in the last run and are over.
     pub(crate) resolved: BTreeMap<String, Resolved>,
+    /// What fires and is silenced: nobody is told of it, nor that it is over.
+    pub(crate) silenced: BTreeSet<String>,
+    /// Whether findings were left out, because there are too many: what is not among them may go on.
+    pub(crate) is_cut: bool,
     /// Now.
     pub(crate) now: Timestamp,
 }
@@ -68,12 +72,27 @@ impl News {
         self.firing.clone().into_iter().chain(held).collect()
     }
 
+    /// The alerts that a receiver was told of and that go on, although it is told nothing now: it is told neither that a
+    /// finding is silenced nor that one was left out.
+    pub(crate) fn kept(&self, told: &Alerts) -> Alerts {
+        let kept = told.iter().filter(|(id, _)| self.is_kept(id));
+        kept.map(|(id, alert)| (id.clone(), alert.clone()))
+            .collect()
+    }
+
+    fn is_kept(&self, id: &str) -> bool {
+        let is_told = self.firing.contains_key(id) || self.held.contains_key(id);
+        let is_over = self.resolved.contains_key(id);
+        self.silenced.contains(id) || self.is_cut && !is_told && !is_over
+    }
+
     /// The alerts that a receiver was told of and that are over. An alert may end without a resolved finding: its rule
-    /// was removed, or it was silenced.
+    /// was removed.
     pub(crate) fn over(&self, told: &Alerts) -> Vec<(String, Over)> {
-        let gone = told
-            .iter()
-            .filter(|(id, _)| !self.firing.contains_key(*id) && !self.held.contains_key(*id));
+        let goes_on = |id: &String| {
+            self.firing.contains_key(id) || self.held.contains_key(id) || self.is_kept(id)
+        };
+        let gone = told.iter().filter(|(id, _)| !goes_on(id));
         let over = gone.map(|(id, alert)| {
             let mut alert = alert.clone();
             let end = self.resolved.get(id);

@@ -67,6 +67,8 @@ fn posted<'a>(alert: &'a Alert, ends_at: &str) -> Posted<'a> {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
     use serde_json::{Value, json};
 
     use super::*;
@@ -103,10 +105,12 @@ mod tests {
                 // By a clock that is ahead.
                 ("e".to_owned(), resolved("2026-01-01T03:00:00Z")),
             ]),
+            silenced: BTreeSet::from(["f".to_owned()]),
+            is_cut: false,
             now,
         };
-        let told = ["a", "b", "c", "e"].map(|id| (id.to_owned(), alert(id)));
-        let message = message(&news, &told.into(), 3_600_000).unwrap();
+        let told = ["a", "b", "c", "e", "f"].map(|id| (id.to_owned(), alert(id)));
+        let message = message(&news, &told.clone().into(), 3_600_000).unwrap();
         let sent: Value = serde_json::from_str(&message).unwrap();
         let ends: Vec<[&str; 3]> = sent
             .as_array()
@@ -132,6 +136,19 @@ mod tests {
             ]
         );
         assert_eq!(sent[0]["startsAt"], json!("2026-01-01T00:00:00Z"));
+        // What is silenced goes on: it is neither sent again nor over, and ends by itself.
+        let kept: Vec<String> = news.kept(&told.clone().into()).into_keys().collect();
+        assert_eq!(kept, ["f"]);
+        // Of what was left out, nobody knows whether it is over.
+        let cut = News {
+            is_cut: true,
+            ..news.clone()
+        };
+        let over = cut.over(&told.clone().into());
+        let over: Vec<&str> = over.iter().map(|(id, _)| id.as_str()).collect();
+        assert_eq!(over, ["b", "e"]);
+        let kept: Vec<String> = cut.kept(&told.into()).into_keys().collect();
+        assert_eq!(kept, ["c", "f"]);
         let nothing = News {
             firing: Alerts::new(),
             ..news

@@ -3,7 +3,7 @@
 //! - `history` keeps the counts that rules look back on in files; `past` reads missing counts from the service.
 //! - `memory` is what a run leaves for the next one, and `alert` is what is sent about a finding.
 //! - `receiver` sends alerts: `alertmanager` and `template` make the messages, and `receiver_options` holds the
-//! settings of a receiver.
+//!   settings of a receiver.
 
 pub(crate) mod alert;
 pub(crate) mod alertmanager;

@@ -72,7 +72,6 @@ pub(crate) async fn read(
             left,
         });
     }
-    history.drop_before(wanted.range.start())?;
     let mut reading = Reading {
         planned: pages.iter().map(|page| page.left).sum(),
         ..Reading::default()

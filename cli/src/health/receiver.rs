@@ -139,7 +139,7 @@ impl Receiver {
                 let Some(message) = alertmanager::message(news, told, *lifetime_ms) else {
                     return Ok(());
                 };
-                let firing = news.firing(told);
+                let (firing, kept) = (news.firing(told), news.kept(told));
                 let sent = self.send(&message).await;
                 if sent.is_ok() {
                     told.clear();
@@ -147,6 +147,7 @@ impl Receiver {
                 // If it is not known whether the message arrived, the ends of the old and the new alerts have to be
                 // sent later.
                 told.extend(firing);
+                told.extend(kept);
                 sent.map_err(|untaken| untaken.failure)
             }
             Message::Webhook(template) => self.tell_changes(template, news, told, cluster).await,

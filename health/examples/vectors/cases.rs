@@ -133,7 +133,6 @@ pub(crate) fn all() -> Vec<Case> {
         &[44, 45, 46, 47, 50, 50],
     ));
     cases.push(judged("all kinds", "before", None, &[20]));
-    cases.push(judged("none", "delivery", None, &[50]));
     cases.push(replayed("limits", "delivery", None, [0, 50]));
     cases.push(replayed(
         "all kinds",

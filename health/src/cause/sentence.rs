@@ -1,6 +1,7 @@
 //! An explanation in words.
 
 use super::explanation::{Amount, Cause, Explanation};
+use crate::check::shown::count;
 
 /// One sentence that says what changed, and what explains it.
 pub(crate) fn sentence(told: &Explanation) -> String {
@@ -15,11 +16,11 @@ pub(crate) fn sentence(told: &Explanation) -> String {
     }
     let causes: Vec<String> = told.causes.iter().map(named).collect();
     format!(
-        "{change}; {} of {:+} events are explained by {}, {} remain.",
-        told.change - told.unexplained,
-        told.change,
+        "{change}; {} of {} events are explained by {}, {} remain.",
+        grouped(told.change - told.unexplained),
+        signed(told.change),
         causes.join(" and by "),
-        told.unexplained
+        grouped(told.unexplained)
     )
 }
 
@@ -29,9 +30,9 @@ fn named(cause: &Cause) -> String {
         .map(|(name, value)| format!("{name} {value:?}"))
         .collect();
     format!(
-        "{} ({:+}: {} before, {} now)",
+        "{} ({}: {} before, {} now)",
         pairs.join(" with "),
-        cause.events,
+        signed(cause.events),
         shown(cause.before),
         shown(cause.now)
     )
@@ -39,7 +40,19 @@ fn named(cause: &Cause) -> String {
 
 fn shown(amount: Amount) -> String {
     match amount.whole {
-        None => amount.part.to_string(),
-        Some(whole) => format!("{} of {whole}", amount.part),
+        None => count(amount.part.into()),
+        Some(whole) => format!("{} of {}", count(amount.part.into()), count(whole.into())),
     }
+}
+
+/// With a minus if it is below 0.
+fn grouped(number: i128) -> String {
+    let sign = if number < 0 { "-" } else { "" };
+    format!("{sign}{}", count(number.unsigned_abs()))
+}
+
+/// With a plus or a minus.
+fn signed(number: i128) -> String {
+    let sign = if number < 0 { "" } else { "+" };
+    format!("{sign}{}", grouped(number))
 }

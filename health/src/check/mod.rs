@@ -9,6 +9,7 @@ pub(crate) mod discovery;
 pub(crate) mod drifting;
 pub(crate) mod expected;
 pub(crate) mod finding;
+pub(crate) mod findings;
 pub(crate) mod grid;
 pub(crate) mod identity;
 pub(crate) mod judge;

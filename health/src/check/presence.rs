@@ -71,7 +71,8 @@ pub(super) fn new(judging: &Judging<'_>, history: u64, columns: Columns<'_>, sin
             sums.before(slot + 1, over),
             sums.before((slot + 1).saturating_sub(over), history),
         );
-        if before.known * 2 < history {
+        // What is new can only be told from what is known to have been before.
+        if before.known * 10 < history * 9 {
             continue;
         }
         sink.judged(slot);

@@ -5,9 +5,11 @@ use super::shown::{count, instant, percent, share, since, value, window};
 use crate::cause::explanation::Amount;
 use crate::measure::Measure;
 use crate::rules::names::RuleKind;
+use crate::rules::number::Fraction;
+use crate::rules::rule::{Rule, Test};
 
 /// What was found, in one sentence.
-pub(crate) fn sentence(finding: &Finding) -> String {
+pub(crate) fn sentence(finding: &Finding, rule: &Rule) -> String {
     let (counted, usual) = match finding.kind {
         RuleKind::Undelivered => (
             format!(
@@ -20,7 +22,7 @@ pub(crate) fn sentence(finding: &Finding) -> String {
             format!(
                 "the reported totals of {} are not those of the rows, which have {}",
                 events_of(finding.observed.part),
-                count(finding.low)
+                count(finding.low.into())
             ),
             None,
         ),
@@ -28,7 +30,7 @@ pub(crate) fn sentence(finding: &Finding) -> String {
             "no events".to_owned(),
             Some(format!(
                 "about {} would be normal",
-                count(rounded(finding.expected))
+                count(rounded(finding.expected).into())
             )),
         ),
         RuleKind::New => (
@@ -37,7 +39,7 @@ pub(crate) fn sentence(finding: &Finding) -> String {
         ),
         _ => (
             counted(finding.measure, finding.observed),
-            Some(usual(finding)),
+            Some(usual(finding, rule)),
         ),
     };
     let mut parts = vec![format!(
@@ -68,13 +70,6 @@ fn subject(finding: &Finding) -> String {
 /// Since when, or from when to when.
 fn lasting(finding: &Finding) -> String {
     match (finding.status, finding.resolved) {
-        (Status::Resolved, Some(end))
-            if instant(end)
-                .split(' ')
-                .eq(instant(finding.since).split(' ')) =>
-        {
-            "over".to_owned()
-        }
         (Status::Resolved, Some(end)) => {
             let (from, end) = (instant(finding.since), instant(end));
             let day = from.split(' ').next().unwrap_or_default();
@@ -87,13 +82,19 @@ fn lasting(finding: &Finding) -> String {
 
 /// What was counted: `1,204 of 9,880 attempts failed (12.2%)`.
 fn counted(measure: Measure, amount: Amount) -> String {
-    let part = count(amount.part);
+    let part = count(amount.part.into());
     let whole = amount.whole.unwrap_or_default();
     let share = share(amount.part, whole);
     match measure {
-        Measure::ErrorRate => format!("{part} of {} attempts failed ({share})", count(whole)),
+        Measure::ErrorRate => format!(
+            "{part} of {} attempts failed ({share})",
+            count(whole.into())
+        ),
         Measure::FilteredRate => {
-            format!("{part} of {} events were filtered ({share})", count(whole))
+            format!(
+                "{part} of {} events were filtered ({share})",
+                count(whole.into())
+            )
         }
         Measure::Success => format!("{} delivered", events_of(amount.part)),
         Measure::Errors => format!("{} failed", events_of(amount.part)),
@@ -108,7 +109,7 @@ fn events(expected: f64) -> String {
 
 fn events_of(events: u64) -> String {
     let noun = if events == 1 { "event" } else { "events" };
-    format!("{} {noun}", count(events))
+    format!("{} {noun}", count(events.into()))
 }
 
 /// The nearest whole number. The conversion saturates.
@@ -117,11 +118,18 @@ fn rounded(number: f64) -> u64 {
 }
 
 /// What would be normal.
-fn usual(finding: &Finding) -> String {
+fn usual(finding: &Finding, rule: &Rule) -> String {
     let (low, high, observed) = (finding.low, finding.high, finding.observed);
-    let shown = |events: u64| match observed.whole {
-        Some(whole) => share(events, whole),
-        None => count(events),
+    // A share that the rule names is said as it is written; so many events are a little less of the whole.
+    let shown = |events: u64, limit: Option<Fraction>| match (observed.whole, limit) {
+        (Some(_), Some(limit)) => limit.to_string(),
+        (Some(whole), None) => share(events, whole),
+        (None, _) => count(events.into()),
+    };
+    let (above, below) = match &rule.test {
+        Test::Limits(limits) => (limits.above, limits.below),
+        Test::Budget { budget, .. } => (Some(*budget), None),
+        _ => (None, None),
     };
     let (most, least) = match finding.kind {
         RuleKind::Threshold => ("allowed", "wanted"),
@@ -130,14 +138,14 @@ fn usual(finding: &Finding) -> String {
     };
     let is_held = finding.kind == RuleKind::Threshold && observed.part >= low;
     if observed.part > high || is_held && high < u64::MAX {
-        return format!("up to {} is {most}", shown(high));
+        return format!("up to {} is {most}", shown(high, above));
     }
     if observed.part < low || finding.kind == RuleKind::Threshold {
-        return format!("at least {} is {least}", shown(low));
+        return format!("at least {} is {least}", shown(low, below));
     }
     let expected = match observed.whole {
         Some(whole) if whole > 0 => percent(finding.expected / whole as f64),
-        _ => count(rounded(finding.expected)),
+        _ => count(rounded(finding.expected).into()),
     };
     format!("about {expected} is {most}")
 }

@@ -3,7 +3,7 @@
 use tallyfold::{Timestamp, Window};
 
 /// Digits in groups of three: `1,204`.
-pub(crate) fn count(count: u64) -> String {
+pub(crate) fn count(count: u128) -> String {
     let digits = count.to_string();
     let mut shown = String::with_capacity(digits.len() + digits.len() / 3);
     for (place, digit) in digits.chars().enumerate() {

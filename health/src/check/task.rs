@@ -5,10 +5,9 @@ use std::ops::Range;
 use tallyfold::{Dimension, Metric, Result, Timestamp, Window};
 
 use super::block::Columns;
-use super::causes::explanation;
 use super::counted::Endpoints;
-use super::course::{Course, follow};
-use super::finding::Finding;
+use super::course::follow;
+use super::findings::Findings;
 use super::grid::Grid;
 use super::judge::{Judged, Work};
 use super::judging::{Judging, Sink};
@@ -17,7 +16,6 @@ use super::odd::Odd;
 use super::outcome::{Check, Replay, Unjudged};
 use super::slots::Slots;
 use super::state::{Live, RuleState};
-use super::told::{Telling, told};
 use super::undelivered::Delivery;
 use crate::rules::rule::{FIRST_LOOK, Rule, Test};
 use crate::rules::set::Rules;
@@ -25,8 +23,8 @@ use crate::rules::set::Rules;
 /// The maximum number of findings of a rule that are kept for the next check.
 const MOST_LIVE: usize = 1_000;
 
-/// The maximum number of findings of a rule that are explained, because an explanation takes time.
-const MOST_EXPLAINED: usize = 200;
+/// After so long, counts that may still change no longer hold up the windows after them.
+const LATEST_SETTLED_MS: i64 = 86_400_000;
 
 /// What one rule has to judge.
 pub(super) struct Task<'a> {
@@ -94,17 +92,19 @@ impl Task<'_> {
     /// The settled slots that are judged from one on, none of which ends after an instant, and the provisional ones after them.
     fn ranges(&self, from: usize, end: Timestamp) -> (Range<usize>, Range<usize>) {
         let slots = &self.slots;
-        let is_over = |slot: usize| {
+        let is_over = |slot: usize, end: Timestamp| {
             slots
                 .window(slot, 1)
                 .is_some_and(|window| window.end() <= end)
         };
         let last = |range: Range<usize>| range.rev().find(|slot| slots.known[*slot]);
         let len = (from..slots.len())
-            .find(|slot| !is_over(*slot))
+            .find(|slot| !is_over(*slot, end))
             .unwrap_or(slots.len());
+        let late = Timestamp::from_unix_ms(end.unix_ms().saturating_sub(LATEST_SETTLED_MS));
+        let is_late = |slot: usize| late.is_some_and(|late| is_over(slot, late));
         let settled = (from..len)
-            .find(|slot| !slots.settled[*slot])
+            .find(|slot| !slots.settled[*slot] && !is_late(*slot))
             .unwrap_or(len);
         let settled = last(from..settled).map_or(from, |last| last + 1);
         let end = last(settled..len).map_or(settled, |last| last + 1);
@@ -193,7 +193,7 @@ impl Task<'_> {
             judged: before.map_or(judged, |before| judged.max(before.judged)),
             live: Vec::new(),
         };
-        let mut findings = Findings::new(self, now);
+        let mut findings = self.findings(now);
         for (group, live) in self.groups(before, odds) {
             let absent = match group {
                 Some(_) => Vec::new(),
@@ -270,7 +270,7 @@ impl Task<'_> {
         let settled = ranges.settled;
         replay.judged += odds.judged;
         replay.unjudged.extend(self.unjudged(settled.clone(), odds));
-        let mut findings = Findings::new(self, range.end());
+        let mut findings = self.findings(range.end());
         for (group, _) in self.groups(None, odds) {
             let of = group.map_or(&[][..], |group| odds.of(group));
             let names = self.names(group);
@@ -325,81 +325,13 @@ impl Task<'_> {
         groups
     }
 
+    fn findings(&self, at: Timestamp) -> Findings<'_> {
+        Findings::new((self.rules, self.rule), &self.grid, &self.slots, at)
+    }
+
     fn names(&self, group: Option<usize>) -> Vec<(Dimension, String)> {
         let values = group.map_or_else(Vec::new, |group| self.grid.values(group));
         let names = self.rule.by.iter().copied();
         names.zip(values.into_iter().map(str::to_owned)).collect()
-    }
-}
-
-/// The findings of a rule.
-struct Findings<'t, 'a> {
-    task: &'t Task<'a>,
-    /// The instant for which silences are looked up.
-    at: Timestamp,
-    explained: usize,
-    all: Vec<Finding>,
-}
-
-impl<'t, 'a> Findings<'t, 'a> {
-    fn new(task: &'t Task<'a>, at: Timestamp) -> Self {
-        Self {
-            task,
-            at,
-            explained: 0,
-            all: Vec::new(),
-        }
-    }
-
-    /// Reports a finding that was resolved, unless it fires again.
-    fn take_resolved(&mut self, group: Option<usize>, course: &Course) {
-        let is_firing = course
-            .live
-            .as_ref()
-            .is_some_and(|live| live.fired.is_some());
-        if let (Some((live, end)), false) = (course.resolved.last(), is_firing) {
-            self.tell(group, live, Some(*end), false);
-        }
-    }
-
-    /// Reports a finding that is pending or firing. One from counts that may still change is marked as provisional.
-    fn take_live(&mut self, group: Option<usize>, live: Option<&Live>, later: Option<Live>) {
-        let is_firing = live.is_some_and(|live| live.fired.is_some());
-        match later.filter(|later| !is_firing && Some(later) != live) {
-            Some(later) => self.tell(group, &later, None, true),
-            None => {
-                if let Some(live) = live {
-                    self.tell(group, live, None, false);
-                }
-            }
-        }
-    }
-
-    fn tell(
-        &mut self,
-        group: Option<usize>,
-        live: &Live,
-        resolved: Option<Timestamp>,
-        provisional: bool,
-    ) {
-        let Task {
-            rules,
-            rule,
-            grid,
-            slots,
-            ..
-        } = self.task;
-        let mut cause = None;
-        if let (Some(group), true) = (group, self.explained < MOST_EXPLAINED) {
-            self.explained += 1;
-            cause = explanation(rule, grid, slots, group, live);
-        }
-        let telling = Telling {
-            rules,
-            rule,
-            at: self.at,
-            provisional,
-        };
-        self.all.push(told(&telling, live, resolved, cause));
     }
 }

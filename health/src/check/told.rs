@@ -73,7 +73,7 @@ pub(crate) fn told(
         sentence: String::new(),
         query: query(rules, rule, live),
     };
-    finding.sentence = sentence(&finding);
+    finding.sentence = sentence(&finding, rule);
     finding
 }
 

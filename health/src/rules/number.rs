@@ -108,6 +108,20 @@ impl Fraction {
 /// As a share: `0.5%`.
 impl fmt::Display for Fraction {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}%", self.as_f64() * 100.0)
+        // Both have so few digits that this is exact: as it was written, without zeros at the end.
+        let (part, whole) = (u128::from(self.part) * 100, u128::from(self.whole));
+        write!(f, "{}", part / whole)?;
+        let mut rest = part % whole;
+        for place in 0..MOST_DIGITS {
+            if rest == 0 {
+                break;
+            }
+            if place == 0 {
+                f.write_str(".")?;
+            }
+            write!(f, "{}", rest * 10 / whole)?;
+            rest = rest * 10 % whole;
+        }
+        f.write_str("%")
     }
 }

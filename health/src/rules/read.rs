@@ -46,7 +46,7 @@ fn read(text: &str) -> Result<Rules> {
     };
     let silences = tables(&root, "silence")?;
     let silences = silences.iter().map(|table| silence(table, &rules));
-    Ok(Rules {
+    let all = Rules {
         silences: silences.collect::<Result<_>>()?,
         labels: match root.entry("labels") {
             Some(entry) => labels(&entry)?,
@@ -54,7 +54,13 @@ fn read(text: &str) -> Result<Rules> {
         },
         rules,
         dimensions,
-    })
+    };
+    if all.rules.is_empty() {
+        let text = "there is no rule in this file; want one or more [[rule]]";
+        let entry = root.entry("rule");
+        return Err(entry.map_or_else(|| root.wrong(text), |entry| entry.wrong(text)));
+    }
+    Ok(all)
 }
 
 fn rules(root: &Table<'_>, window: TimeStep) -> Result<Vec<Rule>> {

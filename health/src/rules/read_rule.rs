@@ -70,13 +70,16 @@ pub(crate) fn read_rule(table: &Table<'_>, window: TimeStep) -> Result<Rule> {
     };
     let measure = measure(table, kind)?;
     let by = table.entry("by");
+    let mut groups = by.as_ref().map_or(Ok(Vec::new()), dimensions)?;
+    // In the same order however they are written, so that findings keep their ids.
+    groups.sort_unstable();
     let only = table.entry("where");
     let rule = Rule {
         name: name(table)?,
         kind,
         metric,
         measure,
-        by: by.as_ref().map_or(Ok(Vec::new()), dimensions)?,
+        by: groups,
         only: only.as_ref().map_or(Ok(Vec::new()), values)?,
         window: table
             .entry("window")
