@@ -44,8 +44,8 @@ Examples:
 pub(crate) const ENDING: &str = "\
 The first run reads the history that the rules look back on: five to ten weeks, which may take some minutes. Later runs read
 only what is new. With several clusters, each has files of its own below --state and --history.
-Exit codes: 0 if nothing fires; 1 if something fires that is not silenced, not provisional and more than an info; 2 for flags,
-rules and files; 3 and 4 if the service or a receiver refuses or fails; 6 if windows or clusters are missing.";
+Exit codes: 1 if something fires that is not silenced, not provisional and more than an info, else 0; 2 for flags, rules and
+files; 3 and 4 if the service or a receiver refuses or fails; 6 if windows or clusters are missing.";
 
 /// Flags of the command.
 #[derive(Args, Clone, Debug)]
