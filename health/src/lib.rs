@@ -28,7 +28,7 @@ pub use check::outcome::{Check, Observed, Replay, Unjudged};
 pub use check::state::State;
 pub use detection::cusum::{Cusum, Drift};
 pub use detection::judge::{UNREMARKABLE, is_enough, is_unremarkable, judge};
-pub use detection::scan::{Direction, Excess, scan, scan_window};
+pub use detection::scan::{Direction, Excess, scan};
 pub use detection::scan_options::ScanOptions;
 pub use detection::scan_slots::{SlotOptions, Unusual, scan_slots};
 pub use detection::silence::ln_silence;

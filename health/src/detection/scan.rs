@@ -52,13 +52,7 @@ pub fn scan(stream: &Stream, from: usize, options: &ScanOptions) -> Vec<Option<E
 }
 
 /// Scans one window, and those before it from `spent` on.
-#[must_use]
-pub fn scan_window(
-    stream: &Stream,
-    at: usize,
-    spent: usize,
-    options: &ScanOptions,
-) -> Option<Excess> {
+fn scan_window(stream: &Stream, at: usize, spent: usize, options: &ScanOptions) -> Option<Excess> {
     let this = stream.known_at(at)?;
     let fit = learn(stream, at, options)?;
     let mut sum = Sum::EMPTY;
