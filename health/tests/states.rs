@@ -245,6 +245,23 @@ fn what_may_still_change_only_warns_and_is_judged_again() {
 }
 
 #[test]
+fn a_rule_that_waits_for_counts_to_settle_says_nothing_until_then() {
+    let text = "window = '1h'\n[[rule]]\nname = 'silent'\nkind = 'silent'\nby = ['integration']\n";
+    let rules = Rules::parse(text).unwrap();
+    let mut fixture = hours(&[Some(0); 30]);
+    let first = checks(&rules, &fixture, 30..=30).remove(0);
+    assert_eq!((&first.unjudged[..], first.judged), (&[][..], 24));
+    fixture.add(30, true, 0, &[row(0)]);
+    let (table, now) = (fixture.table(), fixture.instant(31));
+    let later = rules.check(&delivery(&table), &first.state, now).unwrap();
+    assert_eq!((&later.unjudged[..], later.judged), (&[][..], 0));
+    // A window that has settled, but has too few events for the rule, is worth a word.
+    let rare = Rules::parse(&format!("{text}least = 100_000\n")).unwrap();
+    let rare = rare.check(&delivery(&table), &State::default(), now);
+    assert_eq!(rare.unwrap().unjudged.len(), 1);
+}
+
+#[test]
 fn a_window_that_is_not_over_is_not_judged() {
     let fixture = hours(&[0, 6, 6].map(Some));
     let table = fixture.table();

@@ -184,9 +184,7 @@ impl Task<'_> {
         check: &mut Check,
     ) {
         check.judged += odds.judged;
-        check
-            .unjudged
-            .extend(self.unjudged(settled.start..provisional.end, odds));
+        check.unjudged.extend(self.unjudged(settled.clone(), odds));
         let judged = self.slots.instant(settled.end).unwrap_or(now);
         let mut state = RuleState {
             name: self.rule.name.clone(),
