@@ -104,13 +104,7 @@ pub(crate) fn judge(works: &[Work<'_>]) -> Vec<Judged> {
 
 impl Work<'_> {
     fn judging(&self) -> Judging<'_> {
-        Judging {
-            rule: self.rule,
-            slots: &self.slots,
-            finals: self.slots.final_ones(),
-            groups: self.grid.len(),
-            range: self.range.clone(),
-        }
+        Judging::new(self.rule, &self.slots, self.grid.len(), self.range.clone())
     }
 
     /// The groups, as many at a time as fit into memory.

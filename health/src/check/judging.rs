@@ -21,7 +21,23 @@ pub(crate) struct Judging<'j> {
     pub(crate) groups: usize,
 }
 
-impl Judging<'_> {
+impl<'j> Judging<'j> {
+    /// Judges some slots of so many groups.
+    pub(crate) fn new(
+        rule: &'j Rule,
+        slots: &'j Slots,
+        groups: usize,
+        range: Range<usize>,
+    ) -> Self {
+        Self {
+            rule,
+            slots,
+            finals: slots.final_ones(),
+            range,
+            groups,
+        }
+    }
+
     /// The slots that are judged and known.
     pub(crate) fn known(&self) -> impl Iterator<Item = usize> + use<'_> {
         self.range.clone().filter(|slot| self.slots.known[*slot])

@@ -161,16 +161,6 @@ impl Task<'_> {
         }
     }
 
-    fn judging<'s>(&'s self, range: Range<usize>) -> Judging<'s> {
-        Judging {
-            rule: self.rule,
-            slots: &self.slots,
-            finals: self.slots.final_ones(),
-            groups: self.grid.len(),
-            range,
-        }
-    }
-
     /// Takes what was judged since the last check.
     pub(super) fn check(
         &self,
@@ -235,7 +225,8 @@ impl Task<'_> {
                 parts: &none,
                 wholes: self.rule.measure.is_rate().then_some(&none),
             };
-            limits(&self.judging(range), of, columns, &mut sink);
+            let judging = Judging::new(self.rule, &self.slots, self.grid.len(), range);
+            limits(&judging, of, columns, &mut sink);
         }
         sink.odds
     }
