@@ -181,8 +181,9 @@ pub(crate) async fn run(app: &App, flags: &CheckFlags) -> Result<Exit> {
     }
     write(&found, flags.format, flags.output.as_deref())?;
     let mut exit = found.exit();
+    let sent = sent(job.now);
     for (kept, part) in both(&mut kept, &found) {
-        let failed = tell(app, &tellers, part, flags.sent()?, &mut kept.memory).await;
+        let failed = tell(app, &tellers, part, sent, &mut kept.memory).await;
         kept.store().await?;
         exit = failed.unwrap_or(exit);
     }
@@ -206,6 +207,12 @@ impl Kept {
     }
 }
 
+/// When receivers are told. With `--at` in the past, an alert would otherwise have ended before it is sent.
+fn sent(now: Timestamp) -> Timestamp {
+    let clock = Timestamp::from_unix_ms(unix_ms());
+    clock.map_or(now, |clock| clock.max(now))
+}
+
 fn text_of(state: &tallyfold_health::State) -> String {
     String::from_utf8(state.to_json()).unwrap_or_default()
 }
@@ -217,13 +224,6 @@ impl CheckFlags {
             Some(at) => instant("--at", at),
             None => Timestamp::from_unix_ms(unix_ms()).ok_or_else(refused),
         }
-    }
-
-    /// When receivers are told. With `--at` in the past, an alert would otherwise have ended before it is sent.
-    fn sent(&self) -> Result<Timestamp> {
-        let now = self.now()?;
-        let clock = Timestamp::from_unix_ms(unix_ms());
-        Ok(clock.map_or(now, |clock| clock.max(now)))
     }
 
     /// The range of a replay.

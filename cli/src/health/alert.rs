@@ -80,19 +80,21 @@ impl News {
             .collect()
     }
 
+    fn is_firing(&self, id: &str) -> bool {
+        self.firing.contains_key(id) || self.held.contains_key(id)
+    }
+
     fn is_kept(&self, id: &str) -> bool {
-        let is_told = self.firing.contains_key(id) || self.held.contains_key(id);
         let is_over = self.resolved.contains_key(id);
-        self.silenced.contains(id) || self.is_cut && !is_told && !is_over
+        self.silenced.contains(id) || self.is_cut && !self.is_firing(id) && !is_over
     }
 
     /// The alerts that a receiver was told of and that are over. An alert may end without a resolved finding: its rule
     /// was removed.
     pub(crate) fn over(&self, told: &Alerts) -> Vec<(String, Over)> {
-        let goes_on = |id: &String| {
-            self.firing.contains_key(id) || self.held.contains_key(id) || self.is_kept(id)
-        };
-        let gone = told.iter().filter(|(id, _)| !goes_on(id));
+        let gone = told
+            .iter()
+            .filter(|(id, _)| !self.is_firing(id) && !self.is_kept(id));
         let over = gone.map(|(id, alert)| {
             let mut alert = alert.clone();
             let end = self.resolved.get(id);
