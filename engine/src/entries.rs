@@ -69,8 +69,8 @@ const MOST_EXPECTED: usize = 128;
 const LONGEST_LAST: usize = 512;
 
 /// How many entries are read before they are added up. With many groups, adding an entry waits for
-/// memory; a processor that adds several in a row waits for all of them at the same time.
-const BATCH: usize = 4;
+/// memory; a processor that first loads what all of them need waits for all of it at the same time.
+const BATCH: usize = 8;
 
 /// The most unknown fields in an entry.
 const MOST_UNKNOWN: usize = 4;
@@ -113,6 +113,9 @@ impl EntryReader {
                     Some(next) => start = next,
                     None => break,
                 }
+            }
+            for (entry, _) in &batch[..len] {
+                rows.touch(entry.key);
             }
             for (entry, end) in &batch[..len] {
                 let [success, errors, filtered] = entry.counts;

@@ -51,11 +51,11 @@ impl Rows {
         let mut sorted = Packing::of(&dictionaries).sort(keys);
         let mut columns = CountColumns::with_capacity(sorted.len());
         let mut repeated = None;
-        sorted.visit(|row, is_new| {
+        sorted.visit(counts, |row, counts, is_new| {
             if is_new {
-                columns.push(counts(row));
+                columns.push(counts);
             } else {
-                columns.add_to_last(counts(row));
+                columns.add_to_last(counts);
                 repeated = repeated.or(Some(row));
             }
         });

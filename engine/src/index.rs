@@ -1,5 +1,7 @@
 //! A hash table of numbers.
 
+use std::hint::black_box;
+
 /// The number of slots at first.
 const LEAST_SLOTS: usize = 64;
 
@@ -39,6 +41,13 @@ impl<const SLOTS_PER_NUMBER: usize> Index<SLOTS_PER_NUMBER> {
             }
             at = (at + 1) & mask;
         }
+    }
+
+    /// Loads the slot at which a search for that hash starts, so that the search need not wait for it.
+    #[inline(always)]
+    pub(crate) fn touch(&self, hash: u32) {
+        let mask = self.slots.len().wrapping_sub(1);
+        black_box(self.slots.get(hash as usize & mask).copied());
     }
 
     /// Adds the next number, below 2^31; `None` if there is no memory for it, after which none is found.

@@ -86,24 +86,21 @@ impl Sorted {
         }
     }
 
-    /// Calls `visit` with each row's number, and whether its key differs from that of the row
-    /// before.
+    /// Calls `visit` with each row's number, with what `fetch` gives for it, and with whether its key
+    /// differs from that of the row before.
     #[inline]
-    pub(crate) fn visit(&self, mut visit: impl FnMut(usize, bool)) {
+    pub(crate) fn visit<T: Copy + Default>(
+        &self,
+        fetch: impl Fn(usize) -> T,
+        visit: impl FnMut(usize, T, bool),
+    ) {
         match &self.keys {
             Keys::Words(words, row_bits) => {
-                let mut last = None;
-                for word in words {
-                    let is_new = last.replace(word >> row_bits) != Some(word >> row_bits);
-                    visit((word & ((1 << row_bits) - 1)) as usize, is_new);
-                }
+                let row = (1 << row_bits) - 1;
+                let split = |word: &u64| (word >> row_bits, (word & row) as usize);
+                visit_each(words, split, fetch, visit);
             }
-            Keys::Pairs(pairs) => {
-                let mut last = None;
-                for (key, row) in pairs {
-                    visit(*row, last.replace(key) != Some(key));
-                }
-            }
+            Keys::Pairs(pairs) => visit_each(pairs, |pair| *pair, fetch, visit),
         }
     }
 
@@ -127,6 +124,31 @@ impl Sorted {
                 let ids = pairs.iter().map(|(key, _)| (key >> shift) as u32);
                 ids.map(|id| id & mask).collect()
             }
+        }
+    }
+}
+
+/// How many rows are fetched before they are visited. They are in no order in memory; a processor that fetches
+/// several in a row waits for all of them at the same time.
+const FETCHED: usize = 16;
+
+/// Visits sorted entries, each of which `split` takes apart into key and row.
+#[inline]
+fn visit_each<E, K: Copy + PartialEq, T: Copy + Default>(
+    entries: &[E],
+    split: impl Fn(&E) -> (K, usize),
+    fetch: impl Fn(usize) -> T,
+    mut visit: impl FnMut(usize, T, bool),
+) {
+    let mut last = None;
+    for entries in entries.chunks(FETCHED) {
+        let mut fetched = [T::default(); FETCHED];
+        for (entry, fetched) in entries.iter().zip(&mut fetched) {
+            *fetched = fetch(split(entry).1);
+        }
+        for (entry, fetched) in entries.iter().zip(fetched) {
+            let (key, row) = split(entry);
+            visit(row, fetched, last.replace(key) != Some(key));
         }
     }
 }
@@ -208,10 +230,10 @@ mod tests {
             let packing = Packing::of(&dictionaries);
             let mut sorted = packing.sort(rows.iter().copied());
             let mut visited: Vec<(Key, usize)> = Vec::new();
-            sorted.visit(|row, is_new| {
+            sorted.visit(|row| rows[row], |row, key, is_new| {
                 let before = visited.last().map(|(key, _)| *key);
-                assert_eq!(is_new, before != Some(rows[row]));
-                visited.push((rows[row], row));
+                assert_eq!(is_new, before != Some(key));
+                visited.push((key, row));
             });
             let mut expected: Vec<(Key, usize)> = rows.iter().copied().zip(0..).collect();
             expected.sort();

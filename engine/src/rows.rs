@@ -233,6 +233,12 @@ impl RowsBuilder {
         self.interners[column].intern_in(bytes, length)
     }
 
+    /// Loads what adding to a combination needs from memory into the processor's cache.
+    #[inline(always)]
+    pub(crate) fn touch(&self, key: Key) {
+        self.index.touch(self.keys.hash_ids(key));
+    }
+
     /// Adds counts to a combination. Ids after the last column must be 0.
     ///
     /// # Errors Why the counts were refused. The rows are unchanged then.
