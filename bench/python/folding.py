@@ -6,6 +6,7 @@ import tallyfold
 
 CHUNK = 64 * 1024
 DIMENSIONS: list[tallyfold.DimensionName] = ["event_name", "write_key", "integration", "reason"]
+KEYS: list[tallyfold.DimensionName] = ["write_key", "integration"]
 
 Groups = dict[tuple[str, ...], tuple[int, ...]]
 

@@ -3,21 +3,18 @@
 Takes the directory of the bodies that `tallyfold-bench bodies` wrote. `make bench` runs it.
 """
 
-import statistics
 import subprocess
 import sys
-from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 
 import orjson
 import peers
 import polars
-from folding import DIMENSIONS, fold, groups_of
-from measuring import at_least, at_most, compare, take_turns, tell
+from folding import DIMENSIONS, KEYS, fold, groups_of
+from measuring import at_least, compare
 from tallyfold import DimensionName
 
-KEYS: list[DimensionName] = ["write_key", "integration"]
 MEMORY_KEPT: list[list[DimensionName]] = [["event_name", "integration"], ["event_name", "write_key", "integration"]]
 
 
@@ -68,27 +65,21 @@ def regrouping(body: bytes) -> None:
         compare(f"1,000,000 rows regrouped by {dimensions}", partial(table.group_by, *keys), contenders, rounds=21)
 
 
-def growth(work: str, keep: Sequence[DimensionName], some: bytes, more: bytes, most: float) -> None:
-    times, tenfold = take_turns(11, 1, [lambda: fold(some, keep), lambda: fold(more, keep)])
-    ratio = statistics.median(large / small for small, large in zip(times, tenfold, strict=True))
-    medians = statistics.median(tenfold), statistics.median(times)
-    tell(work, "a tenth of it", medians, "seconds", ratio, at_most(most), len(more))
+def run(name: str, *arguments: str | Path) -> None:
+    """Runs a part in a process of its own, which has none of the memory that the peers freed here."""
+    subprocess.run([sys.executable, Path(__file__).with_name(name), *arguments], check=True)
 
 
 def main() -> None:
     directory = Path(sys.argv[1])
-    large = directory / "plain-100000.json"
-    largest = (directory / "plain-1000000.json").read_bytes()
-    bytes_to_groups(large)
+    bytes_to_groups(directory / "plain-100000.json")
     many_groups((directory / "groups-6000.json").read_bytes())
     small_body((directory / "plain-5.json").read_bytes())
-    regrouping(largest)
-    growth("1,000,000 entries, 1,200 groups", KEYS, large.read_bytes(), largest, 11)
-    growth("1,000,000 entries, each a group", DIMENSIONS, large.read_bytes(), largest, 14)
-    subprocess.run([sys.executable, Path(__file__).with_name("collecting.py")], check=True)
+    regrouping((directory / "plain-1000000.json").read_bytes())
+    run("growth.py", directory)
+    run("collecting.py")
     for keep in MEMORY_KEPT:
-        memory = Path(__file__).with_name("memory.py")
-        subprocess.run([sys.executable, memory, directory, *keep], check=True)
+        run("memory.py", directory, *keep)
 
 
 if __name__ == "__main__":
