@@ -6,6 +6,9 @@ use crate::counts::Counts;
 use crate::rows::Rows;
 use crate::seek::seek;
 
+/// The most bytes of a number.
+const MOST_OF_NUMBER: usize = 10;
+
 /// Some of the rows of a larger set, with counts of their own.
 ///
 /// For each row it holds its distance from the row before, and its counts, as numbers of seven bits
@@ -21,15 +24,16 @@ impl Packed {
     #[must_use]
     pub fn new(rows: &Rows, places: &[u32]) -> Self {
         let mut bytes = Vec::new();
+        let mut room = [0; 4 * MOST_OF_NUMBER];
         let mut next = 0;
         for (row, place) in places.iter().enumerate() {
-            let distance = u64::from(place - next);
-            next = place + 1;
-            for number in [distance].into_iter().chain(rows.counts(row).each()) {
-                let mut room = [0; 10];
-                let length = number.encode_var(&mut room);
-                bytes.extend_from_slice(&room[..length]);
+            let [success, errors, filtered] = rows.counts(row).each();
+            let mut length = 0;
+            for number in [u64::from(place - next), success, errors, filtered] {
+                length += number.encode_var(&mut room[length..]);
             }
+            bytes.extend_from_slice(&room[..length]);
+            next = place + 1;
         }
         Self {
             bytes: bytes.into_boxed_slice(),

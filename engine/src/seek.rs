@@ -8,7 +8,7 @@ pub(crate) fn seek(len: usize, from: usize, is_less: impl Fn(usize) -> bool) -> 
         low += stride;
         stride *= 2;
     }
-    let mut high = len.min(low + stride);
+    let mut high = len.min(low + stride - 1);
     while low < high {
         let middle = low + (high - low) / 2;
         if is_less(middle) {

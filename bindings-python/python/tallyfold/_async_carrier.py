@@ -16,7 +16,7 @@ from tallyfold._loop_transport import LoopTransport, body_of
 from tallyfold._network import Network
 from tallyfold._steps import Done, Wait
 from tallyfold._tallyfold import Finished, Message, Push
-from tallyfold._transport import http_request
+from tallyfold._transport import headers_of, http_request
 
 __all__ = ["AsyncCarrier"]
 
@@ -86,7 +86,7 @@ class AsyncCarrier:
         push = self._push
         response = await self._transport.handle_async_request(http_request(message, self._timeout))
         try:
-            wanted = push.head(response.status_code, response.headers.multi_items())
+            wanted = push.head(response.status_code, headers_of(response))
             if wanted and response.status_code >= REFUSED:
                 end, soon = limit.when(), asyncio.get_running_loop().time() + EXCERPT_SECONDS
                 limit.reschedule(soon if end is None else min(end, soon))

@@ -35,7 +35,7 @@ from tallyfold._steps import Blocked, Done, ProvideToken, Send, Wait
 from tallyfold._stores import Path
 from tallyfold._tallyfold import Call, Collect, CountTable, Request
 from tallyfold._tasks import Tasks
-from tallyfold._transport import EXCERPT_SECONDS, OK, http_request
+from tallyfold._transport import EXCERPT_SECONDS, OK, headers_of, http_request
 
 __all__ = ["AsyncAccessToken", "AsyncDriver", "AsyncReader"]
 
@@ -183,7 +183,7 @@ class AsyncDriver(Facade[AsyncAccessToken, httpx2.AsyncBaseTransport]):
         """Feeds the call one response; whether it wanted the body, which then was complete."""
         response = await self._transport.handle_async_request(http_request(request, seconds))
         try:
-            wanted = call.head(response.status_code, response.headers.multi_items())
+            wanted = call.head(response.status_code, headers_of(response))
             if wanted:
                 if response.status_code != OK:
                     limit.hurry(EXCERPT_SECONDS)

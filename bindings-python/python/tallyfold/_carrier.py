@@ -16,7 +16,14 @@ from tallyfold._network import Network
 from tallyfold._steps import Done, Wait
 from tallyfold._stop import Stop
 from tallyfold._tallyfold import Finished, Message, Push
-from tallyfold._transport import DeadlineTransport, body_of, deadline, http_request, hurry
+from tallyfold._transport import (
+    DeadlineTransport,
+    body_of,
+    deadline,
+    headers_of,
+    http_request,
+    hurry,
+)
 
 __all__ = ["Carrier"]
 
@@ -84,7 +91,7 @@ class Carrier:
         with deadline(self._timeout, Stop()):
             response = self._transport.handle_request(http_request(message, self._timeout))
             try:
-                wanted = push.head(response.status_code, response.headers.multi_items())
+                wanted = push.head(response.status_code, headers_of(response))
                 if wanted and response.status_code >= REFUSED:
                     hurry(EXCERPT_SECONDS)
                 if wanted:

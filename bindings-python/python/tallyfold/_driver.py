@@ -38,6 +38,7 @@ from tallyfold._transport import (
     DeadlineTransport,
     body_of,
     deadline,
+    headers_of,
     http_request,
     hurry,
 )
@@ -164,7 +165,7 @@ class Driver(Facade[AccessToken, httpx2.BaseTransport]):
         with deadline(timeout, stop):
             response = self._transport.handle_request(http_request(request, timeout))
             try:
-                wanted = call.head(response.status_code, response.headers.multi_items())
+                wanted = call.head(response.status_code, headers_of(response))
                 if wanted and response.status_code != OK:
                     hurry(EXCERPT_SECONDS)
                 if wanted:

@@ -65,14 +65,15 @@ class Gathering:
     def due(self) -> list[Drive]:
         """Gives the calls to start, so that the wanted number of calls is under way."""
         with self._lock:
-            return self._due()
+            return self._due(Now.read())
 
     def turn(self, drive: Drive, failure: BaseException | None) -> list[Drive]:
         """Takes a call that has ended, and what its driver raised; gives the calls to start."""
         with self._lock:
             try:
-                self._settle(drive, failure)
-                return self._due()
+                now = Now.read()
+                self._settle(drive, failure, now)
+                return self._due(now)
             except BaseException as error:  # noqa: BLE001 - the caller raises it
                 self._fail(error)
                 return []
@@ -80,20 +81,20 @@ class Gathering:
                 if self.is_watched or self.is_over or not self.under_way:
                     self.wake()
 
-    def _due(self) -> list[Drive]:
+    def _due(self, now: Now) -> list[Drive]:
         due: list[Drive] = []
         most = self._machine.concurrency
         # Limits how many windows wait to be stored, because a killed process loses them.
         while not self.is_over and self.under_way < most and len(self._reports) < most:
-            step = self._machine.next(Now.read())
+            step = self._machine.next(now)
             if not isinstance(step, Drive):
                 break
             self.under_way += 1
             due.append(step)
         return due
 
-    def _settle(self, drive: Drive, failure: BaseException | None) -> None:
-        outcome = self._machine.settle(drive.task, drive.call, Now.read())
+    def _settle(self, drive: Drive, failure: BaseException | None, now: Now) -> None:
+        outcome = self._machine.settle(drive.task, drive.call, now)
         self.under_way -= 1
         if outcome != "given_back":
             if self.is_watched:

@@ -28,6 +28,7 @@ __all__ = [
     "body_of",
     "core_request",
     "deadline",
+    "headers_of",
     "http_request",
     "hurry",
     "is_readable",
@@ -67,6 +68,16 @@ def http_request(request: Request | Message, timeout: float | None) -> httpx2.Re
         content=request.body,
         extensions={"timeout": timeouts},
     )
+
+
+def headers_of(response: httpx2.Response) -> list[tuple[str, str]]:
+    """The headers of a response as the core takes them, with each byte as one character.
+
+    httpx2 would look first which encoding fits all of them, for as long as the core takes to read
+    them.
+    """
+    raw = response.headers.raw
+    return [(name.decode("latin-1"), value.decode("latin-1")) for name, value in raw]
 
 
 def core_request(

@@ -157,8 +157,14 @@ pub(crate) fn sum(parts: &[Part], width: usize) -> Result<Arc<Rows>> {
             }
         }
     }
-    let packed = packed.into_iter();
-    sums.extend(packed.map(|(sum, all)| Arc::new(sum.sum_of(all.into_iter()))));
+    sums.extend(packed.into_iter().map(|(sum, some)| {
+        if some.len() == PACKED_TOGETHER {
+            // They are all that were packed together.
+            Arc::clone(sum)
+        } else {
+            Arc::new(sum.sum_of(some.into_iter()))
+        }
+    }));
     match sums.as_slice() {
         [only] => Ok(Arc::clone(only)),
         _ => {
@@ -188,6 +194,51 @@ impl Notes {
                 .repeated_combinations
                 .saturating_add(other.repeated_combinations),
             null_dimensions: self.null_dimensions.saturating_add(other.null_dimensions),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::time::timestamp::Timestamp;
+
+    fn part(number: usize) -> Part {
+        let at = |minute: usize| {
+            let text = format!("2026-01-01T{:02}:{:02}:00Z", minute / 60, minute % 60);
+            Timestamp::parse(&text).unwrap()
+        };
+        let counts = Counts {
+            success: number as u64,
+            errors: 1,
+            filtered: 0,
+        };
+        let name = format!("own-{}", number % 5);
+        Part {
+            window: Window::new(at(number), at(number + 1)).unwrap(),
+            reported: None,
+            notes: Notes::default(),
+            provisional: false,
+            rows: Rows::from_values(&[vec!["all", &name]], &[counts; 2])
+                .unwrap()
+                .into(),
+        }
+    }
+
+    #[test]
+    fn all_or_some_of_the_parts_that_were_packed_together_add_up() {
+        let own: Vec<Part> = (0..PACKED_TOGETHER + 3).map(part).collect();
+        let mut packed = own.clone();
+        pack(packed.iter_mut(), 1).unwrap();
+        assert!(packed[0].rows.is_packed() && !packed[PACKED_TOGETHER].rows.is_packed());
+        for some in [
+            0..own.len(),
+            0..PACKED_TOGETHER,
+            1..PACKED_TOGETHER,
+            7..own.len(),
+        ] {
+            let (own, packed) = (&own[some.clone()], &packed[some]);
+            assert_eq!(sum(packed, 1).unwrap(), sum(own, 1).unwrap());
         }
     }
 }
