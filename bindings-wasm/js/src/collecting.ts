@@ -1,46 +1,15 @@
 import { awaited, onAbort } from "./abort.js";
 import type { DriveStep } from "./call.js";
+import type { Checkpoint } from "./checkpoint.js";
 import { type Collect, segmentName } from "./collect.js";
 import { type Counter, counter } from "./counter.js";
-import type { CollectArguments, WindowCounts } from "./declared.js";
+import type { CollectArguments } from "./declared.js";
 import { directoryHere, use } from "./directory.js";
 import type { Driver } from "./driver.js";
 import { because, invalidArgument, rootOf, TallyfoldError } from "./error.js";
 import { optionalFlag, optionalFunction, optionalSignal } from "./input.js";
 import type { CountTable } from "./table.js";
-import type { Abortable, Attempt, Dimension, Window } from "./types.js";
-
-/** How many windows of a collect are done, when one has just been settled. */
-export interface Progress extends WindowCounts {
-  /** The window that has just been settled: read, failed, halved or postponed. */
-  readonly window: Window;
-  /** How many milliseconds the collect has taken so far. */
-  readonly elapsedMs: number;
-}
-
-/**
- * Where a collect stores what it has read, so that a killed job can continue where it ended. It
- * stores one document under each name and replaces it as a whole; no document holds a secret, a
- * token or an address.
- *
- * @example
- * const checkpoint = {
- *   load: (name) => localStorage.getItem(`january/${name}`),
- *   save: (name, json) => localStorage.setItem(`january/${name}`, json),
- * };
- * await client.collect({ ...query, metric: "event_delivery", checkpoint });
- */
-export interface Checkpoint {
-  /** Gives the document that is stored under a name; `undefined` or `null` if there is none. */
-  load(name: string): StoredSegment | Promise<StoredSegment>;
-  /** Stores a document under a name and replaces the old one, completely or not at all. */
-  save(name: string, json: string): unknown;
-  /** Where a document is stored, such as a path that ends in its name: error messages tell it. */
-  place?(name: string): string;
-}
-
-/** A stored document as text or bytes, if there is one. */
-export type StoredSegment = string | Uint8Array | null | undefined;
+import type { Abortable, Attempt, Dimension, Progress, Window } from "./types.js";
 
 /** Options for running a collect. */
 export interface CollectOptions extends Abortable, Pick<CollectArguments, "concurrency"> {

@@ -1,5 +1,5 @@
-import type { Progress } from "./collecting.js";
 import { isBrowser } from "./host.js";
+import type { Progress } from "./types.js";
 
 /** How often the line is written anew. */
 const EVERY_MS = 100;

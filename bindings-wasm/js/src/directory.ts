@@ -1,5 +1,5 @@
 /// <reference types="node" preserve="true" />
-import type { Checkpoint } from "./collecting.js";
+import type { Checkpoint } from "./checkpoint.js";
 import { invalidArgument, invalidCheckpoint, type TallyfoldError } from "./error.js";
 import { type Files, Lock, unlessMissing, writeNew } from "./lock.js";
 

@@ -1,6 +1,7 @@
 /// <reference lib="esnext.disposable" preserve="true" />
 export { Aggregator, type AggregatorOptions } from "./aggregator.js";
 export type { Call, DriveStep, MachineRequest, Step } from "./call.js";
+export type { Checkpoint, StoredSegment } from "./checkpoint.js";
 export { Client, type ClientOptions } from "./client.js";
 export {
   type Collect,
@@ -12,7 +13,7 @@ export {
   type Settled,
   segmentName,
 } from "./collect.js";
-export type { Checkpoint, CollectOptions, Progress, StoredSegment } from "./collecting.js";
+export type { CollectOptions } from "./collecting.js";
 export type {
   CountColumns,
   DeltaColumns,

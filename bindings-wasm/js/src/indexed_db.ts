@@ -1,4 +1,4 @@
-import type { Checkpoint } from "./collecting.js";
+import type { Checkpoint } from "./checkpoint.js";
 import { USE } from "./directory.js";
 import { invalidArgument, invalidCheckpoint } from "./error.js";
 

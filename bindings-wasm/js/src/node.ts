@@ -7,7 +7,7 @@ import * as os from "node:os";
 import * as path from "node:path";
 import { Readable } from "node:stream";
 import * as url from "node:url";
-import type { Checkpoint } from "./collecting.js";
+import type { Checkpoint } from "./checkpoint.js";
 import { Directory } from "./directory.js";
 import { invalidArgument } from "./error.js";
 import { fieldsOf, pairsOf } from "./input.js";

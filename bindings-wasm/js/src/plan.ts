@@ -1,6 +1,6 @@
 import type { CoreAggregator, CoreAggregatorPlan, Glue } from "../wasm/tallyfold_wasm.js";
-import type { AggregatorOptions } from "./aggregator.js";
-import type { Dimension } from "./types.js";
+import type { AggregatorArguments } from "./declared.js";
+import type { Dimension, Grouped } from "./types.js";
 import { core } from "./wasm.js";
 
 /**
@@ -23,7 +23,7 @@ const GROUP_BY = Symbol("groupBy");
  * An aggregator of the core. Checking options takes as long as reading a small body, so options
  * that only name dimensions are checked once.
  */
-export function planned(options: AggregatorOptions<Dimension>): CoreAggregator {
+export function planned(options: Grouped<AggregatorArguments, Dimension>): CoreAggregator {
   const { dimensions, groupBy, metric, window, limits, tolerate } = options ?? {};
   const glue = core();
   if (plansOf !== glue) {

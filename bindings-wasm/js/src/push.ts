@@ -7,11 +7,12 @@ import { clocks } from "./clock.js";
 import { Deadline } from "./deadline.js";
 import type { PushArguments, PushReport } from "./declared.js";
 import { invalidArgument, reported } from "./error.js";
-import { exchange, type Outgoing } from "./exchange.js";
+import { exchange } from "./exchange.js";
 import { Export, type ExportOptions, exported } from "./exporting.js";
 import { formats } from "./formats.js";
 import { builtIn } from "./host.js";
 import { addressOf, flatHeaders, optionalFunction, optionalSignal, pairsOf } from "./input.js";
+import type { Outgoing } from "./outgoing.js";
 import type { Exportable } from "./rows.js";
 import type { Abortable, Fetch, Now } from "./types.js";
 

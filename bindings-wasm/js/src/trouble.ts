@@ -3,8 +3,8 @@
 
 import type { Broken } from "./deadline.js";
 import { because, TallyfoldError } from "./error.js";
-import type { Exchanged, Outgoing } from "./exchange.js";
 import { isBrowser } from "./host.js";
+import type { Exchanged, Outgoing } from "./outgoing.js";
 
 /** What a `fetch` gave in place of a response. */
 export class NoResponse extends Error {

@@ -1,4 +1,10 @@
-import type { AuditLogsArguments, Dimension, QueryArguments } from "./declared.js";
+import type {
+  AuditLogsArguments,
+  Dimension,
+  QueryArguments,
+  Window,
+  WindowCounts,
+} from "./declared.js";
 
 export type {
   Api,
@@ -91,4 +97,12 @@ export interface FetchResponse {
     | { forEach(each: (value: string, name: string) => void): void };
   readonly body?: unknown;
   arrayBuffer(): Promise<ArrayBuffer>;
+}
+
+/** How many windows of a collect are done, when one has just been settled. */
+export interface Progress extends WindowCounts {
+  /** The window that has just been settled: read, failed, halved or postponed. */
+  readonly window: Window;
+  /** How many milliseconds the collect has taken so far. */
+  readonly elapsedMs: number;
 }
