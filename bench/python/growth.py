@@ -1,4 +1,4 @@
-"""Ten times the entries, and ten times the groups, against a tenth of them.
+"""How many times as long ten times the entries, or groups, take.
 
 Takes the directory of the bodies. A process of its own has none of the memory that the peers of `main.py` have freed,
 which would make the smaller body faster.

@@ -327,7 +327,7 @@ impl Follow {
         locked(py, &self.0, BRIEF, |follow| follow.state())
     }
 
-    /// The windows that were given out at least once and are not settled.
+    /// The windows whose reading has begun and that are not settled.
     fn provisional<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         plain(
             py,

@@ -254,7 +254,7 @@ impl CountTable {
     /// The table that `to_json` wrote, from `str` or bytes.
     ///
     /// Raises:
-    ///     ResponseError: `invalid_table` for any other JSON, or the code of an error in the JSON.
+    ///     ResponseError: `invalid_table` for anything else.
     ///
     /// >>> tallyfold.CountTable.from_json("{}")
     /// Traceback (most recent call last):

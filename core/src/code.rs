@@ -7,13 +7,13 @@ use serde::{Serialize, Serializer};
 /// Who has to act on an error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Kind {
-    /// The caller's arguments or order of calls; nothing was sent.
+    /// The caller's arguments or order of calls; mostly nothing was sent.
     Config,
     /// The credentials or the tokens.
     Auth,
     /// The service or the way to it: statuses, redirects, the network.
     Service,
-    /// A response whose bytes are not a valid result.
+    /// Data that is not a valid result, such as a response or a saved table, or could not be processed.
     Response,
 }
 
@@ -116,7 +116,7 @@ codes! {
 
     /// A redirect (3xx); tallyfold follows none.
     Redirected "redirected" Service,
-    /// 403.
+    /// 403; from the receiver of a push also 401.
     Forbidden "forbidden" Service,
     /// 429.
     RateLimited "rate_limited" Service,
@@ -124,7 +124,7 @@ codes! {
     RetryLater "retry_later" Service,
     /// 5xx.
     ServerError "server_error" Service,
-    /// Any other status than 200.
+    /// Any other status than 200; from the receiver of a push, a success without the proof that it promises.
     UnexpectedStatus "unexpected_status" Service,
     /// The host could not complete the exchange.
     NetworkFailed "network_failed" Service,
@@ -187,7 +187,7 @@ codes! {
     OutOfMemory "out_of_memory" Response,
     /// The core has stopped in the middle of a call: a mistake in tallyfold. Only JavaScript can report it.
     Crashed "crashed" Response,
-    /// A saved table that this version did not write, or that was changed since.
+    /// No saved table that this version can read, or one that was changed since it was written.
     InvalidTable "invalid_table" Response,
     /// Counts of adjacent windows do not add up to those of the time that they cover.
     WindowsNotAdditive "windows_not_additive" Response,

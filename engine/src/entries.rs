@@ -55,7 +55,7 @@ pub struct EntryReader {
 }
 
 /// After `PATIENCE` misses in a row, a template is made from every `LEARN_EVERY`-th entry only: if
-/// each entry is written differently, predicting is not worth its cost.
+/// each entry is written differently, making templates is not worth its cost.
 const PATIENCE: u32 = 8;
 const LEARN_EVERY: u32 = 64;
 

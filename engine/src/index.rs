@@ -5,8 +5,8 @@ use std::hint::black_box;
 /// The number of slots at first.
 const LEAST_SLOTS: usize = 64;
 
-/// The contents of a free slot. A used slot never has these contents, because its number would be
-/// the highest that fits in the number's bits.
+/// The contents of a free slot. A used slot never has these contents: its number would be as high as the number of
+/// slots less one, and there are always fewer numbers than that.
 const FREE: u32 = u32::MAX;
 
 /// A hash table of the numbers from 0 on. The caller keeps the values that they stand for.
@@ -43,14 +43,14 @@ impl<const SLOTS_PER_NUMBER: usize> Index<SLOTS_PER_NUMBER> {
         }
     }
 
-    /// Loads the slot at which a search for that hash starts, so that the search need not wait for it.
+    /// Loads the slot at which a search for that hash starts.
     #[inline(always)]
     pub(crate) fn touch(&self, hash: u32) {
         let mask = self.slots.len().wrapping_sub(1);
         black_box(self.slots.get(hash as usize & mask).copied());
     }
 
-    /// Adds the next number, below 2^31; `None` if there is no memory for it, after which none is found.
+    /// Adds the next number; `None` if there is no memory for it. The table is empty then, and must not be used any more.
     /// When the table grows, `hash_of` gives the hash of each number in it.
     #[inline]
     pub(crate) fn insert(&mut self, hash: u32, hash_of: impl Fn(u32) -> u32) -> Option<()> {

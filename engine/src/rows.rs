@@ -163,7 +163,7 @@ impl RowsLimits {
     /// About what a group takes.
     pub const PER_GROUP: usize = 64;
 
-    /// As many groups as row numbers have room for.
+    /// No limits.
     pub const NONE: Self = Self {
         groups: usize::MAX,
         bytes: usize::MAX,
@@ -177,10 +177,11 @@ pub(crate) struct Sum {
     pub(crate) counts: Counts,
 }
 
-/// Fewer bytes are not worth a look whether there is memory for them.
+/// For fewer bytes, it is not checked whether there is memory for them.
 const MUCH: usize = 1 << 20;
 
-/// The room for sums at first, which grows at other times than that for values and that of the index.
+/// The room for sums at first. It grows at other numbers than the room for values and the index, because each of them
+/// takes a while.
 const SOME_SUMS: usize = 20;
 
 /// Adds counts up by combination.
@@ -215,7 +216,8 @@ impl RowsBuilder {
 
     /// The id of a value in a column.
     ///
-    /// # Errors Why it has none.
+    /// # Errors
+    /// Why it has none.
     pub fn intern(&mut self, column: usize, value: &str) -> Result<u32, Refused> {
         let interner = &mut self.interners[column];
         interner.intern(value).ok_or_else(|| {
@@ -233,7 +235,7 @@ impl RowsBuilder {
         self.interners[column].intern_in(bytes, length)
     }
 
-    /// Loads what adding to a combination needs from memory into the processor's cache.
+    /// Loads the slot at which the search for a combination starts into the processor's cache.
     #[inline(always)]
     pub(crate) fn touch(&self, key: Key) {
         self.index.touch(self.keys.hash_ids(key));
@@ -241,7 +243,8 @@ impl RowsBuilder {
 
     /// Adds counts to a combination. Ids after the last column must be 0.
     ///
-    /// # Errors Why the counts were refused. The rows are unchanged then.
+    /// # Errors
+    /// Why the counts were refused. The rows are unchanged then.
     #[inline(always)]
     pub fn add(&mut self, key: Key, counts: Counts, may_repeat: bool) -> Result<Added, Refused> {
         let totals = self

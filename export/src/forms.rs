@@ -35,6 +35,12 @@ impl Format {
         std::iter::once(media_type).chain(others.copied())
     }
 
+    /// Whether it can be sent with [`Push`](crate::Push). The others are for files and scrapes.
+    #[must_use]
+    pub const fn is_sent(self) -> bool {
+        self.form().delivery.is_some()
+    }
+
     /// Whether each piece of an export is a message of its own, which is sent by itself. Otherwise all pieces together
     /// are one text.
     #[must_use]

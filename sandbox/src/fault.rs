@@ -107,7 +107,8 @@ pub enum FaultEffect {
 impl FaultOptions {
     /// Makes the fault.
     ///
-    /// # Errors `invalid_argument` if a field of the kind is missing, or a field of another kind is
+    /// # Errors
+    /// `invalid_argument` if a field of the kind is missing, or a field of another kind is
     /// given.
     pub fn fault(mut self) -> Result<Fault> {
         let kind = self.kind;

@@ -148,7 +148,8 @@ impl Sandbox {
     /// The same, from JSON with the names of [`FaultOptions`](crate::FaultOptions), such as
     /// `{"kind": "status", "status": 503, "endpoint": "event_delivery"}`; what is `null` counts as absent.
     ///
-    /// # Errors `invalid_argument` for JSON that is not a fault, or a fault that can't happen.
+    /// # Errors
+    /// `invalid_argument` for JSON that is not a fault, or a fault that can't happen.
     pub fn inject_json(&mut self, fault: &str) -> Result<()> {
         self.inject(fault_json::parse(fault)?)
     }

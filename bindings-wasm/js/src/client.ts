@@ -99,7 +99,7 @@ export class Client {
   }
 
   /**
-   * Counts of event delivery in a window (service reference 4.4): delivered, dropped and filtered
+   * Counts of event delivery in a window (service reference 4.4): delivered, failed and filtered
    * events, by one to four dimensions. Windows of 5 to 15 minutes keep responses small.
    *
    * @example
@@ -166,7 +166,7 @@ export class Client {
    * fails, the others are still read; then the promise rejects with an error that has the `partial`
    * table, the `gaps` and the `failures`. To continue, call it again with that table as `have`, or
    * with the same `checkpoint`: only the gaps are read then. Failed authentication, 403, a redirect
-   * or `retry_later` end it at once, and so do eight failed windows in a row.
+   * or `retry_later` end it at once, and so do its deadline and eight failed windows in a row.
    *
    * If the service is down, all calls pause, one at a time tries, and all go on when it answers:
    * see `patienceMs`.
@@ -176,9 +176,9 @@ export class Client {
    * Windows that were stored by then are not read again.
    *
    * @example
-   * const january = { start: "2026-01-01T00:00:00Z", end: "2026-01-02T00:00:00Z" };
+   * const range = { start: "2026-01-01T00:00:00Z", end: "2026-01-02T00:00:00Z" };
    * const table = await client.collect({
-   *   ...january,
+   *   ...range,
    *   metric: "event_delivery",
    *   dimensions: ["integration", "reason"],
    *   window: "15m",
@@ -198,8 +198,8 @@ export class Client {
   }
 
   /**
-   * Gives a {@link Revision} of each window when it has closed, and another one when late events
-   * have changed it. A running sum of all `changes` is always the sum of the newest counts of every
+   * Gives a {@link Revision} of each window when it has closed, and another one after each later
+   * reading, until it is settled. A running sum of all `changes` is always the sum of the newest counts of every
    * window. It ends when all windows up to `end` are settled, when its `signal` aborts, or when the
    * `for await` loop is left.
    *

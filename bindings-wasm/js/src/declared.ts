@@ -115,11 +115,12 @@ export const errorCodes = [
  * Of kind `service`. The service, or the way to it, has failed.
  *
  * `redirected`: A redirect (3xx); tallyfold follows none.
- * `forbidden`: 403.
+ * `forbidden`: 403; from the receiver of a push also 401.
  * `rate_limited`: 429.
  * `retry_later`: The service asks for a longer wait than the caller allows.
  * `server_error`: 5xx.
- * `unexpected_status`: Any other status than 200.
+ * `unexpected_status`: Any other status than 200; from the receiver of a push, a success without
+ * the proof that it promises.
  * `network_failed`: The host could not complete the exchange.
  * `timed_out`: The exchange took longer than the host allows.
  * `deadline_exceeded`: The call took longer than its deadline, with all its requests and waits.
@@ -156,7 +157,8 @@ export const errorCodes = [
  * `out_of_memory`: There is no memory left for what was read.
  * `crashed`: The core has stopped in the middle of a call: a mistake in tallyfold. Only JavaScript
  * can report it.
- * `invalid_table`: A saved table that this version did not write, or that was changed since.
+ * `invalid_table`: No saved table that this version can read, or one that was changed since it was
+ * written.
  * `windows_not_additive`: Counts of adjacent windows do not add up to those of the time that they
  * cover.
  */

@@ -34,7 +34,7 @@ const brand = Symbol.for("tallyfold.TallyfoldError");
  * or text of a token endpoint's body. If the caller's own `accessToken` caused the error, `cause`
  * is what it threw or what is wrong with its answer. For `network_failed` and `timed_out` it tells what the host
  * said, such as an error with the code `ECONNREFUSED`. For `out_of_memory` and `crashed`, it is what WebAssembly
- * threw; and it is that error, if an object can't be used any more because of it. Otherwise there is no `cause`.
+ * threw; and if an object was lost in such a crash, it is the error of that crash. Otherwise there is no `cause`.
  *
  * @example
  * try {
@@ -223,7 +223,7 @@ const FULL =
 const STOPPED = "tallyfold has stopped in the middle of this call; please report its cause";
 const LOST = "tables and calls under way are lost, and the next call starts with an empty memory";
 
-/** Whether a call can't have asked for more than there is: mostly it wants as much again as there is already. */
+/** Whether the memory could still double, so that it was not what a call lacked. It tries that out by growing it. */
 function hasRoom(memory: WebAssembly.Memory): boolean {
   try {
     memory.grow(Math.max(memory.buffer.byteLength, 1 << 30) / 65_536);
@@ -240,7 +240,7 @@ export function lost(): TallyfoldError {
   );
 }
 
-/** @internal The error that ended an instance, if that is why there is another one. */
+/** @internal For an error about a lost object, the error that ended its instance; otherwise the same error. */
 export function rootOf(error: unknown): unknown {
   const isRemains = TallyfoldError.is(error) && error.code === "out_of_order";
   return isRemains && TallyfoldError.is(error.cause) ? error.cause : error;

@@ -4,13 +4,13 @@ export interface Outgoing {
   readonly url: string;
   headers(): [string, string][];
   body(): Uint8Array<ArrayBuffer> | undefined;
-  /** What no message may quote. */
+  /** What no error message may quote. */
   secrets(): string[];
-  /** Whether an answer with another status than 200 is no refusal either, so that all of its body counts. */
+  /** Whether an answer with another status than 200 is a success too, whose whole body is read. */
   takes?(status: number): boolean;
 }
 
-/** What is told of the exchange: a call, or a push. */
+/** What is told how the exchange goes: a call, or a push. */
 export interface Exchanged {
   head(status: number, headers: [string, string][]): boolean;
   chunk(chunk: Uint8Array): void;

@@ -82,8 +82,8 @@ export class CountTable<D extends Dimension | undefined = Dimension | undefined>
   }
 
   /**
-   * Reads what {@link CountTable.toJSON} gave, as an object or as text, here or in Python's
-   * `to_json`, and checks that it still adds up. TypeScript does not know its dimensions; if you
+   * Reads a table that {@link CountTable.toJSON} or `to_json` of Python wrote, as an object or as
+   * text, and checks that it still adds up. TypeScript does not know its dimensions; if you
    * know them, say so: `CountTable.fromJSON<"reason">(saved)`.
    *
    * @throws {@link TallyfoldError} with code `invalid_table`, and the path or offset.

@@ -24,17 +24,11 @@ use crate::host::network::{self, NetworkSettings};
 use crate::host::session::random;
 use crate::voice::Voice;
 
-/// The formats that are sent.
-const FORMATS: [&str; 8] = [
-    "otlp",
-    "otlp-json",
-    "remote-write",
-    "remote-write-2",
-    "influx",
-    "datadog",
-    "dogstatsd",
-    "statsd",
-];
+/// The names of the formats that are sent.
+fn formats() -> Vec<&'static str> {
+    let sent = Format::ALL.iter().filter(|format| format.is_sent());
+    sent.map(|format| format.as_str()).collect()
+}
 
 /// Flags that say where counts are sent to.
 #[derive(Args, Clone, Debug)]
@@ -44,7 +38,7 @@ pub(crate) struct ReceiverFlags {
     #[arg(value_name = "URL|NAME", help_heading = None)]
     target: String,
     /// The format that the receiver takes; dogstatsd and statsd have addresses such as udp://127.0.0.1:8125
-    #[arg(long, value_name = "FORMAT", value_parser = PossibleValuesParser::new(FORMATS))]
+    #[arg(long, value_name = "FORMAT", value_parser = PossibleValuesParser::new(formats()))]
     to: Option<String>,
     /// A header whose value is in an environment variable, such as authorization=VARIABLE; may be repeated
     #[arg(long, value_name = "HEADER=VARIABLE")]
@@ -113,12 +107,11 @@ impl ReceiverFlags {
         let wanted = || {
             Failure::usage(format!(
                 "push: {name:?} is no format; want one of {}",
-                FORMATS.join(", ")
+                formats().join(", ")
             ))
         };
-        let is_sent = FORMATS.contains(&name.as_str());
         let format = Format::from_name(&name)
-            .filter(|_| is_sent)
+            .filter(|format| format.is_sent())
             .ok_or_else(wanted)?;
         given.overlay(self.push.given.clone());
         headers_of(&self.header_env, &self.header_file, &mut given)?;

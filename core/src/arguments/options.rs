@@ -23,7 +23,8 @@ pub trait Options: Sized {
 /// Reads the options of a function. It refuses names that are neither arguments of the function nor
 /// in `others`: the names that the host handles itself, in the host's spelling.
 ///
-/// # Errors `unknown_argument` with the nearest known name, `missing_argument`, and the errors of
+/// # Errors
+/// `unknown_argument` with the nearest known name, `missing_argument`, and the errors of
 /// invalid values.
 pub fn read<T: Options, A: Arguments>(from: &A, others: &[&str]) -> Result<T, A::Error> {
     Ok(T::from_values(read_values(from, T::ARGUMENTS, others)?)?)

@@ -15,7 +15,8 @@ pub trait Arguments: Sized {
 
     /// The value under a name, read as that kind; `None` if there is none.
     ///
-    /// # Errors For a value of another type: it names the argument and contains [`Kind::wanted`].
+    /// # Errors
+    /// For a value of another type: it names the argument and contains [`Kind::wanted`].
     fn value(&self, name: &str, kind: Kind) -> Result<Option<Value>, Self::Error>;
 
     /// The arguments under a name; `None` if there are none.

@@ -15,7 +15,8 @@ pub trait Parameter: Sized {
 
     /// Parses a value.
     ///
-    /// # Errors For an invalid value. The reader adds the argument's name, except to errors of a
+    /// # Errors
+    /// For an invalid value. The reader adds the argument's name, except to errors of a
     /// [`Kind::Nested`], which already name the inner argument.
     fn from_value(value: Value) -> Result<Self>;
 }

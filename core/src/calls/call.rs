@@ -117,7 +117,8 @@ impl Call {
     /// Takes the token that [`Step::ProvideToken`] asked for and its remaining lifetime: a number
     /// of seconds as text, or `None` if the host does not know it.
     ///
-    /// # Errors `invalid_token_response` and `invalid_token_lifetime`, unless an older token is
+    /// # Errors
+    /// `invalid_token_response` and `invalid_token_lifetime`, unless an older token is
     /// still valid; `out_of_order`.
     pub fn token(&mut self, value: Secret, lifetime: Option<&str>) -> Result<()> {
         self.0.take(Input::Token { value, lifetime }).map(drop)
@@ -125,7 +126,8 @@ impl Call {
 
     /// Reports that the host could not get the token that [`Step::ProvideToken`] asked for.
     ///
-    /// # Errors `token_provider_failed`, unless an older token is still valid; `out_of_order`.
+    /// # Errors
+    /// `token_provider_failed`, unless an older token is still valid; `out_of_order`.
     pub fn token_failed(&mut self) -> Result<()> {
         self.0.take(Input::NoToken).map(drop)
     }

@@ -9,7 +9,8 @@ use crate::spelling::{Name, words};
 
 /// Reads a count as the service sends it: a string of ASCII digits, leading zeros allowed.
 ///
-/// # Errors `invalid_count` and `count_overflow`, without a path or offset.
+/// # Errors
+/// `invalid_count` and `count_overflow`, without a path or offset.
 pub(crate) fn parse_count(text: &str) -> Result<u64> {
     if text.is_empty() {
         let message = "a count is an empty string; want ASCII digits";

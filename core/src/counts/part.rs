@@ -1,4 +1,4 @@
-//! The contents of one response.
+//! The counts of a window: one response, or several that were joined.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use super::parse::refusal;
 use crate::error::Result;
 use crate::time::window::Window;
 
-/// The contents of one response.
+/// The counts of a window: one response, or several that were joined.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Part {
     pub(crate) window: Window,
@@ -25,7 +25,7 @@ pub(crate) struct Part {
 #[derive(Clone, Debug)]
 pub(crate) enum PartRows {
     Own(Arc<Rows>),
-    /// They are packed, beside the sum of several parts.
+    /// They are packed, beside the sum of all parts that were packed together.
     Packed {
         sum: Arc<Rows>,
         rows: Arc<Packed>,
@@ -63,8 +63,8 @@ impl PartRows {
 }
 
 impl Part {
-    /// The sum of this part and one that is adjacent; `None` if they are not, if one of them may still change, or
-    /// if a sum would be above 2^64 - 1. `width` is the number of columns.
+    /// The sum of this part and the one right after it; `None` if it is not, if one of them may still change, if only
+    /// one of them has reported totals, or if a sum would be above 2^64 - 1. `width` is the number of columns.
     pub(crate) fn joined(&self, other: &Self, width: usize) -> Option<Self> {
         if self.provisional || other.provisional || self.window.end() != other.window.start() {
             return None;
@@ -99,11 +99,11 @@ impl PartialEq for PartRows {
 
 impl Eq for PartRows {}
 
-/// How many parts are packed together: few enough that their rows take little memory until then, and enough
-/// that the values, which are stored once for all of them, take little for each.
+/// How many parts are packed together: few enough that their rows take little memory before they are packed, and
+/// enough that the values, which are stored once for all of them, take little for each.
 pub(crate) const PACKED_TOGETHER: usize = 64;
 
-/// Packs parts that have their own rows, as many at a time as are packed together; the rest stays as it is.
+/// Packs parts that have their own rows, in groups of [`PACKED_TOGETHER`]; an incomplete last group stays as it is.
 /// `width` is the number of columns.
 ///
 /// # Errors

@@ -77,7 +77,8 @@ impl CountTable {
     /// # }
     /// ```
     ///
-    /// # Errors `unaligned_window` for a window that crosses the edge of a step, because its counts
+    /// # Errors
+    /// `unaligned_window` for a window that crosses the edge of a step, because its counts
     /// can't be split, and for a window in a step that ends after the year 9999.
     pub fn by_window(&self, step: Option<TimeStep>) -> Result<Series> {
         let own = self.parts.iter().map(|part| part.window);
@@ -176,7 +177,8 @@ impl Series {
     /// # }
     /// ```
     ///
-    /// # Errors `group_limit` for more than 2^25 rows.
+    /// # Errors
+    /// `group_limit` for more than 2^25 rows.
     pub fn fill_zeros(&self) -> Result<Self> {
         // Without dimensions there is one combination, even if no window has a row.
         let groups = if self.ids.is_empty() {

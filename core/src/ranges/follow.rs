@@ -115,10 +115,10 @@ pub struct Revision {
 ///
 /// Each reading gives a [`Revision`] with signed changes, so that a running sum of all changes is
 /// always the sum of the newest counts of every window. A window is settled, and forgotten, once
-/// two readings, at least the window's length apart, and all between them were equal (the totals
-/// that the service reports included), or once it was read `settle_ms` or more after its end. The last revision of a
+/// all its readings over at least the window's length were equal (the totals that the service
+/// reports included), or once it was read `settle_ms` or more after its end. The last revision of a
 /// window has `settled` set; in the first case it has no changes. Events that arrive after that are
-/// missed, so choose both times by how late events may arrive.
+/// missed, so choose `window` and `settle_ms` by how late events may arrive.
 ///
 /// The wall clock tells when a window closes. If it is set back, the follow waits; if it is set
 /// forward, or the computer slept, the follow catches up in the order of windows. If it is wrong
@@ -399,7 +399,8 @@ impl Follow {
     /// `None`, and the window is read again later, if the service counts as down: then
     /// [`Follow::waiting_ms`] tells for how long the follow waits.
     ///
-    /// # Errors The call's final error. Its window is read again after `reread_ms`; other windows
+    /// # Errors
+    /// The call's final error. Its window is read again after `reread_ms`; other windows
     /// are not affected. `out_of_order` for a task that is not under way.
     pub fn settle(&mut self, task: u32, call: &mut Call, now: Now) -> Result<Option<Revision>> {
         let is_it = |open: &Open| open.state.task() == Some(task);
@@ -465,7 +466,7 @@ impl Follow {
         })
     }
 
-    /// The windows that were given out at least once and are not settled.
+    /// The windows whose reading has begun and that are not settled.
     #[must_use]
     pub fn provisional(&self) -> Vec<Window> {
         self.open.iter().map(|open| open.window).collect()

@@ -153,7 +153,8 @@ impl Probe {
 
     /// Takes the result of a call. A call that was closed before its end is given again.
     ///
-    /// # Errors The call's final error, which also ends the probe; `out_of_order` for a task that
+    /// # Errors
+    /// The call's final error, which also ends the probe; `out_of_order` for a task that
     /// is not under way.
     pub fn settle(&mut self, task: u32, call: &mut Call) -> Result<()> {
         if !self.is_under_way || task != self.tables.len() as u32 {

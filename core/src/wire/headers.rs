@@ -16,7 +16,8 @@ const RESERVED: &str = " authorization accept-encoding host connection keep-aliv
 impl Headers {
     /// Takes names and values in turn.
     ///
-    /// # Errors `invalid_argument` for a header that the client or its HTTP stack sets, and for what can't be sent.
+    /// # Errors
+    /// `invalid_argument` for a header that the client or its HTTP stack sets, and for what can't be sent.
     /// No message quotes any of it.
     pub fn new(flat: Vec<String>) -> Result<Self> {
         Self::checked(flat, None)

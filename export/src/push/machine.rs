@@ -32,8 +32,7 @@ pub enum PushStep<'a> {
         /// Milliseconds on the monotonic clock, at most 2^31 - 1.
         ms: u32,
     },
-    /// Store that so many samples are finished, if this push is to be taken up by another process
-    /// ([`PushOptions::finished`]), and ask again. The number falls if a message is refused that counted as finished
+    /// Store this number, if another process is to go on with this push ([`PushOptions::finished`]), and ask again. The number falls if a message is refused that counted as finished
     /// before it was sent, because it is to be sent at most once.
     Finished {
         /// How many of the export's samples are finished.
@@ -73,7 +72,8 @@ impl Message<'_> {
 /// ends with an error.
 ///
 /// 2xx means that a message was taken, 413 that it is too large: it is cut in two. After 429, which may say for how long,
-/// after the failures of a server and after broken connections it is sent again. Anything else ends the push.
+/// after the passing failures of a server and after broken connections it is sent again, unless it must be sent at most
+/// once and may have arrived. Anything else ends the push.
 pub struct Push {
     export: Export,
     /// The export before the message under way.
@@ -106,7 +106,7 @@ pub struct Push {
 enum State {
     /// The next message is to be made.
     Ready,
-    /// That the message is finished must be stored before it is sent.
+    /// Before the message is sent, the host must store that it is finished.
     Stored,
     /// The message is to be sent.
     Due,
@@ -119,7 +119,7 @@ enum State {
         refusal: Option<Error>,
         body: Vec<u8>,
     },
-    /// The message was taken, and that must be stored.
+    /// The message was taken. The host must store that, unless it did before the message was sent.
     Taken,
     Ended(Option<Error>),
 }
@@ -128,8 +128,8 @@ impl Push {
     /// Begins to send an export.
     ///
     /// # Errors
-    /// `invalid_argument` for a format that is not sent, and for a guarantee that the receiver needs no choice of;
-    /// `invalid_base_address` and `insecure_base_address` for the address.
+    /// `invalid_argument` for a format that is not sent, for a guarantee if the receiver takes repeated messages without
+    /// harm, and for more `finished` samples than there are; `invalid_base_address` and `insecure_base_address` for the address.
     pub fn new(mut export: Export, options: &PushOptions) -> Result<Self> {
         let form = export.form();
         let Some(delivery) = &form.delivery else {
@@ -176,8 +176,9 @@ impl Push {
     /// What to do next.
     ///
     /// # Errors
-    /// What ended the push: `rate_limited`, `server_error`, `network_failed` or `timed_out` after the patience is over;
-    /// `redirected`, `forbidden` or `unexpected_status` for other answers, with an excerpt of their body.
+    /// What ended the push: `rate_limited`, `server_error`, `network_failed` or `timed_out` if the patience is over, or if
+    /// the message may have arrived and must be sent at most once; `redirected`, `forbidden` or `unexpected_status` for
+    /// other answers, with an excerpt of their body; `out_of_order` while a message is under way.
     pub fn step(&mut self, now: Now) -> Result<PushStep<'_>> {
         self.now = now;
         loop {
@@ -198,7 +199,7 @@ impl Push {
                     self.state = State::Due;
                     return Ok(self.tell());
                 }
-                // What was refused is not finished, which the host may have stored before.
+                // The host may have stored a message as finished that was refused: it is told the right number.
                 State::Waiting(_) if self.told != self.finished => return Ok(self.tell()),
                 State::Waiting(delay) => match delay.rest(now) {
                     0 => self.state = self.before_sending(),
@@ -233,8 +234,8 @@ impl Push {
         }
     }
 
-    /// Whether the push may be left now, for another process to take up from the number that was last given to be stored: no
-    /// sample is lost or sent twice then.
+    /// Whether another process could go on now from the number of the last [`PushStep::Finished`]: no sample would be lost
+    /// or sent twice.
     #[must_use]
     pub fn is_at_rest(&self) -> bool {
         match self.state {

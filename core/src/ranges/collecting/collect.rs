@@ -26,8 +26,7 @@ use crate::time::settling::is_settled;
 use crate::time::step::TimeStep;
 use crate::time::window::{Window, join_adjacent, uncovered};
 
-/// A collect ends after this many failed windows in a row: the service is down, and the other
-/// windows would fail too.
+/// A collect ends after this many failed windows in a row: the others would probably fail too.
 const FAILURES_IN_A_ROW: u32 = 8;
 
 /// Reads a long range as many windows, and adds them up to one table.
@@ -35,13 +34,15 @@ const FAILURES_IN_A_ROW: u32 = 8;
 /// It does no I/O: each worker of the host asks for the next step, drives the call, and settles it.
 /// The host may use one worker or many; several workers share the collect under a lock, which they
 /// hold only between calls. A window that fails does not end the collect. Calls do their own
-/// retries; only a window whose response is too large or too slow is read again, as two halves.
+/// retries. A window is read again after an outage, or if its call was closed; a window whose
+/// response is too large or too slow is read as two halves.
 ///
 /// When the service is down, one worker at a time tries, and the others get
 /// [`CollectStep::Idle`] until it is back: see [`CollectOptions::patience_ms`].
 ///
-/// The collect ends at once after a failed authentication, a refusal (403), a redirect, wrong
-/// arguments, or `retry_later`; it also ends after several failed windows in a row.
+/// The collect starts no further windows after a failed authentication, a refusal (403), a
+/// redirect, wrong arguments, or `retry_later`; after its deadline, an outage that outlasts its
+/// patience, or too much memory; and after several failed windows in a row.
 ///
 /// ```
 /// # include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/doc/host.rs"));
@@ -99,7 +100,8 @@ struct UnderWay {
 impl Machine {
     /// Begins to read the counts of a long range, window by window.
     ///
-    /// # Errors Of kind `config`, with the name of the argument; nothing is sent then.
+    /// # Errors
+    /// Of kind `config`, with the name of the argument; nothing is sent then.
     /// `incompatible_tables` if `have` counts something else.
     pub fn collect(&self, options: CollectOptions) -> Result<Collect> {
         if options.concurrency == 0 {
@@ -208,9 +210,9 @@ impl Collect {
         })
     }
 
-    /// The next window, and whether it has been read before. In an outage in which all windows that
-    /// are left have failed, every other try is one of a window that could be read: if it can't be
-    /// read either, the windows are not to blame.
+    /// The next window, and whether it has been read before. Once all remaining windows have failed
+    /// in an outage, every second try reads a window that could be read before. If that fails too,
+    /// the service is at fault, not the windows.
     fn pick(&mut self) -> Option<(Window, bool)> {
         let window = self.ledger.take()?;
         let may_check = self.outages.has_failed(window) && !self.has_checked;
@@ -243,7 +245,8 @@ impl Collect {
     /// its end, and this method is called `settle_ms` or more after its end. Otherwise it is
     /// provisional.
     ///
-    /// # Errors `out_of_order` for a task that is not under way. A call's error is given as
+    /// # Errors
+    /// `out_of_order` for a task that is not under way. A call's error is given as
     /// [`Settled::Failed`].
     pub fn settle(&mut self, task: u32, call: &mut Call, now: Now) -> Result<Settled> {
         if task < Probe::CALLS {
@@ -326,8 +329,8 @@ impl Collect {
         self.fail(window, error)
     }
 
-    /// What follows a call that has failed. A response that comes too late is no outage yet, if its
-    /// window can be halved.
+    /// What follows a call that has failed. If its window can be halved, a late response is not an
+    /// outage, unless the service is known to be down.
     fn after(
         &mut self,
         window: Window,
@@ -416,7 +419,8 @@ impl Collect {
     ///
     /// `name` may be a place, such as a path, that ends in the segment's name; errors then tell that place.
     ///
-    /// # Errors `invalid_checkpoint`, with the JSON path and often the byte offset, for a segment
+    /// # Errors
+    /// `invalid_checkpoint`, with the JSON path and often the byte offset, for a segment
     /// that is incomplete, was changed, or belongs to another query; `invalid_argument` if `name`
     /// is not that of the next segment; `out_of_order` once a window has been given. After an error
     /// the collect is unchanged.
@@ -451,7 +455,8 @@ impl Collect {
 
     /// The table of all windows. It covers the whole range, or the part that was asked for.
     ///
-    /// # Errors Which windows are missing and why, with a table of the others. It may be called at
+    /// # Errors
+    /// Which windows are missing and why, with a table of the others. It may be called at
     /// any time, also for a collect that is not driven any further.
     pub fn finish(&self) -> Result<CountTable, Box<CollectError>> {
         let progress = self.progress();
