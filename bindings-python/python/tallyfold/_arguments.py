@@ -210,11 +210,11 @@ class CollectArguments(TypedDict, total=False):
     been read yet; if there is no such pair, there is no test.
     """
     patience: float | None
-    """How long to wait for a service that is down. When calls fail temporarily and no other one is
-    answered, the workers pause, and one call at a time tries again, with longer and longer waits of
-    up to a minute. When it is answered, all go on. If that takes longer, the collect ends. With 0,
-    each window fails once its own retries are used up. In seconds. `None` for no limit. `900`
-    unless told otherwise.
+    """How long to wait for a service that is down; after that, the collect ends. When calls fail
+    temporarily and no other one is answered, the workers pause, and one call at a time tries again,
+    with longer and longer waits of up to a minute. When it is answered, all go on. With 0, each
+    window fails once its own retries are used up. In seconds. `None` for no limit. `900` unless
+    told otherwise.
     """
     deadline: float | None
     """How long the collect may take with all its windows and waits, counted from its first step. It
@@ -288,11 +288,11 @@ class FollowArguments(TypedDict, total=False):
     there, and `start` has no effect.
     """
     patience: float | None
-    """How long to wait for a service that is down. When a reading fails temporarily, no other one
-    is made until the service answers, except one try at a time, with longer and longer waits of up
-    to a minute. If that takes longer, the reading fails. With 0, a reading fails once its own
-    retries are used up. A window that fails again and again while others can be read fails too. In
-    seconds. `None`, the default, for no limit.
+    """How long to wait for a service that is down; after that, the reading fails. When a reading
+    fails temporarily, no other one is made until the service answers, except one try at a time,
+    with longer and longer waits of up to a minute. With 0, a reading fails once its own retries are
+    used up. A window that fails again and again while others can be read fails too. In seconds.
+    `None`, the default, for no limit.
     """
 
 

@@ -804,11 +804,11 @@ export interface CollectArguments {
    */
   readonly probe?: boolean | undefined;
   /**
-   * How long to wait for a service that is down. When calls fail temporarily and no other one is
-   * answered, the workers pause, and one call at a time tries again, with longer and longer waits
-   * of up to a minute. When it is answered, all go on. If that takes longer, the collect ends.
-   * With 0, each window fails once its own retries are used up. In milliseconds. `Infinity` for no
-   * limit. `900,000` unless told otherwise.
+   * How long to wait for a service that is down; after that, the collect ends. When calls fail
+   * temporarily and no other one is answered, the workers pause, and one call at a time tries
+   * again, with longer and longer waits of up to a minute. When it is answered, all go on. With 0,
+   * each window fails once its own retries are used up. In milliseconds. `Infinity` for no limit.
+   * `900,000` unless told otherwise.
    */
   readonly patienceMs?: number | undefined;
   /**
@@ -903,11 +903,11 @@ export interface FollowArguments {
    */
   readonly state?: string | undefined;
   /**
-   * How long to wait for a service that is down. When a reading fails temporarily, no other one is
-   * made until the service answers, except one try at a time, with longer and longer waits of up
-   * to a minute. If that takes longer, the reading fails. With 0, a reading fails once its own
-   * retries are used up. A window that fails again and again while others can be read fails too.
-   * In milliseconds. `Infinity`, the default, for no limit.
+   * How long to wait for a service that is down; after that, the reading fails. When a reading
+   * fails temporarily, no other one is made until the service answers, except one try at a time,
+   * with longer and longer waits of up to a minute. With 0, a reading fails once its own retries
+   * are used up. A window that fails again and again while others can be read fails too. In
+   * milliseconds. `Infinity`, the default, for no limit.
    */
   readonly patienceMs?: number | undefined;
 }

@@ -68,11 +68,11 @@ crate::options! {
         /// Where an earlier follow of the same query ended, from [`Follow::state`]: this one goes on
         /// there, and `start` has no effect.
         state: Option<String> = None,
-        /// How long to wait for a service that is down. When a reading fails temporarily, no other
-        /// one is made until the service answers, except one try at a time, with longer and longer
-        /// waits of up to a minute. If that takes longer, the reading fails. With 0, a reading fails
-        /// once its own retries are used up. A window that fails again and again while others can
-        /// be read fails too.
+        /// How long to wait for a service that is down; after that, the reading fails. When a reading
+        /// fails temporarily, no other one is made until the service answers, except one try at a
+        /// time, with longer and longer waits of up to a minute. With 0, a reading fails once its own
+        /// retries are used up. A window that fails again and again while others can be read fails
+        /// too.
         patience_ms: Patience = Patience::Endless,
     }
 }

@@ -67,10 +67,10 @@ crate::options! {
         /// see [`Probe`](crate::Probe). It tests the first two adjacent windows that are settled by
         /// the wall clock and have not been read yet; if there is no such pair, there is no test.
         probe: bool = false,
-        /// How long to wait for a service that is down. When calls fail temporarily and no other
-        /// one is answered, the workers pause, and one call at a time tries again, with longer and
-        /// longer waits of up to a minute. When it is answered, all go on. If that takes longer,
-        /// the collect ends. With 0, each window fails once its own retries are used up.
+        /// How long to wait for a service that is down; after that, the collect ends. When calls fail
+        /// temporarily and no other one is answered, the workers pause, and one call at a time tries
+        /// again, with longer and longer waits of up to a minute. When it is answered, all go on.
+        /// With 0, each window fails once its own retries are used up.
         patience_ms: Patience = Patience::Milliseconds(900_000),
         /// How long the collect may take with all its windows and waits, counted from its first step. It then ends with
         /// `deadline_exceeded`, and with what was read.
