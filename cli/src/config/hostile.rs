@@ -168,57 +168,45 @@ fn a_configuration_that_is_cut_hides_its_secrets() {
     }
 }
 
-/// Documents of about so many bytes, each with one thing that is large or there many times.
-fn large_documents(bytes: usize) -> [String; 10] {
-    let key = "k".repeat(bytes / 2);
-    [
-        format!("[cluster.eu]\n{}", "#\n".repeat(bytes / 2)),
-        format!("[cluster.{key}]\n{}", "a=1\n".repeat(bytes / 8)),
-        (0..bytes / 32)
+#[test]
+fn large_documents_are_read_in_little_time_and_room() {
+    let mega = 1_000_000;
+    let key = "k".repeat(mega / 2);
+    for text in [
+        format!("[cluster.eu]\n{}", "#\n".repeat(mega / 2)),
+        format!("[cluster.{key}]\n{}", "a=1\n".repeat(mega / 8)),
+        (0..mega / 32)
             .map(|at| format!("[cluster.c{at}]\n"))
             .collect(),
         format!(
             "[cluster.eu.labels]\n{}",
-            (0..bytes / 16)
+            (0..mega / 16)
                 .map(|at| format!("l{at} = ''\n"))
                 .collect::<String>()
         ),
         format!(
             "[cluster.eu]\nlabels = {{ é{} }}\n",
-            (0..bytes / 64)
+            (0..mega / 64)
                 .map(|at| format!("l{at} = '', "))
                 .collect::<String>()
         )
         .replace('é', "x = 'é', "),
         format!("[cluster.eu.{key}]\n"),
         format!("[cluster.eu]\ntimeout = '{key}'\n"),
-        format!("[cluster.eu]\ntolerate = [{}]\n", "'',".repeat(bytes / 4)),
-        format!("[cluster.eu]\nmax_retries = {}\n", "9".repeat(bytes)),
-        format!("[cluster.eu]\nlimits = {{ {} }}\n", "a.".repeat(bytes / 2)),
-    ]
-}
-
-/// How long it takes to read a document, in seconds.
-fn time_to_read(text: String) -> f64 {
-    let found = Found {
-        path: "t.toml".into(),
-        bytes: text.into_bytes(),
-        distrust: None,
-    };
-    let started = std::time::Instant::now();
-    if let Err(failure) = read(&found) {
-        assert!(failure.text.len() < 2_000, "{}", failure.text.len());
-    }
-    started.elapsed().as_secs_f64()
-}
-
-#[test]
-fn large_documents_are_read_in_little_time_and_room() {
-    const BYTES: usize = 1_000_000;
-    let tenths = large_documents(BYTES / 10);
-    for (tenth, whole) in tenths.into_iter().zip(large_documents(BYTES)) {
-        let (tenth, whole) = (time_to_read(tenth), time_to_read(whole));
-        // A search through the whole text for each key would take a hundred times as long, on any machine.
-        assert!(whole < 40.0 * tenth.max(0.1), "{tenth} s, {whole} s");
+        format!("[cluster.eu]\ntolerate = [{}]\n", "'',".repeat(mega / 4)),
+        format!("[cluster.eu]\nmax_retries = {}\n", "9".repeat(mega)),
+        format!("[cluster.eu]\nlimits = {{ {} }}\n", "a.".repeat(mega / 2)),
+    ] {
+        let started = std::time::Instant::now();
+        let found = Found {
+            path: "t.toml".into(),
+            bytes: text.into_bytes(),
+            distrust: None,
+        };
+        if let Err(failure) = read(&found) {
+            assert!(failure.text.len() < 2_000, "{}", failure.text.len());
+        }
+        // Far from what it takes, and far below what a search through the whole text for each key would take.
+        assert!(started.elapsed().as_secs() < 20);
     }
 }

@@ -6,6 +6,11 @@
 pub fn nearest<'a>(name: &str, known: &[&'a str]) -> Option<&'a str> {
     let plain = |name: &str| name.replace('_', "").to_ascii_lowercase();
     let name = plain(name);
+    let longest = known.iter().map(|known| known.len()).max()?;
+    if name.chars().count() > 2 * longest {
+        // More letters are left over than any known name has.
+        return None;
+    }
     let distance = |known: &&str| strsim::osa_distance(&name, &plain(known));
     known
         .iter()
