@@ -98,7 +98,7 @@ test-examples: $(wheel_in_venv) $(examples) $(chromium)
 	scripts/demo.sh
 	@echo "3 passed, 0 failed"
 	scripts/test-rust-example.sh
-	node --test --test-timeout=900000 --test-reporter=spec examples/guide.test.mjs
+	node --test --test-timeout=300000 --test-reporter=spec examples/guide.test.mjs
 
 # Prometheus, VictoriaMetrics and InfluxDB, from Debian's packages, judge what is exported.
 test-observability: $(wheel_in_venv)

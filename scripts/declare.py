@@ -23,7 +23,7 @@ SURFACE = "cargo run --quiet --package tallyfold-sandbox --example surface --fea
 
 #: Who has to act on the errors of each kind.
 KINDS = {
-    "config": "The caller's arguments or order of calls are wrong, and nothing was sent.",
+    "config": "The caller's arguments or order of calls are wrong; mostly nothing was sent.",
     "auth": "The credentials or the tokens were refused, or there are none.",
     "service": "The service, or the way to it, has failed.",
     "response": "The bytes of a response, or of a saved table, are not a valid result.",

@@ -244,7 +244,7 @@ impl RowsBuilder {
     /// Adds counts to a combination. Ids after the last column must be 0.
     ///
     /// # Errors
-    /// Why the counts were refused. The rows are unchanged then.
+    /// Why the counts were refused. The rows are unchanged then, but can't be added to after [`Refused::OutOfMemory`].
     #[inline(always)]
     pub fn add(&mut self, key: Key, counts: Counts, may_repeat: bool) -> Result<Added, Refused> {
         let totals = self

@@ -25,6 +25,6 @@ def function(name: str, value: F) -> F:
 
 async def finished(name: str, result: object) -> None:  # noqa: ARG001 - as in the other module
     """Awaits what a function of the caller has returned, if it can be awaited."""
-    # Most functions return nothing, and what can be awaited takes a while to tell.
+    # Most functions return nothing, and `isawaitable` is slow.
     if result is not None and inspect.isawaitable(result):
         await result

@@ -119,7 +119,7 @@ class TallyfoldError(Exception):
 
 
 class ConfigError(TallyfoldError):
-    """A mistake in the caller's arguments or in the order of calls; nothing was sent.
+    """A mistake in the caller's arguments or in the order of calls; mostly nothing was sent.
 
     >>> client.event_delivery("2026-01-01T00:00:00Z", "2026-01-02T00:00:00Z", [])
     Traceback (most recent call last):
@@ -167,7 +167,7 @@ class ServiceError(TallyfoldError):
 
 
 class ResponseError(TallyfoldError):
-    """A response whose bytes are not a valid result (service reference 2.2 and 2.3).
+    """Data that is not a valid result, such as a response (service reference 2.2 and 2.3).
 
     >>> aggregator = tallyfold.Aggregator(["integration"])
     >>> try:

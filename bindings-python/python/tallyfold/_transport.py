@@ -73,8 +73,7 @@ def http_request(request: Request | Message, timeout: float | None) -> httpx2.Re
 def headers_of(response: httpx2.Response) -> list[tuple[str, str]]:
     """The headers of a response as the core takes them, with each byte as one character.
 
-    httpx2 would look first which encoding fits all of them, for as long as the core takes to read
-    them.
+    `multi_items` of httpx2 would first look for an encoding that fits all of them.
     """
     raw = response.headers.raw
     return [(name.decode("latin-1"), value.decode("latin-1")) for name, value in raw]

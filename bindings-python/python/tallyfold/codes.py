@@ -1,7 +1,7 @@
 """What each error code means: `TallyfoldError.code` is one of these.
 
-Of a `ConfigError`, kind `config`. The caller's arguments or order of calls are wrong, and nothing
-was sent.
+Of a `ConfigError`, kind `config`. The caller's arguments or order of calls are wrong; mostly
+nothing was sent.
 
 `missing_argument`: A required argument was not given.
 

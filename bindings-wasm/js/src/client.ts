@@ -199,9 +199,9 @@ export class Client {
 
   /**
    * Gives a {@link Revision} of each window when it has closed, and another one after each later
-   * reading, until it is settled. A running sum of all `changes` is always the sum of the newest counts of every
-   * window. It ends when all windows up to `end` are settled, when its `signal` aborts, or when the
-   * `for await` loop is left.
+   * reading, until it is settled. A running sum of all `changes` is always the sum of the newest
+   * counts of every window. It ends when all windows up to `end` are settled, when its `signal`
+   * aborts, or when the `for await` loop is left.
    *
    * @throws {@link TallyfoldError} of kind `config`, with the name of the argument.
    * @example

@@ -78,7 +78,7 @@ export const errorCodes = [
 /**
  * What went wrong: one of {@link errorCodes}.
  *
- * Of kind `config`. The caller's arguments or order of calls are wrong, and nothing was sent.
+ * Of kind `config`. The caller's arguments or order of calls are wrong; mostly nothing was sent.
  *
  * `missing_argument`: A required argument was not given.
  * `unknown_argument`: An argument with a name that does not exist.

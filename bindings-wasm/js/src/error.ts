@@ -46,9 +46,9 @@ const brand = Symbol.for("tallyfold.TallyfoldError");
  */
 export class TallyfoldError extends Error {
   /**
-   * Who has to act. `config`: the caller's arguments or order of calls, and nothing was sent.
-   * `auth`: the credentials or the tokens. `service`: the service or the network. `response`: a
-   * response whose bytes are not a valid result.
+   * Who has to act. `config`: the caller's arguments or order of calls; mostly nothing was sent.
+   * `auth`: the credentials or the tokens. `service`: the service or the network. `response`: data
+   * that is not a valid result, such as a response or a saved table, or could not be processed.
    */
   declare readonly kind: ErrorKind;
 

@@ -32,8 +32,9 @@ pub enum PushStep<'a> {
         /// Milliseconds on the monotonic clock, at most 2^31 - 1.
         ms: u32,
     },
-    /// Store this number, if another process is to go on with this push ([`PushOptions::finished`]), and ask again. The number falls if a message is refused that counted as finished
-    /// before it was sent, because it is to be sent at most once.
+    /// Store this number, if another process is to go on with this push ([`PushOptions::finished`]), and ask again. The
+    /// number falls if a message is refused that counted as finished before it was sent, because it is to be sent at
+    /// most once.
     Finished {
         /// How many of the export's samples are finished.
         samples: u64,
@@ -129,7 +130,8 @@ impl Push {
     ///
     /// # Errors
     /// `invalid_argument` for a format that is not sent, for a guarantee if the receiver takes repeated messages without
-    /// harm, and for more `finished` samples than there are; `invalid_base_address` and `insecure_base_address` for the address.
+    /// harm, and for more `finished` samples than there are; `invalid_base_address` and `insecure_base_address` for the
+    /// address.
     pub fn new(mut export: Export, options: &PushOptions) -> Result<Self> {
         let form = export.form();
         let Some(delivery) = &form.delivery else {
