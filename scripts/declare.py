@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Writes the type declarations of the packages from what the Rust crates say of themselves.
+"""Writes type declarations and schemas from what the Rust crates say of themselves.
 
 Arguments, plain values, names and error codes are declared once, in Rust, with their meaning, unit and default.
-`scripts/declare.py` writes what each package declares of them; with `--check` it writes nothing and fails if a
-file is not what it would write.
+`scripts/declare.py` writes what each package declares of them, and the JSON Schemas of what the command prints; with
+`--check` it writes nothing and fails if a file is not what it would write.
 """
 
 import json
@@ -20,6 +20,10 @@ PYTHON = ROOT / "bindings-python/python/tallyfold"
 ERRORS = ROOT / "docs/errors.md"
 NOTICE = "Written by scripts/declare.py from what the Rust crates declare. Change it there."
 SURFACE = "cargo run --quiet --package tallyfold-sandbox --example surface --features surface"
+SCHEMA = "cargo run --quiet --package tallyfold-cli -- schema"
+
+#: The documents that the command prints, each with the name of its schema's file.
+SCHEMAS = {"counts": "output", "check": "check", "doctor": "doctor", "explain": "explain"}
 
 #: Who has to act on the errors of each kind.
 KINDS = {
@@ -69,6 +73,9 @@ def main() -> None:
         PYTHON / "codes.py": python.codes_module(),
         ERRORS: errors_page(python),
     }
+    for document, name in SCHEMAS.items():
+        text = subprocess.check_output([*SCHEMA.split(), document], cwd=ROOT, text=True)
+        files[ROOT / f"docs/cli/{name}.schema.json"] = text
     stale = [path for path, text in files.items() if not path.exists() or path.read_text() != text]
     if "--check" in sys.argv[1:]:
         for path in stale:

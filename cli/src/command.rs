@@ -127,7 +127,7 @@ enum Command {
     /// Manual pages
     #[command(before_help = man::EXAMPLES)]
     Man(ManFlags),
-    /// Prints the JSON Schema of --format json
+    /// Prints the JSON Schema of what a command prints as JSON
     #[command(before_help = schema::EXAMPLES)]
     Schema(SchemaFlags),
     /// Writes a configuration with comments

@@ -31,7 +31,7 @@ tokens, 4 the service or the way to it, 5 its responses); 6 if some clusters are
 /// Flags of the doctor.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct DoctorFlags {
-    /// Prints one JSON document, described by docs/cli/doctor.schema.json
+    /// Prints one JSON document, described by a JSON Schema (tallyfold schema doctor)
     #[arg(long)]
     json: bool,
 }
@@ -54,26 +54,4 @@ pub(crate) async fn run(app: &App, flags: &DoctorFlags) -> Result<Exit> {
         Ok(())
     })?;
     Ok(diagnosis.exit())
-}
-
-#[cfg(test)]
-mod tests {
-    use std::path::PathBuf;
-    use std::{env, fs};
-
-    use crate::doctor::check::Diagnosis;
-
-    /// With `TALLYFOLD_WRITE_SCHEMA` set, it writes the file.
-    #[test]
-    fn the_published_schema_is_that_of_the_document() {
-        let root = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("..");
-        let path = root.join("docs/cli/doctor.schema.json");
-        let schema =
-            serde_json::to_string_pretty(&schemars::schema_for!(Diagnosis)).unwrap() + "\n";
-        if env::var_os("TALLYFOLD_WRITE_SCHEMA").is_some() {
-            fs::create_dir_all(path.parent().unwrap()).unwrap();
-            fs::write(&path, &schema).unwrap();
-        }
-        assert_eq!(fs::read_to_string(&path).unwrap_or_default(), schema);
-    }
 }

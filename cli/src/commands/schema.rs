@@ -1,11 +1,12 @@
-//! `tallyfold schema`: the JSON Schema of `--format json`.
+//! `tallyfold schema`: the JSON Schema of each document that the command prints.
 
 use clap::{Args, ValueEnum};
-use schemars::{Schema, schema_for};
+use schemars::schema_for;
 
+use crate::doctor::check::Diagnosis;
 use crate::exit::Exit;
 use crate::failure::Result;
-use crate::output::document;
+use crate::output::document::Document;
 use crate::output::explained::ExplainedDocument;
 use crate::output::found_written::FoundDocument;
 use crate::output::sink::write_to;
@@ -32,6 +33,8 @@ enum Of {
     Counts,
     /// That of check.
     Check,
+    /// That of doctor.
+    Doctor,
     /// That of explain.
     Explain,
 }
@@ -47,16 +50,14 @@ pub(crate) fn run(flags: &SchemaFlags) -> Result<Exit> {
 }
 
 fn schema(of: Of) -> String {
-    match of {
-        Of::Counts => document::schema(),
-        Of::Check => text_of(&schema_for!(FoundDocument<'static>)),
-        Of::Explain => text_of(&schema_for!(ExplainedDocument<'static>)),
-    }
-}
-
-fn text_of(schema: &Schema) -> String {
+    let schema = match of {
+        Of::Counts => schema_for!(Document<'static>),
+        Of::Check => schema_for!(FoundDocument<'static>),
+        Of::Doctor => schema_for!(Diagnosis),
+        Of::Explain => schema_for!(ExplainedDocument<'static>),
+    };
     // A schema is plain JSON, so this can't fail.
-    let mut text = serde_json::to_string_pretty(schema).unwrap_or_default();
+    let mut text = serde_json::to_string_pretty(&schema).unwrap_or_default();
     text.push('\n');
     text
 }
@@ -67,13 +68,18 @@ mod tests {
 
     #[test]
     fn the_published_schemas_are_those_of_the_documents() {
-        for (of, name) in [(Of::Check, "check"), (Of::Explain, "explain")] {
+        for (of, name) in [
+            (Of::Counts, "output"),
+            (Of::Check, "check"),
+            (Of::Doctor, "doctor"),
+            (Of::Explain, "explain"),
+        ] {
             let path = format!(
                 "{}/../docs/cli/{name}.schema.json",
                 env!("CARGO_MANIFEST_DIR")
             );
             let published = std::fs::read_to_string(path).unwrap_or_default();
-            let hint = "write it with: tallyfold schema NAME > docs/cli/NAME.schema.json";
+            let hint = "write it with scripts/declare.py";
             assert_eq!(published, schema(of), "{name}: {hint}");
         }
     }

@@ -355,12 +355,3 @@ impl<R: JsonSchema> JsonSchema for Rows<'_, R> {
         Vec::<R>::json_schema(generator)
     }
 }
-
-/// The schema of the document, as `docs/cli/output.schema.json` has it.
-pub(crate) fn schema() -> String {
-    let schema = schemars::schema_for!(Document<'static>);
-    // A schema is plain JSON, so this can't fail.
-    let mut text = serde_json::to_string_pretty(&schema).unwrap_or_default();
-    text.push('\n');
-    text
-}
