@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import ClassVar
 
 ROOT = Path(__file__).resolve().parent.parent
-TYPESCRIPT = ROOT / "bindings-wasm/js/src/declared.ts"
+TYPESCRIPT = ROOT / "bindings-wasm/js/src/values/declared.ts"
 PYTHON = ROOT / "bindings-python/python/tallyfold"
 ERRORS = ROOT / "docs/errors.md"
 NOTICE = "Written by scripts/declare.py from what the Rust crates declare. Change it there."
@@ -69,7 +69,7 @@ def main() -> None:
         TYPESCRIPT: TypeScript(surface).text(),
         PYTHON / "_names.py": python.names_module(),
         PYTHON / "_arguments.py": python.arguments_module(),
-        PYTHON / "_results.py": python.results_module(),
+        PYTHON / "_health/results.py": python.results_module(),
         PYTHON / "codes.py": python.codes_module(),
         ERRORS: errors_page(python),
     }
@@ -489,7 +489,7 @@ class Python(Language):
                         "    MetricName,\n    Tolerance,\n)\n"
                         "from tallyfold._texts import Texts"
                     ),
-                    ("if TYPE_CHECKING:\n    from tallyfold._tallyfold import CountTable\n    from tallyfold._values import Limits"),
+                    ("if TYPE_CHECKING:\n    from tallyfold._tables.values import Limits\n    from tallyfold._tallyfold import CountTable"),
                     exported(["ENVIRONMENT", *declared, "Dimensions", "Instant", "Step"]),
                     self.environment(),
                     ('Dimensions = Sequence[DimensionName] | Texts\n"""Names of dimensions. Any `Sequence[str]` will do; editors complete the known ones."""'),
@@ -505,7 +505,7 @@ class Python(Language):
         names = sorted(self.LISTS[name] for name in self.referred(self.RESULTS) if name in self.LISTS)
         imported = f"from tallyfold._names import {', '.join(names)}"
         if "Window" in self.referred(self.RESULTS):
-            imported += "\nfrom tallyfold._window import Window"
+            imported += "\nfrom tallyfold._tables.window import Window"
         return (
             "\n\n".join(
                 [

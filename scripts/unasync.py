@@ -2,7 +2,7 @@
 
 `python scripts/unasync.py` writes the twins; with `--check` it exits with 1 if one is stale. A twin
 is the text of its source with the words below replaced, formatted by ruff. Code that differs in
-more than words is in modules that are written by hand, such as `_driver.py` and `_async_driver.py`.
+more than words is in modules that are written by hand, such as `driver.py` and `async_driver.py`.
 """
 
 import re
@@ -12,7 +12,14 @@ from pathlib import Path
 
 PROJECT = Path(__file__).parents[1] / "bindings-python"
 PACKAGE = PROJECT / "python" / "tallyfold"
-SOURCES = ["checkpoint", "client", "collect", "follow", "keeper", "push"]
+SOURCES = [
+    "_client/async_client.py",
+    "_export/async_push.py",
+    "_files/async_checkpoint.py",
+    "_files/async_keeper.py",
+    "_ranges/async_collect.py",
+    "_ranges/async_revisions.py",
+]
 
 WORDS = {
     r"\basync (def|for|with)\b": r"\1",
@@ -23,7 +30,6 @@ WORDS = {
     r"\bStopAsyncIteration\b": "StopIteration",
     r"\bAsync(?=[A-Z])": "",
     r"\basync_(?=[a-z])": "",
-    r"\b_async_(?=[a-z])": "_",
     r"\b(_?)tasks\b": r"\1threads",
     r"\bTasks\b": "Threads",
 }
@@ -84,16 +90,16 @@ def ruff(*arguments: str, text: str) -> str:
 
 def main() -> int:
     """Writes or checks all twins."""
-    sources = [PACKAGE / f"_async_{name}.py" for name in SOURCES]
+    sources = [PACKAGE / name for name in SOURCES]
     texts = [source.read_text(encoding="utf-8") for source in sources]
     for sentence in SENTENCES:
         if not any(sentence in text for text in texts):
             print(f"no source says: {sentence}", file=sys.stderr)
             return 1
     stale = []
-    for name in SOURCES:
-        target = PACKAGE / f"_{name}.py"
-        text = twin(PACKAGE / f"_async_{name}.py")
+    for source in sources:
+        target = source.with_name(source.name.removeprefix("async_"))
+        text = twin(source)
         if not target.exists() or target.read_text(encoding="utf-8") != text:
             stale.append(target)
             if "--check" not in sys.argv:

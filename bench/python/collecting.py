@@ -16,10 +16,10 @@ from queue import Empty, SimpleQueue
 
 import tallyfold
 from measuring import Contender, Target, at_most, take_turns, tell
-from tallyfold._loop_transport import LoopTransport
-from tallyfold._network import Network
-from tallyfold._stop import Stop
-from tallyfold._transport import DeadlineTransport, deadline, http_request
+from tallyfold._http.loop_transport import LoopTransport
+from tallyfold._http.network import Network
+from tallyfold._http.stop import Stop
+from tallyfold._http.transport import DeadlineTransport, deadline, http_request
 
 CONCURRENCY = 8
 ROUNDS = 15

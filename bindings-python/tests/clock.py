@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 import tallyfold
-from tallyfold import _async_driver
-from tallyfold._stop import Stop
+from tallyfold._client import async_driver
+from tallyfold._http.stop import Stop
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -43,5 +43,5 @@ class Clock:
 
         monkeypatch.setattr(tallyfold.Now, "read", self.now)
         monkeypatch.setattr(Stop, "wait", lambda _, seconds: self.wait(seconds))
-        monkeypatch.setattr(_async_driver.AsyncReader, "pause", pause)
-        monkeypatch.setattr(_async_driver.AsyncDriver, "_pause", pause)
+        monkeypatch.setattr(async_driver.AsyncReader, "pause", pause)
+        monkeypatch.setattr(async_driver.AsyncDriver, "_pause", pause)

@@ -182,7 +182,7 @@ def test_a_lock_of_another_machine_ends_when_it_is_silent(tmp_path: Path, run: A
 
 
 def test_a_lock_shows_signs_of_life(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tallyfold._lock.SIGN_OF_LIFE", 0.02)
+    monkeypatch.setattr("tallyfold._files.lock.SIGN_OF_LIFE", 0.02)
     ages: list[float] = []
 
     def look(_: object) -> None:
@@ -212,7 +212,7 @@ def test_a_job_that_has_lost_its_lock_stores_nothing(tmp_path: Path, run: Any) -
 def test_of_many_that_begin_at_once_one_writes(tmp_path: Path) -> None:
     job = """
 import os, sys, time
-from tallyfold._stores import Directory
+from tallyfold._files.stores import Directory
 while not os.path.exists(sys.argv[2]): pass
 for _ in range(20):
     try:

@@ -16,8 +16,8 @@ import pytest
 from support import body
 
 import tallyfold
-from tallyfold._async_carrier import AsyncCarrier
-from tallyfold._carrier import Carrier
+from tallyfold._export.async_sender import AsyncSender
+from tallyfold._export.sender import Sender
 
 Answer = int | tuple[int, dict[str, str], bytes] | str
 Pusher = Callable[..., tallyfold.PushReport]
@@ -116,8 +116,8 @@ def waits(monkeypatch: pytest.MonkeyPatch, clock: Callable[[int], None]) -> list
     async def jump_in_loop(_: object, seconds: float) -> None:
         jump(seconds)
 
-    monkeypatch.setattr(Carrier, "pause", lambda _, seconds: jump(seconds))
-    monkeypatch.setattr(AsyncCarrier, "pause", jump_in_loop)
+    monkeypatch.setattr(Sender, "pause", lambda _, seconds: jump(seconds))
+    monkeypatch.setattr(AsyncSender, "pause", jump_in_loop)
     return waited
 
 

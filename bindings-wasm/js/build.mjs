@@ -1,5 +1,5 @@
-// Builds dist/: each source file as an ES module of its own, so that a bundler ships only what is used; the
-// same once more for Cloudflare Workers; a CommonJS file for each entry; the wasm files; and the types.
+// Builds dist/, which is flat: each source file as an ES module of its own, so that a bundler ships only what is
+// used; the same once more for Cloudflare Workers; a CommonJS file for each entry; the wasm files; and the types.
 
 import { execFileSync } from "node:child_process";
 import { copyFile, mkdir, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
@@ -19,11 +19,11 @@ const modules = {
 };
 /** What takes the place of a global, and the source file that exports it and says why. */
 const standIns = [
-  ["Symbol.dispose", "disposeSymbol", "dispose"],
-  ["Symbol.asyncDispose", "asyncDisposeSymbol", "dispose"],
-  ["FinalizationRegistry", "Registry", "registry"],
-  ["TextDecoder", "Decoder", "text"],
-  ["TextEncoder", "Encoder", "text"],
+  ["Symbol.dispose", "disposeSymbol", "loading/dispose"],
+  ["Symbol.asyncDispose", "asyncDisposeSymbol", "loading/dispose"],
+  ["FinalizationRegistry", "Registry", "loading/registry"],
+  ["TextDecoder", "Decoder", "loading/text"],
+  ["TextEncoder", "Encoder", "loading/text"],
 ];
 const common = {
   bundle: true,
@@ -93,7 +93,8 @@ async function inlined(file) {
 
 /** @param wasm Where a module of `wasm/` is. */
 async function esModules(outdir, wasm) {
-  const sources = (await readdir("src")).filter((name) => /^\w+\.ts$/.test(name));
+  const all = await readdir("src", { recursive: true });
+  const sources = all.filter((name) => /^[\w/]+\.ts$/.test(name));
   const glue = Object.values(modules).map((name) => `wasm/${name}.js`);
   const { outputFiles } = await build({
     ...common,
@@ -117,7 +118,7 @@ async function esModules(outdir, wasm) {
             const isWasm = name.endsWith(".wasm");
             return { path: isWasm ? wasm(name.slice(0, -5)) : `./${name}`, external: true };
           });
-          own.onLoad({ filter: /\/(src|wasm)\/\w+\.[jt]s$/ }, async ({ path }) => {
+          own.onLoad({ filter: /\/(src|wasm)\/[\w/]+\.[jt]s$/ }, async ({ path }) => {
             const text = await readFile(path, "utf8");
             return {
               contents: importStandIns(text, path) + text,
@@ -137,8 +138,8 @@ async function esModules(outdir, wasm) {
 /** Imports, for what a file mentions. */
 function importStandIns(text, path) {
   return standIns
-    .filter(([name, _, file]) => text.includes(name) && basename(path) !== `${file}.ts`)
-    .map(([_, own, file]) => `import { ${own} } from "./${file}.js";`)
+    .filter(([name, _, file]) => text.includes(name) && !path.endsWith(`/src/${file}.ts`))
+    .map(([_, own, file]) => `import { ${own} } from "./${basename(file)}.js";`)
     .join("");
 }
 
@@ -169,13 +170,17 @@ function commonJs(entry) {
 async function declarations() {
   const all = await mkdtemp(join(tmpdir(), "tallyfold-types-"));
   execFileSync("node_modules/.bin/tsc", ["--outDir", all], { stdio: "inherit" });
+  const files = await readdir(all, { recursive: true });
+  const paths = new Map(files.map((path) => [basename(path), path]));
   const reached = new Set(entries);
   for (const name of reached) {
-    const text = await readFile(join(all, `${name}.d.ts`), "utf8");
-    if (text.includes('"../')) throw new Error(`public types of ${name}.ts mention generated glue`);
-    for (const [, next] of text.matchAll(/"\.\/([\w-]+)\.js"/g)) reached.add(next);
+    const written = await readFile(join(all, paths.get(`${name}.d.ts`)), "utf8");
+    if (written.includes("/wasm/"))
+      throw new Error(`public types of ${name}.ts mention generated glue`);
+    const text = written.replace(/"\.[\w./]*\/(\w+)\.js"/g, '"./$1.js"');
+    for (const [, next] of text.matchAll(/"\.\/(\w+)\.js"/g)) reached.add(next);
     await writeFile(`dist/${name}.d.ts`, text);
-    await writeFile(`dist/${name}.d.cts`, text.replace(/("\.\/[\w-]+)\.js"/g, '$1.cjs"'));
+    await writeFile(`dist/${name}.d.cts`, text.replace(/("\.\/\w+)\.js"/g, '$1.cjs"'));
   }
   await rm(all, { recursive: true });
 }

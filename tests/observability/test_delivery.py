@@ -22,7 +22,7 @@ import week
 from readers import Reader, Samples
 from receiver import Datagrams, Exchange, Receiver, accept
 from servers import COUNTS, InfluxDB, Prometheus, Server, Sums, VictoriaMetrics
-from tallyfold._carrier import Carrier
+from tallyfold._export.sender import Sender
 
 WINDOWS = 60
 #: Processes that are killed push the revisions of so many.
@@ -74,7 +74,7 @@ def push(transport: httpx2.HTTPTransport, monkeypatch: pytest.MonkeyPatch) -> Pu
         ahead_ms += round(seconds * 1000)
 
     monkeypatch.setattr(tallyfold.Now, "read", now)
-    monkeypatch.setattr(Carrier, "pause", pause)
+    monkeypatch.setattr(Sender, "pause", pause)
     return lambda *args, **options: tallyfold.push(*args, **options, transport=transport)
 
 

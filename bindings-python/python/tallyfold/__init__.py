@@ -32,15 +32,12 @@ as that of `python -m asyncio`:
 """
 
 from tallyfold import codes
-from tallyfold._async_checkpoint import AsyncCheckpoint
-from tallyfold._async_client import AsyncClient
-from tallyfold._async_driver import AsyncAccessToken
-from tallyfold._async_follow import AsyncRevisions
-from tallyfold._async_push import async_push
-from tallyfold._checkpoint import Checkpoint
-from tallyfold._client import Client
+from tallyfold._client.async_client import AsyncClient
+from tallyfold._client.async_driver import AsyncAccessToken
+from tallyfold._client.client import Client
+from tallyfold._client.driver import AccessToken
+from tallyfold._client.steps import Blocked, Done, Drive, Idle, ProvideToken, Send, Wait
 from tallyfold._clock import Now
-from tallyfold._driver import AccessToken
 from tallyfold._errors import (
     AuthError,
     ConfigError,
@@ -49,7 +46,8 @@ from tallyfold._errors import (
     ServiceError,
     TallyfoldError,
 )
-from tallyfold._export import (
+from tallyfold._export.async_push import async_push
+from tallyfold._export.exporting import (
     Export,
     ExportWarning,
     InexactCountWarning,
@@ -57,9 +55,24 @@ from tallyfold._export import (
     WindowsLeftOutWarning,
     export,
 )
-from tallyfold._follow import Revisions
-from tallyfold._health import Rules, explain
-from tallyfold._ledger import Ledger
+from tallyfold._export.ledger import Ledger
+from tallyfold._export.outbox import Outbox
+from tallyfold._export.push import push
+from tallyfold._export.report import PushReport, Rejected
+from tallyfold._files.async_checkpoint import AsyncCheckpoint
+from tallyfold._files.checkpoint import Checkpoint
+from tallyfold._health.results import (
+    Amount,
+    Cause,
+    Check,
+    Explanation,
+    Finding,
+    Need,
+    Query,
+    Replay,
+    Unjudged,
+)
+from tallyfold._health.rules import Rules, explain
 from tallyfold._names import (
     AdditivityVerdict,
     ApiName,
@@ -82,24 +95,25 @@ from tallyfold._names import (
     Tolerance,
     Verdict,
 )
-from tallyfold._outbox import Outbox
-from tallyfold._push import push
-from tallyfold._ranges import Additivity, Progress, Revision
-from tallyfold._report import PushReport, Rejected
-from tallyfold._results import (
-    Amount,
-    Cause,
-    Check,
-    Explanation,
-    Finding,
-    Need,
-    Query,
-    Replay,
-    Unjudged,
+from tallyfold._ranges.async_revisions import AsyncRevisions
+from tallyfold._ranges.revisions import Revisions
+from tallyfold._ranges.values import Additivity, Progress, Revision
+from tallyfold._sandbox.sandbox import Sandbox, SandboxResponse
+from tallyfold._sandbox.server import SandboxServer, serve
+from tallyfold._tables.values import (
+    Attempt,
+    ComparisonRow,
+    Counts,
+    Deltas,
+    Limits,
+    Notes,
+    Rates,
+    Reconciliation,
+    Row,
+    SeriesRow,
+    Shares,
 )
-from tallyfold._sandbox import Sandbox, SandboxResponse
-from tallyfold._serve import SandboxServer, serve
-from tallyfold._steps import Blocked, Done, Drive, Idle, ProvideToken, Send, Wait
+from tallyfold._tables.window import SeriesWindow, Window
 from tallyfold._tallyfold import (
     Aggregator,
     Call,
@@ -116,20 +130,6 @@ from tallyfold._tallyfold import (
     compare,
     segment_name,
 )
-from tallyfold._values import (
-    Attempt,
-    ComparisonRow,
-    Counts,
-    Deltas,
-    Limits,
-    Notes,
-    Rates,
-    Reconciliation,
-    Row,
-    SeriesRow,
-    Shares,
-)
-from tallyfold._window import SeriesWindow, Window
 
 __all__ = [
     "AccessToken",

@@ -18,8 +18,8 @@ from tallyfold._names import (
 from tallyfold._texts import Texts
 
 if TYPE_CHECKING:
+    from tallyfold._tables.values import Limits
     from tallyfold._tallyfold import CountTable
-    from tallyfold._values import Limits
 
 __all__ = [
     "ENVIRONMENT",

@@ -4,10 +4,10 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import ClassVar, Literal, TypeVar
 
+from tallyfold._export.report import PushReport
 from tallyfold._names import ErrorCode
-from tallyfold._report import PushReport
+from tallyfold._tables.window import Window
 from tallyfold._tallyfold import CountTable
-from tallyfold._window import Window
 
 __all__ = [
     "ArgumentTypeError",

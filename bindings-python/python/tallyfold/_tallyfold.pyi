@@ -34,8 +34,11 @@ from tallyfold._arguments import (
     SandboxArguments,
     Step,
 )
+from tallyfold._client.steps import Blocked, Done, Drive, Idle, ProvideToken, Send, Wait
 from tallyfold._errors import ErrorKind
-from tallyfold._export import Note
+from tallyfold._export.exporting import Note
+from tallyfold._export.report import PushReport
+from tallyfold._health.results import Check, Explanation, Need, Replay
 from tallyfold._names import (
     ApiName,
     CountName,
@@ -47,12 +50,9 @@ from tallyfold._names import (
     Measure,
     MetricName,
 )
-from tallyfold._ranges import Additivity, Revision
-from tallyfold._report import PushReport
-from tallyfold._results import Check, Explanation, Need, Replay
-from tallyfold._sandbox import SandboxResponse
-from tallyfold._steps import Blocked, Done, Drive, Idle, ProvideToken, Send, Wait
-from tallyfold._values import (
+from tallyfold._ranges.values import Additivity, Revision
+from tallyfold._sandbox.sandbox import SandboxResponse
+from tallyfold._tables.values import (
     Attempt,
     ComparisonRow,
     Counts,
@@ -63,7 +63,7 @@ from tallyfold._values import (
     Row,
     SeriesRow,
 )
-from tallyfold._window import SeriesWindow, Window
+from tallyfold._tables.window import SeriesWindow, Window
 
 __all__ = [
     "Aggregator",

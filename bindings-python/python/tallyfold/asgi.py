@@ -28,7 +28,7 @@ from http.cookies import CookieError, SimpleCookie
 from typing import Any, Protocol, Unpack, cast
 
 from tallyfold._arguments import PagesArguments
-from tallyfold._async_client import AsyncClient
+from tallyfold._client.async_client import AsyncClient
 from tallyfold._clock import Now
 from tallyfold._errors import ArgumentTypeError, TallyfoldError, invalid
 from tallyfold._names import DimensionName, MetricName

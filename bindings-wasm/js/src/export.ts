@@ -1,6 +1,17 @@
 // Exact counts in the formats of observability systems: an entry of its own, with a WebAssembly of its own, so that
 // nobody loads it unasked.
 
+export {
+  Export,
+  type ExportOptions,
+  exportCounts,
+  exportCounts as export,
+} from "./export/exporting.js";
+export { init } from "./export/formats.js";
+export { type Counter, type CounterOptions, Ledger, type PromRegistry } from "./export/ledger.js";
+export { Outbox, type OutboxOptions } from "./export/outbox.js";
+export { type PushOptions, push } from "./export/push.js";
+export type { Exportable } from "./tables/transfer.js";
 export type {
   ExportFormat,
   ExportWindows,
@@ -9,10 +20,4 @@ export type {
   NoteKind,
   PushReport,
   Rejected,
-} from "./declared.js";
-export { Export, type ExportOptions, exportCounts, exportCounts as export } from "./exporting.js";
-export { init } from "./formats.js";
-export { type Counter, type CounterOptions, Ledger, type PromRegistry } from "./ledger.js";
-export { Outbox, type OutboxOptions } from "./outbox.js";
-export { type PushOptions, push } from "./push.js";
-export type { Exportable } from "./rows.js";
+} from "./values/declared.js";

@@ -1,6 +1,9 @@
 // What explains a change in exact counts, and what rules find in them: an entry of its own, with a WebAssembly of its own,
 // so that nobody loads it unasked.
 
+export { type ExplainOptions, explain } from "./health/explain.js";
+export { init } from "./health/module.js";
+export { type CheckOptions, type Observed, type ReplayOptions, Rules } from "./health/rules.js";
 export type {
   Amount,
   Cause,
@@ -15,7 +18,4 @@ export type {
   Severity,
   Status,
   Unjudged,
-} from "./declared.js";
-export { type ExplainOptions, explain } from "./explaining.js";
-export { init } from "./judge.js";
-export { type CheckOptions, type Observed, type ReplayOptions, Rules } from "./rules.js";
+} from "./values/declared.js";

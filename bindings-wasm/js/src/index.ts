@@ -1,8 +1,14 @@
 /// <reference lib="esnext.disposable" preserve="true" />
-export { Aggregator, type AggregatorOptions } from "./aggregator.js";
-export type { Call, DriveStep, MachineRequest, Step } from "./call.js";
-export type { Checkpoint, StoredSegment } from "./checkpoint.js";
-export { Client, type ClientOptions } from "./client.js";
+
+export type { Call, DriveStep, MachineRequest, Step } from "./client/call.js";
+export { Client, type ClientOptions } from "./client/client.js";
+export type { DriverOptions } from "./client/driver.js";
+export type { Environment } from "./client/environment.js";
+export { Machine, type MachineOptions } from "./client/machine.js";
+export type { Checkpoint, StoredSegment } from "./files/checkpoint.js";
+export { type BrowserCheckpoint, indexedDbCheckpoint } from "./files/indexed_db.js";
+export { init, type WasmSource } from "./loading/init.js";
+export { version } from "./loading/version.js";
 export {
   type Collect,
   type CollectQuery,
@@ -12,42 +18,12 @@ export {
   type Segment,
   type Settled,
   segmentName,
-} from "./collect.js";
-export type { CollectOptions } from "./collecting.js";
-export type {
-  CountColumns,
-  DeltaColumns,
-  DictionaryColumn,
-  NumberColumns,
-  RateColumns,
-  ShareColumns,
-} from "./columns.js";
-export {
-  Comparison,
-  type ComparisonColumns,
-  type ComparisonReport,
-  type ComparisonRow,
-  compare,
-} from "./comparison.js";
-export type { Counts, SavedCounts } from "./counts.js";
-export {
-  type ErrorCode,
-  errorCodes,
-  type SandboxEndpoint,
-  type SandboxEvent,
-  type WindowCounts,
-} from "./declared.js";
-export type { DriverOptions } from "./driver.js";
-export type { Environment } from "./environment.js";
-export { type ErrorKind, type Failure, TallyfoldError } from "./error.js";
-export type { Follow, FollowQuery, FollowStep, Revision } from "./follow.js";
-export type { Following, FollowOptions } from "./following.js";
-export { type BrowserCheckpoint, indexedDbCheckpoint } from "./indexed_db.js";
-export { init, type WasmSource } from "./init.js";
-export type { Instant, TemporalInstant } from "./instant.js";
-export { Machine, type MachineOptions } from "./machine.js";
-export type { Additivity, Probe, ProbeQuery } from "./probe.js";
-export type { Row } from "./row.js";
+} from "./ranges/collect.js";
+export type { CollectOptions } from "./ranges/collect_run.js";
+export type { Follow, FollowQuery, FollowStep, Revision } from "./ranges/follow.js";
+export { Plan, type PlanOptions } from "./ranges/plan.js";
+export type { Additivity, Probe, ProbeQuery } from "./ranges/probe.js";
+export type { Following, FollowOptions } from "./ranges/revisions.js";
 export {
   Sandbox,
   type SandboxFault,
@@ -55,14 +31,39 @@ export {
   type SandboxRequest,
   type SandboxResponse,
 } from "./sandbox.js";
+export { Aggregator, type AggregatorOptions } from "./tables/aggregator.js";
+export type {
+  CountColumns,
+  DeltaColumns,
+  DictionaryColumn,
+  NumberColumns,
+  RateColumns,
+  ShareColumns,
+} from "./tables/columns.js";
+export {
+  Comparison,
+  type ComparisonColumns,
+  type ComparisonReport,
+  type ComparisonRow,
+  compare,
+} from "./tables/comparison.js";
+export type { Counts, SavedCounts } from "./tables/counts.js";
+export type { Row } from "./tables/row.js";
 export {
   Series,
   type SeriesColumns,
   type SeriesReport,
   type SeriesRow,
   type SeriesWindow,
-} from "./series.js";
-export { type Columns, CountTable, type SavedTable } from "./table.js";
-export type * from "./types.js";
-export { version } from "./version.js";
-export { Plan, type PlanOptions } from "./windows.js";
+} from "./tables/series.js";
+export { type Columns, CountTable, type SavedTable } from "./tables/table.js";
+export {
+  type ErrorCode,
+  errorCodes,
+  type SandboxEndpoint,
+  type SandboxEvent,
+  type WindowCounts,
+} from "./values/declared.js";
+export { type ErrorKind, type Failure, TallyfoldError } from "./values/error.js";
+export type { Instant, TemporalInstant } from "./values/instant.js";
+export type * from "./values/types.js";

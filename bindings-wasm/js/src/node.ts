@@ -7,11 +7,11 @@ import * as os from "node:os";
 import * as path from "node:path";
 import { Readable } from "node:stream";
 import * as url from "node:url";
-import type { Checkpoint } from "./checkpoint.js";
-import { Directory } from "./directory.js";
-import { invalidArgument } from "./error.js";
-import { fieldsOf, pairsOf } from "./input.js";
+import type { Checkpoint } from "./files/checkpoint.js";
+import { Directory } from "./files/directory.js";
 import type { Sandbox, SandboxResponse } from "./sandbox.js";
+import { invalidArgument } from "./values/error.js";
+import { fieldsOf, pairsOf } from "./values/input.js";
 
 /**
  * A checkpoint in a directory, which is made if it is not there. Each document is one file, which is written

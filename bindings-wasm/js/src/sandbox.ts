@@ -1,11 +1,11 @@
 import type { CoreSandbox } from "../wasm/tallyfold_sandbox.js";
-import { clocks } from "./clock.js";
-import type { SandboxArguments, SandboxEndpoint, SandboxEvent } from "./declared.js";
-import { Handle } from "./handle.js";
-import { bytes, flat } from "./input.js";
-import { type Inspect, inspectSymbol, shown } from "./inspect.js";
-import { replica } from "./replica.js";
-import type { Now } from "./types.js";
+import { Handle } from "./loading/handle.js";
+import { replica } from "./sandbox/replica.js";
+import type { SandboxArguments, SandboxEndpoint, SandboxEvent } from "./values/declared.js";
+import { bytes, flat } from "./values/input.js";
+import { type Inspect, inspectSymbol, shown } from "./values/printing.js";
+import { clocks } from "./values/time.js";
+import type { Now } from "./values/types.js";
 
 /** The options of a {@link Sandbox}. All of them have defaults. */
 export interface SandboxOptions extends SandboxArguments {

@@ -1,12 +1,12 @@
 // A server for pages: it asks the service with its own token. The core decides what a page may ask, what it is
 // answered, and what is kept; this file carries the bytes and keeps the answers. It imports nothing of a host.
 
-import type { BytesOf, Client } from "./client.js";
-import type { PagesArguments } from "./declared.js";
-import { invalidArgument, TallyfoldError } from "./error.js";
-import { pairsOf } from "./input.js";
-import { rules } from "./pages.js";
-import type { Api, Dimension, Metric } from "./types.js";
+import type { BytesOf, Client } from "./client/client.js";
+import { rules } from "./server/pages.js";
+import type { PagesArguments } from "./values/declared.js";
+import { invalidArgument, TallyfoldError } from "./values/error.js";
+import { pairsOf } from "./values/input.js";
+import type { Api, Dimension, Metric } from "./values/types.js";
 
 /** Where answers for settled windows are kept, such as a key-value store: both functions may be asynchronous. */
 export interface AnswerStore {

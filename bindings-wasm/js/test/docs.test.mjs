@@ -21,7 +21,9 @@ const { export: _, ...others } = exporting;
 const AsyncFunction = (async () => {}).constructor;
 const source = new URL("../src/", import.meta.url);
 const examples = [];
-for (const name of (await readdir(source)).filter((name) => name.endsWith(".ts"))) {
+for (const name of (await readdir(source, { recursive: true })).filter((name) =>
+  name.endsWith(".ts"),
+)) {
   const text = await readFile(new URL(name, source), "utf8");
   for (const [comment] of text.matchAll(/\/\*\*.*?\*\//gs)) {
     const [, example] = comment.split(/^ *\* @example\n/m);

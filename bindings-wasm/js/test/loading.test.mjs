@@ -5,7 +5,7 @@ import { readFile } from "node:fs/promises";
 import { describe, test } from "node:test";
 import { fileURLToPath } from "node:url";
 import { Machine } from "tallyfold";
-import { isSound } from "../dist/sound.js";
+import { isSound } from "../dist/precheck.js";
 import { run } from "./installed.mjs";
 
 const usual = { clusterEndpoint: "https://cluster.example", hostTokens: true, inBrowser: true };

@@ -1,4 +1,4 @@
-//! The lock of a checkpoint's directory, which Python and Node take in the same way (`_lock.py`, `lock.ts`).
+//! The lock of a checkpoint's directory, which Python and Node take in the same way (`_files/lock.py`, `files/lock.ts`).
 //!
 //! Each job makes a file of its own, whose name says which process it is. Then it looks for the files of others. If
 //! there is one of a process that may still run, the job removes its own and gives up. So of two jobs that begin at

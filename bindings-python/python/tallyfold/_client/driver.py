@@ -1,0 +1,229 @@
+"""The loop that drives calls of the core over an httpx2 transport."""
+
+import contextlib
+import threading
+from collections.abc import Callable
+from typing import TypeVar
+
+import httpx2
+
+from tallyfold._client.callbacks import finished, refusal
+from tallyfold._client.facade import (
+    Broken,
+    Facade,
+    checked_transport,
+    cleared,
+    hand_in,
+    token_failed,
+    waited_too_long,
+    without_own_frame,
+)
+from tallyfold._client.steps import Blocked, Done, ProvideToken, Send, Wait
+from tallyfold._clock import Now
+from tallyfold._errors import TallyfoldError
+from tallyfold._files.checkpoint import Checkpoint
+from tallyfold._files.keeper import Keeper
+from tallyfold._files.stores import Path
+from tallyfold._http.network import Network
+from tallyfold._http.stop import Stop
+from tallyfold._http.transport import (
+    EXCERPT_SECONDS,
+    OK,
+    DeadlineTransport,
+    body_of,
+    deadline,
+    headers_of,
+    http_request,
+    hurry,
+)
+from tallyfold._names import ApiName
+from tallyfold._ranges.collect import collect
+from tallyfold._ranges.collect_run import CollectRun
+from tallyfold._ranges.threads import Threads
+from tallyfold._ranges.values import Progress
+from tallyfold._tallyfold import Call, Collect, CountTable, Request
+
+__all__ = ["AccessToken", "Driver", "Reader"]
+
+T = TypeVar("T")
+
+AccessToken = Callable[[ApiName], tuple[str, int | None]]
+"""Gives a token for an API and for how many seconds from now it is valid, if that is known."""
+
+
+class Driver(Facade[AccessToken, httpx2.BaseTransport]):
+    """A client's machine, and the threads that drive its calls."""
+
+    __slots__ = ("_closing", "_token_moved")
+
+    def _refusal(self, name: str, value: object, wanted: str) -> TallyfoldError | None:
+        return refusal(name, value, wanted)
+
+    def _direct(self, network: Network) -> httpx2.BaseTransport:
+        return DeadlineTransport(network)
+
+    def _open(self, transport: httpx2.BaseTransport) -> None:
+        such_as = "httpx2.HTTPTransport()"
+        self._transport = checked_transport(transport, httpx2.BaseTransport, such_as)
+        self._token_moved = threading.Condition()
+        self._closing = Stop()
+
+    def _stop(self, stop: Stop) -> None:
+        """Ends what is waited for under it, tokens included."""
+        stop.set()
+        # In a fork nobody waits, and a thread that is not there may hold the lock.
+        if not self._in_other_process():
+            self._wake()
+
+    def _run(self, call: Call[T]) -> T:
+        self._check_usable()
+        self._drive_alone(call)
+        return call.output()
+
+    def _drive_alone(self, call: Call[T]) -> None:
+        self._drive(call, self._closing)
+
+    def _collect(
+        self,
+        machine: Collect,
+        checkpoint: Checkpoint | Path | None,
+        on_progress: Callable[[Progress], object] | None,
+        *,
+        progress: bool | None,
+    ) -> CountTable:
+        has_checkpoint = checkpoint is not None
+        run = CollectRun(machine, on_progress, progress=progress, has_checkpoint=has_checkpoint)
+        stop = Stop(self._closing)
+        threads = Threads(run, lambda call: self._drive(call, stop), lambda: self._stop(stop))
+        return collect(run, Keeper(machine, checkpoint), threads)
+
+    def _reader(self) -> "Reader":
+        stop = Stop(self._closing)
+        return Reader(lambda call: self._drive(call, stop), self._check_usable, stop)
+
+    def _shut(self) -> None:
+        self._closed = True
+        self._stop(self._closing)
+        # A fork's copies of the connections are the parent's to close.
+        if not self._in_other_process():
+            self._transport.close()
+
+    def _drive(self, call: Call[T], stop: Stop) -> None:
+        """Drives the call to its end, or until it is stopped; it is closed then."""
+        try:
+            while not self._advance(call, stop):
+                # Outside of `_advance`: what the caller's function raises keeps its traceback.
+                finished("on_attempt", self._report(call))
+                if stop.is_set():
+                    self._check_open()
+                    return
+        except TallyfoldError:
+            finished("on_attempt", self._report(call))
+            raise
+        finally:
+            call.close()
+            self._wake()
+
+    def _advance(self, call: Call[T], stop: Stop) -> bool:
+        """Takes the call's next step; whether it was the last."""
+        try:
+            match call.step(Now.read()):
+                case Send(request=request):
+                    self._exchange(call, request, stop)
+                    self._wake()
+                case ProvideToken(api=api):
+                    self._provide_token(call, api)
+                    self._wake()
+                case Blocked(epoch=epoch):
+                    self._wait(call, epoch, stop)
+                case Wait(ms=ms):
+                    stop.wait(ms / 1000)
+                case Done():
+                    return True
+        except BaseException as error:
+            cleared(error)
+            raise
+        return False
+
+    def _exchange(self, call: Call[T], request: Request, stop: Stop) -> None:
+        try:
+            complete = self._receive(call, request, stop)
+        except BaseException as error:  # noqa: BLE001 - a transport may raise anything
+            failure = Broken(error, in_own_transport=self._has_own_transport)
+        else:
+            if complete:
+                call.end()
+            return
+        if not stop.is_set():
+            failure.report(call)
+
+    def _receive(self, call: Call[T], request: Request, stop: Stop) -> bool:
+        """Feeds the call one response; whether it wanted the body, which then was complete."""
+        timeout, _ = self._limits_of(call)
+        with deadline(timeout, stop):
+            response = self._transport.handle_request(http_request(request, timeout))
+            try:
+                wanted = call.head(response.status_code, headers_of(response))
+                if wanted and response.status_code != OK:
+                    hurry(EXCERPT_SECONDS)
+                if wanted:
+                    for chunk in body_of(response):
+                        call.chunk(chunk)
+            finally:
+                # The response has been read or is not wanted: no failure to close it matters.
+                with contextlib.suppress(Exception):
+                    response.close()
+        return wanted
+
+    def _provide_token(self, call: Call[T], api: ApiName) -> None:
+        if self._access_token is None:
+            raise RuntimeError("a token is asked for where no access_token was given")
+        try:
+            with self._provision():
+                answer = self._access_token(api)
+        except Exception as error:  # noqa: BLE001 - the host's function may raise anything
+            cause = without_own_frame(error)
+        else:
+            hand_in(call, answer)
+            return
+        token_failed(call, cause)
+
+    def _wait(self, call: Call[T], epoch: int, stop: Stop) -> None:
+        timeout, is_last = self._limits_of(call)
+        with self._token_moved:
+            moved = self._token_moved.wait_for(
+                lambda: self._machine.token_epoch() != epoch or stop.is_set(), timeout
+            )
+        # Past its deadline, the call itself raises with its next step.
+        if not moved and not is_last:
+            raise waited_too_long()
+
+    def _wake(self) -> None:
+        with self._token_moved:
+            self._token_moved.notify_all()
+
+
+class Reader:
+    """Drives the calls of a follow one after the other, until it is closed."""
+
+    def __init__(
+        self, drive: Callable[[Call[CountTable]], None], check: Callable[[], None], stop: Stop
+    ) -> None:
+        """Drives nothing yet."""
+        self.drive = drive
+        self.check = check
+        self._stop = stop
+        self._closed = False
+
+    def is_closed(self) -> bool:
+        """Whether it was closed."""
+        return self._closed
+
+    def pause(self, seconds: float) -> None:
+        """Waits for so long, or until this is closed."""
+        self._stop.wait(seconds)
+
+    def close(self) -> None:
+        """Ends what is being waited for."""
+        self._closed = True
+        self._stop.set()

@@ -1,0 +1,362 @@
+"""What `Client` and `AsyncClient` share: reading arguments, and hiding secrets."""
+
+import json
+import os
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Any, Generic, NoReturn, Self, TypeVar, Unpack
+
+from tallyfold._arguments import ENVIRONMENT, ClientArguments
+from tallyfold._clock import Now
+from tallyfold._errors import (
+    AuthError,
+    ConfigError,
+    ServiceError,
+    TallyfoldError,
+    invalid,
+    wrong_type,
+)
+from tallyfold._http.network import Certificates, Network
+from tallyfold._http.network_error import callers_part, cause_of, is_of_the_network, name_of
+from tallyfold._http.transport import timed_out
+from tallyfold._tables.values import Attempt
+from tallyfold._tallyfold import Call, Machine
+
+__all__ = [
+    "Broken",
+    "Facade",
+    "checked_transport",
+    "cleared",
+    "hand_in",
+    "parsed",
+    "token_failed",
+    "waited_too_long",
+    "without_own_frame",
+]
+
+T = TypeVar("T")
+TokenT = TypeVar("TokenT")
+TransportT = TypeVar("TransportT")
+
+
+class Facade(Generic[TokenT, TransportT]):
+    """A machine, which is the only holder of the secret, and what it needs from its host."""
+
+    __slots__ = (
+        "__weakref__",
+        "_access_token",
+        "_address",
+        "_addresses",
+        "_closed",
+        "_has_own_transport",
+        "_machine",
+        "_on_attempt",
+        "_process",
+        "_timeout",
+        "_transport",
+    )
+    _access_token: TokenT | None
+    _transport: TransportT
+
+    def __init__(
+        self,
+        *,
+        access_token: TokenT | None = None,
+        transport: TransportT | None = None,
+        on_attempt: Callable[[Attempt], object] | None = None,
+        ca: Certificates | None = None,
+        proxy: str | None = None,
+        trust_env: bool = False,
+        **options: Unpack[ClientArguments],
+    ) -> None:
+        """Checks the arguments; sends nothing."""
+        try:
+            self._machine = Machine._of_client(  # noqa: SLF001
+                ["access_token", "transport", "on_attempt", "ca", "proxy", "trust_env"],
+                host_tokens=access_token is not None,
+                **options,
+            )
+            self._timeout = self._machine.timeout
+            wanted = "want a function that returns a token and its seconds"
+            error = self._refusal("access_token", access_token, wanted)
+            error = error or self._refusal("on_attempt", on_attempt, "want a function")
+            if error is not None:
+                # Not in a function of its own, whose frame would hold what was given.
+                raise error  # noqa: TRY301
+            self._access_token = access_token
+            self._on_attempt = on_attempt
+            addresses = map(options.get, ("cluster_endpoint", "base_url", "auth_url"))
+            self._addresses = [text for text in addresses if isinstance(text, str)]
+            self._address = str(options.get("cluster_endpoint"))
+            self._closed = False
+            self._process = os.getpid()
+            self._has_own_transport = transport is None
+            if transport is None:
+                http_too = bool(options.get("dangerously_allow_http"))
+                network = Network(ca=ca, proxy=proxy, trust_env=trust_env, http_too=http_too)
+                self._open(self._direct(network))
+            else:
+                _refuse_beside_transport(ca=ca, proxy=proxy, trust_env=trust_env or None)
+                self._open(transport)
+        except BaseException:
+            # A traceback that shows the locals of this frame would show the secret, an address
+            # with a password in it, or a token that was given in place of a function.
+            del options, access_token, proxy
+            raise
+
+    @classmethod
+    def from_env(
+        cls,
+        env: Mapping[str, str] | None = None,
+        *,
+        access_token: TokenT | None = None,
+        transport: TransportT | None = None,
+        on_attempt: Callable[[Attempt], object] | None = None,
+        ca: Certificates | None = None,
+        proxy: str | None = None,
+        trust_env: bool = False,
+        **options: Unpack[ClientArguments],
+    ) -> Self:
+        """Makes a client whose addresses and credentials are in the environment.
+
+        The variables are `TALLYFOLD_CLUSTER_ENDPOINT`, `TALLYFOLD_CLIENT_ID`,
+        `TALLYFOLD_CLIENT_SECRET` and `TALLYFOLD_CONTROL_AUDIENCE`; for the Orchestration API,
+        `TALLYFOLD_BASE_URL`, `TALLYFOLD_AUTH_URL` and `TALLYFOLD_ORCHESTRATION_AUDIENCE`. An empty
+        one counts as missing.
+
+        Args:
+            env: a mapping to read in place of `os.environ`.
+            access_token: with it, the client's secret and audiences are not needed.
+            transport: as of the client, and so are all other arguments. One that is given is used
+                in place of its variable.
+            on_attempt: as of the client.
+            ca: as of the client.
+            proxy: as of the client.
+            trust_env: as of the client.
+            **options: all other arguments of the client.
+
+        Raises:
+            ConfigError: with the names of all variables that are missing.
+
+        >>> env = {"TALLYFOLD_CLUSTER_ENDPOINT": "https://cluster.example"}
+        >>> tallyfold.Client.from_env(env, access_token=lambda api: ("a-token", 3600))
+        <Client of https://cluster.example>
+        """
+        env = os.environ if env is None else env
+        given = {
+            name: value
+            for name, value in options.items()
+            if value is not None or name not in ENVIRONMENT
+        }
+        found: dict[str, Any] = {
+            name: env[variable]
+            for name, variable in ENVIRONMENT.items()
+            if name not in given and env.get(variable)
+        }
+        if access_token is not None:
+            found.pop("client_secret", None)
+        arguments: dict[str, Any] = {
+            **given,
+            "access_token": access_token,
+            "transport": transport,
+            "on_attempt": on_attempt,
+            "ca": ca,
+            "proxy": proxy,
+            "trust_env": trust_env,
+        }
+        missing: list[str] = []
+        try:
+            while True:
+                try:
+                    client = cls(**found, **arguments)
+                except ConfigError as error:
+                    name = error.argument
+                    if error.code != "missing_argument" or name not in ENVIRONMENT.keys() - found:
+                        raise
+                    # The core names one at a time. With something in its place, it names the next.
+                    missing.append(name)
+                    found[name] = "https://missing.example"
+                else:
+                    break
+            if missing:
+                raise _lacking(missing, env)
+            return client
+        finally:
+            # For tracebacks that show locals.
+            del env, found, given, arguments, options, access_token, proxy
+
+    def _direct(self, network: Network) -> TransportT:
+        """The client's own transport."""
+        raise NotImplementedError
+
+    def _open(self, transport: TransportT) -> None:
+        raise NotImplementedError
+
+    def _refusal(self, name: str, value: object, wanted: str) -> TallyfoldError | None:
+        raise NotImplementedError
+
+    def __repr__(self) -> str:
+        """Names the addresses, which hold no secret."""
+        # The attribute may be missing: a debugger may show a client whose arguments were refused.
+        addresses = ", ".join(dict.fromkeys(getattr(self, "_addresses", ["nothing"])))
+        return f"<{type(self).__name__} of {addresses}>"
+
+    def __reduce__(self) -> NoReturn:
+        """Refuses to be pickled or copied."""
+        name = type(self).__name__
+        raise TypeError(f"a {name} holds a secret and connections: it can't be pickled or copied")
+
+    def _limits_of(self, call: Call[T]) -> tuple[float | None, bool]:
+        """How many seconds the call's step may take; and whether the call's deadline comes then."""
+        left = call.time_left(Now.read())
+        if left is None or (self._timeout is not None and self._timeout * 1000 < left):
+            return self._timeout, False
+        return left / 1000, True
+
+    def _check_usable(self) -> None:
+        """Raises unless a call may begin. It is called before any lock or connection is used."""
+        name = type(self).__name__
+        if self._in_other_process():
+            # Two processes on one connection would take each other's answers, and a lock that
+            # another thread held stays locked here for ever.
+            raise RuntimeError(f"this {name} was made before a fork: make one in each process")
+        self._check_open()
+        if any(provision.serves(self) for provision in _provisions.get()):
+            message = "out_of_order: access_token called the client that waits for its token"
+            raise ConfigError(message, code="out_of_order", argument="access_token")
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise RuntimeError(f"this {type(self).__name__} is closed")
+
+    def _report(self, call: Call[T]) -> object:
+        """Calls `on_attempt` for the request that has just ended, if one has; gives its result."""
+        if self._on_attempt is None or (attempt := call.attempt()) is None:
+            return None
+        return self._on_attempt(attempt)
+
+    def _in_other_process(self) -> bool:
+        return os.getpid() != self._process
+
+    @contextmanager
+    def _provision(self) -> Iterator[None]:
+        """Marks what happens inside as the work of `access_token`."""
+        provision = _Provision(self)
+        token = _provisions.set((*_provisions.get(), provision))
+        try:
+            yield
+        finally:
+            provision.over = True
+            _provisions.reset(token)
+
+
+def _lacking(missing: list[str], env: Mapping[str, str]) -> ConfigError:
+    wanted = ", ".join(ENVIRONMENT[name] for name in missing)
+    message = f"missing_argument: {missing[0]}: not set in the environment, or empty: {wanted}"
+    known = ENVIRONMENT.values()
+    others = [name for name in env if name.startswith("TALLYFOLD_") and name not in known]
+    if others:
+        message += f"; these are set, but unknown: {', '.join(others)}"
+    return ConfigError(message, code="missing_argument", argument=missing[0])
+
+
+def _refuse_beside_transport(**given: object) -> None:
+    for name, value in given.items():
+        if value is not None:
+            raise invalid(ConfigError, name, "give it to your transport instead")
+
+
+class _Provision:
+    """One run of a client's `access_token`."""
+
+    def __init__(self, client: object) -> None:
+        self._client = client
+        # A task that was started inside has this in its context, and may run longer than this.
+        self.over = False
+
+    def serves(self, client: object) -> bool:
+        return self._client is client and not self.over
+
+
+_provisions: ContextVar[tuple[_Provision, ...]] = ContextVar("tallyfold_provisions", default=())
+
+
+class Broken:
+    """What a failed exchange is, for its call.
+
+    Interrupts, the call's own errors and mistakes in the caller's transport are not failures of an
+    exchange, so they are raised again.
+    """
+
+    def __init__(self, error: BaseException, *, in_own_transport: bool) -> None:
+        """Keeps only a name: the text may quote a header, and the exception holds the request."""
+        if isinstance(error, TallyfoldError) or not isinstance(error, Exception):
+            # The exception that it was raised from may hold the request.
+            error.__cause__ = error.__context__ = None
+            raise error
+        if not in_own_transport and not is_of_the_network(error):
+            raise error
+        self.name, self.late, self.cause = name_of(error), timed_out(error), cause_of(error)
+
+    def report(self, call: Call[T]) -> None:
+        """Tells the call, and raises the error that ends it, if one does."""
+        try:
+            call.failed(self.name, timed_out=self.late)
+        except ServiceError as failure:
+            if failure.code in {"network_failed", "timed_out"}:
+                raise failure from self.cause
+            raise
+
+
+def cleared(error: BaseException) -> BaseException:
+    """An exception without the frames that hold requests and response bytes in their locals.
+
+    A traceback that shows locals would show secrets. Of a mistake in the caller's own code, the
+    caller's frames are kept.
+    """
+    is_mistake = isinstance(error, Exception) and not isinstance(error, TallyfoldError)
+    return error.with_traceback(callers_part(error.__traceback__) if is_mistake else None)
+
+
+def checked_transport(transport: object, kind: type[TransportT], such_as: str) -> TransportT:
+    """The caller's transport, if it is one for this client."""
+    if isinstance(transport, kind):
+        return transport
+    wanted = f"want an httpx2.{kind.__name__}, such as {such_as}"
+    raise wrong_type("transport", wanted, transport)
+
+
+def hand_in(call: Call[T], answer: tuple[str, int | None]) -> None:
+    """Gives the result of `access_token` to the call."""
+    match answer:
+        case [str() as token, lifetime]:
+            call.token(token, lifetime)
+        case _:
+            message = "access_token is to return a pair: the token, and its seconds or None"
+            token_failed(call, TypeError(message))
+
+
+def token_failed(call: Call[T], cause: Exception) -> None:
+    """Reports that the host has no token; raises unless an older one is still valid."""
+    try:
+        call.token_failed()
+    except AuthError as failure:
+        raise failure from cause
+
+
+def without_own_frame(error: Exception) -> Exception:
+    """Removes this package's frame, whose locals may hold a token, from a traceback."""
+    own = error.__traceback__
+    return error.with_traceback(None if own is None else own.tb_next)
+
+
+def waited_too_long() -> ServiceError:
+    """The error of a call that has waited too long for another call's token."""
+    message = "timed_out: another call, which fetches the token for this one, took too long"
+    return ServiceError(message, code="timed_out")
+
+
+def parsed(document: bytes) -> Any:  # noqa: ANN401
+    """The values of a JSON document that the core has checked, its numbers too."""
+    return json.loads(document)

@@ -1,0 +1,111 @@
+"""Exports as Parquet and Arrow IPC, which pyarrow writes."""
+
+import importlib
+import io
+import threading
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from tallyfold._tallyfold import Columns
+
+if TYPE_CHECKING:
+    from tallyfold._export.exporting import Note
+
+__all__ = ["MEDIA_TYPES", "Table"]
+
+MEDIA_TYPES = {
+    "parquet": "application/vnd.apache.parquet",
+    "arrow": "application/vnd.apache.arrow.stream",
+}
+"""The formats that are made of columns."""
+
+PIECE = 1 << 20
+"""How many bytes a piece has, unless told otherwise."""
+
+
+class Table:
+    """A file of columns, as an export: pieces of bytes, each time from the first one."""
+
+    is_messages = False
+
+    def __init__(self, format: str, columns: Columns, max_bytes: int | None) -> None:  # noqa: A002
+        """Looks for pyarrow."""
+        try:
+            pa, *_ = map(importlib.import_module, ("pyarrow", "pyarrow.ipc", "pyarrow.parquet"))
+        except ModuleNotFoundError as error:
+            message = f"{format} needs pyarrow: pip install 'tallyfold[arrow]'"
+            raise ModuleNotFoundError(message, name=error.name) from error
+        self._pyarrow: Any = pa
+        self._format = format
+        self._columns = columns
+        # No piece is smaller than a byte.
+        self._most = PIECE if max_bytes is None else max(max_bytes, 1)
+
+    @property
+    def media_type(self) -> str:
+        """What is written."""
+        return MEDIA_TYPES[self._format]
+
+    @property
+    def notes(self) -> "list[Note]":
+        """What the caller should know."""
+        return self._columns.notes
+
+    def again(self) -> Iterator[bytes]:
+        """Gives all pieces."""
+        return _OneByOne(self._pieces())
+
+    def _pieces(self) -> Iterator[bytes]:
+        pa, written = self._pyarrow, _Written()
+        reader = pa.RecordBatchReader.from_stream(self._columns)
+        with pa.PythonFile(written, mode="w") as file:
+            with self._writer(file, reader.schema) as writer:
+                for batch in reader:
+                    writer.write_batch(batch)
+                    yield from written.taken(self._most)
+            yield from written.taken(self._most)
+
+    def _writer(self, file: object, schema: object) -> Any:  # noqa: ANN401
+        pa = self._pyarrow
+        if self._format == "arrow":
+            return pa.ipc.new_stream(file, schema)
+        return pa.parquet.ParquetWriter(file, schema)
+
+
+class _OneByOne(Iterator[bytes]):
+    """An iterator that threads may share."""
+
+    def __init__(self, inner: Iterator[bytes]) -> None:
+        self._inner = inner
+        self._lock = threading.Lock()
+
+    def __next__(self) -> bytes:
+        with self._lock:
+            return next(self._inner)
+
+
+class _Written(io.RawIOBase):
+    """A file that keeps only what was not taken yet."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._held: list[bytes] = []
+        self._length = 0
+
+    def writable(self) -> bool:
+        return True
+
+    def tell(self) -> int:
+        return self._length
+
+    def write(self, data: Any, /) -> int:  # noqa: ANN401
+        piece = bytes(data)
+        self._held.append(piece)
+        self._length += len(piece)
+        return len(piece)
+
+    def taken(self, most: int) -> Iterator[bytes]:
+        """Gives what was written since the last time, in pieces of at most so many bytes."""
+        held, self._held = b"".join(self._held), []
+        for start in range(0, len(held), most):
+            yield held[start : start + most]

@@ -1,0 +1,265 @@
+"""Exports: exact counts in the formats of observability systems."""
+
+import io
+import os
+import warnings
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, BinaryIO, NoReturn, Protocol, Unpack, final
+
+from tallyfold._arguments import ExportArguments
+from tallyfold._clock import Now
+from tallyfold._errors import ConfigError, invalid, wrong_type
+from tallyfold._export.arrow import MEDIA_TYPES, Table
+from tallyfold._files.file import replacing
+from tallyfold._names import ExportFormat, NoteKind
+from tallyfold._ranges.values import Revision
+from tallyfold._tallyfold import Columns, CountTable, Pieces, Series
+
+__all__ = [
+    "Export",
+    "ExportWarning",
+    "InexactCountWarning",
+    "Note",
+    "WindowsLeftOutWarning",
+    "export",
+    "warn_of",
+]
+
+
+class ExportWarning(UserWarning):
+    """What a caller should know of an export; its subclasses say what.
+
+    >>> issubclass(tallyfold.InexactCountWarning, tallyfold.ExportWarning)
+    True
+    """
+
+
+class InexactCountWarning(ExportWarning):
+    """A count is above 2^53, and the target stores 64-bit floats. `exact=True` makes it an error.
+
+    >>> import warnings
+    >>> warnings.simplefilter("error", tallyfold.InexactCountWarning)
+    """
+
+
+class WindowsLeftOutWarning(ExportWarning):
+    """Windows were left out, because their counts may still change or they are not covered whole.
+
+    >>> import warnings
+    >>> warnings.simplefilter("ignore", tallyfold.WindowsLeftOutWarning)
+    """
+
+
+_WARNINGS: dict[NoteKind, type[ExportWarning]] = {
+    "inexact_count": InexactCountWarning,
+    "windows_left_out": WindowsLeftOutWarning,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """What a caller should know of an export.
+
+    >>> tallyfold.export(table, "openmetrics").notes
+    ()
+    """
+
+    kind: NoteKind
+    """What kind of note."""
+    message: str
+    """A sentence for people."""
+
+
+class _Whole(Protocol):
+    """What gives all pieces, each time from the first one."""
+
+    @property
+    def media_type(self) -> str: ...
+    @property
+    def is_messages(self) -> bool: ...
+    @property
+    def notes(self) -> list[Note]: ...
+    def again(self) -> Iterator[bytes]: ...
+
+
+@final
+class Export(Iterator[bytes]):
+    """An export: an iterator of pieces of bytes. `export` makes it.
+
+    Nothing is written ahead: memory does not grow with the number of rows. Threads may share an
+    export; each piece goes to one of them.
+
+    >>> exported = tallyfold.export(table, "openmetrics")
+    >>> exported
+    <Export: openmetrics>
+    >>> b"".join(exported).splitlines()[-1]
+    b'# EOF'
+    """
+
+    __slots__ = ("_format", "_notes", "_pieces", "_whole")
+
+    def __init__(self, format: ExportFormat, whole: _Whole) -> None:  # noqa: A002
+        """Begins with the first piece."""
+        self._format = format
+        self._whole = whole
+        self._pieces = whole.again()
+        self._notes = tuple(whole.notes)
+
+    @property
+    def media_type(self) -> str:
+        """What is written, for `Content-Type`.
+
+        >>> tallyfold.export(table, "openmetrics").media_type
+        'application/openmetrics-text; version=1.0.0; charset=utf-8'
+        """
+        return self._whole.media_type
+
+    @property
+    def notes(self) -> tuple[Note, ...]:
+        """What the caller should know; each was issued as a warning too."""
+        return self._notes
+
+    @property
+    def is_messages(self) -> bool:
+        """Whether each piece is a message of its own, to be sent by itself.
+
+        Otherwise all pieces together are one text.
+
+        >>> tallyfold.export(table, "openmetrics").is_messages
+        False
+        """
+        return self._whole.is_messages
+
+    def __next__(self) -> bytes:
+        """Gives the next piece."""
+        return next(self._pieces)
+
+    def write_to(self, target: "str | os.PathLike[str] | BinaryIO") -> int:
+        """Writes the whole export, also after pieces were taken, and returns the number of bytes.
+
+        A file at a path is replaced when all is written and synced to the disk: readers see the old
+        file or the whole new one, and if anything fails, the old one stays as it was. A file object
+        gets the pieces as they are made; it is not closed.
+
+        Raises:
+            OSError: of the file.
+            ConfigError: `unsupported_by_format` if the counts take more than one message of the
+                format, which are no file together: iterate, and send or write each by itself.
+
+        >>> import pathlib, tempfile
+        >>> directory = tempfile.TemporaryDirectory()
+        >>> path = pathlib.Path(directory.name) / "counts.txt"
+        >>> tallyfold.export(table, "openmetrics").write_to(path) == path.stat().st_size
+        True
+        >>> directory.cleanup()
+        """
+        if target == "":
+            raise invalid(ConfigError, "target", "this is empty; want a path")
+        if isinstance(target, (str, os.PathLike)):
+            with replacing(target) as file:
+                return self._write(file)
+        if isinstance(target, io.TextIOBase) or not callable(getattr(target, "write", None)):
+            raise wrong_type("target", "want a path, or a file that is open for bytes", target)
+        return self._write(target)
+
+    def _write(self, file: BinaryIO) -> int:
+        written = 0
+        for number, piece in enumerate(self._whole.again()):
+            if number and self.is_messages:
+                message = (
+                    "unsupported_by_format: the counts take more than one message of "
+                    f"{self._format}, which are no file together: iterate over the export and "
+                    "write each by itself, or give a larger max_bytes"
+                )
+                raise ConfigError(message, code="unsupported_by_format")
+            _write_all(file, piece)
+            written += len(piece)
+        return written
+
+    def __repr__(self) -> str:
+        """Names the format."""
+        return f"<Export: {self._format}>"
+
+    def __reduce__(self) -> NoReturn:
+        """Refuses to be pickled or copied."""
+        raise TypeError("an Export can't be pickled or copied: export the counts again")
+
+
+def _write_all(file: BinaryIO, piece: bytes) -> None:
+    rest = memoryview(piece)
+    while rest:
+        taken = file.write(rest)
+        # Only a raw file may take less than it is given.
+        if not isinstance(file, io.RawIOBase):
+            return
+        if taken is None:
+            raise BlockingIOError("the file does not take bytes now: open it as one that blocks")
+        rest = rest[taken:]
+
+
+def export(
+    counts: CountTable | Series | Revision,
+    format: ExportFormat,  # noqa: A002
+    labels: Mapping[str, str] | None = None,
+    **options: Unpack[ExportArguments],
+) -> Export:
+    """Writes counts in the format of another system.
+
+    A sample stands at the last millisecond of its window. The changes of a revision have the label
+    `revision` with its number, and the sum of all revisions of a window is its newest count.
+
+    Args:
+        counts: a table, whose counts are written by response; a series; or a revision of a
+            `follow`, whose signed changes are written.
+        format: `"openmetrics"`, `"remote-write"` and `"remote-write-2"` (Prometheus), `"otlp"` and
+            `"otlp-json"` (OpenTelemetry), `"influx"`, `"dogstatsd"`, `"statsd"`, `"datadog"`,
+            `"csv"`, `"ndjson"`; `"parquet"` and `"arrow"` (an Arrow IPC stream), which pyarrow
+            writes: `pip install 'tallyfold[arrow]'`.
+        labels: names and values that each sample gets beside its dimensions, such as
+            `{"cluster": "eu-1"}`.
+        name: what the names of metrics begin with, in place of `tallyfold` and the endpoint. The
+            dimensions follow, as in `tallyfold_event_delivery_by_integration`: counts by other
+            dimensions are other metrics, so that no sum contains an event twice.
+        windows: `"settled"` for windows that are covered whole and no longer change, or `"all"`. By
+            default, CSV, NDJSON, Parquet and Arrow get all, and others settled windows:
+            what another system has taken can't be taken back. A revision is always written.
+        exact: whether counts above 2^53 are an error, if the target stores 64-bit floats; by
+            default, they are written with an `InexactCountWarning`.
+        max_bytes: about how many bytes a piece has at most, before it is compressed.
+
+    Raises:
+        ConfigError: for arguments that can't be used; `unsupported_by_format` for what the format
+            can't carry.
+        ResponseError: `inexact_count` with `exact`; `count_overflow` for a count that is above
+            2^63 - 1, if the format's numbers have a sign.
+
+    >>> counts = table.group_by("integration")
+    >>> exported = tallyfold.export(counts, "openmetrics", {"cluster": "eu-1"}, name="app")
+    >>> print(b"".join(exported).decode())
+    # TYPE app_by_integration_success_events gauge
+    ...
+    app_by_integration_success_events{cluster="eu-1",integration="warehouse"} 7 1767226499.999
+    ...
+    # EOF
+    """
+    given: Any = {"format": format, "labels": labels, **options}
+    whole: _Whole
+    if isinstance(format, str) and format in MEDIA_TYPES:
+        whole = Table(format, Columns(counts, **given), options.get("max_bytes"))
+    else:
+        whole = Pieces(counts, Now.read().unix_ms, **given)
+    exported = Export(format, whole)
+    warn_of(exported.notes)
+    return exported
+
+
+def warn_of(notes: Iterable[Note]) -> None:
+    """Issues notes as warnings of the function that calls the caller of this one."""
+    for note in notes:
+        warnings.warn(note.message, _WARNINGS[note.kind], stacklevel=3)
+
+
+# Pickles and docs should name the package, from which users import the classes.
+for _class in (Export, ExportWarning, InexactCountWarning, Note, WindowsLeftOutWarning):
+    _class.__module__ = "tallyfold"

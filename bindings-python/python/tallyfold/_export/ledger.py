@@ -1,0 +1,185 @@
+"""Running totals of settled windows, for scrapes."""
+
+import os
+import pathlib
+import threading
+import warnings
+from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, ClassVar, NoReturn, final
+
+from tallyfold._errors import wrong_type
+from tallyfold._export.exporting import InexactCountWarning
+from tallyfold._files.file import replacing
+from tallyfold._ranges.values import Revision
+from tallyfold._tallyfold import Totals
+
+if TYPE_CHECKING:
+    from prometheus_client.core import CounterMetricFamily
+
+__all__ = ["Ledger"]
+
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+@final
+class Ledger:
+    """Running totals of settled windows, by group: counters for a scrape, which never go down.
+
+    A `follow` gives each window's last revision once, as settled, and only that is added. With the
+    path of a file, each revision is on the disk before a scrape can see it, together with the state
+    of the follow: so a process that is ended at any moment, and started again, counts nothing twice
+    and loses nothing, and no scrape sees a counter step back. One process at a time may use a file.
+
+    Args:
+        path: the file, which is made if it is not there; without one, the totals are kept in
+            memory, and `save` gives what to store.
+        saved: what `save` gave, in place of a path.
+
+    Raises:
+        ConfigError: `invalid_checkpoint` for a document that is torn or was changed.
+
+    >>> import pathlib, tempfile
+    >>> directory = tempfile.TemporaryDirectory()
+    >>> path = pathlib.Path(directory.name) / "totals.json"
+    >>> query = "event_delivery", "2026-01-01T00:00:00Z", ["integration"]
+    >>> end = "2026-01-01T00:15:00Z"
+    >>> ledger = tallyfold.Ledger(path)
+    >>> with client.follow(*query, window="15m", end=end, state=ledger.state) as revisions:
+    ...     for revision in revisions:
+    ...         ledger.add(revision, revisions.state())
+    >>> again = tallyfold.Ledger(path)
+    >>> print(again.openmetrics({"cluster": "eu-1"}, name="events"))
+    # TYPE events_by_integration_success_settled_events counter
+    ...
+    events_by_integration_success_settled_events_total{cluster="eu-1",integration="warehouse"} 7
+    ...
+    # EOF
+    >>> directory.cleanup()
+    """
+
+    media_type: ClassVar[str] = Totals.media_type
+    """What `openmetrics` gives, for `Content-Type`."""
+
+    __slots__ = ("_lock", "_path", "_totals")
+
+    def __init__(
+        self, path: str | os.PathLike[str] | None = None, *, saved: str | bytes | None = None
+    ) -> None:
+        """Reads the file, if it is there."""
+        if path is not None and (path == "" or not isinstance(path, (str, os.PathLike))):
+            raise wrong_type("path", "want the path of a file", path)
+        self._path = None if path is None else pathlib.Path(path)
+        if self._path is not None and saved is None and self._path.exists():
+            saved = self._path.read_bytes()
+        self._totals = Totals(saved)
+        self._lock = threading.Lock()
+
+    def add(self, revision: Revision, state: str) -> None:
+        """Takes a revision, and the state of its follow after it: `revisions.state()`.
+
+        The counts are added if the window is settled. When a total becomes larger than 2^53, which
+        Prometheus rounds, it issues an `InexactCountWarning`.
+
+        Raises:
+            ConfigError: `incompatible_tables` for counts by other dimensions or of another metric.
+            ResponseError: `sum_overflow`.
+            OSError: of the file. The ledger is unchanged then.
+        """
+        with self._lock:
+            totals = self._totals.added(revision, state)
+            if self._path is not None:
+                # On the disk first: a scrape must not see what a restart would take back.
+                with replacing(self._path) as file:
+                    file.write(totals.to_json().encode())
+            before, self._totals = self._totals, totals
+        if before.inexact is None and totals.inexact is not None:
+            warnings.warn(totals.inexact, InexactCountWarning, stacklevel=2)
+
+    def save(self) -> str:
+        """The document to store, with the totals and the state: JSON without any secret.
+
+        >>> ledger = tallyfold.Ledger()
+        >>> tallyfold.Ledger(saved=ledger.save()).state is None
+        True
+        """
+        return self._totals.to_json()
+
+    @property
+    def state(self) -> str | None:
+        """The state of the follow after the last revision that was added, for its `state`."""
+        return self._totals.state
+
+    @property
+    def settled_until(self) -> datetime | None:
+        """The end of the newest window that was added.
+
+        >>> tallyfold.Ledger().settled_until is None
+        True
+        """
+        end = self._totals.settled_until
+        return None if end is None else EPOCH + timedelta(microseconds=end[1])
+
+    def openmetrics(self, labels: Mapping[str, str] | None = None, name: str | None = None) -> str:
+        r"""The totals as OpenMetrics text, for a scrape, with the end of the newest window.
+
+        Args:
+            labels: names and values that each counter gets, as of `export`.
+            name: what the names of counters begin with, as of `export`.
+
+        >>> tallyfold.Ledger().openmetrics()
+        '# EOF\n'
+        """
+        return self._totals.openmetrics(labels, name)
+
+    def collector(
+        self, labels: Mapping[str, str] | None = None, name: str | None = None
+    ) -> "Collector":
+        """A collector for a registry of `prometheus_client`, with the totals of each moment.
+
+        That package shows counts as 64-bit floats, which Prometheus stores too: above 2^53 they are
+        rounded. Arguments are those of `openmetrics`.
+
+        Raises:
+            ModuleNotFoundError: without the package: `pip install prometheus-client`.
+
+        >>> from prometheus_client import CollectorRegistry
+        >>> registry = CollectorRegistry()
+        >>> registry.register(tallyfold.Ledger().collector({"cluster": "eu-1"}))
+        """
+        # What can't be used is refused now, not in a scrape.
+        self._totals.openmetrics(labels, name)
+        return Collector(self, dict(labels or {}), name)
+
+    def __repr__(self) -> str:
+        """Names the end of the newest window."""
+        end = self._totals.settled_until
+        return f"<Ledger until {end[0]}>" if end else "<Ledger: empty>"
+
+    def __reduce__(self) -> NoReturn:
+        """Refuses to be pickled or copied."""
+        raise TypeError("a Ledger can't be pickled or copied: pass what save() gives")
+
+
+class Collector:
+    """Shows a ledger to a registry of `prometheus_client`."""
+
+    def __init__(self, ledger: Ledger, labels: dict[str, str], name: str | None) -> None:
+        """Looks for the package."""
+        try:
+            from prometheus_client import core
+        except ModuleNotFoundError as error:
+            message = "a collector needs prometheus_client: pip install prometheus-client"
+            raise ModuleNotFoundError(message, name=error.name) from error
+        self._family = core.CounterMetricFamily
+        self._ledger = ledger
+        self._arguments = labels, name
+
+    def collect(self) -> "Iterator[CounterMetricFamily]":
+        """Gives the counters, for a scrape."""
+        totals = self._ledger._totals  # noqa: SLF001 - of one moment
+        for name, help_text, labels, samples in totals.counters(*self._arguments):
+            family = self._family(name, help_text, labels=labels)
+            for values, count in samples:
+                family.add_metric(values, count)
+            yield family

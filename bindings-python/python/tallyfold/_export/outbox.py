@@ -1,0 +1,188 @@
+"""Sends the revisions of a follow, each once, over restarts."""
+
+import asyncio
+import contextlib
+import os
+import pathlib
+import threading
+from collections.abc import Iterator, Mapping
+from typing import Any, NoReturn, final
+
+from tallyfold._errors import ConfigError, wrong_type
+from tallyfold._export.async_push import async_push
+from tallyfold._export.push import push
+from tallyfold._export.report import PushReport
+from tallyfold._files.file import replacing
+from tallyfold._names import ExportFormat
+from tallyfold._ranges.values import Revision
+from tallyfold._tallyfold import Held
+
+__all__ = ["Outbox"]
+
+
+@final
+class Outbox:
+    """Sends the revisions of a `follow` to another system; a file keeps what is not sent yet.
+
+    The file holds the state of the follow together with the revision that is to be sent. So a
+    process that is ended at any moment, and started again, loses no revision and sends none under
+    another number. One process at a time may use a file. While `put`, a push or `drop` is under
+    way, another one of them is refused as `out_of_order`, in all threads and tasks.
+
+    Args:
+        path: the file, which is made if it is not there.
+        format: the format of all messages, as of `push`.
+
+    Raises:
+        ConfigError: `invalid_checkpoint` for a file that is torn or was changed.
+
+    >>> import pathlib, tempfile
+    >>> directory = tempfile.TemporaryDirectory()
+    >>> outbox = tallyfold.Outbox(pathlib.Path(directory.name) / "outbox.json", "influx")
+    >>> receiver = httpx2.MockTransport(lambda request: httpx2.Response(204))
+    >>> url = "https://influx.example/api/v2/write?bucket=counts"
+    >>> query = "event_delivery", "2026-01-01T00:00:00Z", ["integration"]
+    >>> end = "2026-01-01T00:15:00Z"
+    >>> outbox.push(url, transport=receiver)  # What an earlier process did not send; here nothing.
+    >>> with client.follow(*query, window="15m", end=end, state=outbox.state) as revisions:
+    ...     for revision in revisions:
+    ...         outbox.put(revision, revisions.state())
+    ...         print(outbox.push(url, transport=receiver).samples)
+    2
+    >>> directory.cleanup()
+    """
+
+    __slots__ = ("_busy", "_format", "_held", "_path")
+
+    def __init__(self, path: str | os.PathLike[str], format: ExportFormat) -> None:  # noqa: A002
+        """Reads the file, if it is there."""
+        if path == "" or not isinstance(path, (str, os.PathLike)):
+            raise wrong_type("path", "want the path of a file", path)
+        self._path = pathlib.Path(path)
+        self._format = format
+        self._busy = threading.Lock()
+        self._held = Held(self._path.read_bytes() if self._path.exists() else None)
+        # Refuses a wrong format, and one that what is pending is not to be sent in.
+        self._held.finished(format)
+
+    @property
+    def state(self) -> str | None:
+        """The state of the follow after the last revision that was put in, for its `state`."""
+        return self._held.state
+
+    @property
+    def is_pending(self) -> bool:
+        """Whether a revision is to be sent."""
+        return self._held.finished(self._format) is not None
+
+    def put(self, revision: Revision, state: str) -> None:
+        """Stores a revision, and the state of its follow after it: `revisions.state()`.
+
+        Raises:
+            ConfigError: `out_of_order` if another revision is pending: push it first.
+            OSError: of the file. Nothing is changed then.
+        """
+        with self._alone():
+            self._store(self._held.put(revision, state, self._format))
+
+    def push(
+        self,
+        url: str,
+        labels: Mapping[str, str] | None = None,
+        **options: Any,  # noqa: ANN401
+    ) -> PushReport | None:
+        """Sends what is pending; `None` if nothing is. Arguments are those of `tallyfold.push`.
+
+        After an error the revision is still pending: push again to go on with it, or `drop` it.
+        """
+        # No frame keeps them while they are used: a traceback that shows locals would show headers.
+        given = [{"url": url, "labels": labels, **options}]
+        del url, options
+        try:
+            with self._alone():
+                found = self._held.pending(self._format)
+                if found is None:
+                    return None
+                changes, finished = found
+                report = push(
+                    changes,  # type: ignore[arg-type]
+                    self._format,
+                    finished=finished,
+                    on_finished=lambda samples: self._store(self._held.finish(samples)),
+                    **given.pop(),
+                )
+                self._store(self._held.clear())
+                return report
+        finally:
+            given.clear()
+
+    async def async_push(
+        self,
+        url: str,
+        labels: Mapping[str, str] | None = None,
+        **options: Any,  # noqa: ANN401
+    ) -> PushReport | None:
+        """The same in asyncio, with the arguments of `tallyfold.async_push`."""
+        # No frame keeps them while they are used: a traceback that shows locals would show headers.
+        given = [{"url": url, "labels": labels, **options}]
+        del url, options
+        try:
+            with self._alone():
+                found = self._held.pending(self._format)
+                if found is None:
+                    return None
+                changes, finished = found
+                report = await async_push(
+                    changes,  # type: ignore[arg-type]
+                    self._format,
+                    finished=finished,
+                    on_finished=lambda samples: self._store_aside(self._held.finish(samples)),
+                    **given.pop(),
+                )
+                await self._store_aside(self._held.clear())
+                return report
+        finally:
+            given.clear()
+
+    def drop(self) -> None:
+        """Gives up what is pending: it is not sent any more."""
+        with self._alone():
+            self._store(self._held.clear())
+
+    @contextlib.contextmanager
+    def _alone(self) -> Iterator[None]:
+        """Does one thing at a time: two pushes would each send the same."""
+        if not self._busy.acquire(blocking=False):
+            message = "out_of_order: another put, push or drop is under way: wait for its end"
+            raise ConfigError(message, code="out_of_order")
+        try:
+            yield
+        finally:
+            self._busy.release()
+
+    async def _store_aside(self, held: Held) -> None:
+        """Stores in a thread. A task that is cancelled waits for its end."""
+        loop = asyncio.get_running_loop()
+        storing = loop.run_in_executor(None, self._store, held)
+        cancelled = None
+        while not storing.done():
+            try:
+                await asyncio.wait([storing])
+            except asyncio.CancelledError as error:
+                cancelled = error
+        if cancelled is not None:
+            raise cancelled from storing.exception()
+        storing.result()
+
+    def _store(self, held: Held) -> None:
+        with replacing(self._path) as file:
+            file.write(held.to_json().encode())
+        self._held = held
+
+    def __repr__(self) -> str:
+        """Says whether something is pending."""
+        return f"<Outbox of {self._format}: {'one revision' if self.is_pending else 'empty'}>"
+
+    def __reduce__(self) -> NoReturn:
+        """Refuses to be pickled or copied."""
+        raise TypeError("an Outbox can't be pickled or copied: one process at a time may use it")

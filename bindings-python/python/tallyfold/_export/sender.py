@@ -1,0 +1,117 @@
+"""Carries the messages of a push."""
+
+import contextlib
+import socket
+import time
+from types import TracebackType
+from typing import Self
+
+import httpx2
+
+from tallyfold._client.facade import Broken, checked_transport, cleared
+from tallyfold._client.steps import Done, Wait
+from tallyfold._clock import Now
+from tallyfold._errors import ServiceError
+from tallyfold._export.sending import EXCERPT_SECONDS, REFUSED, address_of, raised_from, report
+from tallyfold._http.network import Network
+from tallyfold._http.stop import Stop
+from tallyfold._http.transport import (
+    DeadlineTransport,
+    body_of,
+    deadline,
+    headers_of,
+    http_request,
+    hurry,
+)
+from tallyfold._tallyfold import Finished, Message, Push
+
+__all__ = ["Sender"]
+
+
+class Sender:
+    """Sends the messages of a push, one after the other, and tells it the answers."""
+
+    def __init__(
+        self,
+        push: Push,
+        transport: httpx2.BaseTransport | None,
+        network: Network | None,
+        timeout: float | None,
+    ) -> None:
+        """Opens no connection yet."""
+        self._push = push
+        self._timeout = timeout
+        self._own = DeadlineTransport(network) if network is not None else None
+        such_as = "httpx2.HTTPTransport()"
+        self._transport = self._own or checked_transport(transport, httpx2.BaseTransport, such_as)
+        self._socket: socket.socket | None = None
+        self._failure: Broken | None = None
+
+    def __enter__(self) -> Self:
+        """Needs nothing."""
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        """Closes what was opened; a transport of the caller stays open."""
+        if self._own is not None:
+            self._own.close()
+        if self._socket is not None:
+            self._socket.close()
+
+    def step(self) -> Message | Wait | Finished | Done:
+        """What to do next."""
+        try:
+            return self._push.step(Now.read())
+        except ServiceError as error:
+            raise raised_from(error, self._failure) from error.__cause__
+
+    def pause(self, seconds: float) -> None:
+        """Waits for so long."""
+        time.sleep(seconds)
+
+    def send(self, message: Message) -> None:
+        """Sends a message, and tells the push what became of it."""
+        try:
+            if message.is_datagram:
+                self._send_datagram(message)
+            else:
+                self._exchange(message)
+        except BaseException as error:  # noqa: BLE001 - a transport may raise anything
+            cleared(error)
+            self._failure = Broken(error, in_own_transport=self._own is not None)
+            report(self._push, self._failure)
+
+    def _exchange(self, message: Message) -> None:
+        push = self._push
+        with deadline(self._timeout, Stop()):
+            response = self._transport.handle_request(http_request(message, self._timeout))
+            try:
+                wanted = push.head(response.status_code, headers_of(response))
+                if wanted and response.status_code >= REFUSED:
+                    hurry(EXCERPT_SECONDS)
+                if wanted:
+                    for chunk in body_of(response):
+                        if not push.chunk(chunk):
+                            break
+            finally:
+                # The response has been read or is not wanted: no failure to close it matters.
+                with contextlib.suppress(Exception):
+                    response.close()
+        if wanted:
+            push.end()
+
+    def _send_datagram(self, message: Message) -> None:
+        if self._socket is None:
+            host, port = address_of(message)
+            found = socket.getaddrinfo(host, port, type=socket.SOCK_DGRAM)
+            family, kind, protocol, _, address = found[0]
+            self._socket = socket.socket(family, kind, protocol)
+            self._socket.connect(address)
+        self._socket.settimeout(self._timeout)
+        self._socket.send(message.body)
+        self._push.sent()

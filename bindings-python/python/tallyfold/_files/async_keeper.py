@@ -1,0 +1,54 @@
+"""Loads and stores the checkpoint of a collect."""
+
+import itertools
+from types import TracebackType
+from typing import Self
+
+from tallyfold._files.async_checkpoint import AsyncCheckpoint
+from tallyfold._files.stores import AsyncStore, Path
+from tallyfold._tallyfold import Collect, segment_name
+
+__all__ = ["AsyncKeeper"]
+
+
+class AsyncKeeper:
+    """Loads the stored segments of a collect, and stores what has been read."""
+
+    def __init__(self, machine: Collect, checkpoint: AsyncCheckpoint | Path | None) -> None:
+        """Opens and locks a directory, which is made if it does not exist."""
+        self._machine = machine
+        self._store = AsyncStore(checkpoint)
+        self._pending: tuple[str, bytes] | None = None
+
+    async def load(self) -> None:
+        """Loads all stored segments."""
+        for number in itertools.count():
+            name = segment_name(number)
+            segment = await self._store.load(name)
+            if segment is None:
+                return
+            self._machine.load(self._store.place(name), segment)
+
+    async def save(self) -> None:
+        """Stores what has been read since the last time, and what could not be stored before."""
+        while self._store and (segment := self._due()) is not None:
+            await self._store.save(*segment)
+            self._pending = None
+
+    def _due(self) -> tuple[str, bytes] | None:
+        if self._pending is None:
+            self._pending = self._machine.unsaved()
+        return self._pending
+
+    def __enter__(self) -> Self:
+        """Gives the keeper itself."""
+        return self
+
+    def __exit__(
+        self,
+        exc_type: type[BaseException] | None,
+        exc_value: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        """Unlocks the directory."""
+        self._store.close()

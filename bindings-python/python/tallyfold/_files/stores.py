@@ -1,0 +1,182 @@
+"""The places where checkpoints are stored, for both keepers."""
+
+import asyncio
+import contextlib
+import errno
+import inspect
+import os
+import pathlib
+import secrets
+import stat
+import threading
+from types import TracebackType
+from typing import ClassVar, Generic, Self, TypeVar
+
+from tallyfold._errors import ConfigError, invalid, wrong_type
+from tallyfold._files.async_checkpoint import AsyncCheckpoint
+from tallyfold._files.checkpoint import Checkpoint
+from tallyfold._files.file import sync_names
+from tallyfold._files.lock import Lock, exclusively
+
+__all__ = ["AsyncStore", "Path", "Store"]
+
+Path = str | os.PathLike[str]
+"""The path of a directory."""
+
+CheckpointT = TypeVar("CheckpointT", bound=Checkpoint | AsyncCheckpoint)
+
+
+class _Opened(Generic[CheckpointT]):
+    """A checkpoint in use. A directory is made if it does not exist, and locked."""
+
+    WANTED: ClassVar[str]
+
+    def __init__(self, checkpoint: CheckpointT | Path | None) -> None:
+        self._opened = contextlib.ExitStack()
+        self._to: CheckpointT | Directory | None
+        if checkpoint == "":
+            raise _refused("this is empty; is an environment variable unset?")
+        if isinstance(checkpoint, (str, os.PathLike)):
+            self._to = self._opened.enter_context(Directory(checkpoint))
+        elif checkpoint is None or self._can_be_used(checkpoint):
+            self._to = checkpoint
+        else:
+            raise wrong_type("checkpoint", self.WANTED, checkpoint)
+
+    def _can_be_used(self, checkpoint: CheckpointT) -> bool:
+        functions = [getattr(checkpoint, name, None) for name in ("load", "save")]
+        return all(map(callable, functions))
+
+    def __bool__(self) -> bool:
+        """Whether there is a checkpoint."""
+        return self._to is not None
+
+    def place(self, name: str) -> str:
+        """Tells where a segment is stored, for error messages."""
+        return str(self._to.path_of(name)) if isinstance(self._to, Directory) else name
+
+    def close(self) -> None:
+        """Lets others use the directory."""
+        self._opened.close()
+
+
+class Store(_Opened[Checkpoint]):
+    """A checkpoint of a `Client`."""
+
+    WANTED = "want the path of a directory, or something with plain functions load and save"
+
+    def _can_be_used(self, checkpoint: Checkpoint) -> bool:
+        if not super()._can_be_used(checkpoint):
+            return False
+        return not any(map(inspect.iscoroutinefunction, (checkpoint.load, checkpoint.save)))
+
+    def load(self, name: str) -> bytes | str | None:
+        """Gives what is stored under the name."""
+        return None if self._to is None else self._to.load(name)
+
+    def save(self, name: str, data: bytes) -> None:
+        """Stores the data under the name."""
+        if self._to is not None:
+            self._to.save(name, data)
+
+
+class AsyncStore(_Opened[AsyncCheckpoint]):
+    """A checkpoint of an `AsyncClient`: a directory is read and written in a separate thread."""
+
+    WANTED = "want the path of a directory, or something with functions load and save"
+
+    async def load(self, name: str) -> bytes | str | None:
+        """Gives what is stored under the name."""
+        if isinstance(self._to, Directory):
+            return await asyncio.to_thread(self._to.load, name)
+        loaded = None if self._to is None else self._to.load(name)
+        return await loaded if inspect.isawaitable(loaded) else loaded
+
+    async def save(self, name: str, data: bytes) -> None:
+        """Stores the data under the name."""
+        if isinstance(self._to, Directory):
+            await asyncio.to_thread(self._to.save, name, data)
+        elif self._to is not None:
+            saved = self._to.save(name, data)
+            if inspect.isawaitable(saved):
+                await saved
+
+
+class Directory:
+    """A directory with a file for each segment, which one collect at a time may use."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = pathlib.Path(path)
+        self._path.mkdir(parents=True, exist_ok=True)
+        # When a task is cancelled, its save continues in a thread, and the next save must wait.
+        self._saving = threading.Lock()
+
+    def __enter__(self) -> Self:
+        """Keeps other processes out until this one ends, however it ends."""
+        self._lock = Lock(self._path)
+        try:
+            # No job is writing them while the lock is held.
+            for left_over in self._path.glob("segment-*.tmp"):
+                left_over.unlink(missing_ok=True)
+        except BaseException:
+            self._lock.release()
+            raise
+        return self
+
+    def __exit__(
+        self,
+        exc_type: type[BaseException] | None,
+        exc_value: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        """Unlocks the directory, after a save that is still running."""
+        with self._saving:
+            self._lock.release()
+
+    def path_of(self, name: str) -> pathlib.Path:
+        """Gives the file of a segment."""
+        return self._path / name
+
+    def load(self, name: str, /) -> bytes | None:
+        """Reads a segment."""
+        path = self.path_of(name)
+        # Anything but a file may have no end, as a pipe, or lead out of the directory.
+        flags = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
+        try:
+            file = os.open(path, flags | getattr(os, "O_BINARY", 0))
+        except FileNotFoundError:
+            return None
+        except OSError as error:
+            if error.errno == errno.ELOOP:
+                raise _no_file(path) from None
+            raise
+        if not stat.S_ISREG(os.fstat(file).st_mode):
+            os.close(file)
+            raise _no_file(path)
+        with os.fdopen(file, "rb") as opened:
+            return opened.read()
+
+    def save(self, name: str, data: bytes, /) -> None:
+        """Replaces a segment. After a crash, either the old or the new one is complete."""
+        new = self._path / f"{name}.{secrets.token_hex(8)}.tmp"
+        with self._saving:
+            self._lock.check()
+            try:
+                with os.fdopen(exclusively(new), "wb") as file:
+                    file.write(data)
+                    file.flush()
+                    os.fsync(file.fileno())
+                new.replace(self.path_of(name))
+            except BaseException:
+                new.unlink(missing_ok=True)
+                raise
+            sync_names(self._path)
+
+
+def _refused(why: str) -> ConfigError:
+    return invalid(ConfigError, "checkpoint", why)
+
+
+def _no_file(path: pathlib.Path) -> ConfigError:
+    message = f"invalid_checkpoint: {path} is no regular file"
+    return ConfigError(message, code="invalid_checkpoint")

@@ -1,0 +1,1 @@
+"""What explains a change, and what rules find."""

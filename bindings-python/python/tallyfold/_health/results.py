@@ -1,0 +1,281 @@
+"""Results of health, as values.
+
+Written by scripts/declare.py from what the Rust crates declare. Change it there.
+"""
+
+from dataclasses import dataclass
+
+from tallyfold._names import DimensionName, Measure, MetricName, RuleKind, Severity, Status
+from tallyfold._tables.window import Window
+
+__all__ = [
+    "Amount",
+    "Cause",
+    "Check",
+    "Explanation",
+    "Finding",
+    "Need",
+    "Query",
+    "Replay",
+    "Unjudged",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Amount:
+    """Events of a group in one time.
+
+    >>> tallyfold.explain(table, table, "error_rate").now
+    Amount(part=1, whole=8)
+    """
+
+    part: int
+    """The events that are counted."""
+    whole: int | None
+    """Of a rate, the events that they are a share of."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cause:
+    """A combination of attribute values, and what it explains.
+
+    >>> for at, failed in [("2026-01-01T00:20:00Z", 3), ("2026-01-01T00:35:00Z", 63)]:
+    ...     for name, errors in [("crm", 3), ("email", failed), ("warehouse", 3)]:
+    ...         sandbox.record(at, "success", integration=name, count=1000, **event)
+    ...         sandbox.record(at, "errors", integration=name, count=errors, **event)
+    >>> edges = [f"2026-01-01T00:{minute}:00Z" for minute in (15, 30, 45)]
+    >>> before = client.event_delivery(*edges[:2], ["integration"])
+    >>> now = client.event_delivery(*edges[1:], ["integration"])
+    >>> (cause,) = tallyfold.explain(before, now, "errors").causes
+    >>> cause.where, cause.events
+    ({'integration': 'email'}, 60)
+    """
+
+    where: dict[str, str]
+    """The values, in the order of the attributes. Attributes that are not named may have any value.
+    """
+    before: Amount
+    """Its events before."""
+    now: Amount
+    """Its events now."""
+    expected: float
+    """How many events of the part were expected now."""
+    events: int
+    """By how many events now differs from that, rounded to whole events."""
+    share: float
+    """The part of the whole change that these events are; 0 if there is no change."""
+    score: float
+    """How much better the counts are explained with this cause than without any: a difference of
+    log likelihoods, only for ranking.
+    """
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """What explains a change: causes that were named, and by how many events exactly.
+
+    >>> tallyfold.explain(table, table, "errors").change
+    0
+    """
+
+    measure: Measure
+    """What changed."""
+    before: Amount
+    """All events before."""
+    now: Amount
+    """All events now."""
+    change: int
+    """By how many events the count of now differs from the expected one: for a volume, the count
+    before; for a rate, the count at the rate before.
+    """
+    causes: list[Cause]
+    """The causes, most important first. No event belongs to two of them: the counts of each are
+    those of the events that no cause before it has.
+    """
+    others: list[Cause]
+    """Further candidates that were not named, best first. They may overlap with causes and with
+    each other.
+    """
+    unexplained: int
+    """The events of the change that belong to no cause: `change` less the `events` of all causes.
+    """
+    is_global: bool
+    """Whether nothing narrower than everything explains the change."""
+    sentence: str
+    """The same in one sentence."""
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """The query that gets the counts of a finding.
+
+    >>> rule = "{ name = 'errors', kind = 'threshold', measure = 'errors', above = 0 }"
+    >>> rules = tallyfold.Rules.parse(f"rule = [{rule}]")
+    >>> (finding,) = rules.check(delivery=table, now="2026-01-01T01:00:00Z").findings
+    >>> query = finding.query
+    >>> rows = client.event_delivery(query.start, query.end, query.dimensions)
+    >>> rows.filter(**query.where).totals.errors
+    1
+    """
+
+    metric: MetricName
+    """The endpoint."""
+    start: str
+    """The start of its range."""
+    end: str
+    """The end of its range."""
+    dimensions: list[DimensionName]
+    """The dimensions to group by."""
+    where: dict[str, list[str]]
+    """The values to keep, by dimension."""
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """What a rule has found about a group of events.
+
+    >>> rule = "{ name = 'errors', kind = 'threshold', measure = 'errors', above = 0 }"
+    >>> rules = tallyfold.Rules.parse(f"rule = [{rule}]")
+    >>> (finding,) = rules.check(delivery=table, now="2026-01-01T01:00:00Z").findings
+    >>> finding.rule, finding.status, finding.observed
+    ('errors', 'firing', Amount(part=1, whole=None))
+    """
+
+    id: str
+    """An identifier of 16 hexadecimal digits that depends only on the rule and the group: a finding
+    that comes back has the same.
+    """
+    rule: str
+    """The name of the rule."""
+    kind: RuleKind
+    """What the rule looks for."""
+    severity: Severity
+    """How bad it is."""
+    status: Status
+    """Whether it is pending, firing or resolved."""
+    group: dict[str, str]
+    """The values of the rule's dimensions."""
+    window: Window
+    """The time that the numbers are about: the last bad window, or several that were judged
+    together.
+    """
+    since: str
+    """When it began: the start of the first bad window."""
+    fired: str | None
+    """When it began to fire: the end of that window. None while it is pending."""
+    resolved: str | None
+    """When it ended: the end of the last bad window."""
+    measure: Measure
+    """What is judged."""
+    observed: Amount
+    """The events that were counted."""
+    expected: float
+    """How many events of the part were expected."""
+    low: int
+    """The fewest events of the part that would be normal."""
+    high: int
+    """The most events of the part that would be normal."""
+    ln_p: float | None
+    """The natural logarithm of the probability of what was counted if all is normal; none for fixed
+    limits.
+    """
+    causes: list[Cause]
+    """Which parts of the group explain it, most important first."""
+    unexplained: int
+    """The events of the change that no cause explains."""
+    silenced: bool
+    """Whether a silence covers it."""
+    provisional: bool
+    """Whether its counts may still change. Such a finding is a warning at most."""
+    labels: dict[str, str]
+    """The labels of the file and of the rule."""
+    sentence: str
+    """The finding in one sentence."""
+    query: Query
+    """The query that gets its counts."""
+
+
+@dataclass(frozen=True, slots=True)
+class Unjudged:
+    """A rule that could not judge anything.
+
+    >>> tallyfold.Rules.standard().check().unjudged[0]
+    Unjudged(rule='integration fails', reason='there are no counts of event_delivery')
+    """
+
+    rule: str
+    """The name of the rule."""
+    reason: str
+    """Why, in a sentence."""
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """What a check has found.
+
+    >>> tallyfold.Rules.standard().check(delivery=table, now="2026-01-01T01:00:00Z").healthy
+    True
+    """
+
+    findings: list[Finding]
+    """What is firing, pending or just resolved: firing first, then by severity, and then by how
+    much the counts say. So of several findings about one incident, the first names its cause best.
+    """
+    judged: int
+    """How many windows of groups were judged, of all rules together."""
+    healthy: bool
+    """Whether nothing fires that is at least a warning, is not silenced and is not provisional."""
+    unjudged: list[Unjudged]
+    """Rules that could not judge anything, with the reason."""
+    left_out: int
+    """How many findings were left out, because there are too many."""
+    state: str = ""
+    """What the next check has to know, as a document with a checksum: give it as `state`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Replay:
+    """What checks would have found in a range.
+
+    >>> rules = tallyfold.Rules.standard()
+    >>> day = rules.replay("2026-01-01T00:00:00Z", "2026-01-02T00:00:00Z", delivery=table)
+    >>> day.range
+    Window('2026-01-01T00:00:00Z', '2026-01-02T00:00:00Z')
+    """
+
+    findings: list[Finding]
+    """Each finding as it was when it fired first, with when it was resolved, in the order of time
+    and then as in [`Check`]. What was never more than pending is left out.
+    """
+    judged: int
+    """How many windows of groups were judged, of all rules together."""
+    range: Window
+    """The range."""
+    unjudged: list[Unjudged]
+    """Rules that could not judge anything, with the reason."""
+    left_out: int
+    """How many findings were left out, because there are too many."""
+
+
+@dataclass(frozen=True, slots=True)
+class Need:
+    """The counts of one endpoint that rules need.
+
+    >>> need = tallyfold.Rules.standard().needs()[0]
+    >>> need.metric, need.window
+    ('event_delivery', '15m')
+    """
+
+    metric: MetricName
+    """The endpoint."""
+    dimensions: list[DimensionName]
+    """The dimensions that all rules together need."""
+    window: str
+    """The length of the windows, such as `15m`: a divisor of those of all rules."""
+    back: float
+    """How long before now the first window starts. In seconds."""
+
+
+# Pickles and docs should name the package, from which users import the classes.
+for _class in (Amount, Cause, Explanation, Query, Finding, Unjudged, Check, Replay, Need):
+    _class.__module__ = "tallyfold"

@@ -1,0 +1,190 @@
+"""Health: what explains a change, and what rules find."""
+
+import dataclasses
+from datetime import UTC, datetime
+from typing import Unpack, final
+
+from tallyfold import _tallyfold
+from tallyfold._arguments import ExplainArguments, Instant
+from tallyfold._health.results import Check, Explanation, Need, Replay
+from tallyfold._names import Measure
+from tallyfold._tallyfold import CountTable, RuleSet
+
+__all__ = ["Rules", "explain"]
+
+
+def explain(
+    before: CountTable,
+    now: CountTable,
+    measure: Measure,
+    **options: Unpack[ExplainArguments],
+) -> Explanation:
+    """Finds which few combinations of dimension values explain how a measure changed.
+
+    Args:
+        before: a table. For a rate it may cover any length of time, and a long one is better; if it
+            has three windows or more, those whose rate is far from the median are left out. For a
+            volume it should have as many windows as `now`, because counts are not scaled.
+        now: a table with the same dimensions.
+        measure: what is made of the counts: `"success"`, `"errors"`, `"filtered"`, `"events"`,
+            which are volumes; `"error_rate"`, `"filtered_rate"`.
+        most: at most how many causes are named, 5 by default.
+        others: at most how many further candidates are listed, 5 by default.
+
+    Raises:
+        ConfigError: `incompatible_tables` for tables of other dimensions, another metric or another
+            filter; for other arguments that can't be used.
+
+    >>> explained = tallyfold.explain(table, table, "error_rate")
+    >>> explained.now, explained.change
+    (Amount(part=1, whole=8), 0)
+    """
+    return _tallyfold.explain(before, now, measure, **options)
+
+
+@final
+class Rules:
+    """Rules: what to look for in counts, and how bad it is. They do not change.
+
+    Threads may share them. What one check leaves for the next is a text that the caller keeps.
+
+    >>> rules = tallyfold.Rules.parse('''
+    ... [[rule]]
+    ... name = "integrations fail"
+    ... kind = "threshold"
+    ... measure = "error_rate"
+    ... by = ["integration"]
+    ... above = "5%"
+    ... ''')
+    >>> rules.names
+    ['integrations fail']
+    """
+
+    __slots__ = ("_core", "_text")
+
+    def __init__(self, core: RuleSet, text: str) -> None:
+        """Keeps both; `parse` makes them."""
+        self._core = core
+        self._text = text
+
+    @classmethod
+    def parse(cls, text: str) -> "Rules":
+        """Reads rules from a TOML file's text.
+
+        Raises:
+            ConfigError: `invalid_rules`, with line, column and key.
+
+        >>> tallyfold.Rules.parse("rule = [{ name = 'x', kind = 'treshold' }]")
+        Traceback (most recent call last):
+            ...
+        tallyfold.ConfigError: invalid_rules: ... did you mean threshold?
+        """
+        return cls(RuleSet(text), text)
+
+    @classmethod
+    def standard(cls) -> "Rules":
+        """The standard rules, which need no settings of your own.
+
+        >>> tallyfold.Rules.standard().names[0]
+        'integration fails'
+        """
+        return cls.parse(RuleSet.standard)
+
+    @property
+    def text(self) -> str:
+        """The text that they were read from.
+
+        >>> print(tallyfold.Rules.standard().text)
+        # What tallyfold looks for without a rules file.
+        ...
+        """
+        return self._text
+
+    @property
+    def names(self) -> list[str]:
+        """The names of the rules, in the order of the text."""
+        return self._core.names
+
+    def needs(self) -> list[Need]:
+        """Which counts the rules need: for each endpoint its dimensions, windows, and how far back.
+
+        >>> for need in tallyfold.Rules.standard().needs():
+        ...     print(need.metric, need.dimensions, need.window)
+        event_delivery ['event_name', 'write_key', 'integration', 'reason'] 15m
+        event_ingestion ['event_name', 'write_key', 'integration'] 15m
+        """
+        return self._core.needs()
+
+    def check(
+        self,
+        *,
+        delivery: CountTable | None = None,
+        ingestion: CountTable | None = None,
+        state: str | bytes | None = None,
+        now: Instant | None = None,
+    ) -> Check:
+        """Judges the windows that have settled since the last check.
+
+        A check that comes twice judges nothing twice, and one that comes late judges the windows in
+        between. Without a state, it judges those of the last day. The same counts and state give
+        the same findings, in every language.
+
+        Args:
+            delivery: counts of event delivery with their history, as `needs` says.
+            ingestion: counts of event ingestion.
+            state: the `state` of the check before.
+            now: for silences; no window that ends after it is judged. By default, the clock's time.
+
+        Raises:
+            ConfigError: `invalid_checkpoint` for a state that is torn or was changed;
+                `unaligned_window` for a table whose windows are longer than those of a rule, or
+                cross the edge of one; for other arguments that can't be used.
+
+        >>> check = tallyfold.Rules.standard().check(delivery=table, now="2026-01-01T01:00:00Z")
+        >>> check.healthy, check.findings
+        (True, [])
+        >>> again = tallyfold.Rules.standard().check(delivery=table, state=check.state)
+        >>> again.judged
+        0
+        """
+        now = datetime.now(UTC) if now is None else now
+        check, left = self._core.check(delivery, ingestion, state, now)
+        return dataclasses.replace(check, state=left)
+
+    def replay(
+        self,
+        start: Instant,
+        end: Instant,
+        *,
+        delivery: CountTable | None = None,
+        ingestion: CountTable | None = None,
+    ) -> Replay:
+        """Judges a range of the past window by window, as checks would have done.
+
+        Args:
+            start: where the range starts. Windows before it only teach what is normal.
+            end: where it ends.
+            delivery: counts of event delivery with their history.
+            ingestion: counts of event ingestion.
+
+        Raises:
+            ConfigError: as `check` does.
+
+        >>> rules = tallyfold.Rules.standard()
+        >>> rules.replay("2026-01-01T00:00:00Z", "2026-01-02T00:00:00Z", delivery=table).findings
+        []
+        """
+        return self._core.replay(delivery, ingestion, start, end)
+
+    def __repr__(self) -> str:
+        """Names the rules."""
+        return f"<Rules: {', '.join(self.names)}>"
+
+    def __reduce__(self) -> tuple[object, tuple[str]]:
+        """Lets them be pickled and copied."""
+        return Rules.parse, (self._text,)
+
+
+# Tracebacks, pickles and docs should name the package, from which users import them.
+for _public in (Rules, explain):
+    _public.__module__ = "tallyfold"

@@ -1,0 +1,1 @@
+"""Requests and responses: transports, time limits, proxies, and what their errors mean."""

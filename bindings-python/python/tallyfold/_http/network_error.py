@@ -1,0 +1,139 @@
+"""What an exception of an HTTP stack means: what the core is told, and what a caller may see.
+
+The core knows the names of what happened (`core/src/calls/broken.rs`), and says it in words.
+"""
+
+import errno
+import os
+import re
+import socket
+import ssl
+from collections.abc import Iterator
+from pathlib import Path
+from types import TracebackType
+
+import httpcore2
+import httpx2
+
+__all__ = ["callers_part", "cause_of", "is_of_the_network", "name_of"]
+
+CERTIFICATES = {
+    9: "CERT_NOT_YET_VALID",
+    10: "CERT_HAS_EXPIRED",
+    18: "DEPTH_ZERO_SELF_SIGNED_CERT",
+    19: "SELF_SIGNED_CERT_IN_CHAIN",
+    20: "UNABLE_TO_GET_ISSUER_CERT_LOCALLY",
+    21: "UNABLE_TO_VERIFY_LEAF_SIGNATURE",
+    23: "CERT_REVOKED",
+    62: "CERT_HOSTNAME_MISMATCH",
+    64: "CERT_HOSTNAME_MISMATCH",
+}
+"""What OpenSSL calls the numbers of what is wrong with a certificate (X509_V_ERR)."""
+
+NETWORK = (
+    httpx2.HTTPError,
+    httpx2.StreamError,
+    httpcore2.ConnectError,
+    httpcore2.ConnectionNotAvailable,
+    httpcore2.NetworkError,
+    httpcore2.ProtocolError,
+    httpcore2.ProxyError,
+    httpcore2.TimeoutException,
+    httpcore2.UnsupportedProtocol,
+    OSError,
+    EOFError,
+)
+"""What a transport raises if an exchange fails."""
+
+
+def is_of_the_network(error: BaseException) -> bool:
+    """Whether an exchange has failed, rather than the code of a transport.
+
+    A library may raise exceptions of its own from one of these. What is raised while one of these
+    is handled is something else.
+    """
+    link: BaseException | None = error
+    while link is not None and not isinstance(link, NETWORK):
+        link = link.__cause__
+    return link is not None
+
+
+def name_of(error: BaseException) -> str:
+    """What happened, in the name that the core knows for it, or else the class of the exception."""
+    links = list(_chain(error))
+    if any(isinstance(link, (httpx2.ProxyError, httpcore2.ProxyError)) for link in links):
+        return "ProxyError"
+    names = (_name_of_system_error(link) for link in reversed(links) if isinstance(link, OSError))
+    return next((name for name in names if name is not None), type(error).__name__)
+
+
+def _name_of_system_error(error: OSError) -> str | None:
+    match error:
+        case ssl.SSLCertVerificationError():
+            return CERTIFICATES.get(error.verify_code, "CERT_UNTRUSTED")
+        case ssl.SSLError():
+            return "SSLError"
+        case socket.gaierror():
+            return "EAI_AGAIN" if error.errno == socket.EAI_AGAIN else "ENOTFOUND"
+    name = errno.errorcode.get(_number_of(error) or 0)
+    # Windows has numbers of its own for sockets.
+    return name and name.removeprefix("WSA")
+
+
+def _number_of(error: OSError) -> int | None:
+    if error.errno is not None:
+        return error.errno
+    # asyncio puts the errors of several addresses into the text of one.
+    number = re.search(r"\[Errno (\d+)\]", str(error))
+    return None if number is None else int(number[1])
+
+
+def cause_of(error: BaseException) -> OSError | None:
+    """The exception of the operating system or of TLS in an exception, without its traceback.
+
+    Others are not shown: they may hold the request, or quote it or the response.
+    """
+    for link in reversed(list(_chain(error))):
+        if type(link) in {ssl.SSLError, ssl.SSLCertVerificationError, socket.gaierror}:
+            assert isinstance(link, OSError)  # noqa: S101 - for mypy
+            link.__cause__ = link.__context__ = None
+            return link.with_traceback(None)
+        number = _number_of(link) if isinstance(link, OSError) else None
+        if number is not None and number in errno.errorcode:
+            # The text may come from anybody, the number's meaning does not.
+            return OSError(number, os.strerror(number))
+    return None
+
+
+def callers_part(traceback: TracebackType | None) -> TracebackType | None:
+    """A traceback without the frames of this package and of httpx2 at its beginning.
+
+    Their locals may hold a token or the secret. What is left begins in the caller's own code.
+    """
+    while traceback is not None and _is_inner(traceback.tb_frame.f_code.co_filename):
+        traceback = traceback.tb_next
+    return traceback
+
+
+_INNER = tuple(
+    f"{folder}{os.sep}"
+    for folder in (
+        Path(__file__).parents[1],
+        Path(httpx2.__file__).parent,
+        Path(httpcore2.__file__).parent,
+    )
+)
+
+
+def _is_inner(filename: str) -> bool:
+    return filename.startswith(_INNER)
+
+
+def _chain(error: BaseException) -> Iterator[BaseException]:
+    """An exception and what it was raised from, also where a connection pool hides that."""
+    seen: list[BaseException] = []
+    link: BaseException | None = error
+    while link is not None and link not in seen:
+        seen.append(link)
+        yield link
+        link = link.__cause__ or link.__context__

@@ -1,0 +1,340 @@
+"""What both clients do with HTTP, and the transport of `Client`, which keeps deadlines."""
+
+import operator
+import select
+import socket
+import ssl
+import threading
+import time
+from collections.abc import AsyncIterable, Iterable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextvars import ContextVar
+from typing import TypedDict
+
+import httpcore2
+import httpx2
+
+from tallyfold._http.decoding import decoder, is_decoded
+from tallyfold._http.network import Network
+from tallyfold._http.stop import Stop
+from tallyfold._tallyfold import Message, Request
+
+__all__ = [
+    "EXCERPT_SECONDS",
+    "OK",
+    "POOL",
+    "DeadlineTransport",
+    "Reusable",
+    "body_of",
+    "core_request",
+    "deadline",
+    "headers_of",
+    "http_request",
+    "hurry",
+    "is_readable",
+    "spoil_after_surplus",
+    "timed_out",
+]
+
+
+class _Pool(TypedDict):
+    max_connections: int
+    max_keepalive_connections: int
+    keepalive_expiry: float
+
+
+POOL: _Pool = {"max_connections": 100, "max_keepalive_connections": 20, "keepalive_expiry": 5.0}
+"""How many connections a transport has, and for how many seconds it keeps idle ones."""
+
+OK = 200
+"""The status of a response whose body is the result."""
+
+EXCERPT_SECONDS = 1.0
+"""How long a refusal waits for its body, which is only quoted."""
+
+_end: ContextVar[float | None] = ContextVar("tallyfold_deadline", default=None)
+_stop: ContextVar[Stop | None] = ContextVar("tallyfold_stop", default=None)
+
+
+def http_request(request: Request | Message, timeout: float | None) -> httpx2.Request:
+    """The request for httpx2, which adds only the headers `host` and `content-length`."""
+    # Values are passed as bytes: an encoding error of httpx2 would contain the value.
+    headers = [(name.encode(), value.encode()) for name, value in request.headers]
+    timeouts = httpx2.Timeout(timeout).as_dict()
+    return httpx2.Request(
+        request.method,
+        request.url,
+        headers=headers,
+        content=request.body,
+        extensions={"timeout": timeouts},
+    )
+
+
+def headers_of(response: httpx2.Response) -> list[tuple[str, str]]:
+    """The headers of a response as the core takes them, with each byte as one character.
+
+    `multi_items` of httpx2 would first look for an encoding that fits all of them.
+    """
+    raw = response.headers.raw
+    return [(name.decode("latin-1"), value.decode("latin-1")) for name, value in raw]
+
+
+def core_request(
+    request: httpx2.Request, body: Iterable[bytes] | AsyncIterable[bytes]
+) -> httpcore2.Request:
+    """The same request for the connections of httpcore2."""
+    url = request.url
+    return httpcore2.Request(
+        method=request.method,
+        url=httpcore2.URL(
+            scheme=url.raw_scheme, host=url.raw_host, port=url.port, target=url.raw_path
+        ),
+        headers=request.headers.raw,
+        content=body,
+        extensions=request.extensions,
+    )
+
+
+def timed_out(error: Exception) -> bool:
+    """Whether an exception of an HTTP stack is a timeout."""
+    return isinstance(error, (httpx2.TimeoutException, httpcore2.TimeoutException, TimeoutError))
+
+
+@contextmanager
+def deadline(timeout: float | None, stop: Stop) -> Iterator[None]:
+    """Limits the time of everything that this thread does on the network inside.
+
+    Together, it takes `timeout` seconds at most, and it ends when `stop` is set.
+    """
+    tokens = _end.set(None if timeout is None else time.monotonic() + timeout), _stop.set(stop)
+    try:
+        yield
+    finally:
+        _end.reset(tokens[0])
+        _stop.reset(tokens[1])
+
+
+def hurry(seconds: float) -> None:
+    """Ends the `deadline` around it after so many seconds, unless it ends sooner."""
+    left = _time_left(seconds)
+    _end.set(None if left is None else time.monotonic() + left)
+
+
+def body_of(response: httpx2.Response) -> Iterator[bytes]:
+    """The decoded body, read as long as there is time, whatever transport it comes from."""
+    if is_decoded(response):
+        yield response.content
+        return
+    if not isinstance(response.stream, httpx2.SyncByteStream):
+        raise TypeError("an async body in a synchronous response")
+    decoding = decoder(response)
+    for chunk in response.stream:
+        # Compressed bytes that trickle in may never make a piece.
+        _time_left(None)
+        for piece in decoding.pieces(chunk):
+            _time_left(None)
+            yield piece
+    decoding.end()
+
+
+def _time_left(timeout: float | None) -> float | None:
+    stop = _stop.get()
+    if stop is not None and stop.is_set():
+        raise httpcore2.ReadError("the exchange was stopped")
+    end = _end.get()
+    if end is None:
+        return timeout
+    left = end - time.monotonic()
+    if left <= 0:
+        raise httpcore2.ReadTimeout("the exchange took longer than it may")
+    return left if timeout is None else min(left, timeout)
+
+
+class DeadlineTransport(httpx2.BaseTransport):
+    """An HTTP transport whose every wait ends with the `deadline` around it.
+
+    The timeouts of httpx2 apply to each single read and write; a server that sends one byte a
+    second would never exceed them.
+    """
+
+    def __init__(self, network: Network) -> None:
+        """Opens no connection yet."""
+        self._network = network
+        self._pools: dict[httpcore2.Proxy | None, httpcore2.ConnectionPool] = {}
+        self._lock = threading.Lock()
+
+    def handle_request(self, request: httpx2.Request) -> httpx2.Response:
+        """Sends the request and returns the response as soon as its head has arrived."""
+        if not isinstance(request.stream, httpx2.SyncByteStream):
+            raise TypeError("an async body in a synchronous request")
+        pool = self._pool(self._network.proxy_for(request.url))
+        response = pool.handle_request(core_request(request, request.stream))
+        return httpx2.Response(response.status, headers=response.headers, stream=_Body(response))
+
+    def close(self) -> None:
+        """Closes every connection."""
+        for pool in self._pools.values():
+            pool.close()
+
+    def _pool(self, proxy: httpcore2.Proxy | None) -> httpcore2.ConnectionPool:
+        with self._lock:
+            if proxy not in self._pools:
+                self._pools[proxy] = httpcore2.ConnectionPool(
+                    ssl_context=self._network.tls,
+                    network_backend=_DeadlineBackend(),
+                    proxy=proxy,
+                    **POOL,
+                )
+            return self._pools[proxy]
+
+
+class _Body(httpx2.SyncByteStream):
+    def __init__(self, response: httpcore2.Response) -> None:
+        self._response = response
+
+    def __iter__(self) -> Iterator[bytes]:
+        return self._response.iter_stream()
+
+    def close(self) -> None:
+        spoil_after_surplus(self._response)
+        self._response.close()
+
+
+class Reusable:
+    """A connection that takes another request only if nothing is left of the last response."""
+
+    def __init__(self) -> None:
+        """Has not been used yet."""
+        self._was_read = False
+        self._spoilt = False
+
+    def spoil(self) -> None:
+        """Lets no further request use the connection."""
+        self._spoilt = True
+
+    def is_readable(self) -> bool:
+        """Whether a further request could read something else than its own response."""
+        return self._spoilt or self.has_news()
+
+    def has_news(self) -> bool:
+        """Whether the other side has sent something, or hung up."""
+        raise NotImplementedError
+
+    def before_read(self) -> None:
+        """Notes that a response is being read."""
+        self._was_read = True
+
+    def before_write(self) -> None:
+        """Checks the connection before the first bytes of a request.
+
+        Raises:
+            ConnectionNotAvailable: if it must not be used again. The pool has looked, too, but
+                before this request was given the connection. It takes another connection then,
+                because nothing has been sent.
+        """
+        if self._was_read and self.is_readable():
+            raise httpcore2.ConnectionNotAvailable
+        self._was_read = False
+
+
+def spoil_after_surplus(response: httpcore2.Response) -> None:
+    """Spoils the connection if bytes came behind a response, which was read to its end or not."""
+    try:
+        left, _ = _left_over(response.stream)
+    except AttributeError:
+        # Another httpcore2 has other names. Without them nobody knows, and no connection is kept.
+        left = b"?"
+    if left:
+        response.extensions["network_stream"].spoil()
+
+
+# What h11 was given and has not used. httpcore2 would take it for the next response.
+_left_over = operator.attrgetter("_stream._connection._h11_state.trailing_data")
+
+
+def is_readable(connection: socket.socket) -> bool:
+    """Whether the other side has sent something, or hung up."""
+    if connection.fileno() < 0:
+        return True
+    if isinstance(connection, ssl.SSLSocket) and connection.pending():
+        return True
+    if not hasattr(select, "poll"):  # Windows
+        return bool(select.select([connection], [], [], 0)[0])
+    poll = select.poll()
+    poll.register(connection, select.POLLIN)
+    return bool(poll.poll(0))
+
+
+class _DeadlineBackend(httpcore2.NetworkBackend):
+    def __init__(self) -> None:
+        self._inner = httpcore2.SyncBackend()
+
+    def connect_tcp(
+        self,
+        host: str,
+        port: int,
+        timeout: float | None = None,
+        local_address: str | None = None,
+        socket_options: Iterable[httpcore2.SOCKET_OPTION] | None = None,
+    ) -> httpcore2.NetworkStream:
+        # The addresses are tried here one after the other, because the standard library would let
+        # each address of a name take the whole time.
+        addresses = _addresses_of(host, port)
+        for tried, address in enumerate(addresses, 1):
+            left = _time_left(timeout)
+            # Each address gets an equal part of the time, also when an earlier one does not answer.
+            part = None if left is None else left / (len(addresses) - tried + 1)
+            try:
+                stream = self._inner.connect_tcp(address, port, part, local_address, socket_options)
+                return _DeadlineStream(stream)
+            except (httpcore2.ConnectError, httpcore2.ConnectTimeout):
+                if tried == len(addresses):
+                    raise
+        raise httpcore2.ConnectError("the name has no address")
+
+
+def _addresses_of(host: str, port: int) -> list[str]:
+    try:
+        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    except OSError as error:
+        raise httpcore2.ConnectError(str(error)) from error
+    return [str(address[0]) for *_, address in found]
+
+
+class _DeadlineStream(Reusable, httpcore2.NetworkStream):
+    def __init__(self, inner: httpcore2.NetworkStream) -> None:
+        super().__init__()
+        self._inner = inner
+
+    def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
+        self.before_read()
+        with self._cutting():
+            return self._inner.read(max_bytes, _time_left(timeout))
+
+    def write(self, buffer: bytes, timeout: float | None = None) -> None:
+        self.before_write()
+        with self._cutting():
+            self._inner.write(buffer, _time_left(timeout))
+
+    def _cutting(self) -> AbstractContextManager[None]:
+        stop = _stop.get()
+        return nullcontext() if stop is None else stop.cutting(self.get_extra_info("socket"))
+
+    def close(self) -> None:
+        self._inner.close()
+
+    def start_tls(
+        self,
+        ssl_context: ssl.SSLContext,
+        server_hostname: str | None = None,
+        timeout: float | None = None,
+    ) -> httpcore2.NetworkStream:
+        left = _time_left(timeout)
+        return _DeadlineStream(self._inner.start_tls(ssl_context, server_hostname, left))
+
+    def get_extra_info(self, info: str) -> object:
+        # The pool asks for it before it uses a connection again.
+        return self.is_readable() if info == "is_readable" else self._inner.get_extra_info(info)
+
+    def has_news(self) -> bool:
+        return is_readable(self._inner.get_extra_info("socket"))

@@ -1,0 +1,1 @@
+"""Long ranges: collect, and follow."""

@@ -1,0 +1,129 @@
+"""The progress bar of a collect."""
+
+import contextlib
+import importlib
+import importlib.util
+import sys
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from tallyfold._ranges.values import Progress
+
+__all__ = ["bar"]
+
+Show = Callable[[Progress], object]
+
+SECONDS_BETWEEN = 0.1
+"""The shortest time between two drawings of the bar."""
+
+
+@contextlib.contextmanager
+def bar(planned: int, done: int, *, wanted: bool | None) -> Iterator[Show | None]:
+    """Gives what shows progress, in a notebook or on a terminal (standard error); else `None`.
+
+    Raises:
+        ModuleNotFoundError: if a bar on a terminal is wanted and rich is not installed.
+    """
+    if wanted is False:
+        yield None
+    elif (display := _of_notebook()) is not None:
+        with _displayed(display, planned, done) as show:
+            yield show
+    else:
+        has_rich = bool(wanted) or importlib.util.find_spec("rich") is not None
+        if not has_rich or sys.stderr is None or not sys.stderr.isatty():
+            yield None
+            return
+        with _drawn(planned, done) as show:
+            yield show
+
+
+def _of_notebook() -> Callable[..., Any] | None:
+    """Gives IPython's `display`, if this is the kernel of a notebook."""
+    ipython = sys.modules.get("IPython")
+    # IPython on a terminal has a shell too, but no kernel.
+    shell = ipython.get_ipython() if ipython is not None else None
+    if getattr(shell, "kernel", None) is None:
+        return None
+    display: Callable[..., Any] = importlib.import_module("IPython.display").display
+    return display
+
+
+class _Shown:
+    """What a notebook shows: a bar, or text where there is no HTML."""
+
+    def __init__(self, planned: int, done: int, failed: int = 0, *, waits: bool = False) -> None:
+        more = f", {failed} failed" if failed else ""
+        self._text = f"{_doing(waits=waits)} {done}/{planned}{more}"
+        self._bar = f'<progress max="{planned}" value="{done}" style="width: 40ex"></progress>'
+
+    def __repr__(self) -> str:
+        return self._text
+
+    def _repr_html_(self) -> str:
+        return f"<div>{self._bar} {self._text}</div>"
+
+
+def _doing(*, waits: bool) -> str:
+    return "waiting for the service" if waits else "collecting"
+
+
+@contextlib.contextmanager
+def _displayed(display: Callable[..., Any], planned: int, done: int) -> Iterator[Show]:
+    # Not with rich, which needs ipywidgets here, and prints a bar below the last one without it.
+    handle = display(_Shown(planned, done), display_id=True)
+    latest: _Shown | None = None
+    last = 0.0
+
+    def show(now: Progress) -> None:
+        nonlocal last, latest
+        waits = now.waiting is not None
+        latest = _Shown(now.planned, now.done, now.failed, waits=waits)
+        if waits or time.monotonic() - last >= SECONDS_BETWEEN:
+            handle.update(latest)
+            last = time.monotonic()
+
+    try:
+        yield show
+    finally:
+        if latest is not None:
+            handle.update(latest)
+
+
+@contextlib.contextmanager
+def _drawn(planned: int, done: int) -> Iterator[Show]:
+    from rich import console, progress
+
+    columns = (
+        progress.TextColumn("{task.description}"),
+        progress.BarColumn(),
+        progress.MofNCompleteColumn(),
+        progress.TextColumn("{task.fields[failed]}"),
+        progress.TimeElapsedColumn(),
+        progress.TimeRemainingColumn(),
+    )
+    # It is drawn when there is something to report, without a separate thread.
+    screen = console.Console(stderr=True)
+    with progress.Progress(*columns, console=screen, auto_refresh=False) as drawn:
+        task = drawn.add_task(_doing(waits=False), total=planned, completed=done, failed="")
+        last = 0.0
+
+        def show(now: Progress) -> None:
+            nonlocal last
+            failed = f"{now.failed} failed" if now.failed else ""
+            waits = now.waiting is not None
+            drawn.update(
+                task,
+                description=_doing(waits=waits),
+                total=now.planned,
+                completed=now.done,
+                failed=failed,
+            )
+            # Nothing else may be drawn during a wait.
+            if waits or time.monotonic() - last >= SECONDS_BETWEEN:
+                drawn.refresh()
+                last = time.monotonic()
+
+        drawn.refresh()
+        yield show

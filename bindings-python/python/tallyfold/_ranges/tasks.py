@@ -1,0 +1,80 @@
+"""The tasks that drive the calls of a collect."""
+
+import asyncio
+import itertools
+from collections.abc import Awaitable, Callable
+from functools import partial
+from typing import Self
+
+from tallyfold._client.steps import Drive
+from tallyfold._ranges.collect_run import CollectRun
+from tallyfold._tallyfold import Call, CountTable
+
+__all__ = ["Tasks"]
+
+TURNS_IN_A_ROW = 16
+"""How many calls a task drives before it yields to the event loop."""
+
+
+class Tasks:
+    """Tasks that drive calls."""
+
+    def __init__(
+        self, run: CollectRun, drive: Callable[[Call[CountTable]], Awaitable[None]]
+    ) -> None:
+        self._run = run
+        self._drive = drive
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._news = asyncio.Event()
+        run.wake = self._news.set
+
+    def start(self, drives: list[Drive]) -> None:
+        """Gives each call to a new task."""
+        for drive in drives:
+            task = asyncio.create_task(self._work(drive))
+            self._tasks.add(task)
+            task.add_done_callback(partial(self._ended, drive))
+
+    async def _work(self, drive: Drive) -> None:
+        for turns in itertools.count(1):
+            failure: BaseException | None = None
+            try:
+                await self._drive(drive.call)
+            except BaseException as error:  # noqa: BLE001 - the caller raises it
+                failure = error
+            due = self._run.turn(drive, failure)
+            if not due:
+                return
+            drive, *others = due
+            self.start(others)
+            # A transport that answers at once never waits, so other tasks would never run.
+            if self._run.is_watched or turns % TURNS_IN_A_ROW == 0:
+                await asyncio.sleep(0)
+
+    def _ended(self, drive: Drive, task: asyncio.Task[None]) -> None:
+        self._tasks.discard(task)
+        # A task that is cancelled before it has begun never settles its call.
+        if task.cancelled():
+            self._run.turn(drive, asyncio.CancelledError())
+
+    async def wait(self) -> None:
+        """Waits until the caller has something to do."""
+        await self._news.wait()
+        self._news.clear()
+
+    async def dismiss(self) -> None:
+        """Ends all that is under way."""
+        self._run.end()
+        for task in self._tasks:
+            task.cancel()
+        if self._tasks:
+            await asyncio.wait(self._tasks)
+
+    async def __aenter__(self) -> Self:
+        """Gives the tasks themselves."""
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        """Waits for the tasks to end."""
+        if self._tasks:
+            await asyncio.wait(self._tasks)

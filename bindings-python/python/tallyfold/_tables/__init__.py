@@ -1,0 +1,1 @@
+"""The values that tables, series and comparisons are made of."""

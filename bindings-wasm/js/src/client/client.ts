@@ -1,0 +1,300 @@
+import type { CollectQuery, DimensionOf } from "../ranges/collect.js";
+import { Collecting, type CollectOptions } from "../ranges/collect_run.js";
+import type { FollowQuery } from "../ranges/follow.js";
+import type { Additivity, ProbeQuery } from "../ranges/probe.js";
+import { Following, type FollowOptions } from "../ranges/revisions.js";
+import type { CountTable } from "../tables/table.js";
+import { fieldsOf, OPTIONS, optionalSignal } from "../values/input.js";
+import type {
+  Abortable,
+  Api,
+  AuditLogsQuery,
+  Dimension,
+  IngestionDimension,
+  Json,
+  Metric,
+  MetricsQuery,
+  Now,
+} from "../values/types.js";
+import type { Call } from "./call.js";
+import { Driver, type DriverOptions } from "./driver.js";
+import { type Environment, fromEnvironment, processEnv } from "./environment.js";
+import { Machine, type MachineOptions } from "./machine.js";
+
+/** The options that the client handles itself: in every query, in a collect's, and in a follow's. */
+const OF_CALL = ["signal"];
+const OF_COLLECT = ["onProgress", "checkpoint", "progress"];
+const OF_FOLLOW = ["onFailure"];
+
+/** @internal See {@link Client.bytesOf}. */
+export interface BytesOf {
+  readonly address: string;
+  now(): Now;
+  metrics(metric: Metric, query: MetricsQuery<Dimension>): Promise<Uint8Array<ArrayBuffer>>;
+  auditLogs(query: AuditLogsQuery): Promise<Uint8Array<ArrayBuffer>>;
+}
+
+/** The options of a {@link Client}. The arguments of an API that is not used may be left out. */
+export interface ClientOptions extends MachineOptions, DriverOptions {}
+
+/**
+ * A client of both APIs: it fetches tokens when they are needed, shares them between calls, follows
+ * no redirects, and checks every response to its last byte.
+ *
+ * Every call rejects with a {@link TallyfoldError}, or with the reason of the signal that aborted
+ * it. Calls may run at the same time; they share one token and one token request.
+ *
+ * Making the first client compiles the WebAssembly inside this package. In a page it compiles off the main
+ * thread, and the first call waits for it. A page with a content security policy must allow
+ * `'wasm-unsafe-eval'` for scripts.
+ *
+ * @example
+ * const client = new Client({
+ *   clusterEndpoint: "https://cluster.example",
+ *   clientId: process.env.CLIENT_ID,
+ *   clientSecret: process.env.CLIENT_SECRET,
+ *   controlAudience: "https://control.example",
+ * });
+ * const table = await client.eventDelivery({
+ *   start: new Date(Date.now() - 15 * 60_000),
+ *   end: new Date(),
+ *   dimensions: ["integration", "reason"],
+ * });
+ */
+export class Client {
+  readonly #machine: Machine;
+  readonly #driver: Driver;
+  readonly #address: string;
+
+  /**
+   * @throws {@link TallyfoldError} of kind `config`, with the name of the argument. In a browser,
+   * `secret_in_browser` for a client secret.
+   */
+  constructor(options: ClientOptions) {
+    const { accessToken, fetch, onAttempt, now, ...rest } = fieldsOf("options", options, OPTIONS);
+    const hostTokens = (accessToken ?? undefined) !== undefined;
+    this.#machine = new Machine({ ...rest, hostTokens }, OF_CALL, OF_COLLECT, OF_FOLLOW);
+    const tokenless = rest.tokenless === true;
+    this.#driver = new Driver({ accessToken, fetch, onAttempt, now }, this.#machine, tokenless);
+    this.#address = String(rest.clusterEndpoint);
+  }
+
+  /**
+   * A client whose addresses and credentials are in the environment, for Node, Deno and Bun. The variables are
+   * `TALLYFOLD_CLUSTER_ENDPOINT`, `TALLYFOLD_CLIENT_ID`, `TALLYFOLD_CLIENT_SECRET` and `TALLYFOLD_CONTROL_AUDIENCE`; for the
+   * Orchestration API, `TALLYFOLD_BASE_URL`, `TALLYFOLD_AUTH_URL` and `TALLYFOLD_ORCHESTRATION_AUDIENCE`. An empty one counts
+   * as missing.
+   *
+   * @param options All options of the client, which are used in place of variables; and `env`, to read in place of
+   * `process.env`.
+   * @throws {@link TallyfoldError} with the names of all variables that are missing.
+   * @example
+   * const client = Client.fromEnv({ timeoutMs: 10_000 });
+   */
+  static fromEnv(options: ClientOptions & { readonly env?: Environment | undefined } = {}): Client {
+    const { env = processEnv(), ...given } = options ?? {};
+    const hasSource = (given.accessToken ?? undefined) !== undefined;
+    // Bundlers rename a class that refers to itself by name.
+    return fromEnvironment(env, given, hasSource, (all) => new this(all));
+  }
+
+  /**
+   * Counts of event delivery in a window (service reference 4.4): delivered, failed and filtered
+   * events, by one to four dimensions. Windows of 5 to 15 minutes keep responses small.
+   *
+   * @example
+   * const table = await client.eventDelivery({
+   *   start: "2026-01-01T00:00:00Z",
+   *   end: "2026-01-01T00:15:00Z",
+   *   dimensions: ["integration", "reason"],
+   *   groupBy: ["integration"],
+   *   signal: AbortSignal.timeout(60_000),
+   * });
+   */
+  async eventDelivery<const D extends Dimension, const G extends D = D>(
+    query: MetricsQuery<D, G> & Abortable,
+  ): Promise<CountTable<G>> {
+    return await this.#run(() => this.#machine.eventDelivery(query), query);
+  }
+
+  /**
+   * Counts of event ingestion in a window (service reference 4.5), which has no `reason`.
+   *
+   * @example
+   * const { totals } = await client.eventIngestion({ start, end, dimensions: ["write_key"] });
+   */
+  async eventIngestion<const D extends IngestionDimension, const G extends D = D>(
+    query: MetricsQuery<D, G> & Abortable,
+  ): Promise<CountTable<G>> {
+    return await this.#run(() => this.#machine.eventIngestion(query), query);
+  }
+
+  /**
+   * A page of the audit logs (service reference 4.2). The reference does not show the shape of
+   * the listing, so the parsed JSON is returned unchanged. Numbers are JavaScript's: an integer beyond 2^53 is rounded, and one
+   * beyond the largest number is an error (`invalid_json`).
+   *
+   * @example
+   * const page = await client.auditLogs({ page: 1, perPage: 50 });
+   */
+  async auditLogs(query: AuditLogsQuery & Abortable = {}): Promise<Json> {
+    return await this.#run(() => this.#machine.auditLogs(query), query);
+  }
+
+  /**
+   * A valid access token of one API with its remaining lifetime in seconds, in the form that `accessToken` of
+   * another client returns: for a server that hands tokens to pages. It is this client's own token, which is fetched
+   * or renewed only if it is time, once for all who wait.
+   *
+   * This is the only way for a token to leave the client. Keep it as you keep a password, and give it only to those
+   * who may see all that it opens.
+   *
+   * @example
+   * const { accessToken, expiresIn } = await client.token("control");
+   */
+  async token(
+    api: Api,
+    options: Abortable = {},
+  ): Promise<{ readonly accessToken: string; readonly expiresIn: number }> {
+    return await this.#run(() => this.#machine.token(api), options);
+  }
+
+  /**
+   * Counts of a long range, read window by window, several at a time, and added up to one table.
+   *
+   * A window whose response is too large or too slow is read again as two halves. If a window
+   * fails, the others are still read; then the promise rejects with an error that has the `partial`
+   * table, the `gaps` and the `failures`. To continue, call it again with that table as `have`, or
+   * with the same `checkpoint`: only the gaps are read then. Failed authentication, 403, a redirect
+   * or `retry_later` end it at once, and so do its deadline and eight failed windows in a row.
+   *
+   * If the service is down, all calls pause, one at a time tries, and all go on when it answers:
+   * see `patienceMs`.
+   *
+   * It also ends when its `signal` aborts, when one of your functions throws, or when the
+   * `checkpoint` can't be written. Then all calls end, and the promise rejects with that reason.
+   * Windows that were stored by then are not read again.
+   *
+   * @example
+   * const range = { start: "2026-01-01T00:00:00Z", end: "2026-01-02T00:00:00Z" };
+   * const table = await client.collect({
+   *   ...range,
+   *   metric: "event_delivery",
+   *   dimensions: ["integration", "reason"],
+   *   window: "15m",
+   *   onProgress: ({ done, planned }) => console.log(`${done} of ${planned}`),
+   * });
+   */
+  async collect<const M extends Metric, const D extends DimensionOf<M>, const G extends D = D>(
+    query: CollectQuery<M, D, G> & CollectOptions,
+  ): Promise<CountTable<G>> {
+    if (this.#machine.compiling) await this.#machine.compiling;
+    const collect = this.#machine.collect<M, D, G>(query);
+    try {
+      return await new Collecting(collect, this.#driver, query).run();
+    } finally {
+      collect[Symbol.dispose]();
+    }
+  }
+
+  /**
+   * Gives a {@link Revision} of each window when it has closed, and another one after each later
+   * reading, until it is settled. A running sum of all `changes` is always the sum of the newest
+   * counts of every window. It ends when all windows up to `end` are settled, when its `signal`
+   * aborts, or when the `for await` loop is left.
+   *
+   * @throws {@link TallyfoldError} of kind `config`, with the name of the argument.
+   * @example
+   * let errors = 0n;
+   * const revisions = client.follow({ ...query, metric: "event_delivery", window: "5m" });
+   * for await (const { window, changes } of revisions) {
+   *   errors += changes.totalDelta.errors;
+   *   console.log(window.start, errors);
+   * }
+   */
+  follow<const M extends Metric, const D extends DimensionOf<M>, const G extends D = D>(
+    query: FollowQuery<M, D, G> & FollowOptions,
+  ): Following<G> {
+    return new Following(this.#machine.follow<M, D, G>(query), this.#driver, query);
+  }
+
+  /**
+   * Finds out with three calls whether the service's windows are half-open, which its reference
+   * does not say. Choose a time so long ago that no late events arrive while it is read.
+   *
+   * @example
+   * const middle = "2026-01-01T00:05:00Z";
+   * const edges = { start: "2026-01-01T00:00:00Z", middle, end: "2026-01-01T00:10:00Z" };
+   * const { verdict, difference } = await client.probeAdditivity({
+   *   ...edges,
+   *   metric: "event_delivery",
+   *   dimensions: ["integration"],
+   * });
+   */
+  async probeAdditivity<const M extends Metric, const D extends DimensionOf<M>>(
+    query: ProbeQuery<M, D> & Abortable,
+  ): Promise<Additivity<D>> {
+    if (this.#machine.compiling) await this.#machine.compiling;
+    const probe = this.#machine.probeAdditivity<M, D>(query);
+    const signal = optionalSignal(query.signal);
+    for (let step = probe.next(); step.type === "drive"; step = probe.next()) {
+      const { task, call } = step;
+      try {
+        await this.#driver.drive(call, signal);
+        probe.settle(task, call);
+      } finally {
+        this.#driver.close(call);
+      }
+    }
+    return probe.finish();
+  }
+
+  /** @internal What a server for pages needs: bodies as the service has sent them, once they were found valid. */
+  bytesOf(): BytesOf {
+    return {
+      address: this.#address,
+      now: this.#driver.now,
+      metrics: (metric, { start, end, dimensions }) => {
+        const query = { start, end, dimensions };
+        return this.#bytes(
+          metric === "event_delivery"
+            ? this.#machine.eventDelivery(query)
+            : this.#machine.eventIngestion(query as MetricsQuery<IngestionDimension>),
+        );
+      },
+      auditLogs: ({ page, perPage }) => this.#bytes(this.#machine.auditLogs({ page, perPage })),
+    };
+  }
+
+  async #bytes(call: Call<unknown>): Promise<Uint8Array<ArrayBuffer>> {
+    const pieces: Uint8Array[] = [];
+    try {
+      await this.#driver.drive(call, undefined, undefined, pieces);
+    } finally {
+      this.#driver.close(call);
+    }
+    const whole = new Uint8Array(pieces.reduce((sum, piece) => sum + piece.length, 0));
+    let at = 0;
+    for (const piece of pieces) {
+      whole.set(piece, at);
+      at += piece.length;
+    }
+    return whole;
+  }
+
+  /** Frees tokens and memory now. Calls under way still run to their end. */
+  [Symbol.dispose](): void {
+    this.#machine[Symbol.dispose]();
+  }
+
+  async #run<T>(begin: () => Call<T>, options: Abortable): Promise<T> {
+    if (this.#machine.compiling) await this.#machine.compiling;
+    const call = begin();
+    try {
+      await this.#driver.drive(call, optionalSignal(options.signal));
+      return call.output();
+    } finally {
+      this.#driver.close(call);
+    }
+  }
+}

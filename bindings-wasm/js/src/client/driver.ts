@@ -1,0 +1,176 @@
+import { awaited, pause } from "../http/abort.js";
+import { Broken, Deadline } from "../http/deadline.js";
+import { exchange } from "../http/exchange.js";
+import { because } from "../values/error.js";
+import { checkedToken, optionalFunction } from "../values/input.js";
+import { clocks } from "../values/time.js";
+import type { AccessToken, Api, Attempt, Fetch, FetchInit, Now } from "../values/types.js";
+import type { Call, MachineRequest } from "./call.js";
+
+/** What the host provides for every call of a client. */
+export interface DriverOptions {
+  /**
+   * A source of tokens, instead of the client secret. It is called with the name of the API
+   * whenever a new token is needed. Use this in a browser.
+   */
+  readonly accessToken?: ((api: Api) => AccessToken | Promise<AccessToken>) | undefined;
+  /** A `fetch` to use in place of the host's own. */
+  readonly fetch?: Fetch | undefined;
+  /**
+   * Called with the result of each request that has ended, and awaited if it returns a promise. If
+   * it throws or rejects, the call ends and rejects with the same error.
+   */
+  readonly onAttempt?: ((attempt: Attempt) => unknown) | undefined;
+  /** The clocks to use in place of the host's own. */
+  readonly now?: (() => Now) | undefined;
+}
+
+/** What is known once there is a call. */
+interface Limit {
+  /** How long one exchange may take; infinite for no limit. */
+  readonly timeoutMs: number;
+}
+
+const WANT_SOURCE = "want a function that returns { accessToken, expiresIn }";
+
+/** Carries bytes, waits and gets tokens for the calls of one client, until each has ended. */
+export class Driver {
+  /** What the clocks say. */
+  readonly now: () => Now;
+  /** Tells the caller of a request that has ended. */
+  readonly onAttempt: (attempt: Attempt) => unknown;
+  /** The caller's own source of tokens, if there is one. */
+  readonly accessToken: DriverOptions["accessToken"];
+  readonly #fetch: Fetch | undefined;
+  readonly #limit: Limit;
+  readonly #credentials: FetchInit["credentials"];
+  /** Calls that wait for another one's token. */
+  #waiting: (() => void)[] = [];
+
+  /** @param tokenless Whether requests carry no token. */
+  constructor(
+    { accessToken, fetch, onAttempt, now }: DriverOptions,
+    limit: Limit,
+    tokenless: boolean,
+  ) {
+    this.accessToken = optionalFunction("accessToken", accessToken, WANT_SOURCE);
+    this.#fetch = optionalFunction("fetch", fetch, "want a function like the standard fetch");
+    this.onAttempt = optionalFunction("onAttempt", onAttempt, "want a function") ?? (() => {});
+    this.#limit = limit;
+    this.#credentials = tokenless ? "same-origin" : "omit";
+    this.now = clocks(now);
+  }
+
+  /**
+   * Drives a call to its end. What it throws is the call's final error, or the host's own.
+   *
+   * @param copy Where the chunks of the last response are kept, if they are wanted.
+   */
+  async drive(
+    call: Call<unknown>,
+    signal: AbortSignal | undefined,
+    onAttempt = this.onAttempt,
+    copy?: Uint8Array[],
+  ): Promise<void> {
+    for (;;) {
+      signal?.throwIfAborted();
+      const step = call.step(this.now());
+      switch (step.type) {
+        case "send":
+          await this.#send(call, step.request, signal, onAttempt, copy);
+          break;
+        case "provideToken":
+          await this.#within(call, signal, (limit) => this.#provide(call, step.api, limit));
+          break;
+        case "blocked":
+          await this.#progress(call, signal);
+          break;
+        case "wait":
+          await pause(step.ms, signal);
+          break;
+        case "done":
+          return;
+      }
+    }
+  }
+
+  /** Closes a call, wherever it is, so that another one can fetch the token that it was fetching. */
+  close(call: Call<unknown>): void {
+    call.close();
+    this.#wake();
+  }
+
+  async #send(
+    call: Call<unknown>,
+    request: MachineRequest,
+    signal: AbortSignal | undefined,
+    onAttempt: (attempt: Attempt) => unknown,
+    copy: Uint8Array[] | undefined,
+  ): Promise<void> {
+    try {
+      await this.#within(call, signal, (limit) =>
+        exchange(call, request, this.#fetch, limit, this.#credentials, copy),
+      );
+    } finally {
+      const attempt = call.attempt();
+      if (attempt !== undefined) await awaited(onAttempt(attempt), signal);
+    }
+  }
+
+  async #within(
+    call: Call<unknown>,
+    signal: AbortSignal | undefined,
+    work: (deadline: Deadline) => Promise<void>,
+  ): Promise<void> {
+    const milliseconds = Math.min(this.#limit.timeoutMs, call.timeLeft(this.now()));
+    const deadline = new Deadline(milliseconds, signal);
+    try {
+      await work(deadline);
+    } finally {
+      deadline.end();
+      this.#wake();
+    }
+  }
+
+  async #provide(call: Call<unknown>, api: Api, deadline: Deadline): Promise<void> {
+    let token: AccessToken;
+    try {
+      token = await deadline.during(async () =>
+        checkedToken((await this.accessToken?.(api)) as AccessToken),
+      );
+    } catch (error) {
+      if (!(error instanceof Broken)) throw error;
+      if (error.timedOut && call.timeLeft(this.now()) === 0) call.failed("timeout", "TimeoutError");
+      return tokenFailed(call, error.cause);
+    }
+    call.token(token);
+  }
+
+  /** Resolves when another call has made progress and may have got a token, or at the call's deadline. */
+  async #progress(call: Call<unknown>, signal: AbortSignal | undefined): Promise<void> {
+    const patience = new Deadline(call.timeLeft(this.now()), signal);
+    try {
+      await patience.during(() => new Promise<void>((resume) => this.#waiting.push(resume)));
+    } catch (error) {
+      // Past its deadline, the call itself throws with its next step.
+      if (!(error instanceof Broken)) throw error;
+    } finally {
+      patience.end();
+    }
+  }
+
+  #wake(): void {
+    const waiting = this.#waiting;
+    this.#waiting = [];
+    for (const resume of waiting) resume();
+  }
+}
+
+/** Reports that the host's own source failed, and sets its error as the cause. */
+function tokenFailed(call: Call<unknown>, cause: unknown): void {
+  try {
+    call.tokenFailed();
+  } catch (error) {
+    throw because(error, cause);
+  }
+}

@@ -1,0 +1,227 @@
+import type { CoreExport } from "../../wasm/tallyfold_export.js";
+import { writeWhole } from "../files/file.js";
+import { Handle } from "../loading/handle.js";
+import { type Exportable, handedOver } from "../tables/transfer.js";
+import type { ExportArguments, Note } from "../values/declared.js";
+import { TallyfoldError } from "../values/error.js";
+import { fieldsOf, flatHeaders, OPTIONS, optionalFunction } from "../values/input.js";
+import { formats } from "./formats.js";
+
+/** The options of {@link exportCounts}. */
+export interface ExportOptions extends ExportArguments {
+  /**
+   * Called with each {@link Note}, in place of a warning. By default, Node warns by the name
+   * `InexactCountWarning` or `WindowsLeftOutWarning`, and other hosts warn in the console.
+   */
+  readonly onNote?: ((note: Note) => unknown) | undefined;
+}
+
+/**
+ * Counts in the format of another system: a table, which is written by the windows of its responses; a series; or the
+ * signed changes of a revision of {@link Client.follow}. Whatever can't be written is refused here, before anything
+ * is written.
+ *
+ * It is also exported under the name `export`.
+ *
+ * @throws {@link TallyfoldError} of kind `config` for arguments; `count_overflow` or `inexact_count` for a count that
+ * the format, or with `exact` the system that reads it, can't hold; `unsupported_by_format` for what else it can't
+ * carry.
+ * @example
+ * import { exportCounts } from "tallyfold/export";
+ *
+ * const labels = { cluster: "production" };
+ * await exportCounts(table, { format: "openmetrics", labels }).writeTo(path);
+ */
+export function exportCounts(counts: Exportable, options: ExportOptions): Export {
+  return exported(counts, options, []);
+}
+
+/** @internal @param others The names of options that something else reads. */
+export function exported(
+  counts: Exportable,
+  options: ExportOptions,
+  others: readonly string[],
+): Export {
+  const glue = formats();
+  const { rows, revision } = handedOver(glue, counts);
+  const make = (...given: Given) => new glue.CoreExport(rows, revision, ...given);
+  return withOptions(options, others, make);
+}
+
+/** What the core reads: options, the names of those that it does not read, and the time. */
+type Given = [options: object, others: string[], unixMs: number];
+
+/** @internal Makes an export with the core's arguments for these options, and tells its notes. */
+export function withOptions<T extends CoreExport | undefined>(
+  options: ExportOptions,
+  others: readonly string[],
+  make: (...given: Given) => T,
+): Export | (undefined extends T ? undefined : never) {
+  const { labels, ...given } = fieldsOf("options", options, OPTIONS);
+  const warn = optionalFunction("onNote", given.onNote, "want a function") ?? warned;
+  const core = make({ ...given, labels: flatHeaders(labels) }, ["onNote", ...others], Date.now());
+  if (core === undefined) return undefined as undefined extends T ? undefined : never;
+  const made = Export.of(core);
+  for (const note of made.notes) warn(note);
+  return made;
+}
+
+/** The names of warnings, as those of Python's classes. */
+const WARNINGS: { readonly [K in Note["kind"]]: string } = {
+  inexact_count: "InexactCountWarning",
+  windows_left_out: "WindowsLeftOutWarning",
+};
+
+function warned({ kind, message }: Note): void {
+  warning(WARNINGS[kind], message);
+}
+
+/** @internal Warns by a name: in Node as its own warnings, in other hosts in the console. */
+export function warning(name: string, message: string): void {
+  const { process } = globalThis as {
+    process?: { emitWarning?: (message: string, name: string) => void };
+  };
+  if (process?.emitWarning) process.emitWarning(message, name);
+  else console.warn(`${name}: ${message}`);
+}
+
+/**
+ * Counts in the format of another system, as pieces of bytes. Each piece is made when it is asked for, so that memory
+ * does not grow with the text; it is the caller's to keep. An export can be gone through any number of times, and
+ * gives the same bytes.
+ *
+ * Of most formats, all pieces together are one text. Of those that are sent in messages, such as `remote-write`, each
+ * piece is a message of its own.
+ *
+ * Its memory is freed when the garbage collector finds it, or at the end of a `using` block.
+ *
+ * @example
+ * for (const piece of exportCounts(table, { format: "openmetrics" })) socket.write(piece);
+ */
+export class Export implements Iterable<Uint8Array<ArrayBuffer>> {
+  readonly #core: Handle<CoreExport>;
+
+  private constructor(core: CoreExport) {
+    this.#core = new Handle(core);
+  }
+
+  /** @internal */
+  static of(core: CoreExport): Export {
+    // Bundlers rename a class that refers to itself by name.
+    return new this(core);
+  }
+
+  /** @internal */
+  static coreOf(it: Export): CoreExport {
+    return it.#core.object;
+  }
+
+  /** What to say in `Content-Type`. */
+  get mediaType(): string {
+    return this.#core.object.mediaType();
+  }
+
+  /** Whether each piece is a message of its own, to be sent by itself. Otherwise all pieces together are one text. */
+  get isMessages(): boolean {
+    return this.#core.object.isMessages();
+  }
+
+  /** What to know of this export: that counts are rounded by the system that reads them, or that windows were left out. */
+  get notes(): Note[] {
+    return this.#core.object.notes();
+  }
+
+  /** All pieces, from the first one on. `for await` goes through them too. */
+  *[Symbol.iterator](): IterableIterator<Uint8Array<ArrayBuffer>> {
+    const pieces = this.#core.object.pieces();
+    try {
+      for (;;) {
+        const piece = pieces.nextPiece();
+        if (piece === undefined) return;
+        yield piece as Uint8Array<ArrayBuffer>;
+      }
+    } finally {
+      pieces.free();
+    }
+  }
+
+  /**
+   * All of it as one text.
+   *
+   * @throws {@link TallyfoldError} with code `unsupported_by_format` for a format that is no text, and for counts that
+   * take more than one message.
+   * @example
+   * response.end(exportCounts(table, { format: "openmetrics" }).text());
+   */
+  text(): string {
+    if (this.mediaType.includes("protobuf")) {
+      throw unsupported("this format is no text: go through its pieces");
+    }
+    const decoder = new TextDecoder();
+    let text = "";
+    for (const piece of this.#whole()) text += decoder.decode(piece, { stream: true });
+    return text + decoder.decode();
+  }
+
+  /**
+   * The pieces as a stream of the web, such as the body of a `Response`.
+   *
+   * @example
+   * const counts = exportCounts(table, { format: "csv" });
+   * return new Response(counts.stream(), { headers: { "content-type": counts.mediaType } });
+   */
+  stream(): ReadableStream<Uint8Array<ArrayBuffer>> {
+    const pieces = this[Symbol.iterator]();
+    const source: UnderlyingDefaultSource<Uint8Array<ArrayBuffer>> = {
+      pull(controller) {
+        const { done, value } = pieces.next();
+        if (done) controller.close();
+        else controller.enqueue(value);
+      },
+      cancel() {
+        pieces.return?.();
+      },
+    };
+    return new ReadableStream(source, { highWaterMark: 0 });
+  }
+
+  /**
+   * Writes all of it to a file, in Node 20.16 or later, Deno or Bun. The file is there as a whole or not at all: it is
+   * written beside its place under another name, brought to the disk, and then put into its place, so that a program
+   * that reads it never sees half of it.
+   *
+   * @param path The path, or a `file:` URL.
+   * @returns The number of bytes.
+   * @throws {@link TallyfoldError} with code `unsupported_by_format` for counts that take more than one message of the
+   * format, and what the host says if it can't write there.
+   */
+  async writeTo(path: string | URL): Promise<number> {
+    return writeWhole(path, this.#whole());
+  }
+
+  /** Frees the memory now. */
+  [Symbol.dispose](): void {
+    this.#core.release();
+  }
+
+  /** All pieces, if they are something as a whole. */
+  *#whole(): IterableIterator<Uint8Array<ArrayBuffer>> {
+    const { isMessages } = this;
+    let isFirst = true;
+    for (const piece of this) {
+      if (isMessages && !isFirst) {
+        throw unsupported(
+          "the counts take more than one message of this format, which are nothing together: go " +
+            "through the pieces, or give a larger maxBytes",
+        );
+      }
+      yield piece;
+      isFirst = false;
+    }
+  }
+}
+
+function unsupported(text: string): TallyfoldError {
+  const message = `unsupported_by_format: ${text}`;
+  return TallyfoldError.of({ code: "unsupported_by_format", kind: "config", message });
+}

@@ -1,0 +1,228 @@
+import type { CoreLedger } from "../../wasm/tallyfold_export.js";
+import { Handle } from "../loading/handle.js";
+import type { Revision } from "../ranges/follow.js";
+import { revised } from "../tables/transfer.js";
+import type { ExportArguments } from "../values/declared.js";
+import { invalidArgument, outOfOrder } from "../values/error.js";
+import { fieldsOf, flatHeaders, OPTIONS } from "../values/input.js";
+import { warning } from "./exporting.js";
+import { formats } from "./formats.js";
+
+/** What counters are called: as in {@link ExportOptions}. */
+export type CounterOptions = Pick<ExportArguments, "labels" | "name">;
+
+/** A running total that never goes down, for each set of labels. */
+export interface Counter {
+  /** Its name, without the `_total` that text formats add. */
+  readonly name: string;
+  /** What it counts. */
+  readonly help: string;
+  /** The names of its labels. */
+  readonly labelNames: readonly string[];
+  /** Its value for each group. */
+  readonly values: readonly {
+    readonly labels: { readonly [name: string]: string };
+    readonly value: bigint;
+  }[];
+}
+
+/** A registry of `prom-client`. */
+export interface PromRegistry {
+  registerMetric(metric: never): unknown;
+}
+
+/**
+ * Running totals of settled windows, by group: counters for a scrape, which never go down.
+ *
+ * {@link Client.follow} gives each window's last revision once, as settled, and only that is added. The document, {@link
+ * Ledger.save}, holds the totals and the state of the follow together. It is stored with each revision, before anyone sees
+ * the new totals: so a process that is ended at any moment, and goes on with the document and its state, counts nothing
+ * twice, loses nothing, and never shows less than it has shown.
+ *
+ * @example
+ * const ledger = new Ledger(await load());
+ * ledger.register(register); // The registry of prom-client
+ * const revisions = client.follow({
+ *   ...query,
+ *   metric: "event_delivery",
+ *   window: "15m",
+ *   state: ledger.state,
+ * });
+ * for await (const revision of revisions) {
+ *   await ledger.add(revision, revisions.state(), store);
+ * }
+ */
+export class Ledger {
+  #core: Handle<CoreLedger>;
+  #isAdding = false;
+  /** Registries that wait for the names of the counters, which come with the first revision. */
+  #waiting: (() => boolean)[] = [];
+
+  /**
+   * @param saved What {@link Ledger.save} gave; without it, the ledger is empty.
+   * @throws {@link TallyfoldError} with code `invalid_checkpoint` for a document that is torn or was changed.
+   */
+  constructor(saved?: string | null) {
+    this.#core = new Handle(new (formats().CoreLedger)(saved));
+  }
+
+  /**
+   * Takes a revision, and the state of its follow after it. The counts are added if the window is settled. When a total
+   * becomes larger than 2^53, which Prometheus rounds, there is an `InexactCountWarning`.
+   *
+   * @param store Stores the new document, and is awaited. Only then the ledger shows the new totals; if this throws, or
+   * its promise is rejected, the ledger is unchanged.
+   * @throws {@link TallyfoldError} with code `incompatible_tables` for counts by other dimensions or of another metric,
+   * `sum_overflow`, and `out_of_order` while another revision is being stored; the ledger is unchanged then.
+   */
+  async add(
+    revision: Revision,
+    state: string,
+    store: (document: string) => unknown,
+  ): Promise<void> {
+    if (typeof state !== "string") {
+      throw invalidArgument("state", "want the state of the follow: revisions.state()");
+    }
+    if (typeof store !== "function") {
+      throw invalidArgument("store", "want a function that stores the document");
+    }
+    const core = this.#core;
+    if (this.#isAdding) throw outOfOrder("another revision is being stored; await add first");
+    const next = new Handle(
+      core.object.added(revised(formats(), revision), revision.settled, state),
+    );
+    const inexact = core.object.inexact() === undefined ? next.object.inexact() : undefined;
+    this.#isAdding = true;
+    try {
+      await store(next.object.toJson());
+      // The ledger may have been disposed of meanwhile.
+      if (!core.released) this.#core = next;
+    } finally {
+      this.#isAdding = false;
+      (this.#core === next ? core : next).release();
+    }
+    if (inexact !== undefined) warning("InexactCountWarning", inexact);
+    if (!this.#core.released) this.#registerWaiting();
+  }
+
+  /** The revision is stored by now, so nothing that a registry says may fail its `add`. */
+  #registerWaiting(): void {
+    this.#waiting = this.#waiting.filter((register) => {
+      try {
+        return !register();
+      } catch (error) {
+        const why = error instanceof Error ? error.message : String(error);
+        warning(
+          "CountersLeftOutWarning",
+          `a registry does not show all counters of a ledger: ${why}`,
+        );
+        return false;
+      }
+    });
+  }
+
+  /** The document to store, with the totals and the state of the follow: JSON without any secret. */
+  save(): string {
+    return this.#core.object.toJson();
+  }
+
+  /** The state of the follow after the last revision that was added, for its option `state`. */
+  get state(): string | undefined {
+    return this.#core.object.state();
+  }
+
+  /** The end of the newest window that was added. */
+  get settledUntil(): string | undefined {
+    return this.#core.object.settledUntil();
+  }
+
+  /** The totals as counters; none before the first revision. */
+  counters(options: CounterOptions = {}): Counter[] {
+    const { labels, name } = fieldsOf("options", options, OPTIONS);
+    const counters: CoreCounter[] = this.#core.object.counters(flatHeaders(labels), name);
+    return counters.map((counter) => ({
+      name: counter.name,
+      help: counter.help,
+      labelNames: counter.labels,
+      values: counter.samples.map(([values, value]) => ({
+        labels: Object.fromEntries(counter.labels.map((label, at) => [label, values[at] ?? ""])),
+        value,
+      })),
+    }));
+  }
+
+  /**
+   * The totals as OpenMetrics text, for a scrape, with the end of the newest window that was added.
+   *
+   * @example
+   * response.setHeader("content-type", ledger.mediaType);
+   * response.end(ledger.openmetrics({ labels: { cluster: "production" } }));
+   */
+  openmetrics(options: CounterOptions = {}): string {
+    const { labels, name } = fieldsOf("options", options, OPTIONS);
+    return this.#core.object.openmetrics(flatHeaders(labels), name);
+  }
+
+  /** What to say in `Content-Type` of {@link Ledger.openmetrics}. */
+  get mediaType(): string {
+    return formats().CoreLedger.mediaType();
+  }
+
+  /**
+   * Has a registry of `prom-client` show the totals in each scrape, as numbers, which are those that Prometheus stores:
+   * exact up to 2^53. If the ledger is empty, the counters are there from its first revision on. If the registry then
+   * refuses one, because it has another metric of that name, a `CountersLeftOutWarning` says so, as notes of an export
+   * do.
+   *
+   * @throws what the registry throws, if the ledger has counters.
+   * @example
+   * import { register } from "prom-client";
+   *
+   * ledger.register(register, { labels: { cluster: "production" } });
+   */
+  register(registry: PromRegistry, options: CounterOptions = {}): void {
+    if (typeof registry?.registerMetric !== "function") {
+      throw invalidArgument("registry", "want a Registry of prom-client");
+    }
+    const register = (): boolean => {
+      const counters = this.counters(options);
+      for (const [position, counter] of counters.entries()) {
+        const values = () =>
+          (this.counters(options)[position]?.values ?? []).map(({ labels, value }) => ({
+            labels,
+            value: Number(value),
+          }));
+        registry.registerMetric(metric(counter, values) as never);
+      }
+      return counters.length > 0;
+    };
+    if (!register()) this.#waiting.push(register);
+  }
+
+  /** Frees the memory now. */
+  [Symbol.dispose](): void {
+    this.#core.release();
+  }
+}
+
+interface CoreCounter {
+  readonly name: string;
+  readonly help: string;
+  readonly labels: string[];
+  /** The values of the labels, and the count. */
+  readonly samples: [string[], bigint][];
+}
+
+/** What a registry of `prom-client` asks of a metric. */
+function metric({ name, help, labelNames }: Counter, values: () => unknown[]): object {
+  const fixed = { help, type: "counter", aggregator: "sum", labelNames };
+  const metric = {
+    ...fixed,
+    // The registry changes it as its format wants it.
+    name: `${name}_total`,
+    get: async () => ({ ...fixed, name: metric.name, values: values() }),
+    /** What is settled stays. */
+    reset: () => {},
+  };
+  return metric;
+}

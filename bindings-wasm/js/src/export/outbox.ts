@@ -1,0 +1,165 @@
+import type { CoreExport, CoreOutbox } from "../../wasm/tallyfold_export.js";
+import { Handle } from "../loading/handle.js";
+import type { Revision } from "../ranges/follow.js";
+import { changed } from "../tables/transfer.js";
+import type { ExportFormat, PushReport } from "../values/declared.js";
+import { invalidArgument, outOfOrder } from "../values/error.js";
+import { withOptions } from "./exporting.js";
+import { formats } from "./formats.js";
+import { type PushOptions, pushed, pushNames } from "./push.js";
+
+/** The options of {@link Outbox.push}: those of {@link push}, but for those that the outbox knows. */
+export type OutboxOptions = Omit<PushOptions, "format" | "finished" | "onFinished">;
+
+/**
+ * Sends the revisions of a {@link Client.follow} to another system; a document keeps what is not sent yet.
+ *
+ * The document holds the state of the follow together with the revision that is to be sent. So a process that is ended
+ * at any moment, and goes on with the document, loses no revision and sends none under another number.
+ *
+ * @example
+ * const url = "https://influx.example/write?db=counts";
+ * const outbox = new Outbox(await load(), { format: "influx", store });
+ * await outbox.push({ url }); // What an earlier process did not send
+ * const revisions = client.follow({
+ *   ...query,
+ *   metric: "event_delivery",
+ *   window: "15m",
+ *   state: outbox.state,
+ * });
+ * for await (const revision of revisions) {
+ *   await outbox.put(revision, revisions.state());
+ *   await outbox.push({ url });
+ * }
+ */
+export class Outbox {
+  #core: Handle<CoreOutbox>;
+  readonly #format: ExportFormat;
+  readonly #store: (document: string) => unknown;
+  #isBusy = false;
+  /** The end of the last attempt to store a document. A push that is aborted does not wait for it. */
+  #stored: Promise<unknown> = Promise.resolve();
+
+  /**
+   * @param saved The document that was stored last; without it, the outbox is empty.
+   * @param options The format of all messages, and a function that stores the document and is awaited.
+   * @throws {@link TallyfoldError} with code `invalid_checkpoint` for a document that is torn or was changed, and
+   * `invalid_argument` for another format than what is pending was to be sent in.
+   */
+  constructor(
+    saved: string | null | undefined,
+    options: { readonly format: ExportFormat; readonly store: (document: string) => unknown },
+  ) {
+    const { format, store } = options ?? {};
+    if (typeof store !== "function") {
+      throw invalidArgument("store", "want a function that stores the document");
+    }
+    this.#core = new Handle(new (formats().CoreOutbox)(saved));
+    this.#format = format;
+    this.#store = store;
+    // Refuses a wrong format.
+    this.#core.object.finished(format);
+  }
+
+  /** The state of the follow after the last revision that was put in, for its option `state`. */
+  get state(): string | undefined {
+    return this.#core.object.state();
+  }
+
+  /** Whether a revision is to be sent. */
+  get isPending(): boolean {
+    return this.#core.object.finished(this.#format) !== undefined;
+  }
+
+  /**
+   * Stores a revision, and the state of its follow after it: `revisions.state()`.
+   *
+   * @throws {@link TallyfoldError} with code `out_of_order` if another revision is pending: push it first; and while
+   * another action is under way. If it can't be stored, the outbox is unchanged.
+   */
+  async put(revision: Revision, state: string): Promise<void> {
+    if (typeof state !== "string") {
+      throw invalidArgument("state", "want the state of the follow: revisions.state()");
+    }
+    await this.#alone(() => {
+      const { rows, revision: number } = changed(formats(), revision);
+      return this.#become(this.#core.object.put(rows, number, state, this.#format));
+    });
+  }
+
+  /**
+   * Sends what is pending; gives `undefined` if nothing is. After an error the revision is still pending: push again to
+   * go on with it, or {@link Outbox.drop} it.
+   *
+   * @throws what {@link push} throws, and {@link TallyfoldError} with code `out_of_order` while another action is under
+   * way.
+   */
+  async push(options: OutboxOptions): Promise<PushReport | undefined> {
+    return this.#alone(() => this.#push(options));
+  }
+
+  /** Gives up what is pending: it is not sent any more. Not while another action is under way. */
+  async drop(): Promise<void> {
+    await this.#alone(() => this.#clear());
+  }
+
+  /** Frees the memory now. */
+  [Symbol.dispose](): void {
+    this.#core.release();
+  }
+
+  /** Does one thing at a time: of two pushes, each would send the same, and one would clear what was put in after it. */
+  async #alone<T>(act: () => Promise<T>): Promise<T> {
+    if (this.#isBusy) throw outOfOrder("another put, push or drop is under way; await it first");
+    this.#isBusy = true;
+    try {
+      await this.#stored;
+      return await act();
+    } finally {
+      this.#isBusy = false;
+    }
+  }
+
+  async #push(options: OutboxOptions): Promise<PushReport | undefined> {
+    const core = this.#core.object;
+    const finished = core.finished(this.#format);
+    const all = {
+      ...options,
+      format: this.#format,
+      finished,
+      onFinished: (samples: bigint) => this.#become(this.#core.object.finish(samples)),
+    };
+    const make = (...given: [object, string[], number]): CoreExport | undefined =>
+      core.pending(...given);
+    const pending = withOptions(all, pushNames(), make);
+    if (pending === undefined) return undefined;
+    const report = await pushed(pending, all);
+    await this.#clear();
+    return report;
+  }
+
+  #clear(): Promise<void> {
+    return this.#become(this.#core.object.clear());
+  }
+
+  /** Stores another content; only then it is this outbox's own. */
+  #become(core: CoreOutbox): Promise<void> {
+    const became = this.#storing(core);
+    this.#stored = became.catch(() => {});
+    return became;
+  }
+
+  async #storing(core: CoreOutbox): Promise<void> {
+    const next = new Handle(core);
+    try {
+      await this.#store(core.toJson());
+    } catch (error) {
+      next.release();
+      throw error;
+    }
+    // It may have been disposed of meanwhile.
+    if (this.#core.released) return next.release();
+    this.#core.release();
+    this.#core = next;
+  }
+}

@@ -1,0 +1,139 @@
+/// <reference types="node" preserve="true" />
+
+import { invalidArgument, invalidCheckpoint, type TallyfoldError } from "../values/error.js";
+import type { Checkpoint } from "./checkpoint.js";
+import { type Files, Lock, unlessMissing, writeNew } from "./lock.js";
+
+/**
+ * The method of a checkpoint that is for one collect at a time: what it gives ends its use. `tallyfold`
+ * and `tallyfold/node` each have a copy of this module, and so it is a symbol that both find.
+ */
+export const USE = Symbol.for("tallyfold.checkpoint.use");
+
+/** The checkpoint in a directory, by what the host has of Node. */
+export function directoryHere(path: string | URL): Checkpoint {
+  const { process } = globalThis as { process?: { getBuiltinModule?: (name: string) => unknown } };
+  const module = process?.getBuiltinModule;
+  if (module === undefined) {
+    throw invalidArgument(
+      "checkpoint",
+      "a path needs Node 20.16 or later, or checkpointDirectory of tallyfold/node; " +
+        "elsewhere, want an object with functions load and save",
+    );
+  }
+  const files = {
+    crypto: module("node:crypto"),
+    fs: module("node:fs/promises"),
+    os: module("node:os"),
+    path: module("node:path"),
+    url: module("node:url"),
+  };
+  return new Directory(path, files as Files);
+}
+
+/** Keeps others out of a checkpoint, where it has a way to do that. What it gives lets them in. */
+export async function use(checkpoint: Checkpoint | undefined): Promise<() => Promise<void>> {
+  const exclusive = checkpoint as { [USE]?: () => Promise<() => Promise<void>> } | undefined;
+  return (await exclusive?.[USE]?.()) ?? (async () => {});
+}
+
+/** The checkpoint that `checkpointDirectory` describes. */
+export class Directory implements Checkpoint {
+  readonly #path: string;
+  readonly #files: Files;
+  /** What tells each file that was written here from any other. */
+  readonly #written = new Map<string, string>();
+  #lock: Lock | undefined;
+
+  constructor(path: string | URL, files: Files) {
+    this.#path = typeof path === "string" ? path : files.url.fileURLToPath(path);
+    this.#files = files;
+  }
+
+  /** Keeps other collects out, of this process too, until what it gives is called. */
+  async [USE](): Promise<() => Promise<void>> {
+    await this.#files.fs.mkdir(this.#path, { recursive: true });
+    const lock = await Lock.take(this.#path, this.#files);
+    try {
+      await this.#tidy();
+    } catch (error) {
+      await lock.release();
+      throw error;
+    }
+    this.#written.clear();
+    this.#lock = lock;
+    return async () => {
+      this.#lock = undefined;
+      await lock.release();
+    };
+  }
+
+  place(name: string): string {
+    return this.#files.path.join(this.#path, name);
+  }
+
+  async load(name: string): Promise<Uint8Array | undefined> {
+    const { fs } = this.#files;
+    const { O_RDONLY, O_NOFOLLOW = 0, O_NONBLOCK = 0 } = fs.constants;
+    const place = this.place(name);
+    // Anything but a file may have no end, as a pipe, or lead out of the directory.
+    const opened = fs.open(place, O_RDONLY | O_NOFOLLOW | O_NONBLOCK).catch((error) => {
+      throw error.code === "ELOOP" ? noFile(place) : error;
+    });
+    const file = await unlessMissing(opened);
+    try {
+      if (file && !(await file.stat()).isFile()) throw noFile(place);
+      return await file?.readFile();
+    } finally {
+      await file?.close();
+    }
+  }
+
+  async save(name: string, json: string): Promise<void> {
+    const { crypto, fs } = this.#files;
+    await fs.mkdir(this.#path, { recursive: true });
+    await this.#lock?.check();
+    const place = this.place(name);
+    const before = await this.#fingerprint(place);
+    if (this.#lock === undefined && before !== this.#written.get(name)) throw taken(place);
+    const beside = `${place}.${crypto.randomUUID()}.tmp`;
+    try {
+      await writeNew(beside, json, this.#files);
+      this.#written.set(name, (await this.#fingerprint(beside)) as string);
+      await fs.rename(beside, place);
+    } catch (error) {
+      await fs.rm(beside, { force: true });
+      throw error;
+    }
+    await this.#flush();
+  }
+
+  /** Removes what killed jobs have left over. Nobody is writing any of it now. */
+  async #tidy(): Promise<void> {
+    const { fs, path } = this.#files;
+    for (const name of await fs.readdir(this.#path)) {
+      if (/^segment-.*\.tmp$/.test(name)) await fs.rm(path.join(this.#path, name), { force: true });
+    }
+  }
+
+  /** Brings to the disk which files there are, where the system lets a program do that. */
+  async #flush(): Promise<void> {
+    const file = await this.#files.fs.open(this.#path, "r").catch(() => undefined);
+    await file?.sync().catch(() => {});
+    await file?.close();
+  }
+
+  /** Renaming keeps it. */
+  async #fingerprint(path: string): Promise<string | undefined> {
+    const found = await unlessMissing(this.#files.fs.lstat(path, { bigint: true }));
+    return found && `${found.ino} ${found.mtimeNs} ${found.size}`;
+  }
+}
+
+function noFile(path: string): TallyfoldError {
+  return invalidCheckpoint(`${path} is no regular file`);
+}
+
+function taken(path: string): TallyfoldError {
+  return invalidCheckpoint(`another job has written ${path}: give each its own directory`);
+}

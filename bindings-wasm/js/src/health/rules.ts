@@ -1,0 +1,161 @@
+import type { CoreObserved, CoreRules, Glue } from "../../wasm/tallyfold_health.js";
+import type { CountTable } from "../tables/table.js";
+import type { Check, Need, Replay } from "../values/declared.js";
+import { fieldsOf, OPTIONS } from "../values/input.js";
+import type { Instant } from "../values/instant.js";
+import { stringable } from "../values/stringable.js";
+import { handedOver, judge } from "./module.js";
+
+/** The counts that {@link Rules} judge, with their history: see {@link Rules.needs}. */
+export interface Observed {
+  /** Counts of event delivery. */
+  readonly delivery?: CountTable | undefined;
+  /** Counts of event ingestion. */
+  readonly ingestion?: CountTable | undefined;
+}
+
+/** The options of {@link Rules.check}. */
+export interface CheckOptions extends Observed {
+  /** The `state` of the check before. Without one, the windows of the last day are judged. */
+  readonly state?: string | undefined;
+  /** For silences; no window that ends after it is judged. By default, the clock's time. */
+  readonly now?: Instant | undefined;
+}
+
+/** The options of {@link Rules.replay}. */
+export interface ReplayOptions extends Observed {
+  /** Where the range starts. Windows before it only teach what is normal. */
+  readonly start: Instant;
+  /** Where the range ends. */
+  readonly end: Instant;
+}
+
+/**
+ * Rules: what to look for in counts, and how bad it is. They do not change, and hold no memory of WebAssembly. What one
+ * check leaves for the next is a text that the caller keeps.
+ *
+ * @example
+ * const rules = Rules.parse(`
+ *   [[rule]]
+ *   name = "integrations fail"
+ *   kind = "threshold"
+ *   measure = "error_rate"
+ *   by = ["integration"]
+ *   above = "5%"
+ * `);
+ * const { healthy, findings, state } = rules.check({ delivery: table });
+ * for (const { sentence } of findings) console.log(sentence);
+ */
+export class Rules {
+  readonly #text: string;
+
+  private constructor(text: string) {
+    this.#text = text;
+  }
+
+  /**
+   * Reads rules from the text of a TOML file.
+   *
+   * @throws {@link TallyfoldError} with code `invalid_rules`, whose message has line, column and key.
+   */
+  static parse(text: string): Rules {
+    judge().CoreRules.parse(text).free();
+    // Bundlers rename a class that refers to itself by name.
+    return new this(text);
+  }
+
+  /** The standard rules, which need no settings of your own. */
+  static standard(): Rules {
+    return new this(judge().CoreRules.standard());
+  }
+
+  /** The text that they were read from. */
+  get text(): string {
+    return this.#text;
+  }
+
+  /** The names of the rules, in the order of the text. */
+  get names(): string[] {
+    return this.#use((core) => core.names());
+  }
+
+  /**
+   * Which counts the rules need: for each endpoint its dimensions, the length of windows, and how far back.
+   *
+   * @example
+   * const now = Date.parse("2026-03-01T13:00:00Z");
+   * const rule = "{ name = 'many errors', kind = 'threshold', measure = 'errors', above = 9 }";
+   * for (const { metric, dimensions, window, backMs } of Rules.parse(`rule = [${rule}]`).needs()) {
+   *   const range = { start: new Date(now - backMs), end: new Date(now) };
+   *   await client.collect({ metric, dimensions, window, ...range });
+   * }
+   */
+  needs(): Need[] {
+    return this.#use((core) => core.needs() as Need[]);
+  }
+
+  /**
+   * Judges the windows that have settled since the last check. A check that comes twice judges nothing twice, and one
+   * that comes late judges the windows in between. The same counts and state give the same findings, in every
+   * language.
+   *
+   * @throws {@link TallyfoldError} with code `invalid_checkpoint` for a state that is torn or was changed;
+   * `unaligned_window` for a table whose windows are longer than those of a rule, or cross the edge of one; of kind
+   * `config` for other arguments.
+   * @example
+   * const { healthy, state } = Rules.standard().check({ delivery: table, state: load() });
+   * store(state);
+   */
+  check(options: CheckOptions = {}): Check {
+    const { delivery, ingestion, now, ...given } = fieldsOf("options", options, OPTIONS);
+    return this.#judge({ delivery, ingestion }, (core, counts) => {
+      const checked = core.check(counts, { ...given, now: now ?? new Date() });
+      try {
+        return stringable({ ...(checked.found() as Check), state: checked.state() });
+      } finally {
+        checked.free();
+      }
+    });
+  }
+
+  /**
+   * Judges a range of the past window by window, as checks would have done.
+   *
+   * @throws {@link TallyfoldError} as {@link Rules.check} does.
+   * @example
+   * const { findings } = Rules.standard().replay({ delivery: table, start, end });
+   */
+  replay(options: ReplayOptions): Replay {
+    const { delivery, ingestion, ...given } = fieldsOf("options", options, OPTIONS);
+    return this.#judge({ delivery, ingestion }, (core, counts) =>
+      stringable(core.replay(counts, given) as Replay),
+    );
+  }
+
+  /** Hands the counts over, and judges them. */
+  #judge<T>(observed: Observed, by: (core: CoreRules, counts: CoreObserved) => T): T {
+    return this.#use((core, glue) => {
+      const counts = new glue.CoreObserved();
+      try {
+        for (const name of ["delivery", "ingestion"] as const) {
+          const table = observed[name] ?? undefined;
+          if (table !== undefined) counts[name](handedOver(glue, name, table));
+        }
+        return by(core, counts);
+      } finally {
+        counts.free();
+      }
+    });
+  }
+
+  /** The rules in the memory of health, which is so given back when it is large. Reading them takes no time. */
+  #use<T>(by: (core: CoreRules, glue: Glue) => T): T {
+    const glue = judge();
+    const core = glue.CoreRules.parse(this.#text);
+    try {
+      return by(core, glue);
+    } finally {
+      core.free();
+    }
+  }
+}

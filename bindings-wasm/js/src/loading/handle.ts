@@ -1,0 +1,28 @@
+import { outOfOrder } from "../values/error.js";
+
+/**
+ * An object in the core's memory, until it is released. If it is never released, the glue frees it
+ * when the garbage collector collects this handle.
+ */
+export class Handle<T extends { free(): void }> {
+  #object: T | undefined;
+
+  constructor(object: T) {
+    this.#object = object;
+  }
+
+  get released(): boolean {
+    return this.#object === undefined;
+  }
+
+  /** The object, or an error with code `out_of_order` once it was released. */
+  get object(): T {
+    if (this.#object === undefined) throw outOfOrder("it was disposed of; make a new one");
+    return this.#object;
+  }
+
+  release(): void {
+    this.#object?.free();
+    this.#object = undefined;
+  }
+}

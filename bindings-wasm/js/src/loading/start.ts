@@ -1,0 +1,185 @@
+// Starts a WebAssembly module: at first use, synchronously, without top-level await; and anew when its
+// instance has trapped.
+
+import {
+  because,
+  crashed,
+  type ErrorFields,
+  invalidArgument,
+  lost,
+  TallyfoldError,
+} from "../values/error.js";
+import { compiled, type Source, soonCompiled } from "./compile.js";
+import { counted, type Population } from "./registry.js";
+
+/** A memory of more bytes is given back when nothing is in it: it never shrinks. */
+const LARGE = 64 << 20;
+
+/** What the glue of every module has. */
+interface Glue {
+  readonly imports: WebAssembly.Imports;
+  use(exports: object): void;
+  setErrorFactory(factory: (fields: ErrorFields) => unknown): void;
+}
+
+/** What every module exports. */
+interface Exports {
+  readonly memory: WebAssembly.Memory;
+  __wbindgen_start(): void;
+}
+
+interface Instance<G> {
+  readonly glue: G;
+  readonly memory: WebAssembly.Memory;
+  readonly population: Population;
+}
+
+/**
+ * A module and its instance. Each instance has a glue of its own, so that an object of an
+ * instance that has ended can't reach the memory of the next one: whatever is asked of it throws
+ * `out_of_order`.
+ */
+export class Module<G extends Glue> {
+  readonly #makeGlue: (lost: () => Error) => G;
+  readonly #source: Source;
+  readonly #mark: string;
+  readonly #forget: () => void;
+  #compiled: WebAssembly.Module | undefined;
+  #compiling: Promise<void> | undefined;
+  #instance: Instance<G> | undefined;
+
+  /**
+   * @param mark What this module exports and no other.
+   * @param forget Called when an instance has ended.
+   */
+  constructor(
+    makeGlue: (lost: () => Error) => G,
+    source: Source,
+    mark: string,
+    forget: () => void = () => {},
+  ) {
+    this.#makeGlue = makeGlue;
+    this.#source = source;
+    this.#mark = mark;
+    this.#forget = forget;
+  }
+
+  /** Whether there is nothing to compile any more. */
+  get isCompiled(): boolean {
+    return this.#compiled !== undefined;
+  }
+
+  /** Compiles off the main thread. What needs the instance meanwhile compiles it at once. */
+  compile(): Promise<void> {
+    this.#compiling ??= this.#soon();
+    return this.#compiling;
+  }
+
+  /** Uses what the caller has compiled, unless there is something already. */
+  provide(module: WebAssembly.Module): void {
+    const has = (list: { name: string }[], name: string) => list.some((it) => it.name === name);
+    const { exports, imports } = WebAssembly.Module;
+    const given = Object.values(this.#makeGlue(lost).imports).flatMap(Object.keys);
+    const isOurs =
+      has(exports(module), this.#mark) && imports(module).every(({ name }) => given.includes(name));
+    if (!isOurs) throw invalidArgument("module", "want tallyfold.wasm of the same version");
+    this.#compiled ??= module;
+  }
+
+  /** The instance in use. */
+  get instance(): Instance<G> {
+    this.#instance ??= this.#start();
+    return this.#instance;
+  }
+
+  /** The glue of the instance in use; of a new one, if the memory of the last one is large and nothing is in it. */
+  get glue(): G {
+    const { memory, population } = this.instance;
+    if (memory.buffer.byteLength > LARGE && population.objects === 0) this.end();
+    return this.instance.glue;
+  }
+
+  /** Has the next call start with a new instance. The memory of this one is free. */
+  end(error?: TallyfoldError): void {
+    this.#instance?.glue.use(remains(error));
+    this.#instance = undefined;
+    this.#forget();
+  }
+
+  async #soon(): Promise<void> {
+    if (this.isCompiled) return;
+    const module = await soonCompiled(this.#source);
+    this.#compiled ??= module;
+  }
+
+  #start(): Instance<G> {
+    this.#compiled ??= compiled(this.#source);
+    const population = { objects: 0 };
+    const glue = counted(population, () => this.#makeGlue(lost));
+    const exports = instantiated(this.#compiled, glue.imports);
+    const { memory } = exports;
+    const instance = { glue, memory, population };
+    const failed = (thrown: unknown): unknown => {
+      if (!isTrap(thrown)) return thrown;
+      const error = crashed(memory, thrown);
+      if (this.#instance === instance) this.end(error);
+      return error;
+    };
+    glue.use(guarded(exports, failed));
+    exports.__wbindgen_start();
+    glue.setErrorFactory((fields) => TallyfoldError.of(fields));
+    return instance;
+  }
+}
+
+function instantiated(module: WebAssembly.Module, imports: WebAssembly.Imports): Exports {
+  try {
+    return new WebAssembly.Instance(module, imports).exports as unknown as Exports;
+  } catch (thrown) {
+    // There is no room for its memory.
+    throw crashed(undefined, thrown);
+  }
+}
+
+/** The exports, with something else thrown in place of a trap. */
+function guarded(exports: object, failed: (thrown: unknown) => unknown): object {
+  const all = Object.entries(exports).map(([name, value]) => [
+    name,
+    typeof value === "function" ? guard(value, failed) : value,
+  ]);
+  return Object.fromEntries(all);
+}
+
+type Anything = (...all: unknown[]) => unknown;
+
+function guard(call: Anything, failed: (thrown: unknown) => unknown): Anything {
+  // Listed, because collecting and spreading arguments takes time in every call of a small body.
+  if (call.length > 8) throw new Error("list more parameters here");
+  return (a, b, c, d, e, f, g, h) => {
+    try {
+      return call(a, b, c, d, e, f, g, h);
+    } catch (thrown) {
+      throw failed(thrown);
+    }
+  };
+}
+
+/**
+ * Whether the code of the module was interrupted: it ran into `unreachable`, or the stack is full. What other code
+ * throws while the module calls it goes on unchanged.
+ */
+function isTrap(thrown: unknown): boolean {
+  return thrown instanceof WebAssembly.RuntimeError || thrown instanceof RangeError;
+}
+
+/** What may be asked of an object whatever became of its instance. */
+const HARMLESS = /_free$|^corecall_(attempt|close)$/;
+
+/** The exports of an instance that has ended. */
+function remains(error: TallyfoldError | undefined): object {
+  const get = (_: object, name: string): unknown => {
+    if (HARMLESS.test(name)) return () => undefined;
+    throw because(lost(), error);
+  };
+  return new Proxy({}, { get });
+}

@@ -1,0 +1,6 @@
+import { core } from "./library.js";
+
+/** The version of this package. */
+export function version(): string {
+  return core().version();
+}

@@ -1,0 +1,219 @@
+import type { DriveStep } from "../client/call.js";
+import type { Driver } from "../client/driver.js";
+import type { Checkpoint } from "../files/checkpoint.js";
+import { directoryHere, use } from "../files/directory.js";
+import { awaited, onAbort } from "../http/abort.js";
+import type { CountTable } from "../tables/table.js";
+import type { CollectArguments } from "../values/declared.js";
+import { because, invalidArgument, rootOf, TallyfoldError } from "../values/error.js";
+import { optionalFlag, optionalFunction, optionalSignal } from "../values/input.js";
+import type { Abortable, Attempt, Dimension, Progress, Window } from "../values/types.js";
+import { type Collect, segmentName } from "./collect.js";
+import { type Counter, counter } from "./progress.js";
+
+/** Options for running a collect. */
+export interface CollectOptions extends Abortable, Pick<CollectArguments, "concurrency"> {
+  /**
+   * Called for each window that has been settled, one after the other, and awaited if it returns a
+   * promise. If it throws or rejects, the collect ends and rejects with the same error.
+   */
+  readonly onProgress?: ((progress: Progress) => unknown) | undefined;
+  /**
+   * Where to store what has been read. In Node, a path or `file:` URL of a directory of files, as
+   * `checkpointDirectory` of `tallyfold/node` describes it.
+   */
+  readonly checkpoint?: Checkpoint | string | URL | undefined;
+  /**
+   * `false` for no counter of windows. There is one only in Node, if standard error is a terminal.
+   */
+  readonly progress?: boolean | undefined;
+}
+
+/** Drives a collect to its end, several calls at a time. */
+export class Collecting<D extends Dimension | undefined> {
+  readonly #collect: Collect<D>;
+  readonly #driver: Driver;
+  readonly #concurrency: number;
+  readonly #checkpoint: Checkpoint | undefined;
+  readonly #onProgress: CollectOptions["onProgress"];
+  readonly #counter: Counter | undefined;
+  readonly #signal: AbortSignal | undefined;
+  readonly #beginMs: number;
+  /** Ends everything that is under way; the collect rejects with its reason. */
+  readonly #stop = new AbortController();
+  #underWay = 0;
+  /** To be called when a reading has ended. */
+  #ended = (): void => {};
+  /** All reporting so far. */
+  #reporting: Promise<void> = Promise.resolve();
+  /** What caused the first error of each code, which the core does not keep. */
+  readonly #causes = new Map<string, unknown>();
+  /** All storing so far. */
+  #storing: Promise<void> = Promise.resolve();
+
+  constructor(collect: Collect<D>, driver: Driver, options: CollectOptions) {
+    this.#collect = collect;
+    this.#driver = driver;
+    this.#concurrency = collect.concurrency;
+    this.#checkpoint = checkpointOf(options.checkpoint);
+    this.#onProgress = optionalFunction("onProgress", options.onProgress, "want a function");
+    const hasCounter = optionalFlag("progress", options.progress) ?? true;
+    this.#counter = hasCounter ? counter() : undefined;
+    this.#signal = optionalSignal(options.signal);
+    this.#beginMs = driver.now().monotonicMs;
+  }
+
+  /** The table, once all windows have been read. */
+  async run(): Promise<CountTable<D>> {
+    const signal = this.#signal;
+    signal?.throwIfAborted();
+    const forget = signal && onAbort(signal, () => this.#stop.abort(signal.reason));
+    let leave = async (): Promise<void> => {};
+    try {
+      leave = await use(this.#checkpoint);
+      this.#stop.signal.throwIfAborted();
+      await this.#resume();
+      await this.#readAll();
+      this.#stop.signal.throwIfAborted();
+      return this.#collect.finish();
+    } catch (error) {
+      const cause = TallyfoldError.is(error) && this.#causes.get(error.code);
+      throw cause ? because(error, cause) : error;
+    } finally {
+      forget?.();
+      this.#counter?.end();
+      // When it is aborted, a document may still be being stored.
+      await this.#storing.catch(() => {});
+      await leave();
+    }
+  }
+
+  /** Loads what an earlier job has stored. */
+  async #resume(): Promise<void> {
+    for (let number = 0; this.#checkpoint; number++) {
+      const name = segmentName(number);
+      const stored = await this.#checkpoint.load(name);
+      this.#stop.signal.throwIfAborted();
+      if (stored === undefined || stored === null) break;
+      this.#collect.load(this.#checkpoint.place?.(name) ?? name, stored);
+    }
+    // What is too old is dropped, even if there is nothing to read.
+    await this.#store();
+  }
+
+  /** Starts another reading whenever one ends, until none is left. */
+  async #readAll(): Promise<void> {
+    for (;;) {
+      this.#start();
+      if (this.#underWay === 0) return;
+      await new Promise<void>((resolve) => {
+        this.#ended = resolve;
+      });
+    }
+  }
+
+  #start(): void {
+    while (this.#underWay < this.#concurrency && !this.#stop.signal.aborted) {
+      const step = this.#next();
+      if (step === undefined) return;
+      this.#underWay += 1;
+      this.#read(step)
+        .catch((reason) => this.#stop.abort(rootOf(reason)))
+        .then(() => {
+          this.#underWay -= 1;
+          this.#ended();
+        });
+    }
+  }
+
+  #next(): DriveStep<CountTable<D>> | undefined {
+    try {
+      const step = this.#collect.next(this.#driver.now());
+      return step.type === "drive" ? step : undefined;
+    } catch (reason) {
+      // The caller's own clock, while others may still be reading.
+      this.#stop.abort(rootOf(reason));
+      return undefined;
+    }
+  }
+
+  async #read({ task, window, call }: DriveStep<CountTable<D>>): Promise<void> {
+    let thrown: { readonly reason: unknown } | undefined;
+    try {
+      await this.#driver.drive(call, this.#stop.signal, this.#tell);
+    } catch (error) {
+      thrown = { reason: error };
+      this.#remember(error);
+    }
+    try {
+      const settled = this.#collect.settle(task, call, this.#driver.now());
+      // The core knows the call's own errors. This one comes from the caller's code or from the
+      // signal.
+      const isForeign = settled.type === "givenBack" || settled.type === "kept";
+      if (thrown !== undefined && isForeign) this.#stop.abort(thrown.reason);
+    } finally {
+      this.#driver.close(call);
+    }
+    const progress = this.#progressAt(window);
+    await this.#store();
+    await this.#report(progress);
+  }
+
+  #remember(error: unknown): void {
+    if (TallyfoldError.is(error) && error.cause !== undefined && !this.#causes.has(error.code)) {
+      this.#causes.set(error.code, error.cause);
+    }
+  }
+
+  /** If the caller's function throws, all calls end, whatever the result of this one. */
+  readonly #tell = async (attempt: Attempt): Promise<void> => {
+    try {
+      await awaited(this.#driver.onAttempt(attempt), this.#stop.signal);
+    } catch (reason) {
+      this.#stop.abort(reason);
+    }
+  };
+
+  /**
+   * Stores what was read since the last time. It waits for earlier saves, because the last document
+   * is rewritten while it grows.
+   */
+  #store(): Promise<void> {
+    const checkpoint = this.#checkpoint;
+    if (checkpoint === undefined) return this.#storing;
+    this.#storing = this.#storing.then(async () => {
+      for (;;) {
+        const segment = this.#collect.unsaved();
+        if (segment === undefined) return;
+        await checkpoint.save(segment.name, segment.json);
+      }
+    });
+    return this.#storing;
+  }
+
+  #progressAt(window: Window): Progress {
+    const elapsedMs = this.#driver.now().monotonicMs - this.#beginMs;
+    return Object.freeze({ ...this.#collect.progress, window, elapsedMs });
+  }
+
+  /** Reports a settled window, when those before it have been reported. */
+  #report(progress: Progress): Promise<void> {
+    this.#reporting = this.#reporting.then(async () => {
+      if (this.#stop.signal.aborted) return;
+      this.#counter?.show(progress);
+      await awaited(this.#onProgress?.(progress), this.#stop.signal);
+    });
+    return this.#reporting;
+  }
+}
+
+function checkpointOf(value: CollectOptions["checkpoint"]): Checkpoint | undefined {
+  if (value === undefined || value === null) return undefined;
+  if (value === "") {
+    throw invalidArgument("checkpoint", "this is empty; is an environment variable unset?");
+  }
+  if (typeof value === "string" || value instanceof URL) return directoryHere(value);
+  if (typeof value.load === "function" && typeof value.save === "function") return value;
+  const message = "want the path of a directory, or an object with functions load and save";
+  throw invalidArgument("checkpoint", message);
+}

@@ -1,0 +1,127 @@
+import type { CoreFollow } from "../../wasm/tallyfold_wasm.js";
+import { Call, type DriveStep } from "../client/call.js";
+import { Handle } from "../loading/handle.js";
+import { Comparison } from "../tables/comparison.js";
+import { CountTable } from "../tables/table.js";
+import type { FollowArguments } from "../values/declared.js";
+import { now } from "../values/time.js";
+import type { Dimension, Grouped, Metric, Now, Window } from "../values/types.js";
+import type { DimensionOf } from "./collect.js";
+
+/** What to follow. */
+export interface FollowQuery<M extends Metric, D extends DimensionOf<M>, G extends D = D>
+  extends Grouped<Omit<FollowArguments, "metric">, D, G> {
+  /** Which counts. */
+  readonly metric: M;
+}
+
+/** The newest counts of a window. */
+export interface Revision<D extends Dimension | undefined = Dimension | undefined> {
+  /** The window. */
+  readonly window: Window;
+  /** Its newest counts. */
+  readonly table: CountTable<D>;
+  /**
+   * How they differ from the window's last revision. The first revision is compared with no counts.
+   */
+  readonly changes: Comparison<D>;
+  /** Whether this is the window's last revision: the window is not read again. */
+  readonly settled: boolean;
+  /**
+   * How many revisions of the window were given before this one, also by earlier follows whose `state` was taken up: 0
+   * for the first. No two revisions of a window have the same number.
+   */
+  readonly number: number;
+}
+
+/** What the driver of a {@link Follow} must do next. */
+export type FollowStep<D extends Dimension | undefined = Dimension | undefined> =
+  | DriveStep<CountTable<D>>
+  | {
+      /**
+       * There is nothing to read for this many milliseconds: at least 1, at most those of a day.
+       */
+      readonly type: "wait";
+      readonly ms: number;
+    }
+  | {
+      /** All windows up to the end are settled. */
+      readonly type: "done";
+    };
+
+/**
+ * Follows windows as they close, without I/O; {@link Client.follow} drives one, and {@link
+ * Machine.follow} makes one. Each window is read when it has closed, and again until its counts no
+ * longer change.
+ *
+ * A window is settled, and forgotten, once all readings for at least the window's length were equal, or once it was
+ * read `settleMs` or more after its end. The wall clock says when a window closes.
+ *
+ * @example
+ * const follow = machine.follow({ ...query, metric: "event_delivery", window: "15m" });
+ * for (let step = follow.next(); step.type === "drive"; step = follow.next()) {
+ *   await drive(step.call);
+ *   const revision = follow.settle(step.task, step.call);
+ *   console.log(revision?.changes.totalDelta.success);
+ *   step.call.close();
+ * }
+ */
+export class Follow<D extends Dimension | undefined = Dimension | undefined> {
+  readonly #core: Handle<CoreFollow>;
+
+  private constructor(follow: CoreFollow) {
+    this.#core = new Handle(follow);
+  }
+
+  /** @internal */
+  static of<D extends Dimension | undefined>(follow: CoreFollow): Follow<D> {
+    // Bundlers rename a class that refers to itself by name.
+    return new this(follow);
+  }
+
+  /** What to do next. @param at What the clocks say; by default, those of this host. */
+  next(at: Now = now()): FollowStep<D> {
+    return Call.ofStep(this.#core.object.next(at));
+  }
+
+  /**
+   * Takes the result of a call and returns a revision of its window. If the call has not ended, it
+   * returns `undefined`, and the window is read again at once. It also returns `undefined`, and the
+   * window is read again later, if the service counts as down: then `waitingMs` is a number.
+   *
+   * @throws {@link TallyfoldError}: the call's final error, after which its window is read again
+   * later; `out_of_order` for a task that is not under way.
+   */
+  settle(task: number, call: Call<CountTable<D>>, at: Now = now()): Revision<D> | undefined {
+    const revision = this.#core.object.settle(task, Call.coreOf(call), at);
+    if (revision === undefined) return undefined;
+    const { table, changes } = revision;
+    return { ...revision, table: CountTable.of(table), changes: Comparison.of(changes) };
+  }
+
+  /**
+   * While the follow waits for a service that is down: how many milliseconds it waits before the
+   * next try, counted from when a call was last settled. Otherwise `undefined`.
+   */
+  get waitingMs(): number | undefined {
+    return this.#core.object.waitingMs();
+  }
+
+  /**
+   * Where the follow is, as JSON: with it as `state`, a later follow of the same query goes on from the revisions
+   * that were returned so far.
+   */
+  state(): string {
+    return this.#core.object.state();
+  }
+
+  /** The windows that were given out at least once and are not settled. */
+  get provisional(): Window[] {
+    return this.#core.object.provisional();
+  }
+
+  /** Frees the memory now. Calls that it gave can still be driven. */
+  [Symbol.dispose](): void {
+    this.#core.release();
+  }
+}

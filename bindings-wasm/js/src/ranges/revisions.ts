@@ -1,0 +1,170 @@
+import type { DriveStep } from "../client/call.js";
+import type { Driver } from "../client/driver.js";
+import { awaited, onAbort, pause } from "../http/abort.js";
+import type { CountTable } from "../tables/table.js";
+import { because, TallyfoldError } from "../values/error.js";
+import { optionalFunction, optionalSignal } from "../values/input.js";
+import type { Abortable, Attempt, Dimension, Window } from "../values/types.js";
+import type { Follow, Revision } from "./follow.js";
+
+/** Options for running a follow. */
+export interface FollowOptions extends Abortable {
+  /**
+   * Called with the window and the error if a reading fails; the window is read again after
+   * `rereadMs`. Without it, `next` rejects with the error: to continue, call `next` again, or start
+   * another `for await` loop over the same iterator. A promise that
+   * it returns is awaited. If it throws or rejects, `next` rejects with the same error.
+   */
+  readonly onFailure?: ((window: Window, error: TallyfoldError) => unknown) | undefined;
+}
+
+/**
+ * The revisions of windows as they close: what {@link Client.follow} gives. If the reading of a
+ * window fails, and there is no `onFailure`, `next` rejects with the error; call `next` again, or
+ * start another `for await` loop over the same iterator, to continue.
+ */
+export class Following<D extends Dimension | undefined = Dimension | undefined>
+  implements AsyncIterableIterator<Revision<D>, undefined>
+{
+  readonly #follow: Follow<D>;
+  readonly #driver: Driver;
+  /** Ends what is under way. */
+  readonly #stop = new AbortController();
+  readonly #forget: (() => void) | undefined;
+  readonly #onFailure: FollowOptions["onFailure"];
+  /** The last `next`. */
+  #turn: Promise<unknown> = Promise.resolve();
+  #closed = false;
+
+  /** @internal */
+  constructor(follow: Follow<D>, driver: Driver, options: FollowOptions) {
+    const signal = optionalSignal(options.signal);
+    this.#onFailure = optionalFunction("onFailure", options.onFailure, "want a function");
+    signal?.throwIfAborted();
+    this.#follow = follow;
+    this.#driver = driver;
+    this.#forget = signal && onAbort(signal, () => this.#stop.abort(signal.reason));
+  }
+
+  /**
+   * Waits for the next revision. Several calls at the same time are answered one after the other.
+   *
+   * @returns The revision; or that it is done, when all windows up to `end` are settled, or it was closed.
+   */
+  next(): Promise<IteratorResult<Revision<D>, undefined>> {
+    const turn = this.#turn.then(() => this.#next());
+    this.#turn = turn.catch(() => {});
+    return turn;
+  }
+
+  /**
+   * What a later follow needs to go on from the revisions that were given so far: JSON without any secret, to be
+   * passed as `state`. Store it together with what you made of the last revision, in one step. Then no revision is
+   * lost and none is taken twice, whenever the process ends.
+   *
+   * @throws {@link TallyfoldError} with code `out_of_order` once it was closed.
+   */
+  state(): string {
+    return this.#follow.state();
+  }
+
+  /** Closes it: ends a wait or a reading at once, and with it the `next` that waits. */
+  async return(): Promise<IteratorResult<Revision<D>, undefined>> {
+    this.#close();
+    await this.#turn;
+    this.#follow[Symbol.dispose]();
+    return { done: true, value: undefined };
+  }
+
+  /** Closes it, and rejects with that error. */
+  async throw(error?: unknown): Promise<IteratorResult<Revision<D>, undefined>> {
+    await this.return();
+    throw error;
+  }
+
+  /** Itself. */
+  [Symbol.asyncIterator](): this {
+    return this;
+  }
+
+  /** The same as `return`. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.return();
+  }
+
+  async #next(): Promise<IteratorResult<Revision<D>, undefined>> {
+    try {
+      while (!this.#closed) {
+        this.#stop.signal.throwIfAborted();
+        const revision = await this.#advance();
+        if (revision !== undefined) return { done: false, value: revision };
+      }
+    } catch (error) {
+      if (!this.#closed) throw error;
+    }
+    return { done: true, value: undefined };
+  }
+
+  /** Takes one step, which may be a revision. */
+  async #advance(): Promise<Revision<D> | undefined> {
+    const step = this.#follow.next(this.#driver.now());
+    switch (step.type) {
+      case "drive":
+        return this.#read(step);
+      case "wait":
+        await pause(step.ms, this.#stop.signal);
+        return undefined;
+      case "done":
+        this.#close();
+        return undefined;
+    }
+  }
+
+  async #read({ task, window, call }: DriveStep<CountTable<D>>): Promise<Revision<D> | undefined> {
+    let thrown: { readonly error: unknown } | undefined;
+    let failure: TallyfoldError | undefined;
+    const tell = async (attempt: Attempt): Promise<void> => {
+      try {
+        await awaited(this.#driver.onAttempt(attempt), this.#stop.signal);
+      } catch (error) {
+        // If a revision did not reach the caller, a running sum would miss it. So the window is
+        // read again.
+        call.giveUp();
+        thrown = { error };
+        throw error;
+      }
+    };
+    try {
+      await this.#driver.drive(call, this.#stop.signal, tell);
+    } catch (error) {
+      thrown ??= { error };
+    }
+    try {
+      const revision = this.#follow.settle(task, call, this.#driver.now());
+      if (revision !== undefined) return revision;
+      // The machine waits for the service, and the call's error is not for the caller.
+      const waits = this.#follow.waitingMs !== undefined;
+      if (waits && TallyfoldError.is(thrown?.error)) return undefined;
+    } catch (error) {
+      thrown ??= { error };
+      if (TallyfoldError.is(error) && TallyfoldError.is(thrown.error)) {
+        // The machine's own error may say more than the call's, but it has no cause.
+        const { cause } = thrown.error;
+        if (cause !== undefined) because(error, cause);
+        failure = error;
+      }
+    } finally {
+      this.#driver.close(call);
+    }
+    if (failure === undefined) throw thrown?.error;
+    if (this.#onFailure === undefined) throw failure;
+    await awaited(this.#onFailure(window, failure), this.#stop.signal);
+    return undefined;
+  }
+
+  #close(): void {
+    this.#closed = true;
+    this.#forget?.();
+    this.#stop.abort();
+  }
+}

@@ -1,0 +1,41 @@
+import { core } from "../loading/library.js";
+import { exact } from "../values/exact.js";
+import type { CountName, Rates } from "../values/types.js";
+
+/** Counts in JSON: strings of digits, as no JSON number holds them exactly. */
+export type SavedCounts = { [N in CountName]: string };
+
+/** The three counts, each a number of events, exact to 2^64 - 1. */
+export interface Counts {
+  /** Events delivered. */
+  readonly success: bigint;
+  /** Events not sent due to an error. */
+  readonly errors: bigint;
+  /** Events filtered from the stream due to playbook, pipeline or compliance filters. */
+  readonly filtered: bigint;
+  /** The rates of these counts. A copy of the properties has none. */
+  readonly rates: Rates;
+  /** The counts as strings of digits, for `JSON.stringify`. */
+  toJSON(): SavedCounts;
+}
+
+/** @internal Counts as a plain object. What is not a value of its own does not show and is not copied. */
+export function countsOf<T extends Omit<Counts, "rates" | "toJSON">>(
+  counts: T,
+): T & Pick<Counts, "rates"> {
+  Object.defineProperty(counts, "rates", RATES);
+  return exact(counts) as unknown as T & Pick<Counts, "rates">;
+}
+
+const RATES: PropertyDescriptor & ThisType<Counts> = {
+  // Only the core divides.
+  get() {
+    const [delivery, error, filter] = core().rates(this.success, this.errors, this.filtered);
+    return { delivery: orNull(delivery), error: orNull(error), filter: orNull(filter) };
+  },
+};
+
+/** @internal Typed arrays say with NaN that there is none. */
+export function orNull(value: number | undefined): number | null {
+  return value === undefined || Number.isNaN(value) ? null : value;
+}

@@ -1,0 +1,181 @@
+import { Handle } from "../loading/handle.js";
+import { bare } from "../values/exact.js";
+import { fieldsOf } from "../values/input.js";
+import { type Inspect, shown } from "../values/printing.js";
+import type { CountName, Dimension, Metric } from "../values/types.js";
+
+/** What the core's tables, series and comparisons have in common. */
+interface CoreFrame {
+  dimensions(): unknown;
+  metric(): string | undefined;
+  length(): number;
+  top(options: unknown): Uint32Array;
+  toJson(): string;
+  free(): void;
+}
+
+/** Under this symbol, shared by all copies of this package in a program, a frame has its JSON. */
+const contentSymbol = Symbol.for("tallyfold.content");
+
+/** The properties of a row that are values. */
+export type Values<R> = Omit<R, "rates" | "toJSON">;
+
+/** How many rows an inspector shows. */
+const SHOWN = 20;
+
+/** A row as an inspector shows it: the values of the dimensions among the others. */
+function line(row: unknown): object {
+  const { dimensions, ...others } = bare(row) as { dimensions: object };
+  return { ...dimensions, ...others };
+}
+
+type AnyFrame = Frame<Dimension | undefined, unknown, unknown>;
+
+const ROWS: PropertyDescriptor & ThisType<AnyFrame> = {
+  get() {
+    return Array.from(this, bare);
+  },
+};
+
+/** `assert.deepStrictEqual` and its like compare this. */
+const CONTENT: PropertyDescriptor & ThisType<AnyFrame> = {
+  enumerable: true,
+  get() {
+    return this.toJSON();
+  },
+};
+
+/** A symbol can't be cloned, and the error of `structuredClone` quotes it. */
+const CLONE: PropertyDescriptor = {
+  enumerable: true,
+  get: () => Symbol.for("a tallyfold table: send its toJSON() or its rows instead"),
+};
+
+/**
+ * Rows of counts by dimension values: what a {@link CountTable}, a {@link Series} and a {@link
+ * Comparison} have in common. It does not change, and stays valid when the object that it was made
+ * from is disposed of.
+ */
+export abstract class Frame<D extends Dimension | undefined, R, J> implements Iterable<R> {
+  readonly #core: Handle<CoreFrame>;
+  readonly #rows: (core: never, positions?: Uint32Array) => IterableIterator<R>;
+
+  /**
+   * All rows as plain objects with nothing but values: what a React server component passes on, and what a
+   * browser's console shows. It is made anew each time.
+   *
+   * @example
+   * const copies = structuredClone(table.groupBy("integration").rows);
+   */
+  declare readonly rows: Values<R>[];
+
+  /** @internal @param rows Makes the rows at some positions, or all. */
+  constructor(
+    core: CoreFrame,
+    rows: (core: never, positions?: Uint32Array) => IterableIterator<R>,
+  ) {
+    this.#core = new Handle(core);
+    this.#rows = rows;
+    // Properties of its own, because consoles, comparisons and clones look at no others.
+    Object.defineProperty(this, "rows", ROWS);
+    Object.defineProperty(this, "clone", CLONE);
+    Object.defineProperty(this, contentSymbol, CONTENT);
+  }
+
+  /** @internal The JSON of a frame, also of one of another copy of this package; `undefined` for any other value. */
+  static contentOf(value: unknown): { readonly format: string } | undefined {
+    const has = typeof value === "object" && value !== null && contentSymbol in value;
+    return has ? (value[contentSymbol] as { format: string }) : undefined;
+  }
+
+  /** @internal The core's object of a frame; `undefined` for any other value. */
+  static coreOf(frame: unknown): unknown {
+    const isFrame = typeof frame === "object" && frame !== null && #core in frame;
+    return isFrame ? frame.#core.object : undefined;
+  }
+
+  /** @internal What an inspector shows. */
+  static inspected<F extends Frame<Dimension | undefined, unknown, unknown>>(
+    name: string,
+    frame: F,
+    properties: readonly (keyof F)[],
+    [options, inspect]: [object, Inspect],
+  ): string {
+    return shown(name, frame.#core.released, () => {
+      const all = properties.map((property) => [property, frame[property]]);
+      const positions = Uint32Array.from(
+        { length: Math.min(SHOWN, frame.length) },
+        (_, row) => row,
+      );
+      const rows = Array.from(frame.#rows(frame.#core.object as never, positions), line);
+      const title = frame.length > SHOWN ? `first ${SHOWN} rows` : "rows";
+      return inspect({ ...Object.fromEntries(all), [title]: rows }, { ...options, depth: null });
+    });
+  }
+
+  /** The names of the dimensions, in sorting order. */
+  get dimensions(): (D & Dimension)[] {
+    return this.#core.object.dimensions() as (D & Dimension)[];
+  }
+
+  /** The endpoint that the counts are from; `undefined` if an {@link Aggregator} was not told. */
+  get metric(): Metric | undefined {
+    return this.#core.object.metric() as Metric | undefined;
+  }
+
+  /** How many rows. */
+  get length(): number {
+    return this.#core.object.length();
+  }
+
+  /**
+   * Whether the other is of the same kind and has the same content: rows, windows, metric, filter, what the service
+   * reported, and all else that {@link toJSON} has. The other may be of another copy of this package.
+   *
+   * @example
+   * const isUnchanged = table.equals(CountTable.fromJSON(JSON.stringify(table)));
+   */
+  equals(other: unknown): boolean {
+    const content = this.toJSON();
+    // The core writes equal content to equal JSON.
+    return JSON.stringify(content) === JSON.stringify(Frame.contentOf(other));
+  }
+
+  /** The rows in sorted order. */
+  [Symbol.iterator](): IterableIterator<R> {
+    return this.#rows(this.#core.object as never);
+  }
+
+  /**
+   * The `n` rows with the highest counts, highest first; equal counts in sorted order. Those of a
+   * {@link Comparison} are ranked by how much the count changed, up or down.
+   *
+   * @param n At most how many rows.
+   * @param options By which count to rank: `errors` unless told otherwise.
+   * @throws {@link TallyfoldError} with code `invalid_argument` for any other name or number.
+   * @example
+   * const [worst] = table.groupBy("integration").top(1);
+   */
+  top(n: number, options: { readonly by?: CountName | undefined } = {}): R[] {
+    const core = this.#core.object;
+    const given = fieldsOf("options", options, 'want an object, such as { by: "success" }');
+    return [...this.#rows(core as never, core.top({ ...given, n }))];
+  }
+
+  /**
+   * A JSON value with counts as strings of digits, and deltas as strings of digits with a `-` if
+   * they are negative. {@link CountTable.fromJSON} reads a table back; a series or a comparison
+   * can't be read back.
+   *
+   * @example
+   * localStorage.setItem("yesterday", JSON.stringify(table));
+   */
+  toJSON(): J {
+    return JSON.parse(this.#core.object.toJson()) as J;
+  }
+
+  /** Frees the memory now. Objects that were made from it stay valid. */
+  [Symbol.dispose](): void {
+    this.#core.release();
+  }
+}

@@ -1,0 +1,193 @@
+import type { CoreSeries } from "../../wasm/tallyfold_wasm.js";
+import { type Inspect, inspectSymbol } from "../values/printing.js";
+import type { Dimension, Metric, TimeStep, Window } from "../values/types.js";
+import {
+  type CountColumns,
+  type DictionaryColumn,
+  type NumberColumns,
+  numbersOf,
+  type PerDimension,
+  type RateColumns,
+  valueAt,
+  valuesAt,
+} from "./columns.js";
+import { type Counts, countsOf, type SavedCounts } from "./counts.js";
+import { Frame } from "./frame.js";
+import type { Row } from "./row.js";
+
+/** A window of a {@link Series}: a step, or the window of a response if the series has no step. */
+export interface SeriesWindow extends Window {
+  /** Whether the table covers all of the window. If not, its counts are those of a part of it. */
+  readonly complete: boolean;
+  /**
+   * Whether its counts may still change, because a response in it was read so early ({@link CountTable.provisional}).
+   */
+  readonly provisional: boolean;
+}
+
+/** One combination of dimension values in one window, and its counts: a plain object like {@link Row}. */
+export interface SeriesRow<D extends Dimension | undefined = Dimension | undefined> extends Row<D> {
+  /** The window. */
+  readonly window: SeriesWindow;
+  /** The row with counts as strings of digits, for `JSON.stringify`. */
+  toJSON(): ReturnType<Row<D>["toJSON"]> & { window: SeriesWindow };
+}
+
+/**
+ * A series as columns of equal length: the window, one per dimension, by its name, and one per
+ * count.
+ */
+export type SeriesColumns<D extends Dimension | undefined = Dimension | undefined> = PerDimension<
+  D,
+  DictionaryColumn
+> &
+  CountColumns & { readonly window: DictionaryColumn<SeriesWindow> };
+
+/** A series as JSON: what {@link Series.toJSON} gives, and Python's `to_json` too. */
+export interface SeriesReport {
+  format: string;
+  metric: Metric | null;
+  dimensions: Dimension[];
+  filter: { dimension: Dimension; values: string[] }[];
+  step: TimeStep | null;
+  totals: SavedCounts;
+  windows: {
+    start: string;
+    end: string;
+    complete: boolean;
+    /** `true`, or left out. */
+    provisional?: true;
+    rows: ({ values: string[] } & SavedCounts)[];
+  }[];
+}
+
+/**
+ * A table's counts in the order of time: one row for each window and combination of dimension
+ * values. {@link CountTable.byWindow} makes it, and it stays valid when the table is disposed of.
+ *
+ * A series does not change. Its rows are sorted by window, then by their dimension values (by
+ * UTF-8 bytes, in the order of `dimensions`). Counts are `bigint`, exact to 2^64 - 1.
+ *
+ * Its memory is freed like that of a {@link CountTable}.
+ *
+ * @example
+ * for (const { window, dimensions, rates } of table.groupBy("integration").byWindow("1h")) {
+ *   console.log(window.start, dimensions.integration, rates.delivery);
+ * }
+ */
+export class Series<D extends Dimension | undefined = Dimension | undefined> extends Frame<
+  D,
+  SeriesRow<D>,
+  SeriesReport
+> {
+  private constructor(series: CoreSeries) {
+    super(series, rowsOf<D>);
+  }
+
+  /** @internal */
+  static of<D extends Dimension | undefined>(series: CoreSeries): Series<D> {
+    // Bundlers rename a class that refers to itself by name.
+    return new this(series);
+  }
+
+  /**
+   * The length of the windows, in the largest unit that it is a whole number of: `60m` is `1h`.
+   * `undefined` if the windows are those of the responses.
+   */
+  get step(): TimeStep | undefined {
+    return own(this).step() as TimeStep | undefined;
+  }
+
+  /**
+   * The windows, sorted, including those without rows. Windows of which the table covers nothing
+   * are left out.
+   */
+  get windows(): SeriesWindow[] {
+    return own(this).windows();
+  }
+
+  /** Whether the table covers all of each window. If not, the `complete` of each window says which. */
+  get complete(): boolean {
+    return this.windows.every(({ complete }) => complete);
+  }
+
+  /**
+   * The series with a row for each window and each combination that any of its windows has. The rows that were missing
+   * have counts of 0. A series without dimensions gets a row for each window.
+   *
+   * No window is added: nothing is known of those that the table does not cover.
+   *
+   * @throws {@link TallyfoldError} with code `group_limit` for more than 2^25 rows.
+   * @example
+   * const lines = table.groupBy("integration").byWindow("15m").fillZeros();
+   */
+  fillZeros(): Series<D> {
+    return made(own(this).fillZeros());
+  }
+
+  /** The sum of all rows. */
+  get totals(): Counts {
+    return countsOf(own(this).totals());
+  }
+
+  /**
+   * The series as columns: copies, which the caller may keep, change or transfer. The window of
+   * row `i` is `window.dictionary[window.ids[i]]`, and the dictionary is `windows`.
+   *
+   * @example
+   * const { window, errors } = table.groupBy().byWindow("15m").columns();
+   * chart(window.dictionary.map(({ start }) => new Date(start)), errors);
+   */
+  columns(): SeriesColumns<D> {
+    return own(this).columns() as SeriesColumns<D>;
+  }
+
+  /**
+   * The counts as plain numbers, which chart libraries take.
+   *
+   * @throws {@link TallyfoldError} with code `count_overflow` for a count above 2^53, up to which numbers are exact.
+   * @example
+   * const total = table.groupBy().byWindow("15m");
+   * chart(total.rows.map((row) => Date.parse(row.window.start)), total.numbers().errors);
+   */
+  numbers(): NumberColumns {
+    return numbersOf(own(this).columns());
+  }
+
+  /** The rates of each row as columns. NaN means that there is no rate; in rows, that is `null`. */
+  rates(): RateColumns {
+    return own(this).fractions() as RateColumns;
+  }
+
+  /** @internal */
+  [inspectSymbol](_depth: number, options: object, inspect: Inspect): string {
+    const properties = ["dimensions", "metric", "step", "length", "windows", "totals"] as const;
+    return Frame.inspected("Series", this, properties, [options, inspect]);
+  }
+}
+
+// Outside of the class: a class that refers to itself by name is renamed by bundlers.
+function made<D extends Dimension | undefined>(series: CoreSeries): Series<D> {
+  return Series.of(series);
+}
+
+function own(series: Series): CoreSeries {
+  return Frame.coreOf(series) as CoreSeries;
+}
+
+function* rowsOf<D extends Dimension | undefined>(
+  core: CoreSeries,
+  positions?: Uint32Array,
+): IterableIterator<SeriesRow<D>> {
+  const names = core.dimensions();
+  const columns = core.columns(positions);
+  for (let row = 0; row < columns.success.length; row++) {
+    yield countsOf({
+      window: valueAt(columns.window, row),
+      dimensions: valuesAt<D>(names, columns, row),
+      success: columns.success[row],
+      errors: columns.errors[row],
+      filtered: columns.filtered[row],
+    }) as unknown as SeriesRow<D>;
+  }
+}

@@ -1,0 +1,330 @@
+import type { CoreCountTable } from "../../wasm/tallyfold_wasm.js";
+import { core } from "../loading/library.js";
+import { invalidArgument } from "../values/error.js";
+import { exact } from "../values/exact.js";
+import { fieldsOf } from "../values/input.js";
+import type { Instant } from "../values/instant.js";
+import { type Inspect, inspectSymbol } from "../values/printing.js";
+import type {
+  Dimension,
+  Metric,
+  Notes,
+  Reconciliation,
+  TimeStep,
+  Window,
+} from "../values/types.js";
+import {
+  type CountColumns,
+  type DictionaryColumn,
+  type NumberColumns,
+  numbersOf,
+  type PerDimension,
+  type RateColumns,
+  valuesAt,
+} from "./columns.js";
+import { type Counts, countsOf, type SavedCounts } from "./counts.js";
+import { Frame } from "./frame.js";
+import { type Row, rowOf } from "./row.js";
+import { Series } from "./series.js";
+import { kept } from "./shapes.js";
+
+/** A table as columns of equal length: one per dimension, by its name, and one per count. */
+export type Columns<D extends Dimension | undefined = Dimension | undefined> = PerDimension<
+  D,
+  DictionaryColumn
+> &
+  CountColumns;
+
+/** A table as JSON: what {@link CountTable.toJSON} gives, and Python's `to_json` too. */
+export interface SavedTable {
+  format: string;
+  /** A checksum of all the rest. */
+  digest?: string;
+  metric: Metric | null;
+  dimensions: Dimension[];
+  filter: { dimension: Dimension; values: string[] }[];
+  totals: SavedCounts;
+  windows: {
+    start: string;
+    end: string;
+    reported: SavedCounts | null;
+    notes: { repeated_combinations: number; null_dimensions: number };
+    rows: ({ values: string[] } & SavedCounts)[];
+  }[];
+}
+
+/**
+ * Counts by dimension values, of one response or of several that were merged.
+ *
+ * The type parameter `D` is its dimensions. `CountTable` without it has unknown dimensions, and its
+ * rows may lack any of them; every table can be assigned to this type.
+ *
+ * A table does not change: its methods make new tables, which stay valid when it is disposed of.
+ * Rows are sorted by their dimension values (by UTF-8 bytes, in the order of `dimensions`). Counts
+ * are `bigint`, exact to 2^64 - 1.
+ *
+ * Its memory is freed when the garbage collector finds it, or at the end of a `using` block. The
+ * garbage collector frees tables only between turns of the event loop: a long synchronous loop that
+ * makes tables needs `using`, or it runs out of WebAssembly's 4 GB (`out_of_memory`), which loses all tables.
+ *
+ * @example
+ * const table = await client.eventDelivery({ start, end, dimensions: ["integration", "reason"] });
+ * for (const { dimensions, errors } of table.groupBy("integration").top(5, { by: "errors" })) {
+ *   console.log(dimensions.integration, errors);
+ * }
+ */
+export class CountTable<D extends Dimension | undefined = Dimension | undefined> extends Frame<
+  D,
+  Row<D>,
+  SavedTable
+> {
+  private constructor(table: CoreCountTable) {
+    super(table, rowsOf<D>);
+  }
+
+  /** @internal */
+  static of<D extends Dimension | undefined>(table: CoreCountTable): CountTable<D> {
+    // Not in the class itself, because bundlers rename a class that refers to itself by name.
+    return new this(table);
+  }
+
+  /**
+   * Reads a table that {@link CountTable.toJSON} or `to_json` of Python wrote, as an object or as
+   * text, and checks that it still adds up. TypeScript does not know its dimensions; if you
+   * know them, say so: `CountTable.fromJSON<"reason">(saved)`.
+   *
+   * @throws {@link TallyfoldError} with code `invalid_table`, and the path or offset.
+   * @example
+   * const table = CountTable.fromJSON(localStorage.getItem("yesterday") ?? "");
+   */
+  static fromJSON<D extends Dimension | undefined = Dimension | undefined>(
+    json: SavedTable | string,
+  ): CountTable<D> {
+    if (typeof json !== "string" && (typeof json !== "object" || json === null)) {
+      throw invalidArgument("json", "want a saved table, as text or as an object");
+    }
+    const text = typeof json === "string" ? json : JSON.stringify(json);
+    return made(core().CoreCountTable.fromJson(text));
+  }
+
+  /**
+   * Adds any number of tables up at once, in any order. They must be of one metric, with the same dimensions,
+   * filtered alike, and no two may cover the same time.
+   *
+   * @throws {@link TallyfoldError} with code `missing_argument` without any table, `overlapping_coverage`,
+   * `incompatible_tables` or `sum_overflow`.
+   * @example
+   * const hour = CountTable.mergeAll(quarters);
+   */
+  static mergeAll<D extends Dimension | undefined>(tables: Iterable<CountTable<D>>): CountTable<D> {
+    if (typeof tables?.[Symbol.iterator] !== "function") {
+      throw invalidArgument("tables", "want an iterable of tables");
+    }
+    const all = Array.from(tables, (table) => coreOf("tables", table));
+    return made(core().CoreCountTable.mergeAll(all.map((table) => table.copy())));
+  }
+
+  /** The sum of all rows. */
+  get totals(): Counts {
+    return countsOf(own(this).totals());
+  }
+
+  /**
+   * `totalDelivered`, `totalErrors` and `totalFiltered` as the service reported them (service
+   * reference 2.2), added up over all windows; `undefined` for a filtered table, or if a sum is
+   * above 2^64 - 1.
+   */
+  get reported(): Counts | undefined {
+    const reported = own(this).reported();
+    return reported && countsOf(reported);
+  }
+
+  /** Whether the reported totals are the sums of the counts. A difference is not an error. */
+  get reconciliation(): Reconciliation {
+    return exact(own(this).reconciliation() as Reconciliation);
+  }
+
+  /** The time that the counts cover: sorted windows; adjacent windows are joined. */
+  get coverage(): Window[] {
+    return own(this).coverage();
+  }
+
+  /**
+   * The parts of a range that the counts do not cover, sorted. By default, the range is from the
+   * first window's start to the last window's end.
+   *
+   * @throws {@link TallyfoldError} with code `invalid_timestamp` or `invalid_window`.
+   * @example
+   * const missing = table.gaps({ start: "2026-01-01T00:00:00Z", end: "2026-01-02T00:00:00Z" });
+   */
+  gaps(range?: { readonly start: Instant; readonly end: Instant } | undefined): Window[] {
+    return own(this).gaps(range);
+  }
+
+  /** The window of each response in the table, sorted. */
+  get windows(): Window[] {
+    return own(this).windows();
+  }
+
+  /**
+   * The windows whose counts may still change, because they were read less than an hour after their end (or less
+   * than `settleMs`, by a collect or a follow that was given one), sorted. A table of an {@link Aggregator}, which
+   * has no clock, has none.
+   */
+  get provisional(): Window[] {
+    return own(this).provisional();
+  }
+
+  /** How many deviations were tolerated, because the caller asked for it. */
+  get notes(): Notes {
+    return exact(own(this).notes() as Notes);
+  }
+
+  /** Adds all rows up to one. */
+  groupBy(): CountTable<never>;
+  /**
+   * Adds rows up by some of the dimensions, in the given order.
+   *
+   * @throws {@link TallyfoldError} with code `unknown_dimension` or `repeated_dimension`.
+   * @example
+   * const perDestination = table.groupBy("integration");
+   */
+  groupBy<const G>(...names: (G & D & Dimension)[]): CountTable<G & Dimension>;
+  // `G` does not extend `D`, because then no table could be assigned to `CountTable` without a type
+  // parameter.
+  groupBy(...names: string[]): unknown {
+    return made(own(this).groupBy(names));
+  }
+
+  /**
+   * Keeps the rows whose value is the wanted one, or among the wanted ones, for each dimension
+   * named. The new table has no reported totals, and can be merged only with tables that were
+   * filtered by the same values.
+   *
+   * @throws {@link TallyfoldError} with code `unknown_dimension` for one that the table lacks.
+   * @example
+   * const blocked = table.filter({ reason: ["consent", "quota"], integration: "warehouse" });
+   */
+  filter(
+    wanted: { readonly [N in D & Dimension]?: string | readonly string[] | undefined },
+  ): CountTable<D> {
+    return made(own(this).filter(wanted));
+  }
+
+  /**
+   * Adds the counts of a table of another time to these. The order of merging makes no difference.
+   *
+   * With `replace`, windows of the other table replace those windows of this table that they
+   * overlap; each replaced window must lie inside the time that the other table covers.
+   *
+   * @throws {@link TallyfoldError} with code `overlapping_coverage`, `incompatible_tables` or
+   * `sum_overflow`.
+   * @example
+   * const hour = quarters.reduce((sum, quarter) => sum.merge(quarter));
+   */
+  merge(
+    other: CountTable<D>,
+    options: { readonly replace?: boolean | undefined } = {},
+  ): CountTable<D> {
+    const table = coreOf("other", other);
+    return made(own(this).merge(table, fieldsOf("options", options, MERGING).replace));
+  }
+
+  /**
+   * The counts by window. Without a step, each response keeps its own window. With one, each is
+   * added to the step of the UTC day that it lies in.
+   *
+   * @param step A length that divides the UTC day into equal steps from midnight on, in seconds,
+   * minutes, hours or days: `5m`, `15m`, `1h`, `1d`.
+   * @throws {@link TallyfoldError} with code `invalid_argument` for any other step, and
+   * `unaligned_window` for a window that crosses the edge of a step, because its counts can't be
+   * split.
+   * @example
+   * const perHour = table.byWindow("1h");
+   * const { delivery } = perHour.rates();
+   */
+  byWindow(step?: TimeStep | undefined): Series<D> {
+    return Series.of(own(this).byWindow(step));
+  }
+
+  /**
+   * The table as columns: copies, which the caller may keep, change or transfer.
+   *
+   * @example
+   * const { integration, errors } = table.groupBy("integration").columns();
+   * chart(integration.dictionary, errors);
+   */
+  columns(): Columns<D> {
+    return own(this).columns() as Columns<D>;
+  }
+
+  /**
+   * The counts as plain numbers, which chart libraries take.
+   *
+   * @throws {@link TallyfoldError} with code `count_overflow` for a count above 2^53, up to which numbers are exact.
+   * @example
+   * const byIntegration = table.groupBy("integration");
+   * chart(byIntegration.rows.map((row) => row.dimensions.integration), byIntegration.numbers().errors);
+   */
+  numbers(): NumberColumns {
+    return numbersOf(own(this).columns());
+  }
+
+  /** The rates of each row as columns. NaN means that there is no rate; in rows, that is `null`. */
+  rates(): RateColumns {
+    return own(this).fractions() as RateColumns;
+  }
+
+  /** Frees the table's memory now. Tables made from it live on. */
+  override [Symbol.dispose](): void {
+    super[Symbol.dispose]();
+    kept.table ??= this;
+  }
+
+  /** @internal */
+  [inspectSymbol](_depth: number, options: object, inspect: Inspect): string {
+    return Frame.inspected("CountTable", this, INSPECTED, [options, inspect]);
+  }
+}
+
+const INSPECTED = [
+  "dimensions",
+  "metric",
+  "length",
+  "coverage",
+  "totals",
+  "reconciliation",
+] as const;
+
+/** @internal The core's table. It checks the value, because untyped callers may pass anything. */
+export function coreOf(argument: string, value: unknown): CoreCountTable {
+  if (value instanceof CountTable) return own(value);
+  // A table of another copy of this package, such as the CommonJS one, is in another memory.
+  const content = Frame.contentOf(value);
+  if (content?.format.startsWith("tallyfold-table/")) {
+    return core().CoreCountTable.fromJson(JSON.stringify(content));
+  }
+  throw invalidArgument(argument, "want a CountTable");
+}
+
+const MERGING = "want an object, such as { replace: true }";
+
+function own(table: CountTable): CoreCountTable {
+  return Frame.coreOf(table) as CoreCountTable;
+}
+
+// Outside of the class: a class that refers to itself by name is renamed by bundlers.
+function made<D extends Dimension | undefined>(table: CoreCountTable): CountTable<D> {
+  return CountTable.of(table);
+}
+
+function* rowsOf<D extends Dimension | undefined>(
+  core: CoreCountTable,
+  positions?: Uint32Array,
+): IterableIterator<Row<D>> {
+  const names = core.dimensions();
+  const columns = core.columns(positions);
+  for (let row = 0; row < columns.success.length; row++) {
+    yield rowOf(valuesAt<D>(names, columns, row), columns, row);
+  }
+}

@@ -1,0 +1,119 @@
+// Hands counts over from the memory of the library to that of exports or of health, as columns. It imports nothing of
+// the library, and takes the objects of any copy of it: those of ES modules and of CommonJS are not of the same classes.
+
+import type { CoreRows, Glue as ExportGlue } from "../../wasm/tallyfold_export.js";
+import type { Revision } from "../ranges/follow.js";
+import { invalidArgument } from "../values/error.js";
+import type { Dimension, Window } from "../values/types.js";
+import type { CountColumns, DictionaryColumn } from "./columns.js";
+import type { Comparison } from "./comparison.js";
+import type { Series } from "./series.js";
+import type { CountTable } from "./table.js";
+
+/** What the rows are handed over to: the rows of all modules are alike. */
+type Glue = Pick<ExportGlue, "CoreRows">;
+
+/** What can be exported. */
+export type Exportable = CountTable | Series | Revision;
+
+/** @internal Rows in the memory of exports, and the number of the revision whose changes they are. */
+export interface HandedOver {
+  readonly rows: CoreRows;
+  readonly revision: number | undefined;
+}
+
+/** @internal @throws {@link TallyfoldError} with code `invalid_argument` for anything else. */
+export function handedOver(glue: Glue, counts: Exportable): HandedOver {
+  if (isTable(counts)) return { rows: ofTable(glue, counts), revision: undefined };
+  if (isSeries(counts)) return { rows: ofSeries(glue, counts), revision: undefined };
+  if (isRevision(counts)) return { rows: ofChanges(glue, counts), revision: counts.number };
+  throw invalidArgument("counts", "want a CountTable, a Series or a Revision of a follow");
+}
+
+/**
+ * @internal The rows of a revision's table.
+ *
+ * @throws {@link TallyfoldError} with code `invalid_argument` for anything else.
+ */
+export function revised(glue: Glue, revision: Revision): CoreRows {
+  if (isRevision(revision)) return ofTable(glue, revision.table);
+  throw invalidArgument("revision", "want a Revision of a follow");
+}
+
+/**
+ * @internal The changes of a revision.
+ *
+ * @throws {@link TallyfoldError} with code `invalid_argument` for anything else.
+ */
+export function changed(glue: Glue, revision: Revision): HandedOver {
+  if (isRevision(revision)) return { rows: ofChanges(glue, revision), revision: revision.number };
+  throw invalidArgument("revision", "want a Revision of a follow");
+}
+
+/** Every frame has this, whatever copy of the library it is of: see frame.ts. */
+const content = Symbol.for("tallyfold.content");
+
+function isFrame(value: unknown, method: string): boolean {
+  return typeof value === "object" && value !== null && content in value && method in value;
+}
+
+/** @internal */
+export function isTable(value: unknown): value is CountTable {
+  return isFrame(value, "byWindow");
+}
+
+function isSeries(value: unknown): value is Series {
+  return isFrame(value, "fillZeros");
+}
+
+function isRevision(value: unknown): value is Revision {
+  const { changes, table } = (value ?? {}) as Partial<Revision>;
+  return isFrame(changes, "deltas") && isTable(table);
+}
+
+/** @internal A table has a row for each group; by window, it has one for each group of each response. */
+export function ofTable(glue: Glue, table: CountTable): CoreRows {
+  const series = table.byWindow();
+  try {
+    return ofSeries(glue, series);
+  } finally {
+    series[Symbol.dispose]();
+  }
+}
+
+function ofSeries(glue: Glue, series: Series): CoreRows {
+  const columns = series.columns();
+  const { dictionary, ids } = columns.window;
+  // Whether the counts are all there and no longer change.
+  const settled = Uint8Array.from(dictionary, ({ complete, provisional }) =>
+    complete && !provisional ? 1 : 0,
+  );
+  return filled(glue, series, columns, dictionary, settled, ids);
+}
+
+function ofChanges(glue: Glue, { window, changes, settled }: Revision): CoreRows {
+  const { before, after, ...columns } = changes.columns();
+  const windowIds = new Uint32Array(after.success.length);
+  const all = { ...columns, ...after };
+  const rows = filled(glue, changes, all, [window], Uint8Array.of(settled ? 1 : 0), windowIds);
+  rows.before(before.success, before.errors, before.filtered);
+  return rows;
+}
+
+function filled(
+  glue: Glue,
+  { metric, dimensions }: Series | Comparison,
+  columns: CountColumns & { readonly [N in Dimension]?: DictionaryColumn },
+  windows: readonly Window[],
+  settled: Uint8Array,
+  windowIds: Uint32Array,
+): CoreRows {
+  const edges = windows.flatMap(({ start, end }) => [start, end]);
+  const rows = new glue.CoreRows(metric, edges, settled, windowIds);
+  for (const name of dimensions) {
+    const { dictionary, ids } = columns[name] as DictionaryColumn;
+    rows.dimension(name, dictionary, ids);
+  }
+  rows.counts(columns.success, columns.errors, columns.filtered);
+  return rows;
+}

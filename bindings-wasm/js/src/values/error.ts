@@ -1,0 +1,252 @@
+import type { CountTable } from "../tables/table.js";
+import type { ErrorCode, PushReport } from "./declared.js";
+import type { Window } from "./types.js";
+
+/** Who has to act on an error: see {@link TallyfoldError.kind}. */
+export type ErrorKind = "config" | "auth" | "service" | "response";
+
+/** The fields of an error. */
+export interface ErrorFields {
+  readonly code: ErrorCode;
+  readonly kind: ErrorKind;
+  readonly message: string;
+  readonly status?: number | undefined;
+  readonly path?: string | undefined;
+  readonly offset?: number | undefined;
+  readonly retryAfter?: number | undefined;
+  readonly excerpt?: string | undefined;
+  readonly argument?: string | undefined;
+}
+
+/** A window of a long range that has failed. */
+export interface Failure {
+  /** The window. */
+  readonly window: Window;
+  /** The final error of its call. */
+  readonly error: TallyfoldError;
+}
+
+/** Shared by every copy of this package in one program. */
+const brand = Symbol.for("tallyfold.TallyfoldError");
+
+/**
+ * The one error of this package. No property, message or stack of it ever holds a secret, a token,
+ * or text of a token endpoint's body. If the caller's own `accessToken` caused the error, `cause`
+ * is what it threw or what is wrong with its answer. For `network_failed` and `timed_out` it tells what the host
+ * said, such as an error with the code `ECONNREFUSED`. For `out_of_memory` and `crashed`, it is what WebAssembly
+ * threw; and if an object was lost in such a crash, it is the error of that crash. Otherwise there is no `cause`.
+ *
+ * @example
+ * try {
+ *   await client.eventDelivery(query);
+ * } catch (error) {
+ *   if (TallyfoldError.is(error) && error.code === "rate_limited") await later();
+ *   else throw error;
+ * }
+ */
+export class TallyfoldError extends Error {
+  /**
+   * Who has to act. `config`: the caller's arguments or order of calls; mostly nothing was sent.
+   * `auth`: the credentials or the tokens. `service`: the service or the network. `response`: data
+   * that is not a valid result, such as a response or a saved table, or could not be processed.
+   */
+  declare readonly kind: ErrorKind;
+
+  /** What went wrong, from a closed list. */
+  declare readonly code: ErrorCode;
+
+  /** The HTTP status, if the error was caused by one. */
+  declare readonly status: number | undefined;
+
+  /** The JSON path of the value at fault, such as `$.counts[3].success`. */
+  declare readonly path: string | undefined;
+
+  /** The offset of the byte at fault from the start of the body. */
+  declare readonly offset: number | undefined;
+
+  /**
+   * The seconds after which the service allows the next request, if its response says so
+   * (`Retry-After`). Always a safe integer.
+   */
+  declare readonly retryAfter: number | undefined;
+
+  /**
+   * The beginning of the body with which an API refused a request, as one line of at most 200 characters. The
+   * token and the client secret are masked in it; HTML is left out.
+   */
+  declare readonly excerpt: string | undefined;
+
+  /** The name of the argument at fault, such as `groupBy`. */
+  declare readonly argument: string | undefined;
+
+  /**
+   * For an error of {@link Client.collect}: the counts of all windows that were read, if any. To
+   * continue, collect again with this table as `have`: only the gaps are read then.
+   */
+  declare readonly partial: CountTable | undefined;
+
+  /** The time of the long range that was not read; empty for other errors. */
+  declare readonly gaps: readonly Window[];
+
+  /** Each window of the long range that has failed, in the order of time; empty for other errors. */
+  declare readonly failures: readonly Failure[];
+
+  /** For an error of `push`, what had become of it by then. */
+  declare readonly report?: PushReport;
+
+  private constructor({ message, ...named }: ErrorFields) {
+    super(message);
+    Object.assign(this, named);
+  }
+
+  /** @internal */
+  static of(fields: ErrorFields): TallyfoldError {
+    // Bundlers rename a class that refers to itself by name.
+    return withCaller(() => new this(fields));
+  }
+
+  /**
+   * Whether a value is an error of this package. Unlike `instanceof`, it also recognizes errors of
+   * another copy of the package, which bundlers and test runners may load.
+   *
+   * @param value Anything, such as what a `catch` caught.
+   */
+  static is(value: unknown): value is TallyfoldError {
+    return typeof value === "object" && value !== null && brand in value;
+  }
+
+  /** @internal */
+  get [brand](): true {
+    return true;
+  }
+}
+
+/**
+ * An error whose stack leads to the caller's own code. Engines keep ten frames, and those inside of
+ * WebAssembly, which tell a user nothing, would fill them.
+ */
+function withCaller(make: () => TallyfoldError): TallyfoldError {
+  const limit = Error.stackTraceLimit;
+  const isLimited = typeof limit === "number" && limit > 0 && Object.isExtensible(Error);
+  if (isLimited) Error.stackTraceLimit = limit + FRAMES;
+  const error = make();
+  if (isLimited) Error.stackTraceLimit = limit;
+  const { stack } = error;
+  if (typeof stack !== "string") return error;
+  const lines = stack.split("\n").filter((line) => !/wasm:\/\/|wasm-function/.test(line));
+  hide(error, { stack: lines.join("\n") });
+  return error;
+}
+
+/** More than a call has inside of this package. */
+const FRAMES = 30;
+
+const nothing = { partial: undefined, gaps: Object.freeze([]), failures: Object.freeze([]) };
+hide(TallyfoldError.prototype, { name: "TallyfoldError", ...nothing });
+
+/** Like `name` in JavaScript's own errors, the fields are not enumerable and can be overwritten. */
+function hide(error: object, fields: object): void {
+  for (const [name, value] of Object.entries(fields)) {
+    Object.defineProperty(error, name, { value, writable: true, configurable: true });
+  }
+}
+
+/**
+ * @internal The error of a whole collect: a copy, because the window's own error must not change.
+ */
+export function ended(
+  error: TallyfoldError,
+  rest: Pick<TallyfoldError, "partial" | "gaps" | "failures">,
+): TallyfoldError {
+  const own = TallyfoldError.of({ ...error, message: error.message });
+  // Not enumerable, because a long list of windows in every log would hide the message.
+  hide(own, rest);
+  return own;
+}
+
+/** @internal Sets what had become of the push that an error has ended. */
+export function reported(error: unknown, report: () => PushReport): unknown {
+  try {
+    if (TallyfoldError.is(error)) hide(error, { report: report() });
+  } catch {
+    // The instance that would know has ended.
+  }
+  return error;
+}
+
+/** @internal Sets the cause of an error that something outside of the core has caused. */
+export function because(error: unknown, cause: unknown): unknown {
+  if (TallyfoldError.is(error)) hide(error, { cause });
+  return error;
+}
+
+/** @internal An error about the order of calls, which the host notices before the core does. */
+export function outOfOrder(message: string): TallyfoldError {
+  return refused("out_of_order", undefined, message);
+}
+
+/** @internal An error about an argument that only the host understands. */
+export function invalidArgument(argument: string, message: string): TallyfoldError {
+  return refused("invalid_argument", argument, message);
+}
+
+/** @internal An error about an address that only the host understands. */
+export function invalidAddress(argument: string, message: string): TallyfoldError {
+  return refused("invalid_base_address", argument, message);
+}
+
+/** @internal An error about arguments that were not given. */
+export function missingArgument(argument: string, message: string): TallyfoldError {
+  return refused("missing_argument", argument, message);
+}
+
+/** @internal An error about a checkpoint that can't be used. */
+export function invalidCheckpoint(message: string): TallyfoldError {
+  return refused("invalid_checkpoint", undefined, message);
+}
+
+/**
+ * @internal The error of a call in which the WebAssembly instance has ended, or could not be made if there is no
+ * memory.
+ */
+export function crashed(memory: WebAssembly.Memory | undefined, cause: unknown): TallyfoldError {
+  const isFull = memory === undefined || !hasRoom(memory);
+  const code = isFull ? "out_of_memory" : "crashed";
+  const what = isFull ? FULL : STOPPED;
+  const error = TallyfoldError.of({ code, kind: "response", message: `${code}: ${what}; ${LOST}` });
+  hide(error, { cause });
+  return error;
+}
+
+const FULL =
+  "WebAssembly has no more memory: keep fewer tables, or ask for fewer dimensions or shorter windows";
+const STOPPED = "tallyfold has stopped in the middle of this call; please report its cause";
+const LOST = "tables and calls under way are lost, and the next call starts with an empty memory";
+
+/** Whether the memory could still double, so that it was not what a call lacked. It tries that out by growing it. */
+function hasRoom(memory: WebAssembly.Memory): boolean {
+  try {
+    memory.grow(Math.max(memory.buffer.byteLength, 1 << 30) / 65_536);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** @internal The error about an object of an instance that has ended. */
+export function lost(): TallyfoldError {
+  return outOfOrder(
+    "its WebAssembly instance has ended, and what was in it is lost; make a new one",
+  );
+}
+
+/** @internal For an error about a lost object, the error that ended its instance; otherwise the same error. */
+export function rootOf(error: unknown): unknown {
+  const isRemains = TallyfoldError.is(error) && error.code === "out_of_order";
+  return isRemains && TallyfoldError.is(error.cause) ? error.cause : error;
+}
+
+function refused(code: ErrorCode, argument: string | undefined, text: string): TallyfoldError {
+  const message = [code, argument, text].filter((part) => part !== undefined).join(": ");
+  return TallyfoldError.of({ code, kind: "config", message, ...(argument && { argument }) });
+}
