@@ -1,14 +1,9 @@
-//! The levels of a stream, window after window.
+//! The levels of a stream, window after window, or of a single window.
 
-use crate::baseline::basis::Basis;
-use crate::baseline::choice::choose;
-use crate::baseline::expectation::Level;
-use crate::baseline::fit::{Bench, Fit, fit, variance_of};
-use crate::baseline::noise::Noise;
-use crate::baseline::prepared::Windows;
-use crate::baseline::sample::Sample;
-use crate::baseline::season::Season;
-use crate::baseline::stream::Stream;
+use super::fit::{Bench, Fit, fit, variance_of};
+use super::sample::{Sample, Windows, choose};
+use super::stream::{Basis, Level, Season, Stream};
+use super::variance::Noise;
 
 /// The levels of adjacent windows of a stream, one by one: for each window, what the windows before it let expect. None where
 /// there is not enough history for any rule.
@@ -108,4 +103,23 @@ impl Iterator for Levels<'_> {
         }
         Some(found.map(|(level, _)| level))
     }
+}
+
+/// What is expected of the window `at`, by the windows before it. None where there is not enough history for any rule.
+///
+/// Its dispersion is learned from the windows of the level only. [`Levels`](crate::Levels) judges many windows of a stream; it
+/// is faster, and joins that with how much all windows before vary, which makes fewer false alarms.
+#[must_use]
+pub fn level(stream: &Stream<'_>, at: usize, season: &Season) -> Option<Level> {
+    let mut sample = Sample::default();
+    let basis = choose(&mut sample, stream, at, season)?;
+    let (windows, is_rate) = (sample.gather(stream), stream.wholes.is_some());
+    let fit = fit(
+        &windows,
+        &mut sample,
+        &Noise::fading(1),
+        is_rate,
+        &mut Bench::default(),
+    );
+    Some(fit.level(basis, sample.windows, is_rate))
 }

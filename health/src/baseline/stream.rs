@@ -1,4 +1,4 @@
-//! The counts of one group, window by window.
+//! The counts of one group, window by window; how they repeat; and what is expected of a window.
 
 /// Counts in adjacent windows of equal length, oldest first. Of a rate, `counts` are the parts and `wholes` what they are parts of.
 ///
@@ -30,4 +30,58 @@ impl Stream<'_> {
     pub(crate) fn teaching_at(&self, at: usize) -> Option<(u64, u64)> {
         self.known_at(at).filter(|(_, whole)| *whole > 0)
     }
+}
+
+/// Which windows before a window are like it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Season {
+    /// Windows in a season: 672 of 15 minutes are a week, 52 weeks are a year.
+    pub period: usize,
+    /// How many windows on each side of the same slot are like it too.
+    pub neighbours: usize,
+    /// How many seasons back to look.
+    pub seasons: usize,
+    /// Windows in a shorter season, a day of a week, which is used while there are not enough seasons. 0: there is none.
+    pub shorter: usize,
+}
+
+impl Season {
+    /// A week of days with `per_day` windows each: the same slot of the week with one neighbour on each side, in the last six weeks.
+    #[must_use]
+    pub const fn weekly(per_day: usize) -> Self {
+        Self {
+            period: per_day * 7,
+            neighbours: 1,
+            seasons: 6,
+            shorter: per_day,
+        }
+    }
+}
+
+tallyfold::names! {
+    /// By which windows a level was learned.
+    pub enum Basis {
+        /// The same slot of the seasons before, with its neighbours.
+        Season = "season",
+        /// The same slot of two or three seasons before, with its neighbours: there are not enough seasons yet.
+        FewSeasons = "few_seasons",
+        /// The same slot of the days before, with its neighbours: there are not two seasons yet.
+        Days = "days",
+        /// The windows just before: there are not enough days yet.
+        Recent = "recent",
+    }
+}
+
+/// What is expected of a window.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Level {
+    /// The expected count; of a rate, the expected share (0 to 1).
+    pub expected: f64,
+    /// How many times the variance of a Poisson (of a rate: binomial) count the variance is; at least 1. It includes how
+    /// uncertain the expectation itself is.
+    pub dispersion: f64,
+    /// By which windows it was learned.
+    pub basis: Basis,
+    /// How many windows taught it.
+    pub used: usize,
 }

@@ -1,9 +1,11 @@
-//! What explains a change.
+//! What explains a change: causes with exact counts, and a sentence.
 
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 
+use super::leaves::{Element, Finds, Found, Leaves, Tally};
 use crate::measure::Measure;
+use crate::shown::count;
 
 /// What explains a change: causes that were named, and by how many events exactly.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -75,4 +77,166 @@ fn as_map<S: Serializer>(pairs: &[(String, String)], serializer: S) -> Result<S:
         map.serialize_entry(name, value)?;
     }
     map.end()
+}
+
+/// An explanation of what was found, with exact counts.
+pub(crate) fn told(leaves: &Leaves, measure: Measure, finds: &Finds) -> Explanation {
+    let [before, now] = leaves.totals();
+    let change = excess([before, now], before, measure.is_rate());
+    let mut told = Explanation {
+        measure,
+        before: amount(before, measure),
+        now: amount(now, measure),
+        change,
+        causes: Vec::new(),
+        others: Vec::new(),
+        unexplained: change,
+        is_global: finds.is_global,
+        sentence: String::new(),
+    };
+    let mut free = vec![true; leaves.len()];
+    for found in &finds.causes {
+        let sums = sums_of(leaves, found.element, &mut free, true);
+        let cause = cause(leaves, measure, found, sums, before, change);
+        told.unexplained = told.unexplained.saturating_sub(cause.events);
+        told.causes.push(cause);
+    }
+    free.fill(true);
+    for found in &finds.others {
+        let sums = sums_of(leaves, found.element, &mut free, false);
+        told.others
+            .push(cause(leaves, measure, found, sums, before, change));
+    }
+    told.sentence = sentence(&told);
+    told
+}
+
+/// The counts of those leaves of a combination that are free; if they are taken, they are so no longer.
+fn sums_of(leaves: &Leaves, element: Element, free: &mut [bool], take: bool) -> [Tally; 2] {
+    let mut sums = [Tally::default(); 2];
+    for (leaf, free) in free.iter_mut().enumerate() {
+        if *free && leaves.is_in(leaf, element) {
+            *free = !take;
+            sums[0].add(leaves.before[leaf]);
+            sums[1].add(leaves.now[leaf]);
+        }
+    }
+    // For an attribute that only events of the part have, the whole is the events with any value.
+    let attributes = leaves.attributes.iter().enumerate();
+    let of_part = attributes.filter(|(_, attribute)| attribute.of_part);
+    let others = of_part.fold(element, |element, (place, _)| element.without(place));
+    if others != element {
+        let all = sums_of(leaves, others, &mut vec![true; leaves.len()], false);
+        sums[0].whole = all[0].whole;
+        sums[1].whole = all[1].whole;
+    }
+    sums
+}
+
+fn cause(
+    leaves: &Leaves,
+    measure: Measure,
+    found: &Found,
+    sums: [Tally; 2],
+    all: Tally,
+    change: i128,
+) -> Cause {
+    let events = excess(sums, all, measure.is_rate());
+    let [before, now] = sums;
+    let share = if change == 0 {
+        0.0
+    } else {
+        events as f64 / change as f64
+    };
+    let attributes = leaves.attributes.iter().enumerate();
+    let named = attributes.filter(|(place, _)| found.element.attributes & 1 << place != 0);
+    let named = named.map(|(place, attribute)| {
+        let value = attribute.values.value(found.element.values[place]);
+        (attribute.name.clone(), value.to_owned())
+    });
+    Cause {
+        r#where: named.collect(),
+        before: amount(before, measure),
+        now: amount(now, measure),
+        expected: now.part as f64 - events as f64,
+        events,
+        share,
+        score: found.score,
+    }
+}
+
+fn amount(tally: Tally, measure: Measure) -> Amount {
+    Amount {
+        part: tally.part,
+        whole: measure.is_rate().then_some(tally.whole),
+    }
+}
+
+/// By how many events the count of now differs from the expected one, rounded. For a rate, the expected count follows
+/// from the rate before, or from the overall rate if there were no events before.
+fn excess([before, now]: [Tally; 2], all: Tally, is_rate: bool) -> i128 {
+    if !is_rate {
+        return i128::from(now.part) - i128::from(before.part);
+    }
+    let reference = if before.whole == 0 { all } else { before };
+    let half = u128::from(reference.whole / 2);
+    // At most (2^64 - 1)^2 + 2^63, which fits.
+    let expected = (u128::from(now.whole) * u128::from(reference.part) + half)
+        .checked_div(u128::from(reference.whole))
+        .unwrap_or_default();
+    i128::from(now.part).saturating_sub_unsigned(expected)
+}
+
+/// One sentence that says what changed, and what explains it.
+pub(crate) fn sentence(told: &Explanation) -> String {
+    let change = format!(
+        "{} went from {} to {}",
+        told.measure,
+        shown(told.before),
+        shown(told.now)
+    );
+    if told.causes.is_empty() {
+        return format!("{change}; nothing narrower than everything explains it.");
+    }
+    let causes: Vec<String> = told.causes.iter().map(named).collect();
+    format!(
+        "{change}; {} of {} events are explained by {}, {} remain.",
+        grouped(told.change - told.unexplained),
+        signed(told.change),
+        causes.join(" and by "),
+        grouped(told.unexplained)
+    )
+}
+
+fn named(cause: &Cause) -> String {
+    let pairs = cause.r#where.iter();
+    let pairs: Vec<String> = pairs
+        .map(|(name, value)| format!("{name} {value:?}"))
+        .collect();
+    format!(
+        "{} ({}: {} before, {} now)",
+        pairs.join(" with "),
+        signed(cause.events),
+        shown(cause.before),
+        shown(cause.now)
+    )
+}
+
+fn shown(amount: Amount) -> String {
+    match amount.whole {
+        None => count(amount.part.into()),
+        Some(whole) => format!("{} of {}", count(amount.part.into()), count(whole.into())),
+    }
+}
+
+/// With a minus if it is below 0.
+fn grouped(number: i128) -> String {
+    let sign = if number < 0 { "-" } else { "" };
+    format!("{sign}{}", count(number.unsigned_abs()))
+}
+
+/// With a plus or a minus.
+fn signed(number: i128) -> String {
+    let sign = if number < 0 { "" } else { "+" };
+    format!("{sign}{}", grouped(number))
 }

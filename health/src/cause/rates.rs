@@ -1,10 +1,8 @@
 //! Which combinations explain that a rate changed.
 
+use super::candidates::{Candidate, Direction, Pool, Sums};
 use super::counted::Counted;
-use super::element::{Finds, Found};
-use super::elements::Sums;
-use super::leaves::Leaves;
-use super::pool::{Candidate, Direction, Pool};
+use super::leaves::{Finds, Found, Leaves};
 use super::weighing::weigh;
 
 /// Everything else may have risen or fallen by up to this factor without being an incident of its own.

@@ -1,10 +1,9 @@
 //! Judges how fast an error budget is used up.
 
-use super::block::Columns;
-use super::judging::{Judging, Sink};
-use super::odd::{Normal, Odd};
-use super::sums::{Sum, Sums};
 use crate::cause::explanation::Amount;
+use crate::columns::groups::Columns;
+use crate::columns::slots::{Sum, Sums};
+use crate::rules::judging::{Judging, Normal, Odd, Sink};
 use crate::rules::number::Fraction;
 use crate::rules::rule::Burn;
 use crate::stats::tails::binomial;

@@ -4,13 +4,12 @@ use std::ops::Range;
 
 use tallyfold::{Counts, Dimension, Frame};
 
-use super::grid::Grid;
-use super::slots::Slots;
 use super::state::Live;
-use crate::cause::explain::explain_leaves;
+use crate::cause::explain::{ExplainOptions, explain_leaves};
 use crate::cause::explanation::Explanation;
 use crate::cause::leaves::{Attribute, Leaves, Tally};
-use crate::cause::options::ExplainOptions;
+use crate::columns::groups::Grid;
+use crate::columns::slots::Slots;
 use crate::measure::Measure;
 use crate::rules::names::RuleKind;
 use crate::rules::rule::{Rule, Test, WEEK};

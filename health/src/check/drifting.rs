@@ -1,13 +1,10 @@
 //! Small deviations that last: a test that accumulates them.
 
 use super::expected::Expected;
-use super::judging::Judging;
-use super::odd::{Normal, Odd};
-use crate::baseline::basis::Basis;
-use crate::baseline::expectation::Level;
-use crate::baseline::stream::Stream;
+use crate::baseline::stream::{Basis, Level, Stream};
 use crate::cause::explanation::Amount;
 use crate::detection::cusum::{Cusum, Drift};
+use crate::rules::judging::{Judging, Normal, Odd};
 use crate::rules::names::Side;
 use crate::rules::rule::Baseline;
 

@@ -2,12 +2,10 @@
 
 use std::ops::Range;
 
-use super::judging::Judging;
-use crate::baseline::expectation::Level;
 use crate::baseline::levels::Levels;
-use crate::baseline::prepared::Windows;
-use crate::baseline::season::Season;
-use crate::baseline::stream::Stream;
+use crate::baseline::sample::Windows;
+use crate::baseline::stream::{Level, Season, Stream};
+use crate::rules::judging::Judging;
 use crate::rules::rule::{ANEW, WARM_UP};
 
 /// The levels of some slots of a group.

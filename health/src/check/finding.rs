@@ -1,4 +1,4 @@
-//! What a rule has found.
+//! What a check or a replay gives: its findings, and what it could not judge.
 
 use std::collections::BTreeMap;
 
@@ -6,6 +6,7 @@ use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 use tallyfold::{Dimension, Metric, Timestamp, Window};
 
+use super::state::State;
 use crate::cause::explanation::{Amount, Cause};
 use crate::measure::Measure;
 use crate::rules::names::{RuleKind, Severity};
@@ -102,6 +103,56 @@ pub struct Query {
     #[serde(serialize_with = "as_map")]
     #[cfg_attr(feature = "surface", schemars(with = "BTreeMap<String, Vec<String>>"))]
     pub r#where: Vec<(Dimension, Vec<String>)>,
+}
+
+/// What a check has found.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+#[cfg_attr(feature = "surface", derive(schemars::JsonSchema))]
+pub struct Check {
+    /// What is firing, pending or just resolved: firing first, then by severity, and then by how much the counts say. So of
+    /// several findings about one incident, the first names its cause best.
+    pub findings: Vec<Finding>,
+    /// How many windows of groups were judged, of all rules together.
+    pub judged: u64,
+    /// Whether nothing fires that is at least a warning, is not silenced and is not provisional.
+    pub healthy: bool,
+    /// Rules that could not judge anything, with the reason.
+    pub unjudged: Vec<Unjudged>,
+    /// How many findings were left out, because there are too many.
+    pub left_out: u64,
+    /// What the next check has to know.
+    #[serde(skip)]
+    pub state: State,
+}
+
+/// A rule that could not judge anything.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+#[cfg_attr(feature = "surface", derive(schemars::JsonSchema))]
+pub struct Unjudged {
+    /// The name of the rule.
+    pub rule: String,
+    /// Why, in a sentence.
+    pub reason: String,
+}
+
+/// What checks would have found in a range.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+#[cfg_attr(feature = "surface", derive(schemars::JsonSchema))]
+pub struct Replay {
+    /// Each finding as it was when it fired first, with when it was resolved, in the order of time and then as in [`Check`]. What was never more
+    /// than pending is left out.
+    pub findings: Vec<Finding>,
+    /// How many windows of groups were judged, of all rules together.
+    pub judged: u64,
+    /// The range.
+    pub range: Window,
+    /// Rules that could not judge anything, with the reason.
+    pub unjudged: Vec<Unjudged>,
+    /// How many findings were left out, because there are too many.
+    pub left_out: u64,
 }
 
 fn as_map<T: Serialize, S: Serializer>(

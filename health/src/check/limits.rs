@@ -1,9 +1,8 @@
 //! Judges windows by fixed limits.
 
-use super::block::Columns;
-use super::judging::{Judging, Sink};
-use super::odd::{Normal, Odd};
 use crate::cause::explanation::Amount;
+use crate::columns::groups::Columns;
+use crate::rules::judging::{Judging, Normal, Odd, Sink};
 use crate::rules::number::Fraction;
 use crate::rules::rule::Limits;
 

@@ -1,34 +1,20 @@
 //! Rules applied to counts: findings, states, replay.
 
-pub(crate) mod block;
+pub(crate) mod batch;
 pub(crate) mod burning;
 pub(crate) mod causes;
-pub(crate) mod counted;
-pub(crate) mod course;
-pub(crate) mod discovery;
 pub(crate) mod drifting;
 pub(crate) mod expected;
 pub(crate) mod finding;
 pub(crate) mod findings;
-pub(crate) mod grid;
-pub(crate) mod identity;
-pub(crate) mod judge;
-pub(crate) mod judging;
 pub(crate) mod limits;
-pub(crate) mod normal;
-pub(crate) mod odd;
-pub(crate) mod outcome;
 pub(crate) mod presence;
+pub(crate) mod progress;
 pub(crate) mod run;
 pub(crate) mod sentence;
-pub(crate) mod shown;
 pub(crate) mod silent;
-pub(crate) mod slots;
 pub(crate) mod state;
-pub(crate) mod stored;
-pub(crate) mod sums;
 pub(crate) mod task;
-pub(crate) mod told;
 pub(crate) mod totals;
 pub(crate) mod undelivered;
 pub(crate) mod usual;

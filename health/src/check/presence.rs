@@ -1,10 +1,9 @@
 //! Judges whether groups are new, or have vanished.
 
-use super::block::Columns;
-use super::judging::{Judging, Sink};
-use super::odd::{Normal, Odd};
-use super::sums::Sums;
 use crate::cause::explanation::Amount;
+use crate::columns::groups::Columns;
+use crate::columns::slots::Sums;
+use crate::rules::judging::{Judging, Normal, Odd, Sink};
 use crate::rules::rule::NEW_FOR;
 
 /// Judges whether a group that had events in each period has none in the last one.

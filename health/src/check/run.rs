@@ -4,17 +4,16 @@ use std::cmp::Ordering;
 
 use tallyfold::{Result, Timestamp, Window};
 
-use super::counted::Endpoints;
-use super::finding::{Finding, Status};
-use super::judge::judge;
-use super::outcome::{Check, Observed, Replay, Unjudged};
+use super::batch::judge;
+use super::finding::{Check, Finding, Replay, Status, Unjudged};
+use super::findings::{Telling, told};
 use super::state::{RuleState, State};
 use super::task::task;
-use super::told::{Telling, told};
+use crate::columns::groups::{Endpoints, Observed};
 use crate::rules::names::Severity;
 use crate::rules::rule::Rule;
 use crate::rules::set::Rules;
-use crate::stats::deviance::deviance;
+use crate::stats::mass::deviance;
 
 /// The rows of tables at most, in all rules that are judged together.
 const MOST_PLACES: usize = 1 << 20;

@@ -1,12 +1,12 @@
 //! A finding in one sentence.
 
 use super::finding::{Finding, Status};
-use super::shown::{count, instant, percent, share, since, value, window};
 use crate::cause::explanation::Amount;
 use crate::measure::Measure;
 use crate::rules::names::RuleKind;
 use crate::rules::number::Fraction;
 use crate::rules::rule::{Rule, Test};
+use crate::shown::{count, instant, percent, share, since, value, window};
 
 /// What was found, in one sentence.
 pub(crate) fn sentence(finding: &Finding, rule: &Rule) -> String {

@@ -1,13 +1,12 @@
 //! Judges whether events have stopped.
 
-use super::block::Columns;
 use super::expected::Expected;
-use super::judging::{Judging, Sink};
-use super::odd::{Normal, Odd};
 use super::usual::{season, stream};
-use crate::baseline::expectation::Level;
+use crate::baseline::stream::Level;
 use crate::cause::explanation::Amount;
-use crate::detection::silence::ln_silence;
+use crate::columns::groups::Columns;
+use crate::detection::window::ln_silence;
+use crate::rules::judging::{Judging, Normal, Odd, Sink};
 use crate::rules::rule::{Baseline, LONGEST_SILENCE};
 
 /// Judges some windows of a group: those without events, together with the windows without events before them.

@@ -1,6 +1,7 @@
 //! What one check leaves for the next.
 
-use tallyfold::{Dimension, Timestamp, Window};
+use serde::{Deserialize, Serialize};
+use tallyfold::{Code, Dimension, Error, Result, Timestamp, Window, is_sealed, seal};
 
 use crate::cause::explanation::Amount;
 use crate::rules::names::Severity;
@@ -72,4 +73,177 @@ impl State {
     pub(crate) fn rule(&self, name: &str) -> Option<&RuleState> {
         self.rules.iter().find(|rule| rule.name == name)
     }
+}
+
+/// What the first field of a document holds.
+const FORMAT: &str = "tallyfold-health/1";
+
+/// The most bytes that are read.
+const MOST_BYTES: usize = 64 * 1024 * 1024;
+
+/// A document. The first two fields stand first, because the checksum is written into it.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct StoredState {
+    format: String,
+    digest: String,
+    rules: Vec<StoredRule>,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct StoredRule {
+    name: String,
+    judged: String,
+    live: Vec<StoredLive>,
+}
+
+/// Floats are stored as texts, which are read back to the same bits in every language.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct StoredLive {
+    group: Vec<(String, String)>,
+    bad: u32,
+    good: u32,
+    since: String,
+    fired: Option<String>,
+    start: String,
+    end: String,
+    part: u64,
+    whole: Option<u64>,
+    expected: String,
+    low: u64,
+    high: u64,
+    ln_p: Option<String>,
+    severity: String,
+}
+
+impl State {
+    /// Reads what [`State::to_json`] wrote.
+    ///
+    /// # Errors
+    /// `invalid_checkpoint` for what is no state, or was changed.
+    pub fn from_json(json: &[u8]) -> Result<Self> {
+        if json.len() > MOST_BYTES {
+            return Err(invalid(&format!("want at most {MOST_BYTES} bytes")));
+        }
+        let stored: StoredState = serde_json::from_slice(json).map_err(|error| {
+            invalid(&format!(
+                "this is no state of checks, or a torn one: {error}"
+            ))
+        })?;
+        if stored.format != FORMAT {
+            return Err(invalid(
+                "this is no state of checks that this version has written",
+            ));
+        }
+        if !is_sealed(json) {
+            let message =
+                "this was damaged or changed since it was written: its checksum is another";
+            return Err(invalid(message));
+        }
+        let rules = stored
+            .rules
+            .into_iter()
+            .map(rule_of)
+            .collect::<Option<Vec<_>>>();
+        let rules = rules.filter(|rules| rules.is_sorted_by(|one, other| one.name < other.name));
+        let rules = rules.ok_or_else(|| invalid("this is no state of checks: a value is wrong"))?;
+        Ok(Self { rules })
+    }
+
+    /// The state as JSON with a checksum. The same state gives the same bytes, in every language.
+    #[must_use]
+    pub fn to_json(&self) -> Vec<u8> {
+        let stored = StoredState {
+            format: FORMAT.to_owned(),
+            digest: String::new(),
+            rules: self.rules.iter().map(stored_rule).collect(),
+        };
+        // The document has only texts and whole numbers, so writing it as JSON can't fail.
+        seal(serde_json::to_string(&stored).unwrap_or_default()).into_bytes()
+    }
+}
+
+fn stored_rule(rule: &RuleState) -> StoredRule {
+    StoredRule {
+        name: rule.name.clone(),
+        judged: rule.judged.to_string(),
+        live: rule.live.iter().map(stored_live).collect(),
+    }
+}
+
+fn stored_live(live: &Live) -> StoredLive {
+    let numbers = &live.numbers;
+    let group = live.group.iter();
+    StoredLive {
+        group: group
+            .map(|(name, value)| (name.as_str().to_owned(), value.clone()))
+            .collect(),
+        bad: live.bad,
+        good: live.good,
+        since: live.since.to_string(),
+        fired: live.fired.map(|fired| fired.to_string()),
+        start: numbers.window.start().to_string(),
+        end: numbers.window.end().to_string(),
+        part: numbers.observed.part,
+        whole: numbers.observed.whole,
+        expected: numbers.expected.to_string(),
+        low: numbers.normal.0,
+        high: numbers.normal.1,
+        ln_p: numbers.ln_p.map(|ln_p| ln_p.to_string()),
+        severity: numbers.severity.as_str().to_owned(),
+    }
+}
+
+fn rule_of(stored: StoredRule) -> Option<RuleState> {
+    Some(RuleState {
+        name: stored.name,
+        judged: instant(&stored.judged)?,
+        live: stored.live.iter().map(live_of).collect::<Option<_>>()?,
+    })
+}
+
+fn live_of(stored: &StoredLive) -> Option<Live> {
+    let group = stored.group.iter();
+    let fired = match &stored.fired {
+        Some(fired) => Some(instant(fired)?),
+        None => None,
+    };
+    let ln_p = match &stored.ln_p {
+        Some(ln_p) => Some(finite(ln_p)?),
+        None => None,
+    };
+    Some(Live {
+        group: group
+            .map(|(name, value)| Some((Dimension::from_name(name)?, value.clone())))
+            .collect::<Option<_>>()?,
+        bad: stored.bad,
+        good: stored.good,
+        since: instant(&stored.since)?,
+        fired,
+        numbers: Numbers {
+            window: Window::new(instant(&stored.start)?, instant(&stored.end)?).ok()?,
+            observed: Amount {
+                part: stored.part,
+                whole: stored.whole,
+            },
+            expected: finite(&stored.expected)?,
+            normal: (stored.low, stored.high),
+            ln_p,
+            severity: Severity::from_name(&stored.severity)?,
+        },
+    })
+}
+
+fn instant(text: &str) -> Option<Timestamp> {
+    Timestamp::parse(text).ok()
+}
+
+fn finite(text: &str) -> Option<f64> {
+    text.parse().ok().filter(|number: &f64| number.is_finite())
+}
+
+fn invalid(message: &str) -> Error {
+    Error::new(Code::InvalidCheckpoint, message.to_owned())
 }

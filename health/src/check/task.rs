@@ -4,19 +4,16 @@ use std::ops::Range;
 
 use tallyfold::{Dimension, Metric, Result, Timestamp, Window};
 
-use super::block::Columns;
-use super::counted::Endpoints;
-use super::course::follow;
+use super::batch::{Judged, Work};
+use super::finding::{Check, Replay, Unjudged};
 use super::findings::Findings;
-use super::grid::Grid;
-use super::judge::{Judged, Work};
-use super::judging::{Judging, Sink};
 use super::limits::limits;
-use super::odd::Odd;
-use super::outcome::{Check, Replay, Unjudged};
-use super::slots::Slots;
+use super::progress::follow;
 use super::state::{Live, RuleState};
 use super::undelivered::Delivery;
+use crate::columns::groups::{Columns, Endpoints, Grid};
+use crate::columns::slots::Slots;
+use crate::rules::judging::{Judging, Odd, Sink};
 use crate::rules::rule::{FIRST_LOOK, Rule, Test};
 use crate::rules::set::Rules;
 

@@ -2,10 +2,9 @@
 
 use tallyfold::{Counts, WindowRows};
 
-use super::grid::{Grid, counts_of};
-use super::judging::{Judging, Sink};
-use super::odd::{Normal, Odd};
 use crate::cause::explanation::Amount;
+use crate::columns::groups::{Grid, counts_of};
+use crate::rules::judging::{Judging, Normal, Odd, Sink};
 
 /// The reported totals of a slot, and the sums of its rows.
 #[derive(Clone, Copy, Debug, Default)]

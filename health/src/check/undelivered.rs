@@ -2,12 +2,10 @@
 
 use std::ops::Range;
 
-use super::block::{Block, Columns, read};
-use super::grid::{Grid, NO_GROUP};
-use super::judging::{Judging, Sink};
-use super::odd::{Normal, Odd};
-use super::slots::Slots;
 use crate::cause::explanation::Amount;
+use crate::columns::groups::{Block, Columns, Grid, NO_GROUP, read};
+use crate::columns::slots::Slots;
+use crate::rules::judging::{Judging, Normal, Odd, Sink};
 
 /// The counts of delivery, beside those of ingestion.
 pub(crate) struct Delivery<'a> {

@@ -1,15 +1,12 @@
 //! Judges windows by comparison with earlier weeks.
 
-use super::block::Columns;
 use super::drifting::{drifting, first_of};
 use super::expected::Expected;
-use super::judging::{Judging, Sink};
-use super::odd::{Normal, Odd};
-use crate::baseline::expectation::Level;
-use crate::baseline::season::Season;
-use crate::baseline::stream::Stream;
+use crate::baseline::stream::{Level, Season, Stream};
 use crate::cause::explanation::Amount;
-use crate::detection::judge::{UNREMARKABLE, is_enough, is_unremarkable, judge};
+use crate::columns::groups::Columns;
+use crate::detection::window::{UNREMARKABLE, is_enough, is_unremarkable, judge};
+use crate::rules::judging::{Judging, Normal, Odd, Sink};
 use crate::rules::names::Side;
 use crate::rules::rule::{Baseline, WEEK};
 

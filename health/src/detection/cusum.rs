@@ -2,8 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::baseline::level::Level;
-use crate::stats::deviance::amount;
+use crate::baseline::stream::Level;
+use crate::stats::mass::amount;
 
 /// Which change to look for, and how often it may be reported where there is none.
 #[derive(Clone, Copy, Debug, PartialEq)]

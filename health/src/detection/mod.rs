@@ -1,11 +1,7 @@
 //! Whether a count is too far from what was expected.
 
 pub(crate) mod cusum;
-pub(crate) mod judge;
 pub(crate) mod scan;
 pub(crate) mod scan_fit;
-pub(crate) mod scan_learn;
-pub(crate) mod scan_options;
-pub(crate) mod scan_season;
 pub(crate) mod scan_slots;
-pub(crate) mod silence;
+pub(crate) mod window;

@@ -1,6 +1,101 @@
-//! A log-linear quasi-Poisson regression, by iteratively reweighted least squares.
+//! How a stream is scanned.
 
-use crate::detection::scan_season::{MOST, Row, Terms};
+/// How a stream is scanned.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct ScanOptions {
+    /// Windows in a season: 52 of a week are a year, 7 of a day are a week. 0 or 1: there is no season.
+    pub period: usize,
+    /// Waves of a season, the first with one cycle; at most 3. They are used from two seasons of history on.
+    pub waves: usize,
+    /// How many windows back to learn from. From three seasons on there is a trend.
+    pub history: usize,
+    /// How many of the last windows teach nothing: they may belong to the incident.
+    pub guard: usize,
+    /// The probability at which the sum of 1, 2 or 3 windows alarms.
+    pub limits: [f64; 3],
+    /// Windows of the past that are less probable than this teach the less the less probable they are.
+    pub incident: f64,
+    /// No alarm where fewer events came and fewer were expected.
+    pub least: u64,
+}
+
+impl ScanOptions {
+    /// Weeks of a year: the last five years teach. The sum of two weeks has the highest limit, since incidents seldom end with
+    /// the week in which they begin. `make grade-detect` grades these options.
+    #[must_use]
+    pub const fn weeks() -> Self {
+        Self {
+            period: 52,
+            waves: 1,
+            history: 263,
+            guard: 5,
+            limits: [0.004, 0.013, 0.004],
+            incident: 0.01,
+            least: 5,
+        }
+    }
+}
+
+/// Most columns of a regression.
+pub(crate) const MOST: usize = 8;
+
+/// One row of a regression: the constant, the season's waves, the trend. Unused columns are 0.
+pub(crate) type Row = [f64; MOST];
+
+/// Which terms a regression has.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Terms {
+    period: f64,
+    /// Waves: pairs of a cosine and a sine, the first with one cycle a season.
+    waves: usize,
+    /// The window at which the trend is 0, and how many windows later it is 1.
+    trend: Option<(f64, f64)>,
+}
+
+impl Terms {
+    /// Nothing but a constant.
+    pub(crate) const CONSTANT: Self = Self {
+        period: 1.0,
+        waves: 0,
+        trend: None,
+    };
+
+    /// The terms that a history of windows from `first` to `last` can teach.
+    pub(crate) fn new(options: &ScanOptions, first: usize, last: usize) -> Self {
+        let length = last.saturating_sub(first);
+        let seasons = length / options.period.max(1);
+        let waves = if seasons >= 2 { options.waves } else { 0 };
+        let half = length as f64 / 2.0;
+        Self {
+            period: options.period.max(1) as f64,
+            waves: waves
+                .min(options.period.saturating_sub(1) / 2)
+                .min((MOST - 2) / 2),
+            trend: (seasons >= 3).then_some((first as f64 + half, half.max(1.0))),
+        }
+    }
+
+    /// How many columns are used.
+    pub(crate) fn columns(&self) -> usize {
+        1 + 2 * self.waves + usize::from(self.trend.is_some())
+    }
+
+    /// The row of a window.
+    pub(crate) fn row(&self, at: usize) -> Row {
+        let mut row = [0.0; MOST];
+        row[0] = 1.0;
+        for wave in 1..=self.waves {
+            let cycles = wave as f64 * at as f64 / self.period;
+            let angle = 2.0 * std::f64::consts::PI * (cycles - cycles.floor());
+            row[2 * wave - 1] = libm::cos(angle);
+            row[2 * wave] = libm::sin(angle);
+        }
+        if let Some((centre, scale)) = self.trend {
+            row[2 * self.waves + 1] = (at as f64 - centre) / scale;
+        }
+        row
+    }
+}
 
 const STEPS: usize = 25;
 /// Means stay within e^-40 and e^45, so that no sum of squares overflows.

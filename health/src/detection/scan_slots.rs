@@ -213,6 +213,7 @@ fn median(values: &mut [f64]) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
     use proptest::prelude::*;
 
     /// Six weeks of hours with a day and a quiet weekend; `odd` hours are multiplied.

@@ -1,6 +1,7 @@
 //! Rules that users write, as a TOML file.
 
 pub(crate) mod document;
+pub(crate) mod judging;
 pub(crate) mod length;
 pub(crate) mod names;
 pub(crate) mod need;

@@ -1,7 +1,6 @@
 //! The distributions of counts, each as what its tails are made from.
 
-use crate::stats::fraction::{Beta, GammaLower, GammaUpper, fraction};
-use crate::stats::mass::{self, BetaBinomial, Chance, LEAST};
+use super::mass::{self, BetaBinomial, Chance, LEAST};
 
 /// A distribution of counts from 0 to `end`.
 pub(crate) trait Distribution {
@@ -186,4 +185,99 @@ impl Distribution for BetaBinomial {
     fn ratio(&self, k: f64) -> f64 {
         self.ratio(k)
     }
+}
+
+/// The terms of 1/(β0 + α1/(β1 + α2/(β2 + …))).
+pub(crate) trait Fraction {
+    /// α and β at `m`; at 0 only β counts.
+    fn terms(&self, m: f64) -> (f64, f64);
+}
+
+/// The incomplete beta function I_x(a, b) over x^a·y^b/B(a, b), as DiDonato and Morris (1992) have it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Beta {
+    pub(crate) a: f64,
+    pub(crate) b: f64,
+    pub(crate) x: f64,
+    pub(crate) y: f64,
+    /// a − (a + b)·x, which the caller knows with all digits. The fraction is for values of about 0 and more.
+    pub(crate) lambda: f64,
+}
+
+impl Fraction for Beta {
+    fn terms(&self, m: f64) -> (f64, f64) {
+        let Self { a, b, x, y, lambda } = *self;
+        let below = a + 2.0 * m - 1.0;
+        let common = m * ((b - m) * x / below);
+        let alpha = common * x * ((a + m - 1.0) * ((a + b + m - 1.0) / below));
+        let beta = m + common + (a + m) * ((lambda + 1.0 + m * (1.0 + y)) / (below + 2.0));
+        (
+            alpha,
+            if m == 0.0 {
+                a * ((lambda + 1.0) / (a + 1.0))
+            } else {
+                beta
+            },
+        )
+    }
+}
+
+/// The limit of [`Beta`] where b grows and b·x stays: the lower incomplete gamma function.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct GammaLower {
+    pub(crate) a: f64,
+    pub(crate) mean: f64,
+}
+
+impl Fraction for GammaLower {
+    fn terms(&self, m: f64) -> (f64, f64) {
+        let Self { a, mean } = *self;
+        let below = a + 2.0 * m - 1.0;
+        let common = if m == 0.0 { 0.0 } else { m * mean / below };
+        let alpha = common * mean * ((a + m - 1.0) / below);
+        (
+            alpha,
+            m + common + (a + m) * ((a - mean + 1.0 + 2.0 * m) / (below + 2.0)),
+        )
+    }
+}
+
+/// The limit of [`Beta`] where a grows and a·y stays: the upper incomplete gamma function of `b`.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct GammaUpper {
+    pub(crate) b: f64,
+    pub(crate) mean: f64,
+}
+
+impl Fraction for GammaUpper {
+    fn terms(&self, m: f64) -> (f64, f64) {
+        (m * (self.b - m), self.mean - self.b + 1.0 + 2.0 * m)
+    }
+}
+
+/// The value of a fraction by the method of Lentz; none where it has not settled in [`MOST`] steps.
+pub(crate) fn fraction(of: &impl Fraction) -> Option<f64> {
+    let mut value = of.terms(0.0).1;
+    let (mut above, mut below) = (apart(value), 0.0);
+    value = above;
+    for step in 1..=MOST {
+        let (alpha, beta) = of.terms(f64::from(step));
+        below = 1.0 / apart(beta + alpha * below);
+        above = apart(beta + alpha / above);
+        let change = above * below;
+        value *= change;
+        if (change - 1.0).abs() < 1e-15 {
+            let result = 1.0 / value;
+            return (result.is_finite() && result > 0.0).then_some(result);
+        }
+    }
+    None
+}
+
+/// Far out the fractions settle in ten to fifty steps; those that take more are summed in another way.
+const MOST: u32 = 200;
+
+/// Not 0, so that it can be divided by.
+fn apart(value: f64) -> f64 {
+    if value.abs() < 1e-290 { 1e-290 } else { value }
 }

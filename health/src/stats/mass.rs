@@ -1,8 +1,7 @@
 //! Natural logarithms of the probabilities of single counts, by the saddle point form of Loader (2000). It has no difference of
 //! two large numbers, so the digits stay for large counts and far from the mean.
 
-use crate::stats::deviance::deviance_of;
-use crate::stats::gamma::{HALF_LN_TWO_PI, ln_gamma_ratio, stirling_error};
+use libm::{lgamma, log, log1p};
 
 /// What counts as 0: ratios of it to counts stay finite.
 pub(crate) const LEAST: f64 = 1e-100;
@@ -145,3 +144,86 @@ impl BetaBinomial {
             + 0.5 * libm::log(a / upper * (b / lower) * (total / size))
     }
 }
+
+/// ½·ln 2π.
+pub(crate) const HALF_LN_TWO_PI: f64 = 0.918_938_533_204_672_8;
+
+/// ln Γ(n + 1) less Stirling's formula for it, n > 0.
+pub(crate) fn stirling_error(n: f64) -> f64 {
+    if n < 16.0 {
+        return lgamma(n + 1.0) - (n + 0.5) * log(n) + n - HALF_LN_TWO_PI;
+    }
+    let square = n * n;
+    STIRLING.iter().fold(0.0, |sum, term| sum / square + term) / n
+}
+
+/// Stirling's series, the last term first: at 16 and more its error is below 1e-16.
+const STIRLING: [f64; 8] = [
+    -3617.0 / 122_400.0,
+    1.0 / 156.0,
+    -691.0 / 360_360.0,
+    1.0 / 1188.0,
+    -1.0 / 1680.0,
+    1.0 / 1260.0,
+    -1.0 / 360.0,
+    1.0 / 12.0,
+];
+
+/// ln Γ(z + c) − ln Γ(z + 1) for z >= 0 and c > 0. It has all digits where z is much larger than c.
+pub(crate) fn ln_gamma_ratio(z: f64, c: f64) -> f64 {
+    if z < 32.0 {
+        return lgamma(z + c) - lgamma(z + 1.0);
+    }
+    let step = c - 1.0;
+    let stirling = stirling_error(z + step) - stirling_error(z);
+    stirling + step * (log(z) - 1.0) + (z + step + 0.5) * log1p(step / z)
+}
+
+/// The Poisson deviance x·ln(x/E) − (x − E), halved as usual: how much better the count explains itself than `expected` does.
+///
+/// At x = 0 it is E, and it is 0 only at x = E. An expectation of 0 counts as the smallest positive number, so that the answer
+/// is finite for every input; negative numbers and NaN count as 0.
+#[must_use]
+pub fn deviance(x: f64, expected: f64) -> f64 {
+    let (x, expected) = (amount(x), amount(expected).max(f64::MIN_POSITIVE));
+    deviance_of(x, expected, x - expected).clamp(0.0, f64::MAX)
+}
+
+/// The same where the caller knows x − E better than the difference of two rounded numbers.
+pub(crate) fn deviance_of(x: f64, expected: f64, difference: f64) -> f64 {
+    if x <= 0.0 {
+        return expected;
+    }
+    if difference.abs() < 0.1 * (x + expected) {
+        return near(x, expected, difference);
+    }
+    x * libm::log(x / expected) - difference
+}
+
+/// The series of Loader (2000), which keeps all digits where x is close to E.
+fn near(x: f64, expected: f64, difference: f64) -> f64 {
+    let v = difference / (x + expected);
+    let mut sum = difference * v;
+    let mut term = 2.0 * x * v;
+    let square = v * v;
+    for odd in (3..64).step_by(2) {
+        term *= square;
+        let next = sum + term / f64::from(odd);
+        if next == sum {
+            break;
+        }
+        sum = next;
+    }
+    sum
+}
+
+/// A finite number that is not negative.
+pub(crate) fn amount(value: f64) -> f64 {
+    if value.is_nan() {
+        return 0.0;
+    }
+    value.clamp(0.0, LARGEST)
+}
+
+/// Above every count (2^64) and every mean of them; its square is finite.
+const LARGEST: f64 = 1e30;

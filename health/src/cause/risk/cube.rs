@@ -1,8 +1,7 @@
 //! All combinations of values, each with the sums over its leaves.
 
 use super::evidence::{Cell, Evidence};
-use super::keys::{Column, keys, numbered};
-use super::points::Points;
+use super::points::{Column, Points, keys, numbered};
 
 /// How much work the search may take, in steps; a step is one leaf in one cuboid. With fewer than 24,000 leaves, all
 /// combinations of eight attributes are searched. With a million leaves, the finest combinations may be left out,

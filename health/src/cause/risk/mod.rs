@@ -4,12 +4,12 @@
 //! The idea is that of RiskLoc (Kalander 2022): the side to which fewer leaves deviate shows the noise, leaves are
 //! weighed by how far they deviate beyond the noise, and a combination is good if its leaves deviate alike. Instead of
 //! cuts and thresholds, this search compares likelihoods, less a price for naming one of all possible combinations.
-pub(crate) mod bulk;
+
 pub(crate) mod cube;
 pub(crate) mod evidence;
-pub(crate) mod keys;
 pub(crate) mod noise;
 pub(crate) mod points;
 pub(crate) mod search;
+
 #[cfg(test)]
 mod tests;

@@ -1,6 +1,5 @@
 //! Leaves as they are judged: how far each deviates, and how large it is.
 
-use super::keys::{Column, keys};
 use crate::cause::leaves::Leaves;
 
 /// Leaves with events, one for each combination of values, sorted by their values. So neither the order of rows nor a
@@ -151,4 +150,81 @@ impl Lists {
 
 fn counts(leaves: &Leaves, row: u32) -> [u64; 2] {
     [&leaves.before, &leaves.now].map(|tallies| tallies[row as usize].part)
+}
+
+/// More leaves than these don't make the estimate better.
+const MOST: usize = 16_384;
+/// The variance that is assumed of the deviation of large leaves, and of counts of events.
+const RELATIVE: f64 = 0.01;
+const COUNTING: f64 = 2.0;
+
+/// The mean deviation of the half of the leaves whose deviations are closest together; 0 without leaves. Larger leaves
+/// weigh more.
+pub(crate) fn bulk(points: &Points, free: &[bool]) -> f64 {
+    let leaves: Vec<usize> = (0..points.len()).filter(|leaf| free[*leaf]).collect();
+    let step = leaves.len().div_ceil(MOST).max(1);
+    let sampled = leaves.iter().step_by(step);
+    let mut sorted: Vec<(f64, f64)> = sampled
+        .map(|leaf| {
+            let weight = 1.0 / (RELATIVE + COUNTING / points.sizes[*leaf]);
+            (points.deviations[*leaf], weight)
+        })
+        .collect();
+    sorted.sort_unstable_by(|a, b| a.0.total_cmp(&b.0).then(a.1.total_cmp(&b.1)));
+    let half = 0.5 * sorted.iter().map(|(_, weight)| weight).sum::<f64>();
+    let (mut width, mut mean) = (f64::INFINITY, 0.0);
+    // The leaves from `first` on have at least half of the weight, and would not without the last one.
+    let (mut first, mut weights, mut sum) = (0, 0.0, 0.0);
+    for (deviation, weight) in &sorted {
+        weights += weight;
+        sum += weight * deviation;
+        while weights - sorted[first].1 >= half {
+            weights -= sorted[first].1;
+            sum -= sorted[first].1 * sorted[first].0;
+            first += 1;
+        }
+        let own = deviation - sorted[first].0;
+        if weights >= half && own < width {
+            (width, mean) = (own, sum / weights);
+        }
+    }
+    mean
+}
+
+/// A column of positions, and how many values there are.
+pub(crate) type Column<'a> = (&'a [u32], u64);
+
+/// A number for each row: equal for equal combinations, and ordered like them.
+pub(crate) fn keys(columns: &[Column<'_>], rows: usize) -> Vec<u64> {
+    let mut keys = vec![0; rows];
+    let mut room = 1_u64;
+    for (ids, values) in columns {
+        let values = (*values).max(1);
+        if room.checked_mul(values).is_none() {
+            let (numbers, count) = numbered(&keys);
+            keys = numbers.into_iter().map(u64::from).collect();
+            room = count as u64;
+        }
+        for (key, id) in keys.iter_mut().zip(*ids) {
+            *key = *key * values + u64::from(*id);
+        }
+        // Fewer than 2^32 rows, and fewer than 2^32 values.
+        room = room.saturating_mul(values);
+    }
+    keys
+}
+
+/// The rank of each key among the distinct keys, and the number of distinct keys.
+pub(crate) fn numbered(keys: &[u64]) -> (Vec<u32>, usize) {
+    let mut sorted: Vec<(u64, u32)> = keys.iter().copied().zip(0..).collect();
+    sorted.sort_unstable();
+    let mut numbers = vec![0; keys.len()];
+    let (mut count, mut last) = (0, None);
+    for (key, row) in sorted {
+        if last.replace(key) != Some(key) {
+            count += 1;
+        }
+        numbers[row as usize] = count as u32 - 1;
+    }
+    (numbers, count)
 }

@@ -2,13 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use super::bulk::bulk;
 use super::cube::{Cuboid, cube};
 use super::evidence::{Cell, Closer, Evidence, Fit};
 use super::noise::Noise;
-use super::points::Points;
-use crate::cause::element::{Element, Finds, Found};
-use crate::cause::leaves::Leaves;
+use super::points::{Points, bulk};
+use crate::cause::leaves::{Element, Finds, Found, Leaves};
 
 /// How many combinations of each cuboid are looked at leaf by leaf.
 const CANDIDATES: usize = 2;

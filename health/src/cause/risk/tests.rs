@@ -3,10 +3,9 @@
 use proptest::prelude::*;
 use proptest::test_runner::TestCaseError;
 
-use crate::cause::explain::explain_leaves;
+use crate::cause::explain::{ExplainOptions, explain_leaves};
 use crate::cause::explanation::Explanation;
 use crate::cause::leaves::{Attribute, Leaves, Tally};
-use crate::cause::options::ExplainOptions;
 use crate::measure::Measure;
 
 /// A row: the number of its value of each attribute, and its counts before and now.

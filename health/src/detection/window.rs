@@ -1,8 +1,9 @@
-//! One window against its level.
+//! One window against its level, and streams that ended.
 
-use crate::baseline::level::Level;
-use crate::stats::deviance::amount;
-use crate::stats::tails::{Tails, beta_binomial, negative_binomial};
+use crate::baseline::stream::Level;
+use crate::stats::mass;
+use crate::stats::mass::amount;
+use crate::stats::tails::{Tails, beta_binomial, negative_binomial, poisson};
 
 /// How probable a count this low, and one this high, is under the level: negative binomial for a volume, beta-binomial for a
 /// rate, whose `whole` is given.
@@ -64,11 +65,21 @@ pub fn is_enough(part: u64, whole: Option<u64>, level: &Level, minimum: u64) -> 
     part >= minimum || expected >= minimum as f64
 }
 
+/// The natural logarithm of the probability that a volume of this level is 0. Those of adjacent windows are added.
+#[must_use]
+pub fn ln_silence(level: &Level) -> f64 {
+    let excess = amount(level.dispersion - 1.0);
+    if excess == 0.0 {
+        return poisson(0, level.expected).low;
+    }
+    mass::negative_binomial(0.0, amount(level.expected), excess)
+}
+
 #[cfg(test)]
 mod tests {
     use super::{UNREMARKABLE, is_unremarkable, judge};
-    use crate::baseline::basis::Basis;
-    use crate::baseline::level::Level;
+    use crate::baseline::stream::Basis;
+    use crate::baseline::stream::Level;
 
     fn level(expected: f64, dispersion: f64) -> Level {
         Level {

@@ -2,19 +2,16 @@
 
 use std::ops::Range;
 
-use super::block::{Block, read};
 use super::burning::burning;
-use super::discovery::discover;
-use super::grid::{Grid, NO_GROUP};
-use super::judging::{Judging, Sink};
 use super::limits::limits;
-use super::odd::Odd;
 use super::presence::{new, vanished};
 use super::silent::silent;
-use super::slots::Slots;
 use super::totals::totals;
 use super::undelivered::{Delivery, undelivered};
 use super::usual::usual;
+use crate::columns::groups::{Block, Grid, NO_GROUP, read};
+use crate::columns::slots::Slots;
+use crate::rules::judging::{Judging, Odd, Sink, discover};
 use crate::rules::rule::{Rule, Test};
 
 /// What a rule says about some windows.

@@ -1,0 +1,336 @@
+//! The combinations that are worth a closer look.
+
+use super::counted::Counted;
+use super::leaves::Element;
+use crate::stats::mass::deviance;
+
+/// How many combinations of each number of attributes are looked at closely.
+const OF_EACH_LAYER: usize = 8;
+/// The maximum number of all: together with the combination of everything, as many as a word has bits.
+pub(crate) const MOST: usize = 63;
+
+/// Whether more or fewer events came than were expected.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Direction {
+    Rise,
+    Fall,
+}
+
+/// A combination, what its leaves sum up to, and how much their sum alone deviates.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Candidate {
+    pub(crate) element: Element,
+    pub(crate) sums: Sums,
+    deviance: f64,
+}
+
+/// Candidates, and how many combinations they were chosen from.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Pool {
+    pub(crate) candidates: Vec<Candidate>,
+    pub(crate) scanned: u64,
+}
+
+impl Pool {
+    /// For each number of attributes, the combinations whose sums deviate most while those of all other leaves don't.
+    /// Many fine combinations may be nearly the same, so no number of attributes may fill the pool alone.
+    pub(crate) fn of(counted: &Counted, direction: Direction) -> Self {
+        let all = Sums::of(counted);
+        let mut layers: Vec<Vec<Candidate>> = vec![Vec::new(); counted.sizes.len() + 1];
+        let mut scanned = 0;
+        each_element(counted, &mut |sums, element| {
+            scanned += 1;
+            if !direction.is_of(sums.came, sums.expected) {
+                return;
+            }
+            let rest = (all.came - sums.came, all.expected - sums.expected);
+            let deviance = deviance(sums.came, sums.expected) - deviance(rest.0, rest.1);
+            let element = element();
+            let layer = &mut layers[element.layer() as usize];
+            let candidate = Candidate {
+                element,
+                sums: *sums,
+                deviance,
+            };
+            let place = layer.partition_point(|other| other.is_before(&candidate));
+            if place < OF_EACH_LAYER {
+                layer.insert(place, candidate);
+                layer.truncate(OF_EACH_LAYER);
+            }
+        });
+        let mut candidates: Vec<Candidate> = layers.into_iter().flatten().collect();
+        candidates.truncate(MOST);
+        Self {
+            candidates,
+            scanned,
+        }
+    }
+}
+
+impl Candidate {
+    /// All leaves.
+    pub(crate) fn everything(sums: Sums) -> Self {
+        Self {
+            element: Element::of_leaf(0, |_| 0),
+            sums,
+            deviance: 0.0,
+        }
+    }
+
+    fn is_before(&self, other: &Self) -> bool {
+        let order = other.deviance.total_cmp(&self.deviance);
+        order.then(self.element.cmp(&other.element)).is_lt()
+    }
+}
+
+impl Direction {
+    /// Whether more or fewer events came than were expected.
+    pub(crate) fn of(came: f64, expected: f64) -> Self {
+        if came >= expected {
+            Self::Rise
+        } else {
+            Self::Fall
+        }
+    }
+
+    /// Whether these events changed in this direction.
+    pub(crate) fn is_of(self, came: f64, expected: f64) -> bool {
+        match self {
+            Self::Rise => came > expected,
+            Self::Fall => came < expected,
+        }
+    }
+}
+
+/// What the leaves of a combination sum up to.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Sums {
+    /// How many events of the part came.
+    pub(crate) came: f64,
+    /// How many were expected.
+    pub(crate) expected: f64,
+    /// How many events they are a share of.
+    pub(crate) whole: f64,
+    /// How many leaves.
+    pub(crate) leaves: u32,
+}
+
+impl Sums {
+    /// The sums of all leaves.
+    pub(crate) fn of(counted: &Counted) -> Self {
+        let mut all = Self::default();
+        for place in 0..counted.leaves.len() {
+            all.add(Self::of_leaf(counted, place));
+        }
+        all
+    }
+
+    fn of_leaf(counted: &Counted, place: usize) -> Self {
+        let leaf = &counted.leaves[place];
+        Self {
+            came: leaf.came,
+            expected: leaf.expected,
+            whole: leaf.whole,
+            leaves: 1,
+        }
+    }
+
+    fn add(&mut self, other: Self) {
+        self.came += other.came;
+        self.expected += other.expected;
+        self.whole += other.whole;
+        self.leaves += other.leaves;
+    }
+}
+
+/// Calls a function for each combination that any leaf has.
+///
+/// A cuboid (all combinations of some attributes) is computed from one that has one attribute more. Attributes with
+/// many values are dropped first, because the cuboids after them are small then. At most as many cuboids are held at a
+/// time as there are attributes.
+pub(crate) fn each_element(counted: &Counted, found: &mut dyn FnMut(&Sums, &dyn Fn() -> Element)) {
+    let mut order: Vec<usize> = (0..counted.sizes.len()).collect();
+    order.sort_by_key(|attribute| (counted.sizes[*attribute], *attribute));
+    let finest = Cuboid {
+        attributes: order.iter().fold(0, |all, attribute| all | 1 << attribute),
+        leaves: (0..).take(counted.leaves.len()).collect(),
+        sums: (0..counted.leaves.len())
+            .map(|place| Sums::of_leaf(counted, place))
+            .collect(),
+    };
+    if !order.is_empty() {
+        go_coarser(&finest, &order, counted, found);
+    }
+}
+
+/// All combinations of some attributes.
+struct Cuboid {
+    /// The attributes, as bits.
+    attributes: u8,
+    /// For each combination, a leaf that has it.
+    leaves: Vec<u32>,
+    sums: Vec<Sums>,
+}
+
+/// A cuboid, and all those that lack some of `droppable`.
+fn go_coarser(
+    cuboid: &Cuboid,
+    droppable: &[usize],
+    counted: &Counted,
+    found: &mut dyn FnMut(&Sums, &dyn Fn() -> Element),
+) {
+    for (leaf, sums) in cuboid.leaves.iter().zip(&cuboid.sums) {
+        found(sums, &|| {
+            Element::of_leaf(cuboid.attributes, |place| {
+                counted.ids[place][*leaf as usize]
+            })
+        });
+    }
+    if cuboid.attributes.count_ones() <= 1 {
+        return;
+    }
+    for (place, attribute) in droppable.iter().enumerate().rev() {
+        let coarser = cuboid.without(*attribute, counted);
+        go_coarser(&coarser, &droppable[..place], counted, found);
+    }
+}
+
+impl Cuboid {
+    fn without(&self, attribute: usize, counted: &Counted) -> Self {
+        let attributes = self.attributes & !(1 << attribute);
+        let named = || (0..counted.ids.len()).filter(|place| attributes & 1 << place != 0);
+        let columns: Vec<&[u32]> = named().map(|place| counted.ids[place].as_slice()).collect();
+        let sizes: Vec<usize> = named().map(|place| counted.sizes[place]).collect();
+        let mut coarser = Self {
+            attributes,
+            leaves: Vec::new(),
+            sums: Vec::new(),
+        };
+        let mut numbers = Numbers::new(&columns, &sizes, self.leaves.len());
+        for (leaf, sums) in self.leaves.iter().zip(&self.sums) {
+            let number = numbers.of(*leaf, &columns, &coarser.leaves);
+            if let Some(sum) = coarser.sums.get_mut(number as usize) {
+                sum.add(*sums);
+            } else {
+                coarser.leaves.push(*leaf);
+                coarser.sums.push(*sums);
+            }
+        }
+        coarser
+    }
+}
+
+/// Numbers of combinations, in the order of their first leaves.
+///
+/// If the table has room for every possible combination, each combination has a fixed slot in it. Otherwise it is a
+/// hash table with open addressing, whose keys are the first leaves of the combinations.
+pub(crate) struct Numbers {
+    /// Number plus 1, or 0 where a slot is free.
+    slots: Vec<u32>,
+    /// The factor of each column in the position of a slot; `None` for a hash table.
+    strides: Option<Vec<usize>>,
+}
+
+impl Numbers {
+    /// For at most so many leaves.
+    pub(crate) fn new(columns: &[&[u32]], sizes: &[usize], leaves: usize) -> Self {
+        debug_assert_eq!(columns.len(), sizes.len());
+        let most = leaves.saturating_mul(4).saturating_add(1024);
+        let mut room = 1usize;
+        let mut strides = Vec::with_capacity(sizes.len());
+        for size in sizes {
+            strides.push(room);
+            room = room.saturating_mul(*size);
+        }
+        if room <= most {
+            return Self {
+                slots: vec![0; room],
+                strides: Some(strides),
+            };
+        }
+        // At most half of the slots are taken.
+        Self {
+            slots: vec![0; (leaves.max(1) * 2).next_power_of_two()],
+            strides: None,
+        }
+    }
+
+    /// The number of a leaf's combination; `firsts` are the leaves that got a number, in order. If it is new, its number is
+    /// their count.
+    pub(crate) fn of(&mut self, leaf: u32, columns: &[&[u32]], firsts: &[u32]) -> u32 {
+        let leaf = leaf as usize;
+        let next = firsts.len() as u32;
+        if let Some(strides) = &self.strides {
+            let parts = columns.iter().zip(strides);
+            let place: usize = parts
+                .map(|(column, stride)| column[leaf] as usize * stride)
+                .sum();
+            return taken(&mut self.slots[place], next);
+        }
+        let last = self.slots.len() - 1;
+        let hash = columns
+            .iter()
+            .fold(0, |hash, column| mixed(hash, column[leaf]));
+        let mut place = (hash ^ hash >> 32) as usize & last;
+        while let Some(number) = self.slots[place].checked_sub(1) {
+            let first = firsts[number as usize] as usize;
+            if columns.iter().all(|column| column[leaf] == column[first]) {
+                return number;
+            }
+            place = (place + 1) & last;
+        }
+        taken(&mut self.slots[place], next)
+    }
+}
+
+/// The number in a slot; a free slot takes the next one.
+fn taken(slot: &mut u32, next: u32) -> u32 {
+    if *slot == 0 {
+        *slot = next + 1;
+    }
+    *slot - 1
+}
+
+/// A step of a hash (FxHash); 2^64 divided by the golden ratio spreads numbers that are close.
+fn mixed(hash: u64, id: u32) -> u64 {
+    (hash.rotate_left(26) ^ u64::from(id)).wrapping_mul(0x9e37_79b9_7f4a_7c15)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The numbers of all leaves.
+    fn numbered(columns: &[&[u32]], sizes: &[usize]) -> (bool, Vec<u32>) {
+        let leaves = columns[0].len();
+        let mut numbers = Numbers::new(columns, sizes, leaves);
+        let mut firsts = Vec::new();
+        let all = (0..leaves as u32).map(|leaf| {
+            let number = numbers.of(leaf, columns, &firsts);
+            if number as usize == firsts.len() {
+                firsts.push(leaf);
+            }
+            number
+        });
+        let all = all.collect();
+        (numbers.strides.is_some(), all)
+    }
+
+    #[test]
+    fn a_table_and_a_hash_table_number_alike() {
+        let one: Vec<u32> = (0..3000).map(|leaf| leaf * 7 % 50).collect();
+        let other: Vec<u32> = (0..3000).map(|leaf| leaf * leaf % 61).collect();
+        let (in_table, small) = numbered(&[&one, &other], &[50, 61]);
+        let (still_in_table, large) = numbered(&[&one, &other], &[50, 1_000_000]);
+        assert!(in_table && !still_in_table);
+        assert_eq!(small, large);
+        let mut seen = std::collections::BTreeMap::new();
+        for (leaf, number) in small.iter().enumerate() {
+            let next = seen.len() as u32;
+            assert_eq!(
+                *number,
+                *seen.entry((one[leaf], other[leaf])).or_insert(next)
+            );
+        }
+    }
+}

@@ -1,0 +1,376 @@
+//! The counts of groups, slot by slot, in columns.
+
+use std::cmp::Ordering;
+
+use tallyfold::{
+    CountTable, Counts, Deltas, Dictionary, Dimension, Frame, Key, Metric, WindowRows,
+};
+
+use super::slots::Slots;
+use crate::measure::Measure;
+
+/// The counts that rules are applied to, with their history.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Observed<'a> {
+    /// Counts of delivery.
+    pub delivery: Option<&'a CountTable>,
+    /// Counts of ingestion.
+    pub ingestion: Option<&'a CountTable>,
+}
+
+/// The counts of an endpoint.
+pub(crate) struct Counted<'t> {
+    /// All of them.
+    pub(crate) table: &'t CountTable,
+    /// Their windows, sorted.
+    pub(crate) windows: Vec<WindowRows>,
+}
+
+/// The counts of both endpoints.
+pub(crate) struct Endpoints<'t> {
+    delivery: Option<Counted<'t>>,
+    ingestion: Option<Counted<'t>>,
+}
+
+impl<'t> Counted<'t> {
+    fn of(table: &'t CountTable) -> Self {
+        Self {
+            table,
+            windows: table.windowed().windows,
+        }
+    }
+}
+
+impl<'t> Endpoints<'t> {
+    /// What was observed.
+    pub(crate) fn of(observed: &Observed<'t>) -> Self {
+        Self {
+            delivery: observed.delivery.map(Counted::of),
+            ingestion: observed.ingestion.map(Counted::of),
+        }
+    }
+
+    /// The counts of an endpoint.
+    pub(crate) fn get(&self, metric: Metric) -> Option<&Counted<'t>> {
+        match metric {
+            Metric::EventDelivery => self.delivery.as_ref(),
+            Metric::EventIngestion => self.ingestion.as_ref(),
+        }
+    }
+
+    /// The most rows that one of the tables has.
+    pub(crate) fn rows(&self) -> usize {
+        let both = [&self.delivery, &self.ingestion].into_iter().flatten();
+        both.map(|counted| counted.table.len())
+            .max()
+            .unwrap_or_default()
+    }
+}
+
+/// Finds the rows of a window, which are sorted, among all rows of its table, which are sorted in the same way.
+pub(crate) struct RowsOf<'t> {
+    ids: &'t [Vec<u32>],
+    rows: usize,
+    next: usize,
+}
+
+impl<'t> RowsOf<'t> {
+    /// Before the first row.
+    pub(crate) fn new(table: &'t CountTable) -> Self {
+        Self {
+            ids: table.keys().ids,
+            rows: table.len(),
+            next: 0,
+        }
+    }
+
+    /// The first row that is not before the key. Rows that are asked for in their order are found in few steps.
+    pub(crate) fn find(&mut self, key: &Key) -> usize {
+        let mut width = 1;
+        while self.next + width <= self.rows && self.is_before(self.next + width - 1, key) {
+            self.next += width;
+            width *= 2;
+        }
+        let mut end = self.rows.min(self.next + width);
+        while self.next < end {
+            let middle = self.next + (end - self.next) / 2;
+            match self.is_before(middle, key) {
+                true => self.next = middle + 1,
+                false => end = middle,
+            }
+        }
+        self.next.min(self.rows.saturating_sub(1))
+    }
+
+    fn is_before(&self, row: usize, key: &Key) -> bool {
+        let mut ids = self.ids.iter().zip(key);
+        let other = ids.find(|(ids, id)| ids[row] != **id);
+        other.is_some_and(|(ids, id)| ids[row] < *id)
+    }
+}
+
+/// A row of a table that is in no group.
+pub(crate) const NO_GROUP: u32 = u32::MAX;
+
+/// The groups of a table.
+pub(crate) struct Grid<'t> {
+    counted: &'t Counted<'t>,
+    /// Which columns of the table the groups are made of.
+    columns: Vec<usize>,
+    /// Of each group, its ids in those columns; sorted.
+    groups: Vec<Key>,
+    /// Of each row of the whole table, its group.
+    row_groups: Vec<u32>,
+}
+
+impl<'t> Grid<'t> {
+    /// The groups by some dimensions, of those rows that have the wanted values. None if the table lacks a dimension, which
+    /// is given.
+    pub(crate) fn new(
+        counted: &'t Counted<'t>,
+        by: &[Dimension],
+        only: &[(Dimension, Vec<String>)],
+    ) -> Result<Self, Dimension> {
+        let table = counted.table;
+        let place = |dimension: Dimension| table.dimensions().position(dimension).ok_or(dimension);
+        let columns = by
+            .iter()
+            .map(|own| place(*own))
+            .collect::<Result<Vec<_>, _>>()?;
+        let keys = table.keys();
+        let mut wanted: Vec<(usize, Vec<bool>)> = Vec::new();
+        for (dimension, values) in only {
+            let column = place(*dimension)?;
+            let dictionary = &keys.dictionaries[column];
+            let is_wanted = |value: &str| values.iter().any(|wanted| wanted == value);
+            wanted.push((column, dictionary.values().map(is_wanted).collect()));
+        }
+        let is_in = |row: usize| {
+            wanted
+                .iter()
+                .all(|(column, wanted)| wanted[keys.ids[*column][row] as usize])
+        };
+        let key_of = |row: usize| {
+            let mut key = Key::default();
+            for (id, column) in key.iter_mut().zip(&columns) {
+                *id = keys.ids[*column][row];
+            }
+            key
+        };
+        let rows = (0..table.len()).filter(|row| is_in(*row));
+        let mut groups: Vec<Key> = rows.map(key_of).collect();
+        if by.is_empty() {
+            // All events are a group even if there is none.
+            groups.push(Key::default());
+        }
+        groups.sort_unstable();
+        groups.dedup();
+        let group_of = |row: usize| match is_in(row) {
+            true => groups
+                .binary_search(&key_of(row))
+                .map_or(NO_GROUP, |group| group as u32),
+            false => NO_GROUP,
+        };
+        let row_groups = (0..table.len()).map(group_of).collect();
+        Ok(Self {
+            counted,
+            columns,
+            groups,
+            row_groups,
+        })
+    }
+
+    /// How many groups.
+    pub(crate) fn len(&self) -> usize {
+        self.groups.len()
+    }
+
+    /// The values of a group, in the order of the rule's dimensions.
+    pub(crate) fn values(&self, group: usize) -> Vec<&str> {
+        let dictionaries = self.table().keys().dictionaries;
+        let values = self.columns.iter().zip(&self.groups[group]);
+        values
+            .map(|(column, id)| dictionaries[*column].value(*id))
+            .collect()
+    }
+
+    /// The group with these values.
+    pub(crate) fn find(&self, values: &[&str]) -> Option<usize> {
+        if values.len() != self.columns.len() {
+            return None;
+        }
+        let dictionaries = self.table().keys().dictionaries;
+        let mut key = Key::default();
+        for ((id, column), value) in key.iter_mut().zip(&self.columns).zip(values) {
+            *id = position(&dictionaries[*column], value)?;
+        }
+        self.groups.binary_search(&key).ok()
+    }
+
+    /// Of each row of the table, its group.
+    pub(crate) fn row_groups(&self) -> &[u32] {
+        &self.row_groups
+    }
+
+    /// Each row of the table that is in a group, in some slots: its position and its counts.
+    pub(crate) fn each_row(
+        &self,
+        group: usize,
+        slots: &Slots,
+        is_wanted: impl Fn(usize) -> bool,
+        mut take: impl FnMut(usize, usize, Counts),
+    ) {
+        for (window, place) in self.counted.windows.iter().zip(&slots.places) {
+            let Some(slot) = place.filter(|slot| is_wanted(*slot)) else {
+                continue;
+            };
+            let mut rows = RowsOf::new(self.table());
+            for (key, counts) in window.clone() {
+                let row = rows.find(&key);
+                if self.row_groups[row] as usize == group {
+                    take(row, slot, counts_of(counts));
+                }
+            }
+        }
+    }
+
+    /// The counts.
+    pub(crate) fn counted(&self) -> &'t Counted<'t> {
+        self.counted
+    }
+
+    /// The table.
+    pub(crate) fn table(&self) -> &'t CountTable {
+        self.counted.table
+    }
+
+    /// The rows of the table that are in a group, sorted.
+    pub(crate) fn rows_of(&self, group: usize) -> Vec<usize> {
+        let rows = self.row_groups.iter().enumerate();
+        let own = rows.filter(|(_, own)| **own as usize == group);
+        own.map(|(row, _)| row).collect()
+    }
+
+    /// The windows of the table.
+    pub(crate) fn windows(&self) -> &[WindowRows] {
+        &self.counted.windows
+    }
+}
+
+/// Where a value stands in a dictionary, which is sorted.
+fn position(dictionary: &Dictionary, value: &str) -> Option<u32> {
+    let (mut start, mut end) = (0, dictionary.len() as u32);
+    while start < end {
+        let middle = start + (end - start) / 2;
+        match dictionary.value(middle).cmp(value) {
+            Ordering::Less => start = middle + 1,
+            Ordering::Equal => return Some(middle),
+            Ordering::Greater => end = middle,
+        }
+    }
+    None
+}
+
+/// Counts of a table, which are never below 0.
+pub(crate) fn counts_of(counts: Deltas) -> Counts {
+    let own = |count| u64::try_from(count).unwrap_or_default();
+    Counts {
+        success: own(counts.success),
+        errors: own(counts.errors),
+        filtered: own(counts.filtered),
+    }
+}
+
+/// The counts of some groups of a rule.
+pub(crate) struct Block<'s> {
+    slots: &'s Slots,
+    measure: Measure,
+    /// Of each row of the whole table, the place of its group in this block.
+    row_places: Vec<u32>,
+    parts: Vec<u64>,
+    wholes: Option<Vec<u64>>,
+}
+
+/// The counts of one group, slot by slot.
+#[derive(Clone, Copy)]
+pub(crate) struct Columns<'b> {
+    /// What is counted.
+    pub(crate) parts: &'b [u64],
+    /// Of a rate, what that is a part of.
+    pub(crate) wholes: Option<&'b [u64]>,
+}
+
+impl Columns<'_> {
+    /// The counts in a slot.
+    pub(crate) fn at(&self, slot: usize) -> (u64, Option<u64>) {
+        (self.parts[slot], self.wholes.map(|wholes| wholes[slot]))
+    }
+}
+
+impl<'s> Block<'s> {
+    /// For so many groups, of which nothing is read yet. `place_of` gives the place of each group of the grid that is in it.
+    pub(crate) fn new(
+        grid: &Grid<'_>,
+        slots: &'s Slots,
+        measure: Measure,
+        groups: usize,
+        place_of: impl Fn(u32) -> u32,
+    ) -> Self {
+        let cells = groups * slots.len();
+        let places = grid.row_groups().iter().map(|group| match *group {
+            NO_GROUP => NO_GROUP,
+            group => place_of(group),
+        });
+        Self {
+            slots,
+            measure,
+            row_places: places.collect(),
+            parts: vec![0; cells],
+            wholes: measure.is_rate().then(|| vec![0; cells]),
+        }
+    }
+
+    fn add(&mut self, place: u32, slot: usize, counts: Counts) {
+        let most = |count: u128| u64::try_from(count).unwrap_or(u64::MAX);
+        let cell = place as usize * self.slots.len() + slot;
+        let part = &mut self.parts[cell];
+        *part = part.saturating_add(most(self.measure.part(counts)));
+        if let Some(wholes) = &mut self.wholes {
+            let whole = most(self.measure.whole(counts).unwrap_or_default());
+            wholes[cell] = wholes[cell].saturating_add(whole);
+        }
+    }
+
+    /// The counts of the group with that place.
+    pub(crate) fn columns(&self, place: usize) -> Columns<'_> {
+        let start = place * self.slots.len();
+        let own = start..start + self.slots.len();
+        Columns {
+            parts: &self.parts[own.clone()],
+            wholes: self.wholes.as_ref().map(|wholes| &wholes[own]),
+        }
+    }
+}
+
+/// Reads the counts of all blocks, which are of the same table. Each row of the windows that any of them needs is read once.
+pub(crate) fn read(counted: &Counted<'_>, blocks: &mut [Block<'_>]) {
+    for (at, window) in counted.windows.iter().enumerate() {
+        let wanting = blocks.iter_mut();
+        let wanting = wanting.filter_map(|block| Some((block.slots.places[at]?, block)));
+        let mut wanting: Vec<(usize, &mut Block<'_>)> = wanting.collect();
+        if wanting.is_empty() {
+            continue;
+        }
+        let mut rows = RowsOf::new(counted.table);
+        for (key, counts) in window.clone() {
+            let row = rows.find(&key);
+            let counts = counts_of(counts);
+            for (slot, block) in &mut wanting {
+                let place = block.row_places[row];
+                if place != NO_GROUP {
+                    block.add(place, *slot, counts);
+                }
+            }
+        }
+    }
+}

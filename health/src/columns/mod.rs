@@ -1,0 +1,4 @@
+//! Counts as columns: the groups of a table, and its windows as slots of equal length.
+
+pub(crate) mod groups;
+pub(crate) mod slots;

@@ -1,0 +1,189 @@
+//! What judging needs for every kind of rule.
+
+use std::ops::Range;
+
+use super::names::Severity;
+use super::rule::Rule;
+use crate::cause::explanation::Amount;
+use crate::columns::slots::Slots;
+
+/// What is judged.
+#[derive(Clone, Debug)]
+pub(crate) struct Judging<'j> {
+    /// By which rule.
+    pub(crate) rule: &'j Rule,
+    /// The slots.
+    pub(crate) slots: &'j Slots,
+    /// For each slot, whether it is known and settled. Only such slots are learned from.
+    pub(crate) finals: Vec<bool>,
+    /// The slots that are judged.
+    pub(crate) range: Range<usize>,
+    /// How many groups are judged.
+    pub(crate) groups: usize,
+}
+
+impl<'j> Judging<'j> {
+    /// Judges some slots of so many groups.
+    pub(crate) fn new(
+        rule: &'j Rule,
+        slots: &'j Slots,
+        groups: usize,
+        range: Range<usize>,
+    ) -> Self {
+        Self {
+            rule,
+            slots,
+            finals: slots.final_ones(),
+            range,
+            groups,
+        }
+    }
+
+    /// The slots that are judged and known.
+    pub(crate) fn known(&self) -> impl Iterator<Item = usize> + use<'_> {
+        self.range.clone().filter(|slot| self.slots.known[*slot])
+    }
+
+    /// The share of windows that may be false alarms if there are to be at most `false_alarms` in 30 days. It is at
+    /// most one in a thousand.
+    pub(crate) fn rate_of(&self, false_alarms: f64) -> f64 {
+        const MONTH: f64 = 30.0 * 86_400.0;
+        (false_alarms * f64::from(self.slots.step.seconds()) / MONTH).clamp(1e-15, 0.001)
+    }
+}
+
+/// What the judges have found.
+#[derive(Debug)]
+pub(crate) struct Sink {
+    /// The group that is judged.
+    pub(crate) group: u32,
+    /// The first slot that is judged.
+    start: usize,
+    /// How many groups were judged, slot by slot.
+    pub(crate) tests: Vec<u32>,
+    /// What is bad.
+    pub(crate) odds: Vec<Odd>,
+}
+
+impl Sink {
+    /// For slots of a range.
+    pub(crate) fn new(range: &Range<usize>) -> Self {
+        Self {
+            group: 0,
+            start: range.start,
+            tests: vec![0; range.len()],
+            odds: Vec::new(),
+        }
+    }
+
+    /// A window of the group was judged.
+    pub(crate) fn judged(&mut self, slot: usize) {
+        self.tests[slot - self.start] += 1;
+    }
+
+    /// A window of the group is bad.
+    pub(crate) fn take(&mut self, odd: Odd) {
+        self.odds.push(Odd {
+            group: self.group,
+            ..odd
+        });
+    }
+
+    /// How many groups were judged in a slot.
+    pub(crate) fn tests_of(&self, slot: usize) -> usize {
+        self.tests[slot - self.start] as usize
+    }
+}
+
+/// A window of a group that is not as it should be.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Odd {
+    /// Which group.
+    pub(crate) group: u32,
+    /// Which slot.
+    pub(crate) slot: u32,
+    /// How many slots up to this one were judged together; at least 1.
+    pub(crate) slots: u32,
+    /// How many slots it has lasted, this one included; at least 1.
+    pub(crate) run: u32,
+    /// Whether it is bad enough to begin a finding. Otherwise it only keeps one from ending.
+    pub(crate) fires: bool,
+    /// Whether a finding fires with this window alone, however many windows the rule asks for.
+    pub(crate) at_once: bool,
+    /// The severity, if it is another than that of the rule.
+    pub(crate) severity: Option<Severity>,
+    /// What was counted.
+    pub(crate) observed: Amount,
+    /// What was expected of the part.
+    pub(crate) expected: f64,
+    /// The natural logarithm of its probability, if it was judged by one.
+    pub(crate) ln_p: Option<f64>,
+    /// What would be normal.
+    pub(crate) normal: Normal,
+}
+
+/// What would be normal.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Normal {
+    /// The fewest and the most events of the part.
+    Range(u64, u64),
+    /// All counts that have at least this probability (as a logarithm) at this level: an expected count or, for a rate,
+    /// an expected share, and how many times the variance is that of a Poisson or binomial count.
+    Likely {
+        /// The level.
+        expected: f64,
+        /// The dispersion.
+        dispersion: f64,
+        /// The limit.
+        ln_p: f64,
+    },
+}
+
+/// The largest ln p at which a test is rejected; negative infinity where none is.
+///
+/// Controls the false discovery rate by Benjamini and Hochberg (1995): on average at most the share `rate` of the rejected is
+/// false. `ln_p` holds the natural logarithm of each test's p value; NaN counts as p = 1. Tests known to be unremarkable need not
+/// be given, but are counted in `tests`, the number of all.
+#[must_use]
+pub fn discovery_limit(ln_p: &[f64], tests: usize, rate: f64) -> f64 {
+    let mut sorted: Vec<f64> = ln_p
+        .iter()
+        .copied()
+        .filter(|value| !value.is_nan())
+        .collect();
+    sorted.sort_by(f64::total_cmp);
+    let step = libm::log(rate.clamp(0.0, 1.0)) - libm::log(tests.max(ln_p.len()).max(1) as f64);
+    let mut limit = f64::NEG_INFINITY;
+    for (rank, &value) in sorted.iter().enumerate() {
+        if value <= step + libm::log((rank + 1) as f64) {
+            limit = value;
+        }
+    }
+    limit
+}
+
+/// Keeps a window from firing unless it is bad enough for the number of groups that were judged in the same slot.
+pub(crate) fn discover(sink: &mut Sink, rate: f64) {
+    let is_tested = |place: &usize| {
+        let odd = &sink.odds[*place];
+        odd.fires && !odd.at_once
+    };
+    let mut order: Vec<usize> = (0..sink.odds.len()).filter(is_tested).collect();
+    order.sort_unstable_by_key(|place| (sink.odds[*place].slot, *place));
+    let mut rest = order.as_slice();
+    while let Some(first) = rest.first() {
+        let slot = sink.odds[*first].slot;
+        let length = rest.partition_point(|place| sink.odds[*place].slot == slot);
+        let (same, later) = rest.split_at(length);
+        let ln_p: Vec<f64> = same
+            .iter()
+            .filter_map(|place| sink.odds[*place].ln_p)
+            .collect();
+        let limit = discovery_limit(&ln_p, sink.tests_of(slot as usize), rate);
+        for place in same {
+            let odd = &mut sink.odds[*place];
+            odd.fires = odd.ln_p.is_some_and(|ln_p| ln_p <= limit);
+        }
+        rest = later;
+    }
+}
