@@ -3,9 +3,12 @@
 from collections.abc import Callable, Iterator
 
 import pytest
+import surroundings
 from support import END, START, connect, record
 
 import tallyfold
+
+surroundings.prepare()
 
 
 @pytest.fixture

@@ -242,7 +242,7 @@ class TestCommand:
                 window = ("2026-03-02T10:00:00Z", "2026-03-02T10:15:00Z")
                 over_http = client.event_delivery(*window, ["integration"])
             process.send_signal(number)
-            rest, errors = process.communicate(timeout=10)
+            rest, errors = process.communicate(timeout=60)
         assert (process.returncode, rest, errors) == (0, "", "")
         with connect(tallyfold.Sandbox(seed=7)) as client:
             assert client.event_delivery(*window, ["integration"]) == over_http
@@ -266,7 +266,7 @@ class TestCommand:
             ) as client:
                 client.event_delivery(START, END, ["integration"])
             process.send_signal(signal.SIGINT)
-            process.communicate(timeout=10)
+            process.communicate(timeout=60)
         assert [attempt.status for attempt in attempts] == [200, 503, 401, 200, 200]
 
     @pytest.mark.parametrize(
@@ -274,7 +274,7 @@ class TestCommand:
     )
     def test_a_wrong_fault(self, fault: str) -> None:
         with self.start("sandbox", "--fault", fault) as process:
-            _, errors = process.communicate(timeout=10)
+            _, errors = process.communicate(timeout=60)
         assert process.returncode == 2
         assert f"--fault {fault}: " in errors
 
@@ -282,7 +282,7 @@ class TestCommand:
         with socket.create_server(("127.0.0.1", 0)) as listener:
             port = str(listener.getsockname()[1])
             with self.start("sandbox", "--port", port) as process:
-                _, errors = process.communicate(timeout=10)
+                _, errors = process.communicate(timeout=60)
         assert process.returncode == 1
         assert errors.startswith(f"can't serve on 127.0.0.1, port {port}: ")
         assert "Traceback" not in errors
@@ -293,7 +293,7 @@ class TestCommand:
     )
     def test_other_arguments(self, arguments: list[str], code: int) -> None:
         with self.start(*arguments) as process:
-            printed, _ = process.communicate(timeout=10)
+            printed, _ = process.communicate(timeout=60)
         assert process.returncode == code
         if arguments == ["--version"]:
             assert printed == f"tallyfold {tallyfold.__version__}\n"
@@ -304,6 +304,6 @@ class TestCommand:
     )
     def test_numbers_that_can_not_be(self, option: str, value: str) -> None:
         with self.start("sandbox", f"{option}={value}") as process:
-            _, errors = process.communicate(timeout=10)
+            _, errors = process.communicate(timeout=60)
         assert process.returncode == 2
         assert f"argument {option}: want a number from 0 to " in errors

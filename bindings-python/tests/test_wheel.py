@@ -16,7 +16,7 @@ def python(tmp_path_factory: pytest.TempPathFactory) -> Path:
     home = tmp_path_factory.mktemp("venv")
     venv.create(home, with_pip=True)
     interpreter = home / "bin" / "python"
-    (wheel,) = Path(__file__).parents[2].glob("dist/*.whl")
+    (wheel,) = Path(__file__).parents[2].glob(".cache/wheel/*.whl")
     subprocess.run([interpreter, "-m", "pip", "install", "--quiet", wheel], check=True)
     return interpreter
 

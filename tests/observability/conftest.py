@@ -4,7 +4,10 @@ from collections.abc import Iterator
 
 import httpx2
 import pytest
+import surroundings
 import week
+
+surroundings.prepare()
 
 
 @pytest.fixture(scope="module")

@@ -4,7 +4,10 @@ import json
 from pathlib import Path
 
 import pytest
+import surroundings
 from places import CLI, ROOT, good, program, run
+
+surroundings.prepare()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
