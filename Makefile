@@ -1,10 +1,14 @@
 # For everyday use: demo, test, bench, lint, dist, docs. Each sets up what it needs, once, and a second
 # run rebuilds only what changed. `make test-rust`, `test-python`, `test-js`, `test-cli`, `test-examples`, `test-observability`, `test-docs`
 # and `test-packages` run one suite.
+#
+# The demo and the tests use Cargo's profile `dev` for the command and for the library in Python. The profiles of releases take minutes
+# longer to compile: only `dist`, `bench`, `test-packages` and the WebAssembly modules use them.
 
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
-MAKEFLAGS += --no-builtin-rules
+# Downloads run while something compiles. Cargo itself lets one compilation after the other use all cores.
+MAKEFLAGS += --no-builtin-rules --jobs=4
 .DELETE_ON_ERROR:
 
 PYTHON ?= python3
@@ -12,9 +16,14 @@ PY := bindings-python
 JS := bindings-wasm/js
 VERSION := $(shell sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml)
 
+build_tools := .venv/.build-tools
 venv := .venv/.requirements
-wheel := .cache/wheel
+wheel := .cache/wheel/.built
 wheel_in_venv := .venv/.wheel
+release_wheel := dist/.wheel
+bench_wheel := .cache/bench/python/.wheel
+command := .cache/command
+rust_example := .cache/rust-example
 node_modules := $(JS)/node_modules/.package-lock.json
 wasm := $(JS)/wasm/tallyfold_health_bg.wasm
 npm := $(JS)/dist/index.js
@@ -38,37 +47,41 @@ js_files := $(addprefix $(JS)/,README.md package.json tsconfig.json build.mjs) \
 	$(shell find LICENSE* $(JS)/src $(JS)/node $(JS)/server $(JS)/export $(JS)/health -type f)
 
 .PHONY: demo test bench lint fuzz dist docs setup wheel wasm npm npm-package cli \
-	test-rust test-python test-js test-cli test-examples test-observability test-docs test-hosts test-distributed test-sdist test-packages test-arm sdist clean \
+	prepare-tests compile-tests test-rust test-python test-js test-cli test-examples test-observability test-docs test-hosts test-distributed test-sdist test-packages test-arm sdist clean \
 	grade-cause grade-risk grade-detect grade-incidents
 
-demo: $(wheel_in_venv) $(examples) $(chromium)
-	cargo build --quiet --package tallyfold-cli
+# All crates with tests are compiled at once, so that Cargo compiles each dependency once, with the features that any of them needs.
+tested_crates := --workspace --exclude tallyfold-python --exclude tallyfold-wasm --exclude tallyfold-bench --exclude xtask
+# Cargo starts each test binary by this program, which limits the time of each test.
+limited := env "CARGO_TARGET_$$(rustc -vV | sed -n 's/^host: //p' | tr 'a-z-' 'A-Z_')_RUNNER=$(CURDIR)/scripts/limit-tests.py"
+
+demo: $(command) $(wheel_in_venv) $(examples) $(chromium)
 	@scripts/demo.sh
 
 test:
 	@scripts/test.sh
 
-bench: $(wheel_in_venv) $(examples) $(bench_peers)
+bench: $(venv) $(bench_wheel) $(examples) $(bench_peers)
 	@scripts/bench.sh
 
-lint: $(wheel_in_venv) $(tarball)
+lint: $(venv) $(wheel_in_venv) $(tarball)
 	scripts/lint.sh
 
 fuzz:
 	scripts/fuzz.sh
 
-dist: $(wheel) $(tarball)
+dist: $(release_wheel) $(tarball)
 	@ls -l dist
 
 docs: $(docs_python) $(docs_node) $(wasm)
 	scripts/docs.sh
 
-sdist: $(venv)
+sdist: $(build_tools)
 	rm -f dist/*.tar.gz
 	.venv/bin/maturin sdist -m $(PY)/Cargo.toml --out dist
 
 # A wheel of the source alone, with the crates that are here already.
-test-sdist: sdist $(wheel)
+test-sdist: sdist
 	scripts/test-sdist.sh
 
 setup: $(venv) $(node_modules) $(bundlers) .cache/wasm-route $(chromium)
@@ -82,26 +95,35 @@ cli:
 	cargo build --release --package tallyfold-cli
 	@ls -l target/release/tallyfold
 
+# Everything that the suites of `test` use: `make test` builds it before it runs the suites, two at a time.
+prepare-tests: compile-tests $(venv) $(wheel_in_venv) $(examples) $(bundlers) $(chromium) $(docs_python) $(docs_node) $(static_cli) \
+	$(packages_python) $(packages_node)
+
+# This compiles the command and the example, too.
+compile-tests: | .cache
+	cargo test --quiet --no-run $(tested_crates)
+	touch $(command) $(rust_example)
+
+# Every crate, and the command through its binary.
 test-rust:
-	cargo test --no-fail-fast
+	$(limited) cargo test --no-fail-fast $(tested_crates)
 
-# The command, through its binary.
+# The command alone.
 test-cli:
-	cargo test --no-fail-fast --package tallyfold-cli
+	$(limited) cargo test --no-fail-fast --package tallyfold-cli
 
-test-python: $(wheel_in_venv)
+test-python: $(venv) $(wheel_in_venv)
 	cd $(PY) && ../.venv/bin/pytest
 
 # Whole programs: each must run, and all must show the same counts.
-test-examples: $(wheel_in_venv) $(examples) $(chromium)
-	cargo build --quiet --package tallyfold-cli
+test-examples: $(command) $(rust_example) $(wheel_in_venv) $(examples) $(chromium)
 	scripts/demo.sh
 	@echo "3 passed, 0 failed"
 	scripts/test-rust-example.sh
 	node --test --test-timeout=300000 --test-reporter=spec examples/guide.test.mjs
 
 # Prometheus, VictoriaMetrics and InfluxDB, from Debian's packages, judge what is exported.
-test-observability: $(wheel_in_venv)
+test-observability: $(command) $(venv) $(wheel_in_venv)
 	scripts/test-observability.sh
 
 # What brings the command: the static binary, its wheel, npm's packages; deployment and workflows.
@@ -121,7 +143,7 @@ grade-cause:
 	cargo run --quiet --release --package tallyfold-grade -- cause --data "$(DATA)" --json "$(JSON)"
 
 # With engines that few have installed, and so not part of `test`.
-test-distributed: $(wheel)
+test-distributed: $(release_wheel)
 	scripts/test-distributed.sh
 
 test-js: $(tarball) $(chromium) $(bundlers)
@@ -136,19 +158,44 @@ clean:
 
 # Python: a virtual environment with pinned tools, the wheel, and the wheel in the environment.
 
-$(venv): $(PY)/requirements-dev.txt
+$(build_tools): $(PY)/requirements-build.txt
 	$(PYTHON) -c 'import ensurepip' || scripts/apt-install.sh python3-venv
 	$(PYTHON) -m venv .venv
 	.venv/bin/pip install --quiet --requirement $<
 	touch $@
 
-$(wheel): $(core_files) $(python_files) | $(venv) .cache
+# Two installations into one environment never run at the same time.
+$(venv): $(PY)/requirements-dev.txt $(build_tools)
+	flock .venv .venv/bin/pip install --quiet --requirement $<
+	touch $@
+
+$(wheel): $(core_files) $(python_files) $(build_tools) | .cache
+	rm -rf .cache/wheel
+	.venv/bin/maturin build --quiet -m $(PY)/Cargo.toml --interpreter .venv/bin/python --out .cache/wheel
+	touch $@
+
+$(wheel_in_venv): $(wheel)
+	flock .venv .venv/bin/pip install --quiet --no-deps --force-reinstall .cache/wheel/*.whl
+	touch $@
+
+# As it is released.
+$(release_wheel): $(core_files) $(python_files) $(build_tools)
 	rm -f dist/*.whl
 	.venv/bin/maturin build --quiet --release -m $(PY)/Cargo.toml --interpreter .venv/bin/python --out dist
 	touch $@
 
-$(wheel_in_venv): $(wheel) $(venv)
-	.venv/bin/pip install --quiet --no-deps --force-reinstall dist/*.whl
+$(bench_wheel): $(release_wheel)
+	rm -rf .cache/bench/python
+	.venv/bin/pip install --quiet --no-deps --target .cache/bench/python dist/*.whl
+	touch $@
+
+# The command and the guide's Rust program, in target/debug.
+$(command): $(core_files) $(cli_files) | .cache
+	cargo build --quiet --package tallyfold-cli
+	touch $@
+
+$(rust_example): $(core_files) core/examples/delivery.rs | .cache
+	cargo build --quiet --package tallyfold --example delivery
 	touch $@
 
 # JavaScript: the wasm with its glue, dist/ with the wasm inside, the npm tarball, and the hosts that try it.
@@ -186,8 +233,8 @@ $(examples): $(tarball) examples/package.json
 
 $(docs_python): scripts/docs/requirements.txt $(wheel)
 	$(PYTHON) -m venv .cache/docs
-	.cache/docs/bin/pip install --quiet --requirement $< dist/*.whl
-	.cache/docs/bin/pip install --quiet --no-deps --force-reinstall dist/*.whl
+	.cache/docs/bin/pip install --quiet --requirement $< .cache/wheel/*.whl
+	.cache/docs/bin/pip install --quiet --no-deps --force-reinstall .cache/wheel/*.whl
 	touch $@
 
 $(docs_node): scripts/docs/package-lock.json $(node_modules)

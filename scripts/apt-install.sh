@@ -12,6 +12,8 @@ done
 
 sudo=()
 if [[ $(id -u) -ne 0 ]] && command -v sudo >/dev/null; then sudo=(sudo); fi
+exec 9>"/tmp/tallyfold-apt-$(id -u).lock"
+flock 9
 echo "installing ${missing[*]}"
 "${sudo[@]}" apt-get update -qq
 "${sudo[@]}" env DEBIAN_FRONTEND=noninteractive \

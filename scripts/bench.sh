@@ -7,6 +7,8 @@ cd "$(dirname "$0")/.."
 cargo build --quiet --release --package tallyfold-bench
 scripts/build-cli.sh >&2
 bench=target/release/tallyfold-bench
+# The library as it is released, ahead of the one that the tests use.
+export PYTHONPATH=$PWD/.cache/bench/python
 bodies=.cache/bench
 mkdir -p $bodies
 $bench bodies $bodies

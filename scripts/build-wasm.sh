@@ -34,22 +34,30 @@ compile() {
 
 out=bindings-wasm/js/wasm
 compiled=target-wasm/$target/wasm
+modules=(library:tallyfold_wasm sandbox:tallyfold_sandbox pages:tallyfold_pages export:tallyfold_export health:tallyfold_health)
 
-# make_module FEATURE NAME
-make_module() {
+# finish FEATURE NAME: the glue of a compiled module, and the module optimized and deflated.
+finish() {
   local module=$out/$2_bg.wasm
-  compile "$1"
-  mkdir -p $compiled/modules
-  cp $compiled/tallyfold_wasm.wasm "$compiled/modules/$2.wasm"
-  cargo run --quiet --package xtask -- "$compiled/modules/$2.wasm" $out
+  target/debug/xtask "$compiled/modules/$2.wasm" $out
   bindings-wasm/js/node_modules/.bin/wasm-opt -O3 -ocimfs 100 -fimfs 10 --low-memory-unused --converge --strip-debug --strip-producers "$module" -o "$module"
   node bindings-wasm/js/deflate.mjs "$module"
   echo "wasm, $1: $(wc -c <"$module") bytes, $(gzip -9c "$module" | wc -c) gzipped"
 }
 
 rm -rf $out
-make_module library tallyfold_wasm
-make_module sandbox tallyfold_sandbox
-make_module pages tallyfold_pages
-make_module export tallyfold_export
-make_module health tallyfold_health
+mkdir -p $compiled/modules $out
+cargo build --quiet --package xtask &
+xtask=$!
+# The compiler links a module on one core. Meanwhile the module before it is finished on another.
+finishing=
+for module in "${modules[@]}"; do
+  feature=${module%:*} name=${module#*:}
+  compile "$feature"
+  cp $compiled/tallyfold_wasm.wasm "$compiled/modules/$name.wasm"
+  wait $xtask
+  [[ -z $finishing ]] || wait "$finishing"
+  finish "$feature" "$name" &
+  finishing=$!
+done
+wait "$finishing"

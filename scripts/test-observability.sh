@@ -17,7 +17,4 @@ if [[ ${#missing[@]} -gt 0 ]]; then
   scripts/apt-install.sh prometheus prometheus-alertmanager victoria-metrics influxdb
 fi
 
-# One of the exporters is the command.
-cargo build -q -p tallyfold-cli
-
 exec .venv/bin/pytest -c tests/observability/pytest.ini tests/observability "$@"

@@ -6,7 +6,7 @@ cd "$(dirname "$0")/.."
 source scripts/serve-sandbox.sh
 start_sandbox .venv/bin/python -u -m tallyfold sandbox
 
-cargo run --quiet --package tallyfold --example delivery | tee "$out/rust" | tail -n 1
+target/debug/examples/delivery | tee "$out/rust" | tail -n 1
 .venv/bin/python - >"$out/python" <<'END'
 import tallyfold
 

@@ -1,17 +1,42 @@
 #!/usr/bin/env bash
-# Runs every suite, also after one has failed, and closes with the sum over all of them.
+# Runs every suite, also after one has failed, and closes with the sum over all of them. Everything is built first;
+# then SUITES_AT_ONCE suites run at the same time (2), and each prints its log when it has ended.
 set -uo pipefail
 cd "$(dirname "$0")/.."
 
+# The longest come first.
+suites=(rust python observability js packages docs examples)
 results=.cache/results
 rm -rf $results
 mkdir -p $results
-passed=0 failed=0
-for suite in rust python js cli examples observability docs packages; do
-  log=$results/$suite.log
-  "${MAKE:-make}" --no-print-directory "test-$suite" 2>&1 | tee "$log"
-  status=${PIPESTATUS[0]}
-  read -r suite_passed suite_failed < <(scripts/count-tests.sh "$log")
+make=(env --unset=MAKEFLAGS "${MAKE:-make}" --no-print-directory)
+
+started=$SECONDS
+# What can't be built fails again in the suite that needs it, and is counted there.
+"${make[@]}" --keep-going prepare-tests 2>&1 | tee $results/prepare.log
+echo "prepared after $((SECONDS - started)) s"
+
+run_suite() {
+  local log=$results/$1.log started=$SECONDS
+  "${make[@]}" "test-$1" >"$log" 2>&1
+  echo $? >"$results/$1.status"
+  {
+    flock 9
+    printf '\n== %s, %d s\n' "$1" $((SECONDS - started))
+    cat "$log"
+  } 9>$results/printing
+}
+
+for suite in "${suites[@]}"; do
+  while (($(jobs -rp | wc -l) >= ${SUITES_AT_ONCE:-2})); do wait -n; done
+  run_suite "$suite" &
+done
+wait
+
+passed=0 failed=0 summary=
+for suite in "${suites[@]}"; do
+  status=$(<"$results/$suite.status")
+  read -r suite_passed suite_failed < <(scripts/count-tests.sh "$results/$suite.log")
   # A suite that ran nothing, or stopped before it could count its failure, has failed once.
   if ((suite_passed + suite_failed == 0)) || ((status != 0 && suite_failed == 0)); then
     suite_failed=1
