@@ -52,6 +52,8 @@ js_files := $(addprefix $(JS)/,README.md package.json tsconfig.json build.mjs) \
 
 # All crates with tests are compiled at once, so that Cargo compiles each dependency once, with the features that any of them needs.
 tested_crates := --workspace --exclude tallyfold-python --exclude tallyfold-wasm --exclude tallyfold-bench --exclude xtask
+# Seconds for each test in Python, which pytest-timeout names when it takes longer.
+export PYTEST_TIMEOUT ?= 300
 # Cargo starts each test binary by this program, which limits the time of each test.
 limited := env "CARGO_TARGET_$$(rustc -vV | sed -n 's/^host: //p' | tr 'a-z-' 'A-Z_')_RUNNER=$(CURDIR)/scripts/limit-tests.py"
 
