@@ -125,6 +125,7 @@ test-examples: $(command) $(rust_example) $(wheel_in_venv) $(examples) $(chromiu
 	node --test --test-timeout=300000 --test-reporter=spec examples/guide.test.mjs
 
 # Prometheus, VictoriaMetrics and InfluxDB, from Debian's packages, judge what is exported.
+test-observability: export PYTEST_TIMEOUT = 600
 test-observability: $(command) $(venv) $(wheel_in_venv)
 	scripts/test-observability.sh
 

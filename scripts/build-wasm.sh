@@ -5,7 +5,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 
 target=wasm32-unknown-unknown
-build=(build --package tallyfold-wasm --target $target --profile wasm --target-dir target-wasm
+build=(build --package tallyfold-wasm --target "$target" --profile wasm --target-dir target-wasm
   --no-default-features --features)
 
 compile() {

@@ -2,7 +2,7 @@
 # Runs every suite, also after one has failed, and closes with the sum over all of them. Everything is built first;
 # then SUITES_AT_ONCE suites run at the same time (2), and each prints its log when it has ended.
 set -uo pipefail
-cd "$(dirname "$0")/.."
+cd "$(dirname "$0")/.." || exit
 
 # The longest come first.
 suites=(rust python observability js packages docs examples)

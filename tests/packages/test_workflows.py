@@ -131,7 +131,7 @@ def test_shell_steps(path: Path, tmp_path: Path) -> None:
 
 
 def test_the_scripts_themselves() -> None:
-    names = ("build-cli.sh", "release.sh", "run-arm.sh", "test-packages.sh", "test-arm.sh")
+    names = ("apt-install.sh", "build-cli.sh", "build-wasm.sh", "release.sh", "test.sh", "run-arm.sh", "test-packages.sh", "test-arm.sh")
     good(run([tool("shellcheck"), "--severity=warning", *(ROOT / "scripts" / name for name in names)]))
 
 
@@ -139,7 +139,26 @@ def test_what_is_made_is_known_to_the_makefile() -> None:
     asked = {*jobs(FOLDER / "ci.yml")["suites"]["strategy"]["matrix"]["make"], *step("packages", MADE).split()[1:]}
     known = set(re.findall(r"^([\w-]+):(?!=)", (ROOT / "Makefile").read_text(), re.MULTILINE))
     assert asked <= known
-    assert len(asked) == 6
+    assert asked == {"test", "lint", "test-arm", "npm-package", "sdist"}
+
+
+def test_every_language_is_tested_in_every_version_that_is_supported() -> None:
+    matrices = {name: job.get("strategy", {}).get("matrix", {}) for name, job in jobs(FOLDER / "ci.yml").items()}
+    assert matrices["wheel"]["python"] == ["3.11", "3.12", "3.13", "3.14"]
+    assert matrices["node"]["node"] == [20, 22, 24]
+    for name in ("wheel", "command"):
+        machines = {*matrices[name]["os"], *(entry["os"] for entry in matrices[name].get("include", []))}
+        assert machines >= {"macos-15", "windows-2025"}, name
+
+
+def test_the_next_rust_is_tried_once_a_week_and_nothing_else_is() -> None:
+    (workflow,) = documents(FOLDER / "ci.yml")
+    # YAML reads the key `on` as true.
+    (schedule,) = workflow[True]["schedule"]
+    assert re.fullmatch(r"\d+ \d+ \* \* [0-6]", schedule["cron"])
+    weekly = {name for name, job in workflow["jobs"].items() if job["if"] == "github.event_name == 'schedule'"}
+    assert weekly == {"beta"}
+    assert {job["if"] for name, job in workflow["jobs"].items() if name not in weekly} == {"github.event_name != 'schedule'"}
 
 
 MADE = "The library for JavaScript, and the source of that for Python"
