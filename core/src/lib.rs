@@ -82,6 +82,7 @@ mod ranges;
 mod sealed;
 mod secret;
 mod spelling;
+pub mod text;
 mod time;
 mod wire;
 

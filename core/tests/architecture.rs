@@ -17,7 +17,9 @@ const FLOORS: &[(&str, &[&[&str]])] = &[
     (
         "core",
         &[
-            &["code", "spelling", "secret", "error", "checksum", "sealed"],
+            &[
+                "code", "spelling", "secret", "error", "checksum", "sealed", "text",
+            ],
             &["arguments"],
             &["time"],
             &["wire"],

@@ -1,19 +1,7 @@
 //! Numbers and times as sentences show them.
 
+use tallyfold::text::harmless;
 use tallyfold::{Timestamp, Window};
-
-/// Digits in groups of three: `1,204`.
-pub(crate) fn count(count: u128) -> String {
-    let digits = count.to_string();
-    let mut shown = String::with_capacity(digits.len() + digits.len() / 3);
-    for (place, digit) in digits.chars().enumerate() {
-        if place > 0 && (digits.len() - place).is_multiple_of(3) {
-            shown.push(',');
-        }
-        shown.push(digit);
-    }
-    shown
-}
 
 /// A share as a percentage with the digits that matter: `12.2%`, `0.034%`.
 pub(crate) fn share(part: u64, whole: u64) -> String {
@@ -63,18 +51,26 @@ pub(crate) fn since(at: Timestamp, near: Window) -> String {
     }
 }
 
-/// A text of the service, without control characters for terminals. An empty text is shown as such.
+/// A text of the service, harmless and not too long. An empty text is shown as such.
 pub(crate) fn value(text: &str) -> String {
     if text.is_empty() {
         return "(none)".to_owned();
     }
-    let harmless = |c: char| match c.is_control() {
-        true => '\u{fffd}',
-        false => c,
-    };
-    let mut shown: String = text.chars().take(100).map(harmless).collect();
-    if text.chars().nth(100).is_some() {
-        shown.push('…');
+    match text.char_indices().nth(100) {
+        Some((end, _)) => format!("{}…", harmless(&text[..end])),
+        None => harmless(text),
     }
-    shown
+}
+
+#[cfg(test)]
+mod tests {
+    use super::value;
+
+    #[test]
+    fn a_value_is_harmless_and_not_too_long() {
+        assert_eq!(value(""), "(none)");
+        assert_eq!(value("a\u{1b}[2J\u{202e}b"), "a\u{fffd}[2J\u{fffd}b");
+        assert_eq!(value(&"é".repeat(100)), "é".repeat(100));
+        assert_eq!(value(&"é".repeat(101)), format!("{}…", "é".repeat(100)));
+    }
 }

@@ -390,6 +390,20 @@ fn a_file_without_a_rule_is_refused_with_its_place() {
 }
 
 #[test]
+fn a_length_of_time_may_have_several_units() {
+    let rule = |length: &str| {
+        let line = format!("history = '{length}'");
+        Rules::parse(&format!("[[rule]]\nname = 'x'\nkind = 'new'\n{line}"))
+    };
+    for length in ["90m", "1h30m", "5400s"] {
+        assert!(rule(length).is_ok(), "{length}");
+    }
+    for length in ["1h30", "1500ms", "0s", "11w1000w", "1.5h"] {
+        assert!(rule(length).is_err(), "{length}");
+    }
+}
+
+#[test]
 fn needs_are_those_of_all_rules() {
     let rules = Rules::parse(
         "dimensions = ['write_key', 'integration']\nwindow = '1h'\n\

@@ -5,6 +5,7 @@ use std::marker::PhantomData;
 use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches};
 use tallyfold::Spelling;
 use tallyfold::arguments::{Argument, Kind, Options};
+use tallyfold::text::duration;
 
 use super::given::{Given, Origin, Raw};
 
@@ -191,18 +192,6 @@ fn shown(debug: &str, kind: Kind) -> Option<String> {
             digits.parse().ok().map(duration)
         }
         _ => Some(debug.trim_matches('"').to_owned()),
-    }
-}
-
-/// A length of time in its largest unit that gives a whole number.
-pub(crate) fn duration(ms: u64) -> String {
-    let units = [(3_600_000, "h"), (60_000, "m"), (1_000, "s")];
-    match units
-        .iter()
-        .find(|(unit, _)| ms >= *unit && ms.is_multiple_of(*unit))
-    {
-        Some((unit, name)) => format!("{}{name}", ms / unit),
-        None => format!("{ms}ms"),
     }
 }
 

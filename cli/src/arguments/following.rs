@@ -1,13 +1,13 @@
 //! What is followed: `follow`, `push` and `serve` have these flags.
 
 use clap::Args;
+use tallyfold::text;
 use tallyfold::{FollowOptions, TimeStep, Timestamp, Window};
 
 use super::declared::{Declared, Flags};
 use super::given::{Given, Origin, Raw};
 use super::query::MetricFlag;
 use super::range::{RangeFlags, instant};
-use super::text;
 use crate::failure::{Failure, Result};
 
 /// Flags of commands that read windows as they close.

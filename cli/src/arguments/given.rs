@@ -6,9 +6,9 @@ use std::path::Path;
 use std::sync::Arc;
 
 use tallyfold::arguments::{self, Arguments, Kind, Options, Value};
+use tallyfold::text;
 use tallyfold::{Code, Error, Name, Secret, Spelling};
 
-use super::text;
 use crate::config::secret::Source;
 use crate::failure::{Failure, Result};
 

@@ -6,4 +6,3 @@ pub(crate) mod given;
 pub(crate) mod labels;
 pub(crate) mod query;
 pub(crate) mod range;
-pub(crate) mod text;

@@ -1,10 +1,10 @@
 //! Which counts are asked for, and which of them are kept.
 
 use clap::{Args, ValueEnum};
+use tallyfold::text;
 use tallyfold::{CollectOptions, Dimension, Metric};
 
 use super::declared::Flags;
-use super::text;
 use crate::failure::{Failure, Result};
 
 /// Flags for a query's dimensions.

@@ -1,9 +1,9 @@
 //! The range of time that is asked for: `--since 24h`, or `--from` and `--to`.
 
 use clap::Args;
+use tallyfold::text;
 use tallyfold::{TimeStep, Timestamp, Window};
 
-use super::text;
 use crate::failure::{Failure, Result};
 
 /// Flags for a range of time.

@@ -5,6 +5,7 @@ use std::rc::Rc;
 
 use clap::Args;
 use indicatif::ProgressBar;
+use tallyfold::text::grouped;
 use tallyfold::{CollectOptions, Timestamp, Window};
 use tallyfold_health::{Observed, Rules, State};
 
@@ -27,7 +28,6 @@ use crate::host::files::{StateFile, file_name};
 use crate::host::session::Session;
 use crate::output::found::{Found, FoundPart, Verdict};
 use crate::output::found_written::{FoundFormat, write};
-use crate::output::numerals::grouped;
 
 /// What the help begins with.
 pub(crate) const EXAMPLES: &str = "\

@@ -9,12 +9,12 @@ use std::time::Duration;
 
 use clap::Args;
 use clap::builder::PossibleValuesParser;
+use tallyfold::text;
 use tallyfold::{CountTable, Secret};
 use tallyfold_export::{Export, ExportOptions, Format, Labels, Push, PushOptions};
 
 use crate::arguments::declared::{Declared, Flags};
 use crate::arguments::given::{Given, Origin, Raw};
-use crate::arguments::text;
 use crate::config::secret::{Place, Source};
 use crate::config::settings::Settings;
 use crate::failure::{Failure, Result};

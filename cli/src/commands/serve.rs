@@ -9,6 +9,7 @@ use futures_util::future::join_all;
 use hyper::body::Incoming;
 use hyper::header::{ACCEPT, ALLOW, CONTENT_TYPE, HeaderValue};
 use hyper::{Method, Request, Response, StatusCode};
+use tallyfold::text::milliseconds;
 use tallyfold_export::{ExportOptions, Ledger};
 
 use super::each::sessions;
@@ -19,7 +20,6 @@ use crate::arguments::declared::{Declared, Flags};
 use crate::arguments::following::FollowFlags;
 use crate::arguments::given::{Origin, Raw};
 use crate::arguments::labels::labels_of;
-use crate::arguments::text;
 use crate::config::settings::Cluster;
 use crate::exit::Exit;
 use crate::failure::{Failure, Result};
@@ -207,7 +207,7 @@ fn stale_ms(flags: &ServeCommand) -> Result<u64> {
                 "--stale-after: want a length of time such as 2h, not {time:?}"
             ))
         };
-        return text::milliseconds(time).ok_or_else(wanted);
+        return milliseconds(time).ok_or_else(wanted);
     }
     let options = flags.follow.options(None, unix_ms())?;
     // A window is read again when it is settled, which may be a whole pause after it could be.

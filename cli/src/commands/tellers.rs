@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use std::rc::Rc;
 
 use clap::Args;
+use tallyfold::text;
 use tallyfold::{Timestamp, Window};
 use tallyfold_health::{Finding, Rules, Status};
 
@@ -14,7 +15,6 @@ use super::telling::fail;
 use crate::app::App;
 use crate::arguments::declared::{Declared, Flags};
 use crate::arguments::given::{Given, Origin, Raw};
-use crate::arguments::text;
 use crate::config::settings::{AlertReceiver, ReceiverKind, Settings};
 use crate::exit::Exit;
 use crate::failure::{Failure, Result};

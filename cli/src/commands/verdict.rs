@@ -1,6 +1,7 @@
 //! `--fail-above`: whether too many events failed, as an exit code.
 
 use clap::Args;
+use tallyfold::text::Fraction;
 use tallyfold::{Counts, Frame, Row};
 
 use crate::failure::{Failure, Result};
@@ -23,17 +24,10 @@ pub(crate) struct VerdictFlags {
     pub(crate) fewest: u64,
 }
 
-/// A share as a fraction of whole numbers, so that it is compared exactly.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Share {
-    part: u64,
-    whole: u64,
-}
-
 /// What is judged.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Limit {
-    share: Share,
+    share: Fraction,
     fewest: u64,
 }
 
@@ -51,7 +45,7 @@ impl VerdictFlags {
                 "--fail-above {text}: want a share such as 5% or 0.5%"
             ))
         };
-        let share = share(text).ok_or_else(wanted)?;
+        let share = Fraction::share(text).ok_or_else(wanted)?;
         Ok(Some(Limit {
             share,
             fewest: self.fewest,
@@ -122,12 +116,7 @@ impl Limit {
     }
 
     fn has_failed(self, counts: Counts) -> bool {
-        let attempts = attempts_of(counts);
-        let is_judged = self.is_judged(counts);
-        // The share has at most 18 digits, so both products fit.
-        is_judged
-            && u128::from(counts.errors) * u128::from(self.share.whole)
-                > attempts * u128::from(self.share.part)
+        self.is_judged(counts) && self.share.is_below(counts.errors, attempts_of(counts))
     }
 }
 
@@ -151,54 +140,14 @@ fn told<F: Frame>(row: Row<'_, F>, counts: Counts, place: String) -> String {
     )
 }
 
-/// Parses `5%` or `0.5%`, from 0% to 100%.
-fn share(text: &str) -> Option<Share> {
-    // Without its sign, a 1 might be meant as one percent or as all.
-    let digits = text.strip_suffix('%')?;
-    let (whole, fraction) = digits.split_once('.').unwrap_or((digits, ""));
-    let all = [whole, fraction].concat();
-    let is_number =
-        !whole.is_empty() && all.len() <= 16 && all.bytes().all(|byte| byte.is_ascii_digit());
-    let places = u32::try_from(fraction.len()).ok()?;
-    let share = Share {
-        part: is_number.then(|| all.parse().ok()).flatten()?,
-        whole: 10_u64.checked_pow(places)?.checked_mul(100)?,
-    };
-    (share.part <= share.whole).then_some(share)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn shares_are_exact() {
-        for (text, expected) in [
-            ("5%", Some((5, 100))),
-            ("0.5%", Some((5, 1000))),
-            ("0.05", None),
-            ("100%", Some((100, 100))),
-            ("1", None),
-            ("0%", Some((0, 100))),
-            ("101%", None),
-            ("5", None),
-            ("", None),
-            ("%", None),
-            (".5", None),
-            ("-1%", None),
-            ("5 %", None),
-            ("1e-3", None),
-            ("0.12345678901234567890", None),
-        ] {
-            let share = share(text).map(|share| (share.part, share.whole));
-            assert_eq!(share, expected, "{text}");
-        }
-    }
-
-    #[test]
     fn a_row_fails_above_the_share_not_at_it() {
         let limit = Limit {
-            share: share("5%").unwrap(),
+            share: Fraction::share("5%").unwrap(),
             fewest: 100,
         };
         let counts = |success, errors| Counts {
@@ -211,7 +160,7 @@ mod tests {
         assert!(!limit.has_failed(counts(0, 99)));
         assert!(limit.has_failed(counts(u64::MAX, u64::MAX)));
         let none = Limit {
-            share: share("0%").unwrap(),
+            share: Fraction::share("0%").unwrap(),
             fewest: 0,
         };
         assert!(!none.has_failed(counts(0, 0)) && none.has_failed(counts(1_000_000, 1)));

@@ -6,6 +6,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use clap::Args;
+use tallyfold::text;
 use tallyfold::{CollectOptions, FollowOptions, Keep, Metric, Patience, TimeStep, Window};
 use tallyfold_health::Rules;
 use tokio::sync::Notify;
@@ -17,7 +18,6 @@ use crate::app::App;
 use crate::arguments::declared::{Declared, Flags};
 use crate::arguments::given::{Given, Origin, Raw};
 use crate::arguments::query::{MetricFlag, Query, QueryFlags};
-use crate::arguments::text;
 use crate::exit::Exit;
 use crate::failure::{Failure, Result};
 use crate::host::clock::unix_ms;

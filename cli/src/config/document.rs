@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::path::Path;
 use std::sync::Arc;
 
-use tallyfold::arguments::nearest;
+use tallyfold::text::nearest;
 use toml::de::{DeTable, DeValue};
 
 use crate::arguments::given::Origin;

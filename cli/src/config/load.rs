@@ -8,7 +8,8 @@
 use std::env::{self, VarError};
 use std::sync::Arc;
 
-use tallyfold::arguments::{Kind, Options, nearest};
+use tallyfold::arguments::{Kind, Options};
+use tallyfold::text::nearest;
 use tallyfold::{MachineOptions, Spelling};
 
 use super::find::{find, usual_places};

@@ -2,11 +2,12 @@
 //! declarations.
 
 use tallyfold::arguments::{Argument, Kind, Options};
+use tallyfold::text::duration;
 use tallyfold::{MachineOptions, Spelling};
 use tallyfold_export::PushOptions;
 
 use super::keys::{Form, Key, Section, keys, toml_name};
-use crate::arguments::declared::{described, duration};
+use crate::arguments::declared::described;
 use crate::health::receiver_options::ReceiverOptions;
 
 /// The width of comments.

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use tallyfold::Spelling;
 use tallyfold::arguments::{Argument, Kind};
+use tallyfold::text::milliseconds;
 use toml::de::DeValue;
 
 use super::document::{Entry, Table};
@@ -12,7 +13,6 @@ use super::keys::{Form, Key, SecretIn, toml_name};
 use super::run::Program;
 use super::secret::{Place, Source};
 use crate::arguments::given::{Given, Raw};
-use crate::arguments::text::milliseconds;
 use crate::failure::Result;
 
 const WANT_ADDRESS: &str =

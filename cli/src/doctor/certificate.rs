@@ -6,6 +6,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use tallyfold::Timestamp;
+use tallyfold::text::is_unseen;
 use x509_parser::certificate::X509Certificate;
 use x509_parser::prelude::FromDer;
 
@@ -65,7 +66,7 @@ fn common_name<'a>(
 ) -> String {
     let name = names.next().and_then(|name| name.as_str().ok());
     // A name comes from the network: what is not printable stays out of the terminal.
-    let name = name.map(|name| name.chars().filter(|c| !c.is_control()).take(100).collect());
+    let name = name.map(|name| name.chars().filter(|c| !is_unseen(*c)).take(100).collect());
     name.unwrap_or_else(|| "an unnamed authority".to_owned())
 }
 

@@ -1,5 +1,6 @@
 //! One query of each kind.
 
+use tallyfold::text::grouped;
 use tallyfold::{
     AuditLogsOptions, Call, CountTable, Metric, Output, Patience, QueryOptions, Result, TimeStep,
     Timestamp, Window,
@@ -8,7 +9,6 @@ use tallyfold::{
 use super::check::{Check, CheckName};
 use super::configuration::Prepared;
 use super::look::{Seen, failed, look};
-use super::words::digits;
 
 /// What the queries ask for: the dimension that both kinds of events have and that has few values.
 pub(crate) const DIMENSION: &str = "integration";
@@ -58,7 +58,7 @@ pub(crate) async fn metrics(
 fn counted(name: CheckName, table: &CountTable, window: Window) -> Check {
     let totals = table.totals();
     let [success, errors, filtered] =
-        [totals.success, totals.errors, totals.filtered].map(|count| digits(count.into()));
+        [totals.success, totals.errors, totals.filtered].map(|count| grouped(count));
     let groups = table.success().len();
     Check::ok(
         name,
@@ -83,7 +83,7 @@ pub(crate) async fn audit_logs(prepared: &Prepared) -> Check {
     let (answer, seen) = asked(prepared, call).await;
     match answer {
         Ok(_) => {
-            let bytes = digits(seen.bytes.into());
+            let bytes = grouped(seen.bytes);
             Check::ok(name, format!("page 1: {bytes} bytes of JSON")).took(seen.took)
         }
         Err(error) => failed(name, &error, &seen),

@@ -2,6 +2,7 @@
 
 use std::time::Instant;
 
+use tallyfold::text::grouped;
 use tallyfold::{
     Additivity, AdditivityVerdict, Code, CollectStep, Metric, ProbeOptions, Reconciliation, Result,
     Window,
@@ -12,7 +13,6 @@ use super::check::{Check, CheckName};
 use super::configuration::Prepared;
 use super::look::{Seen, failed, look, slow};
 use super::queries::DIMENSION;
-use super::words::digits;
 
 /// From this length on, an uncompressed response is worth a warning.
 const LARGE_BODY: u64 = 100_000;
@@ -20,7 +20,7 @@ const LARGE_BODY: u64 = 100_000;
 /// Whether a response was compressed.
 pub(crate) fn compression(seen: &Seen) -> Check {
     let name = CheckName::Compression;
-    let bytes = digits(seen.bytes.into());
+    let bytes = grouped(seen.bytes);
     match &seen.coding {
         Some(coding) if !coding.eq_ignore_ascii_case("identity") => {
             Check::ok(name, format!("responses are compressed: {coding}"))
@@ -107,7 +107,7 @@ fn judge(additivity: &Additivity) -> Check {
 
 fn verdict(verdict: AdditivityVerdict, events: u128) -> Check {
     let name = CheckName::Additivity;
-    let events = digits(events);
+    let events = grouped(events);
     let broken = |seen: &str, problem: &str| Check {
         code: Some(Code::WindowsNotAdditive),
         ..Check::failed(

@@ -1,19 +1,6 @@
-//! Numbers and lengths of time for a person.
+//! Lengths of time for a person.
 
 use std::time::Duration;
-
-/// A number with its digits in groups of three.
-pub(crate) fn digits(number: u128) -> String {
-    let plain = number.to_string();
-    let mut text = String::new();
-    for (index, digit) in plain.chars().enumerate() {
-        if index > 0 && (plain.len() - index).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
-}
 
 /// A length of time in one or two units.
 pub(crate) fn length(duration: Duration) -> String {
@@ -36,18 +23,6 @@ fn two([(large, unit), (small, smaller)]: [(u64, &str); 2]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn digits_are_grouped() {
-        for (number, text) in [
-            (0, "0"),
-            (999, "999"),
-            (1_000, "1,000"),
-            (12_345_678, "12,345,678"),
-        ] {
-            assert_eq!(digits(number), text);
-        }
-    }
 
     #[test]
     fn a_length_has_two_units_at_most() {

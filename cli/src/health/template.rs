@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use serde_json::value::RawValue;
-use tallyfold::arguments::nearest;
+use tallyfold::text::{harmless, nearest};
 
 use super::alert::Alert;
 use crate::failure::{Failure, Result};
@@ -149,9 +149,9 @@ fn known(name: &str, line: usize) -> Result<&'static str, String> {
     })
 }
 
-/// A text, escaped to stand between the quotes of a JSON string.
+/// A text, harmless for whoever shows the message, and escaped to stand between the quotes of a JSON string.
 fn escaped(text: &str) -> String {
-    let quoted = serde_json::Value::from(text).to_string();
+    let quoted = serde_json::Value::from(harmless(text)).to_string();
     quoted[1..quoted.len() - 1].to_owned()
 }
 
@@ -168,7 +168,7 @@ mod tests {
             rule: "integrations fail".to_owned(),
             severity: "critical".to_owned(),
             labels: BTreeMap::from([("integration".to_owned(), "a\"b\\".to_owned())]),
-            sentence: "\"a\\b\"\n\u{1}{{rule}} é".to_owned(),
+            sentence: "\"a\\b\"\n\u{202e}{{rule}} é".to_owned(),
             query: "tallyfold explain".to_owned(),
             since: "2026-01-01T00:00:00Z".to_owned(),
             finding: r#"{"ln_p":-5.5}"#.to_owned(),
@@ -188,7 +188,10 @@ mod tests {
 
     #[test]
     fn values_are_escaped_and_never_read_as_placeholders() {
-        assert_eq!(message(USUAL, ""), json!({"text": alert().sentence}));
+        assert_eq!(
+            message(USUAL, ""),
+            json!({"text": "\"a\\b\"\u{fffd}\u{fffd}{{rule}} é"})
+        );
         assert_eq!(Template::usual().0.len(), 3);
         let all = r#"{"a": "{{ rule }}: {{status}}/{{severity}}", "b": {{labels}}, "c": [{{finding}}], "d": "{{since}} {{until}} {{cluster}} {{query}}"}"#;
         let expected = json!({

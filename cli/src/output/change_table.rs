@@ -2,10 +2,11 @@
 
 use std::io::Write;
 
+use tallyfold::text::{grouped, signed};
 use tallyfold::{Comparison, CountName, Deltas, Frame, Presence};
 
 use super::grid::{Cells, Column, Grid, Holds};
-use super::numerals::{grouped, share, signed};
+use super::numerals::share;
 use super::pick::{Line, Picked};
 use super::remarks::{PROVISIONAL, span, spans};
 use super::report::{Counted, Report};

@@ -5,13 +5,14 @@ use std::io::{self, Write};
 use clap::ValueEnum;
 use schemars::JsonSchema;
 use serde::Serialize;
+use tallyfold::text::{grouped, signed};
 use tallyfold::{Metric, Window};
 use tallyfold_health::{Amount, Cause, Explanation, Measure};
 
 use super::document::MissingDocument;
 use super::documented::missing_of;
 use super::grid::{Cells, Column, Grid, Holds};
-use super::numerals::{grouped, percent, share, signed};
+use super::numerals::{percent, share};
 use super::remarks::{span, spans};
 use super::report::Missing;
 use super::safe::{harmless, shown};

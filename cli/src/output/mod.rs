@@ -2,7 +2,7 @@
 //!
 //! - `report` is what a command has found; `flags` say how it is written, `sink` where to, and `write` does it.
 //! - `pick` says which rows are written and in which order. All formats use it.
-//! - `table` and `change_table` are for a person at a terminal: `grid` aligns their columns, `numerals` groups digits,
+//! - `table` and `change_table` are for a person at a terminal: `grid` aligns their columns, `numerals` shows rates and shares,
 //!   `safe` makes values harmless, and `remarks` says below a table what one must know of it. `plain` is for a pipe.
 //! - `document` is the JSON document and its schema; `documented` makes it. `unknown` shows JSON of any other shape.
 //! - `explained` writes what explains a change, and `found` is what `check` has found, which

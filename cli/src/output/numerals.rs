@@ -1,29 +1,4 @@
-//! Numbers for people: grouped digits, rates and shares.
-
-/// A number with a comma after every third digit: `1,234,567`.
-pub(crate) fn grouped(number: impl ToString) -> String {
-    let digits = number.to_string();
-    let (sign, digits) = match digits.strip_prefix('-') {
-        Some(digits) => ("-", digits),
-        None => ("", digits.as_str()),
-    };
-    let mut grouped = String::from(sign);
-    for (place, digit) in digits.chars().enumerate() {
-        if place > 0 && (digits.len() - place).is_multiple_of(3) {
-            grouped.push(',');
-        }
-        grouped.push(digit);
-    }
-    grouped
-}
-
-/// A change with its sign: `+1,234`, `-5`, `0`.
-pub(crate) fn signed(change: i128) -> String {
-    match change > 0 {
-        true => format!("+{}", grouped(change)),
-        false => grouped(change),
-    }
-}
+//! Rates and shares in the columns of a table.
 
 /// A rate in percent with two decimals. It is 100.00% only if the rate is 1, and 0.00% only if it is 0: one lost event
 /// among millions is not rounded away.
@@ -54,21 +29,6 @@ pub(crate) fn share(share: Option<f64>) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn digits_are_grouped() {
-        for (number, text) in [
-            (0, "0"),
-            (999, "999"),
-            (1000, "1,000"),
-            (-123_456, "-123,456"),
-            (u64::MAX.into(), "18,446,744,073,709,551,615"),
-        ] {
-            let number: i128 = number;
-            assert_eq!(grouped(number), text);
-        }
-        assert_eq!([5, 0, -5].map(signed), ["+5", "0", "-5"]);
-    }
 
     #[test]
     fn a_lost_event_is_not_rounded_away() {

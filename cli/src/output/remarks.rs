@@ -1,8 +1,8 @@
 //! What one must know of a report, in sentences.
 
+use tallyfold::text::signed;
 use tallyfold::{Reconciliation, Timestamp, Window};
 
-use super::numerals::signed;
 use super::report::{Counted, Part, Report};
 use super::safe::harmless;
 

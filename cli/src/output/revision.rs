@@ -4,10 +4,10 @@ use std::io::{self, Write};
 
 use clap::ValueEnum;
 use serde::Serialize;
+use tallyfold::text::{grouped, signed};
 use tallyfold::{Comparison, Counts, Deltas, Frame, Revision, Row, Timestamp};
 use tallyfold_export::{Export, ExportOptions, Format, Labels};
 
-use super::numerals::{grouped, signed};
 use super::safe::{left, right, shown, width};
 use crate::failure::{Failure, Result};
 

@@ -1,7 +1,6 @@
 //! Values that can't harm a terminal or the layout of a table.
 
-use std::fmt::Write;
-
+use tallyfold::text::{escape, is_unseen};
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 /// How an empty value is shown: an event without a reason has one.
@@ -41,28 +40,6 @@ pub(crate) fn harmless(text: &str) -> String {
         }
     }
     shown
-}
-
-fn escape(character: char, to: &mut String) {
-    // A string takes everything.
-    let _ = match character {
-        '\n' => write!(to, "\\n"),
-        '\r' => write!(to, "\\r"),
-        '\t' => write!(to, "\\t"),
-        '\0'..='\u{ff}' => write!(to, "\\x{:02x}", u32::from(character)),
-        _ => write!(to, "{}", character.escape_unicode()),
-    };
-}
-
-/// Whether a character controls a terminal, or is a format character of Unicode (category Cf), of which some turn the
-/// direction of text around. Line and paragraph separators are among them too.
-fn is_unseen(character: char) -> bool {
-    character.is_control()
-        || matches!(character,
-            '\u{ad}' | '\u{600}'..='\u{605}' | '\u{61c}' | '\u{6dd}' | '\u{70f}' | '\u{890}'..='\u{891}' | '\u{8e2}'
-            | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}'
-            | '\u{fff9}'..='\u{fffb}' | '\u{110bd}' | '\u{110cd}' | '\u{13430}'..='\u{1343f}'
-            | '\u{1bca0}'..='\u{1bca3}' | '\u{1d173}'..='\u{1d17a}' | '\u{e0001}'..='\u{e007f}')
 }
 
 /// How many columns of a terminal a text takes.

@@ -3,10 +3,11 @@
 use std::io::Write;
 
 use anstyle::Style;
+use tallyfold::text::grouped;
 use tallyfold::{Counts, Frame, Metric, Timestamp, Window};
 
 use super::grid::{Cells, Column, Grid, Holds, write_styled};
-use super::numerals::{grouped, percent};
+use super::numerals::percent;
 use super::pick::{Line, Picked};
 use super::remarks::{INCOMPLETE, PROVISIONAL, faults, incomplete, provisional, span};
 use super::report::{Counted, Report};

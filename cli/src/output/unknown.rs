@@ -6,6 +6,7 @@ use std::io::Write;
 use serde::Deserialize;
 use serde::de::{Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
+use tallyfold::text::is_unseen;
 
 use super::sink::WriteError;
 use crate::exit::Exit;
@@ -161,15 +162,18 @@ impl<'de> Visitor<'de> for MembersVisitor {
     }
 }
 
-/// JSON whose control characters are escaped, because a terminal would obey them.
+/// JSON whose [unseen](is_unseen) characters are escaped, because a terminal would obey them.
 struct Printable<'a>(&'a str);
 
 impl fmt::Display for Printable<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for character in self.0.chars() {
-            match character.is_control() {
-                true => write!(f, "\\u{:04x}", u32::from(character))?,
-                false => write!(f, "{character}")?,
+            if !is_unseen(character) {
+                write!(f, "{character}")?;
+                continue;
+            }
+            for unit in character.encode_utf16(&mut [0; 2]) {
+                write!(f, "\\u{unit:04x}")?;
             }
         }
         Ok(())
@@ -215,11 +219,11 @@ mod tests {
 
     #[test]
     fn a_terminal_gets_no_control_characters() {
-        let json = "{\"a\u{9b}31m\":\"x\u{7f}\"}";
+        let json = "{\"a\u{9b}31m\":\"x\u{7f}\u{202e}\u{e0001}\"}";
         for text in [indented(json), paths(json)] {
             let controls = text.chars().filter(|c| c.is_control() && *c != '\n');
             assert_eq!(controls.count(), 0, "{text:?}");
-            assert!(text.contains("\\u009b") && text.contains("\\u007f"));
+            assert!(text.contains("\\u009b") && text.contains("\\u007f\\u202e\\udb40\\udc01"));
         }
     }
 

@@ -8,7 +8,6 @@
 
 pub(crate) mod argument;
 pub(crate) mod names;
-pub(crate) mod nearest;
 pub(crate) mod options;
 mod parameter;
 pub(crate) mod source;
@@ -17,8 +16,6 @@ pub(crate) mod value;
 pub use argument::{Argument, Kind, Surface};
 #[doc(hidden)]
 pub use names::want_one_of;
-#[doc(hidden)]
-pub use nearest::nearest;
 pub use options::{Options, read};
 pub use source::Arguments;
 pub use value::{Parameter, Value, Values};

@@ -1,12 +1,12 @@
 //! Declares and reads all arguments of a function.
 
 use super::argument::{Argument, Kind};
-use super::nearest::nearest;
 use super::source::Arguments;
 use super::value::{Value, Values};
 use crate::code::Code;
 use crate::error::{Error, Result};
 use crate::spelling::Name;
+use crate::text::nearest;
 
 /// The options of a function. [`options!`](crate::options) makes them.
 pub trait Options: Sized {

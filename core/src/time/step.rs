@@ -5,6 +5,7 @@ use std::fmt;
 use crate::arguments::{Kind, Parameter, Value};
 use crate::code::Code;
 use crate::error::{Error, Result};
+use crate::text::{duration, milliseconds};
 use crate::time::timestamp::Timestamp;
 
 /// Seconds of a UTC day, which has no leap seconds here.
@@ -38,19 +39,12 @@ impl TimeStep {
     /// `invalid_argument` for anything else, and for what does not divide a day.
     pub fn parse(text: &str) -> Result<Self> {
         let digits = text.trim_end_matches(|c: char| !c.is_ascii_digit());
-        let unit = match &text[digits.len()..] {
-            "s" => 1,
-            "m" => 60,
-            "h" => 3_600,
-            "d" => u64::from(DAY),
-            _ => return Err(invalid()),
-        };
-        // Rust's parser accepts a sign, which a step must not have.
-        if !digits.bytes().all(|byte| byte.is_ascii_digit()) {
+        let unit = &text[digits.len()..];
+        let is_digits = digits.bytes().all(|byte| byte.is_ascii_digit());
+        if !is_digits || !matches!(unit, "s" | "m" | "h" | "d") {
             return Err(invalid());
         }
-        let count: u64 = digits.parse().map_err(|_| invalid())?;
-        Self::from_seconds(count.checked_mul(unit).ok_or_else(invalid)?)
+        Self::from_seconds(milliseconds(text).ok_or_else(invalid)? / 1_000)
     }
 
     /// The step of so many seconds.
@@ -99,12 +93,10 @@ impl TimeStep {
 /// Written in the largest unit of which it is a whole number: `15m`, `1h`, `90m`, `1d`.
 impl fmt::Display for TimeStep {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let units = [(DAY, "d"), (3_600, "h"), (60, "m")];
-        let (unit, name) = units
-            .into_iter()
-            .find(|(unit, _)| self.seconds.is_multiple_of(*unit))
-            .unwrap_or((1, "s"));
-        write!(f, "{}{name}", self.seconds / unit)
+        match self.seconds {
+            DAY => f.write_str("1d"),
+            _ => f.write_str(&duration(self.ms())),
+        }
     }
 }
 

@@ -1,6 +1,7 @@
 //! The beginning of a body that refuses a request, as one line that an error may quote.
 
 use crate::secret::Secret;
+use crate::text::is_unseen;
 use crate::wire::json::writer::json_of;
 
 /// How much of a body is read.
@@ -41,7 +42,7 @@ impl Excerpt {
             if character == MASKED {
                 continue;
             }
-            if is_invisible(character) {
+            if character.is_whitespace() || is_unseen(character) {
                 is_apart = length > 0;
                 continue;
             }
@@ -67,20 +68,6 @@ fn valid(bytes: &[u8]) -> &str {
     std::str::from_utf8(bytes)
         .or_else(|wrong| std::str::from_utf8(&bytes[..wrong.valid_up_to()]))
         .unwrap_or_default()
-}
-
-/// White space, control characters, and those that change how a terminal shows the text around them.
-fn is_invisible(character: char) -> bool {
-    matches!(
-        character,
-        '\0'..=' '
-            | '\u{7f}'..='\u{a0}'
-            | '\u{2000}'..='\u{200f}'
-            | '\u{2028}'..='\u{202f}'
-            | '\u{205f}'..='\u{206f}'
-            | '\u{3000}'
-            | '\u{feff}'
-    )
 }
 
 /// Masks a secret in a text, and each longer beginning of it.

@@ -3,9 +3,10 @@
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 
+use tallyfold::text::{grouped, signed};
+
 use super::leaves::{Element, Finds, Found, Leaves, Tally};
 use crate::measure::Measure;
-use crate::shown::count;
 
 /// What explains a change: causes that were named, and by how many events exactly.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -224,19 +225,7 @@ fn named(cause: &Cause) -> String {
 
 fn shown(amount: Amount) -> String {
     match amount.whole {
-        None => count(amount.part.into()),
-        Some(whole) => format!("{} of {}", count(amount.part.into()), count(whole.into())),
+        None => grouped(amount.part),
+        Some(whole) => format!("{} of {}", grouped(amount.part), grouped(whole)),
     }
-}
-
-/// With a minus if it is below 0.
-fn grouped(number: i128) -> String {
-    let sign = if number < 0 { "-" } else { "" };
-    format!("{sign}{}", count(number.unsigned_abs()))
-}
-
-/// With a plus or a minus.
-fn signed(number: i128) -> String {
-    let sign = if number < 0 { "" } else { "+" };
-    format!("{sign}{}", grouped(number))
 }

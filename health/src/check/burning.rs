@@ -1,10 +1,11 @@
 //! Judges how fast an error budget is used up.
 
+use tallyfold::text::Fraction;
+
 use crate::cause::explanation::Amount;
 use crate::columns::groups::Columns;
 use crate::columns::slots::{Sum, Sums};
 use crate::rules::judging::{Judging, Normal, Odd, Sink};
-use crate::rules::number::Fraction;
 use crate::rules::rule::Burn;
 use crate::stats::tails::binomial;
 

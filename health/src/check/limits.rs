@@ -1,9 +1,10 @@
 //! Judges windows by fixed limits.
 
+use tallyfold::text::Fraction;
+
 use crate::cause::explanation::Amount;
 use crate::columns::groups::Columns;
 use crate::rules::judging::{Judging, Normal, Odd, Sink};
-use crate::rules::number::Fraction;
 use crate::rules::rule::Limits;
 
 /// Judges some windows of a group.

@@ -1,12 +1,13 @@
 //! A finding in one sentence.
 
+use tallyfold::text::{Fraction, grouped};
+
 use super::finding::{Finding, Status};
 use crate::cause::explanation::Amount;
 use crate::measure::Measure;
 use crate::rules::names::RuleKind;
-use crate::rules::number::Fraction;
 use crate::rules::rule::{Rule, Test};
-use crate::shown::{count, instant, percent, share, since, value, window};
+use crate::shown::{instant, percent, share, since, value, window};
 
 /// What was found, in one sentence.
 pub(crate) fn sentence(finding: &Finding, rule: &Rule) -> String {
@@ -22,7 +23,7 @@ pub(crate) fn sentence(finding: &Finding, rule: &Rule) -> String {
             format!(
                 "the reported totals of {} are not those of the rows, which have {}",
                 events_of(finding.observed.part),
-                count(finding.low.into())
+                grouped(finding.low)
             ),
             None,
         ),
@@ -30,7 +31,7 @@ pub(crate) fn sentence(finding: &Finding, rule: &Rule) -> String {
             "no events".to_owned(),
             Some(format!(
                 "about {} would be normal",
-                count(rounded(finding.expected).into())
+                grouped(rounded(finding.expected))
             )),
         ),
         RuleKind::New => (
@@ -82,18 +83,15 @@ fn lasting(finding: &Finding) -> String {
 
 /// What was counted: `1,204 of 9,880 attempts failed (12.2%)`.
 fn counted(measure: Measure, amount: Amount) -> String {
-    let part = count(amount.part.into());
+    let part = grouped(amount.part);
     let whole = amount.whole.unwrap_or_default();
     let share = share(amount.part, whole);
     match measure {
-        Measure::ErrorRate => format!(
-            "{part} of {} attempts failed ({share})",
-            count(whole.into())
-        ),
+        Measure::ErrorRate => format!("{part} of {} attempts failed ({share})", grouped(whole)),
         Measure::FilteredRate => {
             format!(
                 "{part} of {} events were filtered ({share})",
-                count(whole.into())
+                grouped(whole)
             )
         }
         Measure::Success => format!("{} delivered", events_of(amount.part)),
@@ -109,7 +107,7 @@ fn events(expected: f64) -> String {
 
 fn events_of(events: u64) -> String {
     let noun = if events == 1 { "event" } else { "events" };
-    format!("{} {noun}", count(events.into()))
+    format!("{} {noun}", grouped(events))
 }
 
 /// The nearest whole number. The conversion saturates.
@@ -124,7 +122,7 @@ fn usual(finding: &Finding, rule: &Rule) -> String {
     let shown = |events: u64, limit: Option<Fraction>| match (observed.whole, limit) {
         (Some(_), Some(limit)) => limit.to_string(),
         (Some(whole), None) => share(events, whole),
-        (None, _) => count(events.into()),
+        (None, _) => grouped(events),
     };
     let (above, below) = match &rule.test {
         Test::Limits(limits) => (limits.above, limits.below),
@@ -145,7 +143,7 @@ fn usual(finding: &Finding, rule: &Rule) -> String {
     }
     let expected = match observed.whole {
         Some(whole) if whole > 0 => percent(finding.expected / whole as f64),
-        _ => count(rounded(finding.expected).into()),
+        _ => grouped(rounded(finding.expected)),
     };
     format!("about {expected} is {most}")
 }

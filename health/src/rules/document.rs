@@ -1,6 +1,6 @@
 //! A TOML document that knows the line and column of each key.
 
-use tallyfold::arguments::nearest;
+use tallyfold::text::nearest;
 use tallyfold::{Code, Error, Result};
 use toml::de::{DeTable, DeValue};
 

@@ -2,10 +2,8 @@
 
 pub(crate) mod document;
 pub(crate) mod judging;
-pub(crate) mod length;
 pub(crate) mod names;
 pub(crate) mod need;
-pub(crate) mod number;
 pub(crate) mod read;
 pub(crate) mod read_rule;
 pub(crate) mod read_test;

@@ -1,10 +1,10 @@
 //! Reads how a rule judges a window.
 
+use tallyfold::text::Fraction;
 use tallyfold::{Error, Result};
 
 use super::document::{Entry, Table};
 use super::names::{RuleKind, Severity, Side};
-use super::number::Fraction;
 use super::rule::{Baseline, Burn, Limits, Test, WEEK};
 use super::values::{length, named, share, side};
 use crate::measure::Measure;

@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
+use tallyfold::text::Fraction;
 use tallyfold::{Dimension, Metric, TimeStep};
 
 use super::names::{RuleKind, Severity, Side};
-use super::number::Fraction;
 use crate::measure::Measure;
 
 /// Seconds of a week.

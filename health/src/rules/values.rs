@@ -2,12 +2,11 @@
 
 use std::collections::BTreeMap;
 
+use tallyfold::text::{Fraction, milliseconds};
 use tallyfold::{Dimension, Result, TimeStep};
 
 use super::document::{Entry, Table};
-use super::length::seconds;
 use super::names::Side;
-use super::number::Fraction;
 
 /// The names of all dimensions.
 fn dimension_names() -> Vec<&'static str> {
@@ -71,10 +70,17 @@ pub(crate) fn labels(entry: &Entry<'_>) -> Result<BTreeMap<String, String>> {
     Ok(labels)
 }
 
-/// A length of time, in seconds.
+/// The longest length of time, in seconds: ten years.
+const LONGEST: u64 = 10 * 366 * 86_400;
+
+/// A length of time in whole seconds, from one second to ten years.
 pub(crate) fn length(entry: &Entry<'_>) -> Result<u64> {
     let wanted = "want a length of time such as 5m, 6h, 3d or 4w";
-    seconds(entry.text(wanted)?).ok_or_else(|| entry.wrong(wanted))
+    milliseconds(entry.text(wanted)?)
+        .filter(|ms| ms.is_multiple_of(1_000))
+        .map(|ms| ms / 1_000)
+        .filter(|seconds| (1..=LONGEST).contains(seconds))
+        .ok_or_else(|| entry.wrong(wanted))
 }
 
 /// One of a closed list of names.

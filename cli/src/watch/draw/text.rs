@@ -2,9 +2,10 @@
 
 use chrono::DateTime;
 use tallyfold::Metric;
+use tallyfold::text::grouped;
 use unicode_truncate::UnicodeTruncateStr;
 
-use crate::output::numerals::{self, grouped};
+use crate::output::numerals;
 use crate::output::safe::width;
 
 /// The beginning of a line in at most so many columns; one that is cut ends with `…`. Names are shortened in their middle

@@ -4,7 +4,7 @@ use std::fmt;
 
 /// A fraction of whole numbers. It is compared with counts without any rounding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Fraction {
+pub struct Fraction {
     part: u64,
     whole: u64,
 }
@@ -14,13 +14,15 @@ const MOST_DIGITS: usize = 15;
 
 impl Fraction {
     /// The fraction `part / whole`. A whole of 0 is taken as 1.
-    pub(crate) const fn new(part: u64, whole: u64) -> Self {
+    #[must_use]
+    pub const fn new(part: u64, whole: u64) -> Self {
         let whole = if whole == 0 { 1 } else { whole };
         Self { part, whole }
     }
 
     /// Reads `12`, `0.5` or `14.4`.
-    pub(crate) fn decimal(text: &str) -> Option<Self> {
+    #[must_use]
+    pub fn decimal(text: &str) -> Option<Self> {
         let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
         let has_point = text.contains('.');
         let digits: String = [whole, fraction].concat();
@@ -36,24 +38,28 @@ impl Fraction {
     }
 
     /// Reads `5%` or `0.5%`, from 0% to 100%. The percent sign is required: a bare 1 could mean 1% or 100%.
-    pub(crate) fn share(text: &str) -> Option<Self> {
+    #[must_use]
+    pub fn share(text: &str) -> Option<Self> {
         let Self { part, whole } = Self::decimal(text.strip_suffix('%')?)?;
         let whole = whole.checked_mul(100)?;
         (part <= whole).then_some(Self { part, whole })
     }
 
     /// Whether `part` of `whole` is more than this.
-    pub(crate) fn is_below(self, part: u64, whole: u64) -> bool {
+    #[must_use]
+    pub fn is_below(self, part: u64, whole: impl Into<u128>) -> bool {
         self.scaled(part) > self.of(whole)
     }
 
     /// Whether `part` of `whole` is less than this.
-    pub(crate) fn is_above(self, part: u64, whole: u64) -> bool {
+    #[must_use]
+    pub fn is_above(self, part: u64, whole: impl Into<u128>) -> bool {
         self.scaled(part) < self.of(whole)
     }
 
     /// Whether this is more than another.
-    pub(crate) fn exceeds(self, other: Self) -> bool {
+    #[must_use]
+    pub fn exceeds(self, other: Self) -> bool {
         self.scaled_by(other) > other.scaled_by(self)
     }
 
@@ -62,7 +68,8 @@ impl Fraction {
     }
 
     /// Whether `part` of `whole` is more than this times another fraction.
-    pub(crate) fn times_is_below(self, other: Self, part: u64, whole: u64) -> bool {
+    #[must_use]
+    pub fn times_is_below(self, other: Self, part: u64, whole: u64) -> bool {
         // Both have at most 15 digits, so that the products of both have at most 34, and fit; those with counts may not.
         let (times, of) = (
             u128::from(self.part) * u128::from(other.part),
@@ -80,13 +87,15 @@ impl Fraction {
     }
 
     /// The largest number of events of a whole that is not above this fraction.
-    pub(crate) fn floor_of(self, whole: u64) -> u64 {
+    #[must_use]
+    pub fn floor_of(self, whole: u64) -> u64 {
         let part = self.of(whole) / u128::from(self.whole);
         u64::try_from(part).unwrap_or(u64::MAX)
     }
 
     /// The smallest number of events of a whole that is not below this fraction.
-    pub(crate) fn ceil_of(self, whole: u64) -> u64 {
+    #[must_use]
+    pub fn ceil_of(self, whole: u64) -> u64 {
         let part = self.of(whole).div_ceil(u128::from(self.whole));
         u64::try_from(part).unwrap_or(u64::MAX)
     }
@@ -95,12 +104,14 @@ impl Fraction {
         u128::from(part) * u128::from(self.whole)
     }
 
-    fn of(self, whole: u64) -> u128 {
-        u128::from(whole) * u128::from(self.part)
+    /// It saturates only if the sum of two counts is a whole of a fraction that was not read from text.
+    fn of(self, whole: impl Into<u128>) -> u128 {
+        whole.into().saturating_mul(u128::from(self.part))
     }
 
     /// The nearest float, for ranking and for text.
-    pub(crate) fn as_f64(self) -> f64 {
+    #[must_use]
+    pub fn as_f64(self) -> f64 {
         self.part as f64 / self.whole as f64
     }
 }
@@ -123,5 +134,47 @@ impl fmt::Display for Fraction {
             rest = rest * 10 % whole;
         }
         f.write_str("%")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shares_are_exact() {
+        for (text, expected) in [
+            ("5%", Some((5, 100))),
+            ("0.5%", Some((5, 1000))),
+            ("5.%", None),
+            ("0.05", None),
+            ("100%", Some((100, 100))),
+            ("1", None),
+            ("0%", Some((0, 100))),
+            ("101%", None),
+            ("5", None),
+            ("", None),
+            ("%", None),
+            (".5%", None),
+            ("-1%", None),
+            ("5 %", None),
+            ("1e-3", None),
+            ("0.12345678901234567890%", None),
+        ] {
+            let share = Fraction::share(text);
+            let expected = expected.map(|(part, whole)| Fraction { part, whole });
+            assert_eq!(share, expected, "{text}");
+            if let Some(share) = share {
+                assert_eq!(share.to_string(), text);
+            }
+        }
+    }
+
+    #[test]
+    fn a_part_is_compared_without_rounding() {
+        let share = Fraction::share("5%").unwrap();
+        assert!(!share.is_below(5, 100_u64) && share.is_below(6, 100_u64));
+        assert!(share.is_below(u64::MAX, 2 * u128::from(u64::MAX)));
+        assert!(share.is_above(4, 100_u64));
     }
 }

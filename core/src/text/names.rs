@@ -1,6 +1,16 @@
-//! Suggests the known name that a caller may have meant.
+//! Names.
 
-/// The known name that is nearest to a name. A name is near if at most a third of the letters
+/// The parts of a text between commas, without the spaces around them.
+#[must_use]
+pub fn list(text: &str) -> Vec<String> {
+    let parts = text.split(',').map(str::trim);
+    parts
+        .filter(|part| !part.is_empty())
+        .map(str::to_owned)
+        .collect()
+}
+
+/// The known name that is nearest to a name, which a caller may have meant. A name is near if at most a third of the letters
 /// differ, or if it differs only in case and underscores.
 #[must_use]
 pub fn nearest<'a>(name: &str, known: &[&'a str]) -> Option<&'a str> {

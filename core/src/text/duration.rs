@@ -1,0 +1,83 @@
+//! Lengths of time.
+
+/// The units from the largest down, in milliseconds.
+const UNITS: [(u64, &str); 6] = [
+    (604_800_000, "w"),
+    (86_400_000, "d"),
+    (3_600_000, "h"),
+    (60_000, "m"),
+    (1_000, "s"),
+    (1, "ms"),
+];
+
+/// Reads a length of time with its unit, in milliseconds: `500ms`, `30s`, `15m`, `2h`, `7d`, `2w`, or several of them:
+/// `1h30m`.
+#[must_use]
+pub fn milliseconds(text: &str) -> Option<u64> {
+    let mut rest = text;
+    let mut sum = 0_u64;
+    while !rest.is_empty() {
+        let digits = rest.bytes().take_while(u8::is_ascii_digit).count();
+        let number: u64 = rest[..digits].parse().ok()?;
+        rest = &rest[digits..];
+        let letters = rest.bytes().take_while(u8::is_ascii_alphabetic).count();
+        let unit = UNITS.iter().find(|(_, name)| *name == &rest[..letters]);
+        rest = &rest[letters..];
+        sum = sum.checked_add(number.checked_mul(unit?.0)?)?;
+    }
+    (!text.is_empty()).then_some(sum)
+}
+
+/// Writes a length of time in its largest unit, at most hours, that gives a whole number.
+#[must_use]
+pub fn duration(ms: u64) -> String {
+    let units = UNITS.iter().skip(2);
+    let unit = units
+        .clone()
+        .find(|(unit, _)| ms >= *unit && ms.is_multiple_of(*unit));
+    let (unit, name) = unit.unwrap_or(&(1, "ms"));
+    format!("{}{name}", ms / unit)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lengths_of_time_have_units() {
+        for (text, expected) in [
+            ("500ms", Some(500)),
+            ("30s", Some(30_000)),
+            ("1h30m", Some(5_400_000)),
+            ("2w", Some(1_209_600_000)),
+            ("0s", Some(0)),
+            ("", None),
+            ("30", None),
+            ("s", None),
+            ("-1s", None),
+            ("1.5h", None),
+            ("1 h", None),
+            ("1H", None),
+            ("1é", None),
+            ("99999999999999999999s", None),
+            ("18446744073709551615w", None),
+        ] {
+            assert_eq!(milliseconds(text), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn what_is_written_is_read_as_the_same_length() {
+        for (ms, text) in [
+            (0, "0ms"),
+            (1, "1ms"),
+            (1_500, "1500ms"),
+            (900_000, "15m"),
+            (5_400_000, "90m"),
+            (86_400_000, "24h"),
+        ] {
+            assert_eq!(duration(ms), text);
+            assert_eq!(milliseconds(text), Some(ms));
+        }
+    }
+}
