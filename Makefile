@@ -37,6 +37,7 @@ packages_python := .cache/packages/.ready
 packages_node := tests/packages/node_modules/.package-lock.json
 bench_peers := bench/node_modules/.package-lock.json
 docs_python := .cache/docs/.ready
+site := site/index.html
 docs_node := scripts/docs/node_modules/.package-lock.json
 
 core_files := Cargo.toml Cargo.lock $(shell find {core,engine,export,health,sandbox}/Cargo.toml {core,engine,export,health,sandbox}/src -type f)
@@ -45,6 +46,11 @@ wasm_files := $(shell find bindings-wasm/Cargo.toml bindings-wasm/src xtask -typ
 cli_files := cli/Cargo.toml cli/pyproject.toml cli/README.md $(shell find cli/src -type f) $(addprefix scripts/,build-cli.sh static-lookup.c)
 js_files := $(addprefix $(JS)/,README.md package.json tsconfig.json build.mjs) \
 	$(shell find LICENSE* $(JS)/src $(JS)/node $(JS)/server $(JS)/export $(JS)/health -type f)
+
+# Without the pages that scripts/docs.sh makes.
+docs_files := ARCHITECTURE.md CHANGELOG.md mkdocs.yml scripts/docs.sh $(addprefix scripts/docs/,typedoc.json docstrings.py) \
+	$(filter-out docs/architecture.md docs/changelog.md $(addprefix docs/reference/,README.md index.md health.md node.md), \
+	$(shell find docs -type f))
 
 .PHONY: demo test bench lint fuzz dist docs setup wheel wasm npm npm-package cli \
 	prepare-tests compile-tests test-rust test-python test-js test-cli test-examples test-observability test-docs test-hosts test-distributed test-sdist test-packages test-arm sdist clean \
@@ -75,8 +81,7 @@ fuzz:
 dist: $(release_wheel) $(tarball)
 	@ls -l dist
 
-docs: $(docs_python) $(docs_node) $(wasm)
-	scripts/docs.sh
+docs: $(site)
 
 sdist: $(build_tools)
 	rm -f dist/*.tar.gz
@@ -98,7 +103,7 @@ cli:
 	@ls -l target/release/tallyfold
 
 # Everything that the suites of `test` use: `make test` builds it before it runs the suites, two at a time.
-prepare-tests: compile-tests $(venv) $(wheel_in_venv) $(examples) $(bundlers) $(chromium) $(docs_python) $(docs_node) $(static_cli) \
+prepare-tests: compile-tests $(venv) $(wheel_in_venv) $(examples) $(bundlers) $(chromium) $(site) $(static_cli) \
 	$(packages_python) $(packages_node)
 
 # This compiles the command and the example, too.
@@ -157,7 +162,7 @@ test-hosts: $(tarball) $(chromium) $(hosts)
 	cd $(JS) && TALLYFOLD_TARBALL=$(abspath $(tarball)) node hosts/matrix.mjs
 
 clean:
-	rm -rf target target-wasm fuzz/{target,corpus,artifacts} dist .cache .venv {$(JS),$(JS)/hosts,examples,bench,tests/packages}/node_modules $(JS)/{dist,wasm}
+	rm -rf target target-wasm fuzz/{target,corpus,artifacts} dist site .cache .venv {$(JS),$(JS)/hosts,examples,bench,scripts/docs,tests/packages}/node_modules $(JS)/{dist,wasm}
 
 # Python: a virtual environment with pinned tools, the wheel, and the wheel in the environment.
 
@@ -220,6 +225,10 @@ $(tarball): $(npm)
 	mkdir -p dist
 	rm -f dist/*.tgz
 	npm pack --silent --pack-destination dist ./$(JS)
+
+$(site): $(docs_files) $(js_files) $(docs_python) $(docs_node) $(wasm)
+	scripts/docs.sh
+	touch $@
 
 # Not `npm ci`: it refuses a lock file without the packages of other platforms, which some registries lack.
 $(bundlers): $(JS)/hosts/package.json $(JS)/hosts/package-lock.json | $(node_modules)

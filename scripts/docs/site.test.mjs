@@ -21,25 +21,30 @@ const looks = [
 
 describe("the page", () => {
   let browser;
+  /** For each look, one page that goes from file to file, and what it has asked for elsewhere. */
+  const readers = [];
   before(async () => {
     browser = await chromium.launch(CHROMIUM);
+    for (const [width, colorScheme] of looks) {
+      const page = await browser.newPage({ viewport: { width, height: 900 }, colorScheme });
+      const foreign = [];
+      await page.route("**", (route) => {
+        const { origin, pathname } = new URL(route.request().url());
+        const path = folder + pathname;
+        if (origin === site && existsSync(path)) return route.fulfill({ path });
+        foreign.push(route.request().url());
+        return route.abort();
+      });
+      readers.push({ page, foreign, look: `${width} wide, ${colorScheme}` });
+    }
   });
   after(() => browser.close());
 
   for (const name of pages) {
     test(name, async () => {
-      for (const [width, colorScheme] of looks) {
-        const page = await browser.newPage({ viewport: { width, height: 900 }, colorScheme });
-        const foreign = [];
-        await page.route("**", (route) => {
-          const { origin, pathname } = new URL(route.request().url());
-          const path = folder + pathname;
-          if (origin === site && existsSync(path)) return route.fulfill({ path });
-          foreign.push(route.request().url());
-          return route.abort();
-        });
+      for (const { page, foreign, look } of readers) {
         await page.goto(`${site}/${name}`);
-        assert.deepEqual(foreign, []);
+        assert.deepEqual(foreign.splice(0), []);
         assert.ok(await page.evaluate("document.documentElement.scrollWidth <= innerWidth"));
         // Python's examples are code. Markdown takes `>>>` for quotations.
         if (name === "reference/python.html") {
@@ -51,9 +56,8 @@ describe("the page", () => {
           await page.addScriptTag({ path: axe });
           const { violations } = await page.evaluate("axe.run()");
           const found = violations.map(({ id, nodes }) => [id, nodes.length, nodes[0].html]);
-          assert.deepEqual(found, [], `${width} wide, ${colorScheme}`);
+          assert.deepEqual(found, [], look);
         }
-        await page.close();
       }
     });
   }
