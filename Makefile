@@ -127,7 +127,7 @@ test-examples: $(command) $(rust_example) $(wheel_in_venv) $(examples) $(chromiu
 	scripts/demo.sh
 	@echo "3 passed, 0 failed"
 	scripts/test-rust-example.sh
-	node --test --test-timeout=300000 --test-reporter=spec examples/guide.test.mjs
+	node --test --import ./tests/limit.mjs --test-timeout=1200000 --test-reporter=spec examples/guide.test.mjs
 
 # Prometheus, VictoriaMetrics and InfluxDB, from Debian's packages, judge what is exported.
 test-observability: export PYTEST_TIMEOUT = 600
@@ -144,7 +144,7 @@ test-arm:
 
 # The site: each page, in both colours and two widths.
 test-docs: docs $(chromium)
-	node --test --test-timeout=900000 --test-reporter=spec scripts/docs/site.test.mjs
+	node --test --import ./tests/limit.mjs --test-timeout=1200000 --test-reporter=spec scripts/docs/site.test.mjs
 
 # How well causes are found: of the incidents of a folder (DATA), with a line for each case (JSON).
 grade-cause:
