@@ -1,44 +1,120 @@
-//! What all commands use that ask a service.
+//! What all commands share that query a service: settings, stderr, signals, and a client for each cluster.
 
+use std::fmt::Display;
+use std::future::Future;
 use std::rc::Rc;
 
-use crate::config::settings::Settings;
-use crate::failure::Failure;
-use crate::host::stop::Stop;
-use crate::output::report::Report;
-use crate::voice::Voice;
+use futures_util::future::join_all;
+use tallyfold::Window;
 
-/// What all commands use that ask a service.
+use crate::config::settings::{Cluster, Settings};
+use crate::failure::{Exit, Failure, Result};
+use crate::host::network;
+use crate::host::session::Session;
+use crate::host::shutdown::Stop;
+use crate::output::report::{Missing, Report};
+use crate::stderr::Stderr;
+
+/// What all commands share that query a service.
 pub(crate) struct App {
     /// All settings.
     pub(crate) settings: Settings,
-    /// What is said on stderr.
-    pub(crate) voice: Rc<Voice>,
+    /// What the user is told.
+    pub(crate) stderr: Rc<Stderr>,
     /// Ctrl-C and SIGTERM.
     pub(crate) stop: Stop,
 }
 
 impl App {
-    /// Says what is missing in a report, and what helps.
-    pub(crate) fn tell(&self, report: &Report) {
-        for part in &report.parts {
-            if let Some(failure) = &part.failure {
-                self.fail(&part.cluster, failure, report.is_named);
-            }
-        }
-        for missing in &report.missing {
-            self.fail(&missing.cluster, &missing.failure, report.is_named);
+    /// A session for each cluster of the configuration.
+    ///
+    /// # Errors
+    /// For settings that can't be used; they say where they were written.
+    pub(crate) fn sessions(&self) -> Result<Vec<(Cluster, Rc<Session>)>> {
+        let clusters = self.settings.clusters.iter();
+        clusters
+            .map(|cluster| Ok((cluster.clone(), Rc::new(self.session(cluster)?))))
+            .collect()
+    }
+
+    /// The session of one cluster.
+    ///
+    /// # Errors
+    /// For settings that can't be used; they say where they were written.
+    pub(crate) fn session(&self, cluster: &Cluster) -> Result<Session> {
+        let options = cluster.client.read()?;
+        let http = network::client(&cluster.network)?;
+        let session = Session::new(cluster.name.clone(), options, http, Rc::clone(&self.stderr));
+        session.map_err(|error| cluster.told(error).helped_by("tallyfold init"))
+    }
+
+    /// Writes what the user should know about a cluster.
+    pub(crate) fn warn(&self, cluster: &str, text: impl Display) {
+        match self.settings.is_named {
+            true => self.stderr.warning(format_args!("{cluster}: {text}")),
+            false => self.stderr.warning(text),
         }
     }
 
-    /// Says why nothing is known of a cluster, and what helps.
-    pub(crate) fn fail(&self, cluster: &str, failure: &Failure, is_named: bool) {
-        match is_named {
-            true => self.voice.error(format_args!("{cluster}: {failure}")),
-            false => self.voice.error(failure),
+    /// Writes that a window could not be read now.
+    pub(crate) fn warn_unread(&self, cluster: &str, window: Window, failure: &Failure) {
+        let end = window.end();
+        let text = &failure.text;
+        self.warn(
+            cluster,
+            format_args!("the window until {end} is read again later: {text}"),
+        );
+    }
+
+    /// Writes why something failed for a cluster, and what helps.
+    pub(crate) fn fail(&self, cluster: &str, failure: &Failure) {
+        match self.settings.is_named {
+            true => self.stderr.error(format_args!("{cluster}: {failure}")),
+            false => self.stderr.error(failure),
         }
         if let Some(help) = &failure.help {
-            self.voice.note(format_args!("try: {help}"));
+            self.stderr.note(format_args!("try: {help}"));
         }
     }
+
+    /// Writes why a cluster has failed, if it has, and returns how the command would end then.
+    pub(crate) fn fail_if(&self, cluster: &str, result: Result<()>) -> Option<Exit> {
+        let failure = result.err()?;
+        self.fail(cluster, &failure);
+        Some(failure.exit)
+    }
+
+    /// Writes what is missing in a report, and what helps.
+    pub(crate) fn fail_missing(&self, report: &Report) {
+        for part in &report.parts {
+            if let Some(failure) = &part.failure {
+                self.fail(&part.cluster, failure);
+            }
+        }
+        for missing in &report.missing {
+            self.fail(&missing.cluster, &missing.failure);
+        }
+    }
+}
+
+/// Does the same with each cluster at the same time. Returns the results and the failures, both in the order of the
+/// configuration.
+pub(crate) async fn each<T, F: Future<Output = Result<T>>>(
+    sessions: &[(Cluster, Rc<Session>)],
+    work: impl Fn(Cluster, Rc<Session>) -> F,
+) -> (Vec<T>, Vec<Missing>) {
+    let under_way = sessions
+        .iter()
+        .map(|(cluster, session)| work(cluster.clone(), Rc::clone(session)));
+    let (mut results, mut missing) = (Vec::new(), Vec::new());
+    for ((cluster, _), result) in sessions.iter().zip(join_all(under_way).await) {
+        match result {
+            Ok(result) => results.push(result),
+            Err(failure) => missing.push(Missing {
+                cluster: cluster.name.clone(),
+                failure: failure.of_cluster(&cluster.name),
+            }),
+        }
+    }
+    (results, missing)
 }

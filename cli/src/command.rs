@@ -5,6 +5,7 @@ use std::io;
 use std::rc::Rc;
 
 use clap::{ArgAction, Args, CommandFactory, Parser, Subcommand};
+use tallyfold::Metric;
 use tokio::task::LocalSet;
 
 use crate::app::App;
@@ -24,15 +25,13 @@ use crate::commands::schema::SchemaFlags;
 use crate::commands::serve::ServeCommand;
 use crate::commands::watch::{self, WatchFlags};
 use crate::commands::{
-    audit_logs, check, collect, compare, completions, delivery, doctor, explain, follow, ingestion,
-    init, man, push, sandbox, schema, serve,
+    audit_logs, check, collect, compare, completions, counts, doctor, explain, follow, init, man,
+    push, sandbox, schema, serve,
 };
-use crate::config::flags::ServiceFlags;
-use crate::config::load::load;
-use crate::exit::Exit;
-use crate::failure::{Failure, Result};
-use crate::host::stop::Stop;
-use crate::voice::Voice;
+use crate::config::load::{ServiceFlags, load};
+use crate::failure::{Exit, Failure, Result};
+use crate::host::shutdown::Stop;
+use crate::stderr::Stderr;
 
 const ABOUT: &str = "Exact, grouped counts from an event router's metrics API";
 
@@ -66,7 +65,7 @@ pub(crate) struct CommandLine {
     command: Command,
 }
 
-/// What is said on stderr.
+/// How much is written to stderr.
 #[derive(Args, Clone, Copy, Debug)]
 struct MannerFlags {
     /// Says nothing on stderr but errors
@@ -80,10 +79,10 @@ struct MannerFlags {
 #[derive(Debug, Subcommand)]
 enum Command {
     /// Counts of events sent to integrations
-    #[command(before_help = delivery::EXAMPLES)]
+    #[command(before_help = counts::DELIVERY_EXAMPLES)]
     Delivery(Asking<CountFlags>),
     /// Counts of events received
-    #[command(before_help = ingestion::EXAMPLES)]
+    #[command(before_help = counts::INGESTION_EXAMPLES)]
     Ingestion(Asking<CountFlags>),
     /// Counts of a long range, with a checkpoint
     #[command(before_help = collect::EXAMPLES)]
@@ -135,7 +134,7 @@ enum Command {
     Init(init::InitFlags),
 }
 
-/// The flags of a command that asks a service.
+/// The flags of a command that queries a service.
 #[derive(Args, Debug)]
 struct Asking<F: Args> {
     #[command(flatten)]
@@ -144,12 +143,12 @@ struct Asking<F: Args> {
     service: ServiceFlags,
 }
 
-/// Reads the command line, runs the command, and says how it has ended.
+/// Reads the command line, runs the command, and returns how it has ended.
 pub(crate) fn run() -> Exit {
     let line = match CommandLine::try_parse_from(arguments()) {
         Ok(line) => line,
         Err(error) => {
-            // Help and the version go to stdout, mistakes to stderr; a reader that has gone away is no failure.
+            // Help and the version go to stdout, mistakes to stderr; a closed pipe is not a failure.
             let _ = error.print();
             return if error.use_stderr() {
                 Exit::Usage
@@ -158,13 +157,13 @@ pub(crate) fn run() -> Exit {
             };
         }
     };
-    let voice = Rc::new(Voice::new(line.manner.quiet, line.manner.verbose));
-    match start(line.command, &voice) {
+    let stderr = Rc::new(Stderr::new(line.manner.quiet, line.manner.verbose));
+    match start(line.command, &stderr) {
         Ok(exit) => exit,
         Err(failure) => {
-            voice.error(&failure);
+            stderr.error(&failure);
             if let Some(help) = &failure.help {
-                voice.note(format_args!("try: {help}"));
+                stderr.note(format_args!("try: {help}"));
             }
             failure.exit
         }
@@ -175,64 +174,72 @@ fn arguments() -> impl Iterator<Item = OsString> {
     std::env::args_os()
 }
 
-fn start(command: Command, voice: &Rc<Voice>) -> Result<Exit> {
+fn start(command: Command, stderr: &Rc<Stderr>) -> Result<Exit> {
     let told = |error: io::Error| Failure::usage(format!("can't start: {error}"));
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
         .map_err(told)?;
-    let ended = LocalSet::new().block_on(&runtime, dispatch(command, voice));
+    let ended = LocalSet::new().block_on(&runtime, dispatch(command, stderr));
     // The system may still be looking for a name, for longer than a command waits.
     runtime.shutdown_background();
     ended
 }
 
-async fn dispatch(command: Command, voice: &Rc<Voice>) -> Result<Exit> {
+async fn dispatch(command: Command, stderr: &Rc<Stderr>) -> Result<Exit> {
     match command {
         Command::Sandbox(flags) => sandbox::run(&Stop::listen()?, &flags).await,
         Command::Completions(flags) => completions::run(flags, CommandLine::command()),
         Command::Man(flags) => man::run(&flags, CommandLine::command()),
         Command::AuditLogs(asking) => {
-            let app = app(&asking.service, voice)?;
+            let app = app(&asking.service, stderr)?;
             until_stopped(&app, audit_logs::run(&app, &asking.flags)).await
         }
         Command::Doctor(asking) => {
-            let app = app(&asking.service, voice)?;
+            let app = app(&asking.service, stderr)?;
             until_stopped(&app, doctor::run(&app, &asking.flags)).await
         }
         Command::Delivery(asking) => {
-            let app = app(&asking.service, voice)?;
-            until_stopped(&app, delivery::run(&app, &asking.flags)).await
+            let app = app(&asking.service, stderr)?;
+            until_stopped(
+                &app,
+                counts::run(&app, Metric::EventDelivery, &asking.flags),
+            )
+            .await
         }
         Command::Collect(asking) => {
-            collect::run(&app(&asking.service, voice)?, &asking.flags).await
+            collect::run(&app(&asking.service, stderr)?, &asking.flags).await
         }
         Command::Compare(asking) => {
-            let app = app(&asking.service, voice)?;
+            let app = app(&asking.service, stderr)?;
             until_stopped(&app, compare::run(&app, &asking.flags)).await
         }
         Command::Check(asking) => {
-            let app = app(&asking.service, voice)?;
+            let app = app(&asking.service, stderr)?;
             until_stopped(&app, check::run(&app, &asking.flags)).await
         }
         Command::Explain(asking) => {
-            let app = app(&asking.service, voice)?;
+            let app = app(&asking.service, stderr)?;
             until_stopped(&app, explain::run(&app, &asking.flags)).await
         }
         Command::Ingestion(asking) => {
-            let app = app(&asking.service, voice)?;
-            until_stopped(&app, ingestion::run(&app, &asking.flags)).await
+            let app = app(&asking.service, stderr)?;
+            until_stopped(
+                &app,
+                counts::run(&app, Metric::EventIngestion, &asking.flags),
+            )
+            .await
         }
         Command::Watch(asking) => {
-            let app = app(&asking.service, voice)?;
+            let app = app(&asking.service, stderr)?;
             until_stopped(&app, watch::run(&app, &asking.flags)).await
         }
         Command::Schema(flags) => schema::run(&flags),
-        Command::Init(flags) => init::run(&flags, voice),
-        // These end by themselves after a signal, at a moment from which they can go on.
-        Command::Follow(asking) => follow::run(&app(&asking.service, voice)?, &asking.flags).await,
-        Command::Push(asking) => push::run(&app(&asking.service, voice)?, &asking.flags).await,
-        Command::Serve(asking) => serve::run(&app(&asking.service, voice)?, &asking.flags).await,
+        Command::Init(flags) => init::run(&flags, stderr),
+        // After a signal, these stop by themselves at a point from which they can resume.
+        Command::Follow(asking) => follow::run(&app(&asking.service, stderr)?, &asking.flags).await,
+        Command::Push(asking) => push::run(&app(&asking.service, stderr)?, &asking.flags).await,
+        Command::Serve(asking) => serve::run(&app(&asking.service, stderr)?, &asking.flags).await,
     }
 }
 
@@ -244,14 +251,14 @@ async fn until_stopped(app: &App, work: impl Future<Output = Result<Exit>>) -> R
     }
 }
 
-fn app(service: &ServiceFlags, voice: &Rc<Voice>) -> Result<App> {
+fn app(service: &ServiceFlags, stderr: &Rc<Stderr>) -> Result<App> {
     let settings = load(service)?;
     if let Some(file) = &settings.file {
-        voice.detail(format_args!("configuration: {}", file.display()));
+        stderr.detail(format_args!("configuration: {}", file.display()));
     }
     Ok(App {
         settings,
-        voice: Rc::clone(voice),
+        stderr: Rc::clone(stderr),
         stop: Stop::listen()?,
     })
 }

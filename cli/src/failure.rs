@@ -1,12 +1,82 @@
-//! What went wrong, for a person who reads stderr and for the exit code.
+//! How a command ends: with an exit code, and a failure that a person can read on stderr.
 
-use std::fmt;
-use std::io;
 use std::path::Path;
+use std::process::ExitCode;
+use std::{fmt, io};
 
-use tallyfold::{Code, CollectError, Error, Name, Spelling};
+use tallyfold::{Code, CollectError, Error, Kind, Name, Spelling};
 
-use crate::exit::Exit;
+/// How a command has ended. Scripts rely on the numbers, which are documented in `tallyfold --help`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Exit {
+    /// Everything that was asked for was done.
+    Fine,
+    /// What was checked is not well.
+    Unhealthy,
+    /// The arguments, the configuration or a file has to be changed here.
+    Usage,
+    /// The service refused the credentials or tokens.
+    Authentication,
+    /// The service, or the way to it, failed.
+    Service,
+    /// The service sent what can't be counted.
+    Response,
+    /// Counts of some windows or clusters are missing; the others were written.
+    Missing,
+    /// Ended by Ctrl-C, as shells number it.
+    Interrupted,
+    /// Ended by SIGTERM, as shells number it.
+    Terminated,
+    /// As the command that was run has ended.
+    Other(u8),
+}
+
+impl From<Kind> for Exit {
+    fn from(kind: Kind) -> Self {
+        match kind {
+            Kind::Config => Self::Usage,
+            Kind::Auth => Self::Authentication,
+            Kind::Service => Self::Service,
+            Kind::Response => Self::Response,
+        }
+    }
+}
+
+impl Exit {
+    /// The number.
+    pub(crate) fn code(self) -> u8 {
+        match self {
+            Self::Fine => 0,
+            Self::Unhealthy => 1,
+            Self::Usage => 2,
+            Self::Authentication => 3,
+            Self::Service => 4,
+            Self::Response => 5,
+            Self::Missing => 6,
+            Self::Interrupted => 130,
+            Self::Terminated => 143,
+            Self::Other(code) => code,
+        }
+    }
+}
+
+impl Exit {
+    /// How a command ends by the failures of its clusters. If all clusters have failed, by the first failure; if some have,
+    /// counts are missing.
+    pub(crate) fn of_clusters(failures: &[Option<Exit>]) -> Self {
+        match failures.iter().find_map(|exit| *exit) {
+            None => Self::Fine,
+            Some(_) if failures.contains(&None) => Self::Missing,
+            Some(exit) => exit,
+        }
+    }
+}
+
+impl From<Exit> for ExitCode {
+    fn from(exit: Exit) -> Self {
+        Self::from(exit.code())
+    }
+}
 
 /// Why a command, or its part for one cluster, has failed.
 #[derive(Clone, Debug)]
@@ -43,6 +113,16 @@ impl Failure {
         let error = error.to_string();
         let cause = error.split(" at path ").next().unwrap_or_default();
         Self::usage(format!("can't {action} {}: {cause}", path.display()))
+    }
+
+    /// A failure of a cluster, with the command that examines the cluster if no other command helps.
+    pub(crate) fn of_cluster(self, cluster: &str) -> Self {
+        match self.help {
+            Some(_) => self,
+            // The text names the setting to change.
+            None if self.exit == Exit::Usage => self,
+            None => self.helped_by(format!("tallyfold doctor --cluster {cluster}")),
+        }
     }
 
     /// The same failure, with the command that helps.

@@ -2,13 +2,13 @@
 //! clusters at the same time, and prints counts.
 //!
 //! - `arguments/` turns flags into the core's options, which declare each flag's name, default and meaning.
-//! - `config/` reads the file, the environment and secrets, and says which clusters are asked.
+//! - `config/` reads the file, the environment and secrets, and knows which clusters are queried.
 //! - `host/` drives the core's machines: the network, the clock, waits, files.
-//! - `doctor/` has the checks of `tallyfold doctor`, and the advice for what is not well.
+//! - `doctor/` has the checks of `tallyfold doctor`, and the advice for checks that are not passed.
 //! - `commands/` has a file for each command; `output/` writes what they have found.
 //! - `health/` is what `check` does around the rules: history, what was said, and sending it.
 //! - `watch/` is the live view.
-//! - `failure` and `exit` say what went wrong and with which code the process ends; `voice` is what is said on stderr.
+//! - `failure` has the exit codes and what went wrong; `stderr` writes what a person should know.
 #![forbid(unsafe_code)]
 
 mod app;
@@ -17,12 +17,11 @@ mod command;
 mod commands;
 mod config;
 mod doctor;
-mod exit;
 mod failure;
 mod health;
 mod host;
 mod output;
-mod voice;
+mod stderr;
 mod watch;
 
 use std::process::ExitCode;

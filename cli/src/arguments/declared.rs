@@ -17,7 +17,7 @@ pub(crate) trait Flags: Clone {
     /// The names of the options that are flags, as Rust spells them.
     const NAMES: &'static [&'static str];
 
-    /// What an option is if the command does not say it, where that differs from the core's default: the name as Rust
+    /// Defaults of this command, where they differ from the core's defaults: the name of an option as Rust
     /// spells it, and the value as a person would write it.
     const USUAL: &'static [(&'static str, &'static str)] = &[];
 
@@ -181,7 +181,7 @@ fn spelled_names(text: &str, known: &[Argument], spelling: Spelling) -> String {
     pieces.collect()
 }
 
-/// A default as a person would write the flag; `None` for one that says nothing.
+/// A default as a person would write the flag; `None` if there is nothing to show.
 fn shown(debug: &str, kind: Kind) -> Option<String> {
     match kind {
         Kind::Flag | Kind::Nested(_) | Kind::Mapping | Kind::Secret => None,

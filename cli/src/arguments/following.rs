@@ -6,8 +6,7 @@ use tallyfold::{FollowOptions, TimeStep, Timestamp, Window};
 
 use super::declared::{Declared, Flags};
 use super::given::{Given, Origin, Raw};
-use super::query::MetricFlag;
-use super::range::{RangeFlags, instant};
+use super::query::{MetricFlag, RangeFlags, instant};
 use crate::failure::{Failure, Result};
 
 /// Flags of commands that read windows as they close.
@@ -48,7 +47,7 @@ impl Flags for Pacing {
 }
 
 impl FollowFlags {
-    /// The options of a follow that goes on from a state, or begins now if there is none and no flag says when.
+    /// The options of a follow that resumes from a state. Without a state, it begins where the flags say, or else now.
     ///
     /// # Errors
     /// For flags that can't be used.
@@ -86,7 +85,7 @@ impl FollowFlags {
     /// The step of windows.
     ///
     /// # Errors
-    /// For a text that is none.
+    /// For a text that is not a step.
     pub(crate) fn step(&self) -> Result<TimeStep> {
         TimeStep::parse(&self.window)
             .map_err(|error| Failure::usage(format!("--window: {}", error.message())))
@@ -106,8 +105,8 @@ impl FollowFlags {
         Ok(self.step()?.floor(start))
     }
 
-    /// The whole windows of the range that the flags say, for a command that reads once; `usual` is how far back it goes if no
-    /// flag says it.
+    /// The whole windows of the range in the flags, for a command that reads once; `usual` is how far back it goes without a
+    /// flag.
     ///
     /// # Errors
     /// For flags that can't be used, and for a range without a whole window.

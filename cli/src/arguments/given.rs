@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::fs::File;
+use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -9,7 +11,7 @@ use tallyfold::arguments::{self, Arguments, Kind, Options, Value};
 use tallyfold::text;
 use tallyfold::{Code, Error, Name, Secret, Spelling};
 
-use crate::config::secret::Source;
+use super::secret::{Place, Source};
 use crate::failure::{Failure, Result};
 
 /// Settings by name, as a TOML file spells them.
@@ -113,6 +115,39 @@ impl Given {
             .map(|(name, setting)| (name.as_str(), setting))
     }
 
+    /// Adds headers whose values are in environment variables and in files.
+    ///
+    /// # Errors
+    /// For values that can't be read. The place is not quoted: it may be the secret by mistake.
+    pub(crate) fn add_headers(&mut self, env: &[String], file: &[String]) -> Result<()> {
+        let mut headers = match self.get("headers").map(|setting| &setting.raw) {
+            Some(Raw::Table(headers)) => headers.clone(),
+            _ => Given::default(),
+        };
+        for flag in env {
+            let (name, variable) = pair("--header-env", flag)?;
+            let place = Place::Variable(variable.to_owned());
+            let value = value("--header-env", name, place)?;
+            headers.set(name, Raw::Secret(value), Origin::Flag);
+        }
+        for flag in file {
+            let (name, path) = pair("--header-file", flag)?;
+            let told = |error: io::Error| {
+                let kind = error.kind();
+                Failure::usage(format!(
+                    "--header-file {name}: the file can't be read: {kind}"
+                ))
+            };
+            File::open(path).map_err(told)?;
+            let value = value("--header-file", name, Place::File(path.into()))?;
+            headers.set(name, Raw::Secret(value), Origin::Flag);
+        }
+        if !headers.is_empty() {
+            self.set("headers", Raw::Table(headers), Origin::Flag);
+        }
+        Ok(())
+    }
+
     /// The options of a function of the core. Secrets that are elsewhere are read now.
     ///
     /// # Errors
@@ -122,7 +157,7 @@ impl Given {
         arguments::read(&found, &[]).map_err(|error: Error| self.told(error))
     }
 
-    /// Checks what can be checked without the secrets, none of which is read.
+    /// Checks what can be checked without reading a secret.
     ///
     /// # Errors
     /// As [`Given::read`].
@@ -178,10 +213,10 @@ impl Given {
 }
 
 impl Setting {
-    /// The text that was written here, or that is where this says.
+    /// The text that was written here, or the secret that is at the place that was written here.
     ///
     /// # Errors
-    /// If it can't be read from there; the error says where this was written.
+    /// If it can't be read from there; the error names the place at which this was written.
     pub(crate) fn secret(&self) -> Result<Option<Secret>> {
         match &self.raw {
             Raw::Text(text) => Ok(Some(text.clone().into())),
@@ -198,12 +233,35 @@ impl Setting {
     }
 }
 
+/// The name of a header, and where its value is.
+fn pair<'a>(flag: &str, text: &'a str) -> Result<(&'a str, &'a str)> {
+    // What stands there may be a secret by mistake, so it is not quoted.
+    let wanted = || {
+        Failure::usage(format!(
+            "{flag}: want a header's name, =, and where its value is"
+        ))
+    };
+    let (name, place) = text.split_once('=').ok_or_else(wanted)?;
+    let (name, place) = (name.trim(), place.trim());
+    // A secret in base64 ends with such signs: then the name would be the secret.
+    match name.is_empty() || place.trim_matches('=').is_empty() {
+        true => Err(wanted()),
+        false => Ok((name, place)),
+    }
+}
+
+/// The value of a header. The message does not quote the place, as that may be the secret by mistake.
+fn value(flag: &str, name: &str, place: Place) -> Result<Secret> {
+    let secret = Source::new(place).secret();
+    secret.map_err(|wrong| Failure::usage(format!("{flag} {name}: {wrong}")))
+}
+
 /// The flag that sets what a file has under a name.
 fn flag_of(name: &str) -> Name {
     Name::of_caller(&format!("--{}", name.replace('_', "-")))
 }
 
-/// The error with the place in front, which says the name of the setting.
+/// The error with the place in front, which includes the name of the setting.
 fn located(origin: &Origin, error: &Error, spelling: Spelling) -> Failure {
     let mut failure = Failure::from(error.clone());
     let text = error.text_in(spelling).to_string();

@@ -1,10 +1,11 @@
-//! Which counts are asked for, and which of them are kept.
+//! What is queried: the dimensions, the values that are kept, and the range of time (`--since 24h`, or `--from` and `--to`).
 
 use clap::{Args, ValueEnum};
 use tallyfold::text;
-use tallyfold::{CollectOptions, Dimension, Metric};
+use tallyfold::{CollectOptions, CountTable, Dimension, Metric, TimeStep, Timestamp, Window};
 
 use super::declared::Flags;
+use super::given::{Given, Origin, Raw};
 use crate::failure::{Failure, Result};
 
 /// Flags for a query's dimensions.
@@ -28,7 +29,7 @@ pub(crate) struct QueryFlags {
 pub(crate) struct Query {
     /// The dimensions that the counts are shown by.
     pub(crate) by: Vec<String>,
-    /// The dimensions that the service is asked for: those, and the ones that are filtered by.
+    /// The dimensions that the query has: the dimensions of `by`, and the ones that are filtered by.
     pub(crate) asked: Vec<String>,
     /// The values that are kept, by dimension.
     pub(crate) only: Vec<(String, Vec<String>)>,
@@ -38,7 +39,7 @@ impl QueryFlags {
     /// Checks the dimensions.
     ///
     /// # Errors
-    /// For a condition that is none. (Unknown dimensions are found by the core.)
+    /// For a condition without a known dimension. (The core refuses unknown dimensions of `--by`.)
     pub(crate) fn query(&self) -> Result<Query> {
         let by = text::list(&self.by);
         let mut only: Vec<(String, Vec<String>)> = Vec::new();
@@ -57,6 +58,50 @@ impl QueryFlags {
         }
         Ok(Query { by, asked, only })
     }
+}
+
+impl Query {
+    /// The counts of a response, filtered and grouped as the flags say.
+    ///
+    /// # Errors
+    /// For dimensions that the table does not have.
+    pub(crate) fn shape(&self, table: &CountTable) -> Result<CountTable> {
+        let kept = table.filter(&self.only)?;
+        Ok(match self.by == self.asked {
+            true => kept,
+            false => kept.group_by(&self.by)?,
+        })
+    }
+
+    /// The options of a collect of a range.
+    ///
+    /// # Errors
+    /// For flags that can't be used.
+    pub(crate) fn collect(
+        &self,
+        metric: Metric,
+        range: Window,
+        reading: &Given,
+    ) -> Result<CollectOptions> {
+        let mut given = Given::default();
+        let mut set = |name: &str, raw: Raw| given.set(name, raw, Origin::Flag);
+        set("metric", Raw::Text(metric.to_string()));
+        set("start", Raw::Text(range.start().to_string()));
+        set("end", Raw::Text(range.end().to_string()));
+        let asked = self.asked.iter().cloned().map(Raw::Text).collect();
+        set("dimensions", Raw::List(asked));
+        given.overlay(reading.clone());
+        given.read()
+    }
+}
+
+/// The step of `--by-window`.
+///
+/// # Errors
+/// For a text that is not a step.
+pub(crate) fn by_window(text: &str) -> Result<TimeStep> {
+    TimeStep::parse(text)
+        .map_err(|error| Failure::usage(format!("--by-window: {}", error.message())))
 }
 
 fn condition_of(text: &str) -> Result<(String, String)> {
@@ -78,7 +123,7 @@ fn condition_of(text: &str) -> Result<(String, String)> {
     }
 }
 
-/// Which endpoint is asked.
+/// Which endpoint is queried.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum MetricFlag {
     /// Events sent to integrations.
@@ -96,7 +141,7 @@ impl From<MetricFlag> for Metric {
     }
 }
 
-/// What can be said of how a range is read.
+/// The options that control how a range is read.
 const READING: &[&str] = &[
     "window",
     "concurrency",
@@ -108,7 +153,7 @@ const READING: &[&str] = &[
     "deadline_ms",
 ];
 
-/// How a long range is read, for which somebody waits all night.
+/// How a job reads a long range.
 #[derive(Clone, Debug)]
 pub(crate) struct Reading;
 
@@ -119,7 +164,7 @@ impl Flags for Reading {
     const HEADING: &'static str = "Reading";
 }
 
-/// How a range is read while somebody waits for the answer: a service that is down is not waited for.
+/// How a range is read while a person waits for the answer: the command does not wait for a service that is down.
 #[derive(Clone, Debug)]
 pub(crate) struct ReadingNow;
 
@@ -141,6 +186,81 @@ impl Flags for Sharing {
     const NAMES: &'static [&'static str] = &["keep", "part", "drop_old"];
     const HEADING: &'static str = "Checkpoint";
     const IS_COMMON: bool = true;
+}
+
+/// Flags for a range of time.
+#[derive(Args, Clone, Debug)]
+#[command(next_help_heading = "Range")]
+pub(crate) struct RangeFlags {
+    /// How far back: 15m, 24h, 7d [default: 1h]
+    ///
+    /// Counted from --to. Without --to, the range ends at the last whole minute.
+    #[arg(long, value_name = "TIME", conflicts_with = "from")]
+    pub(crate) since: Option<String>,
+    /// The first instant, UTC: 2026-01-31T09:00:00Z
+    #[arg(long, value_name = "INSTANT")]
+    pub(crate) from: Option<String>,
+    /// The first instant after the range [default: the last whole minute]
+    ///
+    /// In formats that another system keeps (openmetrics, otlp-json, influx, dogstatsd), the default is the last minute whose
+    /// counts no longer change.
+    #[arg(long, value_name = "INSTANT")]
+    pub(crate) to: Option<String>,
+}
+
+/// How far back a range goes without a flag.
+const USUAL_SINCE: &str = "1h";
+
+impl RangeFlags {
+    /// The range, by a clock.
+    ///
+    /// # Errors
+    /// For texts that are not timestamps or lengths of time, and for a range that ends before it starts.
+    pub(crate) fn window(&self, unix_ms: i64) -> Result<Window> {
+        self.window_or(USUAL_SINCE, unix_ms)
+    }
+
+    /// The range, by a clock; `usual` is how far back it goes without a flag.
+    ///
+    /// # Errors
+    /// As [`RangeFlags::window`].
+    pub(crate) fn window_or(&self, usual: &str, unix_ms: i64) -> Result<Window> {
+        let end = match &self.to {
+            Some(text) => instant("--to", text)?,
+            None => TimeStep::MINUTE.floor(at("the clock", unix_ms)?),
+        };
+        let start = match &self.from {
+            Some(text) => instant("--from", text)?,
+            None => before(end, self.since.as_deref().unwrap_or(usual))?,
+        };
+        let refused = |_| {
+            Failure::usage(format!(
+                "--from: want an instant before {end}, where the range ends, not {start}"
+            ))
+        };
+        Window::new(start, end).map_err(refused)
+    }
+}
+
+/// Parses an instant that a flag has.
+pub(crate) fn instant(flag: &str, text: &str) -> Result<Timestamp> {
+    Timestamp::parse(text).map_err(|error| Failure::usage(format!("{flag}: {}", error.message())))
+}
+
+/// The instant so long before another.
+fn before(end: Timestamp, since: &str) -> Result<Timestamp> {
+    let wanted = "--since: want a length of time such as 15m, 24h or 7d";
+    let ms = text::milliseconds(since).filter(|ms| *ms > 0);
+    let ms = ms.and_then(|ms| i64::try_from(ms).ok());
+    let start = ms
+        .and_then(|ms| end.unix_ms().checked_sub(ms))
+        .and_then(Timestamp::from_unix_ms);
+    start.ok_or_else(|| Failure::usage(format!("{wanted}, not {since:?}")))
+}
+
+fn at(what: &str, unix_ms: i64) -> Result<Timestamp> {
+    let refused = || Failure::usage(format!("{what} is not in the years 0 to 9999"));
+    Timestamp::from_unix_ms(unix_ms).ok_or_else(refused)
 }
 
 #[cfg(test)]
@@ -178,6 +298,75 @@ mod tests {
                 only: vec![condition.to_owned()],
             };
             assert!(flags.query().unwrap_err().text.contains(condition));
+        }
+    }
+
+    const NOW: i64 = 1_767_225_661_500; // 2026-01-01T00:01:01.5Z
+
+    fn flags(since: Option<&str>, from: Option<&str>, to: Option<&str>) -> RangeFlags {
+        let owned = |text: Option<&str>| text.map(str::to_owned);
+        RangeFlags {
+            since: owned(since),
+            from: owned(from),
+            to: owned(to),
+        }
+    }
+
+    #[test]
+    fn a_range_ends_at_a_whole_minute() {
+        for (since, from, to, expected) in [
+            (
+                None,
+                None,
+                None,
+                "[2025-12-31T23:01:00Z, 2026-01-01T00:01:00Z)",
+            ),
+            (
+                Some("24h"),
+                None,
+                None,
+                "[2025-12-31T00:01:00Z, 2026-01-01T00:01:00Z)",
+            ),
+            (
+                Some("15m"),
+                None,
+                Some("2026-01-31T00:00:00Z"),
+                "[2026-01-30T23:45:00Z, 2026-01-31T00:00:00Z)",
+            ),
+            (
+                None,
+                Some("2025-12-31T12:00:30Z"),
+                None,
+                "[2025-12-31T12:00:30Z, 2026-01-01T00:01:00Z)",
+            ),
+            (
+                None,
+                Some("2025-12-31T12:00:00+01:00"),
+                Some("2025-12-31T12:00:00Z"),
+                "[2025-12-31T11:00:00Z, 2025-12-31T12:00:00Z)",
+            ),
+        ] {
+            let window = flags(since, from, to).window(NOW).unwrap();
+            assert_eq!(format!("{window:?}"), expected);
+        }
+    }
+
+    #[test]
+    fn a_range_that_is_none_is_refused() {
+        for (since, from, to) in [
+            (Some("0h"), None, None),
+            (Some("yesterday"), None, None),
+            (Some("99999999w"), None, None),
+            (None, Some("2026-01-01"), None),
+            (None, Some("2026-01-01T00:00:00"), None),
+            (
+                None,
+                Some("2026-02-01T00:00:00Z"),
+                Some("2026-01-01T00:00:00Z"),
+            ),
+        ] {
+            let failure = flags(since, from, to).window(NOW).unwrap_err();
+            assert!(failure.text.contains("want"), "{failure}");
         }
     }
 }

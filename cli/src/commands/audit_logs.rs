@@ -6,11 +6,9 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 use tallyfold::{AuditLogsOptions, Code, Error, Output};
 
-use super::each::{each, sessions};
-use crate::app::App;
+use crate::app::{App, each};
 use crate::arguments::declared::{Declared, Flags};
-use crate::exit::Exit;
-use crate::failure::Result;
+use crate::failure::{Exit, Result};
 use crate::output::report::Missing;
 use crate::output::sink::{Screen, WriteError, write_to};
 use crate::output::unknown::{write_indented, write_paths};
@@ -77,7 +75,7 @@ struct Page {
 /// For flags and settings that can't be used, and for a place that can't be written.
 pub(crate) async fn run(app: &App, flags: &AuditLogsFlags) -> Result<Exit> {
     let options: AuditLogsOptions = flags.page.given.read()?;
-    let sessions = sessions(app)?;
+    let sessions = app.sessions()?;
     let (pages, missing) = each(&sessions, |cluster, session| async move {
         let call = session.machine.audit_logs(&options);
         let output = session.run(call?).await?;
@@ -89,7 +87,7 @@ pub(crate) async fn run(app: &App, flags: &AuditLogsFlags) -> Result<Exit> {
     })
     .await;
     for missing in &missing {
-        app.fail(&missing.cluster, &missing.failure, app.settings.is_named);
+        app.fail(&missing.cluster, &missing.failure);
     }
     if !pages.is_empty() {
         let is_several = sessions.len() > 1;

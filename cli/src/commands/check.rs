@@ -9,17 +9,13 @@ use tallyfold::text::grouped;
 use tallyfold::{CollectOptions, Timestamp, Window};
 use tallyfold_health::{Observed, Rules, State};
 
-use super::bars::{Bars, show};
 use super::checked::{Places, places, rules, service, state_of};
-use super::each::{each, sessions};
 use super::tellers::{TellerFlags, Tellers, tell};
-use super::telling::warn;
-use crate::app::App;
+use crate::app::{App, each};
 use crate::arguments::declared::{Declared, Flags};
-use crate::arguments::range::{RangeFlags, instant};
+use crate::arguments::query::{RangeFlags, instant};
 use crate::config::settings::Cluster;
-use crate::exit::Exit;
-use crate::failure::{Failure, Result};
+use crate::failure::{Exit, Failure, Result};
 use crate::health::history::{History, Wanted};
 use crate::health::memory::Memory;
 use crate::health::past::{Past, read};
@@ -28,6 +24,7 @@ use crate::host::files::{StateFile, file_name};
 use crate::host::session::Session;
 use crate::output::found::{Found, FoundPart, Verdict};
 use crate::output::found_written::{FoundFormat, write};
+use crate::output::progress::{Bars, show};
 
 /// What the help begins with.
 pub(crate) const EXAMPLES: &str = "\
@@ -158,7 +155,7 @@ pub(crate) async fn run(app: &App, flags: &CheckFlags) -> Result<Exit> {
         &app.settings.check,
     );
     let rules = rules(places.rules.as_deref())?;
-    let tellers = Tellers::new(&flags.tellers, &app.settings, &rules, &app.voice)?;
+    let tellers = Tellers::new(&flags.tellers, &app.settings, &rules, &app.stderr)?;
     let job = Job {
         replay: flags.range()?,
         now: flags.now()?,
@@ -167,7 +164,7 @@ pub(crate) async fn run(app: &App, flags: &CheckFlags) -> Result<Exit> {
         app,
         flags,
     };
-    let sessions = sessions(app)?;
+    let sessions = app.sessions()?;
     let kept = sessions.iter().map(|(cluster, _)| job.kept(cluster));
     let mut kept: Vec<Option<Kept>> = kept.collect::<Result<_>>()?;
     let found = job.find(&sessions, &kept).await;
@@ -260,7 +257,7 @@ impl Job<'_> {
 
     /// Checks all clusters at the same time.
     async fn find(&self, sessions: &[(Cluster, Rc<Session>)], kept: &[Option<Kept>]) -> Found {
-        let bars = Bars::new(self.app);
+        let bars = Bars::new(&self.app.stderr);
         let (parts, missing) = each(sessions, |cluster, session| {
             let bar = bars.add(&cluster.name);
             let own = kept.iter().flatten();
@@ -380,8 +377,8 @@ impl Job<'_> {
                  min. Later runs read only what is new"
             );
             match self.app.settings.is_named {
-                true => self.app.voice.note(format_args!("{cluster}: {text}")),
-                false => self.app.voice.note(text),
+                true => self.app.stderr.note(format_args!("{cluster}: {text}")),
+                false => self.app.stderr.note(text),
             }
         }
     }
@@ -389,21 +386,20 @@ impl Job<'_> {
     /// Says what is missing, and what could not be judged.
     fn tell(&self, found: &Found) {
         for missing in &found.missing {
-            self.app
-                .fail(&missing.cluster, &missing.failure, found.is_named);
+            self.app.fail(&missing.cluster, &missing.failure);
         }
         for part in &found.parts {
             if let Some(failure) = &part.failure {
-                self.app.fail(&part.cluster, failure, found.is_named);
+                self.app.fail(&part.cluster, failure);
             }
-            if part.findings().is_empty() && self.app.voice.shows_progress() {
+            if part.findings().is_empty() && self.app.stderr.shows_progress() {
                 let judged = grouped(part.judged());
                 let text = format_args!("nothing is wrong; {judged} windows of groups were judged");
-                self.app.voice.note(text);
+                self.app.stderr.note(text);
             }
             for unjudged in part.unjudged() {
                 let text = format_args!("{}: {}", unjudged.rule, unjudged.reason);
-                warn(self.app, &part.cluster, text);
+                self.app.warn(&part.cluster, text);
             }
         }
     }

@@ -7,22 +7,20 @@ use indicatif::ProgressBar;
 use tallyfold::{CollectOptions, TimeStep};
 use tokio::sync::watch;
 
-use super::bars::{Bars, show};
-use super::counts::{asked, counted, ended, options, part, shaped, step_of};
-use super::each::{each, sessions};
-use crate::app::App;
+use crate::app::{App, each};
 use crate::arguments::declared::Declared;
-use crate::arguments::query::{MetricFlag, Query, QueryFlags, Reading, Sharing};
-use crate::arguments::range::RangeFlags;
+use crate::arguments::query::{
+    MetricFlag, Query, QueryFlags, RangeFlags, Reading, Sharing, by_window,
+};
 use crate::config::settings::Cluster;
-use crate::exit::Exit;
-use crate::failure::Result;
+use crate::failure::{Exit, Result};
 use crate::host::checkpoint::Keeper;
 use crate::host::clock::unix_ms;
-use crate::host::gather::gather;
+use crate::host::ranges::{finished, gather};
 use crate::host::session::Session;
 use crate::output::flags::ShowFlags;
-use crate::output::report::{Part, Report};
+use crate::output::progress::{Bars, show};
+use crate::output::report::{Asked, Counted, Part, Report};
 use crate::output::write::write;
 
 /// What the help begins with.
@@ -67,13 +65,13 @@ pub(crate) struct CollectFlags {
 pub(crate) async fn run(app: &App, flags: &CollectFlags) -> Result<Exit> {
     let query = flags.query.query()?;
     let range = flags.range.window(unix_ms())?;
-    let step = flags.by_window.as_deref().map(step_of).transpose()?;
+    let step = flags.by_window.as_deref().map(by_window).transpose()?;
     let mut given = flags.reading.given.clone();
     given.overlay(flags.sharing.given.clone());
-    let options = options(flags.metric.into(), &query, range, &given)?;
-    let asked = asked(flags.metric.into(), &query, range, &options);
-    let sessions = sessions(app)?;
-    let bars = Bars::new(app);
+    let options = query.collect(flags.metric.into(), range, &given)?;
+    let asked = Asked::new(flags.metric.into(), &query, range, &options);
+    let sessions = app.sessions()?;
+    let bars = Bars::new(&app.stderr);
     let (stop, stopping) = watch::channel(false);
     let job = Job {
         options,
@@ -104,15 +102,15 @@ pub(crate) async fn run(app: &App, flags: &CollectFlags) -> Result<Exit> {
         missing,
         is_named: app.settings.is_named,
     };
-    app.tell(&report);
+    app.fail_missing(&report);
     if let Some(exit) = exit {
-        app.voice.note(match flags.checkpoint {
+        app.stderr.note(match flags.checkpoint {
             Some(_) => "stopped; the same command goes on from the checkpoint",
             None => "stopped; with --checkpoint, the same command would go on where it was",
         });
         return Ok(exit);
     }
-    write(&report, &flags.show, &app.voice)?;
+    write(&report, &flags.show, &app.stderr)?;
     Ok(report.exit())
 }
 
@@ -164,9 +162,9 @@ impl Job {
             keeper.flush(&mut collect).await?;
             return Ok(None);
         }
-        let (table, gaps, failure) = ended(&collect)?;
-        let table = shaped(&table, &self.query)?;
-        let counts = counted(table, self.step)?;
-        Ok(Some(part(cluster, counts, gaps, failure)))
+        let (table, gaps, failure) = finished(&collect)?;
+        let table = self.query.shape(&table)?;
+        let counts = Counted::by_step(table, self.step)?;
+        Ok(Some(Part::new(cluster, counts, gaps, failure)))
     }
 }

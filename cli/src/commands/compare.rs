@@ -5,15 +5,12 @@ use std::sync::Arc;
 use clap::{Args, ValueEnum};
 use tallyfold::{CollectOptions, Timestamp, Window, compare};
 
-use super::counts::{asked, options, part, read};
-use super::each::{each, sessions};
-use crate::app::App;
+use crate::app::{App, each};
 use crate::arguments::declared::Declared;
-use crate::arguments::query::{MetricFlag, QueryFlags, ReadingNow};
-use crate::arguments::range::RangeFlags;
-use crate::exit::Exit;
-use crate::failure::{Failure, Result};
+use crate::arguments::query::{MetricFlag, QueryFlags, RangeFlags, ReadingNow};
+use crate::failure::{Exit, Failure, Result};
 use crate::host::clock::unix_ms;
+use crate::host::ranges::read;
 use crate::output::flags::ShowFlags;
 use crate::output::report::{Asked, Counted, Part, Report};
 use crate::output::write::write;
@@ -94,14 +91,14 @@ pub(crate) async fn run(app: &App, flags: &CompareFlags) -> Result<Exit> {
     let range = flags.range.window(unix_ms())?;
     let earlier = flags.against.of(range)?;
     let read_options = |range| -> Result<CollectOptions> {
-        options(flags.metric.into(), &query, range, &flags.reading.given)
+        query.collect(flags.metric.into(), range, &flags.reading.given)
     };
     let (before, after) = (read_options(earlier)?, read_options(range)?);
     let asked = Asked {
         before: Some(earlier),
-        ..asked(flags.metric.into(), &query, range, &after)
+        ..Asked::new(flags.metric.into(), &query, range, &after)
     };
-    let sessions = sessions(app)?;
+    let sessions = app.sessions()?;
     let (parts, missing) = each(&sessions, |cluster, session| {
         let (before, after, query) = (before.clone(), after.clone(), query.clone());
         async move {
@@ -119,7 +116,7 @@ pub(crate) async fn run(app: &App, flags: &CompareFlags) -> Result<Exit> {
             let comparison = Counted::Comparison(Arc::new(compare(&before, &after)?));
             Ok(Part {
                 provisional,
-                ..part(&cluster, comparison, Vec::new(), None)
+                ..Part::new(&cluster, comparison, Vec::new(), None)
             })
         }
     })
@@ -130,8 +127,8 @@ pub(crate) async fn run(app: &App, flags: &CompareFlags) -> Result<Exit> {
         missing,
         is_named: app.settings.is_named,
     };
-    app.tell(&report);
-    write(&report, &flags.show, &app.voice)?;
+    app.fail_missing(&report);
+    write(&report, &flags.show, &app.stderr)?;
     Ok(report.exit())
 }
 

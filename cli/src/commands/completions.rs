@@ -3,8 +3,7 @@
 use clap::{Args, Command};
 use clap_complete::{Shell, generate};
 
-use crate::exit::Exit;
-use crate::failure::Result;
+use crate::failure::{Exit, Result};
 use crate::output::sink::write_to;
 
 /// What the help begins with.

@@ -1,28 +1,21 @@
-//! What `delivery` and `ingestion` have in common: the counts of a range.
-
-use std::rc::Rc;
-use std::sync::Arc;
+//! `tallyfold delivery` and `tallyfold ingestion`: the counts of a range; with `--fail-above`, whether too many events failed,
+//! as an exit code.
 
 use clap::Args;
-use tallyfold::{Collect, CollectOptions, CountTable, Keep, Metric, TimeStep, Window};
+use tallyfold::text::Fraction;
+use tallyfold::{Counts, Frame, Keep, Metric, Row};
 
-use super::each::{each, sessions, with_doctor};
-use super::verdict::VerdictFlags;
-use crate::app::App;
+use crate::app::{App, each};
 use crate::arguments::declared::Declared;
-use crate::arguments::given::{Given, Origin, Raw};
-use crate::arguments::query::{Query, QueryFlags, ReadingNow};
-use crate::arguments::range::RangeFlags;
-use crate::config::settings::Cluster;
-use crate::exit::Exit;
-use crate::failure::{Failure, Result};
-use crate::host::checkpoint::Keeper;
+use crate::arguments::query::{QueryFlags, RangeFlags, ReadingNow, by_window};
+use crate::failure::{Exit, Failure, Result};
 use crate::host::clock::unix_ms;
-use crate::host::gather::gather;
-use crate::host::session::Session;
+use crate::host::ranges::read;
 use crate::output::flags::ShowFlags;
 use crate::output::report::{Asked, Counted, Part, Report};
+use crate::output::safe::harmless;
 use crate::output::write::write;
+use crate::stderr::Stderr;
 
 /// Flags of commands that show the counts of a range.
 #[derive(Args, Clone, Debug)]
@@ -42,6 +35,29 @@ pub(crate) struct CountFlags {
     pub(crate) show: ShowFlags,
 }
 
+/// Examples of `delivery`.
+pub(crate) const DELIVERY_EXAMPLES: &str = "\
+Examples:
+  tallyfold delivery
+      The last hour by integration, as a table.
+  tallyfold delivery --since 24h --by integration,event_name --top 10
+      Where most events were lost in the last day: the integrations and events with most errors.
+  tallyfold delivery --since 24h --by reason,integration --order filtered --top 10
+      Which filters took most events, and of which integrations.
+  tallyfold delivery --since 7d --by-window 1d --format csv > week.csv
+      One row for each integration and day.
+  tallyfold delivery --since 15m --fail-above 5% --quiet > /dev/null
+      A health job: ends with 1 if an integration fails, and says which one.
+";
+
+/// Examples of `ingestion`.
+pub(crate) const INGESTION_EXAMPLES: &str = "\
+Examples:
+  tallyfold ingestion --since 24h --by write_key
+      What each source has sent in the last day.
+  tallyfold ingestion --since 1h --by event_name --format json
+";
+
 /// Runs one of the commands.
 ///
 /// # Errors
@@ -49,27 +65,28 @@ pub(crate) struct CountFlags {
 pub(crate) async fn run(app: &App, metric: Metric, flags: &CountFlags) -> Result<Exit> {
     let query = flags.query.query()?;
     let mut range = flags.range.window(unix_ms())?;
-    let step = flags.by_window.as_deref().map(step_of).transpose()?;
-    let mut options = options(metric, &query, range, &flags.reading.given)?;
+    let step = flags.by_window.as_deref().map(by_window).transpose()?;
+    let mut options = query.collect(metric, range, &flags.reading.given)?;
     if flags.show.writes_settled_only() && flags.range.to.is_none() {
         // The newest windows would be left out, and of a short range nothing would be left.
         let settled_ms = i64::try_from(options.settle_ms).unwrap_or(i64::MAX);
         range = flags.range.window(unix_ms().saturating_sub(settled_ms))?;
-        options = self::options(metric, &query, range, &flags.reading.given)?;
+        options = query.collect(metric, range, &flags.reading.given)?;
     }
     if let Some(step) = step.filter(|step| step.seconds() < options.window.seconds()) {
         // Counts of a longer window could not be shown by this step.
         options.window = step;
     }
     options.keep = step.map_or(Keep::Total, Keep::Step);
-    let asked = asked(metric, &query, range, &options);
+    let asked = Asked::new(metric, &query, range, &options);
     let limit = flags.verdict.limit()?;
-    let sessions = sessions(app)?;
+    let sessions = app.sessions()?;
     let (parts, missing) = each(&sessions, |cluster, session| {
         let (options, query) = (options.clone(), query.clone());
         async move {
             let (table, gaps, failure) = read(&session, options, &query).await?;
-            Ok(part(&cluster, counted(table, step)?, gaps, failure))
+            let counts = Counted::by_step(table, step)?;
+            Ok(Part::new(&cluster, counts, gaps, failure))
         }
     })
     .await;
@@ -79,126 +96,168 @@ pub(crate) async fn run(app: &App, metric: Metric, flags: &CountFlags) -> Result
         missing,
         is_named: app.settings.is_named,
     };
-    app.tell(&report);
-    write(&report, &flags.show, &app.voice)?;
-    match limit.is_some_and(|limit| limit.judge(&report, &app.voice)) {
+    app.fail_missing(&report);
+    write(&report, &flags.show, &app.stderr)?;
+    match limit.is_some_and(|limit| limit.judge(&report, &app.stderr)) {
         true => Ok(Exit::Unhealthy),
         false => Ok(report.exit()),
     }
 }
 
-/// Counts by windows of a step, or their sum.
-///
-/// # Errors
-/// If a window crosses the edge of a step.
-pub(crate) fn counted(table: CountTable, step: Option<TimeStep>) -> Result<Counted> {
-    Ok(match step {
-        None => Counted::Table(table),
-        Some(step) => Counted::Series(Arc::new(table.by_window(Some(step))?)),
-    })
+/// Flags of commands that can judge what they have counted.
+#[derive(Args, Clone, Debug)]
+#[command(next_help_heading = "Health")]
+pub(crate) struct VerdictFlags {
+    /// Ends with 1 if a row has more errors than this share of its attempts: 5%
+    ///
+    /// Attempts are events that were delivered or failed; filtered events are none. Rows with fewer attempts than --fewest
+    /// are not judged; no row at all fails too. Each row that has failed is said on stderr.
+    #[arg(long, value_name = "SHARE")]
+    pub(crate) fail_above: Option<String>,
+    /// The fewest attempts of a row that is judged, because a share of few events says little
+    #[arg(long, value_name = "N", default_value_t = 100, requires = "fail_above")]
+    pub(crate) fewest: u64,
 }
 
-/// What a report says was asked.
-pub(crate) fn asked(
-    metric: Metric,
-    query: &Query,
-    range: Window,
-    options: &CollectOptions,
-) -> Asked {
-    Asked {
-        metric,
-        by: query.by.clone(),
-        only: query.only.clone(),
-        range,
-        before: None,
-        settle_ms: options.settle_ms,
+/// What is judged.
+#[derive(Clone, Copy, Debug)]
+struct Limit {
+    share: Fraction,
+    fewest: u64,
+}
+
+impl VerdictFlags {
+    /// The limit, if one was given.
+    ///
+    /// # Errors
+    /// For a text that is no share.
+    fn limit(&self) -> Result<Option<Limit>> {
+        let Some(text) = &self.fail_above else {
+            return Ok(None);
+        };
+        let wanted = || {
+            Failure::usage(format!(
+                "--fail-above {text}: want a share such as 5% or 0.5%"
+            ))
+        };
+        let share = Fraction::share(text).ok_or_else(wanted)?;
+        Ok(Some(Limit {
+            share,
+            fewest: self.fewest,
+        }))
     }
 }
 
-/// A part of a report.
-pub(crate) fn part(
-    cluster: &Cluster,
-    counts: Counted,
-    gaps: Vec<Window>,
-    failure: Option<Failure>,
-) -> Part {
-    Part {
-        cluster: cluster.name.clone(),
-        labels: cluster.labels.clone(),
-        provisional: counts.provisional(),
-        counts,
-        gaps,
-        failure: failure.map(|failure| with_doctor(failure, &cluster.name)),
+impl Limit {
+    /// Says which rows of a report have failed; whether there is one.
+    fn judge(self, report: &Report, stderr: &Stderr) -> bool {
+        let mut has_failed = false;
+        let place = |part: &Part| match report.is_named {
+            true => format!("{}: ", part.cluster),
+            false => String::new(),
+        };
+        for part in &report.parts {
+            let place = place(part);
+            let judged = self.judged(&part.counts);
+            if judged == 0 && part.counts.frame().is_empty() {
+                stderr.error(format_args!("{place}there is no event to judge"));
+                has_failed = true;
+            } else if judged == 0 {
+                let fewest = self.fewest;
+                stderr.warning(format_args!(
+                    "{place}no row has {fewest} attempts, so none was judged"
+                ));
+            }
+        }
+        for part in &report.parts {
+            let failed: Vec<String> = match &part.counts {
+                Counted::Table(table) => {
+                    let rows = table.rows().filter(|row| self.has_failed(row.counts()));
+                    rows.map(|row| failed_row(row, row.counts(), String::new()))
+                        .collect()
+                }
+                Counted::Series(series) => {
+                    let rows = series.rows().filter(|row| self.has_failed(row.counts()));
+                    rows.map(|row| failed_row(row, row.counts(), format!(" in {:?}", row.window())))
+                        .collect()
+                }
+                Counted::Comparison(_) => Vec::new(),
+            };
+            has_failed |= !failed.is_empty();
+            for text in failed {
+                stderr.error(format_args!("{}{text}", place(part)));
+            }
+        }
+        has_failed
+    }
+
+    /// How many rows have enough attempts.
+    fn judged(self, counts: &Counted) -> usize {
+        match counts {
+            Counted::Table(table) => table
+                .rows()
+                .filter(|row| self.is_judged(row.counts()))
+                .count(),
+            Counted::Series(series) => series
+                .rows()
+                .filter(|row| self.is_judged(row.counts()))
+                .count(),
+            Counted::Comparison(_) => 0,
+        }
+    }
+
+    fn is_judged(self, counts: Counts) -> bool {
+        attempts_of(counts) >= u128::from(self.fewest.max(1))
+    }
+
+    fn has_failed(self, counts: Counts) -> bool {
+        self.is_judged(counts) && self.share.is_below(counts.errors, attempts_of(counts))
     }
 }
 
-/// The options of a collect.
-///
-/// # Errors
-/// For flags that can't be used.
-pub(crate) fn options(
-    metric: Metric,
-    query: &Query,
-    range: Window,
-    reading: &Given,
-) -> Result<CollectOptions> {
-    let mut given = Given::default();
-    let text = |text: String| Raw::Text(text);
-    given.set("metric", text(metric.to_string()), Origin::Flag);
-    given.set("start", text(range.start().to_string()), Origin::Flag);
-    given.set("end", text(range.end().to_string()), Origin::Flag);
-    let asked = query.asked.iter().cloned().map(Raw::Text).collect();
-    given.set("dimensions", Raw::List(asked), Origin::Flag);
-    given.overlay(reading.clone());
-    given.read()
+fn attempts_of(counts: Counts) -> u128 {
+    u128::from(counts.success) + u128::from(counts.errors)
 }
 
-/// Reads a range: its counts, what is missing, and why.
-///
-/// # Errors
-/// If nothing could be read.
-pub(crate) async fn read(
-    session: &Rc<Session>,
-    options: CollectOptions,
-    query: &Query,
-) -> Result<(CountTable, Vec<Window>, Option<Failure>)> {
-    let mut collect = session.machine.collect(options)?;
-    gather(session, &mut collect, &mut Keeper::default(), |_| ()).await?;
-    let (table, gaps, failure) = ended(&collect)?;
-    Ok((shaped(&table, query)?, gaps, failure))
+fn failed_row<F: Frame>(row: Row<'_, F>, counts: Counts, place: String) -> String {
+    let values: Vec<&str> = row
+        .values()
+        .map(|value| if value.is_empty() { "(none)" } else { value })
+        .collect();
+    let attempts = attempts_of(counts);
+    let name = match values.is_empty() {
+        true => "all".to_owned(),
+        false => harmless(&values.join(", ")),
+    };
+    format!(
+        "{name}: {} of {attempts} attempts failed{place}",
+        counts.errors
+    )
 }
 
-/// What a collect has read.
-///
-/// # Errors
-/// If nothing could be read.
-pub(crate) fn ended(collect: &Collect) -> Result<(CountTable, Vec<Window>, Option<Failure>)> {
-    match collect.finish() {
-        Ok(table) => Ok((table, Vec::new(), None)),
-        Err(mut error) => match error.partial.take() {
-            None => Err(error.into()),
-            Some(table) => Ok((table, error.gaps.clone(), Some(error.into()))),
-        },
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_row_fails_above_the_share_not_at_it() {
+        let limit = Limit {
+            share: Fraction::share("5%").unwrap(),
+            fewest: 100,
+        };
+        let counts = |success, errors| Counts {
+            success,
+            errors,
+            filtered: 1_000_000,
+        };
+        assert!(!limit.has_failed(counts(95, 5)));
+        assert!(limit.has_failed(counts(94, 6)));
+        assert!(!limit.has_failed(counts(0, 99)));
+        assert!(limit.has_failed(counts(u64::MAX, u64::MAX)));
+        let none = Limit {
+            share: Fraction::share("0%").unwrap(),
+            fewest: 0,
+        };
+        assert!(!none.has_failed(counts(0, 0)) && none.has_failed(counts(1_000_000, 1)));
     }
-}
-
-/// The counts that are wanted of those that were asked for.
-///
-/// # Errors
-/// For dimensions that the table does not have.
-pub(crate) fn shaped(table: &CountTable, query: &Query) -> Result<CountTable> {
-    let kept = table.filter(&query.only)?;
-    Ok(match query.by == query.asked {
-        true => kept,
-        false => kept.group_by(&query.by)?,
-    })
-}
-
-/// Parses a step.
-///
-/// # Errors
-/// For a text that is none.
-pub(crate) fn step_of(text: &str) -> Result<TimeStep> {
-    TimeStep::parse(text)
-        .map_err(|error| Failure::usage(format!("--by-window: {}", error.message())))
 }

@@ -1,15 +1,23 @@
 //! `tallyfold doctor`: says what is wrong, and what to do next.
 
+use std::rc::Rc;
+
 use clap::Args;
 use futures_util::future::join_all;
+use tallyfold::{Api, Metric, Secret, Window};
 
 use crate::app::App;
-use crate::doctor::check::Diagnosis;
-use crate::doctor::examination::examine;
-use crate::doctor::shown::print;
-use crate::exit::Exit;
-use crate::failure::Result;
+use crate::config::settings::Cluster;
+use crate::doctor::configuration::{Addresses, Prepared, prepare};
+use crate::doctor::diagnosis::{Check, CheckName, ClusterDiagnosis, Diagnosis, print};
+use crate::doctor::route::{Place, Proxies};
+use crate::doctor::service::{self, audit_logs, compare_tokens, metrics, settled};
+use crate::doctor::totals::{additivity, compression, totals};
+use crate::doctor::way::{Looker, Way};
+use crate::failure::{Exit, Result};
+use crate::host::clock::unix_ms;
 use crate::output::sink::write_to;
+use crate::stderr::Stderr;
 
 /// What the help begins with.
 pub(crate) const EXAMPLES: &str = "\
@@ -42,7 +50,7 @@ pub(crate) struct DoctorFlags {
 /// For a place that can't be written.
 pub(crate) async fn run(app: &App, flags: &DoctorFlags) -> Result<Exit> {
     let clusters = app.settings.clusters.iter();
-    let examined = clusters.map(|cluster| examine(cluster, &app.voice));
+    let examined = clusters.map(|cluster| examine(cluster, &app.stderr));
     let diagnosis = Diagnosis::new(join_all(examined).await);
     write_to(None, |screen, out| {
         if flags.json {
@@ -54,4 +62,164 @@ pub(crate) async fn run(app: &App, flags: &DoctorFlags) -> Result<Exit> {
         Ok(())
     })?;
     Ok(diagnosis.exit())
+}
+
+/// Checks a cluster.
+async fn examine(cluster: &Cluster, stderr: &Rc<Stderr>) -> ClusterDiagnosis {
+    let (check, prepared) = match prepare(cluster, stderr) {
+        Ok(prepared) => prepared,
+        Err(check) => return ClusterDiagnosis::new(cluster.name.clone(), vec![*check]),
+    };
+    let mut checks = vec![check];
+    let ways = ways(cluster, &prepared).await;
+    checks.extend(ways.iter().flat_map(|way| way.checks.clone()));
+    checks.extend(control(&prepared, &ways).await);
+    checks.extend(orchestration(&prepared, &ways).await);
+    compare_tokens(&mut checks);
+    ClusterDiagnosis::new(cluster.name.clone(), checks)
+}
+
+/// Looks at the ways to all addresses at the same time.
+async fn ways(cluster: &Cluster, prepared: &Prepared) -> Vec<Way> {
+    // It was read when the network was set up, so reading it again does not fail.
+    let proxy = cluster.network.proxy.as_ref();
+    let proxy = proxy.and_then(|setting| setting.secret().ok().flatten());
+    let proxies = Proxies::of(proxy.as_ref().map(Secret::expose));
+    let looker = Looker {
+        http: &prepared.session.http,
+        proxies: &proxies,
+        ca_file: cluster.network.ca_file.as_deref(),
+        limit: prepared.limit,
+    };
+    let places = places(&prepared.addresses);
+    join_all(places.iter().map(|place| looker.look(place))).await
+}
+
+/// The places of all addresses, each once.
+fn places(addresses: &Addresses) -> Vec<Place> {
+    let Addresses {
+        cluster_endpoint,
+        base_url,
+        auth_url,
+    } = addresses;
+    let mut places: Vec<Place> = Vec::new();
+    for address in [cluster_endpoint, auth_url, base_url].into_iter().flatten() {
+        if let Some(place) = Place::of(address)
+            && places.iter().all(|known| known.origin != place.origin)
+        {
+            places.push(place);
+        }
+    }
+    places
+}
+
+/// Why requests to an address do not arrive; `None` if they do.
+fn closed(address: Option<&String>, ways: &[Way]) -> Option<String> {
+    let origin = Place::of(address?)?.origin;
+    let way = ways.iter().find(|way| way.origin == origin)?;
+    (!way.is_open()).then(|| format!("{origin} can't be reached"))
+}
+
+/// What builds on a token of the Control API.
+const METRICS: [CheckName; 5] = [
+    CheckName::EventDelivery,
+    CheckName::Compression,
+    CheckName::Totals,
+    CheckName::EventIngestion,
+    CheckName::Additivity,
+];
+
+/// The Control API and the Event Metrics API.
+async fn control(prepared: &Prepared, ways: &[Way]) -> Vec<Check> {
+    let address = prepared.addresses.cluster_endpoint.as_ref();
+    let absent = address.is_none().then(|| not_set("cluster_endpoint"));
+    let mut checks = Vec::new();
+    if let Some(why) = absent.or_else(|| closed(address, ways)) {
+        skip(&mut checks, &[CheckName::ControlToken], &why);
+        skip(&mut checks, &METRICS, &why);
+        return checks;
+    }
+    let token = service::token(prepared, Api::Control).await;
+    let is_granted = token.is_passable();
+    checks.push(token);
+    match settled(unix_ms()) {
+        _ if !is_granted => skip(&mut checks, &METRICS, "there is no token"),
+        None => skip(
+            &mut checks,
+            &METRICS,
+            "the clock is not in the years 0 to 9999",
+        ),
+        Some(windows) => checks.extend(counts(prepared, windows).await),
+    }
+    checks
+}
+
+/// The Event Metrics API, with a token.
+async fn counts(prepared: &Prepared, windows: [Window; 2]) -> Vec<Check> {
+    const UNREAD: &str = "event delivery can't be read";
+    let [_, last] = windows;
+    let (delivery, table, seen) = metrics(prepared, Metric::EventDelivery, last).await;
+    let mut checks = vec![delivery];
+    match &table {
+        Some(table) => {
+            checks.push(compression(&seen));
+            checks.push(totals(table.reconciliation()));
+        }
+        None => skip(&mut checks, &METRICS[1..3], UNREAD),
+    }
+    checks.push(metrics(prepared, Metric::EventIngestion, last).await.0);
+    match table {
+        Some(_) => checks.push(additivity(prepared, windows).await),
+        None => skip(&mut checks, &METRICS[4..], UNREAD),
+    }
+    checks
+}
+
+/// The Orchestration API.
+async fn orchestration(prepared: &Prepared, ways: &[Way]) -> Vec<Check> {
+    let addresses = &prepared.addresses;
+    let (base_url, auth_url) = (addresses.base_url.as_ref(), addresses.auth_url.as_ref());
+    let mut checks = Vec::new();
+    let absent = base_url.is_none().then(|| not_set("base_url"));
+    if let Some(why) = absent.or_else(|| closed(auth_url, ways)) {
+        let both = [CheckName::OrchestrationToken, CheckName::AuditLogs];
+        skip(&mut checks, &both, &why);
+        return checks;
+    }
+    let token = service::token(prepared, Api::Orchestration).await;
+    let absent = (!token.is_passable()).then(|| "there is no token".to_owned());
+    checks.push(token);
+    match absent.or_else(|| closed(base_url, ways)) {
+        Some(why) => skip(&mut checks, &[CheckName::AuditLogs], &why),
+        None => checks.push(audit_logs(prepared).await),
+    }
+    checks
+}
+
+fn not_set(setting: &str) -> String {
+    format!("not configured: {setting} is not set")
+}
+
+fn skip(checks: &mut Vec<Check>, names: &[CheckName], why: &str) {
+    checks.extend(names.iter().map(|name| Check::skipped(*name, why)));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_origin_is_looked_at_once() {
+        let set = |address: &str| Some(address.to_owned());
+        let addresses = Addresses {
+            cluster_endpoint: set("https://a.example/x"),
+            base_url: set("https://a.example"),
+            auth_url: set("https://b.example"),
+        };
+        let origins: Vec<String> = places(&addresses)
+            .into_iter()
+            .map(|place| place.origin)
+            .collect();
+        assert_eq!(origins, ["https://a.example", "https://b.example"]);
+    }
 }

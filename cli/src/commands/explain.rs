@@ -6,15 +6,12 @@ use tallyfold::{CollectOptions, Dimension, Metric, TimeStep, Window};
 use tallyfold_health::{ExplainOptions, Measure, explain};
 
 use super::compare::Against;
-use super::counts::{options, read};
-use super::each::{each, sessions};
-use crate::app::App;
+use crate::app::{App, each};
 use crate::arguments::declared::{Declared, Flags};
-use crate::arguments::query::{MetricFlag, Query, QueryFlags, ReadingNow};
-use crate::arguments::range::{RangeFlags, instant};
-use crate::exit::Exit;
-use crate::failure::{Failure, Result};
+use crate::arguments::query::{MetricFlag, Query, QueryFlags, RangeFlags, ReadingNow, instant};
+use crate::failure::{Exit, Failure, Result};
 use crate::host::clock::unix_ms;
+use crate::host::ranges::read;
 use crate::output::explained::{Explained, ExplainedFormat, ExplainedPart, write};
 
 /// What the help begins with.
@@ -100,9 +97,9 @@ pub(crate) async fn run(app: &App, flags: &ExplainFlags) -> Result<Exit> {
     let before = flags.against.of(now)?;
     let causes: ExplainOptions = flags.causes.given.read()?;
     let read_options =
-        |range| -> Result<CollectOptions> { options(metric, &query, range, &flags.reading.given) };
+        |range| -> Result<CollectOptions> { query.collect(metric, range, &flags.reading.given) };
     let ranges = (read_options(before)?, read_options(now)?);
-    let sessions = sessions(app)?;
+    let sessions = app.sessions()?;
     let (parts, missing) = each(&sessions, |cluster, session| {
         let ((before, now), query, causes) = (ranges.clone(), query.clone(), causes.clone());
         async move {
@@ -132,9 +129,9 @@ pub(crate) async fn run(app: &App, flags: &ExplainFlags) -> Result<Exit> {
         is_named: app.settings.is_named,
     };
     for missing in &explained.missing {
-        app.fail(&missing.cluster, &missing.failure, explained.is_named);
+        app.fail(&missing.cluster, &missing.failure);
     }
-    write(&explained, flags.format, &app.voice)?;
+    write(&explained, flags.format, &app.stderr)?;
     Ok(explained.exit())
 }
 

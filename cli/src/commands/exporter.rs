@@ -9,13 +9,12 @@ use tallyfold::{Attempt, Code, Kind, Revision, Target};
 use tallyfold_export::{Labels, Ledger};
 use tokio::time::sleep;
 
-use super::follow::tell_unread;
 use crate::app::App;
 use crate::failure::{Failure, Result};
 use crate::host::clock::Clock;
-use crate::host::ending::Ending;
 use crate::host::files::StateFile;
-use crate::host::follow::{Following, Found};
+use crate::host::ranges::{FollowEvent, Following};
+use crate::host::shutdown::Shutdown;
 use crate::output::exposition::Exposition;
 
 /// How long after a failure the state is stored again.
@@ -97,25 +96,26 @@ impl Exporter {
         &self,
         app: &App,
         mut following: Following,
-        ending: &Ending,
+        shutdown: &Shutdown,
     ) -> Result<()> {
-        while let Some(found) = ending.unless_begun(following.next()).await {
+        while let Some(found) = shutdown.unless_begun(following.next()).await {
             match found {
-                Found::Done => {
+                FollowEvent::Done => {
                     self.meters.borrow_mut().is_done = true;
                     break;
                 }
-                Found::Failed(window, error) => {
+                FollowEvent::Failed(window, error) => {
                     *self
                         .meters
                         .borrow_mut()
                         .failures
                         .entry(error.code().as_str())
                         .or_default() += 1;
-                    tell_unread(app, &self.name, window, &Failure::from(error));
+                    app.warn_unread(&self.name, window, &Failure::from(error));
                 }
-                Found::Revision(revision) => {
-                    self.add(app, &revision, following.state(), ending).await?
+                FollowEvent::Revision(revision) => {
+                    self.add(app, &revision, following.state(), shutdown)
+                        .await?
                 }
             }
         }
@@ -127,17 +127,17 @@ impl Exporter {
         app: &App,
         revision: &Revision,
         state: String,
-        ending: &Ending,
+        shutdown: &Shutdown,
     ) -> Result<()> {
         let mut ledger = self.ledger.borrow().clone();
         let had_note = ledger.note().is_some();
         ledger.add(revision, state)?;
         if let Some(note) = ledger.note().filter(|_| !had_note) {
-            app.voice
+            app.stderr
                 .warning(format_args!("{}: {}", self.name, note.message));
         }
         // On the disk first: a scrape must not see what a restart would take back.
-        if self.store(app, ledger.to_json(), ending).await {
+        if self.store(app, ledger.to_json(), shutdown).await {
             self.ledger.replace(ledger);
             let mut meters = self.meters.borrow_mut();
             meters.revisions[usize::from(revision.settled)] += 1;
@@ -149,12 +149,12 @@ impl Exporter {
     }
 
     /// Stores the totals, and tries until that works; whether it did. Scrapes see the totals before meanwhile.
-    async fn store(&self, app: &App, document: String, ending: &Ending) -> bool {
+    async fn store(&self, app: &App, document: String, shutdown: &Shutdown) -> bool {
         loop {
             let failure = match self.file.replace(document.clone()).await {
                 Ok(()) => {
                     if self.meters.borrow_mut().unstored.take().is_some() {
-                        app.voice
+                        app.stderr
                             .note(format_args!("{}: the state can be stored again", self.name));
                     }
                     return true;
@@ -163,10 +163,10 @@ impl Exporter {
             };
             if self.meters.borrow_mut().note_unstored(&failure) {
                 let text = "totals stay as they are until it can be stored";
-                app.voice
+                app.stderr
                     .error(format_args!("{}: {failure}; {text}", self.name));
             }
-            if ending.unless_begun(sleep(STORE_AGAIN)).await.is_none() {
+            if shutdown.unless_begun(sleep(STORE_AGAIN)).await.is_none() {
                 return false;
             }
         }

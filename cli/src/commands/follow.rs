@@ -7,23 +7,19 @@ use std::rc::Rc;
 
 use clap::Args;
 use futures_util::future::join_all;
-use tallyfold::{FollowOptions, Window};
+use tallyfold::FollowOptions;
 use tallyfold_export::Labels;
 
-use super::each::{sessions, with_doctor};
-use super::telling::{fail, warn};
 use crate::app::App;
 use crate::arguments::declared::{Declared, Flags};
 use crate::arguments::following::FollowFlags;
-use crate::arguments::labels::labels_of;
-use crate::config::settings::Cluster;
-use crate::exit::Exit;
-use crate::failure::{Failure, Result};
+use crate::config::settings::{Cluster, labels_of};
+use crate::failure::{Exit, Failure, Result};
 use crate::host::clock::unix_ms;
-use crate::host::ending::{Ending, until_ended};
 use crate::host::files::StateFile;
-use crate::host::follow::{Following, Found};
+use crate::host::ranges::{FollowEvent, Following};
 use crate::host::session::Session;
+use crate::host::shutdown::{Shutdown, until_shut_down};
 use crate::output::revision::{Origin, Printed, Printer, RevisionFormat};
 
 /// What the help begins with.
@@ -99,14 +95,14 @@ struct Printing<'a> {
 pub(crate) async fn run(app: &App, flags: &FollowCommand) -> Result<Exit> {
     let printer = Rc::new(RefCell::new(Printer::new(io::stdout(), flags.format)));
     let mut all = Vec::new();
-    for (cluster, session) in sessions(app)? {
+    for (cluster, session) in app.sessions()? {
         all.push(begin(app, flags, cluster, session, &printer).await?);
     }
-    let ending = Ending::new();
-    let work = join_all(all.iter_mut().map(|one| one.run(&ending)));
-    Ok(match until_ended(&app.stop, &ending, work).await {
+    let shutdown = Shutdown::new();
+    let work = join_all(all.iter_mut().map(|one| one.run(&shutdown)));
+    Ok(match until_shut_down(&app.stop, &shutdown, work).await {
         Err(exit) => exit,
-        Ok(results) => ended(results),
+        Ok(results) => Exit::of_clusters(&results),
     })
 }
 
@@ -148,23 +144,23 @@ async fn begin<'a>(
 
 impl Printing<'_> {
     /// Prints all, and says at once what has ended that: other clusters may go on for days.
-    async fn run(&mut self, ending: &Ending) -> Option<Exit> {
-        let result = self.print_all(ending).await;
-        told(self.app, &self.cluster.name, result)
+    async fn run(&mut self, shutdown: &Shutdown) -> Option<Exit> {
+        let result = self.print_all(shutdown).await;
+        self.app.fail_if(&self.cluster.name, result)
     }
 
-    async fn print_all(&mut self, ending: &Ending) -> Result<()> {
-        while let Some(found) = ending.unless_begun(self.following.next()).await {
+    async fn print_all(&mut self, shutdown: &Shutdown) -> Result<()> {
+        while let Some(found) = shutdown.unless_begun(self.following.next()).await {
             match found {
-                Found::Done => break,
-                Found::Failed(window, error) => {
+                FollowEvent::Done => break,
+                FollowEvent::Failed(window, error) => {
                     let failure = Failure::from(error);
                     if !self.has_read {
-                        return Err(with_doctor(failure, &self.cluster.name));
+                        return Err(failure.of_cluster(&self.cluster.name));
                     }
-                    tell_unread(self.app, &self.cluster.name, window, &failure);
+                    self.app.warn_unread(&self.cluster.name, window, &failure);
                 }
-                Found::Revision(revision) => {
+                FollowEvent::Revision(revision) => {
                     self.has_read = true;
                     let origin = Origin {
                         cluster: self
@@ -176,7 +172,7 @@ impl Printing<'_> {
                     };
                     let printed = self.printer.borrow_mut().print(&origin, &revision)?;
                     if printed == Printed::NobodyReads {
-                        ending.begin();
+                        shutdown.begin();
                         break;
                     }
                     if let Some(file) = &self.file {
@@ -186,34 +182,5 @@ impl Printing<'_> {
             }
         }
         Ok(())
-    }
-}
-
-/// Says that a window could not be read now.
-pub(crate) fn tell_unread(app: &App, cluster: &str, window: Window, failure: &Failure) {
-    let end = window.end();
-    warn(
-        app,
-        cluster,
-        format_args!(
-            "the window until {end} is read again later: {}",
-            failure.text
-        ),
-    );
-}
-
-/// Says why a cluster has failed, if it has; gives how the command would end then.
-pub(crate) fn told(app: &App, cluster: &str, result: Result<()>) -> Option<Exit> {
-    let failure = result.err()?;
-    fail(app, cluster, &failure);
-    Some(failure.exit)
-}
-
-/// How the command ends. If all clusters have failed, the first says that; if some have, counts are missing.
-pub(crate) fn ended(failed: Vec<Option<Exit>>) -> Exit {
-    match failed.iter().find_map(|exit| *exit) {
-        None => Exit::Fine,
-        Some(_) if failed.contains(&None) => Exit::Missing,
-        Some(exit) => exit,
     }
 }

@@ -8,10 +8,9 @@ use tallyfold_health::Rules;
 use tempfile::NamedTempFile;
 
 use crate::config::template::template;
-use crate::exit::Exit;
-use crate::failure::{Failure, Result};
+use crate::failure::{Exit, Failure, Result};
 use crate::output::sink::write_to;
-use crate::voice::Voice;
+use crate::stderr::Stderr;
 
 /// What the help begins with.
 pub(crate) const EXAMPLES: &str = "\
@@ -44,7 +43,7 @@ pub(crate) struct InitFlags {
 ///
 /// # Errors
 /// If the file exists, or can't be written.
-pub(crate) fn run(flags: &InitFlags, voice: &Voice) -> Result<Exit> {
+pub(crate) fn run(flags: &InitFlags, stderr: &Stderr) -> Result<Exit> {
     let (path, text) = match &flags.rules {
         Some(path) => (path, Rules::STANDARD.to_owned()),
         None => (&flags.file, template()),
@@ -61,12 +60,12 @@ pub(crate) fn run(flags: &InitFlags, voice: &Voice) -> Result<Exit> {
     })?;
     let file = path.display();
     if flags.rules.is_some() {
-        voice.note(format_args!(
+        stderr.note(format_args!(
             "{file} is written. When these rules would have fired says: tallyfold check --rules {file} --replay --since 7d"
         ));
         return Ok(Exit::Fine);
     }
-    voice.note(format_args!(
+    stderr.note(format_args!(
         "{file} is written. Put the address and credentials of your cluster into it, then run: tallyfold doctor --config {file}"
     ));
     Ok(Exit::Fine)
@@ -100,16 +99,16 @@ mod tests {
     #[test]
     fn a_file_is_replaced_only_by_force() {
         let folder = tempfile::tempdir().unwrap();
-        let voice = Voice::new(true, false);
+        let stderr = Stderr::new(true, false);
         let mut flags = InitFlags {
             file: folder.path().join("t.toml"),
             rules: None,
             force: false,
         };
-        assert_eq!(run(&flags, &voice).unwrap(), Exit::Fine);
+        assert_eq!(run(&flags, &stderr).unwrap(), Exit::Fine);
         assert_eq!(fs::read_to_string(&flags.file).unwrap(), template());
         fs::write(&flags.file, "mine").unwrap();
-        let failure = run(&flags, &voice).unwrap_err();
+        let failure = run(&flags, &stderr).unwrap_err();
         assert!(
             failure.text.ends_with("t.toml exists; --force replaces it"),
             "{failure}"
@@ -117,7 +116,7 @@ mod tests {
         assert_eq!(failure.exit, Exit::Usage);
         assert_eq!(fs::read_to_string(&flags.file).unwrap(), "mine");
         flags.force = true;
-        run(&flags, &voice).unwrap();
+        run(&flags, &stderr).unwrap();
         assert_eq!(fs::read_to_string(&flags.file).unwrap(), template());
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
     }
@@ -133,7 +132,7 @@ mod tests {
             rules: None,
             force: false,
         };
-        run(&flags, &Voice::new(true, false)).unwrap();
+        run(&flags, &Stderr::new(true, false)).unwrap();
         let mode = fs::metadata(&flags.file).unwrap().permissions().mode();
         assert_eq!(mode & 0o777, 0o600);
     }
@@ -149,7 +148,7 @@ mod tests {
             rules: None,
             force: true,
         };
-        let failure = run(&flags, &Voice::new(true, false)).unwrap_err();
+        let failure = run(&flags, &Stderr::new(true, false)).unwrap_err();
         assert!(failure.text.ends_with("it is no regular file"), "{failure}");
     }
 
@@ -161,7 +160,7 @@ mod tests {
             rules: None,
             force: true,
         };
-        let failure = run(&flags, &Voice::new(true, false)).unwrap_err();
+        let failure = run(&flags, &Stderr::new(true, false)).unwrap_err();
         assert!(failure.text.starts_with("can't write "), "{failure}");
     }
 }

@@ -9,24 +9,24 @@ use futures_util::future::join_all;
 use tallyfold::{CollectOptions, Keep, Metric};
 use tallyfold_export::{Export, Labels, Push};
 
-use super::counts::read;
-use super::each::{sessions, with_doctor};
-use super::receiver::{Destination, ReceiverFlags};
-use super::sending::{self, Plan};
-use super::telling::{fail, warn};
 use crate::app::App;
 use crate::arguments::following::FollowFlags;
 use crate::arguments::given::{Given, Origin, Raw};
-use crate::arguments::labels::labels_of;
 use crate::arguments::query::{Query, QueryFlags};
-use crate::config::settings::Cluster;
-use crate::exit::Exit;
-use crate::failure::{Failure, Result};
+use crate::config::settings::{Cluster, labels_of};
+use crate::failure::{Exit, Failure, Result};
 use crate::host::carry::Carried;
 use crate::host::clock::unix_ms;
-use crate::host::ending::{Ending, until_ended};
+use crate::host::ranges::read;
 use crate::host::session::Session;
+use crate::host::shutdown::{Shutdown, until_shut_down};
 use crate::output::pushed::{Pushed, PushedFormat, write};
+
+mod destination;
+mod follow;
+
+use destination::{Destination, DestinationFlags};
+use follow::Plan;
 
 /// What the help begins with.
 pub(crate) const EXAMPLES: &str = "\
@@ -47,7 +47,7 @@ const USUAL_SINCE: &str = "24h";
 #[derive(Args, Clone, Debug)]
 pub(crate) struct PushCommand {
     #[command(flatten)]
-    receiver: ReceiverFlags,
+    destination: DestinationFlags,
     /// Sends windows as they close, and their corrections, until Ctrl-C, SIGTERM or --until
     #[arg(long, requires = "state", help_heading = "Following")]
     follow: bool,
@@ -88,7 +88,7 @@ pub(crate) struct PushCommand {
 /// # Errors
 /// For flags, settings and states that can't be used; nothing is sent then.
 pub(crate) async fn run(app: &App, flags: &PushCommand) -> Result<Exit> {
-    let destination = flags.receiver.destination(&app.settings)?;
+    let destination = flags.destination.destination(&app.settings)?;
     let (pushed, exit) = match &flags.state {
         None => once(app, flags, &destination).await?,
         Some(state) => {
@@ -98,7 +98,7 @@ pub(crate) async fn run(app: &App, flags: &PushCommand) -> Result<Exit> {
                 labels: &flags.labels,
                 state,
             };
-            sending::run(app, &plan).await?
+            follow::run(app, &plan).await?
         }
     };
     write(&pushed, flags.format)?;
@@ -162,16 +162,16 @@ async fn once(
             push: None,
         })
     };
-    let all = sessions(app)?.into_iter().map(single);
+    let all = app.sessions()?.into_iter().map(single);
     let mut all: Vec<Single<'_>> = all.collect::<Result<_>>()?;
-    let ending = Ending::new();
+    let shutdown = Shutdown::new();
     let work = join_all(
         all.iter_mut()
-            .map(|one| one.run((&options, &query), &ending)),
+            .map(|one| one.run((&options, &query), &shutdown)),
     );
-    let exit = match until_ended(&app.stop, &ending, work).await {
+    let exit = match until_shut_down(&app.stop, &shutdown, work).await {
         Err(exit) => exit,
-        Ok(became) => exit_of(&became, &ending),
+        Ok(became) => exit_of(&became, &shutdown),
     };
     let pushed = all.into_iter().filter_map(|one| {
         Some(Pushed {
@@ -182,10 +182,10 @@ async fn once(
     Ok((pushed.collect(), exit))
 }
 
-fn exit_of(became: &[Became], ending: &Ending) -> Exit {
+fn exit_of(became: &[Became], shutdown: &Shutdown) -> Exit {
     let refused = became.iter().find_map(|one| match one {
         Became::Refused(exit) => Some(*exit),
-        Became::Left => ending.signal(),
+        Became::Left => shutdown.signal(),
         _ => None,
     });
     let is_unread = |one: &Became| matches!(one, Became::Unread(_));
@@ -222,36 +222,36 @@ fn options(flags: &PushCommand, query: &Query) -> Result<CollectOptions> {
 
 impl Single<'_> {
     /// Reads and sends all, and says at once what has ended that.
-    async fn run(&mut self, what: (&CollectOptions, &Query), ending: &Ending) -> Became {
+    async fn run(&mut self, what: (&CollectOptions, &Query), shutdown: &Shutdown) -> Became {
         let (app, name) = (self.app, self.cluster.name.clone());
-        let read = match ending.unless_begun(self.read(what)).await {
+        let read = match shutdown.unless_begun(self.read(what)).await {
             None => return Became::Left,
             Some(read) => read,
         };
         let (push, is_whole) = match read {
             Ok(read) => read,
             Err(failure) => {
-                let failure = with_doctor(failure, &name);
-                fail(app, &name, &failure);
+                let failure = failure.of_cluster(&name);
+                app.fail(&name, &failure);
                 return Became::Unread(failure.exit);
             }
         };
         // What was sent is reported, whatever ends this.
         let push = self.push.insert(push);
-        let carried = match self.destination.carrier(&app.voice) {
-            Ok(mut carrier) => carrier.carry(push, ending, async |_| Ok(())).await,
+        let carried = match self.destination.carrier(&app.stderr) {
+            Ok(mut carrier) => carrier.carry(push, shutdown, async |_| Ok(())).await,
             Err(failure) => Err(failure),
         };
         let report = push.report();
         for rejected in &report.rejected {
             let text = format_args!("the receiver has rejected samples: {}", rejected.message);
-            warn(app, &name, text);
+            app.warn(&name, text);
         }
         match carried {
             Ok(Carried::All) if is_whole => Became::Sent,
             Ok(Carried::All) => Became::Short,
             Ok(Carried::Part) => Became::Left,
-            Err(failure) => Became::Refused(told(app, &name, failure, report.samples)),
+            Err(failure) => Became::Refused(refused(app, &name, failure, report.samples)),
         }
     }
 
@@ -260,20 +260,21 @@ impl Single<'_> {
         let name = &self.cluster.name;
         let (table, gaps, failure) = read(&self.session, options.clone(), query).await?;
         if let Some(failure) = failure {
-            fail(self.app, name, &failure);
+            self.app.fail(name, &failure);
         }
         let series = Arc::new(table.by_window(Some(self.flags.what.step()?))?);
         let export = Export::new(&series, &self.destination.export(&self.labels))?;
         for note in export.notes() {
-            warn(self.app, name, &note.message);
+            self.app.warn(name, &note.message);
         }
         let push = Push::new(export, &self.destination.push(0))?;
         Ok((push, gaps.is_empty()))
     }
 }
 
-fn told(app: &App, cluster: &str, mut failure: Failure, samples: u64) -> Exit {
+/// Writes why the destination refused the rest, and returns how the command ends.
+fn refused(app: &App, cluster: &str, mut failure: Failure, samples: u64) -> Exit {
     failure.text = format!("{}; {samples} samples were taken before", failure.text);
-    fail(app, cluster, &failure);
+    app.fail(cluster, &failure);
     failure.exit
 }

@@ -17,11 +17,10 @@ use tallyfold_sandbox::{Sandbox, SandboxOptions, SandboxResponse};
 use tokio::process::Command;
 use tokio::time::sleep;
 
-use crate::exit::Exit;
-use crate::failure::{Failure, Result};
+use crate::failure::{Exit, Failure, Result};
 use crate::host::clock::Clock;
 use crate::host::server::{Answer, BrokenOff, Server, whole};
-use crate::host::stop::Stop;
+use crate::host::shutdown::Stop;
 
 /// What the help begins with.
 pub(crate) const EXAMPLES: &str = "\

@@ -3,9 +3,8 @@
 use clap::{Args, ValueEnum};
 use schemars::schema_for;
 
-use crate::doctor::check::Diagnosis;
-use crate::exit::Exit;
-use crate::failure::Result;
+use crate::doctor::diagnosis::Diagnosis;
+use crate::failure::{Exit, Result};
 use crate::output::document::Document;
 use crate::output::explained::ExplainedDocument;
 use crate::output::found_written::FoundDocument;

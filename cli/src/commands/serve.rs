@@ -12,23 +12,19 @@ use hyper::{Method, Request, Response, StatusCode};
 use tallyfold::text::milliseconds;
 use tallyfold_export::{ExportOptions, Ledger};
 
-use super::each::sessions;
 use super::exporter::{Exporter, Meters, describe};
-use super::follow::{ended, told};
 use crate::app::App;
 use crate::arguments::declared::{Declared, Flags};
 use crate::arguments::following::FollowFlags;
 use crate::arguments::given::{Origin, Raw};
-use crate::arguments::labels::labels_of;
-use crate::config::settings::Cluster;
-use crate::exit::Exit;
-use crate::failure::{Failure, Result};
+use crate::config::settings::{Cluster, labels_of};
+use crate::failure::{Exit, Failure, Result};
 use crate::host::clock::unix_ms;
-use crate::host::ending::{Ending, until_ended};
 use crate::host::files::StateFile;
-use crate::host::follow::Following;
+use crate::host::ranges::Following;
 use crate::host::server::{Answer, Server, whole};
 use crate::host::session::Session;
+use crate::host::shutdown::{Shutdown, until_shut_down};
 use crate::output::exposition::{Exposition, Media};
 
 /// What the help begins with.
@@ -97,7 +93,7 @@ pub(crate) async fn run(app: &App, flags: &ServeCommand) -> Result<Exit> {
     let (host, port) = address(&flags.listen)?;
     let stale_ms = stale_ms(flags)?;
     let (mut exporters, mut followings) = (Vec::new(), Vec::new());
-    for (cluster, session) in sessions(app)? {
+    for (cluster, session) in app.sessions()? {
         let (exporter, following) = begin(app, flags, &cluster, session).await?;
         exporters.push(exporter);
         followings.push(following);
@@ -108,20 +104,20 @@ pub(crate) async fn run(app: &App, flags: &ServeCommand) -> Result<Exit> {
         scrape_errors: Cell::new(0),
     });
     let server = Server::listen(&host, port).await?;
-    app.voice
+    app.stderr
         .note(format_args!("serving {}/metrics", server.url()));
-    let ending = Ending::new();
+    let shutdown = Shutdown::new();
     let mut results = Vec::new();
     let work = async {
         let runs = site.exporters.iter().zip(followings);
         results = join_all(runs.map(|(exporter, following)| async {
-            let result = exporter.run(app, following, &ending).await;
+            let result = exporter.run(app, following, &shutdown).await;
             // Totals that can't go on must not look as if they did.
             match &result {
-                Ok(()) => ending.begun().await,
-                Err(_) => ending.begin(),
+                Ok(()) => shutdown.begun().await,
+                Err(_) => shutdown.begin(),
             }
-            told(app, &exporter.name, result)
+            app.fail_if(&exporter.name, result)
         }))
         .await;
     };
@@ -129,10 +125,10 @@ pub(crate) async fn run(app: &App, flags: &ServeCommand) -> Result<Exit> {
         let site = Rc::clone(&site);
         move |request| std::future::ready(answer(&site, &request))
     };
-    let served = until_ended(&app.stop, &ending, server.serve(handler, work)).await;
+    let served = until_shut_down(&app.stop, &shutdown, server.serve(handler, work)).await;
     Ok(match served {
         Err(exit) => exit,
-        Ok(()) => ended(results),
+        Ok(()) => Exit::of_clusters(&results),
     })
 }
 

@@ -10,22 +10,18 @@ use tallyfold::text;
 use tallyfold::{Timestamp, Window};
 use tallyfold_health::{Finding, Rules, Status};
 
-use super::receiver::headers_of;
-use super::telling::fail;
 use crate::app::App;
 use crate::arguments::declared::{Declared, Flags};
 use crate::arguments::given::{Given, Origin, Raw};
-use crate::config::settings::{AlertReceiver, ReceiverKind, Settings};
-use crate::exit::Exit;
-use crate::failure::{Failure, Result};
+use crate::config::settings::{AlertReceiver, NetworkSettings, ReceiverKind, Settings};
+use crate::failure::{Exit, Failure, Result};
 use crate::health::alert::{Alert, Alerts, News, Resolved};
 use crate::health::memory::Memory;
 use crate::health::receiver::{Named, Receiver};
 use crate::health::receiver_options::ReceiverOptions;
-use crate::host::network::NetworkSettings;
 use crate::output::found::{FoundPart, Verdict};
 use crate::output::found_metrics::label_name;
-use crate::voice::Voice;
+use crate::stderr::Stderr;
 
 /// Flags that say whom to tell.
 #[derive(Args, Clone, Debug)]
@@ -76,7 +72,7 @@ impl Tellers {
         flags: &TellerFlags,
         settings: &Settings,
         rules: &Rules,
-        voice: &Rc<Voice>,
+        stderr: &Rc<Stderr>,
     ) -> Result<Self> {
         let alertmanagers = flags.alertmanager.iter();
         let alertmanagers = alertmanagers.map(|target| (ReceiverKind::Alertmanager, target));
@@ -97,7 +93,7 @@ impl Tellers {
         let lifetime_ms = flags.lifetime_ms(rules)?;
         let all = named
             .iter()
-            .map(|one| Receiver::new(one, lifetime_ms, voice));
+            .map(|one| Receiver::new(one, lifetime_ms, stderr));
         Ok(Self(all.collect::<Result<_>>()?))
     }
 }
@@ -108,7 +104,7 @@ impl TellerFlags {
             let mut given = Given::default();
             given.set("url", Raw::Text(target.to_owned()), Origin::Flag);
             given.overlay(self.plain.given.clone());
-            headers_of(&self.header_env, &self.header_file, &mut given)?;
+            given.add_headers(&self.header_env, &self.header_file)?;
             return Ok(Named {
                 name: None,
                 kind,
@@ -175,7 +171,7 @@ pub(crate) async fn tell(
         let told = memory.told.entry(receiver.key.clone()).or_default();
         if let Err(failure) = receiver.tell(&news, told, &part.cluster).await {
             let failure = failure.helped_by("the same command later: it sends what is missing");
-            fail(app, &part.cluster, &failure);
+            app.fail(&part.cluster, &failure);
             exit = exit.or(Some(Exit::Service));
         }
     }

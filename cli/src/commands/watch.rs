@@ -12,24 +12,21 @@ use tallyfold_health::Rules;
 use tokio::sync::Notify;
 
 use super::checked::rules as read_rules;
-use super::counts::{asked, part, read};
-use super::each::{each, session, sessions};
-use crate::app::App;
+use crate::app::{App, each};
 use crate::arguments::declared::{Declared, Flags};
 use crate::arguments::given::{Given, Origin, Raw};
 use crate::arguments::query::{MetricFlag, Query, QueryFlags};
-use crate::exit::Exit;
-use crate::failure::{Failure, Result};
+use crate::failure::{Exit, Failure, Result};
 use crate::host::clock::unix_ms;
-use crate::output::report::{Counted, Part, Report};
+use crate::host::ranges::read;
+use crate::output::report::{Asked, Counted, Part, Report};
 use crate::output::sink::{WriteError, write_to};
-use crate::voice::Voice;
+use crate::stderr::Stderr;
+use crate::watch::findings::{FindingLine, LiveRules, findings_in, simple};
 use crate::watch::history::History;
-use crate::watch::judge::{Judge, Told, judged, simple};
 use crate::watch::once;
 use crate::watch::reader::{Reader, Shared, window_of};
-use crate::watch::run::run as show;
-use crate::watch::screen::Screen;
+use crate::watch::screen::{Screen, run as show};
 use crate::watch::state::{ClusterView, Order, State, Title};
 
 /// What the help begins with.
@@ -131,10 +128,10 @@ pub(crate) async fn run(app: &App, flags: &WatchFlags) -> Result<Exit> {
 async fn live(app: &App, flags: &WatchFlags, plan: Plan, rules: &Rc<Rules>) -> Result<Exit> {
     Screen::check()?;
     // What is said while the view is on the screen would be written into it.
-    let silent = Rc::new(Voice::silent());
+    let silent = Rc::new(Stderr::silent());
     let sessions = app.settings.clusters.iter().map(|cluster| {
-        let mut session = session(app, cluster)?;
-        session.voice = Rc::clone(&silent);
+        let mut session = app.session(cluster)?;
+        session.stderr = Rc::clone(&silent);
         Ok(Rc::new(session))
     });
     let sessions = sessions.collect::<Result<Vec<_>>>()?;
@@ -146,35 +143,35 @@ async fn live(app: &App, flags: &WatchFlags, plan: Plan, rules: &Rc<Rules>) -> R
     let workers = usize::try_from(plan.collect.concurrency).unwrap_or(usize::MAX);
     let readers = sessions.iter().enumerate().map(|(position, session)| {
         let asked = (plan.follow.clone(), plan.query.clone());
-        let judge = Judge::new(Rc::clone(rules), plan.metric);
-        Reader::new(&shared, position, session, asked, (workers, judge))
+        let rules = LiveRules::new(Rc::clone(rules), plan.metric);
+        Reader::new(&shared, position, session, asked, (workers, rules))
     });
     let readers = readers.collect::<Result<Vec<_>>>()?;
     show(&shared, readers).await
 }
 
 async fn print(app: &App, flags: &WatchFlags, plan: &Plan, rules: &Rules) -> Result<Exit> {
-    let sessions = sessions(app)?;
+    let sessions = app.sessions()?;
     let (parts, missing) = each(&sessions, |cluster, session| {
         let (collect, query, step) = (plan.collect.clone(), plan.query.clone(), plan.step);
         async move {
             let (table, gaps, failure) = read(&session, collect, &query).await?;
-            let findings = judged(rules, plan.metric, &table, unix_ms());
+            let findings = findings_in(rules, plan.metric, &table, unix_ms());
             let series = Arc::new(table.by_window(Some(step))?);
-            let part = part(&cluster, Counted::Series(series), gaps, failure);
+            let part = Part::new(&cluster, Counted::Series(series), gaps, failure);
             Ok((part, findings))
         }
     })
     .await;
-    let (parts, findings): (Vec<Part>, Vec<Vec<Told>>) = parts.into_iter().unzip();
+    let (parts, findings): (Vec<Part>, Vec<Vec<FindingLine>>) = parts.into_iter().unzip();
     let range = Window::parse(&plan.collect.start, &plan.collect.end)?;
     let report = Report {
-        asked: asked(plan.metric, &plan.query, range, &plan.collect),
+        asked: Asked::new(plan.metric, &plan.query, range, &plan.collect),
         parts,
         missing,
         is_named: app.settings.is_named,
     };
-    app.tell(&report);
+    app.fail_missing(&report);
     if !report.parts.is_empty() {
         let mut state = state(app, flags, plan);
         let parts = report.parts.iter().zip(findings);

@@ -1,4 +1,4 @@
-//! A TOML document, whose keys know where they stand.
+//! A TOML document, with the position of each key.
 
 use std::borrow::Cow;
 use std::path::Path;
@@ -13,7 +13,7 @@ use crate::failure::{Failure, Result};
 /// The characters of a key that messages show.
 const SHOWN_CHARS: usize = 64;
 
-/// The bytes of a line in which columns are characters.
+/// The bytes of a line up to which columns are counted in characters.
 const COUNTED_BYTES: usize = 4 * 1024;
 
 /// A parsed document.
@@ -70,7 +70,7 @@ impl<'d> Document<'d> {
     /// Parses a text.
     ///
     /// # Errors
-    /// With line and column of what is no TOML. No value is quoted.
+    /// With line and column of the first syntax error. No value is quoted.
     pub(crate) fn parse(path: &Path, text: &'d str) -> Result<Self> {
         let ends = text.match_indices('\n').map(|(at, _)| at + 1);
         let mut document = Self {
@@ -157,7 +157,7 @@ impl<'d> Entry<'d> {
         Failure::usage(format!("{}: {text}", self.origin()))
     }
 
-    /// An error about a key that is none of the known ones.
+    /// An error about an unknown key.
     pub(crate) fn unknown(&self, known: &[&str]) -> Failure {
         match nearest(self.name, known) {
             Some(near) => self.wrong(format_args!("there is no such key; did you mean {near}?")),

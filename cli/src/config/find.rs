@@ -1,11 +1,10 @@
-//! Where the configuration is.
+//! Where the configuration is, and who can change it.
 
-use std::env;
-use std::fs::File;
-use std::io::{self, ErrorKind, Read};
+use std::fs::{File, Metadata};
+use std::io::{ErrorKind, Read};
 use std::path::{Path, PathBuf};
+use std::{env, io};
 
-use super::owner;
 use crate::failure::{Failure, Result};
 
 /// The bytes of a configuration at most.
@@ -21,12 +20,12 @@ pub(crate) struct Found {
     pub(crate) distrust: Option<String>,
 }
 
-/// Reads the configuration that was asked for, or the first one of the usual places.
+/// Reads the configuration that the user has named, or the first one of the usual places.
 ///
 /// # Errors
-/// If a file can't be read, or there is none where it was asked for.
+/// If a file can't be read, or the file that the user has named does not exist.
 pub(crate) fn find(asked: Option<&Path>) -> Result<Option<Found>> {
-    // An empty variable says nothing, as everywhere.
+    // An empty variable counts as not set, as everywhere.
     if let Some(path) = asked.filter(|path| !path.as_os_str().is_empty()) {
         return match read(path) {
             Ok(found) => Ok(Some(found?)),
@@ -54,7 +53,7 @@ pub(crate) fn usual_places() -> Vec<PathBuf> {
 }
 
 fn places(variable: &dyn Fn(&str) -> Option<PathBuf>) -> Vec<PathBuf> {
-    // A relative folder says nothing, as the XDG specification has it.
+    // A relative folder is ignored, as the XDG specification wants.
     let absolute = |name: &str| variable(name).filter(|path| path.is_absolute());
     let of_user = match cfg!(windows) {
         true => absolute("APPDATA"),
@@ -85,8 +84,34 @@ fn read(path: &Path) -> io::Result<Result<Found>> {
     Ok(Ok(Found {
         path: path.to_owned(),
         bytes,
-        distrust: owner::distrust(&metadata),
+        distrust: distrust(&metadata),
     }))
+}
+
+/// Why no command of the file is run; `None` if only root and the user can change it.
+#[cfg(unix)]
+pub(crate) fn distrust(metadata: &Metadata) -> Option<String> {
+    use std::os::unix::fs::{MetadataExt, PermissionsExt};
+
+    let us = rustix::process::geteuid().as_raw();
+    why(metadata.uid(), us, metadata.permissions().mode())
+}
+
+#[cfg(unix)]
+fn why(owner: u32, us: u32, mode: u32) -> Option<String> {
+    const ROOT: u32 = 0;
+    if owner != us && owner != ROOT {
+        return Some("the file belongs to another user".to_owned());
+    }
+    let mode = mode & 0o777;
+    (mode & 0o022 != 0)
+        .then(|| format!("others may change the file (mode {mode:04o}; chmod go-w mends it)"))
+}
+
+/// Windows has lists in place of modes, which are not looked at.
+#[cfg(not(unix))]
+pub(crate) fn distrust(_: &Metadata) -> Option<String> {
+    None
 }
 
 #[cfg(test)]
@@ -129,5 +154,25 @@ mod tests {
         assert_eq!(text(&path), "found");
         std::fs::write(&path, vec![b'#'; most + 1]).unwrap();
         assert!(text(&path).contains("want at most 1048576 bytes"));
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn only_root_and_the_user_are_trusted() {
+        for (owner, us, mode, is_trusted) in [
+            (1000, 1000, 0o100_644, true),
+            (0, 1000, 0o644, true),
+            (0, 0, 0o600, true),
+            (1001, 1000, 0o600, false),
+            (1000, 0, 0o600, false),
+            (1000, 1000, 0o664, false),
+            (0, 1000, 0o666, false),
+        ] {
+            assert_eq!(
+                why(owner, us, mode).is_none(),
+                is_trusted,
+                "{owner} {us} {mode:o}"
+            );
+        }
     }
 }

@@ -1,25 +1,26 @@
 //! Puts the sources together: flags over the environment over a file.
 //!
-//! Flags and variables such as `TALLYFOLD_CLIENT_ID` describe one cluster. If several clusters are asked, those that say
+//! Flags and variables such as `TALLYFOLD_CLIENT_ID` describe one cluster. If a command queries several clusters, those that say
 //! where a cluster is or how to log in are refused: all clusters would get them, and a secret would go to a service that
 //! it is not meant for. A variable that the file names (`client_secret_env = "TALLYFOLD_CLIENT_SECRET"`) is read only
 //! where it is named.
 
 use std::env::{self, VarError};
+use std::path::PathBuf;
 use std::sync::Arc;
 
+use clap::Args;
 use tallyfold::arguments::{Kind, Options};
 use tallyfold::text::nearest;
 use tallyfold::{MachineOptions, Spelling};
 
 use super::find::{find, usual_places};
-use super::flags::ServiceFlags;
 use super::keys::CLIENT_SECRET;
-use super::run::Program;
-use super::secret::{Place, Source};
 use super::sections::{self, Named, Written};
 use super::settings::{Cluster, Settings};
+use crate::arguments::declared::{Declared, Flags};
 use crate::arguments::given::{Given, Origin, Raw};
+use crate::arguments::secret::{Place, Program, Source};
 use crate::failure::{Failure, Result};
 
 /// The name of a cluster that no file has a section for.
@@ -96,7 +97,7 @@ fn cluster(name: String, origin: Option<Origin>, mut given: Given, over: &Given)
     Cluster::new(name, origin, given)
 }
 
-/// The clusters that are asked, in the order of the file.
+/// The clusters that are queried, in the order of the file.
 fn asked(flags: &ServiceFlags, mut clusters: Vec<Named>, written: &Written) -> Result<Vec<Named>> {
     let names: Vec<&str> = clusters
         .iter()
@@ -161,7 +162,7 @@ fn environment(named: &[String], variables: Variables<'_>) -> Result<Given> {
     Ok(given)
 }
 
-/// What the flags say.
+/// The settings of the flags.
 fn of_flags(flags: &ServiceFlags) -> Given {
     let mut given = flags.client.given.clone();
     let file = flags.client_secret_file.clone().map(Place::File);
@@ -225,3 +226,54 @@ fn no_address(written: Option<&Written>) -> Failure {
 
 #[cfg(test)]
 mod tests;
+
+/// Flags of every command that queries a service.
+#[derive(Args, Clone, Debug)]
+#[command(next_help_heading = "Service")]
+pub(crate) struct ServiceFlags {
+    /// The configuration file [default: tallyfold.toml here or in the user's or system's configuration folder]
+    #[arg(long, value_name = "FILE", env = "TALLYFOLD_CONFIG")]
+    pub(crate) config: Option<PathBuf>,
+    /// Asks only this cluster of the configuration; may be repeated [default: all of them]
+    #[arg(long, value_name = "NAME")]
+    pub(crate) cluster: Vec<String>,
+    /// A file that holds the client secret; only its owner may have access to it
+    #[arg(long, value_name = "FILE", hide_short_help = true)]
+    pub(crate) client_secret_file: Option<PathBuf>,
+    /// A command for the shell that prints the client secret
+    #[arg(
+        long,
+        value_name = "COMMAND",
+        conflicts_with = "client_secret_file",
+        hide_short_help = true
+    )]
+    pub(crate) client_secret_command: Option<String>,
+    /// A file of certificates (PEM) of authorities to trust beside those of the system
+    #[arg(long, value_name = "FILE", hide_short_help = true)]
+    pub(crate) ca_file: Option<PathBuf>,
+    /// The options of the client.
+    #[command(flatten)]
+    pub(crate) client: Declared<ClientFlags>,
+}
+
+/// The client's options that are flags. A secret is not one of them, because `ps` shows arguments.
+#[derive(Clone, Debug)]
+pub(crate) struct ClientFlags;
+
+impl Flags for ClientFlags {
+    type Options = MachineOptions;
+
+    const NAMES: &'static [&'static str] = &[
+        "cluster_endpoint",
+        "client_id",
+        "control_audience",
+        "base_url",
+        "auth_url",
+        "orchestration_audience",
+        "dangerously_allow_http",
+        "max_retries",
+        "longest_retry_wait_ms",
+        "timeout_ms",
+    ];
+    const HEADING: &'static str = "Service";
+}

@@ -1,4 +1,4 @@
-//! What a configuration file says: the sections `[defaults]`, `[cluster.NAME]`, `[push.NAME]`, `[check]`, `[alertmanager.NAME]`
+//! The sections of a configuration file: `[defaults]`, `[cluster.NAME]`, `[push.NAME]`, `[check]`, `[alertmanager.NAME]`
 //! and `[webhook.NAME]`.
 
 use std::path::PathBuf;
@@ -8,9 +8,8 @@ use tallyfold_export::{Format, PushOptions};
 
 use super::document::{Document, Entry, text_of};
 use super::find::Found;
-use super::keys::{CLIENT_SECRET, Form, Section, keys};
+use super::keys::{CLIENT_SECRET, Form, Section, keys, read_value};
 use super::settings::{AlertReceiver, CheckPlaces, ReceiverKind, Target, network_of};
-use super::value;
 use crate::arguments::given::{Given, Origin, Raw};
 use crate::failure::{Failure, Result};
 use crate::health::receiver_options::ReceiverOptions;
@@ -25,7 +24,7 @@ const SECTIONS: [&str; 6] = [
     "webhook",
 ];
 
-/// What a file says.
+/// The content of a file.
 #[derive(Debug, Default)]
 pub(crate) struct Written {
     /// The place of the file.
@@ -156,7 +155,7 @@ fn settings(entry: &Entry<'_>, section: Section, variables: &mut Vec<String>) ->
             let known = keys.iter().filter(|key| key.is_allowed());
             return Err(entry.unknown(&known.map(|key| key.name).collect::<Vec<_>>()));
         };
-        let raw = value::read(&entry, key, variables)?;
+        let raw = read_value(&entry, key, variables)?;
         let name = match key.form {
             Form::Secret(_) => CLIENT_SECRET,
             _ => key.name,

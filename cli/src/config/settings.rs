@@ -1,21 +1,21 @@
-//! What is known of the clusters after all sources were read.
+//! What is known of the clusters after all sources were read, with the labels that their counts get in exports.
 
 use std::path::PathBuf;
 
 use tallyfold::arguments::{Kind, Options};
 use tallyfold::{Code, Error, MachineOptions, Spelling};
+use tallyfold_export::Labels;
 
 use super::keys::SECRET_KEYS;
-use crate::arguments::given::{Given, Origin, Raw};
-use crate::failure::Failure;
-use crate::host::network::NetworkSettings;
+use crate::arguments::given::{Given, Origin, Raw, Setting};
+use crate::failure::{Failure, Result};
 
 /// All settings.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Settings {
     /// The file that was read, if any.
     pub(crate) file: Option<PathBuf>,
-    /// The clusters to ask, in the order of the file. There is at least one.
+    /// The clusters to query, in the order of the file. There is at least one.
     pub(crate) clusters: Vec<Cluster>,
     /// Where counts are pushed to, by the names of the file's sections.
     pub(crate) targets: Vec<Target>,
@@ -23,14 +23,14 @@ pub(crate) struct Settings {
     pub(crate) receivers: Vec<AlertReceiver>,
     /// Where `check` finds its rules and keeps its files.
     pub(crate) check: CheckPlaces,
-    /// Whether results say which cluster they are of: the clusters have names, from a file.
+    /// Whether results show the cluster that they belong to: the clusters have names, from a file.
     pub(crate) is_named: bool,
 }
 
 /// One cluster.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Cluster {
-    /// Its name: that of the file's section, or `default`.
+    /// The name of its section in the file, or `default`.
     pub(crate) name: String,
     /// Where the file's section begins, if it is from a file.
     pub(crate) origin: Option<Origin>,
@@ -40,6 +40,15 @@ pub(crate) struct Cluster {
     pub(crate) network: NetworkSettings,
     /// Labels that exported counts of it get.
     pub(crate) labels: Vec<(String, String)>,
+}
+
+/// The way to a service: certificates and a proxy.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct NetworkSettings {
+    /// A file of PEM certificates of authorities that are trusted in addition to the platform's.
+    pub(crate) ca_file: Option<PathBuf>,
+    /// The address of a proxy, in place of the environment's `HTTPS_PROXY` and `HTTP_PROXY`. It may hold a password.
+    pub(crate) proxy: Option<Setting>,
 }
 
 /// A place to push to.
@@ -89,7 +98,7 @@ impl ReceiverKind {
     }
 }
 
-/// Where `check` finds its rules and keeps its files, if the configuration says it.
+/// Where `check` finds its rules and keeps its files, as far as the configuration names places.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct CheckPlaces {
     /// The file with the rules.
@@ -150,7 +159,7 @@ impl Cluster {
     }
 }
 
-/// Takes the settings of the network and the labels out of those of a section.
+/// Takes the settings of the network, and the labels, out of the settings of a section.
 pub(super) fn network_of(given: &mut Given) -> (NetworkSettings, Vec<(String, String)>) {
     let text = |raw: &Raw| match raw {
         Raw::Text(text) => Some(text.clone()),
@@ -171,4 +180,103 @@ pub(super) fn network_of(given: &mut Given) -> (NetworkSettings, Vec<(String, St
         _ => Vec::new(),
     };
     (network, labels)
+}
+
+/// The label with the name of the cluster.
+const CLUSTER: &str = "cluster";
+
+/// A name and a value.
+pub(crate) type Pair = (String, String);
+
+/// Clusters whose counts get labels.
+pub(crate) struct Labeled<'a> {
+    /// The name of each, and the labels of its section.
+    pub(crate) clusters: Vec<(&'a str, &'a [Pair])>,
+    /// Whether counts get the name of their cluster as a label.
+    pub(crate) is_named: bool,
+}
+
+impl Labeled<'_> {
+    /// The labels of each cluster: its name, if clusters have names; the labels of its section; the labels of `--label`, which
+    /// replace others of the same name.
+    ///
+    /// All clusters get the same names in the same order, so that rows of several clusters have the same columns. Where a
+    /// cluster has no such label, its value is empty.
+    ///
+    /// # Errors
+    /// For invalid labels, and for a label that is named as the label of the cluster: without that label, the counts of two
+    /// clusters would be the same series.
+    pub(crate) fn pairs(&self, flags: &[String]) -> Result<Vec<Vec<Pair>>> {
+        let flags: Vec<Pair> = flags
+            .iter()
+            .map(|text| parsed(text))
+            .collect::<Result<_>>()?;
+        let names = self.names(&flags)?;
+        let of_cluster = |(cluster, own): &(&str, &[Pair])| {
+            let value = |name: &str| {
+                let mut all = flags.iter().rev().chain(own.iter());
+                all.find(|(other, _)| other == name)
+                    .map_or_else(String::new, |(_, value)| value.clone())
+            };
+            let cluster = (CLUSTER.to_owned(), (*cluster).to_owned());
+            let cluster = self.is_named.then_some(cluster);
+            let others = names.iter().map(|name| (name.clone(), value(name)));
+            let pairs: Vec<Pair> = cluster.into_iter().chain(others).collect();
+            Labels::new(pairs.iter().cloned())?;
+            Ok(pairs)
+        };
+        self.clusters.iter().map(of_cluster).collect()
+    }
+
+    /// The names of all labels but the cluster's, each once.
+    fn names(&self, flags: &[Pair]) -> Result<Vec<String>> {
+        let own = self.clusters.iter().flat_map(|(_, labels)| labels.iter());
+        let mut names: Vec<String> = Vec::new();
+        for (name, _) in own.chain(flags) {
+            if self.is_named && name == CLUSTER {
+                return Err(Failure::usage(
+                    "the label cluster is the name of the cluster: want another name for a label",
+                ));
+            }
+            if !names.contains(name) {
+                names.push(name.clone());
+            }
+        }
+        Ok(names)
+    }
+}
+
+/// The labels of one of the clusters.
+///
+/// # Errors
+/// As [`Labeled::pairs`].
+pub(crate) fn labels_of(
+    settings: &Settings,
+    cluster: &Cluster,
+    flags: &[String],
+) -> Result<Labels> {
+    let all = &settings.clusters;
+    let labeled = Labeled {
+        clusters: all
+            .iter()
+            .map(|one| (one.name.as_str(), one.labels.as_slice()))
+            .collect(),
+        is_named: settings.is_named,
+    };
+    let pairs = all.iter().zip(labeled.pairs(flags)?);
+    let own = pairs
+        .filter(|(one, _)| one.name == cluster.name)
+        .flat_map(|(_, pairs)| pairs);
+    Ok(Labels::new(own)?)
+}
+
+fn parsed(text: &str) -> Result<Pair> {
+    match text.split_once('=') {
+        Some((name, value)) if !name.trim().is_empty() => {
+            Ok((name.trim().to_owned(), value.to_owned()))
+        }
+        _ => Err(Failure::usage(format!(
+            "--label {text}: want NAME=VALUE, such as env=production"
+        ))),
+    }
 }

@@ -281,9 +281,9 @@ fn wrap(text: &mut String, doc: &str) {
 
 #[cfg(test)]
 mod tests {
-    use super::super::find::Found;
     use super::super::sections::{Written, read};
     use super::*;
+    use crate::config::find::Found;
 
     fn written(text: &str) -> Written {
         let found = Found {

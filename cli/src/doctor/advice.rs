@@ -13,7 +13,7 @@ pub(crate) fn of_code(code: Code, status: Option<u16>) -> &'static str {
     found.map_or("Report this as a bug of tallyfold.", |(_, advice)| advice)
 }
 
-/// What to do about a status that says more than its code.
+/// What to do about a status that is more specific than its code.
 fn of_status(status: u16) -> Option<&'static str> {
     Some(match status {
         404 => {
@@ -156,7 +156,7 @@ mod tests {
     /// The names are read from the file that gives them, so that a new one without advice is found.
     #[test]
     fn every_failure_of_the_network_has_one_line_of_advice() {
-        let source = include_str!("../host/trouble.rs");
+        let source = include_str!("../host/network.rs");
         let given: BTreeSet<&str> = source
             .split('"')
             .skip(1)

@@ -7,15 +7,15 @@ use std::time::Duration;
 use tallyfold::{Machine, MachineOptions, Patience};
 
 use super::advice;
-use super::check::{Check, CheckName};
+use super::diagnosis::{Check, CheckName};
 use crate::arguments::given::{Given, Origin};
 use crate::config::settings::Cluster;
 use crate::failure::{Failure, Result};
 use crate::host::network;
 use crate::host::session::Session;
-use crate::voice::Voice;
+use crate::stderr::Stderr;
 
-/// How long a check may take if no setting says it.
+/// How long a check may take if no setting limits it.
 const USUAL_LIMIT: Duration = Duration::from_secs(10);
 
 /// What the other checks need.
@@ -39,13 +39,13 @@ pub(crate) struct Addresses {
     pub(crate) auth_url: Option<String>,
 }
 
-/// Makes a client; if that fails, the check says why.
+/// Makes a client; if that fails, the check holds the reason.
 pub(crate) fn prepare(
     cluster: &Cluster,
-    voice: &Rc<Voice>,
+    stderr: &Rc<Stderr>,
 ) -> Result<(Check, Prepared), Box<Check>> {
     let seen = settings(&cluster.client);
-    match prepared(cluster, voice) {
+    match prepared(cluster, stderr) {
         Ok(prepared) => Ok((Check::ok(CheckName::Configuration, seen), prepared)),
         Err(failure) => Err(Box::new(refused(&failure, seen))),
     }
@@ -64,7 +64,7 @@ fn refused(failure: &Failure, seen: String) -> Check {
     }
 }
 
-fn prepared(cluster: &Cluster, voice: &Rc<Voice>) -> Result<Prepared> {
+fn prepared(cluster: &Cluster, stderr: &Rc<Stderr>) -> Result<Prepared> {
     let told = |error| cluster.told(error);
     let mut options: MachineOptions = cluster.client.read()?;
     // As it is set, before anything is changed.
@@ -87,7 +87,7 @@ fn prepared(cluster: &Cluster, voice: &Rc<Voice>) -> Result<Prepared> {
             .filter(|_| options.base_url.is_some()),
     };
     let http = network::client(&cluster.network)?;
-    let session = Session::new(cluster.name.clone(), options, http, Rc::clone(voice));
+    let session = Session::new(cluster.name.clone(), options, http, Rc::clone(stderr));
     Ok(Prepared {
         session: session.map_err(told)?,
         addresses,
@@ -118,10 +118,11 @@ fn settings(given: &Given) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::check::Outcome;
+    use super::super::diagnosis::Outcome;
     use super::*;
     use crate::arguments::given::Raw;
-    use crate::exit::Exit;
+    use crate::config::settings::NetworkSettings;
+    use crate::failure::Exit;
 
     fn cluster(settings: &[(&str, &str)]) -> Cluster {
         let mut client = Given::default();
@@ -136,7 +137,7 @@ mod tests {
         Cluster {
             name: "default".to_owned(),
             client,
-            network: network::NetworkSettings::default(),
+            network: NetworkSettings::default(),
             ..Cluster::default()
         }
     }
@@ -149,8 +150,8 @@ mod tests {
     ];
 
     fn checked(settings: &[(&str, &str)]) -> (Check, Option<Option<Duration>>) {
-        let voice = Rc::new(Voice::new(true, false));
-        match prepare(&cluster(settings), &voice) {
+        let stderr = Rc::new(Stderr::new(true, false));
+        match prepare(&cluster(settings), &stderr) {
             Ok((check, prepared)) => (check, Some(prepared.limit)),
             Err(check) => (*check, None),
         }
@@ -192,8 +193,8 @@ mod tests {
     fn a_file_of_authorities_that_is_none_is_a_setting_to_correct() {
         let mut cluster = cluster(&WHOLE);
         cluster.network.ca_file = Some("no such file".into());
-        let voice = Rc::new(Voice::new(true, false));
-        let check = prepare(&cluster, &voice).err().unwrap();
+        let stderr = Rc::new(Stderr::new(true, false));
+        let check = prepare(&cluster, &stderr).err().unwrap();
         assert_eq!(check.exit, Exit::Usage);
         assert!(check.problem.unwrap().contains("no such file"));
         assert_eq!(

@@ -5,9 +5,9 @@ use std::env;
 use hyper::Uri;
 use hyper_util::client::proxy::matcher::Matcher;
 
-use super::check::{Check, CheckName};
+use super::diagnosis::{Check, CheckName};
 
-/// The origin of an address, and an address to ask there.
+/// The origin of an address, and the address for a request to it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Place {
     /// Scheme, host and port.
@@ -75,7 +75,7 @@ impl Server {
 }
 
 impl Proxies {
-    /// The proxy that is set for a cluster, or else those of the environment.
+    /// The proxy that is set for a cluster, or else the proxies of the environment.
     pub(crate) fn of(setting: Option<&str>) -> Self {
         match setting {
             Some(address) => Self {
@@ -109,7 +109,7 @@ impl Proxies {
     }
 }
 
-/// Says which proxy is used.
+/// The check that shows which proxy is used.
 pub(crate) fn check(proxy: Option<&ProxyOnWay>) -> Check {
     let seen = match proxy {
         Some(proxy) => format!("{}, set in {}", proxy.shown, proxy.source),

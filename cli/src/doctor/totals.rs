@@ -1,4 +1,4 @@
-//! What responses say about themselves: compression, totals, and whether adjacent windows add up.
+//! What responses show: compression, totals, and whether adjacent windows add up.
 
 use std::time::Instant;
 
@@ -9,10 +9,9 @@ use tallyfold::{
 };
 
 use super::advice;
-use super::check::{Check, CheckName};
 use super::configuration::Prepared;
-use super::look::{Seen, failed, look, slow};
-use super::queries::DIMENSION;
+use super::diagnosis::{Check, CheckName};
+use super::service::{DIMENSION, Seen, failed, look, slow};
 
 /// From this length on, an uncompressed response is worth a warning.
 const LARGE_BODY: u64 = 100_000;
@@ -147,9 +146,9 @@ fn verdict(verdict: AdditivityVerdict, events: u128) -> Check {
 
 #[cfg(test)]
 mod tests {
-    use super::super::check::Outcome;
     use super::*;
-    use crate::exit::Exit;
+    use crate::doctor::diagnosis::Outcome;
+    use crate::failure::Exit;
 
     #[test]
     fn only_a_long_response_has_to_be_compressed() {

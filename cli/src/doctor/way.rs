@@ -12,13 +12,13 @@ use tallyfold::{Code, Error, HostFailure};
 use tokio::net::{TcpStream, lookup_host};
 use tokio::time::timeout;
 
-use super::check::{Check, CheckName, Outcome};
-use super::look::{Seen, failed, slow};
+use super::diagnosis::{Check, CheckName, Outcome};
 use super::route::{Place, Proxies, ProxyOnWay, Server};
-use super::{advice, certificate, route, skew};
-use crate::exit::Exit;
+use super::service::{Seen, failed, slow};
+use super::{advice, route, server};
+use crate::failure::Exit;
 use crate::host::clock::unix_ms;
-use crate::host::trouble::{chain, name_of};
+use crate::host::network::{chain, name_of};
 
 /// What is needed to look at a way.
 pub(crate) struct Looker<'a> {
@@ -113,9 +113,9 @@ impl Looker<'_> {
             true => {
                 let tls = response.extensions().get::<TlsInfo>();
                 let der = tls.and_then(TlsInfo::peer_certificate);
-                let replaced = certificate::replaced();
-                let authorities = certificate::authorities(self.ca_file, replaced.as_deref());
-                certificate::check(der, &authorities, now)
+                let replaced = server::replaced();
+                let authorities = server::authorities(self.ca_file, replaced.as_deref());
+                server::certificate(der, &authorities, now)
             }
             false => plain(place),
         });
@@ -125,7 +125,7 @@ impl Looker<'_> {
             ..http(status).took(took)
         });
         let date = response.headers().get(DATE);
-        checks.push(skew::check(date.and_then(|date| date.to_str().ok()), now));
+        checks.push(server::clock(date.and_then(|date| date.to_str().ok()), now));
     }
 
     /// Ends a step of the way that takes too long.
@@ -340,7 +340,7 @@ mod tests {
             }
             .is_open()
         );
-        let checks = vec![skew::check(Some("Thu, 01 Jan 2026 00:00:00 GMT"), 0)];
+        let checks = vec![server::clock(Some("Thu, 01 Jan 2026 00:00:00 GMT"), 0)];
         assert_eq!(checks[0].result, Outcome::Failed);
         assert!(Way { origin, checks }.is_open());
     }

@@ -4,10 +4,9 @@ use tallyfold::{Collect, CollectOptions, CountTable, Progress, Window};
 
 use super::history::{History, Span, Wanted};
 use crate::arguments::given::{Given, Origin, Raw};
-use crate::commands::counts::ended;
 use crate::failure::{Failure, Result};
 use crate::host::checkpoint::Keeper;
-use crate::host::gather::gather;
+use crate::host::ranges::{finished, gather};
 use crate::host::session::Session;
 
 /// The counts of a range, and what is missing.
@@ -117,7 +116,7 @@ fn stored(session: &Session, history: &History, span: Span) -> Result<Option<Cou
         Ok(table) => Ok(table),
         Err(wrong) => {
             let text = format_args!("{wrong}; its windows are read again");
-            session.voice.warning(text);
+            session.stderr.warning(text);
             Ok(None)
         }
     }
@@ -138,7 +137,7 @@ fn options(wanted: &Wanted, range: Window, given: &Given) -> Result<CollectOptio
 }
 
 fn outcome(collect: &Collect) -> (Option<CountTable>, Option<Failure>) {
-    match ended(collect) {
+    match finished(collect) {
         Ok((table, _, failure)) => (Some(table), failure),
         Err(failure) => (None, Some(failure)),
     }

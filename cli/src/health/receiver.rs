@@ -15,12 +15,11 @@ use super::alertmanager;
 use super::receiver_options::ReceiverOptions;
 use super::template::{Template, Told};
 use crate::arguments::given::Given;
-use crate::config::settings::ReceiverKind;
-use crate::exit::Exit;
-use crate::failure::{Failure, Result};
+use crate::config::settings::{NetworkSettings, ReceiverKind};
+use crate::failure::{Exit, Failure, Result};
 use crate::host::exchange::{Broken, Outgoing, Receiver as Hearing};
-use crate::host::network::{self, NetworkSettings};
-use crate::voice::Voice;
+use crate::host::network;
+use crate::stderr::Stderr;
 
 /// How long a message may take, with its answer.
 const LIMIT: Duration = Duration::from_secs(10);
@@ -53,7 +52,7 @@ pub(crate) struct Receiver {
     headers: Vec<(String, Secret)>,
     http: Client,
     message: Message,
-    voice: Rc<Voice>,
+    stderr: Rc<Stderr>,
 }
 
 /// What is sent.
@@ -85,7 +84,7 @@ impl Receiver {
     ///
     /// # Errors
     /// For settings that can't be used.
-    pub(crate) fn new(named: &Named, lifetime_ms: i64, voice: &Rc<Voice>) -> Result<Self> {
+    pub(crate) fn new(named: &Named, lifetime_ms: i64, stderr: &Rc<Stderr>) -> Result<Self> {
         let options: ReceiverOptions = named.given.read()?;
         let kind = named.kind.as_str();
         let message = match named.kind {
@@ -120,7 +119,7 @@ impl Receiver {
                 .map(|(name, value)| (name.to_owned(), value.clone()))
                 .collect(),
             http: network::client(&named.network)?,
-            voice: Rc::clone(voice),
+            stderr: Rc::clone(stderr),
             key,
             shown,
             url,
@@ -211,7 +210,7 @@ impl Receiver {
                 None => return Err(untaken),
                 Some(pause) => {
                     let failure = &untaken.failure;
-                    self.voice.detail(format_args!("{failure}; sent again"));
+                    self.stderr.detail(format_args!("{failure}; sent again"));
                     sleep(*pause).await;
                 }
             }

@@ -11,12 +11,11 @@ use tokio::net::{UdpSocket, lookup_host};
 use tokio::time::{sleep, timeout};
 
 use super::clock::Clock;
-use super::ending::Ending;
 use super::exchange::{Broken, Outgoing, Receiver};
-use super::trouble::name_of;
-use crate::exit::Exit;
-use crate::failure::{Failure, Result};
-use crate::voice::Voice;
+use super::network::name_of;
+use super::shutdown::Shutdown;
+use crate::failure::{Exit, Failure, Result};
+use crate::stderr::Stderr;
 
 /// How long a message that is under way may still take when the command ends. Without this, nobody would know of it whether it
 /// was taken.
@@ -46,7 +45,7 @@ pub(crate) struct Carrier {
     /// What sends datagrams, once there was one.
     pub(crate) socket: Option<UdpSocket>,
     /// What is said to the user.
-    pub(crate) voice: Rc<Voice>,
+    pub(crate) stderr: Rc<Stderr>,
 }
 
 /// What is done next; it borrows nothing of the push.
@@ -66,31 +65,31 @@ impl Carrier {
     pub(crate) async fn carry(
         &mut self,
         push: &mut Push,
-        ending: &Ending,
+        shutdown: &Shutdown,
         mut store: impl AsyncFnMut(u64) -> Result<()>,
     ) -> Result<Carried> {
         loop {
-            if ending.has_begun() && push.is_at_rest() {
+            if shutdown.has_begun() && push.is_at_rest() {
                 return Ok(Carried::Part);
             }
             match self.task(push).map_err(of_receiver)? {
                 Task::Done => return Ok(Carried::All),
                 Task::Store(samples) => store(samples).await?,
                 Task::Wait(time) => {
-                    ending.unless_begun(sleep(time)).await;
+                    shutdown.unless_begun(sleep(time)).await;
                 }
                 Task::Post(outgoing) => {
                     let before = push.report().retries;
                     let mut reading = Reading { push, status: None };
                     let exchange = outgoing.exchange(Some(self.timeout), &mut reading);
-                    let sent = self.in_time(ending, exchange).await;
+                    let sent = self.in_time(shutdown, exchange).await;
                     let status = reading.status;
                     let name = sent.as_ref().err().map(Broken::name);
                     tell(push, sent)?;
                     self.say(before, push.report().retries, status, name);
                 }
                 Task::Datagram { url, body } => {
-                    let sent = self.in_time(ending, self.datagram(&url, &body)).await;
+                    let sent = self.in_time(shutdown, self.datagram(&url, &body)).await;
                     match sent {
                         Ok(socket) => {
                             self.socket = socket.or(self.socket.take());
@@ -114,11 +113,11 @@ impl Carrier {
             (None, name) => name.unwrap_or("no response").to_owned(),
         };
         match before {
-            0 => self.voice.warning(format_args!(
+            0 => self.stderr.warning(format_args!(
                 "the receiver did not take a message ({why}): it is sent again until that is over"
             )),
             _ => self
-                .voice
+                .stderr
                 .detail(format_args!("the receiver did not take a message: {why}")),
         }
     }
@@ -144,11 +143,11 @@ impl Carrier {
     /// Waits for an exchange at most for the time limit, and not much longer than until the command is to end.
     async fn in_time<T>(
         &self,
-        ending: &Ending,
+        shutdown: &Shutdown,
         exchange: impl Future<Output = Result<T, Broken>>,
     ) -> Result<T, Broken> {
         let farewell = async {
-            ending.begun().await;
+            shutdown.begun().await;
             sleep(FAREWELL).await;
         };
         tokio::select! {

@@ -17,8 +17,9 @@ use tallyfold::{
 
 use self::server::Server;
 use super::exchange::Outgoing;
-use super::network::{self, NetworkSettings};
+use super::network;
 use super::session::exchange;
+use crate::config::settings::NetworkSettings;
 
 /// Most of the time is spent waiting for something that does not come.
 const AT_ONCE: usize = 16;

@@ -3,17 +3,13 @@
 pub(crate) mod carry;
 pub(crate) mod checkpoint;
 pub(crate) mod clock;
-pub(crate) mod ending;
 pub(crate) mod exchange;
 #[cfg(test)]
 mod faults;
 pub(crate) mod files;
-pub(crate) mod follow;
-pub(crate) mod gather;
-pub(crate) mod gunzip;
 pub(crate) mod lock;
 pub(crate) mod network;
+pub(crate) mod ranges;
 pub(crate) mod server;
 pub(crate) mod session;
-pub(crate) mod stop;
-pub(crate) mod trouble;
+pub(crate) mod shutdown;

@@ -1,25 +1,21 @@
-//! The way to a service: certificates, proxies, connections.
+//! The way to a service: certificates, proxies, connections; and what an error of the network means, in the names that the
+//! core knows (`core/src/calls/broken.rs`).
 
+use std::error::Error;
 use std::fs::File;
-use std::io::{self, Read};
-use std::path::{Path, PathBuf};
+use std::io::Read;
+use std::path::Path;
+use std::{io, iter};
 
 use reqwest::{Certificate, Client, ClientBuilder, Proxy, redirect};
+use rustls::CertificateError;
 
 use crate::arguments::given::{Origin, Setting};
+use crate::config::settings::NetworkSettings;
 use crate::failure::{Failure, Result};
 
 /// How much of a file of certificates is read; all that a system trusts are a quarter of a megabyte.
 const MOST_BYTES: u64 = 16 * 1024 * 1024;
-
-/// What is said about the way to a service.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct NetworkSettings {
-    /// A file of PEM certificates of authorities that are trusted beside those of the platform.
-    pub(crate) ca_file: Option<PathBuf>,
-    /// The address of a proxy, in place of the environment's `HTTPS_PROXY` and `HTTP_PROXY`. It may hold a password.
-    pub(crate) proxy: Option<Setting>,
-}
 
 /// A client that sends what the core says: it follows no redirect, tries nothing again, and decodes nothing.
 ///
@@ -37,7 +33,7 @@ pub(crate) fn client(settings: &NetworkSettings) -> Result<Client> {
         client => client,
     };
     client.map_err(|error| {
-        let names = super::trouble::chain(&error).map(ToString::to_string);
+        let names = chain(&error).map(ToString::to_string);
         Failure::usage(format!(
             "the network can't be set up: {}",
             names.last().unwrap_or_default()
@@ -97,4 +93,84 @@ fn proxy_of(setting: &Setting) -> Result<Proxy> {
     };
     let address = setting.secret()?.ok_or_else(refused)?;
     Proxy::all(address.expose()).map_err(|_| refused())
+}
+
+/// All errors that caused an error, beginning with itself.
+pub(crate) fn chain<'a>(
+    error: &'a (dyn Error + 'static),
+) -> impl Iterator<Item = &'a (dyn Error + 'static)> {
+    iter::successors(Some(error), |link| inner(*link))
+}
+
+/// What caused an error, also inside of an `io::Error` that only wraps it.
+fn inner<'a>(error: &'a (dyn Error + 'static)) -> Option<&'a (dyn Error + 'static)> {
+    let wrapped = error
+        .downcast_ref::<io::Error>()
+        .and_then(io::Error::get_ref);
+    wrapped
+        .map(|inner| inner as &(dyn Error + 'static))
+        .or_else(|| error.source())
+}
+
+/// The name of what happened.
+pub(crate) fn name_of(error: &(dyn Error + 'static)) -> &'static str {
+    let links: Vec<_> = chain(error).collect();
+    if let Some(name) = links.iter().find_map(|link| certificate_name(*link)) {
+        return name;
+    }
+    let says = |part: &str| links.iter().any(|link| link.to_string().contains(part));
+    if says("tunnel") || says("proxy") || says("socks") {
+        return "ProxyError";
+    }
+    if says("dns error") {
+        return "ENOTFOUND";
+    }
+    let system = links
+        .iter()
+        .filter_map(|link| link.downcast_ref::<io::Error>());
+    let mut names = system.filter_map(system_name);
+    if let Some(name) = names.next() {
+        return name;
+    }
+    match links
+        .iter()
+        .any(|link| link.downcast_ref::<rustls::Error>().is_some())
+    {
+        true => "SSLError",
+        false => "RemoteProtocolError",
+    }
+}
+
+fn certificate_name(error: &(dyn Error + 'static)) -> Option<&'static str> {
+    let Some(rustls::Error::InvalidCertificate(certificate)) =
+        error.downcast_ref::<rustls::Error>()
+    else {
+        return None;
+    };
+    Some(match certificate {
+        CertificateError::Expired | CertificateError::ExpiredContext { .. } => "CERT_HAS_EXPIRED",
+        CertificateError::NotValidYet | CertificateError::NotValidYetContext { .. } => {
+            "CERT_NOT_YET_VALID"
+        }
+        CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. } => {
+            "ERR_TLS_CERT_ALTNAME_INVALID"
+        }
+        CertificateError::UnknownIssuer => "UNABLE_TO_GET_ISSUER_CERT_LOCALLY",
+        CertificateError::Revoked => "CERT_REVOKED",
+        _ => "CERT_UNTRUSTED",
+    })
+}
+
+fn system_name(error: &io::Error) -> Option<&'static str> {
+    Some(match error.kind() {
+        io::ErrorKind::ConnectionRefused => "ECONNREFUSED",
+        io::ErrorKind::ConnectionReset
+        | io::ErrorKind::ConnectionAborted
+        | io::ErrorKind::BrokenPipe
+        | io::ErrorKind::UnexpectedEof => "ECONNRESET",
+        io::ErrorKind::HostUnreachable => "EHOSTUNREACH",
+        io::ErrorKind::NetworkUnreachable => "ENETUNREACH",
+        io::ErrorKind::InvalidData if error.get_ref().is_none() => "DecodingError",
+        _ => return None,
+    })
 }

@@ -13,7 +13,7 @@ use tokio::time::{sleep, timeout};
 
 use super::clock::Clock;
 use super::exchange::{Broken, Outgoing, Receiver};
-use crate::voice::Voice;
+use crate::stderr::Stderr;
 
 /// What a session tells of each request that has ended.
 pub(crate) type OnAttempt = Box<dyn FnMut(&Attempt)>;
@@ -29,7 +29,7 @@ pub(crate) struct Session {
     /// What sends requests.
     pub(crate) http: Client,
     /// What is said to the user.
-    pub(crate) voice: Rc<Voice>,
+    pub(crate) stderr: Rc<Stderr>,
     /// Woken whenever a call has ended an exchange, because another call may wait for its token.
     moved: Notify,
     on_attempt: RefCell<Option<OnAttempt>>,
@@ -44,7 +44,7 @@ impl Session {
         name: String,
         options: MachineOptions,
         http: Client,
-        voice: Rc<Voice>,
+        stderr: Rc<Stderr>,
     ) -> Result<Self> {
         let options = MachineOptions {
             user_agent: Some(concat!("tallyfold-cli/", env!("CARGO_PKG_VERSION"))),
@@ -57,7 +57,7 @@ impl Session {
             machine: Machine::new(options)?,
             clock: Clock::start(),
             http,
-            voice,
+            stderr,
             moved: Notify::new(),
             on_attempt: RefCell::new(None),
         })
@@ -114,7 +114,7 @@ impl Session {
         let Some(attempt) = call.attempt() else {
             return;
         };
-        self.voice.detail(Told(&self.name, &attempt));
+        self.stderr.detail(Told(&self.name, &attempt));
         if let Some(on_attempt) = &mut *self.on_attempt.borrow_mut() {
             on_attempt(&attempt);
         }

@@ -18,9 +18,8 @@ use super::report::Missing;
 use super::safe::{harmless, shown};
 use super::sink::{Screen, write_to};
 use crate::arguments::query::Query;
-use crate::exit::Exit;
-use crate::failure::Result;
-use crate::voice::Voice;
+use crate::failure::{Exit, Result};
+use crate::stderr::Stderr;
 
 /// How an explanation is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -121,10 +120,10 @@ impl Explained {
 ///
 /// # Errors
 /// If stdout can't be written.
-pub(crate) fn write(told: &Explained, format: ExplainedFormat, voice: &Voice) -> Result<()> {
+pub(crate) fn write(told: &Explained, format: ExplainedFormat, stderr: &Stderr) -> Result<()> {
     for part in &told.parts {
         if !part.provisional.is_empty() {
-            voice.warning(format_args!(
+            stderr.warning(format_args!(
                 "{}counts of {} may still change",
                 place(told, part),
                 spans(&part.provisional)

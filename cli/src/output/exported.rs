@@ -13,7 +13,7 @@ use super::sink::WriteError;
 use super::sources::Rows;
 use crate::arguments::given::{Origin, Raw};
 use crate::failure::Result;
-use crate::voice::Voice;
+use crate::stderr::Stderr;
 
 /// What is exported: the rows of each part, and if not all of them are written, or not as they are sorted, which.
 pub(crate) struct Plan<'a> {
@@ -68,7 +68,7 @@ impl<'a> Plan<'a> {
     ///
     /// # Errors
     /// For what the format can't carry.
-    pub(crate) fn tell(&self, voice: &Voice) -> Result<bool> {
+    pub(crate) fn tell(&self, stderr: &Stderr) -> Result<bool> {
         let mut told: Vec<NoteKind> = Vec::new();
         // Exports of single rows would all say the same.
         let exports = match has_rows(self.format) {
@@ -86,9 +86,9 @@ impl<'a> Plan<'a> {
             told.push(note.kind);
             match note.message.split_once("; the option windows") {
                 Some((message, _)) => {
-                    voice.warning(format_args!("{message}; --windows all writes them too"));
+                    stderr.warning(format_args!("{message}; --windows all writes them too"));
                 }
-                None => voice.warning(&note.message),
+                None => stderr.warning(&note.message),
             }
         }
         Ok(told.contains(&NoteKind::WindowsLeftOut))

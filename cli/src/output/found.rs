@@ -6,8 +6,7 @@ use tallyfold::{Timestamp, Window};
 use tallyfold_health::{Check, Finding, Replay, Unjudged};
 
 use super::report::Missing;
-use crate::exit::Exit;
-use crate::failure::Failure;
+use crate::failure::{Exit, Failure};
 
 /// What was found in all clusters.
 #[derive(Debug)]

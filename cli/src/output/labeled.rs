@@ -3,7 +3,7 @@
 use tallyfold_export::Labels;
 
 use super::report::Report;
-use crate::arguments::labels::{Labeled, Pair};
+use crate::config::settings::{Labeled, Pair};
 use crate::failure::Result;
 
 /// The labels of each part, as [`Labeled::pairs`] says.

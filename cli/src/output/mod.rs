@@ -1,6 +1,7 @@
 //! What is printed: a report of counts in the format that the user wants.
 //!
-//! - `report` is what a command has found; `flags` say how it is written, `sink` where to, and `write` does it.
+//! - `report` is what a command has found; `flags` say how it is written, `sink` where to, and `write` does it. `progress` shows how far a
+//!   long reading is.
 //! - `pick` says which rows are written and in which order. All formats use it.
 //! - `table` and `change_table` are for a person at a terminal: `grid` aligns their columns, `numerals` shows rates and shares,
 //!   `safe` makes values harmless, and `remarks` says below a table what one must know of it. `plain` is for a pipe.
@@ -28,6 +29,7 @@ pub(crate) mod openmetrics;
 pub(crate) mod parquet;
 pub(crate) mod pick;
 pub(crate) mod plain;
+pub(crate) mod progress;
 pub(crate) mod pushed;
 pub(crate) mod remarks;
 pub(crate) mod report;

@@ -2,10 +2,13 @@
 
 use std::sync::Arc;
 
-use tallyfold::{Comparison, CountTable, Counts, Frame, Metric, Series, Window};
+use tallyfold::{
+    CollectOptions, Comparison, CountTable, Counts, Frame, Metric, Series, TimeStep, Window,
+};
 
-use crate::exit::Exit;
-use crate::failure::Failure;
+use crate::arguments::query::Query;
+use crate::config::settings::Cluster;
+use crate::failure::{Exit, Failure, Result};
 
 /// Counts of one or more clusters, and what is missing.
 #[derive(Debug)]
@@ -37,6 +40,25 @@ pub(crate) struct Asked {
     pub(crate) settle_ms: u64,
 }
 
+impl Asked {
+    /// A query of a range.
+    pub(crate) fn new(
+        metric: Metric,
+        query: &Query,
+        range: Window,
+        options: &CollectOptions,
+    ) -> Self {
+        Self {
+            metric,
+            by: query.by.clone(),
+            only: query.only.clone(),
+            range,
+            before: None,
+            settle_ms: options.settle_ms,
+        }
+    }
+}
+
 /// The counts of one cluster.
 #[derive(Debug)]
 pub(crate) struct Part {
@@ -54,6 +76,25 @@ pub(crate) struct Part {
     pub(crate) provisional: Vec<Window>,
 }
 
+impl Part {
+    /// The counts of a cluster, with the time that is missing and why.
+    pub(crate) fn new(
+        cluster: &Cluster,
+        counts: Counted,
+        gaps: Vec<Window>,
+        failure: Option<Failure>,
+    ) -> Self {
+        Self {
+            cluster: cluster.name.clone(),
+            labels: cluster.labels.clone(),
+            provisional: counts.provisional(),
+            counts,
+            gaps,
+            failure: failure.map(|failure| failure.of_cluster(&cluster.name)),
+        }
+    }
+}
+
 /// Counts.
 #[derive(Debug)]
 pub(crate) enum Counted {
@@ -66,6 +107,17 @@ pub(crate) enum Counted {
 }
 
 impl Counted {
+    /// Counts by windows of a step, or their sum.
+    ///
+    /// # Errors
+    /// If a window crosses the edge of a step.
+    pub(crate) fn by_step(table: CountTable, step: Option<TimeStep>) -> Result<Self> {
+        Ok(match step {
+            None => Self::Table(table),
+            Some(step) => Self::Series(Arc::new(table.by_window(Some(step))?)),
+        })
+    }
+
     /// What all kinds of counts have in common.
     pub(crate) fn frame(&self) -> &dyn Frame {
         match self {

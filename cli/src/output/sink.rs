@@ -7,7 +7,7 @@ use std::path::Path;
 use tempfile::NamedTempFile;
 
 use crate::failure::{Failure, Result};
-use crate::voice::is_colored;
+use crate::stderr::is_colored;
 
 /// The width of a terminal that does not tell its width.
 pub(crate) const USUAL_WIDTH: usize = 80;

@@ -247,8 +247,7 @@ fn instant(instant: Timestamp) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::exit::Exit;
-    use crate::failure::Failure;
+    use crate::failure::{Exit, Failure};
     use crate::output::pick::Ranking;
     use crate::output::report::Missing;
     use crate::output::testing::{

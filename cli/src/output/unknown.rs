@@ -9,8 +9,7 @@ use serde_json::value::RawValue;
 use tallyfold::text::is_unseen;
 
 use super::sink::WriteError;
-use crate::exit::Exit;
-use crate::failure::Failure;
+use crate::failure::{Exit, Failure};
 
 /// Writes a document with a line for each value, indented by its depth.
 ///

@@ -13,13 +13,13 @@ use super::report::Report;
 use super::sink::{Screen, WriteError, write_to};
 use super::{change_table, changes, documented, parquet, plain, remarks, table};
 use crate::failure::{Failure, Result};
-use crate::voice::Voice;
+use crate::stderr::Stderr;
 
 /// Writes a report, and says on stderr what should be known of it and is not written.
 ///
 /// # Errors
 /// For a place that can't be written, and for counts that the format can't carry.
-pub(crate) fn write(report: &Report, flags: &ShowFlags, voice: &Voice) -> Result<()> {
+pub(crate) fn write(report: &Report, flags: &ShowFlags, stderr: &Stderr) -> Result<()> {
     if report.parts.is_empty() && flags.format != OutputFormat::Json {
         // Nothing was found: a file with the last counts stays as it is.
         return Ok(());
@@ -30,10 +30,10 @@ pub(crate) fn write(report: &Report, flags: &ShowFlags, voice: &Voice) -> Result
         Some(format) if report.asked.before.is_none() => Some(Plan::new(report, flags, format)?),
         _ => None,
     };
-    let leaves_out = planned.as_ref().map(|plan| plan.tell(voice)).transpose()?;
+    let leaves_out = planned.as_ref().map(|plan| plan.tell(stderr)).transpose()?;
     write_to(flags.output.as_deref(), |screen, out| {
         if !says_all(flags.format, screen) {
-            tell(report, leaves_out.unwrap_or_default(), voice);
+            tell(report, leaves_out.unwrap_or_default(), stderr);
         }
         match (flags.format, &planned) {
             (OutputFormat::Parquet, Some(_)) if screen.width.is_some() => {
@@ -98,13 +98,13 @@ fn says_all(format: OutputFormat, screen: Screen) -> bool {
 }
 
 /// Says what should be known of counts. Those that may still change are not spoken of if they were left out.
-fn tell(report: &Report, leaves_out: bool, voice: &Voice) {
+fn tell(report: &Report, leaves_out: bool, stderr: &Stderr) {
     if let Some(text) = remarks::provisional(report).filter(|_| !leaves_out) {
-        voice.warning(text);
+        stderr.warning(text);
     }
     for part in &report.parts {
         if let Some(text) = remarks::unbalanced(part) {
-            voice.warning(format_args!("{}{text}", remarks::of(report, &part.cluster)));
+            stderr.warning(format_args!("{}{text}", remarks::of(report, &part.cluster)));
         }
     }
 }
@@ -126,7 +126,7 @@ mod tests {
             .chain(flags)
             .copied()
             .collect();
-        write(report, &show(&flags), &Voice::new(true, false))?;
+        write(report, &show(&flags), &Stderr::new(true, false))?;
         Ok(fs::read(&path).ok())
     }
 

@@ -6,7 +6,7 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use tallyfold::{Frame, Series};
 
-use super::draw::canvas::Look;
+use super::draw::text::Look;
 use super::draw::view::{AROUND, draw_once};
 use super::state::{ClusterView, State};
 use crate::output::report::{Counted, Part};
@@ -36,7 +36,7 @@ pub(crate) fn fill(view: &mut ClusterView, part: &Part, now_ms: i64) {
         for start in starts {
             let end = start + view.history.step_ms();
             if let Ok(window) = super::reader::window_of(start, end) {
-                // The error itself is said on stderr.
+                // The command writes the error itself to stderr.
                 view.history.fail(window, "it could not be read".to_owned());
             }
         }

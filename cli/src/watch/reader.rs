@@ -13,10 +13,9 @@ use tallyfold::{
 use tokio::sync::Notify;
 use tokio::time::sleep;
 
-use super::judge::Judge;
+use super::findings::LiveRules;
 use super::state::{ClusterView, Outage, State};
 use crate::arguments::query::Query;
-use crate::commands::counts::shaped;
 use crate::failure::{Failure, Result};
 use crate::host::clock::unix_ms;
 use crate::host::session::Session;
@@ -42,7 +41,7 @@ pub(crate) struct Reader {
     options: FollowOptions,
     query: Query,
     workers: usize,
-    judge: Judge,
+    rules: LiveRules,
     /// What happened to the last request that failed.
     trouble: Rc<RefCell<String>>,
 }
@@ -57,7 +56,7 @@ impl Reader {
         position: usize,
         session: &Rc<Session>,
         (options, query): (FollowOptions, Query),
-        (workers, judge): (usize, Judge),
+        (workers, rules): (usize, LiveRules),
     ) -> Result<Self> {
         let trouble = Rc::new(RefCell::new(String::new()));
         let reader = Self {
@@ -67,7 +66,7 @@ impl Reader {
             options,
             query,
             workers,
-            judge,
+            rules,
             trouble: Rc::clone(&trouble),
         };
         drop(reader.follow()?);
@@ -157,15 +156,15 @@ impl Reader {
 
     /// Applies the rules, once all that is known was read.
     fn find(&self) {
-        let findings = self.judge.judged(unix_ms());
+        let findings = self.rules.findings(unix_ms());
         self.with(|view| view.findings = findings);
         self.shared.changed.notify_one();
     }
 
     fn show(&self, revision: &Revision) -> Result<()> {
-        let table = shaped(&revision.table, &self.query)?;
+        let table = self.query.shape(&revision.table)?;
         let oldest_ms = self.with(|view| view.history.span_ms().start);
-        self.judge.take(revision.window, table.clone(), oldest_ms);
+        self.rules.take(revision.window, table.clone(), oldest_ms);
         self.with(|view| {
             view.settle(revision.window, rows(&table), revision.settled, unix_ms());
         });
@@ -189,7 +188,7 @@ async fn driven(session: &Session, mut drive: Drive) -> Drive {
     drive
 }
 
-/// Says what a request has led to, while it is tried again.
+/// Shows the outcome of a request, while it is retried.
 fn tell(shared: &Shared, position: usize, attempt: &Attempt, trouble: &RefCell<String>) {
     let view = &mut shared.state.borrow_mut().clusters[position];
     if attempt.code.is_none() {

@@ -1,19 +1,111 @@
-//! The terminal while it is drawn on. It is given back on every way out.
+//! The live view on a terminal: connects readers, keys and clock, and gives the terminal back on every way out.
 
-use std::env;
-use std::io::{self, IsTerminal};
+use std::io::IsTerminal;
+use std::rc::Rc;
+use std::time::Duration;
+use std::{env, io};
 
+use crossterm::event::{Event, EventStream};
 use crossterm::terminal::{
     BeginSynchronizedUpdate, EndSynchronizedUpdate, EnterAlternateScreen, enable_raw_mode,
 };
 use crossterm::{execute, queue};
+use futures_util::StreamExt;
+use futures_util::future::try_join_all;
 use ratatui::DefaultTerminal;
+use tokio::time::{MissedTickBehavior, interval};
 
-use super::draw::canvas::Look;
+use super::draw::text::Look;
 use super::draw::view::draw;
-use super::state::State;
-use crate::failure::{Failure, Result};
-use crate::voice::is_colored;
+use super::reader::{Reader, Shared};
+use super::state::{Action, State, press};
+use crate::failure::{Exit, Failure, Result};
+use crate::host::clock::unix_ms;
+use crate::stderr::is_colored;
+
+/// How often the view is drawn without new counts, because it shows the time.
+const TICK: Duration = Duration::from_secs(1);
+
+/// Shows the view until the user ends it.
+///
+/// # Errors
+/// If the terminal can't be used.
+pub(crate) async fn run(shared: &Rc<Shared>, readers: Vec<Reader>) -> Result<Exit> {
+    let stopping = Stopping::listen()
+        .map_err(|error| Failure::usage(format!("can't listen for signals: {error}")))?;
+    let screen = Screen::open()?;
+    let reading = try_join_all(readers.into_iter().map(Reader::run));
+    tokio::select! {
+        exit = show(shared, screen, stopping) => exit,
+        ended = reading => ended.map(|_| Exit::Fine),
+    }
+}
+
+async fn show(shared: &Shared, mut screen: Screen, mut stopping: Stopping) -> Result<Exit> {
+    let mut events = EventStream::new();
+    let mut tick = interval(TICK);
+    tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    loop {
+        {
+            let mut state = shared.state.borrow_mut();
+            state.advance(unix_ms());
+            screen.draw(&state)?;
+        }
+        let action = tokio::select! {
+            event = events.next() => match event {
+                Some(Ok(Event::Key(key))) => press(&mut shared.state.borrow_mut(), key),
+                // The next drawing reads the size.
+                Some(Ok(_)) => Action::Draw,
+                Some(Err(error)) => return Err(unusable(&error)),
+                None => Action::Quit,
+            },
+            () = shared.changed.notified() => Action::Draw,
+            _ = tick.tick() => Action::Draw,
+            () = stopping.asked() => Action::Suspend,
+        };
+        match action {
+            Action::Draw => {}
+            Action::Read => {
+                let current = shared.state.borrow().current;
+                shared.wanted[current].notify_one();
+            }
+            Action::Quit => return Ok(Exit::Fine),
+            Action::Interrupt => return Ok(Exit::Interrupted),
+            Action::Suspend => screen.suspend()?,
+        }
+    }
+}
+
+/// Listens for SIGTSTP, by which another process stops this one until it is resumed.
+struct Stopping {
+    #[cfg(unix)]
+    signal: tokio::signal::unix::Signal,
+}
+
+impl Stopping {
+    #[cfg(unix)]
+    fn listen() -> io::Result<Self> {
+        use tokio::signal::unix::{SignalKind, signal};
+        let number = rustix::process::Signal::TSTP.as_raw();
+        let signal = signal(SignalKind::from_raw(number))?;
+        Ok(Self { signal })
+    }
+
+    #[cfg(windows)]
+    fn listen() -> io::Result<Self> {
+        Ok(Self {})
+    }
+
+    #[cfg(unix)]
+    async fn asked(&mut self) {
+        self.signal.recv().await;
+    }
+
+    #[cfg(windows)]
+    async fn asked(&mut self) {
+        std::future::pending().await
+    }
+}
 
 /// A terminal that shows the live view. When it is dropped, the terminal is as it was before; a panic gives it back
 /// too, before its message is printed.
@@ -26,7 +118,7 @@ impl Screen {
     /// Checks that stdout is a terminal that can be drawn on.
     ///
     /// # Errors
-    /// If it is none.
+    /// If it isn't.
     pub(crate) fn check() -> Result<()> {
         let is_dumb = env::var_os("TERM").is_some_and(|value| value == "dumb");
         match io::stdout().is_terminal() && !is_dumb {
@@ -105,7 +197,7 @@ impl Drop for Screen {
     }
 }
 
-/// Stops this process until the shell lets it go on.
+/// Stops this process until the shell resumes it.
 #[cfg(unix)]
 fn stop() -> io::Result<()> {
     use rustix::process::{Signal, getpid, kill_process};

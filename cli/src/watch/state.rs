@@ -1,18 +1,19 @@
-//! What the live view shows, without any I/O.
+//! What the live view shows, and what keys change of it, without any I/O.
 
 use std::cmp::{Ordering, Reverse};
 
 use clap::ValueEnum;
+use crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 use tallyfold::{Counts, Metric, Window};
 
+use super::findings::FindingLine;
 use super::history::{Group, History, Line};
-use super::judge::Told;
 use crate::output::safe::shown;
 
 /// The live view.
 #[derive(Debug)]
 pub(crate) struct State {
-    /// What is asked for.
+    /// The query.
     pub(crate) title: Title,
     /// The clusters, in the order of the configuration. There is at least one.
     pub(crate) clusters: Vec<ClusterView>,
@@ -32,7 +33,7 @@ pub(crate) struct State {
     pub(crate) now_ms: i64,
 }
 
-/// What is asked for.
+/// The query.
 #[derive(Clone, Debug)]
 pub(crate) struct Title {
     /// Which endpoint.
@@ -123,7 +124,7 @@ pub(crate) struct ClusterView {
     /// The last window whose counts turned out to be others than before.
     pub(crate) correction: Option<Correction>,
     /// What rules have found, the worst first.
-    pub(crate) findings: Vec<Told>,
+    pub(crate) findings: Vec<FindingLine>,
 }
 
 /// A service that does not answer.
@@ -145,7 +146,7 @@ pub(crate) struct Correction {
 }
 
 impl ClusterView {
-    /// A cluster of which nothing is known yet.
+    /// A cluster without any counts yet.
     pub(crate) fn new(name: String, history: History) -> Self {
         Self {
             name,
@@ -232,7 +233,7 @@ impl State {
         let rows = self.rows();
         let last = rows.len().saturating_sub(1);
         let position = self.position(&rows).saturating_add_signed(by).min(last);
-        // The first row stays selected whoever it is, as before anything was chosen.
+        // The first row stays selected, whichever group it shows, as before the user chose a row.
         self.selected = match position {
             0 => None,
             _ => rows.get(position).map(|line| line.group.clone()),
@@ -261,3 +262,88 @@ pub(crate) mod testing;
 
 #[cfg(test)]
 mod tests;
+
+/// What the event loop has to do after a key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Action {
+    /// Draw again.
+    Draw,
+    /// Read what may have changed, now.
+    Read,
+    /// End.
+    Quit,
+    /// End as Ctrl-C does.
+    Interrupt,
+    /// Give the terminal back to the shell until the process is resumed.
+    Suspend,
+}
+
+/// How many rows a page key moves.
+const PAGE: isize = 10;
+
+/// The longest text of the filter.
+const LONGEST_FILTER: usize = 100;
+
+/// Takes a key.
+pub(crate) fn press(state: &mut State, key: KeyEvent) -> Action {
+    if key.kind == KeyEventKind::Release {
+        return Action::Draw;
+    }
+    if key.modifiers.contains(KeyModifiers::CONTROL) {
+        return match key.code {
+            KeyCode::Char('c') => Action::Interrupt,
+            KeyCode::Char('z') => Action::Suspend,
+            _ => Action::Draw,
+        };
+    }
+    match state.mode {
+        Mode::Rows => command(state, key.code),
+        Mode::Filter => {
+            edit(state, key.code);
+            Action::Draw
+        }
+        Mode::Help => {
+            state.mode = Mode::Rows;
+            Action::Draw
+        }
+    }
+}
+
+fn command(state: &mut State, key: KeyCode) -> Action {
+    match key {
+        KeyCode::Char('q') => return Action::Quit,
+        KeyCode::Char('r') => return Action::Read,
+        KeyCode::Down | KeyCode::Char('j') => state.step(1),
+        KeyCode::Up | KeyCode::Char('k') => state.step(-1),
+        KeyCode::PageDown | KeyCode::Char(' ') => state.step(PAGE),
+        KeyCode::PageUp => state.step(-PAGE),
+        KeyCode::Home | KeyCode::Char('g') => state.step(isize::MIN),
+        KeyCode::End | KeyCode::Char('G') => state.step(isize::MAX),
+        KeyCode::Char('s') => state.order = state.order.next(),
+        KeyCode::Char('c') => state.next_cluster(),
+        KeyCode::Char('/') => state.mode = Mode::Filter,
+        KeyCode::Char('?' | 'h') => state.mode = Mode::Help,
+        KeyCode::Esc => state.filter.clear(),
+        _ => {}
+    }
+    Action::Draw
+}
+
+fn edit(state: &mut State, key: KeyCode) {
+    match key {
+        KeyCode::Enter => state.mode = Mode::Rows,
+        KeyCode::Esc => {
+            state.filter.clear();
+            state.mode = Mode::Rows;
+        }
+        KeyCode::Backspace => {
+            state.filter.pop();
+        }
+        KeyCode::Char(letter)
+            if !letter.is_control() && state.filter.chars().count() < LONGEST_FILTER =>
+        {
+            state.filter.push(letter);
+        }
+        _ => {}
+    }
+}

@@ -4,8 +4,8 @@ use std::path::PathBuf;
 use clap::{CommandFactory, FromArgMatches, Parser};
 use tallyfold::Machine;
 
-use super::super::find::Found;
 use super::*;
+use crate::config::find::Found;
 
 const TWO: &str = "\
 [cluster.eu]
@@ -199,7 +199,7 @@ fn if_nothing_is_configured_the_way_to_do_it_is_said() {
         let failure = wrong(file, &[("TALLYFOLD_CLIENT_ID", "a")], &[]);
         assert!(failure.text.starts_with(expected), "{failure}");
         assert_eq!(failure.help.as_deref(), Some("tallyfold init"));
-        assert_eq!(failure.exit, crate::exit::Exit::Usage);
+        assert_eq!(failure.exit, crate::failure::Exit::Usage);
     }
 }
 

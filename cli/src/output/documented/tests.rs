@@ -1,7 +1,7 @@
 //! The JSON document, and whether it is as its schema says.
 
 use super::*;
-use crate::exit::Exit;
+use crate::failure::Exit;
 use crate::output::document::Document;
 use crate::output::report::Missing;
 use crate::output::testing::{

@@ -1,8 +1,5 @@
 //! Draws a state into a buffer, at any size.
 
-pub(crate) mod canvas;
-mod columns;
-mod help;
 mod panel;
 mod table;
 #[cfg(test)]

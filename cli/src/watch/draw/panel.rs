@@ -1,20 +1,28 @@
 //! What a tall screen shows below the table: the selected row's windows, and on a wide one also what has changed.
 
 use std::cmp::Reverse;
-use std::ops::Range;
 
-use super::super::history::{Line, Stage};
-use super::super::state::{State, name_of};
-use super::canvas::{Canvas, sign};
-use super::text::delivered;
-use super::text::{number, signed, window};
+use ratatui::buffer::Buffer;
+use ratatui::layout::{Constraint, Layout, Rect};
+use ratatui::text::Text;
+use ratatui::widgets::{Cell, Row, Table, Widget};
+
+use super::text::{
+    HEADER, Look, PLAIN, TITLE, delivered, left, line_of, number, sign, signed, window,
+};
 use crate::output::safe::fit;
+use crate::watch::history::Line;
+use crate::watch::state::{State, name_of};
 
-/// From this many columns on the changes stand beside the windows.
-const WIDE: usize = 130;
+/// From this many columns on the changes stand next to the windows.
+const WIDE: u16 = 130;
 
-/// The columns of the windows: their right edges.
-const WINDOW_EDGES: [usize; 4] = [26, 39, 52, 65];
+/// The width of a window's time with its sign, and of each of its numbers.
+const TIME_WIDTH: u16 = 13;
+const NUMBER_WIDTH: u16 = 12;
+
+/// The width of the windows, with four numbers.
+const WINDOWS_WIDTH: u16 = TIME_WIDTH + 4 * (1 + NUMBER_WIDTH);
 
 /// How many lines the panel takes: at most a third of the screen.
 pub(super) fn height(state: &State, rows: u16) -> u16 {
@@ -24,75 +32,80 @@ pub(super) fn height(state: &State, rows: u16) -> u16 {
     wanted.min(rows / 3)
 }
 
-/// Draws it into these lines.
-pub(super) fn draw(state: &State, rows: &[&Line], canvas: &mut Canvas<'_>, lines: Range<u16>) {
-    let body = lines.start + 1..lines.end;
+/// Draws the panel, below a line of space.
+pub(super) fn draw(state: &State, rows: &[&Line], look: Look, area: Rect, buffer: &mut Buffer) {
+    let body = Rect {
+        y: area.y + 1,
+        height: area.height - 1,
+        ..area
+    };
+    let [windows_area, changes_area] =
+        Layout::horizontal([Constraint::Length(WINDOWS_WIDTH), Constraint::Fill(1)])
+            .spacing(4)
+            .areas(body);
+    let is_wide = area.width >= WIDE;
     if let Some(row) = rows.get(state.position(rows)) {
-        windows(state, row, canvas, body.clone());
+        let area = if is_wide { windows_area } else { body };
+        windows(state, row, look, area, buffer);
     }
-    if canvas.columns() >= WIDE {
-        let mut area = canvas.area;
-        area.x += WINDOW_EDGES[3] as u16 + 4;
-        area.width -= WINDOW_EDGES[3] as u16 + 4;
-        let mut beside = Canvas::new(canvas.buffer, area, canvas.look);
-        changes(state, rows, &mut beside, body);
+    if is_wide {
+        changes(state, rows, look, changes_area, buffer);
     }
 }
 
 /// The windows of a row, the newest first.
-fn windows(state: &State, row: &Line, canvas: &mut Canvas<'_>, lines: Range<u16>) {
-    let (title, plain) = (canvas.look.title(), canvas.look.plain());
-    canvas.put(0, lines.start, &fit(&name_of(row), WINDOW_EDGES[3]), title);
+fn windows(state: &State, row: &Line, look: Look, area: Rect, buffer: &mut Buffer) {
+    let [title, area] = Layout::vertical([Constraint::Length(1), Constraint::Fill(1)]).areas(area);
+    let name = fit(&name_of(row), WINDOWS_WIDTH.into());
+    left(title, &name, TITLE, buffer);
+    // On a narrow screen the last numbers are left out; none is cut.
+    let room = area.width.min(WINDOWS_WIDTH);
+    let numbers = usize::from(room.saturating_sub(TIME_WIDTH) / (1 + NUMBER_WIDTH));
+    let history = &state.cluster().history;
+    let stages = history.stages();
+    let starts = history.starts().enumerate().rev();
+    let lines = starts.map(|(position, start)| {
+        let stage = stages[position];
+        let time = window(start, start + history.step_ms());
+        let time = Cell::new(format!("{time} {}", sign(stage))).style(look.stage(stage));
+        let before = position
+            .checked_sub(1)
+            .and_then(|before| row.windows[before]);
+        let counts = row.windows[position].map(|counts| {
+            let change = before.map(|before| i128::from(counts.errors) - i128::from(before.errors));
+            [
+                number(counts.errors.into()),
+                change.map_or_else(String::new, signed),
+                number(counts.filtered.into()),
+                number(counts.success.into()),
+            ]
+        });
+        let counts = counts.into_iter().flatten().take(numbers).map(right);
+        Row::new(std::iter::once(time).chain(counts))
+    });
     let names = [
         "errors",
         "change",
         "filtered",
         delivered(state.title.metric),
     ];
-    for (name, edge) in names.into_iter().zip(WINDOW_EDGES) {
-        canvas.right(edge, lines.start + 1, name, plain);
-    }
-    canvas.put(0, lines.start + 1, "window", plain);
-    canvas.mark(
-        0,
-        lines.start + 1,
-        WINDOW_EDGES[3].min(canvas.columns()),
-        canvas.look.header(),
+    let names = names.into_iter().take(numbers).map(right);
+    let header = Row::new(std::iter::once(Cell::new("window")).chain(names));
+    let widths = std::iter::repeat_n(Constraint::Length(NUMBER_WIDTH), numbers);
+    let widths = std::iter::once(Constraint::Length(TIME_WIDTH)).chain(widths);
+    let area = Rect {
+        width: room,
+        ..area
+    };
+    Widget::render(
+        Table::new(lines, widths).header(header.style(HEADER)),
+        area,
+        buffer,
     );
-    let history = &state.cluster().history;
-    let stages = history.stages();
-    let starts: Vec<i64> = history.starts().collect();
-    let newest_first = (0..starts.len()).rev();
-    for (y, position) in (lines.start + 2..lines.end).zip(newest_first) {
-        let start = starts[position];
-        let stage: Stage = stages[position];
-        let text = format!(
-            "{} {}",
-            window(start, start + history.step_ms()),
-            sign(stage)
-        );
-        canvas.put(0, y, &text, canvas.look.stage(stage));
-        let Some(counts) = row.windows[position] else {
-            continue;
-        };
-        let before = position
-            .checked_sub(1)
-            .and_then(|before| row.windows[before]);
-        let change = before.map(|before| i128::from(counts.errors) - i128::from(before.errors));
-        let texts = [
-            number(counts.errors.into()),
-            change.map_or_else(String::new, signed),
-            number(counts.filtered.into()),
-            number(counts.success.into()),
-        ];
-        for (text, edge) in texts.iter().zip(WINDOW_EDGES) {
-            canvas.right(edge, y, text, plain);
-        }
-    }
 }
 
 /// The rows whose errors have changed most since the window before the newest.
-fn changes(state: &State, rows: &[&Line], canvas: &mut Canvas<'_>, lines: Range<u16>) {
+fn changes(state: &State, rows: &[&Line], look: Look, area: Rect, buffer: &mut Buffer) {
     let history = &state.cluster().history;
     let Some(newest) = history.newest_ms() else {
         return;
@@ -103,25 +116,39 @@ fn changes(state: &State, rows: &[&Line], canvas: &mut Canvas<'_>, lines: Range<
         window(newest, newest + step_ms),
         window(newest - step_ms, newest)
     );
-    canvas.left(lines.start, &title, canvas.look.title());
+    left(line_of(area, 0), &title, TITLE, buffer);
     let mut changed: Vec<(i128, &Line)> = rows
         .iter()
         .filter_map(|row| Some((row.change.filter(|change| *change != 0)?, *row)))
         .collect();
     changed.sort_by_key(|(change, _)| Reverse(change.unsigned_abs()));
     if changed.is_empty() {
-        canvas.left(lines.start + 2, "no change of errors", canvas.look.plain());
+        left(line_of(area, 2), "no change of errors", PLAIN, buffer);
     }
     let position = history.starts().position(|start| start == newest);
-    for (y, (change, row)) in (lines.start + 2..lines.end).zip(changed) {
+    let room = usize::from(area.width.saturating_sub(TIME_WIDTH + 2));
+    let lines = changed.into_iter().map(|(change, row)| {
         let errors = |back: usize| {
             let counts = position.and_then(|position| row.windows.get(position.checked_sub(back)?));
             counts.copied().flatten().map_or(0, |counts| counts.errors)
         };
         let (before, after) = (number(errors(1).into()), number(errors(0).into()));
-        canvas.right(13, y, &signed(change), canvas.look.change(change));
-        let room = canvas.columns().saturating_sub(15);
         let text = format!("{}: {before} → {after}", name_of(row));
-        canvas.put(15, y, &fit(&text, room), canvas.look.plain());
-    }
+        Row::new([
+            right(signed(change)).style(look.change(change)),
+            Cell::new(fit(&text, room)),
+        ])
+    });
+    let [_, lines_area] =
+        Layout::vertical([Constraint::Length(2), Constraint::Fill(1)]).areas(area);
+    let widths = [Constraint::Length(TIME_WIDTH), Constraint::Fill(1)];
+    Widget::render(
+        Table::new(lines, widths).column_spacing(2),
+        lines_area,
+        buffer,
+    );
+}
+
+fn right(text: impl Into<String>) -> Cell<'static> {
+    Cell::new(Text::from(text.into()).right_aligned())
 }

@@ -1,201 +1,275 @@
 //! The table of groups.
 
-use std::ops::Range;
+use ratatui::buffer::Buffer;
+use ratatui::layout::{Constraint, Rect};
+use ratatui::text::{Line as TextLine, Span, Text};
+use ratatui::widgets::{Cell, HighlightSpacing, Row, StatefulWidget, Table, TableState, Widget};
 
-use super::super::history::{Line, Stage};
-use super::super::state::{Order, State, name_of};
-use super::canvas::{Canvas, sign};
-use super::columns::{Column, Columns};
-use super::text::delivered;
-use super::text::{bar, cut, number, percent, signed};
-use crate::output::safe::{fit, width as columns_of};
+use super::text::{
+    HEADER, Look, PLAIN, SELECTED, bar, cut, delivered, left, line_of, number, percent, sign,
+    signed,
+};
+use crate::output::safe::{fit, width};
+use crate::watch::history::{Line, Stage};
+use crate::watch::state::{Order, State, name_of};
 
-/// Draws the table into these lines and gives the line after it.
+/// A column of the table, in its order on the screen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Column {
+    Rank,
+    Name,
+    Errors,
+    Change,
+    Filtered,
+    Delivered,
+    Rate,
+    Windows,
+}
+
+/// The order in which columns give way on a narrow screen.
+const GIVING_WAY: [Column; 4] = [
+    Column::Rate,
+    Column::Delivered,
+    Column::Filtered,
+    Column::Rank,
+];
+
+/// How few columns the name gets if it is longer, and how few windows are shown if there are more.
+const SHORT_NAME: usize = 12;
+const FEW_WINDOWS: usize = 8;
+
+/// A window is at most so wide.
+const WIDEST_WINDOW: usize = 3;
+
+/// The lines above the rows: the names of the columns, and a sign for each window.
+const HEAD: u16 = 2;
+
+/// The sign of the selected row, before its rank.
+const MARK: &str = ">";
+
+/// Draws the table and returns how many lines it takes.
 pub(super) fn draw(
     state: &State,
     rows: &[&Line],
-    canvas: &mut Canvas<'_>,
-    lines: Range<u16>,
+    look: Look,
+    area: Rect,
+    buffer: &mut Buffer,
 ) -> u16 {
     let names: Vec<String> = rows.iter().map(|row| name_of(row)).collect();
     let stages = state.cluster().history.stages();
-    let columns = Columns::new(
-        canvas.columns(),
-        rows,
-        &names,
-        &state.title.by.join(" · "),
-        stages.len(),
-    );
+    let by = match state.title.by.is_empty() {
+        true => "all".to_owned(),
+        false => state.title.by.join(" · "),
+    };
+    let columns = Columns::new(area.width.into(), rows, &names, &by, stages.len());
     let stages = &stages[stages.len() - columns.windows..];
-    header(state, &columns, canvas, lines.start);
-    signs(&columns, stages, canvas, lines.start + 1);
-    let body = lines.start + 2..lines.end;
-    if rows.is_empty() {
-        canvas.left(body.start, &nothing(state), canvas.look.plain());
-        return body.start + 1;
-    }
+    let visible = usize::from(area.height.saturating_sub(HEAD));
     let selected = state.position(rows);
-    let visible = usize::from(body.end.saturating_sub(body.start));
     // The selected row stays in the middle, except near the ends.
-    let first = match canvas.look.is_live {
+    let first = match look.is_live {
         true => selected
             .saturating_sub(visible / 2)
             .min(rows.len().saturating_sub(visible)),
         false => 0,
     };
     let shown = rows.iter().zip(&names).enumerate().skip(first);
-    let mut y = body.start;
-    for (position, (row, name)) in shown.take(visible) {
-        let sign = match canvas.look.is_live && position == selected {
-            true => ">",
-            false => "",
-        };
-        let digits = rows.len().to_string().len();
-        let rank = format!("{sign:1}{:>digits$}", position + 1);
-        let drawn = Drawn {
-            row,
-            rank,
-            name,
-            stages,
-        };
-        drawn.draw(&columns, canvas, y);
-        if !sign.is_empty() {
-            canvas.mark(0, y, canvas.columns(), canvas.look.selected());
+    let shown = shown.take(visible).map(|(position, (row, name))| {
+        let cells = columns.widths.iter();
+        Row::new(cells.map(|(column, width)| match column {
+            Column::Rank => right(position + 1),
+            Column::Name => Cell::new(fit(name, *width)),
+            Column::Errors => right(number(row.sums.errors)),
+            Column::Change => {
+                let style = look.change(row.change.unwrap_or(0));
+                right(row.change.map_or_else(String::new, signed)).style(style)
+            }
+            Column::Filtered => right(number(row.sums.filtered)),
+            Column::Delivered => right(number(row.sums.success)),
+            Column::Rate => right(percent(row.sums.error_rate())),
+            Column::Windows => Cell::new(columns.bars(row, stages, look)),
+        }))
+    });
+    let header = columns.widths.iter();
+    let header = header.map(|(column, width)| column.header(state, &by, *width));
+    let has_rank = columns.has(Column::Rank);
+    let table = Table::new(shown, columns.constraints())
+        .header(Row::new(header).style(HEADER).bottom_margin(HEAD - 1))
+        .highlight_symbol(MARK)
+        .highlight_spacing(match has_rank {
+            true => HighlightSpacing::Always,
+            false => HighlightSpacing::Never,
+        })
+        .row_highlight_style(SELECTED);
+    let mark = look.is_live && !rows.is_empty();
+    let mut selection = TableState::new().with_selected(mark.then(|| selected - first));
+    StatefulWidget::render(table, area, buffer, &mut selection);
+    let signs = stages.iter().map(|stage| {
+        let text = sign(*stage).repeat(columns.window_width);
+        Span::styled(text, look.stage(*stage))
+    });
+    let above_windows = Rect {
+        x: area.x + columns.start_of_windows(),
+        ..line_of(area, HEAD - 1)
+    };
+    TextLine::from_iter(signs).render(above_windows.intersection(area), buffer);
+    match rows.is_empty() {
+        true => {
+            left(line_of(area, HEAD), nothing(state), PLAIN, buffer);
+            HEAD + 1
         }
-        y += 1;
+        // There are at most as many rows as lines.
+        false => HEAD + (rows.len() - first).min(visible) as u16,
     }
-    y
 }
 
-/// What is said in place of rows.
-fn nothing(state: &State) -> String {
+/// A cell with a number.
+fn right(number: impl ToString) -> Cell<'static> {
+    Cell::new(Text::from(number.to_string()).right_aligned())
+}
+
+/// The text in place of rows.
+fn nothing(state: &State) -> &'static str {
     let history = &state.cluster().history;
     match (state.filter.is_empty(), history.newest_ms()) {
         (false, _) if !history.lines().is_empty() => {
-            "no row contains the filter's text; Esc shows all".to_owned()
+            "no row contains the filter's text; Esc shows all"
         }
-        (_, Some(_)) => "no events in these windows".to_owned(),
-        (_, None) => "nothing has been read yet".to_owned(),
+        (_, Some(_)) => "no events in these windows",
+        (_, None) => "nothing has been read yet",
     }
 }
 
-fn header(state: &State, columns: &Columns, canvas: &mut Canvas<'_>, y: u16) {
-    let by = match state.title.by.is_empty() {
-        true => "all".to_owned(),
-        false => state.title.by.join(" · "),
+impl Column {
+    /// The name of the column; the one that rows are ranked by has a mark.
+    fn header(self, state: &State, by: &str, room: usize) -> Cell<'static> {
+        let (name, order) = match self {
+            Self::Rank => ("#", None),
+            Self::Name => (by, Some(Order::Name)),
+            Self::Errors => ("errors", Some(Order::Errors)),
+            Self::Change => ("change", Some(Order::Change)),
+            Self::Filtered => ("filtered", Some(Order::Filtered)),
+            Self::Delivered => (delivered(state.title.metric), Some(Order::Delivered)),
+            Self::Rate => ("rate", Some(Order::Rate)),
+            Self::Windows if room < width(WINDOWS_NAME) => ("trend", None),
+            Self::Windows => (WINDOWS_NAME, None),
+        };
+        let mark = match (order == Some(state.order), state.order) {
+            (false, _) => "",
+            (true, Order::Name) => "▲",
+            (true, _) => "▼",
+        };
+        let text = format!("{}{mark}", cut(name, room - mark.chars().count()));
+        match self {
+            Self::Name | Self::Windows => Cell::new(text),
+            _ => right(text),
+        }
+    }
+}
+
+/// The name of the last column, if there is room for it.
+const WINDOWS_NAME: &str = "errors by window";
+
+/// Where the columns are.
+#[derive(Debug)]
+struct Columns {
+    /// The columns that there is room for, with their widths. The last one has what is left.
+    widths: Vec<(Column, usize)>,
+    /// How many of the newest windows are shown.
+    windows: usize,
+    /// How wide each window is.
+    window_width: usize,
+}
+
+impl Columns {
+    /// Shares the room of a line. `names` are the names of the rows, `header` is the name of their column.
+    fn new(room: usize, rows: &[&Line], names: &[String], header: &str, windows: usize) -> Self {
+        let longest = names.iter().map(|name| width(name)).max().unwrap_or(0);
+        let longest = longest.max(width(header) + 1);
+        let mut widths = numbers(rows);
+        let least = longest.min(SHORT_NAME) + 1 + windows.min(FEW_WINDOWS);
+        for column in GIVING_WAY {
+            if taken(&widths) + least > room {
+                widths.retain(|(other, _)| *other != column);
+            }
+        }
+        let left = room.saturating_sub(taken(&widths) + 1);
+        let name = left
+            .saturating_sub(windows)
+            .clamp(SHORT_NAME, longest.max(SHORT_NAME))
+            .min(left);
+        let left = left - name;
+        let window_width = (left / windows.max(1)).clamp(1, WIDEST_WINDOW);
+        let after_rank = widths
+            .iter()
+            .take_while(|(column, _)| *column == Column::Rank);
+        widths.insert(after_rank.count(), (Column::Name, name));
+        widths.push((Column::Windows, left));
+        Self {
+            widths,
+            windows: windows.min(left / window_width),
+            window_width,
+        }
+    }
+
+    fn has(&self, wanted: Column) -> bool {
+        self.widths.iter().any(|(column, _)| *column == wanted)
+    }
+
+    fn constraints(&self) -> impl Iterator<Item = Constraint> {
+        let mark = MARK.len();
+        // All columns share the width of a terminal, which is a u16.
+        self.widths.iter().map(move |(column, width)| match column {
+            Column::Rank => Constraint::Length((width - mark) as u16),
+            _ => Constraint::Length(*width as u16),
+        })
+    }
+
+    fn start_of_windows(&self) -> u16 {
+        let before = self.widths.len() - 1;
+        taken(&self.widths[..before]) as u16
+    }
+
+    /// The errors of the newest windows, each as a bar.
+    fn bars(&self, row: &Line, stages: &[Stage], look: Look) -> TextLine<'static> {
+        let windows = &row.windows[row.windows.len() - self.windows..];
+        let highest = windows.iter().flatten().map(|counts| counts.errors).max();
+        let bars = windows.iter().zip(stages).map(|(counts, stage)| {
+            let bar = counts.map_or(" ", |counts| bar(counts.errors, highest.unwrap_or(0)));
+            Span::styled(bar.repeat(self.window_width), look.stage(*stage))
+        });
+        TextLine::from_iter(bars)
+    }
+}
+
+/// The width of columns with the space after each.
+fn taken(widths: &[(Column, usize)]) -> usize {
+    widths.iter().map(|(_, width)| width + 1).sum()
+}
+
+/// The columns of numbers, each as wide as its widest number.
+fn numbers(rows: &[&Line]) -> Vec<(Column, usize)> {
+    let widest = |least: usize, text: &dyn Fn(&Line) -> String| {
+        let widths = rows.iter().map(|row| width(&text(row)));
+        widths.max().unwrap_or(0).max(least)
     };
-    let names = [
-        (Column::Rank, "#".to_owned(), None),
-        (Column::Name, by, Some(Order::Name)),
-        (Column::Errors, "errors".to_owned(), Some(Order::Errors)),
-        (Column::Change, "change".to_owned(), Some(Order::Change)),
+    vec![
+        (Column::Rank, MARK.len() + rows.len().to_string().len()),
+        (Column::Errors, widest(7, &|row| number(row.sums.errors))),
+        (
+            Column::Change,
+            widest(7, &|row| signed(row.change.unwrap_or(0))),
+        ),
         (
             Column::Filtered,
-            "filtered".to_owned(),
-            Some(Order::Filtered),
+            widest(9, &|row| number(row.sums.filtered)),
         ),
         (
             Column::Delivered,
-            delivered(state.title.metric).to_owned(),
-            Some(Order::Delivered),
+            widest(10, &|row| number(row.sums.success)),
         ),
-        (Column::Rate, "rate".to_owned(), Some(Order::Rate)),
-        (Column::Windows, "errors by window".to_owned(), None),
-    ];
-    let mut x = 0;
-    for (column, width) in &columns.widths {
-        let found = names.iter().find(|(other, _, _)| other == column);
-        if let Some((_, name, order)) = found {
-            let marker = match (*order == Some(state.order), state.order) {
-                (false, _) => "",
-                (true, Order::Name) => "▲",
-                (true, _) => "▼",
-            };
-            let text = match column {
-                // The last column's name may be wider than the windows.
-                Column::Windows => match canvas.columns().saturating_sub(x) {
-                    room if room < columns_of(name) => cut("trend", room),
-                    _ => name.clone(),
-                },
-                _ => format!("{}{marker}", cut(name, width - marker.chars().count())),
-            };
-            cell(canvas, *column, (x, *width), y, &text);
-        }
-        x += width + 1;
-    }
-    canvas.mark(0, y, canvas.columns(), canvas.look.header());
-}
-
-/// Puts a text into a cell: names and windows to the left, numbers to the right.
-fn cell(canvas: &mut Canvas<'_>, column: Column, (x, width): (usize, usize), y: u16, text: &str) {
-    let style = canvas.look.plain();
-    match column {
-        Column::Name | Column::Windows => canvas.put(x, y, text, style),
-        _ => canvas.right(x + width, y, text, style),
-    }
-}
-
-/// The signs above the windows.
-fn signs(columns: &Columns, stages: &[Stage], canvas: &mut Canvas<'_>, y: u16) {
-    let mut x = start_of(columns, Column::Windows);
-    for stage in stages {
-        let text = sign(*stage).repeat(columns.window_width);
-        canvas.put(x, y, &text, canvas.look.stage(*stage));
-        x += columns.window_width;
-    }
-}
-
-fn start_of(columns: &Columns, wanted: Column) -> usize {
-    let before = columns
-        .widths
-        .iter()
-        .take_while(|(column, _)| *column != wanted);
-    before.map(|(_, width)| width + 1).sum()
-}
-
-/// A row that is being drawn.
-struct Drawn<'a> {
-    row: &'a Line,
-    rank: String,
-    name: &'a str,
-    stages: &'a [Stage],
-}
-
-impl Drawn<'_> {
-    fn draw(&self, columns: &Columns, canvas: &mut Canvas<'_>, y: u16) {
-        let sums = self.row.sums;
-        let mut x = 0;
-        for (column, width) in &columns.widths {
-            let text = match column {
-                Column::Rank => self.rank.clone(),
-                Column::Name => fit(self.name, *width),
-                Column::Errors => number(sums.errors),
-                Column::Change => self.row.change.map_or_else(String::new, signed),
-                Column::Filtered => number(sums.filtered),
-                Column::Delivered => number(sums.success),
-                Column::Rate => percent(sums.error_rate()),
-                Column::Windows => {
-                    self.bars(columns, canvas, x, y);
-                    continue;
-                }
-            };
-            cell(canvas, *column, (x, *width), y, &text);
-            if *column == Column::Change {
-                let style = canvas.look.change(self.row.change.unwrap_or(0));
-                canvas.mark(x, y, *width, style);
-            }
-            x += width + 1;
-        }
-    }
-
-    fn bars(&self, columns: &Columns, canvas: &mut Canvas<'_>, mut x: usize, y: u16) {
-        let windows = &self.row.windows[self.row.windows.len() - columns.windows..];
-        let highest = windows.iter().flatten().map(|counts| counts.errors).max();
-        for (counts, stage) in windows.iter().zip(self.stages) {
-            let bar = counts.map_or(" ", |counts| bar(counts.errors, highest.unwrap_or(0)));
-            let text = bar.repeat(columns.window_width);
-            canvas.put(x, y, &text, canvas.look.stage(*stage));
-            x += columns.window_width;
-        }
-    }
+        (
+            Column::Rate,
+            widest(6, &|row| percent(row.sums.error_rate())),
+        ),
+    ]
 }

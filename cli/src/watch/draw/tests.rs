@@ -6,7 +6,7 @@ use ratatui::buffer::Buffer;
 use ratatui::style::{Color, Modifier};
 use snapbox::{assert_data_eq, file};
 
-use super::canvas::Look;
+use super::text::Look;
 use super::view::draw;
 use crate::watch::once::{line_of, lines};
 use crate::watch::state::testing::{Sample, counts, history, state, view, window};

@@ -1,12 +1,107 @@
-//! Texts and numbers as a terminal shows them.
+//! Texts and numbers as a terminal shows them, and their styles.
 
 use chrono::DateTime;
+use ratatui::buffer::Buffer;
+use ratatui::layout::{Offset, Rect};
+use ratatui::style::{Color, Modifier, Style};
+use ratatui::text::{Line, Span};
+use ratatui::widgets::Widget;
 use tallyfold::Metric;
 use tallyfold::text::grouped;
 use unicode_truncate::UnicodeTruncateStr;
 
 use crate::output::numerals;
 use crate::output::safe::width;
+use crate::watch::history::Stage;
+
+/// Colours, or none. Whatever a colour shows, a sign or another style shows too.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Look {
+    /// Whether colours are wanted.
+    pub(crate) color: bool,
+    /// Whether the user presses keys here: then a row is selected.
+    pub(crate) is_live: bool,
+}
+
+/// The title.
+pub(super) const TITLE: Style = Style::new().add_modifier(Modifier::BOLD);
+
+/// The names of columns.
+pub(super) const HEADER: Style = Style::new().add_modifier(Modifier::UNDERLINED);
+
+/// The keys.
+pub(super) const KEYS: Style = Style::new().add_modifier(Modifier::DIM);
+
+/// The selected row.
+pub(super) const SELECTED: Style = Style::new().add_modifier(Modifier::REVERSED);
+
+/// Usual text.
+pub(super) const PLAIN: Style = Style::new();
+
+impl Look {
+    /// Something is wrong.
+    pub(super) fn bad(self) -> Style {
+        self.colored(Color::Red).add_modifier(Modifier::BOLD)
+    }
+
+    /// A change of errors.
+    pub(super) fn change(self, change: i128) -> Style {
+        match change {
+            0 => PLAIN,
+            1.. => self.colored(Color::Red),
+            _ => self.colored(Color::Green),
+        }
+    }
+
+    /// The counts of a window.
+    pub(super) fn stage(self, stage: Stage) -> Style {
+        match stage {
+            Stage::Settled | Stage::Unread => self.colored(Color::Cyan),
+            Stage::Provisional => self.colored(Color::Yellow).add_modifier(Modifier::ITALIC),
+            Stage::Failed => self.colored(Color::Red),
+        }
+    }
+
+    fn colored(self, color: Color) -> Style {
+        match self.color {
+            true => Style::new().fg(color),
+            false => Style::new(),
+        }
+    }
+}
+
+/// The line of an area with that number; it is empty below the area.
+pub(super) fn line_of(area: Rect, y: u16) -> Rect {
+    let line = area.offset(Offset::new(0, y.into()));
+    Rect { height: 1, ..line }.intersection(area)
+}
+
+/// Draws a text at the beginning of a line, shortened to its width.
+pub(super) fn left(line: Rect, text: &str, style: Style, buffer: &mut Buffer) {
+    Line::from(Span::styled(cut(text, line.width.into()), style)).render(line, buffer);
+}
+
+/// Draws a text at the beginning of a line and one at its end. The first is shortened if there is no room for both.
+pub(super) fn both(
+    line: Rect,
+    (at_left, left_style): (&str, Style),
+    (at_right, right_style): (&str, Style),
+    buffer: &mut Buffer,
+) {
+    let at_right = cut(at_right, usize::from(line.width) / 2);
+    let taken = match width(&at_right) {
+        0 => 0,
+        taken => taken as u16 + 2,
+    };
+    let room = Rect {
+        width: line.width - taken,
+        ..line
+    };
+    left(room, at_left, left_style, buffer);
+    Line::from(Span::styled(at_right, right_style))
+        .right_aligned()
+        .render(line, buffer);
+}
 
 /// The beginning of a line in at most so many columns; one that is cut ends with `…`. Names are shortened in their middle
 /// instead, by [`fit`](crate::output::safe::fit).
@@ -50,7 +145,7 @@ fn short(grouped: &str) -> String {
     format!("{}.{}{unit}", groups[0], &groups[1][..2])
 }
 
-/// A rate in percent; nothing if there is none.
+/// A rate in percent; empty without a rate.
 pub(crate) fn percent(rate: Option<f64>) -> String {
     rate.map_or_else(String::new, |rate| numerals::percent(Some(rate)))
 }
@@ -82,7 +177,9 @@ fn formatted(ms: i64, format: &str) -> String {
 
 const BARS: [&str; 8] = ["▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"];
 
-/// A bar for a count: `·` for none, otherwise as high as it is beside the highest.
+/// A bar for a count: `·` for none, otherwise as high as its share of the highest.
+///
+/// ratatui's `Sparkline` rounds down, so it would show one error among a thousand as none.
 pub(crate) fn bar(count: u64, highest: u64) -> &'static str {
     if count == 0 {
         return "·";
@@ -95,7 +192,17 @@ pub(crate) fn bar(count: u64, highest: u64) -> &'static str {
         .unwrap_or(&BARS[7])
 }
 
-/// What successes are called: the reference says it of event delivery only.
+/// The sign above a window.
+pub(super) fn sign(stage: Stage) -> &'static str {
+    match stage {
+        Stage::Settled => " ",
+        Stage::Unread => "?",
+        Stage::Provisional => "~",
+        Stage::Failed => "!",
+    }
+}
+
+/// The name of successes. Only for event delivery, the reference calls them delivered.
 pub(super) fn delivered(metric: Metric) -> &'static str {
     match metric {
         Metric::EventDelivery => "delivered",

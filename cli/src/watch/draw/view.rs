@@ -1,11 +1,15 @@
 //! Draws a state into a buffer, at any size.
 
 use ratatui::buffer::Buffer;
-use ratatui::layout::Rect;
+use ratatui::layout::{Constraint, Layout, Rect};
+use ratatui::text::Text;
+use ratatui::widgets::{Block, Clear, Padding, Paragraph, Widget};
 
-use super::canvas::{Canvas, Look};
-use super::text::{delivered, instant, minutes, number, percent, seconds, signed, window};
-use super::{help, panel, table};
+use super::text::{
+    KEYS, Look, PLAIN, TITLE, both, cut, delivered, instant, left, line_of, minutes, number,
+    percent, seconds, signed, window,
+};
+use super::{panel, table};
 use crate::output::safe::{fit, harmless, width};
 use crate::watch::history::{Line, Stage, Sums};
 use crate::watch::state::{Mode, State};
@@ -16,40 +20,48 @@ const SMALLEST: (u16, u16) = (40, 10);
 /// From this many rows on there is a panel below the table.
 const TALL: u16 = 30;
 
-/// Draws all of it.
+/// Draws the whole view.
 pub(crate) fn draw(state: &State, look: Look, area: Rect, buffer: &mut Buffer) {
-    let mut canvas = Canvas::new(buffer, area, look);
+    let area = area.intersection(buffer.area);
     if area.width < SMALLEST.0 || area.height < SMALLEST.1 {
-        too_small(&mut canvas);
+        too_small(area, buffer);
         return;
     }
     let rows = state.rows();
-    let top = head(state, &rows, &mut canvas);
-    let below = area.height - 2;
-    let panel = match area.height >= TALL {
+    let panel_height = match area.height >= TALL {
         true => panel::height(state, area.height),
         false => 0,
     };
-    table::draw(state, &rows, &mut canvas, top..below - panel);
-    if panel > 0 {
-        panel::draw(state, &rows, &mut canvas, below - panel..below);
+    let [head_area, table_area, panel_area, status_line, keys_line] = Layout::vertical([
+        Constraint::Length(head_height(state)),
+        Constraint::Fill(1),
+        Constraint::Length(panel_height),
+        Constraint::Length(1),
+        Constraint::Length(1),
+    ])
+    .areas(area);
+    head(state, &rows, head_area, buffer);
+    table::draw(state, &rows, look, table_area, buffer);
+    if panel_height > 0 {
+        panel::draw(state, &rows, look, panel_area, buffer);
     }
-    status(state, &mut canvas, below);
-    keys(state, &mut canvas, below + 1);
+    status(state, look, status_line, buffer);
+    left(keys_line, &keys(state, area.width.into()), KEYS, buffer);
     if state.mode == Mode::Help {
-        help::draw(&mut canvas);
+        help(area, buffer);
     }
 }
 
-/// Draws what is printed once: no keys, no selection, all rows. Gives how many lines it takes.
+/// Draws what is printed once: no keys, no selection, all rows. Returns how many lines it takes.
 pub(crate) fn draw_once(state: &State, look: Look, area: Rect, buffer: &mut Buffer) -> u16 {
-    let mut canvas = Canvas::new(buffer, area, look);
     let rows = state.rows();
-    let top = head(state, &rows, &mut canvas);
-    let below = table::draw(state, &rows, &mut canvas, top..area.height);
+    let [head_area, body] =
+        Layout::vertical([Constraint::Length(head_height(state)), Constraint::Fill(1)]).areas(area);
+    head(state, &rows, head_area, buffer);
+    let below = head_area.height + table::draw(state, &rows, look, body, buffer);
     let lines = match status_text(state).is_some() || !legend(state).is_empty() {
         true => {
-            status(state, &mut canvas, below);
+            status(state, look, line_of(area, below), buffer);
             below + 1
         }
         false => below,
@@ -57,30 +69,41 @@ pub(crate) fn draw_once(state: &State, look: Look, area: Rect, buffer: &mut Buff
     lines.min(area.height)
 }
 
-/// How many lines the printed view takes at most, beside its rows.
+/// How many lines the printed view takes at most, in addition to its rows.
 pub(crate) const AROUND: u16 = 8;
 
-fn too_small(canvas: &mut Canvas<'_>) {
+fn too_small(area: Rect, buffer: &mut Buffer) {
     let (columns, rows) = SMALLEST;
-    let is = format!("{}x{}", canvas.area.width, canvas.area.height);
     let lines = [
         "Too small:".to_owned(),
-        is,
+        format!("{}x{}", area.width, area.height),
         format!("Want {columns}x{rows}"),
         "q quits".to_owned(),
     ];
-    for (y, line) in (0..).zip(&lines) {
-        canvas.left(y, line, canvas.look.plain());
+    let lines = lines.map(|line| cut(&line, area.width.into()));
+    Text::from_iter(lines).render(area, buffer);
+}
+
+/// The first lines: three, and one for a filter.
+fn head_height(state: &State) -> u16 {
+    match is_filtering(state) {
+        true => 4,
+        false => 3,
     }
 }
 
-/// Draws the first lines and gives the number of the next.
-fn head(state: &State, rows: &[&Line], canvas: &mut Canvas<'_>) -> u16 {
+fn is_filtering(state: &State) -> bool {
+    state.mode == Mode::Filter || !state.filter.is_empty()
+}
+
+fn head(state: &State, rows: &[&Line], area: Rect, buffer: &mut Buffer) {
     let cluster = state.cluster();
-    canvas.both(
-        0,
-        (&title(state), canvas.look.title()),
-        (&clusters(state, canvas.columns() / 2), canvas.look.plain()),
+    let names = clusters(state, usize::from(area.width) / 2);
+    both(
+        line_of(area, 0),
+        (&title(state), TITLE),
+        (&names, PLAIN),
+        buffer,
     );
     let span = cluster.history.span_ms();
     let windows = format!(
@@ -94,21 +117,21 @@ fn head(state: &State, rows: &[&Line], canvas: &mut Canvas<'_>) -> u16 {
         None => "not read yet".to_owned(),
         Some(ms) => format!("read {}", seconds(ms)),
     };
-    let plain = canvas.look.plain();
-    canvas.both(1, (&windows, plain), (&read, plain));
+    both(line_of(area, 1), (&windows, PLAIN), (&read, PLAIN), buffer);
     let stages = cluster.history.stages();
     let is_read = |stage: &&Stage| matches!(stage, Stage::Provisional | Stage::Settled);
     let missing = match stages.iter().filter(is_read).count() {
         known if known == stages.len() => String::new(),
         known => format!("{known}/{} windows", stages.len()),
     };
-    canvas.both(2, (&sums(state, rows), plain), (&missing, plain));
-    match state.mode == Mode::Filter || !state.filter.is_empty() {
-        true => {
-            filter(state, rows, canvas);
-            4
-        }
-        false => 3,
+    let sums = sums(state, rows);
+    both(line_of(area, 2), (&sums, PLAIN), (&missing, PLAIN), buffer);
+    if is_filtering(state) {
+        let cursor = if state.mode == Mode::Filter { "_" } else { "" };
+        let filter = format!("filter: {}{cursor}", harmless(&state.filter));
+        let all = cluster.history.lines().len();
+        let shown = format!("{} of {all} rows", rows.len());
+        both(line_of(area, 3), (&filter, TITLE), (&shown, PLAIN), buffer);
     }
 }
 
@@ -175,33 +198,17 @@ fn sums(state: &State, rows: &[&Line]) -> String {
     )
 }
 
-fn filter(state: &State, rows: &[&Line], canvas: &mut Canvas<'_>) {
-    let cursor = if state.mode == Mode::Filter { "_" } else { "" };
-    let text = format!("filter: {}{cursor}", harmless(&state.filter));
-    let all = state.cluster().history.lines().len();
-    let shown = format!("{} of {all} rows", rows.len());
-    canvas.both(
-        3,
-        (&text, canvas.look.title()),
-        (&shown, canvas.look.plain()),
-    );
-}
-
-fn status(state: &State, canvas: &mut Canvas<'_>, y: u16) {
+fn status(state: &State, look: Look, line: Rect, buffer: &mut Buffer) {
     let (text, is_bad) = status_text(state).unwrap_or_default();
-    let style = match is_bad {
-        true => canvas.look.bad(),
-        false => canvas.look.plain(),
-    };
     // What is wrong needs the room.
-    let legend = match is_bad {
-        true => String::new(),
-        false => legend(state),
+    let (style, legend) = match is_bad {
+        true => (look.bad(), String::new()),
+        false => (PLAIN, legend(state)),
     };
-    canvas.both(y, (&text, style), (&legend, canvas.look.plain()));
+    both(line, (&text, style), (&legend, PLAIN), buffer);
 }
 
-/// What is said of the cluster, and whether it is bad.
+/// What the user should know about the cluster, and whether it is bad.
 fn status_text(state: &State) -> Option<(String, bool)> {
     let cluster = state.cluster();
     let step_ms = cluster.history.step_ms();
@@ -246,7 +253,7 @@ fn legend(state: &State) -> String {
 }
 
 /// The keys, as many as there is room for.
-fn keys(state: &State, canvas: &mut Canvas<'_>, y: u16) {
+fn keys(state: &State, room: usize) -> String {
     let all: &[&str] = match state.mode {
         Mode::Filter => &["Enter keep", "Esc clear", "Ctrl-C quit"],
         Mode::Help => &["any key closes the help"],
@@ -268,9 +275,53 @@ fn keys(state: &State, canvas: &mut Canvas<'_>, y: u16) {
             false => format!("{text}  {key}"),
         };
         let is_useless = is_alone && *key == "c cluster";
-        if !is_useless && width(&longer) <= canvas.columns() {
+        if !is_useless && width(&longer) <= room {
             text = longer;
         }
     }
-    canvas.left(y, &text, canvas.look.keys());
+    text
+}
+
+/// What the help shows. The keys come first, because a small screen shows only the beginning.
+const HELP: [&str; 14] = [
+    "q Ctrl-C   quit",
+    "↑↓ j k     move; PgUp PgDn g G jump",
+    "s          rank by the next column",
+    "/ Esc      filter rows; show all",
+    "c          next cluster",
+    "r          read now what may change",
+    "~ may still change   ! not read",
+    "· no errors in a window   ? unread",
+    "",
+    "errors    were lost",
+    "filtered  were dropped on purpose",
+    "change    of errors since the window",
+    "          before, as of the newest",
+    "rate      errors of all to be sent",
+];
+
+/// Draws the help over the middle of the view, above the line of keys.
+fn help(area: Rect, buffer: &mut Buffer) {
+    let above_keys = Rect {
+        height: area.height - 1,
+        ..area
+    };
+    let longest = HELP.iter().map(|line| width(line)).max().unwrap_or(0);
+    // The help is small: see above.
+    let width = (longest as u16 + 4).min(above_keys.width);
+    let height = (HELP.len() as u16 + 2).min(above_keys.height);
+    let area = Rect {
+        x: area.x + (above_keys.width - width) / 2,
+        y: area.y + (above_keys.height - height) / 2,
+        width,
+        height,
+    };
+    Clear.render(area, buffer);
+    Paragraph::new(Text::from_iter(HELP))
+        .block(
+            Block::bordered()
+                .title(" Help ")
+                .padding(Padding::horizontal(1)),
+        )
+        .render(area, buffer);
 }

@@ -4,7 +4,7 @@ use tallyfold::Metric;
 use super::testing::{NOW_MS, Sample, counts, empty, history, rows, state, view, window};
 use super::{Mode, Order, State};
 use crate::watch::history::{Line, Stage};
-use crate::watch::keys::{Action, press};
+use crate::watch::state::{Action, press};
 
 fn names(state: &State) -> Vec<String> {
     state.rows().iter().map(|row| row.group.join("+")).collect()

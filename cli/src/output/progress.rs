@@ -1,16 +1,16 @@
-//! How far commands are that read for long: a bar for each cluster, on a terminal only.
+//! Progress of commands that read for long: a bar for each cluster, on a terminal only.
 
 use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-use crate::app::App;
+use crate::stderr::Stderr;
 
 /// A bar for each cluster, on a terminal only.
 pub(crate) struct Bars(MultiProgress);
 
 impl Bars {
     /// No bar yet.
-    pub(crate) fn new(app: &App) -> Self {
-        let target = match app.voice.shows_progress() {
+    pub(crate) fn new(stderr: &Stderr) -> Self {
+        let target = match stderr.shows_progress() {
             true => ProgressDrawTarget::stderr(),
             false => ProgressDrawTarget::hidden(),
         };

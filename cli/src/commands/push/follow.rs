@@ -6,22 +6,17 @@ use std::rc::Rc;
 use futures_util::future::join_all;
 use tallyfold_export::{Export, ExportOptions, Labels, Outbox, Push, PushReport};
 
-use super::each::{sessions, with_doctor};
-use super::follow::{ended, tell_unread, told};
-use super::receiver::Destination;
-use super::telling::warn;
+use super::destination::Destination;
 use crate::app::App;
 use crate::arguments::following::FollowFlags;
-use crate::arguments::labels::labels_of;
-use crate::config::settings::Cluster;
-use crate::exit::Exit;
-use crate::failure::{Failure, Result};
+use crate::config::settings::{Cluster, labels_of};
+use crate::failure::{Exit, Failure, Result};
 use crate::host::carry::{Carried, Carrier};
 use crate::host::clock::unix_ms;
-use crate::host::ending::{Ending, until_ended};
 use crate::host::files::StateFile;
-use crate::host::follow::{Following, Found};
+use crate::host::ranges::{FollowEvent, Following};
 use crate::host::session::Session;
+use crate::host::shutdown::{Shutdown, until_shut_down};
 use crate::output::pushed::{Pushed, add};
 
 /// What is sent where.
@@ -57,14 +52,14 @@ struct Sending<'a> {
 /// For flags, settings and states that can't be used; nothing is sent then.
 pub(crate) async fn run(app: &App, plan: &Plan<'_>) -> Result<(Vec<Pushed>, Exit)> {
     let mut all = Vec::new();
-    for (cluster, session) in sessions(app)? {
+    for (cluster, session) in app.sessions()? {
         all.push(begin(app, plan, cluster, session).await?);
     }
-    let ending = Ending::new();
-    let work = join_all(all.iter_mut().map(|one| one.run(&ending)));
-    let exit = match until_ended(&app.stop, &ending, work).await {
+    let shutdown = Shutdown::new();
+    let work = join_all(all.iter_mut().map(|one| one.run(&shutdown)));
+    let exit = match until_shut_down(&app.stop, &shutdown, work).await {
         Err(exit) => exit,
-        Ok(results) => ended(results),
+        Ok(results) => Exit::of_clusters(&results),
     };
     let pushed = all.into_iter().map(|one| Pushed {
         cluster: one.cluster.name,
@@ -105,7 +100,7 @@ async fn begin<'a>(
         following,
         file,
         outbox,
-        carrier: plan.destination.carrier(&app.voice)?,
+        carrier: plan.destination.carrier(&app.stderr)?,
         total: PushReport::default(),
         has_read: false,
     })
@@ -113,30 +108,30 @@ async fn begin<'a>(
 
 impl Sending<'_> {
     /// Sends all, and says at once what has ended that: other clusters may go on for days.
-    async fn run(&mut self, ending: &Ending) -> Option<Exit> {
-        let result = self.send_all(ending).await;
-        told(self.app, &self.cluster.name, result)
+    async fn run(&mut self, shutdown: &Shutdown) -> Option<Exit> {
+        let result = self.send_all(shutdown).await;
+        self.app.fail_if(&self.cluster.name, result)
     }
 
-    async fn send_all(&mut self, ending: &Ending) -> Result<()> {
+    async fn send_all(&mut self, shutdown: &Shutdown) -> Result<()> {
         // What an earlier process did not send comes first.
-        let mut carried = self.send(ending).await?;
+        let mut carried = self.send(shutdown).await?;
         while carried == Carried::All {
-            match ending.unless_begun(self.following.next()).await {
-                None | Some(Found::Done) => break,
-                Some(Found::Failed(window, error)) => {
+            match shutdown.unless_begun(self.following.next()).await {
+                None | Some(FollowEvent::Done) => break,
+                Some(FollowEvent::Failed(window, error)) => {
                     let failure = Failure::from(error);
                     if !self.has_read {
-                        return Err(with_doctor(failure, &self.cluster.name));
+                        return Err(failure.of_cluster(&self.cluster.name));
                     }
-                    tell_unread(self.app, &self.cluster.name, window, &failure);
+                    self.app.warn_unread(&self.cluster.name, window, &failure);
                 }
-                Some(Found::Revision(revision)) => {
+                Some(FollowEvent::Revision(revision)) => {
                     self.has_read = true;
                     let state = self.following.state();
                     self.outbox.put(&revision, state, self.destination.format)?;
                     self.file.replace(self.outbox.to_json()).await?;
-                    carried = self.send(ending).await?;
+                    carried = self.send(shutdown).await?;
                 }
             }
         }
@@ -144,7 +139,7 @@ impl Sending<'_> {
     }
 
     /// Sends what is pending.
-    async fn send(&mut self, ending: &Ending) -> Result<Carried> {
+    async fn send(&mut self, shutdown: &Shutdown) -> Result<Carried> {
         loop {
             let Some((source, finished)) = self.outbox.pending(self.destination.format)? else {
                 return Ok(Carried::All);
@@ -159,7 +154,7 @@ impl Sending<'_> {
                 outbox.finish(samples);
                 file.replace(outbox.to_json()).await
             };
-            let carried = self.carrier.carry(&mut push, ending, store).await;
+            let carried = self.carrier.carry(&mut push, shutdown, store).await;
             let report = push.report().clone();
             add(&mut self.total, &report);
             self.tell(&report);
@@ -183,7 +178,7 @@ impl Sending<'_> {
 
     fn tell(&self, report: &PushReport) {
         let name = &self.cluster.name;
-        self.app.voice.detail(format_args!(
+        self.app.stderr.detail(format_args!(
             "{name}: {} samples in {} messages, {} sent again",
             report.samples, report.messages, report.retries
         ));
@@ -196,6 +191,6 @@ impl Sending<'_> {
     }
 
     fn warn(&self, text: std::fmt::Arguments<'_>) {
-        warn(self.app, &self.cluster.name, text);
+        self.app.warn(&self.cluster.name, text);
     }
 }

@@ -1,4 +1,4 @@
-//! What the live view finds in the windows that it has, by rules. It has no weeks to look back on, so without a rules file it
+//! What rules find in the windows that the live view has. There are no weeks to look back on, so without a rules file it
 //! uses two simple rules: a fixed limit, and the windows just before.
 
 use std::cell::RefCell;
@@ -13,7 +13,7 @@ use crate::failure::Result;
 
 /// Applies rules to the windows of one cluster.
 #[derive(Clone, Debug)]
-pub(crate) struct Judge {
+pub(crate) struct LiveRules {
     rules: Rc<Rules>,
     metric: Metric,
     /// The newest windows, by their starts.
@@ -22,7 +22,7 @@ pub(crate) struct Judge {
 
 /// A finding, as a line.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Told {
+pub(crate) struct FindingLine {
     /// What is wrong.
     pub(crate) text: String,
     /// Whether it is more than a warning.
@@ -54,7 +54,7 @@ pub(crate) fn simple(metric: Metric, by: &[String], step: TimeStep) -> Result<Ru
     Ok(Rules::parse(&text)?)
 }
 
-impl Judge {
+impl LiveRules {
     /// Nothing is known yet.
     pub(crate) fn new(rules: Rc<Rules>, metric: Metric) -> Self {
         Self {
@@ -72,18 +72,23 @@ impl Judge {
     }
 
     /// What fires, the worst first.
-    pub(crate) fn judged(&self, now_ms: i64) -> Vec<Told> {
+    pub(crate) fn findings(&self, now_ms: i64) -> Vec<FindingLine> {
         let tables = self.tables.borrow();
         match CountTable::merge_all(tables.values()) {
-            Ok(table) => judged(&self.rules, self.metric, &table, now_ms),
+            Ok(table) => findings_in(&self.rules, self.metric, &table, now_ms),
             // There is no window yet.
             Err(_) => Vec::new(),
         }
     }
 }
 
-/// What fires in a table, the worst first. Rules that can't be applied to it say why.
-pub(crate) fn judged(rules: &Rules, metric: Metric, table: &CountTable, now_ms: i64) -> Vec<Told> {
+/// What fires in a table, the worst first. For rules that can't be applied to it, the reason.
+pub(crate) fn findings_in(
+    rules: &Rules,
+    metric: Metric,
+    table: &CountTable,
+    now_ms: i64,
+) -> Vec<FindingLine> {
     let mut observed = Observed::default();
     match metric {
         Metric::EventDelivery => observed.delivery = Some(table),
@@ -93,28 +98,28 @@ pub(crate) fn judged(rules: &Rules, metric: Metric, table: &CountTable, now_ms: 
         return Vec::new();
     };
     match rules.check(&observed, &State::default(), now) {
-        Ok(check) => told(&check),
-        Err(error) => vec![Told {
+        Ok(check) => firing(&check),
+        Err(error) => vec![FindingLine {
             text: format!("no rule was applied: {}", error.message()),
             is_bad: false,
         }],
     }
 }
 
-fn told(check: &Check) -> Vec<Told> {
+fn firing(check: &Check) -> Vec<FindingLine> {
     let findings = check.findings.iter();
     let firing = findings.filter(|one| one.status == Status::Firing && !one.silenced);
-    let told = firing.map(|finding| {
+    let lines = firing.map(|finding| {
         let note = match finding.provisional {
             true => " (counts may still change)",
             false => "",
         };
-        Told {
+        FindingLine {
             text: format!("{}: {}{note}", finding.severity, finding.sentence),
             is_bad: finding.severity == Severity::Critical,
         }
     });
-    told.collect()
+    lines.collect()
 }
 
 #[cfg(test)]
@@ -128,42 +133,42 @@ mod tests {
         let rules =
             Rc::new(simple(Metric::EventDelivery, &["integration".to_owned()], step).unwrap());
         assert_eq!(rules.names().len(), 2);
-        let judge = Judge::new(Rc::clone(&rules), Metric::EventDelivery);
-        assert_eq!(judge.judged(0), []);
+        let rules = LiveRules::new(Rc::clone(&rules), Metric::EventDelivery);
+        assert_eq!(rules.findings(0), []);
         let good: &[Row<'_>] = &[("Warehouse", 950, 5, 0), ("Webhooks", 900, 9, 0)];
         let bad: &[Row<'_>] = &[("Warehouse", 500, 455, 0), ("Webhooks", 900, 9, 0)];
         let tables = each_hour(&[good, good, bad]);
         let end_ms = tables[2].0.end().unix_ms();
         for (window, table) in tables {
-            judge.take(window, table, 0);
+            rules.take(window, table, 0);
         }
-        let told = judge.judged(end_ms + 1);
+        let found = rules.findings(end_ms + 1);
         assert!(
-            told[0].is_bad
-                && told[0]
+            found[0].is_bad
+                && found[0]
                     .text
                     .starts_with("critical: integration Warehouse: 455 of 955"),
-            "{told:?}"
+            "{found:?}"
         );
         assert!(
-            told.iter().all(|one| !one.text.contains("Webhooks")),
-            "{told:?}"
+            found.iter().all(|one| !one.text.contains("Webhooks")),
+            "{found:?}"
         );
         // What is too old is forgotten.
-        let judge = judge.clone();
+        let rules = rules.clone();
         let (window, table) = each_hour(&[good]).remove(0);
-        judge.take(window, table, i64::MAX);
-        assert_eq!(judge.judged(end_ms + 1), []);
+        rules.take(window, table, i64::MAX);
+        assert_eq!(rules.findings(end_ms + 1), []);
     }
 
     #[test]
     fn rules_that_do_not_fit_the_windows_say_so() {
         let rules = Rules::parse("window = \"15m\"\n[[rule]]\nname = \"x\"\nkind = \"threshold\"\nmeasure = \"error_rate\"\nabove = \"10%\"").unwrap();
         let (_, table) = each_hour(&[&[("Warehouse", 1, 1, 0)]]).remove(0);
-        let told = judged(&rules, Metric::EventDelivery, &table, 1_800_000_000_000);
+        let found = findings_in(&rules, Metric::EventDelivery, &table, 1_800_000_000_000);
         assert!(
-            told[0].text.starts_with("no rule was applied: "),
-            "{told:?}"
+            found[0].text.starts_with("no rule was applied: "),
+            "{found:?}"
         );
     }
 }

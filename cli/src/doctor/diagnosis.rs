@@ -1,12 +1,15 @@
-//! The result of one check, and of all of them.
+//! The result of one check, of all checks of a cluster, and how they are printed.
 
+use std::io::{self, Write};
 use std::time::Duration;
 
+use anstyle::{AnsiColor, Style};
 use schemars::JsonSchema;
 use serde::Serialize;
 use tallyfold::Code;
 
-use crate::exit::Exit;
+use crate::failure::Exit;
+use crate::output::sink::Screen;
 
 /// What `tallyfold doctor --json` prints.
 #[derive(Debug, Serialize, JsonSchema)]
@@ -128,7 +131,7 @@ impl CheckName {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Outcome {
-    /// All is well.
+    /// The check is passed.
     Ok,
     /// It was not made: it is not needed here, or an earlier check has failed.
     Skipped,
@@ -139,7 +142,7 @@ pub(crate) enum Outcome {
 }
 
 impl Check {
-    /// A check that is well.
+    /// A check that is passed.
     pub(crate) fn ok(name: CheckName, seen: impl Into<String>) -> Self {
         Self {
             name,
@@ -257,9 +260,133 @@ fn exit(clusters: &[ClusterDiagnosis]) -> Exit {
     }
 }
 
+/// The widest label has 23 characters.
+const LABEL: usize = 23;
+
+/// Where text that is wrapped begins.
+const INDENT: usize = 10;
+
+/// Prints all clusters.
+pub(crate) fn print(
+    diagnosis: &Diagnosis,
+    is_named: bool,
+    screen: Screen,
+    out: &mut dyn Write,
+) -> io::Result<()> {
+    for (index, cluster) in diagnosis.clusters.iter().enumerate() {
+        if is_named {
+            let gap = if index > 0 { "\n" } else { "" };
+            writeln!(out, "{gap}{}", cluster.cluster)?;
+        }
+        print_cluster(cluster, screen, out)?;
+    }
+    Ok(())
+}
+
+fn print_cluster(
+    cluster: &ClusterDiagnosis,
+    screen: Screen,
+    out: &mut dyn Write,
+) -> io::Result<()> {
+    let mut address = None;
+    for check in &cluster.checks {
+        if check.address != address {
+            let heading = check.address.as_deref().unwrap_or("the service");
+            writeln!(out, "{heading}")?;
+            address.clone_from(&check.address);
+        }
+        print_check(check, screen, out)?;
+    }
+    let count = |outcome| {
+        let results = cluster.checks.iter().map(|check| check.result);
+        results.filter(|result| *result == outcome).count()
+    };
+    writeln!(
+        out,
+        "{} ok, {} failed, {} warnings, {} skipped",
+        count(Outcome::Ok),
+        count(Outcome::Failed),
+        count(Outcome::Warning),
+        count(Outcome::Skipped)
+    )
+}
+
+fn print_check(check: &Check, screen: Screen, out: &mut dyn Write) -> io::Result<()> {
+    let (word, style) = match check.result {
+        Outcome::Ok => ("ok", AnsiColor::Green.on_default()),
+        Outcome::Skipped => ("skipped", Style::new().dimmed()),
+        Outcome::Warning => ("warning", AnsiColor::Yellow.on_default()),
+        Outcome::Failed => ("FAILED", AnsiColor::Red.on_default()),
+    };
+    let word = match screen.color {
+        true => format!("{style}{word:7}{style:#}"),
+        false => format!("{word:7}"),
+    };
+    let took = check.duration_ms.map(|ms| format!(" ({ms} ms)"));
+    let label = check.name.label();
+    let seen = format!("{}{}", check.seen, took.unwrap_or_default());
+    let width = screen.width;
+    let at = INDENT + LABEL + 1;
+    let mut lines = wrapped(&seen, width, at).into_iter();
+    let first = lines.next().unwrap_or_default();
+    writeln!(out, "  {word} {label:LABEL$} {first}")?;
+    for line in lines {
+        writeln!(out, "{:at$}{line}", "")?;
+    }
+    let more = [("wrong:", &check.problem), ("next:", &check.next)];
+    for (word, text) in more {
+        let Some(text) = text else { continue };
+        for (index, line) in wrapped(text, width, INDENT + 7).into_iter().enumerate() {
+            let word = if index == 0 { word } else { "" };
+            writeln!(out, "{:INDENT$}{word:6} {line}", "")?;
+        }
+    }
+    Ok(())
+}
+
+/// A text in lines that fit a terminal; in one line for anything else.
+fn wrapped(text: &str, width: Option<usize>, indent: usize) -> Vec<String> {
+    let Some(room) = width.map(|width| width.saturating_sub(indent).max(20)) else {
+        return vec![text.to_owned()];
+    };
+    let mut lines = vec![String::new()];
+    for piece in text.split_inclusive(' ') {
+        let last = lines.last().map_or(0, |line| line.chars().count());
+        if last > 0 && last + piece.trim_end().chars().count() > room {
+            lines.push(String::new());
+        }
+        if let Some(line) = lines.last_mut() {
+            line.push_str(piece);
+        }
+    }
+    lines
+        .iter()
+        .map(|line| line.trim_end().to_owned())
+        .collect()
+}
+
+/// A length of time in one or two units.
+pub(crate) fn length(duration: Duration) -> String {
+    let seconds = duration.as_secs();
+    match seconds {
+        0..60 => format!("{seconds} s"),
+        60..3_600 => two([(seconds / 60, "min"), (seconds % 60, "s")]),
+        3_600..172_800 => two([(seconds / 3_600, "h"), (seconds % 3_600 / 60, "min")]),
+        _ => format!("{} days", seconds / 86_400),
+    }
+}
+
+fn two([(large, unit), (small, smaller)]: [(u64, &str); 2]) -> String {
+    match small {
+        0 => format!("{large} {unit}"),
+        _ => format!("{large} {unit} {small} {smaller}"),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::failure::Exit;
 
     fn cluster(exits: &[Exit]) -> ClusterDiagnosis {
         let checks = exits.iter().map(|exit| match exit {
@@ -302,5 +429,84 @@ mod tests {
             (Outcome::Warning, Exit::Fine)
         );
         assert_eq!(result(&[&skipped]), (Outcome::Skipped, Exit::Fine));
+    }
+
+    fn printed(screen: Screen) -> String {
+        let name = CheckName::Connection;
+        let failed = Check::failed(
+            name,
+            Exit::Service,
+            "no answer",
+            "It is refused.",
+            "Check the port, and ask whoever runs it.",
+        );
+        let checks = vec![
+            Check::ok(CheckName::Configuration, "set in an environment"),
+            failed.of("https://a.example"),
+        ];
+        let clusters = vec![ClusterDiagnosis::new("eu".to_owned(), checks)];
+        let mut out = Vec::new();
+        print(&Diagnosis::new(clusters), true, screen, &mut out).unwrap();
+        String::from_utf8(out).unwrap()
+    }
+
+    #[test]
+    fn a_diagnosis_without_a_terminal_has_one_line_for_each_text() {
+        let expected = "\
+eu
+  ok      configuration           set in an environment
+https://a.example
+  FAILED  connection              no answer
+          wrong: It is refused.
+          next:  Check the port, and ask whoever runs it.
+1 ok, 1 failed, 0 warnings, 0 skipped
+";
+        assert_eq!(printed(Screen::PLAIN), expected);
+    }
+
+    #[test]
+    fn a_diagnosis_fits_the_terminal() {
+        let screen = Screen {
+            width: Some(50),
+            color: false,
+        };
+        let text = printed(screen);
+        assert!(
+            text.lines().all(|line| line.chars().count() <= 50),
+            "{text}"
+        );
+        let wrapped =
+            "configuration           set in an\n                                  environment";
+        assert!(text.contains(wrapped), "{text}");
+        assert!(
+            text.contains("next:  Check the port, and ask whoever\n                 runs it."),
+            "{text}"
+        );
+    }
+
+    #[test]
+    fn colours_are_for_terminals() {
+        let screen = Screen {
+            width: None,
+            color: true,
+        };
+        assert!(printed(screen).contains("\x1b[31mFAILED \x1b[0m"));
+        assert!(!printed(Screen::PLAIN).contains('\x1b'));
+    }
+
+    #[test]
+    fn a_length_has_two_units_at_most() {
+        for (seconds, text) in [
+            (0, "0 s"),
+            (59, "59 s"),
+            (60, "1 min"),
+            (61, "1 min 1 s"),
+            (3_599, "59 min 59 s"),
+            (3_600, "1 h"),
+            (86_399, "23 h 59 min"),
+            (172_800, "2 days"),
+        ] {
+            assert_eq!(length(Duration::from_secs(seconds)), text);
+        }
     }
 }

@@ -1,19 +1,88 @@
-//! Ctrl-C and SIGTERM.
+//! Graceful shutdown: Ctrl-C and SIGTERM, and work without an end that stops at its next safe point.
 
+use std::cell::Cell;
+use std::rc::Rc;
 #[cfg(unix)]
 use std::sync::Arc;
 #[cfg(unix)]
 use std::sync::atomic::AtomicBool;
 
-use tokio::sync::Mutex;
-
-use crate::exit::Exit;
-use crate::failure::{Failure, Result};
-
 #[cfg(unix)]
 use tokio::signal::unix::{Signal, SignalKind, signal};
 #[cfg(windows)]
 use tokio::signal::windows::{CtrlC, CtrlClose, ctrl_c, ctrl_close};
+use tokio::sync::{Mutex, watch};
+
+use crate::failure::{Exit, Failure, Result};
+
+/// Asks work without an end to stop at its next safe point.
+#[derive(Clone)]
+pub(crate) struct Shutdown {
+    begun: Rc<watch::Sender<bool>>,
+    /// How the process is to end if the signal that began this has cut its work short.
+    signal: Rc<Cell<Option<Exit>>>,
+}
+
+impl Shutdown {
+    /// Nothing has to stop yet.
+    pub(crate) fn new() -> Self {
+        Self {
+            begun: Rc::new(watch::Sender::new(false)),
+            signal: Rc::default(),
+        }
+    }
+
+    /// Asks all work that has this shutdown to stop.
+    pub(crate) fn begin(&self) {
+        self.begun.send_replace(true);
+    }
+
+    /// How the process is to end if a signal has begun this, and work is left that has an end.
+    pub(crate) fn signal(&self) -> Option<Exit> {
+        self.signal.get()
+    }
+
+    /// Whether it has begun.
+    pub(crate) fn has_begun(&self) -> bool {
+        *self.begun.borrow()
+    }
+
+    /// Waits until it begins.
+    pub(crate) async fn begun(&self) {
+        // The sender is held here, so the channel is open.
+        let _ = self.begun.subscribe().wait_for(|begun| *begun).await;
+    }
+
+    /// Does something, unless the shutdown begins before it is done.
+    pub(crate) async fn unless_begun<T>(&self, work: impl Future<Output = T>) -> Option<T> {
+        tokio::select! {
+            biased;
+            () = self.begun() => None,
+            done = work => Some(done),
+        }
+    }
+}
+
+/// Runs work that ends by itself once the shutdown has begun, which a signal does. A second signal breaks it off: then how the
+/// process is to end is the error.
+pub(crate) async fn until_shut_down<T>(
+    stop: &Stop,
+    shutdown: &Shutdown,
+    work: impl Future<Output = T>,
+) -> Result<T, Exit> {
+    tokio::pin!(work);
+    tokio::select! {
+        done = &mut work => return Ok(done),
+        exit = stop.asked() => {
+            shutdown.signal.set(Some(exit));
+            shutdown.begin();
+        }
+    }
+    tokio::select! {
+        done = work => Ok(done),
+        exit = stop.asked() => Err(exit),
+    }
+}
 
 /// What asks a process to stop.
 #[cfg(unix)]

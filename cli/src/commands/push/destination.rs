@@ -1,7 +1,5 @@
 //! Where `tallyfold push` sends counts to: a section of the configuration, or a format and an address.
 
-use std::fs::File;
-use std::io;
 use std::path::PathBuf;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -9,20 +7,19 @@ use std::time::Duration;
 
 use clap::Args;
 use clap::builder::PossibleValuesParser;
+use tallyfold::CountTable;
 use tallyfold::text;
-use tallyfold::{CountTable, Secret};
 use tallyfold_export::{Export, ExportOptions, Format, Labels, Push, PushOptions};
 
 use crate::arguments::declared::{Declared, Flags};
 use crate::arguments::given::{Given, Origin, Raw};
-use crate::config::secret::{Place, Source};
-use crate::config::settings::Settings;
+use crate::config::settings::{NetworkSettings, Settings};
 use crate::failure::{Failure, Result};
 use crate::host::carry::Carrier;
 use crate::host::clock::{Clock, unix_ms};
-use crate::host::network::{self, NetworkSettings};
+use crate::host::network;
 use crate::host::session::random;
-use crate::voice::Voice;
+use crate::stderr::Stderr;
 
 /// The names of the formats that are sent.
 fn formats() -> Vec<&'static str> {
@@ -33,7 +30,7 @@ fn formats() -> Vec<&'static str> {
 /// Flags that say where counts are sent to.
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Receiver")]
-pub(crate) struct ReceiverFlags {
+pub(crate) struct DestinationFlags {
     /// With --to the receiver's whole address, otherwise the NAME of a section [push.NAME] of the configuration
     #[arg(value_name = "URL|NAME", help_heading = None)]
     target: String,
@@ -97,7 +94,7 @@ pub(crate) struct Destination {
     timeout: Duration,
 }
 
-impl ReceiverFlags {
+impl DestinationFlags {
     /// The receiver.
     ///
     /// # Errors
@@ -114,7 +111,7 @@ impl ReceiverFlags {
             .filter(|format| format.is_sent())
             .ok_or_else(wanted)?;
         given.overlay(self.push.given.clone());
-        headers_of(&self.header_env, &self.header_file, &mut given)?;
+        given.add_headers(&self.header_env, &self.header_file)?;
         network.ca_file = self.receiver_ca_file.clone().or(network.ca_file);
         let mut export = self.export.given.clone();
         export.set("format", Raw::Text(name), Origin::Flag);
@@ -165,39 +162,6 @@ impl ReceiverFlags {
     }
 }
 
-/// Adds the headers whose values are in environment variables and in files.
-///
-/// # Errors
-/// For values that can't be read. What stands there is not quoted: it may be the secret by mistake.
-pub(crate) fn headers_of(env: &[String], file: &[String], given: &mut Given) -> Result<()> {
-    let mut headers = match given.get("headers").map(|setting| &setting.raw) {
-        Some(Raw::Table(headers)) => headers.clone(),
-        _ => Given::default(),
-    };
-    for flag in env {
-        let (name, variable) = pair("--header-env", flag)?;
-        let place = Place::Variable(variable.to_owned());
-        let value = value("--header-env", name, place)?;
-        headers.set(name, Raw::Secret(value), Origin::Flag);
-    }
-    for flag in file {
-        let (name, path) = pair("--header-file", flag)?;
-        let told = |error: io::Error| {
-            let kind = error.kind();
-            Failure::usage(format!(
-                "--header-file {name}: the file can't be read: {kind}"
-            ))
-        };
-        File::open(path).map_err(told)?;
-        let value = value("--header-file", name, Place::File(path.into()))?;
-        headers.set(name, Raw::Secret(value), Origin::Flag);
-    }
-    if !headers.is_empty() {
-        given.set("headers", Raw::Table(headers), Origin::Flag);
-    }
-    Ok(())
-}
-
 /// A table without rows.
 const NOTHING: &[u8] =
     br#"{"format": "tallyfold-table/1", "metric": "event_delivery", "dimensions": ["integration"],
@@ -237,29 +201,6 @@ fn known(settings: &Settings) -> String {
     }
 }
 
-/// The name of a header, and where its value is.
-fn pair<'a>(flag: &str, text: &'a str) -> Result<(&'a str, &'a str)> {
-    // What stands there may be a secret by mistake, so it is not quoted.
-    let wanted = || {
-        Failure::usage(format!(
-            "{flag}: want a header's name, =, and where its value is"
-        ))
-    };
-    let (name, place) = text.split_once('=').ok_or_else(wanted)?;
-    let (name, place) = (name.trim(), place.trim());
-    // A secret in base64 ends with such signs: then the name would be the secret.
-    match name.is_empty() || place.trim_matches('=').is_empty() {
-        true => Err(wanted()),
-        false => Ok((name, place)),
-    }
-}
-
-/// The value of a header. The message does not quote the place, as that may be the secret by mistake.
-fn value(flag: &str, name: &str, place: Place) -> Result<Secret> {
-    let secret = Source::new(place).secret();
-    secret.map_err(|wrong| Failure::usage(format!("{flag} {name}: {wrong}")))
-}
-
 impl Destination {
     /// The options of an export with these labels.
     pub(crate) fn export(&self, labels: &Labels) -> ExportOptions {
@@ -283,13 +224,13 @@ impl Destination {
     ///
     /// # Errors
     /// For certificates and proxies that can't be used.
-    pub(crate) fn carrier(&self, voice: &Rc<Voice>) -> Result<Carrier> {
+    pub(crate) fn carrier(&self, stderr: &Rc<Stderr>) -> Result<Carrier> {
         Ok(Carrier {
             http: network::client(&self.network)?,
             timeout: self.timeout,
             clock: Clock::start(),
             socket: None,
-            voice: Rc::clone(voice),
+            stderr: Rc::clone(stderr),
         })
     }
 }

@@ -1,0 +1,493 @@
+//! Where a secret is, and how it is read from there: an environment variable, a file, a command.
+//!
+//! No message quotes what was written as the name of a variable or as a command, because somebody may have written the
+//! secret itself there. Each message begins with the place in the configuration.
+
+use std::fs::{File, Metadata};
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::{OnceLock, mpsc};
+use std::time::{Duration, Instant};
+use std::{env, fmt, io, thread};
+
+use tallyfold::Secret;
+
+/// The bytes that a secret has at most: more than any key or token has.
+pub(crate) const SECRET_BYTES: usize = 64 * 1024;
+
+/// How long a command may take. A person may have to unlock a store of passwords.
+const COMMAND_LIMIT: Duration = Duration::from_secs(60);
+
+/// Where a secret is. It is read when it is first needed, and then kept: a command runs once, also if several clusters
+/// have the same.
+pub(crate) struct Source {
+    place: Place,
+    secret: OnceLock<Result<Secret, String>>,
+}
+
+/// The kinds of places.
+#[derive(Debug)]
+pub(crate) enum Place {
+    /// The environment variable with that name.
+    Variable(String),
+    /// A file to which only its owner has access.
+    File(PathBuf),
+    /// A command that prints the secret.
+    Command(Program),
+}
+
+impl Source {
+    /// A secret in that place.
+    pub(crate) fn new(place: Place) -> Self {
+        Self {
+            place,
+            secret: OnceLock::new(),
+        }
+    }
+
+    /// The secret.
+    ///
+    /// # Errors
+    /// Say what has to be changed, without the secret.
+    pub(crate) fn secret(&self) -> Result<Secret, String> {
+        self.secret.get_or_init(|| self.place.secret()).clone()
+    }
+
+    /// The flag for this kind of place.
+    pub(crate) fn flag(&self) -> &'static str {
+        match self.place {
+            Place::Variable(_) => "environment",
+            Place::File(_) => "--client-secret-file",
+            Place::Command(_) => "--client-secret-command",
+        }
+    }
+}
+
+impl Place {
+    fn secret(&self) -> Result<Secret, String> {
+        let bytes = match self {
+            Self::Variable(name) => match env::var_os(name) {
+                Some(value) => value.into_encoded_bytes(),
+                None => return Err("the environment variable that is named here is not set".into()),
+            },
+            Self::File(path) => read_private(path, SECRET_BYTES)?,
+            Self::Command(program) => printed_by(program, SECRET_BYTES, COMMAND_LIMIT)?,
+        };
+        let what = match self {
+            Self::Variable(_) => "the environment variable that is named here",
+            Self::File(_) => "the file",
+            Self::Command(_) => "what the command prints",
+        };
+        of_bytes(bytes).map_err(|wrong| format!("{what} {wrong}"))
+    }
+}
+
+/// A secret of one line; the newline at its end, which editors and commands add, is cut.
+fn of_bytes(bytes: Vec<u8>) -> Result<Secret, &'static str> {
+    // The bytes of the error would be the secret.
+    let mut text = String::from_utf8(bytes).map_err(|_| "is not UTF-8 text")?;
+    if text.ends_with('\n') {
+        text.pop();
+        if text.ends_with('\r') {
+            text.pop();
+        }
+    }
+    let secret = Secret::from(text);
+    if secret.is_empty() {
+        return Err("is empty");
+    }
+    match secret.expose().contains(['\n', '\r', '\0']) {
+        true => Err("has more than one line; want the secret alone"),
+        false => Ok(secret),
+    }
+}
+
+impl fmt::Debug for Source {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Source(…)")
+    }
+}
+
+/// Reads a file to which nobody but its owner has access.
+///
+/// # Errors
+/// If it can't be read, is larger than that, or others have access to it.
+fn read_private(path: &Path, most_bytes: usize) -> Result<Vec<u8>, String> {
+    // The name is not quoted before the file is known to exist: it may be the secret itself.
+    let failed = |error: std::io::Error| {
+        format!(
+            "the file can't be read: {} (a relative path starts at the folder of the configuration)",
+            error
+        )
+    };
+    // Looked at first, because a pipe could not even be opened before somebody writes into it.
+    let metadata = std::fs::metadata(path).map_err(failed)?;
+    if metadata.is_dir() {
+        return Err("want a file, not a folder".to_owned());
+    }
+    if !metadata.is_file() {
+        return Err("want a regular file, not a pipe or a device".to_owned());
+    }
+    let file = File::open(path).map_err(failed)?;
+    let metadata = file.metadata().map_err(failed)?;
+    check(path, &metadata)?;
+    let mut bytes = Vec::new();
+    file.take(most_bytes as u64 + 1)
+        .read_to_end(&mut bytes)
+        .map_err(failed)?;
+    match bytes.len() > most_bytes {
+        true => Err(format!("the file has more than {most_bytes} bytes")),
+        false => Ok(bytes),
+    }
+}
+
+/// Windows has lists in place of modes, which are not looked at.
+#[cfg(not(unix))]
+fn check(_: &Path, _: &Metadata) -> Result<(), String> {
+    Ok(())
+}
+
+/// Refuses a file to which its group or others have access.
+#[cfg(unix)]
+fn check(path: &Path, metadata: &Metadata) -> Result<(), String> {
+    use std::os::unix::fs::PermissionsExt;
+
+    let mode = metadata.permissions().mode() & 0o777;
+    let credentials = std::env::var_os("CREDENTIALS_DIRECTORY");
+    let is_private = mode & 0o077 == 0
+        || credentials.is_some_and(|folder| is_in(path, Path::new(&folder)))
+        || is_mounted_secret(path);
+    match is_private {
+        true => Ok(()),
+        false => Err(format!(
+            "others than its owner have access to the file (mode {mode:04o}); take it away: chmod 600 {path:?}"
+        )),
+    }
+}
+
+/// Whether systemd put the file there (`LoadCredential=`). It lets only the unit into that folder, and gives access by a
+/// list, which the mode shows as access of a group.
+#[cfg(unix)]
+fn is_in(path: &Path, folder: &Path) -> bool {
+    match (path.canonicalize(), folder.canonicalize()) {
+        (Ok(path), Ok(folder)) => path.starts_with(folder),
+        _ => false,
+    }
+}
+
+/// Whether Kubernetes mounted the file as a secret. Such files have mode 0644 if the pod does not say otherwise, and only
+/// the containers of the pod that mount the secret can see them. They are known by their layout: each is a link into
+/// `..data`, which is a link to a folder such as `..2026_01_31_09_00_00.123456789` beside it.
+#[cfg(unix)]
+fn is_mounted_secret(path: &Path) -> bool {
+    let (Some(folder), Some(name)) = (path.parent(), path.file_name()) else {
+        return false;
+    };
+    let data = Path::new("..data");
+    let is_link = path.read_link().is_ok_and(|link| link == data.join(name));
+    let version = folder.join(data).read_link();
+    let is_version = |link: &Path| {
+        let digit = |byte: &u8| byte.is_ascii_digit();
+        let bytes = link.as_os_str().as_encoded_bytes();
+        link.components().count() == 1
+            && bytes.starts_with(b"..")
+            && bytes.get(2).is_some_and(digit)
+    };
+    is_link && version.is_ok_and(|link| is_version(&link))
+}
+
+/// A command to run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Program {
+    /// A program and its arguments.
+    Words(Vec<String>),
+    /// A text that the shell runs.
+    Shell(String),
+}
+
+/// How long to wait between two looks at whether a process has ended. It has closed its output, so it is about to.
+const PAUSE: Duration = Duration::from_millis(2);
+
+/// Runs a command and returns what it prints. Its stderr goes to ours; its stdin is empty.
+///
+/// # Errors
+/// If it can't be started, fails, prints more than that, or takes longer. No error quotes the command or its output.
+fn printed_by(program: &Program, most_bytes: usize, limit: Duration) -> Result<Vec<u8>, String> {
+    let deadline = Instant::now() + limit;
+    let mut child = command(program)
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::inherit())
+        .spawn()
+        .map_err(|error| format!("the command can't be started: {}", error.kind()))?;
+    let bytes = printed(&mut child, most_bytes, limit).and_then(|bytes| {
+        ended(&mut child, deadline, limit)?;
+        Ok(bytes)
+    });
+    if bytes.is_err() {
+        // It may have ended meanwhile; there is nothing to do about a process that can't be killed.
+        let _ = child.kill();
+        let _ = child.wait();
+    }
+    bytes
+}
+
+fn command(program: &Program) -> Command {
+    match program {
+        Program::Words(words) => {
+            let mut words = words.iter();
+            let mut command = Command::new(words.next().map_or("", String::as_str));
+            command.args(words);
+            command
+        }
+        Program::Shell(text) => {
+            let (shell, flag) = match cfg!(windows) {
+                true => ("cmd", "/C"),
+                false => ("sh", "-c"),
+            };
+            let mut command = Command::new(shell);
+            command.args([flag, text]);
+            command
+        }
+    }
+}
+
+/// Reads in a thread of its own, because a process that was started by the command may keep its output open for ever.
+fn printed(child: &mut Child, most_bytes: usize, limit: Duration) -> Result<Vec<u8>, String> {
+    let Some(stdout) = child.stdout.take() else {
+        return Ok(Vec::new());
+    };
+    let (done, bytes) = mpsc::channel();
+    thread::spawn(move || {
+        let mut bytes = Vec::new();
+        let read = stdout
+            .take(most_bytes as u64 + 1)
+            .read_to_end(&mut bytes)
+            .map(|_| bytes);
+        // Nobody waits any more if the command took too long.
+        let _ = done.send(read);
+    });
+    let read: io::Result<Vec<u8>> = bytes.recv_timeout(limit).map_err(|_| too_long(limit))?;
+    let bytes =
+        read.map_err(|error| format!("what the command prints can't be read: {}", error.kind()))?;
+    match bytes.len() > most_bytes {
+        true => Err(format!("the command prints more than {most_bytes} bytes")),
+        false => Ok(bytes),
+    }
+}
+
+fn ended(child: &mut Child, deadline: Instant, limit: Duration) -> Result<(), String> {
+    loop {
+        match child.try_wait() {
+            Ok(Some(status)) if status.success() => return Ok(()),
+            Ok(Some(status)) => return Err(format!("the command failed ({status})")),
+            Err(error) => return Err(format!("the command can't be waited for: {}", error.kind())),
+            Ok(None) if Instant::now() >= deadline => return Err(too_long(limit)),
+            Ok(None) => thread::sleep(PAUSE),
+        }
+    }
+}
+
+fn too_long(limit: Duration) -> String {
+    format!("the command takes longer than {} s", limit.as_secs_f32())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_newline_at_the_end_is_cut() {
+        for (bytes, expected) in [
+            ("canary", Ok("canary")),
+            ("canary\n", Ok("canary")),
+            ("canary\r\n", Ok("canary")),
+            (" canary ", Ok(" canary ")),
+            ("", Err("is empty")),
+            ("\n", Err("is empty")),
+            (
+                "canary\n\n",
+                Err("has more than one line; want the secret alone"),
+            ),
+            (
+                "canary\nlogin: me\n",
+                Err("has more than one line; want the secret alone"),
+            ),
+        ] {
+            let secret = of_bytes(bytes.into());
+            let secret = secret.as_ref().map(Secret::expose).map_err(|wrong| *wrong);
+            assert_eq!(secret, expected, "{bytes:?}");
+        }
+        assert_eq!(of_bytes(vec![0xff]).unwrap_err(), "is not UTF-8 text");
+    }
+
+    #[test]
+    fn a_variable_that_is_not_set_is_not_named() {
+        let source = Source::new(Place::Variable("TALLYFOLD_TEST_CANARY".to_owned()));
+        assert_eq!(
+            source.secret().unwrap_err(),
+            "the environment variable that is named here is not set"
+        );
+        // Cargo sets it for tests.
+        let source = Source::new(Place::Variable("CARGO_PKG_NAME".to_owned()));
+        assert_eq!(source.secret().unwrap().expose(), "tallyfold-cli");
+        assert_eq!(format!("{source:?}"), "Source(…)");
+    }
+
+    #[cfg(unix)]
+    mod unix {
+        use std::fs;
+        use std::os::unix::fs::{PermissionsExt, symlink};
+
+        use super::*;
+
+        #[test]
+        fn a_command_runs_once() {
+            let folder = tempfile::tempdir().unwrap();
+            let count = folder.path().join("count");
+            let script = format!("echo ran >> '{}'; echo canary", count.display());
+            let source = Source::new(Place::Command(Program::Shell(script)));
+            for _ in 0..2 {
+                assert_eq!(source.secret().unwrap().expose(), "canary");
+            }
+            assert_eq!(std::fs::read_to_string(&count).unwrap(), "ran\n");
+        }
+
+        fn file(folder: &Path, name: &str, mode: u32) -> PathBuf {
+            let path = folder.join(name);
+            fs::write(&path, "canary\n").unwrap();
+            fs::set_permissions(&path, fs::Permissions::from_mode(mode)).unwrap();
+            path
+        }
+
+        #[test]
+        fn others_must_not_have_access() {
+            let folder = tempfile::tempdir().unwrap();
+            for (mode, is_private) in [
+                (0o600, true),
+                (0o400, true),
+                (0o700, true),
+                (0o640, false),
+                (0o604, false),
+                (0o620, false),
+                (0o644, false),
+            ] {
+                let path = file(folder.path(), &format!("{mode:o}"), mode);
+                let read = read_private(&path, 100);
+                assert_eq!(read.is_ok(), is_private, "{mode:o}");
+                if let Err(error) = read {
+                    assert!(error.contains(&format!("mode {mode:04o}")), "{error}");
+                    assert!(!error.contains("canary"), "{error}");
+                }
+            }
+        }
+
+        #[test]
+        fn a_link_does_not_hide_the_mode() {
+            let folder = tempfile::tempdir().unwrap();
+            let path = file(folder.path(), "open", 0o644);
+            let link = folder.path().join("link");
+            symlink(&path, &link).unwrap();
+            assert!(read_private(&link, 100).is_err());
+        }
+
+        #[test]
+        fn secrets_that_kubernetes_mounts_are_read() {
+            let folder = tempfile::tempdir().unwrap();
+            let version = folder.path().join("..2026_01_31_09_00_00.1");
+            fs::create_dir(&version).unwrap();
+            file(&version, "secret", 0o644);
+            symlink(version.file_name().unwrap(), folder.path().join("..data")).unwrap();
+            let path = folder.path().join("secret");
+            symlink("..data/secret", &path).unwrap();
+            assert_eq!(read_private(&path, 100).unwrap(), b"canary\n");
+            // The file behind the link is not one by itself, nor is one beside it.
+            assert!(read_private(&version.join("secret"), 100).is_err());
+            assert!(read_private(&file(folder.path(), "other", 0o644), 100).is_err());
+        }
+
+        #[test]
+        fn credentials_of_systemd_are_known_by_their_folder() {
+            let folder = tempfile::tempdir().unwrap();
+            let path = file(folder.path(), "secret", 0o440);
+            assert!(is_in(&path, folder.path()));
+            assert!(!is_in(&path, &folder.path().join("none")));
+            assert!(!is_in(&folder.path().join("none"), folder.path()));
+            let elsewhere = tempfile::tempdir().unwrap();
+            assert!(!is_in(&path, elsewhere.path()));
+        }
+
+        #[test]
+        fn files_that_are_none_or_too_large_are_refused() {
+            let folder = tempfile::tempdir().unwrap();
+            let path = file(folder.path(), "secret", 0o600);
+            assert!(read_private(&path, 6).unwrap_err().contains("more than 6"));
+            assert_eq!(read_private(&path, 7).unwrap(), b"canary\n");
+            let error = read_private(folder.path(), 7).unwrap_err();
+            assert!(error.contains("folder"), "{error}");
+            let error = read_private(&folder.path().join("canary"), 7).unwrap_err();
+            assert!(
+                error.contains("No such file") && !error.contains("canary"),
+                "{error}"
+            );
+        }
+
+        const LIMIT: Duration = Duration::from_secs(30);
+
+        fn shell(text: &str) -> Program {
+            Program::Shell(text.to_owned())
+        }
+
+        #[test]
+        fn output_is_what_was_printed() {
+            assert_eq!(
+                printed_by(&shell("printf 'a\\n'"), 10, LIMIT).unwrap(),
+                b"a\n"
+            );
+            let words = ["printf", "%s", "a b; c"].map(str::to_owned);
+            let words = Program::Words(words.into());
+            assert_eq!(printed_by(&words, 10, LIMIT).unwrap(), b"a b; c");
+            assert_eq!(printed_by(&shell("cat"), 10, LIMIT).unwrap(), b"");
+        }
+
+        #[test]
+        fn no_error_quotes_the_command_or_its_output() {
+            for (program, expected) in [
+                (shell("printf canary; exit 3"), "(exit status: 3)"),
+                (shell("printf canary; kill -9 $$"), "(signal: 9"),
+                (shell("yes canary"), "more than 100 bytes"),
+                (
+                    shell("canary-is-no-program 2>/dev/null"),
+                    "(exit status: 127)",
+                ),
+                (
+                    Program::Words(vec!["./canary-is-no-program".to_owned()]),
+                    "entity not found",
+                ),
+                (Program::Words(Vec::new()), "can't be started"),
+                (
+                    Program::Words(vec!["a\0canary".to_owned()]),
+                    "can't be started",
+                ),
+            ] {
+                let error = printed_by(&program, 100, LIMIT).unwrap_err();
+                assert!(error.contains(expected), "{error}");
+                assert!(!error.contains("canary"), "{error}");
+            }
+        }
+
+        #[test]
+        fn a_command_that_never_ends_is_stopped() {
+            let limit = Duration::from_millis(200);
+            for text in [
+                "exec sleep 60",
+                "exec >&-; exec sleep 60",
+                "sleep 2 & echo a",
+            ] {
+                let error = printed_by(&shell(text), 100, limit).unwrap_err();
+                assert_eq!(error, "the command takes longer than 0.2 s", "{text}");
+            }
+        }
+    }
+}

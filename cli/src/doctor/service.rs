@@ -1,0 +1,396 @@
+//! One call of each kind to the service, and what a call does not report: how long it took, and the coding of its last
+//! response.
+
+use std::time::{Duration, Instant};
+
+use reqwest::header::{CONTENT_ENCODING, HeaderName, LOCATION};
+use tallyfold::sending::named;
+use tallyfold::{
+    Api, AuditLogsOptions, Call, Code, CountTable, Error, HostFailure, Metric, Output, Patience,
+    QueryOptions, Result, Spelling, Step, TimeStep, Timestamp, Window,
+};
+use tokio::time::{sleep, timeout};
+
+use super::advice;
+use super::configuration::Prepared;
+use super::diagnosis::{Check, CheckName, Outcome, length};
+use super::route::Place;
+use crate::host::exchange::{Broken, Outgoing, Receiver};
+use crate::host::session::Session;
+use tallyfold::text::grouped;
+
+/// What was seen of a call.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Seen {
+    /// The coding of the last response; `None` if it was not compressed.
+    pub(crate) coding: Option<String>,
+    /// The length of its body, decoded.
+    pub(crate) bytes: u64,
+    /// Where its last response redirects to.
+    pub(crate) leads_to: Option<String>,
+    /// The name of what happened on the network, if the exchange broke.
+    pub(crate) trouble: Option<&'static str>,
+    /// How long the call took.
+    pub(crate) took: Duration,
+}
+
+/// Drives a call to its end, at most so long.
+pub(crate) async fn look(
+    session: &Session,
+    call: &mut Call,
+    limit: Option<Duration>,
+) -> (Result<()>, Seen) {
+    let mut seen = Seen::default();
+    let started = Instant::now();
+    let drive = drive(session, call, &mut seen);
+    let ended = match limit {
+        None => drive.await,
+        Some(limit) => timeout(limit, drive).await.unwrap_or_else(|_| Err(slow())),
+    };
+    seen.took = started.elapsed();
+    (ended, seen)
+}
+
+/// The error of a check that took too long.
+pub(crate) fn slow() -> Error {
+    Error::new(Code::TimedOut, "the check took too long")
+}
+
+async fn drive(session: &Session, call: &mut Call, seen: &mut Seen) -> Result<()> {
+    loop {
+        let ended = match call.step(session.now())? {
+            Step::Send(request) => {
+                *seen = Seen::default();
+                let outgoing = Outgoing::of(&session.http, &request);
+                let mut looking = Looking { call, seen };
+                // The limit of the whole check holds for the exchange too.
+                let ended = outgoing.exchange(None, &mut looking).await;
+                match ended {
+                    Ok(()) => Ok(()),
+                    Err(Broken::Refused(error)) => Err(error),
+                    Err(Broken::Network(name)) => {
+                        seen.trouble = Some(name);
+                        call.failed(HostFailure::Network, name)
+                    }
+                    Err(Broken::TimedOut) => call.failed(HostFailure::Timeout, "TimeoutError"),
+                }
+            }
+            Step::Wait { ms } => {
+                sleep(Duration::from_millis(ms.into())).await;
+                Ok(())
+            }
+            Step::Done => return Ok(()),
+            // The calls of a check are made one after the other, with a secret.
+            Step::Blocked { .. } | Step::ProvideToken { .. } => {
+                Err(Error::new(Code::OutOfOrder, "another call is under way"))
+            }
+        };
+        session.report(call);
+        ended?;
+    }
+}
+
+struct Looking<'a> {
+    call: &'a mut Call,
+    seen: &'a mut Seen,
+}
+
+impl Receiver for Looking<'_> {
+    fn head(&mut self, status: u16, headers: &[(&str, &str)]) -> Result<bool> {
+        let first = |name: HeaderName| named(headers, name.as_str()).next();
+        self.seen.coding = first(CONTENT_ENCODING).map(str::to_owned);
+        self.seen.leads_to = first(LOCATION).map(destination);
+        self.call.head(status, headers)
+    }
+
+    fn chunk(&mut self, chunk: &[u8]) -> Result<bool> {
+        self.seen.bytes += chunk.len() as u64;
+        self.call.chunk(chunk).map(|()| true)
+    }
+
+    fn end(&mut self) -> Result<()> {
+        self.call.end()
+    }
+}
+
+/// Where a redirect leads, without the path, the query and the user, which may hold a secret.
+fn destination(location: &str) -> String {
+    match Place::of(location) {
+        Some(place) if !place.origin.contains('@') => place.origin,
+        None if location.starts_with('/') && !location.starts_with("//") => {
+            "another path of the same server".to_owned()
+        }
+        _ => "an address that is not shown".to_owned(),
+    }
+}
+
+/// The failed check of a call.
+pub(crate) fn failed(name: CheckName, error: &Error, seen: &Seen) -> Check {
+    let next = match seen.trouble {
+        Some(trouble) => advice::of_trouble(trouble),
+        None => advice::of_code(error.code(), error.status()),
+    };
+    let text = error.text_in(Spelling::Flag).to_string();
+    // The code has a field of its own.
+    let text = text
+        .strip_prefix(&format!("{}: ", error.code()))
+        .unwrap_or(&text);
+    let what = match (error.status(), &seen.leads_to) {
+        (Some(status), Some(place)) => format!("status {status}, which leads to {place}"),
+        (Some(status), None) => format!("status {status}"),
+        (None, _) => "no usable response".to_owned(),
+    };
+    Check {
+        code: Some(error.code()),
+        status: error.status(),
+        ..Check::failed(name, error.kind().into(), what, text, next).took(seen.took)
+    }
+}
+
+/// Asks for a token of an API.
+pub(crate) async fn token(prepared: &Prepared, api: Api) -> Check {
+    let session = &prepared.session;
+    let name = token_name(api);
+    let mut call = match session.machine.token(api) {
+        Ok(call) => call,
+        Err(error) => return failed(name, &error, &Seen::default()),
+    };
+    let (ended, seen) = look(session, &mut call, prepared.limit).await;
+    match ended.and_then(|()| call.output()) {
+        Ok(Output::Token { expires_in_s, .. }) => {
+            // A part of the last second has passed on the way.
+            let minutes = u64::from(expires_in_s).div_ceil(60);
+            let lifetime = length(Duration::from_secs(minutes * 60));
+            Check::ok(name, format!("granted, valid for {lifetime}")).took(seen.took)
+        }
+        // A call for a token gives one.
+        Ok(_) => {
+            let error = Error::new(Code::InvalidTokenResponse, "the answer has no token");
+            failed(name, &error, &seen)
+        }
+        Err(error) => failed(name, &error, &seen),
+    }
+}
+
+/// The check of the token of an API.
+pub(crate) fn token_name(api: Api) -> CheckName {
+    match api {
+        Api::Control => CheckName::ControlToken,
+        Api::Orchestration => CheckName::OrchestrationToken,
+    }
+}
+
+/// Better advice from both tokens together. The service does not report whether it refuses the id, the
+/// secret or the audience, but both APIs take the same id and secret (service reference 5.1, point 5).
+pub(crate) fn compare_tokens(checks: &mut [Check]) {
+    let of = |api| {
+        checks
+            .iter()
+            .position(|check| check.name == token_name(api))
+    };
+    let (Some(control), Some(orchestration)) = (of(Api::Control), of(Api::Orchestration)) else {
+        return;
+    };
+    let is_refused = |at: usize| checks[at].code == Some(Code::TokenRefused);
+    let is_granted = |at: usize| checks[at].result == Outcome::Ok;
+    let audience = |flag: &str| {
+        format!(
+            "Check {flag} first: the other API has granted a token for the same id and secret, so the audience is what differs. \
+             If it is right, ask the operator whether this id may use this API."
+        )
+    };
+    if is_refused(control) && is_granted(orchestration) {
+        checks[control].next = Some(audience("--control-audience"));
+    } else if is_refused(orchestration) && is_granted(control) {
+        checks[orchestration].next = Some(audience("--orchestration-audience"));
+    } else if is_refused(control) && is_refused(orchestration) {
+        let next = "Check the client id and the client secret first: both APIs refuse them. Then check both audiences.";
+        checks[control].next = Some(next.to_owned());
+        checks[orchestration].next = Some(next.to_owned());
+    }
+}
+
+/// The dimension of the queries: both kinds of events have it, and it has few values.
+pub(crate) const DIMENSION: &str = "integration";
+
+/// The length of the window of a query, as the service advises (service reference 8).
+const LENGTH_MS: i64 = 300_000;
+
+/// After this time the counts of a window no longer change: the default of tallyfold.
+const SETTLE_MS: i64 = 3_600_000;
+
+/// The last two settled windows of five minutes, the older one first.
+pub(crate) fn settled(unix_ms: i64) -> Option<[Window; 2]> {
+    let step = TimeStep::from_seconds(LENGTH_MS.unsigned_abs() / 1_000).ok()?;
+    let end = step.floor(Timestamp::from_unix_ms(unix_ms.checked_sub(SETTLE_MS)?)?);
+    let before = |ms: i64| Timestamp::from_unix_ms(end.unix_ms().checked_sub(ms)?);
+    let (middle, start) = (before(LENGTH_MS)?, before(2 * LENGTH_MS)?);
+    let window = |start, end| Window::new(start, end).ok();
+    Some([window(start, middle)?, window(middle, end)?])
+}
+
+/// Queries the counts of a window.
+pub(crate) async fn metrics(
+    prepared: &Prepared,
+    metric: Metric,
+    window: Window,
+) -> (Check, Option<CountTable>, Seen) {
+    let name = match metric {
+        Metric::EventDelivery => CheckName::EventDelivery,
+        Metric::EventIngestion => CheckName::EventIngestion,
+    };
+    let (start, end) = (window.start().to_string(), window.end().to_string());
+    let options = QueryOptions::new(&start, &end, &[DIMENSION]);
+    let call = prepared.session.machine.metrics(metric, &options);
+    let (answer, seen) = asked(prepared, call).await;
+    match answer {
+        Ok(Output::Table(table)) => (
+            counted(name, &table, window).took(seen.took),
+            Some(table),
+            seen,
+        ),
+        // A query of counts gives a table.
+        Ok(_) => (Check::skipped(name, "no table"), None, seen),
+        Err(error) => (failed(name, &error, &seen), None, seen),
+    }
+}
+
+fn counted(name: CheckName, table: &CountTable, window: Window) -> Check {
+    let totals = table.totals();
+    let [success, errors, filtered] =
+        [totals.success, totals.errors, totals.filtered].map(|count| grouped(count));
+    let groups = table.success().len();
+    Check::ok(
+        name,
+        format!(
+            "from {} to {}: {success} delivered, {errors} errors, {filtered} filtered, in {groups} group{}",
+            window.start(),
+            window.end(),
+            if groups == 1 { "" } else { "s" }
+        ),
+    )
+}
+
+/// Lists the first page of audit logs.
+pub(crate) async fn audit_logs(prepared: &Prepared) -> Check {
+    let name = CheckName::AuditLogs;
+    let options = AuditLogsOptions {
+        page: Some(1),
+        per_page: Some(10),
+        deadline_ms: Patience::Endless,
+    };
+    let call = prepared.session.machine.audit_logs(&options);
+    let (answer, seen) = asked(prepared, call).await;
+    match answer {
+        Ok(_) => {
+            let bytes = grouped(seen.bytes);
+            Check::ok(name, format!("page 1: {bytes} bytes of JSON")).took(seen.took)
+        }
+        Err(error) => failed(name, &error, &seen),
+    }
+}
+
+async fn asked(prepared: &Prepared, call: Result<Call>) -> (Result<Output>, Seen) {
+    match call {
+        Err(error) => (Err(error), Seen::default()),
+        Ok(mut call) => {
+            let (ended, seen) = look(&prepared.session, &mut call, prepared.limit).await;
+            (ended.and_then(|()| call.output()), seen)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_redirect_is_shown_without_what_may_be_secret() {
+        for (location, shown) in [
+            ("https://login.example/a?session=1", "https://login.example"),
+            ("http://a.example:81", "http://a.example:81"),
+            ("/login?session=1", "another path of the same server"),
+            ("https://me:pw@a.example/", "an address that is not shown"),
+            ("//a.example/login", "an address that is not shown"),
+            ("login", "an address that is not shown"),
+            ("", "an address that is not shown"),
+        ] {
+            assert_eq!(destination(location), shown);
+        }
+    }
+
+    fn advised(control: bool, orchestration: bool) -> [Option<String>; 2] {
+        let check = |api, is_granted| match is_granted {
+            true => Check::ok(token_name(api), ""),
+            false => {
+                let error = Error::new(Code::TokenRefused, "refused").with_status(401);
+                failed(token_name(api), &error, &Seen::default())
+            }
+        };
+        let mut checks = [
+            check(Api::Control, control),
+            check(Api::Orchestration, orchestration),
+        ];
+        compare_tokens(&mut checks);
+        checks.map(|check| check.next)
+    }
+
+    #[test]
+    fn a_token_that_only_one_api_refuses_points_at_its_audience() {
+        let [control, orchestration] = advised(false, true);
+        assert!(control.unwrap().contains("--control-audience first"));
+        assert_eq!(orchestration, None);
+        let [control, orchestration] = advised(true, false);
+        assert!(
+            orchestration
+                .unwrap()
+                .contains("--orchestration-audience first")
+        );
+        assert_eq!(control, None);
+    }
+
+    #[test]
+    fn tokens_that_both_apis_refuse_point_at_the_secret() {
+        for next in advised(false, false) {
+            assert!(next.unwrap().contains("client secret first"));
+        }
+        assert_eq!(advised(true, true), [None, None]);
+    }
+
+    #[test]
+    fn one_token_alone_is_not_compared() {
+        let error = Error::new(Code::TokenRefused, "refused");
+        let mut checks = [failed(CheckName::ControlToken, &error, &Seen::default())];
+        compare_tokens(&mut checks);
+        assert!(
+            checks[0]
+                .next
+                .as_ref()
+                .unwrap()
+                .contains("does not say which")
+        );
+    }
+
+    #[test]
+    fn settled_windows_ended_an_hour_ago() {
+        for (now_ms, expected) in [
+            (
+                1_767_225_600_000,
+                "[2025-12-31T22:50:00Z, 2025-12-31T22:55:00Z) [2025-12-31T22:55:00Z, 2025-12-31T23:00:00Z)",
+            ),
+            (
+                1_767_225_899_999,
+                "[2025-12-31T22:50:00Z, 2025-12-31T22:55:00Z) [2025-12-31T22:55:00Z, 2025-12-31T23:00:00Z)",
+            ),
+            (
+                1_767_225_900_000,
+                "[2025-12-31T22:55:00Z, 2025-12-31T23:00:00Z) [2025-12-31T23:00:00Z, 2025-12-31T23:05:00Z)",
+            ),
+        ] {
+            let [one, other] = settled(now_ms).unwrap();
+            assert_eq!(format!("{one:?} {other:?}"), expected);
+        }
+        assert_eq!(settled(i64::MIN), None);
+        assert_eq!(settled(i64::MAX), None);
+    }
+}

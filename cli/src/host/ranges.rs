@@ -1,0 +1,167 @@
+//! Reads the windows of one cluster: a range, several windows at the same time, or windows as they close.
+
+use std::rc::Rc;
+use std::time::Duration;
+
+use futures_util::StreamExt;
+use futures_util::stream::FuturesUnordered;
+use tallyfold::{
+    Collect, CollectOptions, CollectStep, CountTable, Drive, Error, Follow, FollowOptions,
+    FollowStep, Progress, Revision, Window,
+};
+use tokio::time::sleep;
+
+use super::checkpoint::Keeper;
+use super::session::Session;
+use crate::arguments::query::Query;
+use crate::failure::{Failure, Result};
+
+/// Drives a collect to its end, stores what was read, and reports how far it is.
+///
+/// # Errors
+/// If the checkpoint can't be stored. Windows that can't be read are the collect's own matter.
+pub(crate) async fn gather(
+    session: &Session,
+    collect: &mut Collect,
+    keeper: &mut Keeper,
+    mut on_progress: impl FnMut(Progress),
+) -> Result<()> {
+    let workers = usize::try_from(collect.concurrency()).unwrap_or(usize::MAX);
+    let mut under_way = FuturesUnordered::new();
+    on_progress(collect.progress());
+    loop {
+        while under_way.len() < workers {
+            match collect.next(session.now()) {
+                CollectStep::Drive(drive) => under_way.push(driven(session, drive)),
+                CollectStep::Idle | CollectStep::Done => break,
+            }
+        }
+        keeper.begin(collect);
+        tokio::select! {
+            ended = under_way.next() => {
+                let Some(mut drive) = ended else { break };
+                collect.settle(drive.task, &mut drive.call, session.now())?;
+                on_progress(collect.progress());
+            }
+            saved = keeper.saved() => saved?,
+        }
+    }
+    keeper.flush(collect).await
+}
+
+/// Drives a call to its end. The call keeps its error, which the collect or follow takes from it.
+pub(crate) async fn driven(session: &Session, mut drive: Drive) -> Drive {
+    let _ = session.drive(&mut drive.call).await;
+    drive
+}
+
+/// Reads a range: its counts, what is missing, and why.
+///
+/// # Errors
+/// If nothing could be read.
+pub(crate) async fn read(
+    session: &Session,
+    options: CollectOptions,
+    query: &Query,
+) -> Result<(CountTable, Vec<Window>, Option<Failure>)> {
+    let mut collect = session.machine.collect(options)?;
+    gather(session, &mut collect, &mut Keeper::default(), |_| ()).await?;
+    let (table, gaps, failure) = finished(&collect)?;
+    Ok((query.shape(&table)?, gaps, failure))
+}
+
+/// What a collect has read, what is missing, and why.
+///
+/// # Errors
+/// If nothing could be read.
+pub(crate) fn finished(collect: &Collect) -> Result<(CountTable, Vec<Window>, Option<Failure>)> {
+    match collect.finish() {
+        Ok(table) => Ok((table, Vec::new(), None)),
+        Err(mut error) => match error.partial.take() {
+            None => Err(error.into()),
+            Some(table) => Ok((table, error.gaps.clone(), Some(error.into()))),
+        },
+    }
+}
+
+/// What happens next in a follow.
+#[derive(Debug)]
+pub(crate) enum FollowEvent {
+    /// New counts of a window.
+    Revision(Box<Revision>),
+    /// A window could not be read. It is read again later.
+    Failed(Window, Error),
+    /// All windows are settled.
+    Done,
+}
+
+/// A follow of one cluster.
+pub(crate) struct Following {
+    /// The client of the cluster.
+    pub(crate) session: Rc<Session>,
+    machine: Follow,
+    is_down: bool,
+}
+
+impl Following {
+    /// Begins a follow.
+    ///
+    /// # Errors
+    /// For options that the core refuses, such as a state of another query.
+    pub(crate) fn new(session: Rc<Session>, options: &FollowOptions) -> tallyfold::Result<Self> {
+        Ok(Self {
+            machine: session.machine.follow(options)?,
+            session,
+            is_down: false,
+        })
+    }
+
+    /// Waits for what comes next. If this is dropped before, nothing is lost: the window is read again by the next process.
+    pub(crate) async fn next(&mut self) -> FollowEvent {
+        loop {
+            match self.machine.next(self.session.now()) {
+                FollowStep::Done => return FollowEvent::Done,
+                FollowStep::Wait { ms } => sleep(Duration::from_millis(ms.into())).await,
+                FollowStep::Drive(mut drive) => {
+                    if let Some(found) = self.read(&mut drive).await {
+                        return found;
+                    }
+                }
+            }
+        }
+    }
+
+    async fn read(&mut self, drive: &mut Drive) -> Option<FollowEvent> {
+        let driven = self.session.drive(&mut drive.call).await;
+        let now = self.session.now();
+        let settled = self.machine.settle(drive.task, &mut drive.call, now);
+        let waits = self.machine.waiting_ms().is_some();
+        if waits != self.is_down {
+            self.is_down = waits;
+            self.tell_outage(driven.as_ref().err());
+        }
+        match (settled, driven) {
+            (Ok(Some(revision)), _) => Some(FollowEvent::Revision(Box::new(revision))),
+            (Err(error), _) => Some(FollowEvent::Failed(drive.window, error)),
+            // The call did not end, and the machine does not wait for the service.
+            (Ok(None), Err(error)) if !waits => Some(FollowEvent::Failed(drive.window, error)),
+            (Ok(None), _) => None,
+        }
+    }
+
+    fn tell_outage(&self, error: Option<&Error>) {
+        let Session { name, stderr, .. } = &*self.session;
+        match error.filter(|_| self.is_down) {
+            Some(error) => stderr.warning(format_args!(
+                "{name}: the service is tried again until it answers: {}",
+                error.text_in(tallyfold::Spelling::Flag)
+            )),
+            None => stderr.note(format_args!("{name}: the service answers again")),
+        }
+    }
+
+    /// What a later follow needs to go on from here.
+    pub(crate) fn state(&self) -> String {
+        self.machine.state()
+    }
+}

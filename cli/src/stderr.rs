@@ -1,0 +1,73 @@
+//! What the command writes to stderr: errors, warnings, notes, and each attempt if the user wants to see them.
+
+use std::fmt::Display;
+use std::io::{self, IsTerminal, Write};
+
+use anstream::stream::RawStream;
+use anstream::{AutoStream, ColorChoice};
+use anstyle::{AnsiColor, Effects};
+
+/// How much the command writes to stderr.
+#[derive(Debug)]
+pub(crate) struct Stderr {
+    quiet: bool,
+    verbose: bool,
+}
+
+impl Stderr {
+    /// What these flags allow.
+    pub(crate) fn new(quiet: bool, verbose: bool) -> Self {
+        Self { quiet, verbose }
+    }
+
+    /// Nothing but errors, for a command that draws on the whole terminal.
+    pub(crate) fn silent() -> Self {
+        Self::new(true, false)
+    }
+
+    /// Whether progress may be shown: to a person who looks at a terminal.
+    pub(crate) fn shows_progress(&self) -> bool {
+        !self.quiet && io::stderr().is_terminal()
+    }
+
+    /// Writes what went wrong, even with `--quiet`.
+    pub(crate) fn error(&self, text: impl Display) {
+        labeled("error", AnsiColor::Red, text);
+    }
+
+    /// Writes what the user should know about the results.
+    pub(crate) fn warning(&self, text: impl Display) {
+        if !self.quiet {
+            labeled("warning", AnsiColor::Yellow, text);
+        }
+    }
+
+    /// Writes what was done, or what to do next.
+    pub(crate) fn note(&self, text: impl Display) {
+        if !self.quiet {
+            line(text);
+        }
+    }
+
+    /// Writes what helps to find a fault.
+    pub(crate) fn detail(&self, text: impl Display) {
+        if self.verbose {
+            line(text);
+        }
+    }
+}
+
+/// Whether a stream is a terminal that wants colour. `NO_COLOR` (no-color.org) and `TERM` can refuse it.
+pub(crate) fn is_colored(stream: &impl RawStream) -> bool {
+    AutoStream::choice(stream) != ColorChoice::Never
+}
+
+fn labeled(label: &str, color: AnsiColor, text: impl Display) {
+    let style = color.on_default().effects(Effects::BOLD);
+    line(format_args!("{style}{label}:{style:#} {text}"));
+}
+
+fn line(text: impl Display) {
+    // If stderr is closed, there is nowhere to report it.
+    let _ = writeln!(AutoStream::auto(io::stderr()), "{text}");
+}
