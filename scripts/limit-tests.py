@@ -27,6 +27,8 @@ DONE = re.compile(r"^test (.+) \.\.\. (?:ok|FAILED|ignored)")
 def main() -> int:
     """Runs the binary, and gives its exit code."""
     surroundings.prepare()
+    # Ends this program as Ctrl-C does, so that the binary is stopped, too.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     command = sys.argv[1:]
     timers: dict[str, threading.Timer] = {}
     # A session of its own, so that what the tests have started is stopped with them.

@@ -27,6 +27,8 @@ run_suite() {
   } 9>$results/printing
 }
 
+# Bash starts programs in the background so that they ignore Ctrl-C.
+trap 'trap - INT; kill 0' INT
 for suite in "${suites[@]}"; do
   while (($(jobs -rp | wc -l) >= ${SUITES_AT_ONCE:-2})); do wait -n; done
   run_suite "$suite" &
