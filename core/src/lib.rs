@@ -81,22 +81,11 @@ mod pages;
 mod ranges;
 mod sealed;
 mod secret;
+pub mod sending;
 mod spelling;
 pub mod text;
 mod time;
 mod wire;
-
-/// What a crate needs that sends requests to other systems by the rules of this one.
-pub mod sending {
-    pub use crate::calls::broken::broken;
-    pub use crate::calls::delay::Delay;
-    pub use crate::calls::retry::jitter::Jitter;
-    pub use crate::calls::retry::passing::LONGEST_TIMER_MS;
-    pub use crate::wire::address::BaseAddress;
-    pub use crate::wire::excerpt::Excerpt;
-    pub use crate::wire::headers::named;
-    pub use crate::wire::retry_after::retry_after;
-}
 
 pub use access::api::Api;
 pub use calls::attempt::Attempt;

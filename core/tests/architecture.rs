@@ -28,6 +28,7 @@ const FLOORS: &[(&str, &[&[&str]])] = &[
             &["fold"],
             &["endpoint"],
             &["calls"],
+            &["sending"],
             &["ranges"],
             &["pages"],
         ],

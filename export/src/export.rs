@@ -5,13 +5,13 @@ use std::io::{self, Write};
 use std::sync::Arc;
 
 use serde::Serialize;
+use tallyfold::sending::{self, Delivery, Way};
 use tallyfold::{Code, CountName, Dictionary, Error, Key, Result};
 
 use crate::context::Context;
 use crate::form::{Form, Numbers, Order};
 use crate::options::{ExportOptions, Windows};
 use crate::piece::Piece;
-use crate::push::delivery::Way;
 use crate::sample::{Group, Sample};
 use crate::samples::Samples;
 use crate::source::Source;
@@ -205,26 +205,6 @@ impl Export {
         Some(piece.samples)
     }
 
-    /// Leaves out the next samples, which were written before, and gives how many of them there are not. Only for formats
-    /// whose pieces are messages.
-    pub(crate) fn skip(&mut self, mut samples: u64) -> u64 {
-        let mut skipped = Vec::new();
-        while samples > 0 {
-            let most = usize::try_from(samples)
-                .unwrap_or(MOST_SAMPLES)
-                .min(MOST_SAMPLES);
-            if self.next_group(most, &mut skipped).is_none() {
-                break;
-            }
-            samples -= skipped.len() as u64;
-        }
-        samples
-    }
-
-    pub(crate) fn form(&self) -> &'static Form {
-        self.fixed.form
-    }
-
     /// The next group, or what was held of it.
     fn next_group(&mut self, most: usize, samples: &mut Vec<Sample>) -> Option<Key> {
         let Some((key, mut held)) = self.held.take() else {
@@ -298,6 +278,34 @@ impl Export {
             }));
         }
         Ok(None)
+    }
+}
+
+impl sending::Source for Export {
+    fn delivery(&self) -> Result<&'static Delivery> {
+        self.fixed.form.delivery()
+    }
+
+    fn media_type(&self) -> &'static str {
+        self.fixed.form.media_type
+    }
+
+    fn next_message(&mut self, most: usize, out: &mut Vec<u8>) -> Option<usize> {
+        self.next_piece_of(most, out)
+    }
+
+    fn skip(&mut self, mut samples: u64) -> u64 {
+        let mut skipped = Vec::new();
+        while samples > 0 {
+            let most = usize::try_from(samples)
+                .unwrap_or(MOST_SAMPLES)
+                .min(MOST_SAMPLES);
+            if self.next_group(most, &mut skipped).is_none() {
+                break;
+            }
+            samples -= skipped.len() as u64;
+        }
+        samples
     }
 }
 

@@ -4,8 +4,8 @@ use tallyfold::{Code, Error, Result, Window};
 
 use crate::context::Context;
 use crate::encoder::Encoder;
-use crate::push::delivery::Delivery;
 use crate::sample::{last_ms, last_second};
+use tallyfold::sending::Delivery;
 
 /// A format.
 pub(crate) struct Form {
@@ -30,6 +30,16 @@ pub(crate) struct Form {
     pub(crate) delivery: Option<Delivery>,
     /// Makes the encoder of a piece.
     pub(crate) encoder: for<'a> fn(&'a Context) -> Box<dyn Encoder + 'a>,
+}
+
+impl Form {
+    /// How pieces are delivered.
+    pub(crate) fn delivery(&'static self) -> Result<&'static Delivery> {
+        self.delivery.as_ref().ok_or_else(|| {
+            let message = "this is a format of files and scrapes, which is not sent";
+            Error::argument("format", Code::InvalidArgument, message)
+        })
+    }
 }
 
 /// In which order samples are written.

@@ -1,5 +1,8 @@
 //! What is known of each format, by its name.
 
+use tallyfold::Result;
+use tallyfold::sending::Delivery;
+
 use crate::form::Form;
 use crate::format::{Format, each_format};
 use crate::formats;
@@ -33,6 +36,14 @@ impl Format {
             .iter()
             .flat_map(|delivery| delivery.headers);
         std::iter::once(media_type).chain(others.copied())
+    }
+
+    /// How it is sent, for [`PushOptions::check`](crate::PushOptions::check).
+    ///
+    /// # Errors
+    /// `invalid_argument` for a format that is not sent.
+    pub fn delivery(self) -> Result<&'static Delivery> {
+        self.form().delivery()
     }
 
     /// Whether it can be sent with [`Push`](crate::Push). The others are for files and scrapes.

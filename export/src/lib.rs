@@ -44,7 +44,6 @@ mod ledger;
 mod options;
 mod outbox;
 mod piece;
-mod push;
 mod sample;
 mod samples;
 mod source;
@@ -57,8 +56,11 @@ pub use labels::Labels;
 pub use ledger::{Counter, Ledger};
 pub use options::{ExportOptions, Windows};
 pub use outbox::Outbox;
-pub use push::machine::{Message, Push, PushStep};
-pub use push::options::{Guarantee, PushOptions, TargetHeaders};
-pub use push::report::{PushReport, Rejected};
 pub use samples::{Counted, Samples};
 pub use source::Source;
+pub use tallyfold::sending::{
+    Guarantee, Message, PushOptions, PushReport, PushStep, Rejected, TargetHeaders,
+};
+
+/// A push of an export.
+pub type Push = tallyfold::sending::Push<Export>;

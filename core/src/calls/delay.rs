@@ -4,7 +4,7 @@ use crate::time::now::Now;
 
 /// A wait on the monotonic clock.
 #[derive(Clone, Copy, Debug, Default)]
-pub enum Delay {
+pub(crate) enum Delay {
     /// There is nothing to wait for.
     #[default]
     Over,
@@ -16,7 +16,7 @@ pub enum Delay {
 
 impl Delay {
     /// How many milliseconds of it are left.
-    pub fn rest(&mut self, now: Now) -> u64 {
+    pub(crate) fn rest(&mut self, now: Now) -> u64 {
         if let Self::For(milliseconds) = *self {
             *self = Self::Until(now.monotonic_ms.saturating_add(milliseconds));
         }

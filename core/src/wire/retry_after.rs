@@ -16,7 +16,7 @@ const MONTHS: [&str; 12] = [
 /// If there are several values, in one header or in many, the longest counts. A value that is
 /// neither seconds nor a date is ignored.
 #[must_use]
-pub fn retry_after(headers: &[(&str, &str)], unix_ms: i64) -> Option<u64> {
+pub(crate) fn retry_after(headers: &[(&str, &str)], unix_ms: i64) -> Option<u64> {
     let mut now_ms = unix_ms;
     each_piece(headers, "date", &mut |piece| {
         now_ms = date(piece, unix_ms).unwrap_or(now_ms);

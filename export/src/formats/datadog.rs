@@ -19,8 +19,8 @@ use crate::context::Context;
 use crate::encoder::Encoder;
 use crate::escape::write_json;
 use crate::form::{Form, Numbers, Order, carries_whole_seconds};
-use crate::push::delivery::{Delivery, HTTP, Partly};
 use crate::sample::{Group, Sample};
+use tallyfold::sending::{Delivery, HTTP, Partly};
 
 pub(crate) const FORM: Form = Form {
     media_type: "application/json",

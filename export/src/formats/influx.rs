@@ -17,8 +17,8 @@ use crate::context::Context;
 use crate::encoder::Encoder;
 use crate::escape::{Bytes, escape, write_hex};
 use crate::form::{Form, Numbers, Order, carries_milliseconds};
-use crate::push::delivery::{Delivery, HTTP, Partly};
 use crate::sample::{Group, last_ms};
+use tallyfold::sending::{Delivery, HTTP, Partly};
 
 pub(crate) const FORM: Form = Form {
     media_type: "text/plain; charset=utf-8",

@@ -13,8 +13,8 @@ use super::protobuf::add;
 use crate::context::Context;
 use crate::encoder::Encoder;
 use crate::form::{Form, Numbers, Order};
-use crate::push::delivery::{Delivery, HTTP, Partly};
 use crate::sample::Group;
+use tallyfold::sending::{Delivery, HTTP, Partly};
 
 pub(crate) const FORM: Form = Form {
     media_type: "application/x-protobuf",

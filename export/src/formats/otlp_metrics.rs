@@ -10,7 +10,7 @@
 use tallyfold::{Code, Error, Result, Window};
 
 use crate::context::Context;
-use crate::push::delivery::Partly;
+use tallyfold::sending::Partly;
 
 /// The name of the service, and of the scope of all metrics.
 pub(crate) const SENDER: &str = "tallyfold";

@@ -12,8 +12,8 @@ use super::remote_write_series::{NAME, Point, compress, position_of_name, read_s
 use crate::context::Context;
 use crate::encoder::Encoder;
 use crate::form::{Form, Numbers, Order, carries_milliseconds};
-use crate::push::delivery::{Delivery, HTTP};
 use crate::sample::Group;
+use tallyfold::sending::{Delivery, HTTP};
 
 pub(crate) const FORM: Form = Form {
     media_type: "application/x-protobuf",

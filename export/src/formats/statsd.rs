@@ -20,8 +20,8 @@ use crate::context::Context;
 use crate::encoder::Encoder;
 use crate::escape::{Bytes, escape, write_hex};
 use crate::form::{Form, Numbers, Order};
-use crate::push::delivery::DATAGRAMS;
 use crate::sample::Group;
+use tallyfold::sending::DATAGRAMS;
 
 pub(crate) const FORM: Form = Form {
     media_type: "text/plain; charset=utf-8",

@@ -2,14 +2,12 @@
 
 use std::path::PathBuf;
 use std::rc::Rc;
-use std::sync::Arc;
 use std::time::Duration;
 
 use clap::Args;
 use clap::builder::PossibleValuesParser;
-use tallyfold::CountTable;
 use tallyfold::text;
-use tallyfold_export::{Export, ExportOptions, Format, Labels, Push, PushOptions};
+use tallyfold_export::{ExportOptions, Format, Labels, PushOptions};
 
 use crate::arguments::declared::{Declared, Flags};
 use crate::arguments::given::{Given, Origin, Raw};
@@ -122,8 +120,8 @@ impl DestinationFlags {
                 self.message_timeout
             ))
         })?;
-        let push = given.read()?;
-        check(format, &push)?;
+        let push: PushOptions = given.read()?;
+        push.check(format.delivery()?)?;
         Ok(Destination {
             format,
             push,
@@ -160,33 +158,6 @@ impl DestinationFlags {
             target.network.clone(),
         ))
     }
-}
-
-/// A table without rows.
-const NOTHING: &[u8] =
-    br#"{"format": "tallyfold-table/1", "metric": "event_delivery", "dimensions": ["integration"],
-    "filter": [], "totals": {"success": "0", "errors": "0", "filtered": "0"},
-    "windows": [{"start": "2026-01-01T00:00:00Z", "end": "2026-01-01T00:15:00Z",
-        "reported": {"success": "0", "errors": "0", "filtered": "0"},
-        "notes": {"repeated_combinations": 0, "null_dimensions": 0}, "rows": []}]}"#;
-
-/// Refuses an address and options that no push could be made with, before anything is asked or stored: a push of nothing
-/// is made with them.
-fn check(format: Format, options: &PushOptions) -> Result<()> {
-    let nothing = CountTable::from_json(NOTHING)?;
-    // Some formats take only windows that have just ended, which that of nothing has at its end.
-    let end = nothing
-        .windows()
-        .last()
-        .map(|window| window.end().unix_ms());
-    let nothing = Arc::new(nothing.by_window(None)?);
-    let options_of_nothing = ExportOptions {
-        now_ms: end,
-        ..ExportOptions::with_defaults(format)
-    };
-    let export = Export::new(&nothing, &options_of_nothing)?;
-    Push::new(export, options)?;
-    Ok(())
 }
 
 fn known(settings: &Settings) -> String {

@@ -11,12 +11,11 @@ const LONGEST_PAUSE_MS: u64 = 60_000;
 
 /// A stream of random numbers (splitmix64): the same seed gives the same waits.
 #[derive(Debug)]
-pub struct Jitter(u64);
+pub(crate) struct Jitter(u64);
 
 impl Jitter {
     /// A stream that begins at a seed.
-    #[must_use]
-    pub fn new(seed: u64) -> Self {
+    pub(crate) fn new(seed: u64) -> Self {
         Self(seed)
     }
 
@@ -25,7 +24,7 @@ impl Jitter {
     ///
     /// If the service has asked for a wait, `floor_ms`, the random part is added to that wait, so
     /// that clients that got the same answer don't retry together.
-    pub fn wait_ms(&mut self, retry: u32, longest_ms: u64, floor_ms: u64) -> u64 {
+    pub(crate) fn wait_ms(&mut self, retry: u32, longest_ms: u64, floor_ms: u64) -> u64 {
         let backoff_ms = doubled(retry).min(LONGEST_BACKOFF_MS).min(longest_ms);
         self.around(backoff_ms, floor_ms)
     }

@@ -4,7 +4,7 @@ use crate::code::Code;
 use crate::error::Error;
 
 /// The longest wait that every host's timer holds: `setTimeout` fires at once for more.
-pub const LONGEST_TIMER_MS: u64 = (1 << 31) - 1;
+pub(crate) const LONGEST_TIMER_MS: u64 = (1 << 31) - 1;
 
 /// Whether the same request may succeed a little later.
 pub(crate) fn is_passing(error: &Error) -> bool {

@@ -2,14 +2,23 @@
 
 use std::fmt;
 
-use tallyfold::sending::{Delay, Excerpt, Jitter, LONGEST_TIMER_MS, broken, named, retry_after};
-use tallyfold::{Code, Error, HostFailure, Now, Patience, Result, Secret};
+use serde::Serialize;
 
-use super::delivery::{Delivery, Partly, Way};
-use super::options::{Guarantee, PushOptions, TargetHeaders};
-use super::report::{PushReport, Rejected};
-use super::target::Target;
-use crate::export::Export;
+use super::delivery::{Delivery, Message, Partly, Source};
+use super::options::{Guarantee, PushOptions, Target, TargetHeaders};
+use crate::calls::broken::broken;
+use crate::calls::delay::Delay;
+use crate::calls::retry::jitter::Jitter;
+use crate::calls::retry::passing::LONGEST_TIMER_MS;
+use crate::calls::step::HostFailure;
+use crate::code::Code;
+use crate::error::{Error, Result};
+use crate::secret::Secret;
+use crate::time::now::Now;
+use crate::time::patience::Patience;
+use crate::wire::excerpt::Excerpt;
+use crate::wire::headers::named;
+use crate::wire::retry_after::retry_after;
 
 /// How much of the body of an answer is read, to find what was rejected.
 const MOST_OF_ANSWER: usize = 64 * 1024;
@@ -43,42 +52,16 @@ pub enum PushStep<'a> {
     Done,
 }
 
-/// A message to send: a POST request, or a datagram.
-pub struct Message<'a> {
-    /// The whole address.
-    pub url: &'a str,
-    /// The bytes to send.
-    pub body: &'a [u8],
-    media_type: &'static str,
-    delivery: &'static Delivery,
-    headers: &'a TargetHeaders,
-}
-
-impl Message<'_> {
-    /// The headers of the request, with names in lower case.
-    pub fn headers(&self) -> impl Iterator<Item = (&str, &str)> {
-        let own = [("content-type", self.media_type)].into_iter();
-        own.chain(self.delivery.headers.iter().copied())
-            .chain(self.headers.0.iter())
-    }
-
-    /// Whether this is a datagram and not a request.
-    #[must_use]
-    pub fn is_datagram(&self) -> bool {
-        self.delivery.way == Way::Datagrams
-    }
-}
-
 /// A push under way. It asks its host to send one message after the other, reads the answers, waits and tries again, or
 /// ends with an error.
 ///
 /// 2xx means that a message was taken, 413 that it is too large: it is cut in two. After 429, which may say for how long,
 /// after the passing failures of a server and after broken connections it is sent again, unless it must be sent at most
 /// once and may have arrived. Anything else ends the push.
-pub struct Push {
-    export: Export,
-    /// The export before the message under way.
-    before: Export,
+pub struct Push<S> {
+    source: S,
+    /// The source before the message under way.
+    before: S,
     delivery: &'static Delivery,
     media_type: &'static str,
     target: Target,
@@ -104,6 +87,37 @@ pub struct Push {
     report: PushReport,
 }
 
+/// What became of a push.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+#[cfg_attr(feature = "surface", derive(schemars::JsonSchema))]
+pub struct PushReport {
+    /// Messages that were taken.
+    pub messages: u64,
+    /// Samples in them: the counts of a group in a window are one sample.
+    pub samples: u64,
+    /// Bytes of their bodies.
+    pub bytes: u64,
+    /// Messages that were sent again.
+    pub retries: u64,
+    /// Samples of which nobody knows whether they were taken, and which are not sent again: only if each is to be sent at
+    /// most once.
+    pub unsure: u64,
+    /// What the receiver rejected in messages that it took otherwise. This is not sent again.
+    pub rejected: Vec<Rejected>,
+}
+
+/// What a receiver rejected in a message that it took otherwise.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "surface", derive(schemars::JsonSchema))]
+pub struct Rejected {
+    /// How many data points, if the receiver says so.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub points: Option<u64>,
+    /// What it says, as one line; empty if it says nothing.
+    pub message: String,
+}
+
 enum State {
     /// The next message is to be made.
     Ready,
@@ -125,36 +139,28 @@ enum State {
     Ended(Option<Error>),
 }
 
-impl Push {
-    /// Begins to send an export.
+impl<S: Source> Push<S> {
+    /// Begins to send the messages of a source.
     ///
     /// # Errors
-    /// `invalid_argument` for a format that is not sent, for a guarantee if the receiver takes repeated messages without
+    /// `invalid_argument` for a source that is not sent, for a guarantee if the receiver takes repeated messages without
     /// harm, and for more `finished` samples than there are; `invalid_base_address` and `insecure_base_address` for the
     /// address.
-    pub fn new(mut export: Export, options: &PushOptions) -> Result<Self> {
-        let form = export.form();
-        let Some(delivery) = &form.delivery else {
-            let message = "this is a format of files and scrapes, which is not sent";
-            return Err(Error::argument("format", Code::InvalidArgument, message));
-        };
-        if delivery.is_repeatable && options.guarantee.is_some() {
-            let message = "this receiver takes the same message again without harm, so each is counted exactly once; \
-                           leave this out";
-            return Err(Error::argument("guarantee", Code::InvalidArgument, message));
-        }
-        let guarantee = options.guarantee.unwrap_or(Guarantee::AtMostOnce);
-        if export.skip(options.finished) > 0 {
+    pub fn new(mut source: S, options: &PushOptions) -> Result<Self> {
+        let delivery = source.delivery()?;
+        let target = options.target(delivery)?;
+        if source.skip(options.finished) > 0 {
             let message = "there are fewer samples: this belongs to a push of other counts";
             return Err(Error::argument("finished", Code::InvalidArgument, message));
         }
+        let guarantee = options.guarantee.unwrap_or(Guarantee::AtMostOnce);
         Ok(Self {
-            before: export.clone(),
-            export,
+            before: source.clone(),
+            media_type: source.media_type(),
+            source,
             delivery,
-            media_type: form.media_type,
-            secrets: secrets(options),
-            target: Target::new(options, delivery.way)?,
+            secrets: options.secrets(),
+            target,
             headers: options.headers.clone(),
             is_careful: !delivery.is_repeatable && guarantee == Guarantee::AtMostOnce,
             patience: options.patience_ms,
@@ -186,9 +192,9 @@ impl Push {
         loop {
             match &mut self.state {
                 State::Ready => {
-                    self.before = self.export.clone();
+                    self.before = self.source.clone();
                     self.retries_of_message = 0;
-                    match self.export.next_piece_of(self.most_samples, &mut self.body) {
+                    match self.source.next_message(self.most_samples, &mut self.body) {
                         None => self.state = State::Ended(None),
                         Some(samples) => {
                             self.samples = samples;
@@ -418,7 +424,7 @@ impl Push {
     fn cut_in_two(&mut self) {
         self.most_samples = self.samples / 2;
         self.take_back();
-        self.export = self.before.clone();
+        self.source = self.before.clone();
         self.state = State::Ready;
     }
 
@@ -466,22 +472,6 @@ impl Push {
     }
 }
 
-/// Everything in the options that is or may be a secret: headers, also without a word such as `Bearer` before them, and
-/// the longer values of the address's query.
-fn secrets(options: &PushOptions) -> Vec<Secret> {
-    let headers = options.headers.0.iter().flat_map(|(_, value)| {
-        let after_scheme = value.split_once(' ').map(|(_, rest)| rest);
-        [Some(value), after_scheme].into_iter().flatten()
-    });
-    let (_, query) = options.url.split_once('?').unwrap_or_default();
-    let values = query
-        .split('&')
-        .filter_map(|pair| Some(pair.split_once('=')?.1));
-    let values = values.filter(|value| value.len() >= 8);
-    let all = headers.chain(values).filter(|secret| !secret.is_empty());
-    all.map(|secret| Secret::from(secret.to_owned())).collect()
-}
-
 /// What a receiver says, as one line of bounded length, without secrets.
 fn quoted(said: &[u8], secrets: &[Secret]) -> Option<String> {
     let mut excerpt = Excerpt::default();
@@ -515,17 +505,7 @@ fn out_of_order() -> Error {
     Error::new(Code::OutOfOrder, message)
 }
 
-impl fmt::Debug for Message<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let names: Vec<&str> = self.headers().map(|(name, _)| name).collect();
-        f.debug_struct("Message")
-            .field("headers", &names)
-            .field("bytes", &self.body.len())
-            .finish_non_exhaustive()
-    }
-}
-
-impl fmt::Debug for Push {
+impl<S> fmt::Debug for Push<S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Push")
             .field("finished", &self.finished)

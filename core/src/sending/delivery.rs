@@ -1,0 +1,115 @@
+//! What is known of the system that gets messages, as data; and the messages.
+
+use std::fmt;
+
+use super::options::TargetHeaders;
+use crate::error::Result;
+
+/// Where a push takes its messages from. A message consists of samples, such as the counts of a group in a window.
+///
+/// A clone continues at the same place, and both give the same messages.
+pub trait Source: Clone {
+    /// How the messages are delivered.
+    ///
+    /// # Errors
+    /// `invalid_argument` if they aren't meant to be sent.
+    fn delivery(&self) -> Result<&'static Delivery>;
+
+    /// The media type of each message, for `Content-Type`.
+    fn media_type(&self) -> &'static str;
+
+    /// Writes the next message, of at most this many samples, in place of what `out` holds. Returns how many samples it
+    /// has, or `None` after the last message.
+    fn next_message(&mut self, most: usize, out: &mut Vec<u8>) -> Option<usize>;
+
+    /// Leaves out the next samples, and returns how many of them don't exist.
+    fn skip(&mut self, samples: u64) -> u64;
+}
+
+/// How messages are delivered.
+#[derive(Debug)]
+pub struct Delivery {
+    /// How they get there.
+    pub way: Way,
+    /// Headers next to `content-type`.
+    pub headers: &'static [(&'static str, &'static str)],
+    /// Whether the other system accepts the same samples again without harm. Then messages in doubt are sent again.
+    pub is_repeatable: bool,
+    /// Whether a message is sent again after this status, which is 500 or above. After 429 it always is.
+    pub is_passing: fn(u16) -> bool,
+    /// A header of each answer by a system that knows the format: how many samples it wrote.
+    pub proof: Option<&'static str>,
+    /// Which samples were rejected while others were accepted, by the body of an answer; `None` if it reports nothing
+    /// of that kind.
+    pub partly: fn(u16, &[u8]) -> Option<Partly>,
+}
+
+/// The usual delivery by POST requests. A format states what differs.
+pub const HTTP: Delivery = Delivery {
+    way: Way::Http,
+    headers: &[],
+    is_repeatable: false,
+    is_passing: |status| status >= 500,
+    proof: None,
+    partly: |_, _| None,
+};
+
+/// The usual delivery by datagrams.
+pub const DATAGRAMS: Delivery = Delivery {
+    way: Way::Datagrams,
+    ..HTTP
+};
+
+/// The data points that were rejected while others were accepted, by the body of an answer.
+#[derive(Debug)]
+pub struct Partly {
+    /// How many, if the body contains the number.
+    pub points: Option<u64>,
+    /// The reason in the words of the other system.
+    pub said: String,
+}
+
+/// How messages get to the other system.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Way {
+    /// As the bodies of POST requests.
+    Http,
+    /// As datagrams, which are never answered.
+    Datagrams,
+}
+
+/// A message to send: a POST request, or a datagram.
+pub struct Message<'a> {
+    /// The whole address.
+    pub url: &'a str,
+    /// The bytes to send.
+    pub body: &'a [u8],
+    pub(super) media_type: &'static str,
+    pub(super) delivery: &'static Delivery,
+    pub(super) headers: &'a TargetHeaders,
+}
+
+impl Message<'_> {
+    /// The headers of the request, with names in lower case.
+    pub fn headers(&self) -> impl Iterator<Item = (&str, &str)> {
+        let own = [("content-type", self.media_type)].into_iter();
+        own.chain(self.delivery.headers.iter().copied())
+            .chain(self.headers.0.iter())
+    }
+
+    /// Whether this is a datagram and not a request.
+    #[must_use]
+    pub fn is_datagram(&self) -> bool {
+        self.delivery.way == Way::Datagrams
+    }
+}
+
+impl fmt::Debug for Message<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let names: Vec<&str> = self.headers().map(|(name, _)| name).collect();
+        f.debug_struct("Message")
+            .field("headers", &names)
+            .field("bytes", &self.body.len())
+            .finish_non_exhaustive()
+    }
+}

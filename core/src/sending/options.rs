@@ -1,0 +1,169 @@
+//! Where an export is sent, and what happens when something fails.
+
+use super::delivery::{Delivery, Way};
+use crate::arguments::{Kind, Parameter, Value};
+use crate::code::Code;
+use crate::error::{Error, Result};
+use crate::secret::Secret;
+use crate::time::patience::Patience;
+use crate::wire::address::BaseAddress;
+use crate::wire::headers::Headers;
+
+crate::names! {
+    /// What happens to a message of which nobody knows whether it was taken.
+    pub enum Guarantee {
+        /// It is sent again, and may be counted twice.
+        AtLeastOnce = "at_least_once",
+        /// It is not sent again, and may be lost.
+        AtMostOnce = "at_most_once",
+    }
+}
+
+/// How long to wait for a receiver, all in all.
+const PATIENCE_MS: u64 = 900_000;
+
+crate::options! {
+    /// Where an export is sent, and what happens when something fails.
+    #[derive(Clone, Debug)]
+    pub struct PushOptions {
+        /// The whole address that messages are sent to, with its path: `https://…/api/v1/write`, or `udp://host:8125` for
+        /// StatsD and DogStatsD.
+        url: String [Address],
+        /// Headers of each request, such as `authorization`. No message quotes their values.
+        headers: TargetHeaders = TargetHeaders::default(),
+        /// Whether headers, or a password in the address, may be sent by plain http to another machine, where the network can read them.
+        allow_http: bool = false,
+        /// What happens to a message of which nobody knows whether it was taken, because the connection broke. Prometheus,
+        /// VictoriaMetrics and InfluxDB take a message again without harm: it is sent again, and this option is refused.
+        /// For other receivers the default is `at_most_once`: a gap is reported, but a count that was added twice
+        /// looks like any other.
+        guarantee: Option<Guarantee> = None,
+        /// How long to wait for a receiver that fails or asks for pauses, all in all.
+        patience_ms: Patience = Patience::Milliseconds(PATIENCE_MS),
+        /// How many samples an earlier push of the same export has finished: this one goes on after them.
+        finished: u64 [Host] = 0,
+        /// The seed of the random part of waits.
+        seed: u64 [Host] = 0,
+    }
+}
+
+/// Headers for another system. Unlike those of a client, `authorization` is the caller's.
+#[derive(Clone, Debug, Default)]
+pub struct TargetHeaders(pub(super) Headers);
+
+impl TargetHeaders {
+    /// Takes names and values in turn.
+    ///
+    /// # Errors
+    /// `invalid_argument` for a header that the HTTP stack sets, and for what can't be sent. No message quotes any of it.
+    pub fn new(flat: Vec<String>) -> Result<Self> {
+        Headers::with_authorization(flat).map(Self)
+    }
+}
+
+impl Parameter for TargetHeaders {
+    const KIND: Kind = Kind::Mapping;
+
+    fn from_value(value: Value) -> Result<Self> {
+        Self::new(Vec::from_value(value)?)
+    }
+}
+
+impl PushOptions {
+    /// Checks the options for this delivery, before anything is requested or stored.
+    ///
+    /// # Errors
+    /// `invalid_argument` for a guarantee if the receiver takes repeated messages without harm; `invalid_base_address` and
+    /// `insecure_base_address` for the address.
+    pub fn check(&self, delivery: &Delivery) -> Result<()> {
+        self.target(delivery).map(drop)
+    }
+
+    /// The checked address.
+    pub(super) fn target(&self, delivery: &Delivery) -> Result<Target> {
+        if delivery.is_repeatable && self.guarantee.is_some() {
+            let message = "this receiver takes the same message again without harm, so each is counted exactly once; \
+                           leave this out";
+            return Err(Error::argument("guarantee", Code::InvalidArgument, message));
+        }
+        Target::new(self, delivery.way)
+    }
+
+    /// Everything that is or may be a secret: headers, also without a word such as `Bearer` before them, and the longer
+    /// values of the address's query.
+    pub(super) fn secrets(&self) -> Vec<Secret> {
+        let headers = self.headers.0.iter().flat_map(|(_, value)| {
+            let after_scheme = value.split_once(' ').map(|(_, rest)| rest);
+            [Some(value), after_scheme].into_iter().flatten()
+        });
+        let (_, query) = self.url.split_once('?').unwrap_or_default();
+        let values = query
+            .split('&')
+            .filter_map(|pair| Some(pair.split_once('=')?.1));
+        let values = values.filter(|value| value.len() >= 8);
+        let all = headers.chain(values).filter(|secret| !secret.is_empty());
+        all.map(|secret| Secret::from(secret.to_owned())).collect()
+    }
+}
+
+/// The address of a receiver.
+#[derive(Clone, Debug)]
+pub(super) struct Target {
+    pub(super) url: String,
+    /// The address without its query, which may hold a password: for messages.
+    pub(super) shown: String,
+}
+
+impl Target {
+    pub(super) fn new(options: &PushOptions, way: Way) -> Result<Self> {
+        let url = options.url.as_str();
+        let (base, query) = url.split_once('?').unwrap_or((url, ""));
+        let is_query =
+            |byte: u8| byte.is_ascii_alphanumeric() || b"-._~!$&'()*+,;=:@/?%".contains(&byte);
+        if !query.bytes().all(is_query) {
+            let message = "want a query without characters that must be percent-encoded";
+            return Err(invalid(message));
+        }
+        let shown = base.to_owned();
+        match way {
+            Way::Http => {
+                let has_header = options.headers.0.iter().next().is_some();
+                let may_be_plain = options.allow_http || !(has_header || has_password(query));
+                BaseAddress::parse("url", base, may_be_plain)?;
+            }
+            Way::Datagrams => {
+                let authority = url
+                    .strip_prefix("udp://")
+                    .map(|rest| rest.trim_end_matches('/'));
+                let has_port = |authority: &str| {
+                    let port = authority
+                        .rsplit_once(':')
+                        .map(|(_, port)| port.parse::<u16>());
+                    matches!(port, Some(Ok(1..)))
+                };
+                let authority = authority.filter(|authority| has_port(authority));
+                let authority = authority.ok_or_else(|| {
+                    invalid("want udp://host:port, as this format is sent in datagrams")
+                })?;
+                BaseAddress::parse("url", &format!("http://{authority}"), true)?;
+            }
+        }
+        Ok(Self {
+            url: url.to_owned(),
+            shown,
+        })
+    }
+}
+
+/// Whether a query has a parameter that systems read passwords and tokens from.
+fn has_password(query: &str) -> bool {
+    const NAMES: [&str; 6] = ["p", "password", "token", "api_key", "apikey", "key"];
+    let mut names = query
+        .split('&')
+        .map(|pair| pair.split('=').next().unwrap_or_default());
+    names.any(|name| NAMES.iter().any(|known| name.eq_ignore_ascii_case(known)))
+}
+
+fn invalid(message: &str) -> Error {
+    Error::argument("url", Code::InvalidBaseAddress, message)
+}
