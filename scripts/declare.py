@@ -153,7 +153,7 @@ class TypeScript(Language):
     WHOLE: ClassVar[dict[str, str]] = {"uint16": "number", "uint32": "number", "uint64": "bigint", "int128": "bigint"}
 
     def text(self) -> str:
-        parts = [f"// {NOTICE}", 'import type { Instant } from "./instant.js";\nimport type { TimeStep } from "./step.js";', self.codes()]
+        parts = [f"// {NOTICE}", 'import type { Instant, TimeStep } from "./time.js";', self.codes()]
         pairs = "".join(f'  {name}: "{variable}",\n' for name, variable in variables(self))
         about = "The arguments of a client that may come from the environment, and their variables."
         parts.append(f"/** {about} */\nexport const environment = {{\n{pairs}}} as const;")

@@ -17,13 +17,13 @@ const modules = {
   "export.wasm": "tallyfold_export",
   "health.wasm": "tallyfold_health",
 };
-/** What takes the place of a global, and the source file that exports it and says why. */
+/** The globals that are replaced, and what loading/globals.ts exports in place of each. */
 const standIns = [
-  ["Symbol.dispose", "disposeSymbol", "loading/dispose"],
-  ["Symbol.asyncDispose", "asyncDisposeSymbol", "loading/dispose"],
-  ["FinalizationRegistry", "Registry", "loading/registry"],
-  ["TextDecoder", "Decoder", "loading/text"],
-  ["TextEncoder", "Encoder", "loading/text"],
+  ["Symbol.dispose", "disposeSymbol"],
+  ["Symbol.asyncDispose", "asyncDisposeSymbol"],
+  ["FinalizationRegistry", "Registry"],
+  ["TextDecoder", "Decoder"],
+  ["TextEncoder", "Encoder"],
 ];
 const common = {
   bundle: true,
@@ -138,8 +138,8 @@ async function esModules(outdir, wasm) {
 /** Imports, for what a file mentions. */
 function importStandIns(text, path) {
   return standIns
-    .filter(([name, _, file]) => text.includes(name) && !path.endsWith(`/src/${file}.ts`))
-    .map(([_, own, file]) => `import { ${own} } from "./${basename(file)}.js";`)
+    .filter(([name]) => text.includes(name) && basename(path) !== "globals.ts")
+    .map(([_, own]) => `import { ${own} } from "./globals.js";`)
     .join("");
 }
 
@@ -151,7 +151,7 @@ function commonJs(entry) {
     format: "cjs",
     entryPoints: [`src/${entry}.ts`],
     outfile: `dist/${entry}.cjs`,
-    inject: [...new Set(standIns.map(([, , file]) => `src/${file}.ts`))],
+    inject: ["src/loading/globals.ts"],
     plugins: [
       lateInflate,
       {

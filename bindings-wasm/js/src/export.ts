@@ -6,8 +6,8 @@ export {
   type ExportOptions,
   exportCounts,
   exportCounts as export,
+  init,
 } from "./export/exporting.js";
-export { init } from "./export/formats.js";
 export { type Counter, type CounterOptions, Ledger, type PromRegistry } from "./export/ledger.js";
 export { Outbox, type OutboxOptions } from "./export/outbox.js";
 export { type PushOptions, push } from "./export/push.js";

@@ -7,8 +7,8 @@ export type { Environment } from "./client/environment.js";
 export { Machine, type MachineOptions } from "./client/machine.js";
 export type { Checkpoint, StoredSegment } from "./files/checkpoint.js";
 export { type BrowserCheckpoint, indexedDbCheckpoint } from "./files/indexed_db.js";
-export { init, type WasmSource } from "./loading/init.js";
-export { version } from "./loading/version.js";
+export type { WasmSource } from "./loading/compile.js";
+export { init, version } from "./loading/library.js";
 export {
   type Collect,
   type CollectQuery,
@@ -47,8 +47,7 @@ export {
   type ComparisonRow,
   compare,
 } from "./tables/comparison.js";
-export type { Counts, SavedCounts } from "./tables/counts.js";
-export type { Row } from "./tables/row.js";
+export type { Counts, Row, SavedCounts } from "./tables/counts.js";
 export {
   Series,
   type SeriesColumns,
@@ -65,5 +64,5 @@ export {
   type WindowCounts,
 } from "./values/declared.js";
 export { type ErrorKind, type Failure, TallyfoldError } from "./values/error.js";
-export type { Instant, TemporalInstant } from "./values/instant.js";
+export type { Instant, Now, TemporalInstant, TimeStep } from "./values/time.js";
 export type * from "./values/types.js";

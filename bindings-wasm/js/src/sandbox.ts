@@ -1,11 +1,20 @@
 import type { CoreSandbox } from "../wasm/tallyfold_sandbox.js";
+import { type Glue, glue } from "../wasm/tallyfold_sandbox.js";
+import source from "../wasm/tallyfold_sandbox_bg.wasm";
 import { Handle } from "./loading/handle.js";
-import { replica } from "./sandbox/replica.js";
+import { Module } from "./loading/start.js";
 import type { SandboxArguments, SandboxEndpoint, SandboxEvent } from "./values/declared.js";
 import { bytes, flat } from "./values/input.js";
 import { type Inspect, inspectSymbol, shown } from "./values/printing.js";
+import type { Now } from "./values/time.js";
 import { clocks } from "./values/time.js";
-import type { Now } from "./values/types.js";
+
+const module = new Module(glue, source, "coresandbox_new");
+
+/** The core of the sandbox. The first call compiles it. */
+function sandboxCore(): Glue {
+  return module.glue;
+}
 
 /** The options of a {@link Sandbox}. All of them have defaults. */
 export interface SandboxOptions extends SandboxArguments {
@@ -80,7 +89,7 @@ export class Sandbox {
    * @throws {@link TallyfoldError} of kind `config`.
    */
   constructor(options: SandboxOptions = {}) {
-    this.#core = new Handle(new (replica().CoreSandbox)(options));
+    this.#core = new Handle(new (sandboxCore().CoreSandbox)(options));
     this.#now = clocks(options.now);
   }
 

@@ -1,12 +1,21 @@
 // A server for pages: it asks the service with its own token. The core decides what a page may ask, what it is
 // answered, and what is kept; this file carries the bytes and keeps the answers. It imports nothing of a host.
 
+import { type Glue, glue } from "../wasm/tallyfold_pages.js";
+import source from "../wasm/tallyfold_pages_bg.wasm";
 import type { BytesOf, Client } from "./client/client.js";
-import { rules } from "./server/pages.js";
+import { Module } from "./loading/start.js";
 import type { PagesArguments } from "./values/declared.js";
 import { invalidArgument, TallyfoldError } from "./values/error.js";
 import { pairsOf } from "./values/input.js";
 import type { Api, Dimension, Metric } from "./values/types.js";
+
+const module = new Module(glue, source, "pageQuestion");
+
+/** The core of a server for pages. The first call compiles it. */
+function pagesCore(): Glue {
+  return module.glue;
+}
 
 /** Where answers for settled windows are kept, such as a key-value store: both functions may be asynchronous. */
 export interface AnswerStore {
@@ -112,7 +121,7 @@ class PageServer {
     if (store && (typeof store.get !== "function" || typeof store.set !== "function")) {
       throw invalidArgument("store", "want an object with the functions get and set");
     }
-    const [provisionalMs, concurrency, memoryBytes] = rules().pagesOptions(options);
+    const [provisionalMs, concurrency, memoryBytes] = pagesCore().pagesOptions(options);
     this.#client = client;
     this.#bytesOf = client.bytesOf();
     this.#authorize = authorize;
@@ -137,7 +146,7 @@ class PageServer {
     } catch (error) {
       if (!TallyfoldError.is(error)) throw error;
       const { code, status, message, retryAfter } = error;
-      const [answered, text, ...flat] = rules().failedAnswer(code, status, message, retryAfter);
+      const [answered, text, ...flat] = pagesCore().failedAnswer(code, status, message, retryAfter);
       return { status: answered, headers: pairsOf(flat), body: encoded(text) };
     }
   }
@@ -148,7 +157,7 @@ class PageServer {
     const headers = [...request.headers, ["host", host]].flat();
     const asked = [request.method, pathname + search, body, ...headers];
     const { address, now } = this.#bytesOf;
-    return rules().pageQuestion(this.#options, address, asked, isAllowed, now());
+    return pagesCore().pageQuestion(this.#options, address, asked, isAllowed, now());
   }
 
   async #to(question: Question): Promise<Answer> {
@@ -192,7 +201,7 @@ class PageServer {
     if (this.#store === undefined) return undefined;
     try {
       const text = await soon(this.#store.get(key));
-      const body = typeof text === "string" ? rules().unsealed(key, text) : undefined;
+      const body = typeof text === "string" ? pagesCore().unsealed(key, text) : undefined;
       return body === undefined ? undefined : good(encoded(body));
     } catch {
       return undefined;
@@ -203,7 +212,7 @@ class PageServer {
   #keep(key: string, { body }: Answer): void {
     const store = this.#store;
     if (store === undefined) return;
-    const text = rules().sealed(key, new TextDecoder().decode(body));
+    const text = pagesCore().sealed(key, new TextDecoder().decode(body));
     new Promise((done) => done(store.set(key, text))).catch(() => {});
   }
 }
@@ -211,7 +220,7 @@ class PageServer {
 type Bytes = Uint8Array<ArrayBuffer>;
 
 function good(body: Bytes): Answer {
-  const [status, , ...flat] = rules().goodAnswer("");
+  const [status, , ...flat] = pagesCore().goodAnswer("");
   return { status, headers: pairsOf(flat), body };
 }
 

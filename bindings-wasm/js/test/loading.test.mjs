@@ -5,7 +5,7 @@ import { readFile } from "node:fs/promises";
 import { describe, test } from "node:test";
 import { fileURLToPath } from "node:url";
 import { Machine } from "tallyfold";
-import { isSound } from "../dist/precheck.js";
+import { isUsual } from "../dist/precheck.js";
 import { run } from "./installed.mjs";
 
 const usual = { clusterEndpoint: "https://cluster.example", hostTokens: true, inBrowser: true };
@@ -56,12 +56,12 @@ const values = {
 
 describe("options that a page does not ask the core about at once", () => {
   test("are the usual ones", () => {
-    assert.ok(isSound(usual));
-    assert.ok(isSound({ ...usual, controlAudience: "https://control.example", timeoutMs: 5000 }));
-    assert.ok(!isSound({ ...usual, clientSecret: "a secret" }));
-    assert.ok(!isSound({ hostTokens: true }));
-    assert.ok(isSound({ ...usual, hostTokens: false, tokenless: true, headers: undefined }));
-    assert.ok(!isSound({ ...usual, tokenless: true }));
+    assert.ok(isUsual(usual));
+    assert.ok(isUsual({ ...usual, controlAudience: "https://control.example", timeoutMs: 5000 }));
+    assert.ok(!isUsual({ ...usual, clientSecret: "a secret" }));
+    assert.ok(!isUsual({ hostTokens: true }));
+    assert.ok(isUsual({ ...usual, hostTokens: false, tokenless: true, headers: undefined }));
+    assert.ok(!isUsual({ ...usual, tokenless: true }));
   });
 
   test("are only such as the core takes", () => {
@@ -69,7 +69,7 @@ describe("options that a page does not ask the core about at once", () => {
     for (const [name, all] of Object.entries(values)) {
       for (const value of all) {
         const options = { ...usual, [name]: value };
-        if (!isSound(options)) continue;
+        if (!isUsual(options)) continue;
         sound += 1;
         assert.doesNotThrow(() => new Machine(options), `${name}: ${String(value)}`);
       }

@@ -1,12 +1,13 @@
 import type { CoreCall } from "../../wasm/tallyfold_wasm.js";
 import { Handle } from "../loading/handle.js";
-import { stage, troubled } from "../loading/library.js";
+import { noteFailure, stage } from "../loading/library.js";
 import { CountTable } from "../tables/table.js";
 import { invalidArgument } from "../values/error.js";
 import { bytes, checkedToken, flat, pairsOf } from "../values/input.js";
 import { inspectSymbol } from "../values/printing.js";
+import type { Now } from "../values/time.js";
 import { now } from "../values/time.js";
-import type { AccessToken, Api, Attempt, Now, Window } from "../values/types.js";
+import type { AccessToken, Api, Attempt, Window } from "../values/types.js";
 
 /** What a {@link Call} asks its host to do next. */
 export type Step =
@@ -101,7 +102,7 @@ export class Call<T> {
    * Call.chunk}, then call {@link Call.end}. `false` if not: drop it and ask for the next step.
    */
   head(status: number, headers: Iterable<readonly [string, string]>): boolean {
-    if (status !== 200) troubled();
+    if (status !== 200) noteFailure();
     return this.#core.object.head(status, flat(headers));
   }
 
@@ -124,7 +125,7 @@ export class Call<T> {
    * that could hold the request.
    */
   failed(failure: "network" | "timeout" | "hidden", detail: string): void {
-    troubled();
+    noteFailure();
     this.#core.object.failed(failure, detail);
   }
 

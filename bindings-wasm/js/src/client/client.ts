@@ -1,10 +1,11 @@
 import type { CollectQuery, DimensionOf } from "../ranges/collect.js";
-import { Collecting, type CollectOptions } from "../ranges/collect_run.js";
+import { type CollectOptions, CollectRun } from "../ranges/collect_run.js";
 import type { FollowQuery } from "../ranges/follow.js";
 import type { Additivity, ProbeQuery } from "../ranges/probe.js";
 import { Following, type FollowOptions } from "../ranges/revisions.js";
 import type { CountTable } from "../tables/table.js";
 import { fieldsOf, OPTIONS, optionalSignal } from "../values/input.js";
+import type { Now } from "../values/time.js";
 import type {
   Abortable,
   Api,
@@ -14,7 +15,6 @@ import type {
   Json,
   Metric,
   MetricsQuery,
-  Now,
 } from "../values/types.js";
 import type { Call } from "./call.js";
 import { Driver, type DriverOptions } from "./driver.js";
@@ -191,7 +191,7 @@ export class Client {
     if (this.#machine.compiling) await this.#machine.compiling;
     const collect = this.#machine.collect<M, D, G>(query);
     try {
-      return await new Collecting(collect, this.#driver, query).run();
+      return await new CollectRun(collect, this.#driver, query).run();
     } finally {
       collect[Symbol.dispose]();
     }

@@ -3,8 +3,9 @@ import { Broken, Deadline } from "../http/deadline.js";
 import { exchange } from "../http/exchange.js";
 import { because } from "../values/error.js";
 import { checkedToken, optionalFunction } from "../values/input.js";
+import type { Now } from "../values/time.js";
 import { clocks } from "../values/time.js";
-import type { AccessToken, Api, Attempt, Fetch, FetchInit, Now } from "../values/types.js";
+import type { AccessToken, Api, Attempt, Fetch, FetchInit } from "../values/types.js";
 import type { Call, MachineRequest } from "./call.js";
 
 /** What the host provides for every call of a client. */

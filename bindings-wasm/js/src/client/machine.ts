@@ -19,7 +19,7 @@ import type {
   MetricsQuery,
 } from "../values/types.js";
 import { Call } from "./call.js";
-import { isSound } from "./precheck.js";
+import { isUsual } from "./precheck.js";
 
 /** The options of a {@link Machine}. */
 export type MachineOptions = Omit<MachineArguments, keyof HostOptions>;
@@ -86,7 +86,7 @@ export class Machine {
     this.#make = ({ CoreMachine }) => new CoreMachine(all, ofCall, collect, follow);
     // Only a client waits, and only a page has a thread that must not be held up.
     const mayWait = ofCall.length > 0 && isBrowser() && !library.isCompiled;
-    if (mayWait && isSound(all)) this.compiling = this.#compile();
+    if (mayWait && isUsual(all)) this.compiling = this.#compile();
     else void this.#machine;
   }
 

@@ -30,11 +30,11 @@ const usual: { readonly [name: string]: (value: unknown) => boolean } = {
  * Whether the core is sure to take these options. It decides about all others, and about these too, but later:
  * this must be true of nothing that it refuses.
  */
-export function isSound(options: { readonly [name: string]: unknown }): boolean {
-  const isUsual = ([name, value]: [string, unknown]) =>
+export function isUsual(options: { readonly [name: string]: unknown }): boolean {
+  const isUsualOption = ([name, value]: [string, unknown]) =>
     Object.hasOwn(usual, name) && (value === undefined || usual[name]?.(value) === true);
   const { clusterEndpoint, hostTokens, tokenless } = options;
   // One source of tokens, and no more.
   const isServed = Boolean(hostTokens) !== Boolean(tokenless);
-  return isServed && clusterEndpoint !== undefined && Object.entries(options).every(isUsual);
+  return isServed && clusterEndpoint !== undefined && Object.entries(options).every(isUsualOption);
 }

@@ -1,11 +1,31 @@
-import type { CoreExport } from "../../wasm/tallyfold_export.js";
+import { type CoreExport, type Glue, glue } from "../../wasm/tallyfold_export.js";
+import source from "../../wasm/tallyfold_export_bg.wasm";
 import { writeWhole } from "../files/file.js";
 import { Handle } from "../loading/handle.js";
+import { Module } from "../loading/start.js";
 import { type Exportable, handedOver } from "../tables/transfer.js";
 import type { ExportArguments, Note } from "../values/declared.js";
 import { TallyfoldError } from "../values/error.js";
 import { fieldsOf, flatHeaders, OPTIONS, optionalFunction } from "../values/input.js";
-import { formats } from "./formats.js";
+
+const module = new Module(glue, source, "coreexport_new");
+
+/** @internal The WebAssembly of exports, which the first call compiles. */
+export function exportCore(): Glue {
+  return module.glue;
+}
+
+/**
+ * Compiles the WebAssembly of exports off the main thread. Without it, the first export compiles it at once, which a
+ * page on a slow phone notices.
+ *
+ * @example
+ * await init();
+ * const text = exportCounts(table, { format: "openmetrics" }).text();
+ */
+export function init(): Promise<void> {
+  return module.compile();
+}
 
 /** The options of {@link exportCounts}. */
 export interface ExportOptions extends ExportArguments {
@@ -42,7 +62,7 @@ export function exported(
   options: ExportOptions,
   others: readonly string[],
 ): Export {
-  const glue = formats();
+  const glue = exportCore();
   const { rows, revision } = handedOver(glue, counts);
   const make = (...given: Given) => new glue.CoreExport(rows, revision, ...given);
   return withOptions(options, others, make);

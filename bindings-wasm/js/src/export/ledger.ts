@@ -5,8 +5,7 @@ import { revised } from "../tables/transfer.js";
 import type { ExportArguments } from "../values/declared.js";
 import { invalidArgument, outOfOrder } from "../values/error.js";
 import { fieldsOf, flatHeaders, OPTIONS } from "../values/input.js";
-import { warning } from "./exporting.js";
-import { formats } from "./formats.js";
+import { exportCore, warning } from "./exporting.js";
 
 /** What counters are called: as in {@link ExportOptions}. */
 export type CounterOptions = Pick<ExportArguments, "labels" | "name">;
@@ -63,7 +62,7 @@ export class Ledger {
    * @throws {@link TallyfoldError} with code `invalid_checkpoint` for a document that is torn or was changed.
    */
   constructor(saved?: string | null) {
-    this.#core = new Handle(new (formats().CoreLedger)(saved));
+    this.#core = new Handle(new (exportCore().CoreLedger)(saved));
   }
 
   /**
@@ -89,7 +88,7 @@ export class Ledger {
     const core = this.#core;
     if (this.#isAdding) throw outOfOrder("another revision is being stored; await add first");
     const next = new Handle(
-      core.object.added(revised(formats(), revision), revision.settled, state),
+      core.object.added(revised(exportCore(), revision), revision.settled, state),
     );
     const inexact = core.object.inexact() === undefined ? next.object.inexact() : undefined;
     this.#isAdding = true;
@@ -165,7 +164,7 @@ export class Ledger {
 
   /** What to say in `Content-Type` of {@link Ledger.openmetrics}. */
   get mediaType(): string {
-    return formats().CoreLedger.mediaType();
+    return exportCore().CoreLedger.mediaType();
   }
 
   /**

@@ -4,8 +4,7 @@ import type { Revision } from "../ranges/follow.js";
 import { changed } from "../tables/transfer.js";
 import type { ExportFormat, PushReport } from "../values/declared.js";
 import { invalidArgument, outOfOrder } from "../values/error.js";
-import { withOptions } from "./exporting.js";
-import { formats } from "./formats.js";
+import { exportCore, withOptions } from "./exporting.js";
 import { type PushOptions, pushed, pushNames } from "./push.js";
 
 /** The options of {@link Outbox.push}: those of {@link push}, but for those that the outbox knows. */
@@ -54,7 +53,7 @@ export class Outbox {
     if (typeof store !== "function") {
       throw invalidArgument("store", "want a function that stores the document");
     }
-    this.#core = new Handle(new (formats().CoreOutbox)(saved));
+    this.#core = new Handle(new (exportCore().CoreOutbox)(saved));
     this.#format = format;
     this.#store = store;
     // Refuses a wrong format.
@@ -82,7 +81,7 @@ export class Outbox {
       throw invalidArgument("state", "want the state of the follow: revisions.state()");
     }
     await this.#alone(() => {
-      const { rows, revision: number } = changed(formats(), revision);
+      const { rows, revision: number } = changed(exportCore(), revision);
       return this.#become(this.#core.object.put(rows, number, state, this.#format));
     });
   }

@@ -4,8 +4,8 @@
 import type { CorePush } from "../../wasm/tallyfold_export.js";
 import { awaited, pause } from "../http/abort.js";
 import { Deadline } from "../http/deadline.js";
+import type { Outgoing } from "../http/exchange.js";
 import { exchange } from "../http/exchange.js";
-import type { Outgoing } from "../http/outgoing.js";
 import { builtIn } from "../loading/runtime.js";
 import type { Exportable } from "../tables/transfer.js";
 import type { PushArguments, PushReport } from "../values/declared.js";
@@ -17,10 +17,10 @@ import {
   optionalSignal,
   pairsOf,
 } from "../values/input.js";
+import type { Now } from "../values/time.js";
 import { clocks } from "../values/time.js";
-import type { Abortable, Fetch, Now } from "../values/types.js";
-import { Export, type ExportOptions, exported } from "./exporting.js";
-import { formats } from "./formats.js";
+import type { Abortable, Fetch } from "../values/types.js";
+import { Export, type ExportOptions, exportCore, exported } from "./exporting.js";
 
 /** The options of {@link push}. */
 export interface PushOptions extends ExportOptions, PushArguments, Abortable {
@@ -68,7 +68,7 @@ export async function push(counts: Exportable, options: PushOptions): Promise<Pu
 
 /** @internal The names of the options that a push has beside those of an export. */
 export function pushNames(): string[] {
-  return [...OWN, ...formats().pushOptionNames()];
+  return [...OWN, ...exportCore().pushOptionNames()];
 }
 
 /** @internal Sends an export, and frees it. */
@@ -138,7 +138,7 @@ function hostOf(options: PushOptions): Host {
 function corePush(given: Export, options: PushOptions): CorePush {
   const { url, headers, finished } = options;
   const all = { ...options, url: addressOf("url", url), headers: flatHeaders(headers) };
-  const { CorePush } = formats();
+  const { CorePush } = exportCore();
   return new CorePush(Export.coreOf(given), all, OWN, finished ?? 0);
 }
 

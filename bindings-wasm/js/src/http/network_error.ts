@@ -4,7 +4,7 @@
 import { isBrowser } from "../loading/runtime.js";
 import { because, TallyfoldError } from "../values/error.js";
 import type { Broken } from "./deadline.js";
-import type { Exchanged, Outgoing } from "./outgoing.js";
+import type { Exchanged, Outgoing } from "./exchange.js";
 
 /** What a `fetch` gave in place of a response. */
 export class NoResponse extends Error {

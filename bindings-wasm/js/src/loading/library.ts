@@ -2,19 +2,19 @@
 
 import { type Glue, glue } from "../../wasm/tallyfold_wasm.js";
 import source from "../../wasm/tallyfold_wasm_bg.wasm";
-import { isRenewable } from "./registry.js";
+import { compiledFrom, type WasmSource } from "./compile.js";
+import { isRenewable } from "./globals.js";
 import { Module } from "./start.js";
 
 /** The module, and its instance. */
-export const library = new Module(makeGlue, source, "staging", forget);
+export const library = new Module(makeGlue, source, "staging", {
+  forget,
+  isNeeded: () => hasFailed,
+});
 /** What {@link core} gives, as long as there is nothing to look at. */
 let current: Glue | undefined;
-
-/** A memory of more bytes is given back when nothing is in it: it never shrinks. */
-const LARGE = 256 << 20;
-let isLarge = false;
 /** Whether a machine remembers more than its tokens: what the service has refused, and when it may be asked again. */
-let isTroubled = false;
+let hasFailed = false;
 
 /**
  * The core. The first call compiles it, so that an import costs nothing and changes nothing. There is another one
@@ -23,15 +23,11 @@ let isTroubled = false;
  */
 export function core(): Glue {
   // A memory that has grown leaves the views of it empty.
-  if (current === undefined || isLarge || staging.length === 0) current = lookedAt();
-  return current;
-}
-
-function lookedAt(): Glue {
-  const { memory, population } = library.instance;
-  isLarge ||= memory.buffer.byteLength > LARGE;
-  if (isLarge && population.objects === 0 && !isTroubled) library.end();
-  return library.instance.glue;
+  if (current !== undefined && staging.length > 0) return current;
+  const { glue } = library;
+  // What is in a large memory has to be looked at each time.
+  current = library.isLarge ? undefined : glue;
+  return glue;
 }
 
 function makeGlue(lost: () => Error): Glue {
@@ -45,14 +41,13 @@ function makeGlue(lost: () => Error): Glue {
 /** Forgets what is true of an instance that has ended, and keeps no view of its memory. */
 function forget(): void {
   current = undefined;
-  isLarge = false;
-  isTroubled = false;
+  hasFailed = false;
   staging = new Uint8Array();
 }
 
 /** Says that something went wrong that a machine has to remember. */
-export function troubled(): void {
-  isTroubled = true;
+export function noteFailure(): void {
+  hasFailed = true;
 }
 
 /** How many bytes the core has staged for chunks, and they themselves. */
@@ -78,4 +73,28 @@ function staged(glue: Glue): Uint8Array {
   const { memory } = library.instance;
   const address = glue.staging();
   return new Uint8Array(memory.buffer, address, STAGING);
+}
+
+/**
+ * Compiles the WebAssembly off the main thread; what is called before that compiles it at once, where it is
+ * called. A page needs this only before it calls something that gives no promise, such as
+ * {@link CountTable.fromJSON}: a call of a {@link Client} waits by itself.
+ *
+ * @param module The file `tallyfold/tallyfold.wasm` of this version, to be used in place of the one inside this
+ * package. It has to come before the first use: once one is in use, it stays.
+ * @throws {@link TallyfoldError} with code `invalid_argument` for anything else, and what the host throws if it
+ * may not compile.
+ * @example
+ * await init();
+ * const table = CountTable.fromJSON(localStorage.getItem("yesterday"));
+ */
+export async function init(module?: WasmSource | Promise<WasmSource>): Promise<void> {
+  const given = await module;
+  if (given === undefined) await library.compile();
+  else library.provide(await compiledFrom(given));
+}
+
+/** The version of this package. */
+export function version(): string {
+  return core().version();
 }

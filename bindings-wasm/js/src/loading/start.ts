@@ -10,10 +10,10 @@ import {
   TallyfoldError,
 } from "../values/error.js";
 import { compiled, type Source, soonCompiled } from "./compile.js";
-import { counted, type Population } from "./registry.js";
+import { counted, type Population } from "./globals.js";
 
-/** A memory of more bytes is given back when nothing is in it: it never shrinks. */
-const LARGE = 64 << 20;
+/** The size in bytes above which a memory with nothing in it is given back: a memory never shrinks. */
+const LARGE = 256 << 20;
 
 /** What the glue of every module has. */
 interface Glue {
@@ -34,6 +34,14 @@ interface Instance<G> {
   readonly population: Population;
 }
 
+/** What only one of the modules has. */
+interface Own {
+  /** Called when an instance has ended. */
+  forget?(): void;
+  /** Whether the instance must stay, although nothing is counted in its memory. */
+  isNeeded?(): boolean;
+}
+
 /**
  * A module and its instance. Each instance has a glue of its own, so that an object of an
  * instance that has ended can't reach the memory of the next one: whatever is asked of it throws
@@ -43,25 +51,17 @@ export class Module<G extends Glue> {
   readonly #makeGlue: (lost: () => Error) => G;
   readonly #source: Source;
   readonly #mark: string;
-  readonly #forget: () => void;
+  readonly #own: Own;
   #compiled: WebAssembly.Module | undefined;
   #compiling: Promise<void> | undefined;
   #instance: Instance<G> | undefined;
 
-  /**
-   * @param mark What this module exports and no other.
-   * @param forget Called when an instance has ended.
-   */
-  constructor(
-    makeGlue: (lost: () => Error) => G,
-    source: Source,
-    mark: string,
-    forget: () => void = () => {},
-  ) {
+  /** @param mark What this module exports and no other. */
+  constructor(makeGlue: (lost: () => Error) => G, source: Source, mark: string, own: Own = {}) {
     this.#makeGlue = makeGlue;
     this.#source = source;
     this.#mark = mark;
-    this.#forget = forget;
+    this.#own = own;
   }
 
   /** Whether there is nothing to compile any more. */
@@ -92,10 +92,15 @@ export class Module<G extends Glue> {
     return this.#instance;
   }
 
+  /** Whether the memory is large. It stays so until the instance ends. */
+  get isLarge(): boolean {
+    return this.instance.memory.buffer.byteLength > LARGE;
+  }
+
   /** The glue of the instance in use; of a new one, if the memory of the last one is large and nothing is in it. */
   get glue(): G {
-    const { memory, population } = this.instance;
-    if (memory.buffer.byteLength > LARGE && population.objects === 0) this.end();
+    const isEmpty = this.instance.population.objects === 0 && !this.#own.isNeeded?.();
+    if (isEmpty && this.isLarge) this.end();
     return this.instance.glue;
   }
 
@@ -103,7 +108,7 @@ export class Module<G extends Glue> {
   end(error?: TallyfoldError): void {
     this.#instance?.glue.use(remains(error));
     this.#instance = undefined;
-    this.#forget();
+    this.#own.forget?.();
   }
 
   async #soon(): Promise<void> {

@@ -6,15 +6,9 @@ import { CountTable } from "../tables/table.js";
 import type { CollectArguments, WindowCounts } from "../values/declared.js";
 import { ended, invalidArgument, type TallyfoldError } from "../values/error.js";
 import { bytes } from "../values/input.js";
+import type { Now } from "../values/time.js";
 import { now } from "../values/time.js";
-import type {
-  Dimension,
-  Grouped,
-  IngestionDimension,
-  Metric,
-  Now,
-  Window,
-} from "../values/types.js";
+import type { Dimension, Grouped, IngestionDimension, Metric, Window } from "../values/types.js";
 
 /** The dimensions that a metric has (service reference 2.4). */
 export type DimensionOf<M extends Metric> = M extends "event_ingestion"

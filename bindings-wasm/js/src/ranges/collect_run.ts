@@ -30,7 +30,7 @@ export interface CollectOptions extends Abortable, Pick<CollectArguments, "concu
 }
 
 /** Drives a collect to its end, several calls at a time. */
-export class Collecting<D extends Dimension | undefined> {
+export class CollectRun<D extends Dimension | undefined> {
   readonly #collect: Collect<D>;
   readonly #driver: Driver;
   readonly #concurrency: number;

@@ -4,8 +4,9 @@ import { Handle } from "../loading/handle.js";
 import { Comparison } from "../tables/comparison.js";
 import { CountTable } from "../tables/table.js";
 import type { FollowArguments } from "../values/declared.js";
+import type { Now } from "../values/time.js";
 import { now } from "../values/time.js";
-import type { Dimension, Grouped, Metric, Now, Window } from "../values/types.js";
+import type { Dimension, Grouped, Metric, Window } from "../values/types.js";
 import type { DimensionOf } from "./collect.js";
 
 /** What to follow. */

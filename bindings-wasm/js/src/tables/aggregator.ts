@@ -1,12 +1,15 @@
-import type { CoreAggregator, CoreCountTable } from "../../wasm/tallyfold_wasm.js";
+import type {
+  CoreAggregator,
+  CoreAggregatorPlan,
+  CoreCountTable,
+  Glue,
+} from "../../wasm/tallyfold_wasm.js";
 import { Handle } from "../loading/handle.js";
-import { stage } from "../loading/library.js";
+import { core, stage } from "../loading/library.js";
 import type { AggregatorArguments } from "../values/declared.js";
 import { bytes } from "../values/input.js";
 import type { Dimension, Grouped } from "../values/types.js";
-import { planned } from "./aggregator_plan.js";
-import { kept } from "./shapes.js";
-import { CountTable } from "./table.js";
+import { CountTable, kept } from "./table.js";
 
 /** What an {@link Aggregator} must know about the response that it reads. */
 export interface AggregatorOptions<D extends Dimension, G extends D = D>
@@ -62,4 +65,75 @@ export class Aggregator<D extends Dimension, G extends D = D> {
     this.#core.release();
     kept.aggregator ??= this;
   }
+}
+
+/**
+ * Plans by the names in them, each name one step down. Only what the core has taken is here, so
+ * that there are no more than there are ways to order four dimensions, twice.
+ */
+interface Branch {
+  readonly next: Map<unknown, Branch>;
+  plan?: CoreAggregatorPlan;
+}
+
+let plans: Branch = { next: new Map() };
+/** Where the plans are: they end with their instance. */
+let plansOf: Glue | undefined;
+
+/** Stands between the names of `dimensions` and of `groupBy`, if there is one. */
+const GROUP_BY = Symbol("groupBy");
+
+/**
+ * An aggregator of the core. Checking options takes as long as reading a small body, so options
+ * that only name dimensions are checked once.
+ */
+function planned(options: Grouped<AggregatorArguments, Dimension>): CoreAggregator {
+  const { dimensions, groupBy, metric, window, limits, tolerate } = options ?? {};
+  const glue = core();
+  if (plansOf !== glue) {
+    plansOf = glue;
+    plans = { next: new Map() };
+  }
+  const isUsual = (metric ?? window ?? limits ?? tolerate ?? undefined) === undefined;
+  const known = isUsual ? find(dimensions, groupBy) : undefined;
+  if (known) return known.aggregator();
+  // Copied, because the caller may change the arrays after they were checked.
+  const names = { dimensions: copy(dimensions), groupBy: copy(groupBy) };
+  const rest = { metric, window, limits, tolerate };
+  const plan = new glue.CoreAggregatorPlan({ ...names, ...rest });
+  const aggregator = plan.aggregator();
+  if (isUsual)
+    branch(names.dimensions as unknown[], names.groupBy as unknown[] | undefined | null).plan =
+      plan;
+  return aggregator;
+}
+
+function find(dimensions: unknown, groupBy: unknown): CoreAggregatorPlan | undefined {
+  if (!Array.isArray(dimensions)) return undefined;
+  let at = after(plans, dimensions);
+  if (groupBy !== undefined && groupBy !== null) {
+    if (!Array.isArray(groupBy)) return undefined;
+    at = after(at?.next.get(GROUP_BY), groupBy);
+  }
+  return at?.plan;
+}
+
+function after(from: Branch | undefined, names: unknown[]): Branch | undefined {
+  let at = from;
+  for (let name = 0; name < names.length; name++) at = at?.next.get(names[name]);
+  return at;
+}
+
+function branch(dimensions: unknown[], groupBy: unknown[] | undefined | null): Branch {
+  let at = plans;
+  for (const name of groupBy ? [...dimensions, GROUP_BY, ...groupBy] : dimensions) {
+    const next = at.next.get(name) ?? { next: new Map() };
+    at.next.set(name, next);
+    at = next;
+  }
+  return at;
+}
+
+function copy<T>(names: T): T {
+  return Array.isArray(names) ? ([...names] as T) : names;
 }

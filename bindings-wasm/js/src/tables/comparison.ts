@@ -1,6 +1,5 @@
 import type { CoreComparison } from "../../wasm/tallyfold_wasm.js";
-import { exact } from "../values/exact.js";
-import { type Inspect, inspectSymbol } from "../values/printing.js";
+import { exact, type Inspect, inspectSymbol } from "../values/printing.js";
 import type { Deltas, Dimension, Metric, Presence, Shares, Window } from "../values/types.js";
 import {
   type CountColumns,

@@ -1,6 +1,7 @@
 import { core } from "../loading/library.js";
-import { exact } from "../values/exact.js";
-import type { CountName, Rates } from "../values/types.js";
+import { exact } from "../values/printing.js";
+import type { CountName, Dimension, Rates } from "../values/types.js";
+import type { CountColumns, PerDimension } from "./columns.js";
 
 /** Counts in JSON: strings of digits, as no JSON number holds them exactly. */
 export type SavedCounts = { [N in CountName]: string };
@@ -38,4 +39,29 @@ const RATES: PropertyDescriptor & ThisType<Counts> = {
 /** @internal Typed arrays say with NaN that there is none. */
 export function orNull(value: number | undefined): number | null {
   return value === undefined || Number.isNaN(value) ? null : value;
+}
+
+/**
+ * One combination of dimension values and its counts: a plain object. `rates` and `toJSON` are not copied:
+ * `{ ...row }` has values only.
+ */
+export interface Row<D extends Dimension | undefined = Dimension | undefined> extends Counts {
+  /** The value of each dimension of the table. */
+  readonly dimensions: PerDimension<D, string>;
+  /** The row with counts as strings of digits, for `JSON.stringify`. */
+  toJSON(): { dimensions: PerDimension<D, string> } & SavedCounts;
+}
+
+/** @internal */
+export function rowOf<D extends Dimension | undefined>(
+  dimensions: PerDimension<D, string>,
+  { success, errors, filtered }: CountColumns,
+  row: number,
+): Row<D> {
+  return countsOf({
+    dimensions,
+    success: success[row] as bigint,
+    errors: errors[row] as bigint,
+    filtered: filtered[row] as bigint,
+  }) as unknown as Row<D>;
 }

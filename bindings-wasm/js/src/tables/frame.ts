@@ -1,7 +1,6 @@
 import { Handle } from "../loading/handle.js";
-import { bare } from "../values/exact.js";
 import { fieldsOf } from "../values/input.js";
-import { type Inspect, shown } from "../values/printing.js";
+import { bare, type Inspect, shown } from "../values/printing.js";
 import type { CountName, Dimension, Metric } from "../values/types.js";
 
 /** What the core's tables, series and comparisons have in common. */

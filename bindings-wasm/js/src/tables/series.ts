@@ -1,6 +1,7 @@
 import type { CoreSeries } from "../../wasm/tallyfold_wasm.js";
 import { type Inspect, inspectSymbol } from "../values/printing.js";
-import type { Dimension, Metric, TimeStep, Window } from "../values/types.js";
+import type { TimeStep } from "../values/time.js";
+import type { Dimension, Metric, Window } from "../values/types.js";
 import {
   type CountColumns,
   type DictionaryColumn,
@@ -11,9 +12,9 @@ import {
   valueAt,
   valuesAt,
 } from "./columns.js";
+import type { Row } from "./counts.js";
 import { type Counts, countsOf, type SavedCounts } from "./counts.js";
 import { Frame } from "./frame.js";
-import type { Row } from "./row.js";
 
 /** A window of a {@link Series}: a step, or the window of a response if the series has no step. */
 export interface SeriesWindow extends Window {

@@ -1,7 +1,6 @@
 // Written by scripts/declare.py from what the Rust crates declare. Change it there.
 
-import type { Instant } from "./instant.js";
-import type { TimeStep } from "./step.js";
+import type { Instant, TimeStep } from "./time.js";
 
 /**
  * Every code that {@link TallyfoldError.code} can have: a closed list, the same in every language.

@@ -22,18 +22,9 @@ export type {
   Tolerance,
   Window,
 } from "./declared.js";
-export type { TimeStep } from "./step.js";
 
 /** A group-by field of event_ingestion, which has no `reason` (service reference 4.5). */
 export type IngestionDimension = Exclude<Dimension, "reason">;
-
-/** What the host's two clocks say at one moment. */
-export interface Now {
-  /** Milliseconds since any fixed moment, never running backwards. */
-  readonly monotonicMs: number;
-  /** Milliseconds since 1970-01-01T00:00:00Z. */
-  readonly unixMs: number;
-}
 
 /** Any JSON value, for bodies whose shape the service reference does not show. */
 export type Json = null | boolean | number | string | Json[] | { [key: string]: Json };

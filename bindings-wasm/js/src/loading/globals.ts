@@ -1,4 +1,33 @@
-// What the glue takes for `FinalizationRegistry`: build.mjs puts it in its place.
+// What takes the place of globals that a host may lack: `Symbol.dispose`, `TextDecoder` and `TextEncoder` (jsdom has
+// neither); and of `FinalizationRegistry`, as the glue uses it. build.mjs puts these in the place of the originals.
+
+import { builtIn } from "./runtime.js";
+
+const symbols: { dispose?: symbol; asyncDispose?: symbol } = Symbol;
+
+/** What `Symbol.dispose` means in this package: the host's own, or the one that transpilers of `using` look for. */
+export const disposeSymbol: symbol = symbols.dispose ?? Symbol.for("Symbol.dispose");
+export const asyncDisposeSymbol: symbol = symbols.asyncDispose ?? Symbol.for("Symbol.asyncDispose");
+
+type Text = Pick<typeof globalThis, "TextDecoder" | "TextEncoder">;
+
+export const Decoder: Text["TextDecoder"] = found("TextDecoder");
+export const Encoder: Text["TextEncoder"] = found("TextEncoder");
+
+/** The host's own, or that of Node, if it is there. */
+function found<N extends keyof Text>(name: N): Text[N] {
+  const own = globalThis[name] ?? builtIn<Text>("node:util")?.[name];
+  return own ?? (missing(name) as unknown as Text[N]);
+}
+
+function missing(name: string): () => never {
+  return function missing() {
+    throw new TypeError(
+      `this host has no ${name}: set globalThis.${name} before the first use of tallyfold, in Node to ` +
+        `require("node:util").${name}`,
+    );
+  };
+}
 
 interface Forgotten<T> {
   readonly target: WeakKey;
@@ -33,7 +62,7 @@ export class Registry<T> {
   #one = -1;
   #latest: Forgotten<T> | undefined;
   #willEnter = false;
-  /** For the same reason as the objects of shapes.ts. */
+  /** For the same reason as the objects that `kept` in table.ts keeps. */
   #kept: WeakKey | undefined;
 
   constructor(forgotten: (held: T) => void) {
