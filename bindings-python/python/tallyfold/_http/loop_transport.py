@@ -11,7 +11,7 @@ import httpx2
 
 from tallyfold._http.decoding import decoder, is_decoded
 from tallyfold._http.network import Network
-from tallyfold._http.transport import POOL, Reusable, core_request, is_readable, spoil_after_surplus
+from tallyfold._http.transport import POOL, Reusable, core_request, is_readable
 
 __all__ = ["LoopTransport", "body_of"]
 
@@ -89,7 +89,6 @@ class _Body(httpx2.AsyncByteStream):
         return self._response.aiter_stream()
 
     async def aclose(self) -> None:
-        spoil_after_surplus(self._response)
         await self._response.aclose()
 
 
@@ -121,10 +120,11 @@ class _Stream(Reusable, httpcore2.AsyncNetworkStream):
         self._receiver = receiver
 
     async def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
-        self.before_read()
+        if last := self.last_byte():
+            return last
         with _failing_as(httpcore2.ReadError, httpcore2.ReadTimeout):
             async with asyncio.timeout(timeout):
-                return await self._receiver.read(max_bytes)
+                return self.but_last_byte(await self._receiver.read(max_bytes))
 
     async def write(self, buffer: bytes, timeout: float | None = None) -> None:
         self.before_write()

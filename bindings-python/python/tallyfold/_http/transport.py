@@ -1,6 +1,5 @@
 """What both clients do with HTTP, and the transport of `Client`, which keeps deadlines."""
 
-import operator
 import select
 import socket
 import ssl
@@ -32,7 +31,6 @@ __all__ = [
     "http_request",
     "hurry",
     "is_readable",
-    "spoil_after_surplus",
     "timed_out",
 ]
 
@@ -196,33 +194,42 @@ class _Body(httpx2.SyncByteStream):
         return self._response.iter_stream()
 
     def close(self) -> None:
-        spoil_after_surplus(self._response)
         self._response.close()
 
 
 class Reusable:
-    """A connection that takes another request only if nothing is left of the last response."""
+    """A connection that takes another request only if nothing is left of the last response.
+
+    A server may send bytes behind a response, and the parser of httpcore2 would take them for the
+    next one. It does not say whether it has such bytes, but it reads from a connection only if it
+    needs more. So the last byte that has arrived is handed over alone, when it is asked for. As
+    long as nobody has, something is left of the response: that byte at least.
+    """
 
     def __init__(self) -> None:
         """Has not been used yet."""
         self._was_read = False
-        self._spoilt = False
-
-    def spoil(self) -> None:
-        """Lets no further request use the connection."""
-        self._spoilt = True
+        self._last = b""
 
     def is_readable(self) -> bool:
         """Whether a further request could read something else than its own response."""
-        return self._spoilt or self.has_news()
+        return bool(self._last) or self.has_news()
 
     def has_news(self) -> bool:
         """Whether the other side has sent something, or hung up."""
         raise NotImplementedError
 
-    def before_read(self) -> None:
-        """Notes that a response is being read."""
+    def last_byte(self) -> bytes:
+        """The byte that was held back, if there is one, for a read of a response."""
         self._was_read = True
+        last, self._last = self._last, b""
+        return last
+
+    def but_last_byte(self, arrived: bytes) -> bytes:
+        """Holds the last byte back, unless it is the only one."""
+        end = max(len(arrived) - 1, 1)
+        self._last = arrived[end:]
+        return arrived[:end]
 
     def before_write(self) -> None:
         """Checks the connection before the first bytes of a request.
@@ -235,21 +242,6 @@ class Reusable:
         if self._was_read and self.is_readable():
             raise httpcore2.ConnectionNotAvailable
         self._was_read = False
-
-
-def spoil_after_surplus(response: httpcore2.Response) -> None:
-    """Spoils the connection if bytes came behind a response, which was read to its end or not."""
-    try:
-        left, _ = _left_over(response.stream)
-    except AttributeError:
-        # Another httpcore2 has other names. Without them nobody knows, and no connection is kept.
-        left = b"?"
-    if left:
-        response.extensions["network_stream"].spoil()
-
-
-# What h11 was given and has not used. httpcore2 would take it for the next response.
-_left_over = operator.attrgetter("_stream._connection._h11_state.trailing_data")
 
 
 def is_readable(connection: socket.socket) -> bool:
@@ -307,9 +299,11 @@ class _DeadlineStream(Reusable, httpcore2.NetworkStream):
         self._inner = inner
 
     def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
-        self.before_read()
+        left = _time_left(timeout)
+        if last := self.last_byte():
+            return last
         with self._cutting():
-            return self._inner.read(max_bytes, _time_left(timeout))
+            return self.but_last_byte(self._inner.read(max_bytes, left))
 
     def write(self, buffer: bytes, timeout: float | None = None) -> None:
         self.before_write()
