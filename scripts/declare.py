@@ -61,6 +61,17 @@ STATE = "What the next check has to know, as a document with a checksum: give it
 #: Not a type of its own in the packages.
 INLINED = {"FaultKind": None, "Outcome": "CountName", "Target": None, "HostFailure": None}
 
+#: For arguments that take names: any sequence of text that is not itself a text.
+TEXTS = """
+class Texts(Protocol):
+    \"""Every `Sequence[str]` but `str`, which can't be asked whether it contains any object.\"""
+
+    def __contains__(self, value: object, /) -> bool: ...
+    def __getitem__(self, index: int, /) -> str: ...
+    def __iter__(self) -> Iterator[str]: ...
+    def __len__(self) -> int: ...
+""".lstrip()
+
 
 def main() -> None:
     surface = json.loads(subprocess.check_output(SURFACE.split(), cwd=ROOT))
@@ -481,17 +492,17 @@ class Python(Language):
                 [
                     f'"""Arguments by their names, as types.\n\n{NOTICE}\n"""',
                     (
-                        "from collections.abc import Mapping, Sequence\nfrom datetime import datetime, timedelta\n"
-                        "from typing import TYPE_CHECKING, Required, TypedDict"
+                        "from collections.abc import Iterator, Mapping, Sequence\nfrom datetime import datetime, timedelta\n"
+                        "from typing import TYPE_CHECKING, Protocol, Required, TypedDict"
                     ),
                     (
                         "from tallyfold._names import (\n    DimensionName,\n    EndpointName,\n    ExportWindows,\n    Guarantee,\n"
-                        "    MetricName,\n    Tolerance,\n)\n"
-                        "from tallyfold._texts import Texts"
+                        "    MetricName,\n    Tolerance,\n)"
                     ),
-                    ("if TYPE_CHECKING:\n    from tallyfold._tables.values import Limits\n    from tallyfold._tallyfold import CountTable"),
-                    exported(["ENVIRONMENT", *declared, "Dimensions", "Instant", "Step"]),
+                    ("if TYPE_CHECKING:\n    from tallyfold._tallyfold import CountTable\n    from tallyfold._values import Limits"),
+                    exported(["ENVIRONMENT", *declared, "Dimensions", "Instant", "Step", "Texts"]),
                     self.environment(),
+                    f"\n{TEXTS}",
                     ('Dimensions = Sequence[DimensionName] | Texts\n"""Names of dimensions. Any `Sequence[str]` will do; editors complete the known ones."""'),
                     'Instant = datetime | str\n"""An aware `datetime`, or ISO 8601 text with `Z` or an offset from UTC."""',
                     ('Step = str | timedelta\n"""What divides a day: digits and one of `s`, `m`, `h` and `d`, or whole seconds."""'),
@@ -505,7 +516,7 @@ class Python(Language):
         names = sorted(self.LISTS[name] for name in self.referred(self.RESULTS) if name in self.LISTS)
         imported = f"from tallyfold._names import {', '.join(names)}"
         if "Window" in self.referred(self.RESULTS):
-            imported += "\nfrom tallyfold._tables.window import Window"
+            imported += "\nfrom tallyfold._time import Window"
         return (
             "\n\n".join(
                 [

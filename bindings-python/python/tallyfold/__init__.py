@@ -37,7 +37,6 @@ from tallyfold._client.async_driver import AsyncAccessToken
 from tallyfold._client.client import Client
 from tallyfold._client.driver import AccessToken
 from tallyfold._client.steps import Blocked, Done, Drive, Idle, ProvideToken, Send, Wait
-from tallyfold._clock import Now
 from tallyfold._errors import (
     AuthError,
     ConfigError,
@@ -100,20 +99,6 @@ from tallyfold._ranges.revisions import Revisions
 from tallyfold._ranges.values import Additivity, Progress, Revision
 from tallyfold._sandbox.sandbox import Sandbox, SandboxResponse
 from tallyfold._sandbox.server import SandboxServer, serve
-from tallyfold._tables.values import (
-    Attempt,
-    ComparisonRow,
-    Counts,
-    Deltas,
-    Limits,
-    Notes,
-    Rates,
-    Reconciliation,
-    Row,
-    SeriesRow,
-    Shares,
-)
-from tallyfold._tables.window import SeriesWindow, Window
 from tallyfold._tallyfold import (
     Aggregator,
     Call,
@@ -129,6 +114,20 @@ from tallyfold._tallyfold import (
     __version__,
     compare,
     segment_name,
+)
+from tallyfold._time import Now, SeriesWindow, Window
+from tallyfold._values import (
+    Attempt,
+    ComparisonRow,
+    Counts,
+    Deltas,
+    Limits,
+    Notes,
+    Rates,
+    Reconciliation,
+    Row,
+    SeriesRow,
+    Shares,
 )
 
 __all__ = [

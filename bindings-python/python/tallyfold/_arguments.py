@@ -3,9 +3,9 @@
 Written by scripts/declare.py from what the Rust crates declare. Change it there.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, Required, TypedDict
+from typing import TYPE_CHECKING, Protocol, Required, TypedDict
 
 from tallyfold._names import (
     DimensionName,
@@ -15,11 +15,10 @@ from tallyfold._names import (
     MetricName,
     Tolerance,
 )
-from tallyfold._texts import Texts
 
 if TYPE_CHECKING:
-    from tallyfold._tables.values import Limits
     from tallyfold._tallyfold import CountTable
+    from tallyfold._values import Limits
 
 __all__ = [
     "ENVIRONMENT",
@@ -39,6 +38,7 @@ __all__ = [
     "PushArguments",
     "SandboxArguments",
     "Step",
+    "Texts",
 ]
 
 ENVIRONMENT = {
@@ -51,6 +51,16 @@ ENVIRONMENT = {
     "orchestration_audience": "TALLYFOLD_ORCHESTRATION_AUDIENCE",
 }
 """The arguments of a client that may come from the environment, and their variables."""
+
+
+class Texts(Protocol):
+    """Every `Sequence[str]` but `str`, which can't be asked whether it contains any object."""
+
+    def __contains__(self, value: object, /) -> bool: ...
+    def __getitem__(self, index: int, /) -> str: ...
+    def __iter__(self) -> Iterator[str]: ...
+    def __len__(self) -> int: ...
+
 
 Dimensions = Sequence[DimensionName] | Texts
 """Names of dimensions. Any `Sequence[str]` will do; editors complete the known ones."""

@@ -6,8 +6,8 @@ from typing import ClassVar, Literal, TypeVar
 
 from tallyfold._export.report import PushReport
 from tallyfold._names import ErrorCode
-from tallyfold._tables.window import Window
 from tallyfold._tallyfold import CountTable
+from tallyfold._time import Window
 
 __all__ = [
     "ArgumentTypeError",

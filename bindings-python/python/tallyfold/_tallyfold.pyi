@@ -52,7 +52,8 @@ from tallyfold._names import (
 )
 from tallyfold._ranges.values import Additivity, Revision
 from tallyfold._sandbox.sandbox import SandboxResponse
-from tallyfold._tables.values import (
+from tallyfold._time import SeriesWindow, Window
+from tallyfold._values import (
     Attempt,
     ComparisonRow,
     Counts,
@@ -63,7 +64,6 @@ from tallyfold._tables.values import (
     Row,
     SeriesRow,
 )
-from tallyfold._tables.window import SeriesWindow, Window
 
 __all__ = [
     "Aggregator",

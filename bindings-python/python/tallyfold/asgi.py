@@ -29,7 +29,6 @@ from typing import Any, Protocol, Unpack, cast
 
 from tallyfold._arguments import PagesArguments
 from tallyfold._client.async_client import AsyncClient
-from tallyfold._clock import Now
 from tallyfold._errors import ArgumentTypeError, TallyfoldError, invalid
 from tallyfold._names import DimensionName, MetricName
 from tallyfold._tallyfold import (
@@ -41,6 +40,7 @@ from tallyfold._tallyfold import (
     sealed,
     unsealed,
 )
+from tallyfold._time import Now
 
 __all__ = ["AnswerStore", "PageRequest", "PageServer"]
 

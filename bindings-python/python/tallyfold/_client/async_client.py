@@ -5,8 +5,8 @@ from types import TracebackType
 from typing import Any, Self, Unpack
 
 from tallyfold._arguments import CollectArguments, Dimensions, FollowArguments, Instant
-from tallyfold._client.async_callbacks import function
 from tallyfold._client.async_driver import AsyncDriver
+from tallyfold._client.callbacks import async_function
 from tallyfold._client.facade import parsed
 from tallyfold._client.steps import Drive
 from tallyfold._errors import TallyfoldError
@@ -15,8 +15,8 @@ from tallyfold._files.stores import Path
 from tallyfold._names import ApiName, MetricName
 from tallyfold._ranges.async_revisions import AsyncRevisions
 from tallyfold._ranges.values import Additivity, Progress
-from tallyfold._tables.window import Window
 from tallyfold._tallyfold import CountTable
+from tallyfold._time import Window
 
 __all__ = ["AsyncClient"]
 
@@ -234,7 +234,7 @@ class AsyncClient(AsyncDriver):
         (96, 7)
         """
         self._check_usable()
-        function("on_progress", on_progress)
+        async_function("on_progress", on_progress)
         others = ["on_progress", "checkpoint", "progress"]
         machine = self._machine._collect_of_client(  # noqa: SLF001
             others, metric, start, end, dimensions, **options
@@ -290,7 +290,7 @@ class AsyncClient(AsyncDriver):
         >>> [revision.changes.total_delta.success async for revision in revisions]
         [7, 0]
         """
-        function("on_failure", on_failure)
+        async_function("on_failure", on_failure)
         machine = self._machine._follow_of_client(  # noqa: SLF001
             ["on_failure"], metric, start, dimensions, **options
         )

@@ -10,7 +10,7 @@ from typing import Self, TypeVar
 
 import httpx2
 
-from tallyfold._client.async_callbacks import finished, refusal
+from tallyfold._client.callbacks import async_finished, async_refusal
 from tallyfold._client.facade import (
     Broken,
     Facade,
@@ -22,7 +22,6 @@ from tallyfold._client.facade import (
     without_own_frame,
 )
 from tallyfold._client.steps import Blocked, Done, ProvideToken, Send, Wait
-from tallyfold._clock import Now
 from tallyfold._errors import TallyfoldError
 from tallyfold._files.async_checkpoint import AsyncCheckpoint
 from tallyfold._files.async_keeper import AsyncKeeper
@@ -36,6 +35,7 @@ from tallyfold._ranges.collect_run import CollectRun
 from tallyfold._ranges.tasks import Tasks
 from tallyfold._ranges.values import Progress
 from tallyfold._tallyfold import Call, Collect, CountTable, Request
+from tallyfold._time import Now
 
 __all__ = ["AsyncAccessToken", "AsyncDriver", "AsyncReader"]
 
@@ -51,7 +51,7 @@ class AsyncDriver(Facade[AsyncAccessToken, httpx2.AsyncBaseTransport]):
     __slots__ = ("_limits", "_lock", "_token_moved", "_use")
 
     def _refusal(self, name: str, value: object, wanted: str) -> TallyfoldError | None:
-        return refusal(name, value, wanted)
+        return async_refusal(name, value, wanted)
 
     def _direct(self, network: Network) -> httpx2.AsyncBaseTransport:
         return LoopTransport(network)
@@ -125,10 +125,10 @@ class AsyncDriver(Facade[AsyncAccessToken, httpx2.AsyncBaseTransport]):
         try:
             while not await self._advance(call):
                 # Outside of `_advance`: what the caller's function raises keeps its traceback.
-                await finished("on_attempt", self._report(call))
+                await async_finished("on_attempt", self._report(call))
                 self._check_open()
         except TallyfoldError:
-            await finished("on_attempt", self._report(call))
+            await async_finished("on_attempt", self._report(call))
             raise
         finally:
             # Also when cancelled, and without an await: calls that wait for this one must be woken.

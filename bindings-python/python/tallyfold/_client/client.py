@@ -16,8 +16,8 @@ from tallyfold._files.stores import Path
 from tallyfold._names import ApiName, MetricName
 from tallyfold._ranges.revisions import Revisions
 from tallyfold._ranges.values import Additivity, Progress
-from tallyfold._tables.window import Window
 from tallyfold._tallyfold import CountTable
+from tallyfold._time import Window
 
 __all__ = ["Client"]
 

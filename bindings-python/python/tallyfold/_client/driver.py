@@ -19,7 +19,6 @@ from tallyfold._client.facade import (
     without_own_frame,
 )
 from tallyfold._client.steps import Blocked, Done, ProvideToken, Send, Wait
-from tallyfold._clock import Now
 from tallyfold._errors import TallyfoldError
 from tallyfold._files.checkpoint import Checkpoint
 from tallyfold._files.keeper import Keeper
@@ -42,6 +41,7 @@ from tallyfold._ranges.collect_run import CollectRun
 from tallyfold._ranges.threads import Threads
 from tallyfold._ranges.values import Progress
 from tallyfold._tallyfold import Call, Collect, CountTable, Request
+from tallyfold._time import Now
 
 __all__ = ["AccessToken", "Driver", "Reader"]
 

@@ -8,7 +8,6 @@ from contextvars import ContextVar
 from typing import Any, Generic, NoReturn, Self, TypeVar, Unpack
 
 from tallyfold._arguments import ENVIRONMENT, ClientArguments
-from tallyfold._clock import Now
 from tallyfold._errors import (
     AuthError,
     ConfigError,
@@ -20,8 +19,9 @@ from tallyfold._errors import (
 from tallyfold._http.network import Certificates, Network
 from tallyfold._http.network_error import callers_part, cause_of, is_of_the_network, name_of
 from tallyfold._http.transport import timed_out
-from tallyfold._tables.values import Attempt
 from tallyfold._tallyfold import Call, Machine
+from tallyfold._time import Now
+from tallyfold._values import Attempt
 
 __all__ = [
     "Broken",

@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 
 from tallyfold._names import ApiName
-from tallyfold._tables.window import Window
 from tallyfold._tallyfold import Call, CountTable, Request
+from tallyfold._time import Window
 
 __all__ = ["Blocked", "Done", "Drive", "Idle", "ProvideToken", "Send", "Wait"]
 

@@ -6,11 +6,10 @@ from typing import Any, Unpack
 import httpx2
 
 from tallyfold._arguments import PushArguments
-from tallyfold._client.async_callbacks import finished as awaited
-from tallyfold._client.async_callbacks import function
+from tallyfold._client.callbacks import async_finished as awaited
+from tallyfold._client.callbacks import async_function
 from tallyfold._client.facade import cleared
 from tallyfold._client.steps import Done, Wait
-from tallyfold._clock import Now
 from tallyfold._errors import TallyfoldError
 from tallyfold._export.async_sender import AsyncSender
 from tallyfold._export.exporting import warn_of
@@ -20,6 +19,7 @@ from tallyfold._http.network import Certificates
 from tallyfold._names import ExportFormat
 from tallyfold._ranges.values import Revision
 from tallyfold._tallyfold import CountTable, Finished, Message, Push, Series
+from tallyfold._time import Now
 
 __all__ = ["async_push"]
 
@@ -87,7 +87,7 @@ async def async_push(
     (1, 2, [])
     """
     try:
-        function("on_finished", on_finished)
+        async_function("on_finished", on_finished)
         given: Any = {"format": format, "labels": labels, "url": url, **options}
         machine = Push(counts, Now.read().unix_ms, finished, **given)
         network = network_of(transport, ca=ca, proxy=proxy, trust_env=trust_env, options=options)

@@ -1,4 +1,4 @@
-"""Carries the messages of a push in asyncio."""
+"""Sends the messages of a push in asyncio."""
 
 import asyncio
 import contextlib
@@ -10,13 +10,13 @@ import httpx2
 
 from tallyfold._client.facade import Broken, checked_transport, cleared
 from tallyfold._client.steps import Done, Wait
-from tallyfold._clock import Now
 from tallyfold._errors import ServiceError
 from tallyfold._export.sending import EXCERPT_SECONDS, REFUSED, address_of, raised_from, report
 from tallyfold._http.loop_transport import LoopTransport, body_of
 from tallyfold._http.network import Network
 from tallyfold._http.transport import headers_of, http_request
 from tallyfold._tallyfold import Finished, Message, Push
+from tallyfold._time import Now
 
 __all__ = ["AsyncSender"]
 

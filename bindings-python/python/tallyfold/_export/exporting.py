@@ -8,13 +8,13 @@ from dataclasses import dataclass
 from typing import Any, BinaryIO, NoReturn, Protocol, Unpack, final
 
 from tallyfold._arguments import ExportArguments
-from tallyfold._clock import Now
 from tallyfold._errors import ConfigError, invalid, wrong_type
 from tallyfold._export.arrow import MEDIA_TYPES, Table
 from tallyfold._files.file import replacing
 from tallyfold._names import ExportFormat, NoteKind
 from tallyfold._ranges.values import Revision
 from tallyfold._tallyfold import Columns, CountTable, Pieces, Series
+from tallyfold._time import Now
 
 __all__ = [
     "Export",

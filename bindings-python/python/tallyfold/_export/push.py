@@ -11,7 +11,6 @@ from tallyfold._client.callbacks import finished as awaited
 from tallyfold._client.callbacks import function
 from tallyfold._client.facade import cleared
 from tallyfold._client.steps import Done, Wait
-from tallyfold._clock import Now
 from tallyfold._errors import TallyfoldError
 from tallyfold._export.exporting import warn_of
 from tallyfold._export.report import PushReport
@@ -21,6 +20,7 @@ from tallyfold._http.network import Certificates
 from tallyfold._names import ExportFormat
 from tallyfold._ranges.values import Revision
 from tallyfold._tallyfold import CountTable, Finished, Message, Push, Series
+from tallyfold._time import Now
 
 __all__ = ["push"]
 

@@ -1,4 +1,4 @@
-"""Carries the messages of a push."""
+"""Sends the messages of a push."""
 
 import contextlib
 import socket
@@ -10,7 +10,6 @@ import httpx2
 
 from tallyfold._client.facade import Broken, checked_transport, cleared
 from tallyfold._client.steps import Done, Wait
-from tallyfold._clock import Now
 from tallyfold._errors import ServiceError
 from tallyfold._export.sending import EXCERPT_SECONDS, REFUSED, address_of, raised_from, report
 from tallyfold._http.network import Network
@@ -24,6 +23,7 @@ from tallyfold._http.transport import (
     hurry,
 )
 from tallyfold._tallyfold import Finished, Message, Push
+from tallyfold._time import Now
 
 __all__ = ["Sender"]
 

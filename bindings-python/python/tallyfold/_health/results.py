@@ -6,7 +6,7 @@ Written by scripts/declare.py from what the Rust crates declare. Change it there
 from dataclasses import dataclass
 
 from tallyfold._names import DimensionName, Measure, MetricName, RuleKind, Severity, Status
-from tallyfold._tables.window import Window
+from tallyfold._time import Window
 
 __all__ = [
     "Amount",

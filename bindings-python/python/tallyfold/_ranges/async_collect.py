@@ -1,6 +1,6 @@
 """Drives a long range: workers read window after window, the caller does the rest."""
 
-from tallyfold._client.async_callbacks import finished
+from tallyfold._client.callbacks import async_finished
 from tallyfold._files.async_keeper import AsyncKeeper
 from tallyfold._ranges.collect_run import CollectRun, noted
 from tallyfold._ranges.tasks import Tasks
@@ -25,7 +25,7 @@ async def collect(run: CollectRun, keeper: AsyncKeeper, workers: Tasks) -> Count
                         workers.start(run.due())
                         await keeper.save()
                         for progress in reports:
-                            await finished("on_progress", run.report(progress))
+                            await async_finished("on_progress", run.report(progress))
                 except BaseException as error:
                     await workers.dismiss()
                     with noted(error):

@@ -5,14 +5,13 @@ from collections.abc import AsyncIterator, Callable
 from types import TracebackType
 from typing import Self
 
-from tallyfold._client.async_callbacks import finished
 from tallyfold._client.async_driver import AsyncReader
+from tallyfold._client.callbacks import async_finished
 from tallyfold._client.steps import Done, Drive, Wait
-from tallyfold._clock import Now
 from tallyfold._errors import TallyfoldError
 from tallyfold._ranges.values import Revision
-from tallyfold._tables.window import Window
 from tallyfold._tallyfold import Follow
+from tallyfold._time import Now, Window
 
 __all__ = ["AsyncRevisions"]
 
@@ -89,7 +88,7 @@ class AsyncRevisions(AsyncIterator[Revision]):
             error.__cause__ = None if thrown is None else thrown.__cause__
             if self._on_failure is None:
                 raise
-            await finished("on_failure", self._on_failure(drive.window, error))
+            await async_finished("on_failure", self._on_failure(drive.window, error))
             return None
         # Without a revision the machine waits for the service, or the call has not ended.
         if thrown is not None and self._machine.waiting is None:

@@ -12,11 +12,11 @@ from collections.abc import Callable, Iterator
 from typing import Self
 
 from tallyfold._client.steps import Drive
-from tallyfold._clock import Now
 from tallyfold._errors import TallyfoldError, wrong_type
 from tallyfold._ranges.progress_bar import bar
 from tallyfold._ranges.values import Progress
 from tallyfold._tallyfold import Collect, CountTable
+from tallyfold._time import Now
 
 __all__ = ["CollectRun", "noted"]
 

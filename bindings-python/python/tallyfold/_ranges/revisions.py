@@ -9,11 +9,10 @@ from typing import Self
 from tallyfold._client.callbacks import finished
 from tallyfold._client.driver import Reader
 from tallyfold._client.steps import Done, Drive, Wait
-from tallyfold._clock import Now
 from tallyfold._errors import TallyfoldError
 from tallyfold._ranges.values import Revision
-from tallyfold._tables.window import Window
 from tallyfold._tallyfold import Follow
+from tallyfold._time import Now, Window
 
 __all__ = ["Revisions"]
 

@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 
 from tallyfold._names import AdditivityVerdict
-from tallyfold._tables.window import Window
 from tallyfold._tallyfold import Comparison, CountTable
+from tallyfold._time import Window
 
 __all__ = ["Additivity", "Progress", "Revision"]
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import httpx2
 
 from tallyfold import _tallyfold
-from tallyfold._clock import Now
+from tallyfold._time import Now
 
 __all__ = ["Sandbox", "SandboxResponse"]
 

@@ -5,8 +5,8 @@ from typing import NoReturn, Unpack
 
 from tallyfold._arguments import LimitsArguments
 from tallyfold._names import DimensionName, ErrorCode, Presence, TargetName, Verdict
-from tallyfold._tables.window import SeriesWindow, Window
 from tallyfold._tallyfold import count_rates, limits_of
+from tallyfold._time import SeriesWindow, Window
 
 __all__ = [
     "Attempt",

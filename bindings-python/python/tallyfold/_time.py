@@ -1,9 +1,37 @@
-"""Half-open windows of time."""
+"""The host's clocks, and half-open windows of time."""
 
+import time
 from dataclasses import dataclass
 from datetime import datetime
+from typing import NamedTuple, Self
 
-__all__ = ["SeriesWindow", "Window"]
+__all__ = ["Now", "SeriesWindow", "Window"]
+
+
+class Now(NamedTuple):
+    """What the host's two clocks say at one moment.
+
+    The core reads no clock: time is an argument. Of the two clocks, the one that has moved further
+    counts, because a monotonic clock may stop while the computer sleeps, and a wall clock may be
+    set back.
+
+    >>> tallyfold.Now(monotonic_ms=0, unix_ms=1767225600000).unix_ms
+    1767225600000
+    """
+
+    monotonic_ms: int
+    """Milliseconds since any fixed moment, never running backwards."""
+    unix_ms: int
+    """Milliseconds since 1970-01-01T00:00:00Z by the wall clock."""
+
+    @classmethod
+    def read(cls) -> Self:
+        """Reads both clocks.
+
+        >>> tallyfold.Now.read().unix_ms > 1767225600000
+        True
+        """
+        return cls(time.monotonic_ns() // 1_000_000, time.time_ns() // 1_000_000)
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -59,5 +87,5 @@ class SeriesWindow(Window):
 
 
 # Pickles and docs should name the package, from which users import the classes.
-for _class in (Window, SeriesWindow):
+for _class in (Now, Window, SeriesWindow):
     _class.__module__ = "tallyfold"

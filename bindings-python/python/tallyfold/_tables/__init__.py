@@ -1,1 +1,0 @@
-"""The values that tables, series and comparisons are made of."""
