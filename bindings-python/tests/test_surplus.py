@@ -115,6 +115,7 @@ SURPLUS = {
     "behind a large one": [response(OWN, entries=3000) + response(OTHERS)],
     "an early part": [response(OWN) + b"HTTP/1.1 100 Continue\r\n\r\n" + response(OTHERS)],
     "white space": [response(OWN) + b"\r\n"],
+    "one byte": [response(OWN) + b"\n"],
 }
 
 

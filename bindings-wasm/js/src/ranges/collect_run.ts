@@ -9,7 +9,7 @@ import { because, invalidArgument, rootOf, TallyfoldError } from "../values/erro
 import { optionalFlag, optionalFunction, optionalSignal } from "../values/input.js";
 import type { Abortable, Attempt, Dimension, Progress, Window } from "../values/types.js";
 import { type Collect, segmentName } from "./collect.js";
-import { type Counter, counter } from "./progress.js";
+import { type ProgressLine, progressLine } from "./progress.js";
 
 /** Options for running a collect. */
 export interface CollectOptions extends Abortable, Pick<CollectArguments, "concurrency"> {
@@ -36,7 +36,7 @@ export class CollectRun<D extends Dimension | undefined> {
   readonly #concurrency: number;
   readonly #checkpoint: Checkpoint | undefined;
   readonly #onProgress: CollectOptions["onProgress"];
-  readonly #counter: Counter | undefined;
+  readonly #line: ProgressLine | undefined;
   readonly #signal: AbortSignal | undefined;
   readonly #beginMs: number;
   /** Ends everything that is under way; the collect rejects with its reason. */
@@ -57,8 +57,8 @@ export class CollectRun<D extends Dimension | undefined> {
     this.#concurrency = collect.concurrency;
     this.#checkpoint = checkpointOf(options.checkpoint);
     this.#onProgress = optionalFunction("onProgress", options.onProgress, "want a function");
-    const hasCounter = optionalFlag("progress", options.progress) ?? true;
-    this.#counter = hasCounter ? counter() : undefined;
+    const hasLine = optionalFlag("progress", options.progress) ?? true;
+    this.#line = hasLine ? progressLine() : undefined;
     this.#signal = optionalSignal(options.signal);
     this.#beginMs = driver.now().monotonicMs;
   }
@@ -81,7 +81,7 @@ export class CollectRun<D extends Dimension | undefined> {
       throw cause ? because(error, cause) : error;
     } finally {
       forget?.();
-      this.#counter?.end();
+      this.#line?.end();
       // When it is aborted, a document may still be being stored.
       await this.#storing.catch(() => {});
       await leave();
@@ -200,7 +200,7 @@ export class CollectRun<D extends Dimension | undefined> {
   #report(progress: Progress): Promise<void> {
     this.#reporting = this.#reporting.then(async () => {
       if (this.#stop.signal.aborted) return;
-      this.#counter?.show(progress);
+      this.#line?.show(progress);
       await awaited(this.#onProgress?.(progress), this.#stop.signal);
     });
     return this.#reporting;

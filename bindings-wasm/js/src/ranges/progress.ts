@@ -10,7 +10,7 @@ interface Terminal {
 }
 
 /** A line on the terminal that counts windows. */
-export class Counter {
+export class ProgressLine {
   readonly #terminal: Terminal;
   /** When it was last written. */
   #writtenMs = Number.NEGATIVE_INFINITY;
@@ -37,9 +37,9 @@ export class Counter {
   }
 }
 
-/** A counter where somebody can see it: standard error of Node, if that is a terminal. */
-export function counter(): Counter | undefined {
+/** The line on standard error of Node, if that is a terminal. */
+export function progressLine(): ProgressLine | undefined {
   const { process } = globalThis as { process?: { readonly stderr?: Terminal } };
   const terminal = isBrowser() ? undefined : process?.stderr;
-  return terminal?.isTTY ? new Counter(terminal) : undefined;
+  return terminal?.isTTY ? new ProgressLine(terminal) : undefined;
 }
