@@ -216,7 +216,7 @@ def locals_of(error: BaseException) -> str:
     shown = ""
     frame = error.__traceback__
     while frame is not None:
-        if "tallyfold" in frame.tb_frame.f_code.co_filename.rsplit("/", 2)[-2]:
+        if frame.tb_frame.f_globals["__name__"].startswith("tallyfold."):
             shown += repr(frame.tb_frame.f_locals)
         frame = frame.tb_next
     return shown
