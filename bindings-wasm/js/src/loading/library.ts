@@ -6,7 +6,7 @@ import { compiledFrom, type WasmSource } from "./compile.js";
 import { isRenewable } from "./globals.js";
 import { Module } from "./start.js";
 
-/** The module, and its instance. */
+/** @internal The module, and its instance. */
 export const library = new Module(makeGlue, source, "staging", {
   forget,
   isNeeded: () => hasFailed,
@@ -17,7 +17,7 @@ let current: Glue | undefined;
 let hasFailed = false;
 
 /**
- * The core. The first call compiles it, so that an import costs nothing and changes nothing. There is another one
+ * @internal The core. The first call compiles it, so that an import costs nothing and changes nothing. There is another one
  * when the last one has trapped, or when its memory is large and nothing is in it but machines and plans, which
  * their owners make anew.
  */
@@ -45,7 +45,7 @@ function forget(): void {
   staging = new Uint8Array();
 }
 
-/** Says that something went wrong that a machine has to remember. */
+/** @internal Says that something went wrong that a machine has to remember. */
 export function noteFailure(): void {
   hasFailed = true;
 }
@@ -55,7 +55,7 @@ const STAGING = 64 * 1024;
 let staging: Uint8Array = new Uint8Array();
 
 /**
- * Writes bytes where the core reads chunks, as many as fit at a time, and says how many. Each byte
+ * @internal Writes bytes where the core reads chunks, as many as fit at a time, and says how many. Each byte
  * is copied once, and of a chunk of any size the core's memory holds a part.
  */
 export function stage(bytes: Uint8Array, take: (length: number) => unknown): void {
