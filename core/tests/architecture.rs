@@ -17,9 +17,7 @@ const FLOORS: &[(&str, &[&[&str]])] = &[
     (
         "core",
         &[
-            &[
-                "code", "spelling", "secret", "error", "checksum", "sealed", "text",
-            ],
+            &["code", "spelling", "secret", "error", "checksum", "text"],
             &["arguments"],
             &["time"],
             &["wire"],
@@ -29,6 +27,7 @@ const FLOORS: &[(&str, &[&[&str]])] = &[
             &["endpoint"],
             &["calls"],
             &["sending"],
+            &["keeper"],
             &["ranges"],
             &["pages"],
         ],

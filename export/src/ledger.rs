@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
+use tallyfold::keeper::DocumentKind;
 use tallyfold::{
     Code, CountName, Dimension, Dimensions, Error, Metric, Result, Revision, Timestamp, Windowed,
 };
@@ -15,10 +16,11 @@ use crate::formats::openmetrics::{write_header, write_labels, write_seconds};
 use crate::labels::Labels;
 use crate::options::ExportOptions;
 use crate::source::Source;
-use crate::stored;
 
-/// The name of the format of the document. The number grows when old readers can't read new documents.
-const FORMAT: &str = "tallyfold-ledger/1";
+const KIND: DocumentKind = DocumentKind {
+    format: "tallyfold-ledger/1",
+    what: "ledger",
+};
 
 /// Running totals of settled windows, by group.
 ///
@@ -48,8 +50,6 @@ struct Subject {
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct SavedLedger {
-    format: String,
-    digest: String,
     state: Option<String>,
     metric: Option<String>,
     dimensions: Option<Vec<String>>,
@@ -78,10 +78,12 @@ impl Ledger {
     /// # Errors
     /// `invalid_checkpoint` for one that is torn or was changed.
     pub fn from_json(json: &[u8]) -> Result<Self> {
-        let saved: SavedLedger = stored::read(json, FORMAT)?;
+        let fields = KIND.read(json)?;
+        let saved: SavedLedger =
+            serde_json::from_slice(&fields).map_err(|error| KIND.wrong(error))?;
         let metric = saved.metric.map(|name| {
             Metric::from_name(&name)
-                .ok_or_else(|| stored::invalid(format!("there is no metric {name}")))
+                .ok_or_else(|| KIND.wrong(format_args!("there is no metric {name}")))
         });
         let subject = match saved.dimensions {
             None => None,
@@ -99,9 +101,8 @@ impl Ledger {
                     totals.insert(values, [success, errors, filtered]);
                 }
                 _ => {
-                    return Err(stored::invalid(format!(
-                        "the sums of {values:?} can't be used"
-                    )));
+                    let why = format_args!("the sums of {values:?} can't be used");
+                    return Err(KIND.wrong(why));
                 }
             }
         }
@@ -121,9 +122,7 @@ impl Ledger {
     #[must_use]
     pub fn to_json(&self) -> String {
         let totals = self.totals.iter();
-        stored::write(&SavedLedger {
-            format: FORMAT.to_owned(),
-            digest: String::new(),
+        let saved = SavedLedger {
             state: self.state.clone(),
             metric: self
                 .subject
@@ -141,7 +140,9 @@ impl Ledger {
             totals: totals
                 .map(|(values, sums)| (values.clone(), sums.map(|sum| sum.to_string())))
                 .collect(),
-        })
+        };
+        // A struct of texts can be written.
+        KIND.write(&serde_json::to_string(&saved).unwrap_or_default())
     }
 
     /// The state of the follow after the last revision that was added, for

@@ -47,7 +47,6 @@ mod piece;
 mod sample;
 mod samples;
 mod source;
-mod stored;
 mod walk;
 
 pub use export::{Export, Note, NoteKind};

@@ -3,16 +3,18 @@
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
+use tallyfold::keeper::DocumentKind;
 use tallyfold::{
     Code, Dictionary, Error, Metric, Result, Revision, Window, Windowed, WindowedColumns,
 };
 
 use crate::format::Format;
 use crate::source::Source;
-use crate::stored;
 
-/// The name of the format of the document. The number grows when old readers can't read new documents.
-const FORMAT: &str = "tallyfold-outbox/1";
+const KIND: DocumentKind = DocumentKind {
+    format: "tallyfold-outbox/1",
+    what: "outbox",
+};
 
 /// What a host stores while it pushes the revisions of a follow.
 ///
@@ -48,8 +50,6 @@ struct Pending {
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct SavedOutbox {
-    format: String,
-    digest: String,
     state: Option<String>,
     pending: Option<Pending>,
 }
@@ -60,7 +60,9 @@ impl Outbox {
     /// # Errors
     /// `invalid_checkpoint` for one that is torn or was changed.
     pub fn from_json(json: &[u8]) -> Result<Self> {
-        let SavedOutbox { state, pending, .. } = stored::read(json, FORMAT)?;
+        let fields = KIND.read(json)?;
+        let SavedOutbox { state, pending } =
+            serde_json::from_slice(&fields).map_err(|error| KIND.wrong(error))?;
         let outbox = Self { state, pending };
         outbox.source()?;
         Ok(outbox)
@@ -69,12 +71,12 @@ impl Outbox {
     /// The document to store, as JSON. It holds no secret and no address.
     #[must_use]
     pub fn to_json(&self) -> String {
-        stored::write(&SavedOutbox {
-            format: FORMAT.to_owned(),
-            digest: String::new(),
+        let saved = SavedOutbox {
             state: self.state.clone(),
             pending: self.pending.clone(),
-        })
+        };
+        // A struct of texts and numbers can be written.
+        KIND.write(&serde_json::to_string(&saved).unwrap_or_default())
     }
 
     /// The state of the follow after the last revision that was put in, for
@@ -258,5 +260,5 @@ fn check_carries_changes(format: Format) -> Result<()> {
 }
 
 fn unusable() -> Error {
-    stored::invalid("the changes that are pending can't be used".to_owned())
+    KIND.wrong("the changes that are pending can't be used")
 }

@@ -1,14 +1,14 @@
 //! `tallyfold init`: writes a configuration with comments, or rules for `check`.
 
-use std::io::{self, ErrorKind, Write};
+use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
 use clap::Args;
 use tallyfold_health::Rules;
-use tempfile::NamedTempFile;
 
 use crate::config::template::template;
 use crate::failure::{Exit, Failure, Result};
+use crate::host::files::{Replacement, create, replace};
 use crate::output::sink::write_to;
 use crate::stderr::Stderr;
 
@@ -71,23 +71,18 @@ pub(crate) fn run(flags: &InitFlags, stderr: &Stderr) -> Result<Exit> {
     Ok(Exit::Fine)
 }
 
-/// Writes the file whole or not at all. Only its owner can read it, as temporary files are made so.
+/// Writes the file whole or not at all. Only its owner can read it, because it may hold a secret.
 fn write(path: &Path, is_forced: bool, text: &str) -> io::Result<()> {
     // A device or a link would be replaced by the file, not written to.
     if std::fs::symlink_metadata(path).is_ok_and(|found| !found.is_file()) && is_forced {
         return Err(io::Error::other("it is no regular file"));
     }
-    let folder = path
-        .parent()
-        .filter(|folder| !folder.as_os_str().is_empty());
-    let mut file = NamedTempFile::new_in(folder.unwrap_or(Path::new(".")))?;
-    file.write_all(text.as_bytes())?;
-    file.as_file().sync_all()?;
     match is_forced {
-        true => file.persist(path)?,
-        false => file.persist_noclobber(path)?,
-    };
-    Ok(())
+        true => replace(path, Replacement::Private, |out| {
+            out.write_all(text.as_bytes())
+        }),
+        false => create(path, text.as_bytes()),
+    }
 }
 
 #[cfg(test)]

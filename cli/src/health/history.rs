@@ -15,7 +15,7 @@ use tallyfold::{CountTable, Frame, Metric, TimeStep, Timestamp, Window};
 use tokio::task::spawn_blocking;
 
 use crate::failure::{Failure, Result};
-use crate::host::files::{file_lock, replace};
+use crate::host::files::{file_lock, replace_locked};
 
 const DAY_MS: i64 = 86_400_000;
 
@@ -130,7 +130,7 @@ impl History {
         let path = self.path(span.start_ms);
         let told = |error| Failure::file("write", &path, &error);
         let (to, json) = (path.clone(), table.to_json());
-        let stored = spawn_blocking(move || replace(&to, &compressed(&json)?)).await;
+        let stored = spawn_blocking(move || replace_locked(&to, &compressed(&json)?)).await;
         stored
             .unwrap_or_else(|error| Err(io::Error::other(error)))
             .map_err(told)

@@ -3,21 +3,20 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
-use tallyfold::{Code, Error, is_sealed, seal};
+use tallyfold::keeper::DocumentKind;
 
 use super::alert::Alerts;
 use crate::failure::Result;
 use crate::host::files::StateFile;
 
-/// The name of the format. Its number is increased when older versions can't read new documents.
-const FORMAT: &str = "tallyfold-check/1";
+const KIND: DocumentKind = DocumentKind {
+    format: "tallyfold-check/1",
+    what: "state of tallyfold check",
+};
 
 /// The document.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Memory {
-    format: String,
-    /// The checksum of the document without this value.
-    digest: String,
     /// The service that it belongs to.
     service: String,
     /// The state of the rules, which is a document of its own; empty before the first run.
@@ -40,8 +39,6 @@ impl Memory {
 
     fn new(service: &str) -> Self {
         Self {
-            format: FORMAT.to_owned(),
-            digest: String::new(),
             service: service.to_owned(),
             rules: String::new(),
             told: BTreeMap::new(),
@@ -49,30 +46,18 @@ impl Memory {
     }
 
     fn parse(bytes: &[u8], service: &str) -> tallyfold::Result<Self> {
-        let wrong = |message: &str| Err(Error::new(Code::InvalidCheckpoint, message.to_owned()));
-        let Ok(memory) = serde_json::from_slice::<Self>(bytes) else {
-            return wrong("this is no state of tallyfold check");
-        };
-        if memory.format != FORMAT {
-            return wrong("this is the state of another version of tallyfold check");
-        }
-        if !is_sealed(bytes) {
-            return wrong("this state was changed or damaged: its digest does not fit");
-        }
+        let fields = KIND.read(bytes)?;
+        let memory: Self = serde_json::from_slice(&fields).map_err(|error| KIND.wrong(error))?;
         if memory.service != service {
-            return wrong("this is the state of a check of another service");
+            return Err(KIND.wrong("it is of another service"));
         }
         Ok(memory)
     }
 
     /// The document.
     pub(crate) fn to_json(&self) -> String {
-        let blank = Self {
-            digest: String::new(),
-            ..self.clone()
-        };
         // Plain texts by names, so this can't fail.
-        seal(serde_json::to_string(&blank).unwrap_or_default())
+        KIND.write(&serde_json::to_string(self).unwrap_or_default())
     }
 }
 

@@ -1,15 +1,16 @@
 //! A checkpoint: a directory with a file for each segment, which Python and Node read and write in the same way.
 
 use std::fs;
-use std::io::{self, Read, Write};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use tallyfold::keeper::not_a_file;
 use tallyfold::{Collect, Segment, segment_name};
 use tokio::task::{JoinHandle, spawn_blocking};
 
-use super::lock::{Lock, exclusive};
-use super::session::random;
+use super::files::{Replacement, replace};
+use super::lease::Lease;
 use crate::failure::{Failure, Result};
 
 /// Stores what a collect has read while it reads on.
@@ -30,12 +31,10 @@ impl Keeper {
             _ => Failure::file("use", path, &error),
         };
         fs::create_dir_all(path).map_err(told)?;
-        let lock = Lock::take(path).await.map_err(told)?;
         let directory = Directory {
             path: path.to_owned(),
-            lock,
+            lease: Lease::take(path).await.map_err(told)?,
         };
-        directory.tidy().map_err(told)?;
         Ok(Self {
             directory: Some(Arc::new(directory)),
             saving: None,
@@ -52,10 +51,7 @@ impl Keeper {
         };
         for name in (0..).map(segment_name) {
             let path = directory.path.join(&name);
-            let Some(json) = read(&path).map_err(|error| Failure::file("read", &path, &error))?
-            else {
-                break;
-            };
+            let Some(json) = read(&path)? else { break };
             collect.load(&path.to_string_lossy(), &json)?;
         }
         Ok(())
@@ -104,74 +100,35 @@ impl Keeper {
     }
 }
 
-/// A directory that is locked.
+/// A directory of which this job has the lease.
 #[derive(Debug)]
 struct Directory {
     path: PathBuf,
-    lock: Lock,
+    lease: Lease,
 }
 
 impl Directory {
-    /// Removes what a job that was killed has left: no job is writing while the lock is held.
-    fn tidy(&self) -> io::Result<()> {
-        for entry in fs::read_dir(&self.path)? {
-            let entry = entry?;
-            let name = entry.file_name();
-            let name = name.to_string_lossy();
-            if name.starts_with("segment-") && name.ends_with(".tmp") {
-                let _ = fs::remove_file(entry.path());
-            }
-        }
-        Ok(())
-    }
-
     /// Replaces a segment. After a crash, either the old or the new one is complete.
     fn save(&self, segment: &Segment) -> Result<()> {
         let path = self.path.join(&segment.name);
-        let new = self
-            .path
-            .join(format!("{}.{:016x}.tmp", segment.name, random()));
-        let replaced = self
-            .lock
-            .check()
-            .and_then(|()| replace(&new, &path, segment.json.as_bytes()));
-        replaced.map_err(|error| {
-            let _ = fs::remove_file(&new);
-            Failure::file("write", &path, &error)
-        })
+        let saved = self.lease.check().and_then(|()| {
+            replace(&path, Replacement::Private, |out| {
+                out.write_all(segment.json.as_bytes())
+            })
+        });
+        saved.map_err(|error| Failure::file("write", &path, &error))
     }
 }
 
-fn replace(new: &Path, path: &Path, bytes: &[u8]) -> io::Result<()> {
-    let mut file = exclusive(new)?;
-    file.write_all(bytes)?;
-    file.sync_all()?;
-    fs::rename(new, path)?;
-    sync_names(path)
-}
-
-/// Makes sure that a renamed file keeps its name over a power failure. Windows has no way to ask for that.
-fn sync_names(path: &Path) -> io::Result<()> {
-    match path.parent() {
-        Some(folder) if cfg!(unix) => fs::File::open(folder)?.sync_all(),
-        _ => Ok(()),
-    }
-}
-
-/// Reads a segment; `None` if there is none. Anything but a file may have no end, as a pipe, or lead out of the directory.
-fn read(path: &Path) -> io::Result<Option<Vec<u8>>> {
+/// Reads a segment; `None` if there is none.
+fn read(path: &Path) -> Result<Option<Vec<u8>>> {
     match fs::symlink_metadata(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-        Err(error) => return Err(error),
         Ok(metadata) if !metadata.is_file() => {
-            return Err(io::Error::new(
-                io::ErrorKind::InvalidInput,
-                "it is no regular file",
-            ));
+            return Err(not_a_file(&path.to_string_lossy()).into());
         }
-        Ok(_) => {}
+        _ => {}
     }
-    let mut bytes = Vec::new();
-    fs::File::open(path)?.read_to_end(&mut bytes)?;
-    Ok(Some(bytes))
+    let read = fs::read(path).map_err(|error| Failure::file("read", path, &error))?;
+    Ok(Some(read))
 }

@@ -1,11 +1,14 @@
-//! State that a command keeps between two runs: a document in a file that is replaced whole, for one process at a time.
+//! Files: how one is replaced atomically, how one is locked, and the state that a command keeps between two runs.
 
 use std::ffi::OsString;
 use std::fs::{self, File, OpenOptions, TryLockError};
-use std::io::{self, Read, Write};
+use std::io::{self, BufWriter, Read, Write};
 use std::path::{Path, PathBuf};
+use std::thread::sleep;
+use std::time::Duration;
 
 use tallyfold::Error;
+use tempfile::NamedTempFile;
 
 use crate::config::settings::{Cluster, Settings};
 use crate::failure::{Failure, Result};
@@ -92,7 +95,7 @@ impl StateFile {
         let path = self.path.clone();
         // A slow disk must not keep scrapes from being answered.
         let replaced =
-            tokio::task::spawn_blocking(move || replace(&path, document.as_bytes())).await;
+            tokio::task::spawn_blocking(move || replace_locked(&path, document.as_bytes())).await;
         let replaced = replaced.unwrap_or_else(|error| Err(io::Error::other(error)));
         replaced.map_err(|error| Failure::file("write", &self.path, &error))
     }
@@ -136,46 +139,151 @@ fn locked(path: &Path) -> Result<Option<File>> {
     }
 }
 
-/// Replaces a file whole. The caller holds the lock of the file, or of its folder.
+/// Replaces a file of which the caller holds the lock, or that of its folder.
 ///
 /// # Errors
-/// Those of the file system; the file is as it was then.
-pub(crate) fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    // The lock makes this name ours: what a process that was killed has left is replaced, so at most one such file is left.
-    let new = with_end(path, ".new");
-    match fs::remove_file(&new) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-        _ => {}
-    }
-    let mut file = File::create_new(&new)?;
-    let written = (|| {
-        if let Ok(old) = fs::metadata(path) {
-            file.set_permissions(old.permissions())?;
-        }
-        file.write_all(bytes)?;
-        file.sync_all()?;
-        fs::rename(&new, path)
-    })();
-    if let Err(error) = written {
-        let _ = fs::remove_file(&new);
-        return Err(error);
-    }
-    sync_names(path)
+/// Those of the file system; the file is unchanged then.
+pub(crate) fn replace_locked(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    replace(path, Replacement::Locked, |out| out.write_all(bytes))
 }
 
-/// Makes the new name survive a loss of power.
-#[cfg(unix)]
-fn sync_names(path: &Path) -> io::Result<()> {
-    let folder = path
-        .parent()
-        .filter(|folder| !folder.as_os_str().is_empty());
-    File::open(folder.unwrap_or(Path::new(".")))?.sync_all()
+/// Which file takes the place of another one.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Replacement {
+    /// A file with the permissions of the old one. If the path is a link, the file that it leads to is replaced.
+    Shared,
+    /// The same for a file that only this process replaces. The temporary file is `NAME.new`. It replaces one that a killed
+    /// process has left, so there is never more than one.
+    Locked,
+    /// A file that only its owner can read. If the path is a link, the link is replaced. The temporary file is
+    /// `NAME.RANDOM.tmp`.
+    Private,
 }
 
-/// Elsewhere a folder can't be opened.
-#[cfg(not(unix))]
-fn sync_names(_: &Path) -> io::Result<()> {
+/// Replaces a file atomically: writes a temporary file next to it, syncs it to the disk and renames it. Readers see the old
+/// file or the whole new one, and so does the next process after a crash. If anything fails, the old file stays and the
+/// temporary file is removed.
+///
+/// # Errors
+/// Those of the file system and of `write`.
+pub(crate) fn replace<E: From<io::Error>>(
+    path: &Path,
+    replacement: Replacement,
+    write: impl FnOnce(&mut dyn Write) -> Result<(), E>,
+) -> Result<(), E> {
+    let (target, old) = match replacement {
+        Replacement::Private => (path.to_owned(), None),
+        Replacement::Shared | Replacement::Locked => match fs::metadata(path) {
+            Ok(old) => (fs::canonicalize(path)?, Some(old)),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => (path.to_owned(), None),
+            Err(error) => return Err(error.into()),
+        },
+    };
+    let mut file = temporary(&target, replacement)?;
+    let mut writer = BufWriter::new(&mut file);
+    write(&mut writer)?;
+    writer.flush()?;
+    drop(writer);
+    if let Some(old) = old {
+        file.as_file().set_permissions(old.permissions())?;
+    }
+    file.as_file().sync_all()?;
+    let mut unpersisted = Some(file);
+    patiently(cfg!(windows), || match unpersisted.take() {
+        Some(file) => file.persist(&target).map(drop).map_err(|failed| {
+            unpersisted = Some(failed.file);
+            failed.error
+        }),
+        None => Ok(()),
+    })?;
+    sync_names(&target);
     Ok(())
+}
+
+/// Writes a new file that only its owner can read, whole or not at all.
+///
+/// # Errors
+/// `AlreadyExists`, and those of the file system.
+pub(crate) fn create(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let mut file = temporary(path, Replacement::Private)?;
+    file.write_all(bytes)?;
+    file.as_file().sync_all()?;
+    file.persist_noclobber(path)?;
+    sync_names(path);
+    Ok(())
+}
+
+/// Creates a file for its owner only, whole or not at all. It must not exist, not even as a link. It is not synced.
+///
+/// # Errors
+/// `AlreadyExists`, and those of the file system.
+pub(crate) fn create_for_owner(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let mut options = OpenOptions::new();
+    options.write(true).create_new(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    let written = options.open(path)?.write_all(bytes);
+    if written.is_err() {
+        let _ = fs::remove_file(path);
+    }
+    written
+}
+
+/// A temporary file next to a file, which is removed when it is dropped.
+fn temporary(target: &Path, replacement: Replacement) -> io::Result<NamedTempFile> {
+    let mut name = target.file_name().unwrap_or_default().to_owned();
+    let mut builder = tempfile::Builder::new();
+    match replacement {
+        Replacement::Shared => builder.prefix(".tallyfold-").suffix(".tmp"),
+        Replacement::Private => {
+            name.push(".");
+            builder.prefix(&name).suffix(".tmp").rand_bytes(16)
+        }
+        Replacement::Locked => {
+            match fs::remove_file(with_end(target, ".new")) {
+                Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+                _ => {}
+            }
+            builder.prefix(&name).suffix(".new").rand_bytes(0)
+        }
+    };
+    // tempfile makes files for their owner only; others may read what is no secret, as far as the umask lets them.
+    #[cfg(unix)]
+    if !matches!(replacement, Replacement::Private) {
+        use std::os::unix::fs::PermissionsExt;
+        builder.permissions(fs::Permissions::from_mode(0o666));
+    }
+    builder.tempfile_in(folder_of(target))
+}
+
+/// Tries again on Windows, where a file can't be replaced while another program, such as a virus scanner, has it open.
+fn patiently(is_windows: bool, mut replace: impl FnMut() -> io::Result<()>) -> io::Result<()> {
+    for wait_ms in RETRY_WAITS_MS {
+        match replace() {
+            Err(error) if is_windows && error.kind() == io::ErrorKind::PermissionDenied => {
+                sleep(Duration::from_millis(wait_ms));
+            }
+            ended => return ended,
+        }
+    }
+    replace()
+}
+
+/// The waits between tries to replace a file: 2.5 seconds altogether.
+const RETRY_WAITS_MS: [u64; 8] = [10, 20, 40, 80, 160, 320, 640, 1280];
+
+/// Makes the new name survive a loss of power, on systems where a program can sync a folder.
+fn sync_names(path: &Path) {
+    if cfg!(unix) {
+        let _ = File::open(folder_of(path)).and_then(|folder| folder.sync_all());
+    }
+}
+
+fn folder_of(path: &Path) -> &Path {
+    let folder = path.parent();
+    folder
+        .filter(|folder| !folder.as_os_str().is_empty())
+        .unwrap_or(Path::new("."))
 }
 
 fn with_end(path: &Path, end: &str) -> PathBuf {
@@ -222,6 +330,49 @@ mod tests {
             .collect();
         names.sort();
         assert_eq!(names, ["state.json", "state.json.lock"]);
+    }
+
+    #[test]
+    fn a_failed_replacement_leaves_the_old_file_and_nothing_else() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("state.json");
+        for replacement in [
+            Replacement::Shared,
+            Replacement::Locked,
+            Replacement::Private,
+        ] {
+            fs::write(&path, "old").unwrap();
+            let failed = replace(&path, replacement, |out| {
+                out.write_all(b"new")?;
+                Err(io::Error::other("the disk is full"))
+            });
+            assert_eq!(failed.unwrap_err().to_string(), "the disk is full");
+            assert_eq!(fs::read_to_string(&path).unwrap(), "old");
+            replace(&path, replacement, |out| out.write_all(b"new")).unwrap();
+            assert_eq!(fs::read_to_string(&path).unwrap(), "new");
+            assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+        }
+        let exists = create(&path, b"other").unwrap_err();
+        assert_eq!(exists.kind(), io::ErrorKind::AlreadyExists);
+        assert_eq!(fs::read_to_string(&path).unwrap(), "new");
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn on_windows_a_file_that_another_program_has_open_is_tried_again() {
+        let tries = |is_windows, failures| {
+            let mut tried = 0;
+            let ended = patiently(is_windows, || {
+                tried += 1;
+                match tried <= failures {
+                    true => Err(io::ErrorKind::PermissionDenied.into()),
+                    false => Ok(()),
+                }
+            });
+            (tried, ended.is_ok())
+        };
+        assert_eq!(tries(true, 2), (3, true));
+        assert_eq!(tries(false, 2), (1, false));
     }
 
     #[test]

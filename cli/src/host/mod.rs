@@ -7,7 +7,7 @@ pub(crate) mod exchange;
 #[cfg(test)]
 mod faults;
 pub(crate) mod files;
-pub(crate) mod lock;
+mod lease;
 pub(crate) mod network;
 pub(crate) mod ranges;
 pub(crate) mod server;

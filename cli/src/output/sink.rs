@@ -1,12 +1,11 @@
 //! Where results go: stdout, or a file that is replaced whole.
 
-use std::fs::{self, File, Metadata};
+use std::fs::{self, File};
 use std::io::{self, BufWriter, IsTerminal, Write};
 use std::path::Path;
 
-use tempfile::NamedTempFile;
-
 use crate::failure::{Failure, Result};
+use crate::host::files::{Replacement, replace};
 use crate::stderr::is_colored;
 
 /// The width of a terminal that does not tell its width.
@@ -86,53 +85,13 @@ fn write_file(
     write: impl FnOnce(Screen, &mut dyn Write) -> Result<(), WriteError>,
 ) -> Result<()> {
     let written = match fs::metadata(path) {
-        Ok(old) if old.is_file() => replace(path, Some(&old), write),
-        Ok(_) => write_through(path, write),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => replace(path, None, write),
-        Err(error) => Err(error.into()),
+        Ok(old) if !old.is_file() => write_through(path, write),
+        _ => replace(path, Replacement::Shared, |out| write(Screen::PLAIN, out)),
     };
     written.map_err(|error| match error {
         WriteError::Io(error) => Failure::file("write", path, &error),
         WriteError::Failure(failure) => failure,
     })
-}
-
-/// Writes beside a file, and puts what was written in its place.
-fn replace(
-    path: &Path,
-    old: Option<&Metadata>,
-    write: impl FnOnce(Screen, &mut dyn Write) -> Result<(), WriteError>,
-) -> Result<(), WriteError> {
-    // Of a link, the file that it leads to is replaced.
-    let target = match old {
-        Some(_) => fs::canonicalize(path)?,
-        None => path.to_owned(),
-    };
-    let folder = target
-        .parent()
-        .filter(|folder| !folder.as_os_str().is_empty());
-    let mut file = beside(folder.unwrap_or(Path::new(".")))?;
-    let mut writer = BufWriter::new(&mut file);
-    write(Screen::PLAIN, &mut writer)?;
-    writer.flush()?;
-    drop(writer);
-    if let Some(old) = old {
-        file.as_file().set_permissions(old.permissions())?;
-    }
-    file.as_file().sync_all()?;
-    file.persist(target).map_err(|error| error.error)?;
-    Ok(())
-}
-
-/// A new file in a folder, which others may read as the user's mask says: a scrape does, for example.
-fn beside(folder: &Path) -> io::Result<NamedTempFile> {
-    let mut builder = tempfile::Builder::new();
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::PermissionsExt;
-        builder.permissions(fs::Permissions::from_mode(0o666));
-    }
-    builder.tempfile_in(folder)
 }
 
 /// Writes to what is no file: a device such as `/dev/stdout`, or a named pipe, must not be replaced.

@@ -3,19 +3,20 @@
 use serde::Serialize;
 
 use super::follow::{Follow, Open};
-use super::stored::{Stored, invalid};
 use crate::counts::metric::Metric;
 use crate::counts::part::Part;
 use crate::counts::saved::SavedTable;
 use crate::counts::table::CountTable;
 use crate::error::Result;
-use crate::sealed::seal;
+use crate::keeper::{DocumentKind, Stored, invalid};
 use crate::time::timestamp::Timestamp;
 use crate::time::window::Window;
 use crate::wire::json::writer::json_of;
 
-/// The name of the format of a state. The number grows when old readers can't read new states.
-const FORMAT: &str = "tallyfold-follow/2";
+const KIND: DocumentKind = DocumentKind {
+    format: "tallyfold-follow/2",
+    what: "state of a follow",
+};
 
 /// The format before, whose states do not have `revisions`; and how its states begin.
 const FORMAT_1: &str = "tallyfold-follow/1";
@@ -41,9 +42,6 @@ const QUERY: [&str; 5] = ["cluster", "metric", "dimensions", "group_by", "window
 /// A state as it is stored.
 #[derive(Serialize)]
 struct SavedFollow<'a> {
-    format: &'static str,
-    /// The checksum of the document without this value. It is put in when all else is written.
-    digest: &'static str,
     query: SavedQuery,
     /// Where the next window starts.
     next: Option<Timestamp>,
@@ -99,9 +97,7 @@ impl Follow {
             .collect();
         let subject = self.query.subject();
         let edges = |open: &&Open| [open.window.start(), open.window.end()];
-        seal(json_of(&SavedFollow {
-            format: FORMAT,
-            digest: "",
+        KIND.write(&json_of(&SavedFollow {
             query: self.saved_query(),
             next: self.next_start.or(self.end),
             unread: unread.iter().flat_map(edges).collect(),
@@ -126,7 +122,7 @@ impl Follow {
     /// Goes on from a state.
     pub(super) fn take_up(&mut self, state: &str) -> Result<()> {
         let is_1 = state.starts_with(START_1);
-        let format = if is_1 { FORMAT_1 } else { FORMAT };
+        let format = if is_1 { FORMAT_1 } else { KIND.format };
         let stored = Stored::read(state.as_bytes(), format, STATE)?;
         let [
             _,

@@ -9,5 +9,4 @@ mod outage;
 pub(crate) mod plan;
 pub(crate) mod probe;
 pub(crate) mod step;
-mod stored;
 mod window_query;

@@ -1,7 +1,8 @@
 //! What one check leaves for the next.
 
 use serde::{Deserialize, Serialize};
-use tallyfold::{Code, Dimension, Error, Result, Timestamp, Window, is_sealed, seal};
+use tallyfold::keeper::DocumentKind;
+use tallyfold::{Dimension, Result, Timestamp, Window};
 
 use crate::cause::explanation::Amount;
 use crate::rules::names::Severity;
@@ -75,18 +76,18 @@ impl State {
     }
 }
 
-/// What the first field of a document holds.
-const FORMAT: &str = "tallyfold-health/1";
+const KIND: DocumentKind = DocumentKind {
+    format: "tallyfold-health/1",
+    what: "state of checks",
+};
 
 /// The most bytes that are read.
 const MOST_BYTES: usize = 64 * 1024 * 1024;
 
-/// A document. The first two fields stand first, because the checksum is written into it.
+/// The fields of a document.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct StoredState {
-    format: String,
-    digest: String,
     rules: Vec<StoredRule>,
 }
 
@@ -125,30 +126,18 @@ impl State {
     /// `invalid_checkpoint` for what is no state, or was changed.
     pub fn from_json(json: &[u8]) -> Result<Self> {
         if json.len() > MOST_BYTES {
-            return Err(invalid(&format!("want at most {MOST_BYTES} bytes")));
+            return Err(KIND.wrong(format_args!("want at most {MOST_BYTES} bytes")));
         }
-        let stored: StoredState = serde_json::from_slice(json).map_err(|error| {
-            invalid(&format!(
-                "this is no state of checks, or a torn one: {error}"
-            ))
-        })?;
-        if stored.format != FORMAT {
-            return Err(invalid(
-                "this is no state of checks that this version has written",
-            ));
-        }
-        if !is_sealed(json) {
-            let message =
-                "this was damaged or changed since it was written: its checksum is another";
-            return Err(invalid(message));
-        }
+        let fields = KIND.read(json)?;
+        let stored: StoredState =
+            serde_json::from_slice(&fields).map_err(|error| KIND.wrong(error))?;
         let rules = stored
             .rules
             .into_iter()
             .map(rule_of)
             .collect::<Option<Vec<_>>>();
         let rules = rules.filter(|rules| rules.is_sorted_by(|one, other| one.name < other.name));
-        let rules = rules.ok_or_else(|| invalid("this is no state of checks: a value is wrong"))?;
+        let rules = rules.ok_or_else(|| KIND.wrong("a value is wrong"))?;
         Ok(Self { rules })
     }
 
@@ -156,12 +145,11 @@ impl State {
     #[must_use]
     pub fn to_json(&self) -> Vec<u8> {
         let stored = StoredState {
-            format: FORMAT.to_owned(),
-            digest: String::new(),
             rules: self.rules.iter().map(stored_rule).collect(),
         };
-        // The document has only texts and whole numbers, so writing it as JSON can't fail.
-        seal(serde_json::to_string(&stored).unwrap_or_default()).into_bytes()
+        // It has only texts and whole numbers, so writing it as JSON can't fail.
+        KIND.write(&serde_json::to_string(&stored).unwrap_or_default())
+            .into_bytes()
     }
 }
 
@@ -242,8 +230,4 @@ fn instant(text: &str) -> Option<Timestamp> {
 
 fn finite(text: &str) -> Option<f64> {
     text.parse().ok().filter(|number: &f64| number.is_finite())
-}
-
-fn invalid(message: &str) -> Error {
-    Error::new(Code::InvalidCheckpoint, message.to_owned())
 }

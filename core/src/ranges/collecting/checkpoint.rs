@@ -21,16 +21,17 @@ use crate::counts::metric::Metric;
 use crate::counts::part::Part;
 use crate::counts::saved::{SavedTable, SavedWindow};
 use crate::error::{Error, Result};
+use crate::keeper::{DocumentKind, Stored, invalid, segment_name};
 use crate::ranges::plan::Plan;
-use crate::ranges::stored::{Stored, invalid};
 use crate::ranges::window_query::WindowQuery;
-use crate::sealed::seal;
 use crate::time::timestamp::Timestamp;
 use crate::time::window::{Window, uncovered};
 use crate::wire::json::writer::json_of;
 
-/// The name of the format in each segment. The number grows when old readers can't read new segments.
-const FORMAT: &str = "tallyfold-checkpoint/3";
+const KIND: DocumentKind = DocumentKind {
+    format: "tallyfold-checkpoint/3",
+    what: "checkpoint",
+};
 
 /// Once the windows of a segment take more bytes than this, the next window goes into a new
 /// segment.
@@ -46,16 +47,6 @@ pub struct Segment {
     pub json: String,
 }
 
-/// The name of the segment with a number, counted from 0.
-///
-/// ```
-/// assert_eq!(tallyfold::segment_name(3), "segment-00003.json");
-/// ```
-#[must_use]
-pub fn segment_name(number: u64) -> String {
-    format!("segment-{number:05}.json")
-}
-
 impl fmt::Debug for Segment {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Segment")
@@ -65,7 +56,7 @@ impl fmt::Debug for Segment {
     }
 }
 
-/// The fields of a segment, and those of its query.
+/// The fields of a segment, and the fields of its query.
 const SEGMENT: [&str; 6] = ["format", "digest", "query", "segment", "parts", "table"];
 const QUERY: [&str; 9] = [
     "cluster",
@@ -84,9 +75,6 @@ const RANGE: [&str; 2] = ["start", "end"];
 /// A segment as it is stored.
 #[derive(Serialize)]
 struct SavedSegment<'a> {
-    format: &'static str,
-    /// The checksum of the document without this value. It is put in when all else is written.
-    digest: &'static str,
     query: &'a SavedQuery,
     segment: u64,
     /// The starts of windows that do not begin and end as windows of the plan do, as halves.
@@ -279,9 +267,7 @@ impl Journal {
     /// A segment with some windows.
     fn segment(&self, number: u64, parts: &[&Part], ledger: &Ledger) -> Segment {
         let is_part = |part: &&&Part| !is_of_whole_windows(part.window, ledger.plan());
-        let json = seal(json_of(&SavedSegment {
-            format: FORMAT,
-            digest: "",
+        let json = KIND.write(&json_of(&SavedSegment {
             query: &self.query,
             segment: number,
             parts: parts
@@ -318,7 +304,7 @@ impl Journal {
 
     /// The windows of a segment.
     fn parts_of(&self, json: &[u8], ledger: &Ledger) -> Result<Vec<Part>> {
-        let segment = Stored::read(json, FORMAT, SEGMENT)?;
+        let segment = Stored::read(json, KIND.format, SEGMENT)?;
         let [_, _, query, number, starts, table] = segment.fields;
         let query = segment.check_query(query, &json_of(&self.query), QUERY, &RANGE)?;
         segment.check("$.segment", number, &self.next.to_string())?;

@@ -1,0 +1,241 @@
+//! The lease of a checkpoint's folder: does on this system what [`tallyfold::keeper::Lease`] asks for.
+
+use std::fs;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::process;
+use std::time::{Duration, UNIX_EPOCH};
+
+use sha2::{Digest, Sha256};
+use tallyfold::keeper::{self, Holder, LeaseStep, Process};
+use tokio::task::JoinHandle;
+use tokio::time::{interval, sleep};
+
+use super::files::create_for_owner;
+use super::session::random;
+
+/// A folder that no other job uses while this is held.
+#[derive(Debug)]
+pub(super) struct Lease {
+    path: PathBuf,
+    life: JoinHandle<()>,
+}
+
+impl Lease {
+    /// Takes the lease of a folder, and removes what jobs that were killed have left in it.
+    ///
+    /// # Errors
+    /// `WouldBlock` if another job has it; those of the file system.
+    pub(super) async fn take(folder: &Path) -> io::Result<Self> {
+        let (host, stat) = (this_host(), stat_of("self"));
+        let mut lease = keeper::Lease::new(Holder {
+            host: &host,
+            pid: process::id(),
+            stat: stat.as_deref(),
+            seed: random(),
+        });
+        let taken = take(&mut lease, folder).await;
+        let path = folder.join(lease.name());
+        if let Err(error) = taken {
+            let _ = fs::remove_file(path);
+            return Err(error);
+        }
+        let life = tokio::spawn(show_life(path.clone()));
+        Ok(Self { path, life })
+    }
+
+    /// Fails if somebody has removed the lease's file.
+    ///
+    /// # Errors
+    /// `WouldBlock`.
+    pub(super) fn check(&self) -> io::Result<()> {
+        match self.path.exists() {
+            true => Ok(()),
+            false => Err(in_use(keeper::Lease::LOST)),
+        }
+    }
+}
+
+impl Drop for Lease {
+    fn drop(&mut self) {
+        self.life.abort();
+        let _ = fs::remove_file(&self.path);
+    }
+}
+
+async fn take(lease: &mut keeper::Lease, folder: &Path) -> io::Result<()> {
+    loop {
+        match lease.step() {
+            LeaseStep::Create(name) => {
+                create_for_owner(&folder.join(name), keeper::Lease::TEXT.as_bytes())?;
+                lease.done();
+            }
+            LeaseStep::List => {
+                let entries = fs::read_dir(folder)?.collect::<io::Result<Vec<_>>>()?;
+                let names: Vec<_> = entries.iter().map(fs::DirEntry::file_name).collect();
+                lease.listed(names.iter().filter_map(|name| name.to_str()));
+            }
+            LeaseStep::Modified(name) => lease.modified(modified_ms(&folder.join(name))?),
+            LeaseStep::Process(pid) => lease.process(Process {
+                exists: exists(pid),
+                stat: stat_of(&pid.to_string()).as_deref(),
+            }),
+            LeaseStep::Remove(name) => {
+                remove(&folder.join(name))?;
+                lease.done();
+            }
+            LeaseStep::Wait(ms) => {
+                sleep(Duration::from_millis(ms.into())).await;
+                lease.done();
+            }
+            LeaseStep::Refused(message) => return Err(in_use(&message)),
+            LeaseStep::Held => return Ok(()),
+        }
+    }
+}
+
+fn modified_ms(path: &Path) -> io::Result<Option<i64>> {
+    let modified = match fs::symlink_metadata(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        found => found?.modified()?,
+    };
+    let since_1970 = modified.duration_since(UNIX_EPOCH).unwrap_or_default();
+    Ok(Some(
+        i64::try_from(since_1970.as_millis()).unwrap_or(i64::MAX),
+    ))
+}
+
+fn remove(path: &Path) -> io::Result<()> {
+    match fs::remove_file(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        removed => removed,
+    }
+}
+
+async fn show_life(path: PathBuf) {
+    let mut ticks = interval(Duration::from_millis(keeper::Lease::SIGN_OF_LIFE_MS.into()));
+    loop {
+        ticks.tick().await;
+        if let Ok(mut file) = fs::OpenOptions::new().write(true).open(&path) {
+            let _ = file.write_all(keeper::Lease::TEXT.as_bytes());
+        }
+    }
+}
+
+fn in_use(message: &str) -> io::Error {
+    io::Error::new(io::ErrorKind::WouldBlock, message)
+}
+
+/// What identifies the processes that can see each other, as [`Holder::host`] says.
+fn this_host() -> String {
+    let mut known = vec![gethostname::gethostname().to_string_lossy().into_owned()];
+    if let Ok(boot) = fs::read_to_string("/proc/sys/kernel/random/boot_id") {
+        known.push(boot.trim().to_owned());
+        if let Ok(space) = fs::read_link("/proc/self/ns/pid") {
+            known.push(space.to_string_lossy().into_owned());
+        }
+    }
+    let digest = Sha256::digest(known.join("\n"));
+    digest[..8]
+        .iter()
+        .map(|byte| format!("{byte:02x}"))
+        .collect()
+}
+
+fn stat_of(process: &str) -> Option<String> {
+    let stat = fs::read(format!("/proc/{process}/stat")).ok()?;
+    Some(String::from_utf8_lossy(&stat).into_owned())
+}
+
+/// Whether there is a process with that number.
+#[cfg(unix)]
+fn exists(pid: u32) -> Option<bool> {
+    use rustix::process::{Pid, test_kill_process};
+    let pid = i32::try_from(pid).ok().and_then(Pid::from_raw);
+    Some(pid.is_some_and(|pid| !matches!(test_kill_process(pid), Err(rustix::io::Errno::SRCH))))
+}
+
+/// The standard library can't look at processes of others. So only their signs of life count.
+#[cfg(not(unix))]
+fn exists(_pid: u32) -> Option<bool> {
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::SystemTime;
+
+    #[tokio::test]
+    async fn only_one_job_at_a_time_has_a_directory() {
+        let folder = tempfile::tempdir().unwrap();
+        let lease = Lease::take(folder.path()).await.unwrap();
+        let error = Lease::take(folder.path()).await.unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::WouldBlock);
+        assert!(
+            error.to_string().contains(&format!("-{}-", process::id())),
+            "{error}"
+        );
+        drop(lease);
+        Lease::take(folder.path()).await.unwrap();
+        assert_eq!(
+            fs::read_dir(folder.path()).unwrap().count(),
+            0,
+            "a lock was left behind"
+        );
+    }
+
+    #[tokio::test]
+    async fn locks_of_jobs_that_have_ended_are_removed() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut child = process::Command::new("true").spawn().unwrap();
+        child.wait().unwrap();
+        let ended = format!("lock-{}-{}-1-00", this_host(), child.id());
+        // The same number as this process, which began at another time.
+        let reused = format!("lock-{}-{}-1-00", this_host(), process::id());
+        let other = "lock-notes.txt";
+        for name in [&ended, &reused, other] {
+            fs::write(folder.path().join(name), "").unwrap();
+        }
+        let _lease = Lease::take(folder.path()).await.unwrap();
+        assert!(!folder.path().join(&ended).exists());
+        assert!(!folder.path().join(&reused).exists());
+        assert!(folder.path().join(other).exists());
+    }
+
+    #[tokio::test]
+    async fn a_job_of_another_machine_holds_it_until_it_is_silent() {
+        let folder = tempfile::tempdir().unwrap();
+        let foreign = folder.path().join("lock-0123456789abcdef-1-1-00");
+        fs::write(&foreign, "").unwrap();
+        assert!(Lease::take(folder.path()).await.is_err());
+        let long_ago = SystemTime::now() - Duration::from_secs(65);
+        fs::File::options()
+            .write(true)
+            .open(&foreign)
+            .unwrap()
+            .set_modified(long_ago)
+            .unwrap();
+        let lease = Lease::take(folder.path()).await.unwrap();
+        assert!(!foreign.exists());
+        lease.check().unwrap();
+        fs::remove_file(&lease.path).unwrap();
+        assert_eq!(lease.check().unwrap_err().kind(), io::ErrorKind::WouldBlock);
+    }
+
+    #[cfg(unix)]
+    #[tokio::test]
+    async fn a_failure_leaves_no_file_of_its_own() {
+        use std::os::unix::fs::PermissionsExt;
+        let folder = tempfile::tempdir().unwrap();
+        // Files can be created in such a folder, but not listed.
+        let mode = |mode| fs::set_permissions(folder.path(), fs::Permissions::from_mode(mode));
+        mode(0o300).unwrap();
+        let taken = Lease::take(folder.path()).await;
+        mode(0o700).unwrap();
+        // Nothing is forbidden to root.
+        if taken.is_err() {
+            assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
+        }
+    }
+}

@@ -1,0 +1,292 @@
+//! Documents that a caller stores between two runs: JSON with a kind, a version and a checksum.
+//!
+//! A document begins with `{"format":"KIND/VERSION","digest":"CHECKSUM",`. The checksum covers all other bytes. It protects
+//! against accidents, not against someone who changes a document on purpose.
+
+use std::borrow::Cow;
+
+use crate::checksum::checksum;
+use crate::code::Code;
+use crate::counts::table::CountTable;
+use crate::counts::tree::{NoJson, Tree};
+use crate::error::{Error, Result};
+use crate::wire::json::writer::json_of;
+
+/// What stands before the checksum.
+const BEFORE: &[u8] = b"\"digest\":\"";
+
+const DAMAGED: &str = "this was damaged or changed since it was written: its checksum is another";
+
+/// A kind of document.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DocumentKind {
+    /// The first field, such as `tallyfold-ledger/1`. Its number grows when old readers can't read new documents.
+    pub format: &'static str,
+    /// What error messages call it, such as `state of tallyfold check`.
+    pub what: &'static str,
+}
+
+impl DocumentKind {
+    /// The document with these fields, which are a JSON object.
+    ///
+    /// ```
+    /// use tallyfold::keeper::DocumentKind;
+    ///
+    /// const NOTE: DocumentKind = DocumentKind { format: "note/1", what: "note" };
+    /// let document = NOTE.write(r#"{"text":"x"}"#);
+    /// assert!(document.starts_with(r#"{"format":"note/1","digest":""#));
+    /// assert_eq!(NOTE.read(document.as_bytes())?, br#"{"text":"x"}"#);
+    /// # Ok::<(), tallyfold::Error>(())
+    /// ```
+    #[must_use]
+    pub fn write(&self, fields: &str) -> String {
+        let head = ["{\"format\":\"", self.format, "\",\"digest\":\""].concat();
+        let rest = ["\",", fields.get(1..).unwrap_or_default()].concat();
+        let digest = digest(head.as_bytes(), rest.as_bytes());
+        [head, digest, rest].concat()
+    }
+
+    /// The fields of a document, as a JSON object.
+    ///
+    /// # Errors
+    /// `invalid_checkpoint` for a document of another kind or version, and for one that is torn or was changed.
+    pub fn read(&self, json: &[u8]) -> Result<Vec<u8>> {
+        let name = |format: &[u8]| {
+            format
+                .split(|byte| *byte == b'/')
+                .next()
+                .map(<[u8]>::to_vec)
+        };
+        let is_ours = |format: &&[u8]| name(format) == name(self.format.as_bytes());
+        let written = json
+            .strip_prefix(b"{\"format\":\"")
+            .and_then(|rest| rest.split(|byte| *byte == b'"').next());
+        let Some(written) = written.filter(is_ours) else {
+            let message = ["this is no ", self.what].concat();
+            return Err(Error::new(Code::InvalidCheckpoint, message));
+        };
+        if written != self.format.as_bytes() {
+            let written = String::from_utf8_lossy(written);
+            let why = format!("it is {written}, want {}", self.format);
+            return Err(self.wrong(why));
+        }
+        let at = after(json).and_then(|at| Some(at + end_of_digest(&json[at..])?));
+        let fields = at.and_then(|at| json[at..].strip_prefix(b"\","));
+        match fields.filter(|_| is_sealed(json)) {
+            Some(fields) => Ok([b"{", fields].concat()),
+            None => Err(Error::new(Code::InvalidCheckpoint, DAMAGED)),
+        }
+    }
+
+    /// The error for a document of this kind that can't be used.
+    #[must_use]
+    pub fn wrong(&self, why: impl std::fmt::Display) -> Error {
+        let message = format!("this is no {}: {why}", self.what);
+        Error::new(Code::InvalidCheckpoint, message)
+    }
+}
+
+/// Whether a document is as it was written, byte for byte.
+fn is_sealed(json: &[u8]) -> bool {
+    let parts = after(json).and_then(|at| {
+        let (written, rest) = json[at..].split_at(end_of_digest(&json[at..])?);
+        Some((&json[..at], written, rest))
+    });
+    parts.is_some_and(|(head, written, rest)| digest(head, rest).as_bytes() == written)
+}
+
+/// The checksum of a document, without the quotes around the checksum.
+fn digest(head: &[u8], rest: &[u8]) -> String {
+    checksum(&[&head[..head.len() - 1], &rest[1..]])
+}
+
+/// Where the checksum begins.
+fn after(json: &[u8]) -> Option<usize> {
+    let mut places = json.windows(BEFORE.len());
+    Some(places.position(|of| of == BEFORE)? + BEFORE.len())
+}
+
+fn end_of_digest(json: &[u8]) -> Option<usize> {
+    json.iter().position(|byte| *byte == b'"')
+}
+
+/// A document with a path in each error, for the documents of the core.
+pub(crate) struct Stored<'a, const N: usize> {
+    json: &'a [u8],
+    /// The fields, as they are written.
+    pub(crate) fields: [&'a str; N],
+}
+
+impl<'a, const N: usize> Stored<'a, N> {
+    /// Reads a document of a format, with fields of these names.
+    pub(crate) fn read(json: &'a [u8], format: &str, names: [&str; N]) -> Result<Self> {
+        let document = fields(json)?;
+        // The format is checked first, because another format may have other fields.
+        if let Some(found) = document.written("format") {
+            check(json, "$.format", found, &json_of(&format))?;
+        }
+        let fields = fields_of(&document, names, "$")?;
+        Ok(Self { json, fields })
+    }
+
+    /// Refuses a query that differs from the expected one, which is JSON, but for some fields. Gives its fields.
+    pub(crate) fn check_query<const M: usize>(
+        &self,
+        query: &'a str,
+        expected: &str,
+        names: [&str; M],
+        may_differ: &[&str],
+    ) -> Result<[&'a str; M]> {
+        let found = fields_of(&fields(query.as_bytes())?, names, "$.query")?;
+        let expected = fields_of(&fields(expected.as_bytes())?, names, "$.query")?;
+        for ((name, found), expected) in names.iter().zip(found).zip(expected) {
+            if !may_differ.contains(name) {
+                self.check(&format!("$.query.{name}"), found, expected)?;
+            }
+        }
+        Ok(found)
+    }
+
+    /// Refuses a value that differs from what would be written.
+    pub(crate) fn check(&self, path: &str, found: &str, expected: &str) -> Result<()> {
+        check(self.json, path, found, expected)
+    }
+
+    /// Refuses a document that is not what was sealed. Call this last, so that a mistake is named
+    /// where it is, if it can be.
+    pub(crate) fn check_digest(&self) -> Result<()> {
+        if is_sealed(self.json) {
+            return Ok(());
+        }
+        Err(self.wrong("$.digest", DAMAGED, self.fields[1]))
+    }
+
+    /// A list of texts.
+    pub(crate) fn texts(
+        &self,
+        path: &str,
+        written: &'a str,
+        what: &str,
+    ) -> Result<Vec<Cow<'a, str>>> {
+        let found = Tree::read(written.as_bytes()).ok();
+        let found = found.and_then(Tree::into_texts);
+        found.ok_or_else(|| self.wrong(path, format!("want a list of {what}"), written))
+    }
+
+    /// A list of whole numbers, which are written as texts.
+    pub(crate) fn numbers(&self, path: &str, written: &'a str) -> Result<Vec<i64>> {
+        let texts = self.texts(path, written, "numbers as strings")?;
+        let numbers: Result<Vec<i64>, _> = texts.iter().map(|text| text.parse()).collect();
+        numbers.map_err(|_| self.wrong(path, "want whole numbers", written))
+    }
+
+    /// A table; `None` for `null`.
+    pub(crate) fn table(&self, found: &str) -> Result<Option<CountTable>> {
+        if found == "null" {
+            return Ok(None);
+        }
+        let table = CountTable::from_json(found.as_bytes()).map_err(|error| {
+            let inside = error.path().and_then(|path| path.strip_prefix('$'));
+            let path = format!("$.table{}", inside.unwrap_or_default());
+            let offset = error
+                .offset()
+                .map(|offset| offset + offset_in(self.json, found));
+            let error = invalid(&path, error.message());
+            offset.map_or(error.clone(), |offset| error.with_offset(offset))
+        });
+        table.map(Some)
+    }
+
+    /// The error for a value, with its offset.
+    pub(crate) fn wrong(&self, path: &str, message: impl Into<String>, value: &str) -> Error {
+        invalid(path, message).with_offset(offset_in(self.json, value))
+    }
+}
+
+/// The error for a place of a document.
+pub(crate) fn invalid(path: &str, message: impl Into<String>) -> Error {
+    Error::new(Code::InvalidCheckpoint, message.into()).with_path(path.to_owned())
+}
+
+fn fields(json: &[u8]) -> Result<Tree<'_>> {
+    Tree::read_fields(json).map_err(|NoJson { problem, offset }| {
+        let message = format!("this is no checkpoint, or a torn one: {problem}");
+        invalid("$", message).with_offset(offset)
+    })
+}
+
+fn check(json: &[u8], path: &str, found: &str, expected: &str) -> Result<()> {
+    if found == expected {
+        return Ok(());
+    }
+    let start: String = found.chars().take(120).collect();
+    let message = format!("this is no checkpoint of this query: {start}, want {expected}");
+    Err(invalid(path, message).with_offset(offset_in(json, found)))
+}
+
+/// The offset of a value in its document; 0 for a value that is missing.
+fn offset_in(json: &[u8], value: &str) -> u64 {
+    if value.is_empty() {
+        return 0;
+    }
+    (value.as_ptr().addr() - json.as_ptr().addr()) as u64
+}
+
+fn want_fields(path: &str, names: &[&str]) -> Error {
+    let names = names.join(", ");
+    let message = format!("this is no checkpoint: want an object of {names}");
+    invalid(path, message)
+}
+
+/// The fields with these names; the object must not have any others.
+fn fields_of<'a, const N: usize>(
+    object: &Tree<'a>,
+    names: [&str; N],
+    path: &str,
+) -> Result<[&'a str; N]> {
+    let mut fields = [""; N];
+    if object.written_fields(&names, &mut fields) {
+        return Ok(fields);
+    }
+    Err(want_fields(path, &names))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::DocumentKind;
+
+    const KIND: DocumentKind = DocumentKind {
+        format: "tallyfold-x/2",
+        what: "state of x",
+    };
+
+    #[test]
+    fn any_changed_byte_is_found() {
+        let document = KIND.write(r#"{"values":["a","b"]}"#);
+        assert_eq!(
+            KIND.read(document.as_bytes()).unwrap(),
+            br#"{"values":["a","b"]}"#
+        );
+        for at in 0..document.len() {
+            let mut changed = document.clone().into_bytes();
+            changed[at] ^= 1;
+            assert!(KIND.read(&changed).is_err(), "byte {at}");
+        }
+        for cut in 0..document.len() {
+            assert!(
+                KIND.read(&document.as_bytes()[..cut]).is_err(),
+                "{cut} bytes"
+            );
+        }
+    }
+
+    #[test]
+    fn an_error_names_the_kind_and_the_version() {
+        let wrong = |json: &str| KIND.read(json.as_bytes()).unwrap_err().message().to_owned();
+        assert_eq!(wrong("{}"), "this is no state of x");
+        assert_eq!(
+            wrong(r#"{"format":"tallyfold-x/1","digest":""}"#),
+            "this is no state of x: it is tallyfold-x/1, want tallyfold-x/2"
+        );
+    }
+}

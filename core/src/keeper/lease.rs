@@ -1,0 +1,507 @@
+//! The lease of a folder, so that one process at a time uses it.
+//!
+//! Not every host has locks of the operating system: Node has none. So each process creates a file of its own, whose name
+//! identifies the process, and then looks for the files of others. If one of them may still run, it removes its own file and
+//! gives up. So of two processes that begin at once, at least one sees the other. No name is used twice. So any process can
+//! remove the file of a process that has ended, without removing a lease that somebody has just taken.
+
+use super::is_temporary;
+
+/// How often a process tries, because two that begin at once may both give up.
+const TRIES: u32 = 4;
+
+/// How long a process that can't be looked at shows no sign of life until it counts as ended.
+const LONGEST_SILENCE_MS: i64 = 60_000;
+
+const IN_USE: &str = "another collect is using this checkpoint";
+
+/// The process that wants a lease.
+#[derive(Clone, Copy, Debug)]
+pub struct Holder<'a> {
+    /// Identifies the processes that can see each other: the first 16 hexadecimal digits of the SHA-256 of the machine's
+    /// name and, where the system has them, its boot ID and the ID of the namespace of processes, joined by line feeds.
+    pub host: &'a str,
+    /// Its number.
+    pub pid: u32,
+    /// What `/proc/self/stat` contains, where the system has it.
+    pub stat: Option<&'a str>,
+    /// A random number.
+    pub seed: u64,
+}
+
+/// What a system knows about a process.
+#[derive(Clone, Copy, Debug)]
+pub struct Process<'a> {
+    /// Whether there is a process with that number; `None` if the host can't find out.
+    pub exists: Option<bool>,
+    /// What `/proc/PID/stat` contains, where the system has it.
+    pub stat: Option<&'a str>,
+}
+
+/// What to do next for a lease.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum LeaseStep {
+    /// Create a file with this name and [`Lease::TEXT`], for its owner only, whole or not at all. It must not exist, not even
+    /// as a link. Then call [`Lease::done`].
+    Create(String),
+    /// Call [`Lease::listed`] with the names of the files in the folder.
+    List,
+    /// Call [`Lease::modified`] with the time when the file with this name was written.
+    Modified(String),
+    /// Call [`Lease::process`] with what is known about the process with this number.
+    Process(u32),
+    /// Remove the file with this name, if it is there. Then call [`Lease::done`].
+    Remove(String),
+    /// Wait for so many milliseconds. Then call [`Lease::done`].
+    Wait(u32),
+    /// The lease is taken. Write [`Lease::TEXT`] into the file [`Lease::name`] every [`Lease::SIGN_OF_LIFE_MS`], check that it
+    /// exists before each change to the folder, and remove it at the end.
+    Held,
+    /// Another process has the lease: this is the message.
+    Refused(String),
+}
+
+impl LeaseStep {
+    /// The step as a word and its argument, for languages that have no such enums.
+    #[must_use]
+    pub fn parts(self) -> (&'static str, String) {
+        match self {
+            Self::Create(name) => ("create", name),
+            Self::List => ("list", String::new()),
+            Self::Modified(name) => ("modified", name),
+            Self::Process(pid) => ("process", pid.to_string()),
+            Self::Remove(name) => ("remove", name),
+            Self::Wait(ms) => ("wait", ms.to_string()),
+            Self::Held => ("held", String::new()),
+            Self::Refused(message) => ("refused", message),
+        }
+    }
+}
+
+/// Takes the lease of a folder, step by step.
+///
+/// If a step fails, remove the file [`Lease::name`] and give up.
+///
+/// ```
+/// use tallyfold::keeper::{Holder, Lease, LeaseStep};
+///
+/// let holder = Holder { host: "0123456789abcdef", pid: 7, stat: None, seed: 0x1f };
+/// let mut lease = Lease::new(holder);
+/// let own = "lock-0123456789abcdef-7-0-000000000000001f";
+/// assert_eq!(lease.step(), LeaseStep::Create(own.to_owned()));
+/// lease.done();
+/// assert_eq!(lease.step(), LeaseStep::List);
+/// lease.listed([own, "segment-00000.json"]);
+/// assert_eq!(lease.step(), LeaseStep::Held);
+/// ```
+#[derive(Debug)]
+pub struct Lease {
+    host: String,
+    /// What stands between `lock-` and the random number in the name of each file.
+    process: String,
+    nonce: u64,
+    name: String,
+    tries: u32,
+    state: State,
+    /// The files of others that are not judged yet.
+    others: Vec<String>,
+    /// Temporary files of processes that were killed.
+    left_over: Vec<String>,
+    /// When the own file was written, by the clock of the folder's machine.
+    own_ms: Option<i64>,
+    /// The file of a process that has the lease.
+    holder: Option<String>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    Creating,
+    Listing,
+    /// Asks about the process of the last of the others.
+    LookingAtProcess,
+    /// Asks when its file was written, and before that when the own one was.
+    LookingAtTime,
+    /// Removes its file.
+    Removing,
+    /// Removes the own file.
+    Withdrawing,
+    Waiting,
+    Refused,
+    /// Removes what is left over, and then has the lease.
+    Holding,
+}
+
+impl Lease {
+    /// What each file of a lease contains.
+    pub const TEXT: &str = "A job is using this checkpoint.\n";
+
+    /// How often a holder writes its file again, for those who can't see its process. Only writing takes the time from the
+    /// clock of the file's own machine.
+    pub const SIGN_OF_LIFE_MS: u32 = 15_000;
+
+    /// The message if the file of a lease that was held is gone.
+    pub const LOST: &str = IN_USE;
+
+    /// A lease that is not taken yet.
+    #[must_use]
+    pub fn new(holder: Holder<'_>) -> Self {
+        let start = holder.stat.and_then(started).unwrap_or("0");
+        let process = format!("{}-{}-{start}", holder.host, holder.pid);
+        let mut lease = Self {
+            host: holder.host.to_owned(),
+            process,
+            nonce: holder.seed,
+            name: String::new(),
+            tries: 0,
+            state: State::Creating,
+            others: Vec::new(),
+            left_over: Vec::new(),
+            own_ms: None,
+            holder: None,
+        };
+        lease.begin();
+        lease
+    }
+
+    /// The name of the file of this process.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// What to do next.
+    #[must_use]
+    pub fn step(&self) -> LeaseStep {
+        let other = || self.others.last().cloned().unwrap_or_default();
+        match self.state {
+            State::Creating => LeaseStep::Create(self.name.clone()),
+            State::Listing => LeaseStep::List,
+            State::LookingAtProcess => {
+                let other = other();
+                LeaseStep::Process(LeaseName::of(&other).map_or(0, |parts| parts.pid))
+            }
+            State::LookingAtTime if self.own_ms.is_none() => LeaseStep::Modified(self.name.clone()),
+            State::LookingAtTime => LeaseStep::Modified(other()),
+            State::Removing => LeaseStep::Remove(other()),
+            State::Withdrawing => LeaseStep::Remove(self.name.clone()),
+            // At random, so that two that give up at once do not begin at once again.
+            State::Waiting => LeaseStep::Wait(5 + (self.nonce >> 32) as u32 % 15),
+            State::Refused => {
+                let holder = self.holder.as_deref().unwrap_or_default();
+                LeaseStep::Refused([IN_USE, ", as ", holder, " in it says"].concat())
+            }
+            State::Holding => match self.left_over.last() {
+                Some(name) => LeaseStep::Remove(name.clone()),
+                None => LeaseStep::Held,
+            },
+        }
+    }
+
+    /// A file was created or removed, or a wait has ended.
+    pub fn done(&mut self) {
+        match self.state {
+            State::Creating => self.state = State::Listing,
+            State::Removing => self.judged(),
+            State::Withdrawing if self.tries < TRIES => self.state = State::Waiting,
+            State::Withdrawing => self.state = State::Refused,
+            State::Waiting => self.begin(),
+            State::Holding => drop(self.left_over.pop()),
+            _ => {}
+        }
+    }
+
+    /// Takes the names of all files in the folder.
+    pub fn listed<'a>(&mut self, names: impl IntoIterator<Item = &'a str>) {
+        if self.state != State::Listing {
+            return;
+        }
+        for name in names {
+            if is_temporary(name) {
+                self.left_over.push(name.to_owned());
+            } else if name != self.name && LeaseName::of(name).is_some() {
+                self.others.push(name.to_owned());
+            }
+        }
+        self.look();
+    }
+
+    /// Takes when the file was written, in milliseconds since 1970; `None` if it is gone.
+    pub fn modified(&mut self, unix_ms: Option<i64>) {
+        if self.state != State::LookingAtTime {
+            return;
+        }
+        match (self.own_ms, unix_ms) {
+            (None, Some(own_ms)) => self.own_ms = Some(own_ms),
+            // Somebody has removed the own file.
+            (None, None) => self.withdraw(),
+            (Some(_), None) => self.judged(),
+            (Some(own_ms), Some(unix_ms)) if own_ms - unix_ms > LONGEST_SILENCE_MS => {
+                self.state = State::Removing;
+            }
+            (Some(_), Some(_)) => self.withdraw(),
+        }
+    }
+
+    /// Takes what is known about a process.
+    pub fn process(&mut self, found: Process<'_>) {
+        let other = self.others.last().and_then(|name| LeaseName::of(name));
+        let Some(other) = other.filter(|_| self.state == State::LookingAtProcess) else {
+            return;
+        };
+        let is_it = found.stat.map(|stat| started(stat) == Some(other.start));
+        self.state = match (found.exists, is_it) {
+            // Its number may have been given to another process.
+            (Some(false), _) | (_, Some(false)) => State::Removing,
+            (Some(true), _) | (_, Some(true)) => State::Withdrawing,
+            // As with the process of another machine, only its signs of life count.
+            (None, None) => State::LookingAtTime,
+        };
+        if self.state == State::Withdrawing {
+            self.withdraw();
+        }
+    }
+
+    /// Begins a try.
+    fn begin(&mut self) {
+        if self.tries > 0 {
+            // The next number of a Weyl sequence, so that no name comes twice.
+            self.nonce = self.nonce.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        }
+        self.tries += 1;
+        self.name = format!("lock-{}-{:016x}", self.process, self.nonce);
+        self.others.clear();
+        self.left_over.clear();
+        self.own_ms = None;
+        self.state = State::Creating;
+    }
+
+    /// Looks at the next file of another process. If there is none, the lease is taken.
+    fn look(&mut self) {
+        self.state = match self.others.last().and_then(|name| LeaseName::of(name)) {
+            None => State::Holding,
+            Some(name) if name.host != self.host => State::LookingAtTime,
+            // No process has such a number.
+            Some(name) if name.pid == 0 => State::Removing,
+            Some(_) => State::LookingAtProcess,
+        };
+    }
+
+    /// The last of the others does not have the lease.
+    fn judged(&mut self) {
+        self.others.pop();
+        self.look();
+    }
+
+    /// The last of the others has the lease.
+    fn withdraw(&mut self) {
+        self.holder = self.others.pop();
+        self.state = State::Withdrawing;
+    }
+}
+
+/// The name of a lease's file: `lock-HOST-PID-START-RANDOM`.
+struct LeaseName<'a> {
+    host: &'a str,
+    /// 0 if no process can have the number.
+    pid: u32,
+    start: &'a str,
+}
+
+impl<'a> LeaseName<'a> {
+    fn of(name: &'a str) -> Option<Self> {
+        let mut parts = name.strip_prefix("lock-")?.split('-');
+        let mut next = |is_in: fn(u8) -> bool| {
+            let part = parts.next()?;
+            let is_good = !part.is_empty() && part.bytes().all(is_in);
+            is_good.then_some(part)
+        };
+        let is_hex = |byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f');
+        let is_digit = |byte: u8| byte.is_ascii_digit();
+        let (host, pid, start, _) = (
+            next(is_hex)?,
+            next(is_digit)?,
+            next(is_digit)?,
+            next(is_hex)?,
+        );
+        let is_whole = parts.next().is_none() && host.len() == 16;
+        is_whole.then(|| Self {
+            host,
+            pid: pid.parse::<i32>().map_or(0, i32::unsigned_abs),
+            start,
+        })
+    }
+}
+
+/// When a process has begun, by its `stat`; `None` for one that is dead and waits for its parent.
+fn started(stat: &str) -> Option<&str> {
+    // Before the last bracket stands the name of the program, which may contain anything.
+    let mut fields = stat.get(stat.rfind(')')? + 1..)?.trim_start().split(' ');
+    match fields.next()? {
+        "Z" | "X" => None,
+        _ => fields.nth(18),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::*;
+
+    const HERE: &str = "0123456789abcdef";
+
+    /// A folder, as names of files and when they were written; and the processes of its machine.
+    #[derive(Default)]
+    struct World {
+        files: BTreeMap<String, i64>,
+        processes: BTreeMap<u32, (Option<bool>, Option<String>)>,
+        now_ms: i64,
+    }
+
+    impl World {
+        fn with(names: &[&str]) -> Self {
+            Self {
+                files: names.iter().map(|name| ((*name).to_owned(), 0)).collect(),
+                ..Self::default()
+            }
+        }
+
+        /// Drives a lease to its end.
+        fn take(&mut self, seed: u64) -> (Lease, LeaseStep) {
+            let stat = stat_of("S", "100");
+            let mut lease = Lease::new(Holder {
+                host: HERE,
+                pid: 7,
+                stat: Some(&stat),
+                seed,
+            });
+            loop {
+                self.now_ms += 1;
+                match lease.step() {
+                    LeaseStep::Create(name) => {
+                        let old = self.files.insert(name, self.now_ms);
+                        assert_eq!(old, None, "no name is used twice");
+                        lease.done();
+                    }
+                    LeaseStep::List => lease.listed(self.files.keys().map(String::as_str)),
+                    LeaseStep::Modified(name) => lease.modified(self.files.get(&name).copied()),
+                    LeaseStep::Process(pid) => {
+                        let missing = (Some(false), None);
+                        let (exists, stat) = self.processes.get(&pid).unwrap_or(&missing);
+                        lease.process(Process {
+                            exists: *exists,
+                            stat: stat.as_deref(),
+                        });
+                    }
+                    LeaseStep::Remove(name) => {
+                        self.files.remove(&name);
+                        lease.done();
+                    }
+                    LeaseStep::Wait(ms) => {
+                        assert!((5..20).contains(&ms));
+                        lease.done();
+                    }
+                    end @ (LeaseStep::Held | LeaseStep::Refused(_)) => return (lease, end),
+                }
+            }
+        }
+
+        fn names(&self) -> Vec<&str> {
+            self.files.keys().map(String::as_str).collect()
+        }
+    }
+
+    fn stat_of(state: &str, start: &str) -> String {
+        format!("9 (a) b) {state}{} {start} 0 0\n", " 0".repeat(18))
+    }
+
+    #[test]
+    fn one_process_has_it_at_a_time() {
+        let mut world = World::default();
+        let (first, end) = world.take(1);
+        assert_eq!(end, LeaseStep::Held);
+        assert_eq!(first.name(), format!("lock-{HERE}-7-100-{:016x}", 1));
+        world
+            .processes
+            .insert(7, (Some(true), Some(stat_of("S", "100"))));
+        let (_, end) = world.take(2);
+        let LeaseStep::Refused(message) = end else {
+            panic!("{end:?}")
+        };
+        assert_eq!(
+            message,
+            format!(
+                "another collect is using this checkpoint, as {} in it says",
+                first.name()
+            )
+        );
+        assert_eq!(world.names(), [first.name()]);
+    }
+
+    #[test]
+    fn files_of_processes_that_have_ended_are_removed() {
+        let (gone, reused, zombie) = (
+            format!("lock-{HERE}-8-100-a"),
+            format!("lock-{HERE}-9-100-a"),
+            format!("lock-{HERE}-10-100-a"),
+        );
+        let impossible = format!("lock-{HERE}-99999999999-100-a");
+        let mut world = World::with(&[&gone, &reused, &zombie, &impossible]);
+        let of = |state, start| (Some(true), Some(stat_of(state, start)));
+        world.processes.insert(9, of("S", "101"));
+        world.processes.insert(10, of("Z", "100"));
+        let (lease, end) = world.take(1);
+        assert_eq!(end, LeaseStep::Held);
+        assert_eq!(world.names(), [lease.name()]);
+    }
+
+    #[test]
+    fn without_a_view_of_its_process_a_holder_counts_as_long_as_it_shows_signs_of_life() {
+        let elsewhere = "lock-ffffffffffffffff-1-1-0".to_owned();
+        // As on Windows, where the command can't look at processes.
+        let unknown = format!("lock-{HERE}-8-0-0");
+        for name in [elsewhere, unknown] {
+            let mut world = World::with(&[&name]);
+            world.processes.insert(8, (None, None));
+            world.now_ms = LONGEST_SILENCE_MS - 100;
+            let (_, end) = world.take(1);
+            assert!(matches!(end, LeaseStep::Refused(_)), "{end:?}");
+            assert_eq!(world.names(), [name.as_str()]);
+            world.now_ms = LONGEST_SILENCE_MS + 100;
+            let (lease, end) = world.take(2);
+            assert_eq!(end, LeaseStep::Held);
+            assert_eq!(world.names(), [lease.name()]);
+        }
+    }
+
+    #[test]
+    fn temporary_files_are_removed_and_no_others() {
+        let others = ["lock", "lock-notes.txt", "segment-00000.json", "x.tmp"];
+        let left_over = ["segment-00000.json.1.tmp", "segment-00004.json.e5f1-22.tmp"];
+        let mut world = World::with(&[&others[..], &left_over].concat());
+        let (lease, end) = world.take(1);
+        assert_eq!(end, LeaseStep::Held);
+        world.files.remove(lease.name());
+        assert_eq!(world.names(), others);
+    }
+
+    #[test]
+    fn a_process_whose_own_file_was_removed_tries_again() {
+        let mut lease = Lease::new(Holder {
+            host: HERE,
+            pid: 7,
+            stat: None,
+            seed: 1,
+        });
+        let first = lease.name().to_owned();
+        lease.done();
+        lease.listed(["lock-ffffffffffffffff-1-1-0"]);
+        assert_eq!(lease.step(), LeaseStep::Modified(first.clone()));
+        lease.modified(None);
+        assert_eq!(lease.step(), LeaseStep::Remove(first.clone()));
+        lease.done();
+        assert!(matches!(lease.step(), LeaseStep::Wait(_)));
+        lease.done();
+        assert_ne!(lease.name(), first);
+    }
+}
