@@ -28,10 +28,12 @@ pub use detection::scan_fit::ScanOptions;
 pub use detection::scan_slots::{SlotOptions, Unusual, scan_slots};
 pub use detection::window::{UNREMARKABLE, is_enough, is_unremarkable, judge, ln_silence};
 pub use measure::Measure;
+pub use rules::baseline::Baseline;
 pub use rules::judging::discovery_limit;
-pub use rules::names::{RuleKind, Severity, Side};
-pub use rules::need::Need;
-pub use rules::set::Rules;
+pub use rules::kinds;
+pub use rules::names::{Severity, Side};
+pub use rules::rule::Rule;
+pub use rules::set::{Need, Rules};
 pub use stats::mass::deviance;
 pub use stats::tails::{
     Tails, beta_binomial, binomial, negative_binomial, normal_ln_tail, poisson,

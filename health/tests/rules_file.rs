@@ -7,8 +7,13 @@
 )]
 
 use proptest::prelude::*;
-use tallyfold::{Dimension, Metric};
-use tallyfold_health::{RuleKind, Rules};
+use tallyfold::text::Fraction;
+use tallyfold::{Dimension, Metric, TimeStep};
+use tallyfold_health::kinds::{
+    Budget, Burn, New, Rate, Reconciliation, RuleKind, Silent, Threshold, Undelivered, Vanished,
+    Volume,
+};
+use tallyfold_health::{Baseline, Measure, Rule, Rules, Severity, Side};
 
 /// What is wrong with a file.
 fn wrong(text: &str) -> String {
@@ -401,6 +406,178 @@ fn a_length_of_time_may_have_several_units() {
     for length in ["1h30", "1500ms", "0s", "11w1000w", "1.5h"] {
         assert!(rule(length).is_err(), "{length}");
     }
+}
+
+#[test]
+fn rules_that_are_values_are_those_of_a_file() {
+    let file = "dimensions = ['write_key', 'integration', 'event_name', 'reason']
+        labels = { team = 'data' }
+        [[rule]]
+        name = 'threshold'
+        kind = 'threshold'
+        measure = 'errors'
+        above = 10
+        clear_below = 5
+        by = ['integration', 'write_key']
+        where = { integration = ['b', 'a'] }
+        window = '1h'
+        for = 3
+        clear = 4
+        severity = 'critical'
+        least = 7
+        labels = { page = 'yes' }
+        [[rule]]
+        name = 'rate'
+        kind = 'rate'
+        metric = 'event_ingestion'
+        measure = 'filtered_rate'
+        side = 'high'
+        [[rule]]
+        name = 'volume'
+        kind = 'volume'
+        baseline = { weeks = 4, neighbours = 0 }
+        false_alarms = 3
+        change = '25%'
+        slow = '1d'
+        [[rule]]
+        name = 'silent'
+        kind = 'silent'
+        [[rule]]
+        name = 'vanished'
+        kind = 'vanished'
+        over = '12h'
+        [[rule]]
+        name = 'new'
+        kind = 'new'
+        history = '1w'
+        [[rule]]
+        name = 'budget'
+        kind = 'budget'
+        budget = '1%'
+        burn = [{ rate = 14.4, long = '1h', short = '5m', severity = 'info' }]
+        [[rule]]
+        name = 'undelivered'
+        kind = 'undelivered'
+        [[rule]]
+        name = 'reconciliation'
+        kind = 'reconciliation'";
+    let limits = Threshold::default()
+        .above(Fraction::new(10, 1))
+        .clear_below(Fraction::new(5, 1));
+    let baseline = Baseline::default().weeks(4).neighbours(0).false_alarms(3.0);
+    let burn = Burn::new(Fraction::new(144, 10), 3_600, 300).severity(Severity::Info);
+    let rules = Rules::new([
+        Rule::new("threshold", limits)
+            .measure(Measure::Errors)
+            .by([Dimension::Integration, Dimension::WriteKey])
+            .only(Dimension::Integration, ["b", "a"])
+            .window(TimeStep::from_seconds(3_600).unwrap())
+            .windows(3, 4)
+            .severity(Severity::Critical)
+            .least(7)
+            .label("page", "yes"),
+        Rule::new("rate", Rate::from(Baseline::default().side(Side::High)))
+            .metric(Metric::EventIngestion)
+            .measure(Measure::FilteredRate),
+        Rule::new(
+            "volume",
+            Volume::from(baseline.change(Fraction::new(25, 100))).slow(86_400),
+        ),
+        Rule::new("silent", Silent::default()),
+        Rule::new("vanished", Vanished::default().over(43_200)),
+        Rule::new("new", New::default().history(604_800)),
+        Rule::new("budget", Budget::new(Fraction::new(1, 100)).burns([burn])),
+        Rule::new("undelivered", Undelivered::default()),
+        Rule::new("reconciliation", Reconciliation::default()),
+    ]);
+    let rules = rules.unwrap().label("team", "data");
+    let rules = rules.explained_by([
+        Dimension::WriteKey,
+        Dimension::Integration,
+        Dimension::EventName,
+        Dimension::Reason,
+    ]);
+    assert_eq!(rules.unwrap(), Rules::parse(file).unwrap());
+}
+
+#[test]
+fn values_that_are_no_rules_say_what_would_be_right() {
+    let share = |percent| Fraction::new(percent, 100);
+    let limit = || Rule::new("x", Threshold::default().above(share(5)));
+    for (rule, expected) in [
+        (
+            Rule::new("x", Threshold::default()),
+            "the rule \"x\": want above or below, or both",
+        ),
+        (
+            Rule::new("", Silent::default()),
+            "the rule \"\": name: want a name of 1 to 200 characters, none of which is a control character",
+        ),
+        (
+            Rule::new("x", Rate::default()).measure(Measure::Errors),
+            "the rule \"x\": measure: want one of error_rate, filtered_rate",
+        ),
+        (
+            limit().window(TimeStep::from_seconds(1).unwrap()),
+            "the rule \"x\": window: want a minute or more",
+        ),
+        (
+            limit().windows(1, 0),
+            "the rule \"x\": clear: want a number of windows, from 1 to 1000",
+        ),
+        (
+            limit().least(0),
+            "the rule \"x\": least: want a number of events, 1 or more",
+        ),
+        (
+            limit()
+                .metric(Metric::EventIngestion)
+                .by([Dimension::Reason]),
+            "the rule \"x\": by: event_ingestion does not have reason",
+        ),
+        (
+            limit().only(Dimension::Integration, [""; 0]),
+            "the rule \"x\": where: want one value or more",
+        ),
+        (
+            Rule::new("x", Undelivered::default()).metric(Metric::EventDelivery),
+            "the rule \"x\": metric: this kind of rule compares both endpoints; leave the key out",
+        ),
+        (
+            Rule::new("x", Budget::new(share(100))),
+            "the rule \"x\": budget: want a share between 0% and 100%",
+        ),
+        (
+            Rule::new("x", Budget::new(share(1)).burns([])),
+            "the rule \"x\": burn: want one to ten of them",
+        ),
+        (
+            Rule::new("x", Volume::from(Baseline::default().weeks(9))),
+            "the rule \"x\": baseline: want 1 to 8 weeks and up to 8 neighbours",
+        ),
+        (
+            Rule::new("x", Rate::from(Baseline::default().false_alarms(f64::NAN))),
+            "the rule \"x\": false_alarms: want a number of false alarms in 30 days, from 0.000001 to 100",
+        ),
+    ] {
+        let error = Rules::new([rule]).unwrap_err();
+        assert_eq!(
+            (error.code().as_str(), error.message().as_str()),
+            ("invalid_rules", expected)
+        );
+    }
+    let error = Rules::new([limit(), limit()]).unwrap_err();
+    assert_eq!(
+        error.message(),
+        "the rule \"x\": another rule has this name"
+    );
+    assert_eq!(
+        Rules::new([]).unwrap_err().message(),
+        "want 1 to 1000 rules"
+    );
+    let rules = Rules::new([limit().by([Dimension::Integration])]).unwrap();
+    let error = rules.explained_by([Dimension::Reason]).unwrap_err();
+    assert_eq!(error.message(), "the rule \"x\" uses integration too");
 }
 
 #[test]

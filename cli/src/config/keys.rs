@@ -4,12 +4,11 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use tallyfold::arguments::toml::{Entry, Table};
 use tallyfold::arguments::{Argument, Kind, Options};
 use tallyfold::{MachineOptions, Spelling};
 use tallyfold_export::PushOptions;
-use toml::de::DeValue;
 
-use super::document::{Entry, Table};
 use crate::arguments::given::{Given, Raw};
 use crate::arguments::secret::{Place, Program, Source};
 use crate::failure::Result;
@@ -175,64 +174,62 @@ const SECRET_ADDRESS: &str = "an address with a user or a password is a secret, 
 const SECRET_HEADER: &str = "the value of such a header is a secret, which is not written into a configuration; \
      want { env = \"NAME\" }, { file = \"PATH\" } or { command = [\"PROGRAM\", \"ARGUMENT\"] }";
 
-/// Reads a value, and adds the environment variables that it names to `variables`.
+/// What reading a configuration takes along.
+#[derive(Debug, Default)]
+pub(super) struct Reading {
+    /// The environment variables that the file names.
+    pub(super) variables: Vec<String>,
+    /// Why no command of the file is run, if somebody else can change it.
+    pub(super) distrust: Option<String>,
+}
+
+/// Reads a value, and adds the environment variables that it names to `reading`.
 ///
 /// # Errors
 /// For another type of value, with its place.
-pub(super) fn read_value(entry: &Entry<'_>, key: &Key, variables: &mut Vec<String>) -> Result<Raw> {
+pub(super) fn read_value(entry: &Entry<'_>, key: &Key, reading: &mut Reading) -> Result<Raw> {
     match key.form {
-        Form::Refused(why) => Err(entry.wrong(why)),
-        Form::Declared(argument) => declared_value(entry, argument, variables),
-        Form::Secret(place) => Ok(source(place_of(entry, place, variables)?)),
+        Form::Refused(why) => Err(entry.wrong(why).into()),
+        Form::Declared(argument) => declared_value(entry, argument, reading),
+        Form::Secret(place) => Ok(source(place_of(entry, place, reading)?)),
         Form::Path => {
             let path = beside(entry, entry.text("want the path of a file")?)?;
             Ok(Raw::Text(path.to_string_lossy().into_owned()))
         }
-        Form::Address => address(entry, variables),
+        Form::Address => address(entry, reading),
         Form::Text => Ok(Raw::Text(entry.text("want text")?.to_owned())),
         Form::Labels => labels(entry),
     }
 }
 
-fn declared_value(
-    entry: &Entry<'_>,
-    argument: &Argument,
-    variables: &mut Vec<String>,
-) -> Result<Raw> {
+fn declared_value(entry: &Entry<'_>, argument: &Argument, reading: &mut Reading) -> Result<Raw> {
     let wanted = argument.kind.wanted(Spelling::Toml);
     Ok(match argument.kind {
-        Kind::Address => address(entry, variables)?,
+        Kind::Address => address(entry, reading)?,
         Kind::Texts => {
             let texts = entry.texts(wanted)?;
             Raw::List(texts.into_iter().map(Raw::Text).collect())
         }
-        Kind::Flag => match entry.value {
-            DeValue::Boolean(flag) => Raw::Flag(*flag),
-            _ => return Err(entry.wrong(wanted)),
-        },
+        Kind::Flag => Raw::Flag(entry.flag(wanted)?),
         Kind::Whole if argument.name.ends_with("_s") => Raw::Whole(seconds(entry)?),
         Kind::Whole => Raw::Whole(entry.whole(wanted)?),
-        Kind::Mapping => headers(entry, wanted, variables)?,
-        Kind::Nested(arguments) => nested(&entry.table(wanted)?, arguments, variables)?,
+        Kind::Mapping => headers(entry, wanted, reading)?,
+        Kind::Nested(arguments) => nested(&entry.table(wanted)?, arguments, reading)?,
         // Times, too, are text, which the core's reader parses.
         _ => Raw::Text(entry.text(wanted)?.to_owned()),
     })
 }
 
-fn nested(
-    table: &Table<'_>,
-    arguments: &'static [Argument],
-    variables: &mut Vec<String>,
-) -> Result<Raw> {
+fn nested(table: &Table<'_>, arguments: &'static [Argument], reading: &mut Reading) -> Result<Raw> {
     let names: Vec<&str> = arguments.iter().map(toml_name).collect();
     let mut given = Given::default();
     for entry in table.entries() {
         let argument = arguments
             .iter()
             .find(|argument| toml_name(argument) == entry.name);
-        let argument = argument.ok_or_else(|| entry.unknown(&names))?;
-        let raw = declared_value(&entry, argument, variables)?;
-        given.set(entry.name, raw, entry.origin());
+        let argument = argument.ok_or_else(|| entry.unknown_key(&names))?;
+        let raw = declared_value(&entry, argument, reading)?;
+        given.set(entry.name, raw, entry.place().into());
     }
     Ok(Raw::Table(given))
 }
@@ -240,23 +237,23 @@ fn nested(
 fn seconds(entry: &Entry<'_>) -> Result<i128> {
     let ms = milliseconds(entry.text(WANT_TIME)?).filter(|ms| ms % 1_000 == 0);
     ms.map(|ms| i128::from(ms / 1_000))
-        .ok_or_else(|| entry.wrong(WANT_TIME))
+        .ok_or_else(|| entry.wrong(WANT_TIME).into())
 }
 
-fn headers(entry: &Entry<'_>, wanted: &str, variables: &mut Vec<String>) -> Result<Raw> {
+fn headers(entry: &Entry<'_>, wanted: &str, reading: &mut Reading) -> Result<Raw> {
     let mut given = Given::default();
     for header in entry.table(wanted)?.entries() {
         // Names of headers are the same in any case.
         let name = header.name.to_ascii_lowercase();
-        let raw = match header.value {
-            DeValue::String(_) if is_secret(&name) => return Err(header.wrong(SECRET_HEADER)),
-            DeValue::String(text) => Raw::Text(text.to_string()),
-            _ => source(place_in(&header, variables)?),
+        let raw = match header.as_text() {
+            Some(_) if is_secret(&name) => return Err(header.wrong(SECRET_HEADER).into()),
+            Some(text) => Raw::Text(text.to_owned()),
+            None => source(place_in(&header, reading)?),
         };
         if given.get(&name).is_some() {
-            return Err(header.wrong("the same header is written twice"));
+            return Err(header.wrong("the same header is written twice").into());
         }
-        given.set(name, raw, header.origin());
+        given.set(name, raw, header.place().into());
     }
     Ok(Raw::Table(given))
 }
@@ -286,19 +283,21 @@ fn labels(entry: &Entry<'_>) -> Result<Raw> {
         let text = label.text("want text")?.to_owned();
         let pair = [(label.name.to_owned(), text.clone())];
         if let Err(error) = tallyfold_export::Labels::new(pair) {
-            return Err(label.wrong(error.message()));
+            return Err(label.wrong(error.message()).into());
         }
-        given.set(label.name, Raw::Text(text), label.origin());
+        given.set(label.name, Raw::Text(text), label.place().into());
     }
     Ok(Raw::Table(given))
 }
 
-fn address(entry: &Entry<'_>, variables: &mut Vec<String>) -> Result<Raw> {
-    match entry.value {
-        DeValue::String(text) if has_user(text) => Err(entry.wrong(SECRET_ADDRESS)),
-        DeValue::String(text) => Ok(Raw::Text(text.to_string())),
-        DeValue::Table(_) => Ok(source(place_in(entry, variables)?)),
-        _ => Err(entry.wrong(WANT_ADDRESS)),
+fn address(entry: &Entry<'_>, reading: &mut Reading) -> Result<Raw> {
+    match entry.as_text() {
+        Some(text) if has_user(text) => Err(entry.wrong(SECRET_ADDRESS).into()),
+        Some(text) => Ok(Raw::Text(text.to_owned())),
+        None => {
+            entry.table(WANT_ADDRESS)?;
+            Ok(source(place_in(entry, reading)?))
+        }
     }
 }
 
@@ -310,7 +309,7 @@ fn has_user(address: &str) -> bool {
 }
 
 /// Where a secret is: `{ env = "NAME" }`.
-fn place_in(entry: &Entry<'_>, variables: &mut Vec<String>) -> Result<Place> {
+fn place_in(entry: &Entry<'_>, reading: &mut Reading) -> Result<Place> {
     let entries = entry.table(WANT_PLACE)?.entries();
     let known = [
         ("env", SecretIn::Variable),
@@ -320,16 +319,16 @@ fn place_in(entry: &Entry<'_>, variables: &mut Vec<String>) -> Result<Place> {
     let mut places = Vec::new();
     for place in &entries {
         let found = known.iter().find(|(name, _)| *name == place.name);
-        let (_, kind) = found.ok_or_else(|| place.unknown(&known.map(|(name, _)| name)))?;
-        places.push(place_of(place, *kind, variables)?);
+        let (_, kind) = found.ok_or_else(|| place.unknown_key(&known.map(|(name, _)| name)))?;
+        places.push(place_of(place, *kind, reading)?);
     }
     match (places.pop(), places.is_empty()) {
         (Some(place), true) => Ok(place),
-        _ => Err(entry.wrong(WANT_PLACE)),
+        _ => Err(entry.wrong(WANT_PLACE).into()),
     }
 }
 
-fn place_of(entry: &Entry<'_>, kind: SecretIn, variables: &mut Vec<String>) -> Result<Place> {
+fn place_of(entry: &Entry<'_>, kind: SecretIn, reading: &mut Reading) -> Result<Place> {
     match kind {
         SecretIn::Variable => {
             let wanted =
@@ -337,33 +336,35 @@ fn place_of(entry: &Entry<'_>, kind: SecretIn, variables: &mut Vec<String>) -> R
             let name = entry.text(wanted)?;
             let is_of_name = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
             if name.is_empty() || !name.bytes().all(is_of_name) {
-                return Err(entry.wrong(wanted));
+                return Err(entry.wrong(wanted).into());
             }
-            variables.push(name.to_owned());
+            reading.variables.push(name.to_owned());
             Ok(Place::Variable(name.to_owned()))
         }
         SecretIn::File => {
             let text = entry.text("want the path of a file that holds the secret")?;
             Ok(Place::File(beside(entry, text)?))
         }
-        SecretIn::Command => program(entry).map(Place::Command),
+        SecretIn::Command => program(entry, reading).map(Place::Command),
     }
 }
 
-fn program(entry: &Entry<'_>) -> Result<Program> {
-    let program = match entry.value {
-        DeValue::String(text) => Program::Shell(text.to_string()),
-        _ => Program::Words(entry.texts(WANT_COMMAND)?),
+fn program(entry: &Entry<'_>, reading: &Reading) -> Result<Program> {
+    let program = match entry.as_text() {
+        Some(text) => Program::Shell(text.to_owned()),
+        None => Program::Words(entry.texts(WANT_COMMAND)?),
     };
     let is_empty = match &program {
         Program::Shell(text) => text.trim().is_empty(),
         Program::Words(words) => words.first().is_none_or(String::is_empty),
     };
     if is_empty {
-        return Err(entry.wrong(WANT_COMMAND));
+        return Err(entry.wrong(WANT_COMMAND).into());
     }
-    match &entry.document.distrust {
-        Some(why) => Err(entry.wrong(format_args!("no command is run that stands here: {why}"))),
+    match &reading.distrust {
+        Some(why) => Err(entry
+            .wrong(format_args!("no command is run that stands here: {why}"))
+            .into()),
         None => Ok(program),
     }
 }
@@ -371,9 +372,9 @@ fn program(entry: &Entry<'_>) -> Result<Program> {
 /// A path, which is relative to the folder of the configuration, wherever a job happens to run.
 fn beside(entry: &Entry<'_>, text: &str) -> Result<PathBuf> {
     if text.is_empty() {
-        return Err(entry.wrong("want the path of a file"));
+        return Err(entry.wrong("want the path of a file").into());
     }
-    let folder = entry.document.path().parent().unwrap_or(Path::new(""));
+    let folder = entry.file().and_then(Path::parent).unwrap_or(Path::new(""));
     Ok(
         match text
             .strip_prefix("~/")

@@ -3,12 +3,13 @@
 
 use std::path::PathBuf;
 
+use tallyfold::arguments::toml::{Document, Entry};
 use tallyfold::{Code, Error, MachineOptions};
 use tallyfold_export::{Format, PushOptions};
 
-use super::document::{Document, Entry, text_of};
+use super::document::text_of;
 use super::find::Found;
-use super::keys::{CLIENT_SECRET, Form, Section, keys, read_value};
+use super::keys::{CLIENT_SECRET, Form, Reading, Section, keys, read_value};
 use super::settings::{AlertReceiver, CheckPlaces, ReceiverKind, Target, network_of};
 use crate::arguments::given::{Given, Origin, Raw};
 use crate::failure::{Failure, Result};
@@ -59,8 +60,12 @@ pub(crate) struct Named {
 /// # Errors
 /// Say at which line and column the mistake is. They quote no value.
 pub(crate) fn read(found: &Found) -> Result<Written> {
-    let mut document = Document::parse(&found.path, text_of(&found.path, &found.bytes)?)?;
-    document.distrust.clone_from(&found.distrust);
+    let text = text_of(&found.path, &found.bytes)?;
+    let document = Document::parse(Some(&found.path), text)?;
+    let mut reading = Reading {
+        distrust: found.distrust.clone(),
+        ..Reading::default()
+    };
     let mut written = Written {
         path: found.path.clone(),
         ..Written::default()
@@ -69,26 +74,24 @@ pub(crate) fn read(found: &Found) -> Result<Written> {
     for entry in document.root().entries() {
         match entry.name {
             "defaults" => {
-                written.defaults = settings(&entry, Section::Defaults, &mut written.variables)?;
-                check::<MachineOptions>(&written.defaults, &entry.origin())?;
+                written.defaults = settings(&entry, Section::Defaults, &mut reading)?;
+                check::<MachineOptions>(&written.defaults, &entry.place().into())?;
             }
-            "cluster" => {
-                written.clusters = named(&entry, Section::Cluster, &mut written.variables)?
-            }
-            "push" => pushes = named(&entry, Section::Push, &mut written.variables)?,
+            "cluster" => written.clusters = named(&entry, Section::Cluster, &mut reading)?,
+            "push" => pushes = named(&entry, Section::Push, &mut reading)?,
             "check" => {
-                let given = settings(&entry, Section::Check, &mut written.variables)?;
+                let given = settings(&entry, Section::Check, &mut reading)?;
                 written.check = places(given);
             }
             "alertmanager" => {
-                let found = named(&entry, Section::Alertmanager, &mut written.variables)?;
+                let found = named(&entry, Section::Alertmanager, &mut reading)?;
                 let all = found
                     .into_iter()
                     .map(|one| receiver(one, ReceiverKind::Alertmanager));
                 written.receivers.extend(all.collect::<Result<Vec<_>>>()?);
             }
             "webhook" => {
-                let found = named(&entry, Section::Webhook, &mut written.variables)?;
+                let found = named(&entry, Section::Webhook, &mut reading)?;
                 let all = found
                     .into_iter()
                     .map(|one| receiver(one, ReceiverKind::Webhook));
@@ -102,6 +105,7 @@ pub(crate) fn read(found: &Found) -> Result<Written> {
         cluster.given.overlay(own);
         check::<MachineOptions>(&cluster.given, &cluster.origin)?;
     }
+    written.variables = reading.variables;
     written.targets = pushes.into_iter().map(target).collect::<Result<_>>()?;
     Ok(written)
 }
@@ -109,12 +113,12 @@ pub(crate) fn read(found: &Found) -> Result<Written> {
 /// A key that is in no section, or a section that no configuration has.
 fn no_section(entry: &Entry<'_>) -> Failure {
     match entry.table("") {
-        Ok(_) => entry.unknown(&SECTIONS),
-        Err(_) => entry.wrong("this is in no section; want it below [cluster.NAME], such as [cluster.eu], or below [defaults]"),
+        Ok(_) => entry.unknown_key(&SECTIONS).into(),
+        Err(_) => entry.wrong("this is in no section; want it below [cluster.NAME], such as [cluster.eu], or below [defaults]").into(),
     }
 }
 
-fn named(entry: &Entry<'_>, section: Section, variables: &mut Vec<String>) -> Result<Vec<Named>> {
+fn named(entry: &Entry<'_>, section: Section, reading: &mut Reading) -> Result<Vec<Named>> {
     let kind = entry.name;
     let wanted = format!(
         "want a section with a name: [{kind}.NAME], such as [{kind}.{}]",
@@ -129,13 +133,13 @@ fn named(entry: &Entry<'_>, section: Section, variables: &mut Vec<String>) -> Re
     for entry in entry.table(&wanted)?.entries() {
         entry.table(&wanted)?;
         if !is_name(entry.name) {
-            return Err(entry
-                .wrong("want a name of 1 to 64 ASCII letters, digits, hyphens and underscores"));
+            let wanted = "want a name of 1 to 64 ASCII letters, digits, hyphens and underscores";
+            return Err(entry.wrong(wanted).into());
         }
         found.push(Named {
             name: entry.name.to_owned(),
-            origin: entry.origin(),
-            given: settings(&entry, section, variables)?,
+            origin: entry.place().into(),
+            given: settings(&entry, section, reading)?,
         });
     }
     Ok(found)
@@ -147,25 +151,25 @@ fn is_name(name: &str) -> bool {
     (1..=64).contains(&name.len()) && name.bytes().all(is_of_name)
 }
 
-fn settings(entry: &Entry<'_>, section: Section, variables: &mut Vec<String>) -> Result<Given> {
+fn settings(entry: &Entry<'_>, section: Section, reading: &mut Reading) -> Result<Given> {
     let keys = keys(section);
     let mut given = Given::default();
     for entry in entry.table("want a section of settings")?.entries() {
         let Some(key) = keys.iter().find(|key| key.name == entry.name) else {
             let known = keys.iter().filter(|key| key.is_allowed());
-            return Err(entry.unknown(&known.map(|key| key.name).collect::<Vec<_>>()));
+            let known: Vec<&str> = known.map(|key| key.name).collect();
+            return Err(entry.unknown_key(&known).into());
         };
-        let raw = read_value(&entry, key, variables)?;
+        let raw = read_value(&entry, key, reading)?;
         let name = match key.form {
             Form::Secret(_) => CLIENT_SECRET,
             _ => key.name,
         };
         if given.get(name).is_some() {
-            return Err(entry.wrong(
-                "the secret is in another place already; want one key that says where it is",
-            ));
+            let text = "the secret is in another place already; want one key that says where it is";
+            return Err(entry.wrong(text).into());
         }
-        given.set(name, raw, entry.origin());
+        given.set(name, raw, entry.place().into());
     }
     Ok(given)
 }

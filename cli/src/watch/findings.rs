@@ -3,11 +3,14 @@
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
-use std::fmt::Write;
 use std::rc::Rc;
 
+use tallyfold::text::Fraction;
 use tallyfold::{CountTable, Dimension, Metric, TimeStep, Timestamp, Window};
-use tallyfold_health::{Check, Observed, Rules, Severity, State, Status};
+use tallyfold_health::kinds::{Rate, Test, Threshold};
+use tallyfold_health::{
+    Baseline, Check, Measure, Observed, Rule, Rules, Severity, Side, State, Status,
+};
 
 use crate::failure::Result;
 
@@ -32,26 +35,27 @@ pub(crate) struct FindingLine {
 /// The rules of a view without a rules file.
 ///
 /// # Errors
-/// None: dimensions that are unknown are left to the core, which refuses them.
+/// `invalid_rules` for windows of less than a minute, which rules can't judge.
 pub(crate) fn simple(metric: Metric, by: &[String], step: TimeStep) -> Result<Rules> {
-    let known = Dimension::ALL.iter().filter(|dimension| {
-        metric.has(**dimension) && by.iter().any(|name| name == dimension.as_str())
+    // Unknown dimensions are left to the core, which refuses them.
+    let known = Dimension::ALL.iter().copied().filter(|dimension| {
+        metric.has(*dimension) && by.iter().any(|name| name == dimension.as_str())
     });
-    let by: Vec<String> = known.map(|dimension| format!("\"{dimension}\"")).collect();
-    let by = by.join(", ");
-    let mut text = format!("window = \"{step}\"\ndimensions = [{by}]\n");
-    let rules = [
-        "name = \"more than a tenth fails\"\nkind = \"threshold\"\nmeasure = \"error_rate\"\nabove = \"10%\"\nclear = 1\nseverity = \"critical\"",
-        "name = \"fails more than before\"\nkind = \"rate\"\nmeasure = \"error_rate\"\nside = \"high\"\nchange = \"1%\"\nclear = 1",
-    ];
-    for rule in rules {
-        // A string takes everything.
-        let _ = write!(
-            text,
-            "[[rule]]\nmetric = \"{metric}\"\nby = [{by}]\n{rule}\n"
-        );
-    }
-    Ok(Rules::parse(&text)?)
+    let by: Vec<Dimension> = known.collect();
+    let rule = |name: &str, test: Test| {
+        let rule = Rule::new(name, test).metric(metric).window(step);
+        rule.by(by.iter().copied()).measure(Measure::ErrorRate)
+    };
+    let above = Threshold::default().above(Fraction::new(10, 100));
+    let baseline = Baseline::default().side(Side::High);
+    let rate = Rate::from(baseline.change(Fraction::new(1, 100)));
+    let rules = Rules::new([
+        rule("more than a tenth fails", above.into())
+            .windows(1, 1)
+            .severity(Severity::Critical),
+        rule("fails more than before", rate.into()).windows(2, 1),
+    ])?;
+    Ok(rules.explained_by(by)?)
 }
 
 impl LiveRules {

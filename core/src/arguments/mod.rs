@@ -11,6 +11,8 @@ pub(crate) mod names;
 pub(crate) mod options;
 mod parameter;
 pub(crate) mod source;
+#[cfg(feature = "toml")]
+pub mod toml;
 pub(crate) mod value;
 
 pub use argument::{Argument, Kind, Surface};

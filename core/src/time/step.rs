@@ -31,7 +31,7 @@ impl TimeStep {
     /// A minute.
     pub const MINUTE: Self = Self { seconds: 60 };
     /// A quarter of an hour.
-    pub(crate) const QUARTER: Self = Self { seconds: 900 };
+    pub const QUARTER: Self = Self { seconds: 900 };
 
     /// Parses digits and one of `s`, `m`, `h` and `d`, such as `5m`, `15m`, `1h` and `1d`.
     ///

@@ -5,7 +5,7 @@ use tallyfold::{
     compare,
 };
 
-use super::explanation::{Explanation, told};
+use super::explanation::{Explanation, explained};
 use super::leaves::{Attribute, Leaves, Tally};
 use super::rates::causes_of_rate;
 use super::risk::search::causes_of_volume;
@@ -55,7 +55,7 @@ pub fn explain_leaves(leaves: &Leaves, measure: Measure, options: &ExplainOption
     } else {
         causes_of_volume
     };
-    told(
+    explained(
         leaves,
         measure,
         &search(leaves, options.most, options.others),
@@ -232,7 +232,7 @@ mod tests {
 
     #[test]
     fn an_integration_that_fails_is_named_with_its_exact_events() {
-        let told = explain_leaves(
+        let explanation = explain_leaves(
             &leaves(&[
                 ("s3", "a", [10, 1000], [500, 1000]),
                 ("s3", "b", [12, 1000], [510, 1000]),
@@ -242,15 +242,15 @@ mod tests {
             Measure::ErrorRate,
             &ExplainOptions::default(),
         );
-        assert_eq!(told.causes.len(), 1);
+        assert_eq!(explanation.causes.len(), 1);
         assert_eq!(
-            told.causes[0].r#where,
+            explanation.causes[0].r#where,
             [("integration".to_owned(), "s3".to_owned())]
         );
-        assert_eq!(told.causes[0].events, 1010 - 22);
-        assert_eq!(told.change, 1032 - 42);
-        assert_eq!(told.unexplained, 2);
-        assert!(!told.is_global);
+        assert_eq!(explanation.causes[0].events, 1010 - 22);
+        assert_eq!(explanation.change, 1032 - 42);
+        assert_eq!(explanation.unexplained, 2);
+        assert!(!explanation.is_global);
     }
 
     fn windows(pairs: &[(u64, u64)]) -> Vec<Tally> {

@@ -2,10 +2,9 @@
 
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
-
 use tallyfold::text::{grouped, signed};
 
-use super::leaves::{Element, Finds, Found, Leaves, Tally};
+use super::leaves::{Element, Leaves, Suspect, Suspects, Tally};
 use crate::measure::Measure;
 
 /// What explains a change: causes that were named, and by how many events exactly.
@@ -72,6 +71,14 @@ pub struct Amount {
     pub whole: Option<u64>,
 }
 
+impl Amount {
+    /// No event, where a volume is counted.
+    pub(crate) const NONE: Self = Self {
+        part: 0,
+        whole: None,
+    };
+}
+
 fn as_map<S: Serializer>(pairs: &[(String, String)], serializer: S) -> Result<S::Ok, S::Error> {
     let mut map = serializer.serialize_map(Some(pairs.len()))?;
     for (name, value) in pairs {
@@ -81,10 +88,10 @@ fn as_map<S: Serializer>(pairs: &[(String, String)], serializer: S) -> Result<S:
 }
 
 /// An explanation of what was found, with exact counts.
-pub(crate) fn told(leaves: &Leaves, measure: Measure, finds: &Finds) -> Explanation {
+pub(crate) fn explained(leaves: &Leaves, measure: Measure, suspects: &Suspects) -> Explanation {
     let [before, now] = leaves.totals();
     let change = excess([before, now], before, measure.is_rate());
-    let mut told = Explanation {
+    let mut explanation = Explanation {
         measure,
         before: amount(before, measure),
         now: amount(now, measure),
@@ -92,24 +99,25 @@ pub(crate) fn told(leaves: &Leaves, measure: Measure, finds: &Finds) -> Explanat
         causes: Vec::new(),
         others: Vec::new(),
         unexplained: change,
-        is_global: finds.is_global,
+        is_global: suspects.is_global,
         sentence: String::new(),
     };
     let mut free = vec![true; leaves.len()];
-    for found in &finds.causes {
+    for found in &suspects.causes {
         let sums = sums_of(leaves, found.element, &mut free, true);
         let cause = cause(leaves, measure, found, sums, before, change);
-        told.unexplained = told.unexplained.saturating_sub(cause.events);
-        told.causes.push(cause);
+        explanation.unexplained = explanation.unexplained.saturating_sub(cause.events);
+        explanation.causes.push(cause);
     }
     free.fill(true);
-    for found in &finds.others {
+    for found in &suspects.others {
         let sums = sums_of(leaves, found.element, &mut free, false);
-        told.others
+        explanation
+            .others
             .push(cause(leaves, measure, found, sums, before, change));
     }
-    told.sentence = sentence(&told);
-    told
+    explanation.sentence = sentence(&explanation);
+    explanation
 }
 
 /// The counts of those leaves of a combination that are free; if they are taken, they are so no longer.
@@ -137,7 +145,7 @@ fn sums_of(leaves: &Leaves, element: Element, free: &mut [bool], take: bool) -> 
 fn cause(
     leaves: &Leaves,
     measure: Measure,
-    found: &Found,
+    found: &Suspect,
     sums: [Tally; 2],
     all: Tally,
     change: i128,
@@ -189,23 +197,23 @@ fn excess([before, now]: [Tally; 2], all: Tally, is_rate: bool) -> i128 {
 }
 
 /// One sentence that says what changed, and what explains it.
-pub(crate) fn sentence(told: &Explanation) -> String {
+pub(crate) fn sentence(explanation: &Explanation) -> String {
     let change = format!(
         "{} went from {} to {}",
-        told.measure,
-        shown(told.before),
-        shown(told.now)
+        explanation.measure,
+        shown(explanation.before),
+        shown(explanation.now)
     );
-    if told.causes.is_empty() {
+    if explanation.causes.is_empty() {
         return format!("{change}; nothing narrower than everything explains it.");
     }
-    let causes: Vec<String> = told.causes.iter().map(named).collect();
+    let causes: Vec<String> = explanation.causes.iter().map(named).collect();
     format!(
         "{change}; {} of {} events are explained by {}, {} remain.",
-        grouped(told.change - told.unexplained),
-        signed(told.change),
+        grouped(explanation.change - explanation.unexplained),
+        signed(explanation.change),
         causes.join(" and by "),
-        grouped(told.unexplained)
+        grouped(explanation.unexplained)
     )
 }
 

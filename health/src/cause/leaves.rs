@@ -274,9 +274,9 @@ impl Element {
     }
 }
 
-/// A combination that was found, and how well it explains the change.
+/// A combination that may be a cause, and how well it explains the change.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Found {
+pub(crate) struct Suspect {
     pub(crate) element: Element,
     pub(crate) score: f64,
 }
@@ -284,9 +284,9 @@ pub(crate) struct Found {
 /// The result of a search: causes in the order in which they were found, and the other candidates of the first round,
 /// best first.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Finds {
-    pub(crate) causes: Vec<Found>,
-    pub(crate) others: Vec<Found>,
+pub(crate) struct Suspects {
+    pub(crate) causes: Vec<Suspect>,
+    pub(crate) others: Vec<Suspect>,
     /// Whether no combination is a cause, because everything changed.
     pub(crate) is_global: bool,
 }

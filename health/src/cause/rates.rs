@@ -2,7 +2,7 @@
 
 use super::candidates::{Candidate, Direction, Pool, Sums};
 use super::counted::Counted;
-use super::leaves::{Finds, Found, Leaves};
+use super::leaves::{Leaves, Suspect, Suspects};
 use super::weighing::weigh;
 
 /// Everything else may have risen or fallen by up to this factor without being an incident of its own.
@@ -14,43 +14,43 @@ const LEAST_EVENTS: f64 = 0.2;
 const LEAST_SCORE: f64 = 0.1;
 
 /// Which few combinations explain the change of a rate, and what else was considered.
-pub(crate) fn causes_of_rate(leaves: &Leaves, most: usize, others: usize) -> Finds {
-    let mut finds = Finds::default();
+pub(crate) fn causes_of_rate(leaves: &Leaves, most: usize, others: usize) -> Suspects {
+    let mut suspects = Suspects::default();
     let mut counted = Counted::of(leaves);
     let all = Sums::of(&counted);
     let direction = Direction::of(all.came, all.expected);
     let mut first: Option<Choice> = None;
     let (mut events, mut settled) = (0.0, 0);
-    while finds.causes.len() < most.max(1) {
+    while suspects.causes.len() < most.max(1) {
         let choice = Choice::of(&counted, direction);
         let first = first.get_or_insert_with(|| choice.clone());
         let Some(best) = choice.cause_beside(first) else {
             break;
         };
         counted = counted.without(best.element);
-        finds.causes.push(best);
+        suspects.causes.push(best);
         events += choice.events;
         // If there are two causes, each alone may explain less than a change of everything does, and only both together
         // more.
         if best.score > choice.everything && events >= LEAST_EVENTS * first.change {
-            settled = finds.causes.len();
+            settled = suspects.causes.len();
         }
     }
-    finds.is_global = settled == 0;
-    finds.causes.truncate(settled.min(most));
-    finds.others = first.map_or_else(Vec::new, |first| first.ranked);
-    let causes = &finds.causes;
-    finds
+    suspects.is_global = settled == 0;
+    suspects.causes.truncate(settled.min(most));
+    suspects.others = first.map_or_else(Vec::new, |first| first.ranked);
+    let causes = &suspects.causes;
+    suspects
         .others
         .retain(|other| causes.iter().all(|cause| cause.element != other.element));
-    finds.others.truncate(others);
-    finds
+    suspects.others.truncate(others);
+    suspects
 }
 
 /// Candidates that were weighed, best first.
 #[derive(Clone, Debug)]
 struct Choice {
-    ranked: Vec<Found>,
+    ranked: Vec<Suspect>,
     /// By how many events the best one differs from what the level of everything else predicts.
     events: f64,
     /// By how many events all leaves together deviate.
@@ -73,12 +73,12 @@ impl Choice {
         )
         .map_or(1.0, |(candidate, _)| level(&all, &candidate.sums));
         let scores = weigh(counted, &pool.candidates, direction, level);
-        let mut ranked: Vec<Found> = pool
+        let mut ranked: Vec<Suspect> = pool
             .candidates
             .iter()
             .zip(&scores)
             .filter(|(_, score)| score.is_finite())
-            .map(|(candidate, score)| Found {
+            .map(|(candidate, score)| Suspect {
                 element: candidate.element,
                 score: *score,
             })
@@ -98,7 +98,7 @@ impl Choice {
 
     /// The best one, if its evidence is high enough for a choice among so many, and if it is not small compared with
     /// the first cause.
-    fn cause_beside(&self, first: &Self) -> Option<Found> {
+    fn cause_beside(&self, first: &Self) -> Option<Suspect> {
         let best = self.ranked.first()?;
         let first_score = first.ranked.first().map_or(0.0, |found| found.score);
         let is_large =

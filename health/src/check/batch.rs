@@ -2,17 +2,11 @@
 
 use std::ops::Range;
 
-use super::burning::burning;
-use super::limits::limits;
-use super::presence::{new, vanished};
-use super::silent::silent;
-use super::totals::totals;
-use super::undelivered::{Delivery, undelivered};
-use super::usual::usual;
 use crate::columns::groups::{Block, Grid, NO_GROUP, read};
 use crate::columns::slots::Slots;
-use crate::rules::judging::{Judging, Odd, Sink, discover};
-use crate::rules::rule::{Rule, Test};
+use crate::rules::judging::{Delivery, Groups, Judging, Odd, Sink};
+use crate::rules::kind::Scope;
+use crate::rules::rule::Rule;
 
 /// What a rule says about some windows.
 #[derive(Debug, Default)]
@@ -61,7 +55,7 @@ struct Piece {
 const NUMBERS: usize = 1 << 22;
 
 /// Judges rules. Their counts are read together, as many at a time as fit into memory.
-pub(crate) fn judge(works: &[Work<'_>]) -> Vec<Judged> {
+pub(crate) fn judge_together(works: &[Work<'_>]) -> Vec<Judged> {
     let judgings: Vec<Judging<'_>> = works.iter().map(Work::judging).collect();
     let mut sinks: Vec<Sink> = works.iter().map(|work| Sink::new(&work.range)).collect();
     let pieces = works
@@ -101,12 +95,13 @@ pub(crate) fn judge(works: &[Work<'_>]) -> Vec<Judged> {
 
 impl Work<'_> {
     fn judging(&self) -> Judging<'_> {
-        Judging::new(self.rule, &self.slots, self.grid.len(), self.range.clone())
+        let by = (self.rule.measure, self.rule.fewest());
+        Judging::new(by, &self.slots, self.grid.len(), self.range.clone())
     }
 
     /// The groups, as many at a time as fit into memory.
     fn pieces(&self, rule: usize) -> impl Iterator<Item = Piece> + use<> {
-        let is_read = !self.range.is_empty() && !matches!(self.rule.test, Test::Reconciliation);
+        let is_read = !self.range.is_empty() && self.rule.form().scope != Scope::Totals;
         let groups = if is_read { self.grid.len() } else { 0 };
         let each = self.slots.len().max(1) * if self.rule.measure.is_rate() { 2 } else { 1 };
         let most = (NUMBERS / each).max(1);
@@ -131,43 +126,26 @@ impl Work<'_> {
         Block::new(self.grid, &self.slots, measure, length as usize, place_of)
     }
 
-    /// Judges group by group.
+    /// Judges some groups.
     fn groups(
         &self,
         judging: &Judging<'_>,
-        groups: Range<usize>,
+        range: Range<usize>,
         block: &Block<'_>,
         sink: &mut Sink,
     ) {
-        if let Some(delivery) = &self.delivery {
-            undelivered(judging, delivery, self.grid, groups, block, sink);
-            return;
-        }
-        for (place, group) in groups.enumerate() {
-            let columns = block.columns(place);
-            sink.group = group as u32;
-            match &self.rule.test {
-                Test::Limits(of) => limits(judging, of, columns, sink),
-                Test::Baseline(of) => usual(judging, of, columns, sink),
-                Test::Silent(of) => silent(judging, of, columns, sink),
-                Test::Vanished { over, history } => {
-                    vanished(judging, (*over, *history), columns, sink);
-                }
-                Test::New { history } => new(judging, *history, columns, sink),
-                Test::Budget { budget, burns } => burning(judging, *budget, burns, columns, sink),
-                // They are judged by more than their columns.
-                Test::Undelivered | Test::Reconciliation => {}
-            }
-        }
+        let groups = Groups {
+            grid: self.grid,
+            range,
+            block,
+            delivery: self.delivery.as_ref(),
+        };
+        self.rule.test.judge().groups(judging, &groups, sink);
     }
 
     /// What was found, by the slots of the whole table.
     fn judged(&self, judging: &Judging<'_>, mut sink: Sink) -> Judged {
-        match &self.rule.test {
-            Test::Reconciliation => totals(judging, self.grid, &mut sink),
-            Test::Baseline(baseline) => discover(&mut sink, judging.rate_of(baseline.false_alarms)),
-            _ => {}
-        }
+        self.rule.test.judge().all(judging, self.grid, &mut sink);
         for odd in &mut sink.odds {
             odd.slot += self.skipped as u32;
         }

@@ -11,11 +11,9 @@ use crate::cause::leaves::{Attribute, Leaves, Tally};
 use crate::columns::groups::Grid;
 use crate::columns::slots::Slots;
 use crate::measure::Measure;
-use crate::rules::names::RuleKind;
-use crate::rules::rule::{Rule, Test, WEEK};
-
-/// How many weeks before a finding are compared with it if its rule has no baseline.
-const WEEKS: usize = 4;
+use crate::rules::baseline::WEEK;
+use crate::rules::kind::Compared;
+use crate::rules::rule::Rule;
 
 /// How much time before a finding is compared with it if the weeks before are not known, in seconds.
 const BEFORE: u64 = 3_600;
@@ -37,15 +35,12 @@ pub(crate) fn explanation(
     group: usize,
     live: &Live,
 ) -> Option<Explanation> {
-    let is_explained = matches!(
-        rule.kind,
-        RuleKind::Threshold | RuleKind::Rate | RuleKind::Volume | RuleKind::Budget
-    );
+    let compared = rule.test.judge().compared()?;
     let free = free_dimensions(rule, grid);
-    if !is_explained || free.is_empty() {
+    if free.is_empty() {
         return None;
     }
-    let times = times(rule, slots, live)?;
+    let times = times(compared, slots, live)?;
     let leaves = leaves(grid, slots, group, rule.measure, &free, &times)?;
     Some(explain_leaves(
         &leaves,
@@ -65,23 +60,18 @@ fn free_dimensions(rule: &Rule, grid: &Grid<'_>) -> Vec<(usize, Dimension)> {
     free.collect()
 }
 
-fn times(rule: &Rule, slots: &Slots, live: &Live) -> Option<Times> {
-    let start = live.since.min(live.numbers.window.start());
-    // The long time over which a budget is judged is mostly good, so the part of it before the finding began is left
-    // out.
-    let start = match rule.test {
-        Test::Budget { .. } => live.since,
-        _ => start,
+fn times(compared: Compared, slots: &Slots, live: &Live) -> Option<Times> {
+    let start = match compared.since_it_began {
+        true => live.since,
+        false => live.since.min(live.numbers.window.start()),
     };
     let now = slots.from(start)..slots.from(live.numbers.window.end());
-    let weeks = match &rule.test {
-        Test::Baseline(baseline) => baseline.weeks,
-        _ => WEEKS,
-    };
     let week = slots.in_seconds(WEEK);
     let is_known =
         |ago: &usize| now.start >= *ago && now.clone().all(|slot| slots.known[slot - *ago]);
-    let ago = (1..=weeks).map(|weeks| weeks * week).filter(is_known);
+    let ago = (1..=compared.weeks)
+        .map(|weeks| weeks * week)
+        .filter(is_known);
     let before = now
         .start
         .saturating_sub(slots.in_seconds(BEFORE).max(now.len()))..now.start;

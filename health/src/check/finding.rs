@@ -9,7 +9,8 @@ use tallyfold::{Dimension, Metric, Timestamp, Window};
 use super::state::State;
 use crate::cause::explanation::{Amount, Cause};
 use crate::measure::Measure;
-use crate::rules::names::{RuleKind, Severity};
+use crate::rules::kinds::RuleKind;
+use crate::rules::names::Severity;
 
 tallyfold::names! {
     /// How far a finding is.

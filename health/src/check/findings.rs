@@ -1,10 +1,10 @@
-//! The findings of a rule, as they are told.
+//! Makes the findings of a rule from the states of its groups.
 
 use tallyfold::{Dimension, Timestamp};
 
 use super::causes::explanation;
 use super::finding::{Finding, Query, Status};
-use super::progress::Course;
+use super::progress::Progress;
 use super::sentence::sentence;
 use super::state::Live;
 use crate::cause::explanation::Explanation;
@@ -50,13 +50,13 @@ impl<'t> Findings<'t> {
     }
 
     /// Reports a finding that was resolved, unless it fires again.
-    pub(super) fn take_resolved(&mut self, group: Option<usize>, course: &Course) {
-        let is_firing = course
+    pub(super) fn take_resolved(&mut self, group: Option<usize>, progress: &Progress) {
+        let is_firing = progress
             .live
             .as_ref()
             .is_some_and(|live| live.fired.is_some());
-        if let (Some((live, end)), false) = (course.resolved.last(), is_firing) {
-            self.tell(group, live, Some(*end), false);
+        if let (Some((live, end)), false) = (progress.resolved.last(), is_firing) {
+            self.add(group, live, Some(*end), false);
         }
     }
 
@@ -69,17 +69,17 @@ impl<'t> Findings<'t> {
     ) {
         let is_firing = live.is_some_and(|live| live.fired.is_some());
         match later.filter(|later| !is_firing && Some(later) != live) {
-            Some(later) => self.tell(group, &later, None, true),
+            Some(later) => self.add(group, &later, None, true),
             None => {
                 if let Some(live) = live {
-                    self.tell(group, live, None, false);
+                    self.add(group, live, None, false);
                 }
             }
         }
     }
 
     /// Reports one.
-    pub(super) fn tell(
+    pub(super) fn add(
         &mut self,
         group: Option<usize>,
         live: &Live,
@@ -91,19 +91,19 @@ impl<'t> Findings<'t> {
             self.explained += 1;
             cause = explanation(self.rule, self.grid, self.slots, group, live);
         }
-        let telling = Telling {
+        let context = Context {
             rules: self.rules,
             rule: self.rule,
             at: self.at,
             provisional,
         };
-        self.all.push(told(&telling, live, resolved, cause));
+        self.all.push(finding(&context, live, resolved, cause));
     }
 }
 
 /// What is said about a finding besides its numbers.
 #[derive(Clone, Debug)]
-pub(crate) struct Telling<'r> {
+pub(crate) struct Context<'r> {
     /// All rules.
     pub(crate) rules: &'r Rules,
     /// Its rule.
@@ -115,27 +115,27 @@ pub(crate) struct Telling<'r> {
 }
 
 /// A finding.
-pub(crate) fn told(
-    telling: &Telling<'_>,
+pub(crate) fn finding(
+    context: &Context<'_>,
     live: &Live,
     resolved: Option<Timestamp>,
     explanation: Option<Explanation>,
 ) -> Finding {
-    let (rule, rules) = (telling.rule, telling.rules);
+    let (rule, rules) = (context.rule, context.rules);
     let group: Vec<(Dimension, &str)> = pairs(live);
     let silences = rules.silences.iter();
     let mut labels = rules.labels.clone();
     labels.extend(rule.labels.clone());
-    let most = match telling.provisional {
+    let most = match context.provisional {
         true => Severity::Warning,
         false => Severity::Critical,
     };
     let (causes, unexplained) =
-        explanation.map_or((Vec::new(), 0), |told| (told.causes, told.unexplained));
+        explanation.map_or((Vec::new(), 0), |one| (one.causes, one.unexplained));
     let mut finding = Finding {
         id: id(rule, live),
         rule: rule.name.clone(),
-        kind: rule.kind,
+        kind: rule.kind(),
         severity: live.numbers.severity.min(most),
         status: match (resolved, live.fired) {
             (Some(_), _) => Status::Resolved,
@@ -157,8 +157,8 @@ pub(crate) fn told(
         unexplained,
         silenced: silences
             .into_iter()
-            .any(|silence| silence.covers(&rule.name, &group, telling.at)),
-        provisional: telling.provisional,
+            .any(|silence| silence.covers(&rule.name, &group, context.at)),
+        provisional: context.provisional,
         labels,
         sentence: String::new(),
         query: query(rules, rule, live),

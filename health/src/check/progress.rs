@@ -1,4 +1,4 @@
-//! How the finding of a group comes and goes, window by window.
+//! The state machine of a finding: pending, firing and resolved, window by window.
 
 use std::ops::Range;
 
@@ -14,7 +14,7 @@ use crate::rules::rule::Rule;
 
 /// What became of the finding of a group.
 #[derive(Debug, Default)]
-pub(crate) struct Course {
+pub(crate) struct Progress {
     /// What is pending or firing at the end.
     pub(crate) live: Option<Live>,
     /// The finding at each time when it began to fire.
@@ -31,10 +31,10 @@ pub(crate) fn follow(
     odds: &[Odd],
     slots: &Slots,
     range: Range<usize>,
-) -> Course {
-    let mut course = Course {
+) -> Progress {
+    let mut progress = Progress {
         live: start,
-        ..Course::default()
+        ..Progress::default()
     };
     let mut last = None;
     let mut odds = odds.iter().peekable();
@@ -43,7 +43,7 @@ pub(crate) fn follow(
         if !slots.known[slot] {
             continue;
         }
-        let is_firing = course
+        let is_firing = progress
             .live
             .as_ref()
             .is_some_and(|live| live.fired.is_some());
@@ -51,18 +51,18 @@ pub(crate) fn follow(
         match odd.filter(|odd| odd.fires || is_firing) {
             Some(odd) => {
                 last = Some(odd);
-                course.bad(rule, group, odd, slots);
+                progress.bad(rule, group, odd, slots);
             }
-            None => course.good(rule, last),
+            None => progress.good(rule, last),
         }
     }
-    if let Some(live) = &mut course.live {
+    if let Some(live) = &mut progress.live {
         live.complete(last);
     }
-    course
+    progress
 }
 
-impl Course {
+impl Progress {
     fn bad(&mut self, rule: &Rule, group: &[(Dimension, String)], odd: &Odd, slots: &Slots) {
         let slots_of = |length: u32| slots.window(odd.slot as usize, length as usize);
         let (Some(window), Some(run)) = (slots_of(odd.slots), slots_of(odd.run)) else {

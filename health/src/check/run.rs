@@ -4,9 +4,9 @@ use std::cmp::Ordering;
 
 use tallyfold::{Result, Timestamp, Window};
 
-use super::batch::judge;
+use super::batch::judge_together;
 use super::finding::{Check, Finding, Replay, Status, Unjudged};
-use super::findings::{Telling, told};
+use super::findings::{Context, finding};
 use super::state::{RuleState, State};
 use super::task::task;
 use crate::columns::groups::{Endpoints, Observed};
@@ -54,7 +54,7 @@ impl Rules {
                 }
             }
             let works = tasks.iter().map(|(ranges, _, task)| task.work(ranges));
-            let judged = judge(&works.collect::<Vec<_>>());
+            let judged = judge_together(&works.collect::<Vec<_>>());
             for ((ranges, before, task), odds) in tasks.iter().zip(&judged) {
                 task.check(*before, now, ranges.clone(), odds, &mut check);
             }
@@ -104,7 +104,7 @@ impl Rules {
                 }
             }
             let works = tasks.iter().map(|(ranges, task)| task.work(ranges));
-            let judged = judge(&works.collect::<Vec<_>>());
+            let judged = judge_together(&works.collect::<Vec<_>>());
             for ((ranges, task), odds) in tasks.iter().zip(&judged) {
                 task.replay(range, ranges.clone(), odds, &mut replay);
             }
@@ -134,13 +134,13 @@ impl Rules {
     /// Keeps the findings of a rule that can't judge: they are neither resolved nor forgotten.
     fn keep(&self, rule: &Rule, before: Option<&RuleState>, now: Timestamp, check: &mut Check) {
         let live = before.iter().flat_map(|before| &before.live);
-        let telling = Telling {
+        let context = Context {
             rules: self,
             rule,
             at: now,
             provisional: false,
         };
-        let findings = live.map(|live| told(&telling, live, None, None));
+        let findings = live.map(|live| finding(&context, live, None, None));
         check.findings.extend(findings);
         check.state.rules.extend(before.cloned());
     }

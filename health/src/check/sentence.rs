@@ -1,48 +1,20 @@
 //! A finding in one sentence.
 
-use tallyfold::text::{Fraction, grouped};
-
 use super::finding::{Finding, Status};
-use crate::cause::explanation::Amount;
-use crate::measure::Measure;
-use crate::rules::names::RuleKind;
-use crate::rules::rule::{Rule, Test};
-use crate::shown::{instant, percent, share, since, value, window};
+use crate::rules::rule::Rule;
+use crate::rules::wording::{Seen, events};
+use crate::shown::{instant, since, value, window};
 
 /// What was found, in one sentence.
 pub(crate) fn sentence(finding: &Finding, rule: &Rule) -> String {
-    let (counted, usual) = match finding.kind {
-        RuleKind::Undelivered => (
-            format!(
-                "{} came in and none was delivered, failed or filtered",
-                events(finding.expected)
-            ),
-            None,
-        ),
-        RuleKind::Reconciliation => (
-            format!(
-                "the reported totals of {} are not those of the rows, which have {}",
-                events_of(finding.observed.part),
-                grouped(finding.low)
-            ),
-            None,
-        ),
-        RuleKind::Silent | RuleKind::Vanished => (
-            "no events".to_owned(),
-            Some(format!(
-                "about {} would be normal",
-                grouped(rounded(finding.expected))
-            )),
-        ),
-        RuleKind::New => (
-            events_of(finding.observed.part),
-            Some("there were none before".to_owned()),
-        ),
-        _ => (
-            counted(finding.measure, finding.observed),
-            Some(usual(finding, rule)),
-        ),
+    let seen = Seen {
+        measure: finding.measure,
+        observed: finding.observed,
+        expected: finding.expected,
+        low: finding.low,
+        high: finding.high,
     };
+    let (counted, usual) = rule.test.judge().sentence(&seen);
     let mut parts = vec![format!(
         "{}: {counted} in {}",
         subject(finding),
@@ -81,82 +53,15 @@ fn lasting(finding: &Finding) -> String {
     }
 }
 
-/// What was counted: `1,204 of 9,880 attempts failed (12.2%)`.
-fn counted(measure: Measure, amount: Amount) -> String {
-    let part = grouped(amount.part);
-    let whole = amount.whole.unwrap_or_default();
-    let share = share(amount.part, whole);
-    match measure {
-        Measure::ErrorRate => format!("{part} of {} attempts failed ({share})", grouped(whole)),
-        Measure::FilteredRate => {
-            format!(
-                "{part} of {} events were filtered ({share})",
-                grouped(whole)
-            )
-        }
-        Measure::Success => format!("{} delivered", events_of(amount.part)),
-        Measure::Errors => format!("{} failed", events_of(amount.part)),
-        Measure::Filtered => format!("{} filtered", events_of(amount.part)),
-        Measure::Events => events_of(amount.part),
-    }
-}
-
-fn events(expected: f64) -> String {
-    events_of(rounded(expected))
-}
-
-fn events_of(events: u64) -> String {
-    let noun = if events == 1 { "event" } else { "events" };
-    format!("{} {noun}", grouped(events))
-}
-
-/// The nearest whole number. The conversion saturates.
-fn rounded(number: f64) -> u64 {
-    (number + 0.5) as u64
-}
-
-/// What would be normal.
-fn usual(finding: &Finding, rule: &Rule) -> String {
-    let (low, high, observed) = (finding.low, finding.high, finding.observed);
-    // A share that the rule names is said as it is written; so many events are a little less of the whole.
-    let shown = |events: u64, limit: Option<Fraction>| match (observed.whole, limit) {
-        (Some(_), Some(limit)) => limit.to_string(),
-        (Some(whole), None) => share(events, whole),
-        (None, _) => grouped(events),
-    };
-    let (above, below) = match &rule.test {
-        Test::Limits(limits) => (limits.above, limits.below),
-        Test::Budget { budget, .. } => (Some(*budget), None),
-        _ => (None, None),
-    };
-    let (most, least) = match finding.kind {
-        RuleKind::Threshold => ("allowed", "wanted"),
-        RuleKind::Budget => ("in the budget", "in the budget"),
-        _ => ("normal", "normal"),
-    };
-    let is_held = finding.kind == RuleKind::Threshold && observed.part >= low;
-    if observed.part > high || is_held && high < u64::MAX {
-        return format!("up to {} is {most}", shown(high, above));
-    }
-    if observed.part < low || finding.kind == RuleKind::Threshold {
-        return format!("at least {} is {least}", shown(low, below));
-    }
-    let expected = match observed.whole {
-        Some(whole) if whole > 0 => percent(finding.expected / whole as f64),
-        _ => grouped(rounded(finding.expected)),
-    };
-    format!("about {expected} is {most}")
-}
-
 /// The causes that make up most of it.
 fn causes(finding: &Finding) -> Option<String> {
     let causes = finding.causes.iter().take(2).map(|cause| {
         let pairs = cause.r#where.iter();
         let pairs = pairs.map(|(name, own)| format!("{name}={}", value(own)));
         let pairs = pairs.collect::<Vec<_>>().join(" ");
-        let events = u64::try_from(cause.events.unsigned_abs()).unwrap_or(u64::MAX);
+        let number = u64::try_from(cause.events.unsigned_abs()).unwrap_or(u64::MAX);
         let sign = if cause.events < 0 { "-" } else { "" };
-        format!("{pairs} ({sign}{})", events_of(events))
+        format!("{pairs} ({sign}{})", events(number))
     });
     let causes: Vec<String> = causes.collect();
     let named: i128 = finding

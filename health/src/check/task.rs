@@ -7,14 +7,13 @@ use tallyfold::{Dimension, Metric, Result, Timestamp, Window};
 use super::batch::{Judged, Work};
 use super::finding::{Check, Replay, Unjudged};
 use super::findings::Findings;
-use super::limits::limits;
 use super::progress::follow;
 use super::state::{Live, RuleState};
-use super::undelivered::Delivery;
 use crate::columns::groups::{Columns, Endpoints, Grid};
 use crate::columns::slots::Slots;
-use crate::rules::judging::{Judging, Odd, Sink};
-use crate::rules::rule::{FIRST_LOOK, Rule, Test};
+use crate::rules::judging::{Delivery, Judging, Odd, Sink};
+use crate::rules::kind::Scope;
+use crate::rules::rule::{FIRST_LOOK, Rule};
 use crate::rules::set::Rules;
 
 /// The maximum number of findings of a rule that are kept for the next check.
@@ -47,8 +46,8 @@ pub(super) fn task<'a>(
     rule: &'a Rule,
     endpoints: &'a Endpoints<'a>,
 ) -> Result<Result<Task<'a>, String>> {
-    let delivery = match rule.test {
-        Test::Undelivered => match sides(rule, Metric::EventDelivery, endpoints)? {
+    let delivery = match rule.form().scope {
+        Scope::BothEndpoints => match sides(rule, Metric::EventDelivery, endpoints)? {
             Ok(sides) => Some(sides),
             Err(reason) => return Ok(Err(reason)),
         },
@@ -189,11 +188,11 @@ impl Task<'_> {
                 Some(live) => live.group.clone(),
                 None => self.names(group),
             };
-            let mut course = follow(self.rule, &names, live, of, &self.slots, settled.clone());
+            let mut progress = follow(self.rule, &names, live, of, &self.slots, settled.clone());
             if before.is_some() {
-                findings.take_resolved(group, &course);
+                findings.take_resolved(group, &progress);
             }
-            let live = course.live.take();
+            let live = progress.live.take();
             // From here on, counts may still change.
             let later = follow(
                 self.rule,
@@ -216,14 +215,15 @@ impl Task<'_> {
     /// limit.
     fn absent(&self, range: Range<usize>) -> Vec<Odd> {
         let mut sink = Sink::new(&range);
-        if let Test::Limits(of) = &self.rule.test {
+        if self.rule.test.judge().judges_absent() {
             let none = vec![0; self.slots.len()];
             let columns = Columns {
                 parts: &none,
                 wholes: self.rule.measure.is_rate().then_some(&none),
             };
-            let judging = Judging::new(self.rule, &self.slots, self.grid.len(), range);
-            limits(&judging, of, columns, &mut sink);
+            let by = (self.rule.measure, self.rule.fewest());
+            let judging = Judging::new(by, &self.slots, self.grid.len(), range);
+            self.rule.test.judge().group(&judging, columns, &mut sink);
         }
         sink.odds
     }
@@ -242,10 +242,13 @@ impl Task<'_> {
         is_none.then(|| Unjudged {
             rule: self.rule.name.clone(),
             reason: match self.rule.history() {
-                0 => format!("no group has the {} events that it takes", self.rule.least),
+                0 => format!(
+                    "no group has the {} events that it takes",
+                    self.rule.fewest()
+                ),
                 _ => format!(
                     "there is not enough history, or no group has the {} events that it takes",
-                    self.rule.least
+                    self.rule.fewest()
                 ),
             },
         })
@@ -260,11 +263,11 @@ impl Task<'_> {
         for (group, _) in self.groups(None, odds) {
             let of = group.map_or(&[][..], |group| odds.of(group));
             let names = self.names(group);
-            let course = follow(self.rule, &names, None, of, &self.slots, settled.clone());
-            for (place, live) in course.fired.iter().enumerate() {
-                let end = course.resolved.get(place).map(|(_, end)| *end);
+            let progress = follow(self.rule, &names, None, of, &self.slots, settled.clone());
+            for (place, live) in progress.fired.iter().enumerate() {
+                let end = progress.resolved.get(place).map(|(_, end)| *end);
                 findings.at = live.numbers.window.end();
-                findings.tell(group, live, end, false);
+                findings.add(group, live, end, false);
             }
         }
         replay.findings.append(&mut findings.all);

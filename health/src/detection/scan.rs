@@ -61,7 +61,7 @@ fn scan_window(stream: &Stream, at: usize, spent: usize, options: &ScanOptions) 
     } else {
         Direction::High
     };
-    let mut worst = judge(&sum, &fit, side, 0, options);
+    let mut worst = excess(&sum, &fit, side, 0, options);
     for back in 1..options.limits.len() {
         let known = at.checked_sub(back).filter(|before| *before >= spent);
         let Some((before, counts)) =
@@ -70,7 +70,7 @@ fn scan_window(stream: &Stream, at: usize, spent: usize, options: &ScanOptions) 
             break;
         };
         sum.add(&fit, before, counts);
-        let excess = judge(&sum, &fit, side, back, options);
+        let excess = excess(&sum, &fit, side, back, options);
         if excess.margin < worst.margin {
             worst = excess;
         }
@@ -79,7 +79,7 @@ fn scan_window(stream: &Stream, at: usize, spent: usize, options: &ScanOptions) 
 }
 
 /// Judges a sum on the side on which its last window is: what is over is no news.
-fn judge(sum: &Sum, fit: &Fit, side: Direction, back: usize, options: &ScanOptions) -> Excess {
+fn excess(sum: &Sum, fit: &Fit, side: Direction, back: usize, options: &ScanOptions) -> Excess {
     let dispersion = sum.dispersion(fit);
     let tails = tails(sum.events, sum.expected, dispersion);
     let ln_p = match side {

@@ -3,15 +3,18 @@
 use std::ops::Range;
 
 use super::names::Severity;
-use super::rule::Rule;
 use crate::cause::explanation::Amount;
+use crate::columns::groups::{Block, Grid};
 use crate::columns::slots::Slots;
+use crate::measure::Measure;
 
 /// What is judged.
 #[derive(Clone, Debug)]
 pub(crate) struct Judging<'j> {
-    /// By which rule.
-    pub(crate) rule: &'j Rule,
+    /// The number that is made from the counts.
+    pub(crate) measure: Measure,
+    /// The fewest events that are judged.
+    pub(crate) least: u64,
     /// The slots.
     pub(crate) slots: &'j Slots,
     /// For each slot, whether it is known and settled. Only such slots are learned from.
@@ -25,13 +28,14 @@ pub(crate) struct Judging<'j> {
 impl<'j> Judging<'j> {
     /// Judges some slots of so many groups.
     pub(crate) fn new(
-        rule: &'j Rule,
+        (measure, least): (Measure, u64),
         slots: &'j Slots,
         groups: usize,
         range: Range<usize>,
     ) -> Self {
         Self {
-            rule,
+            measure,
+            least,
             slots,
             finals: slots.final_ones(),
             range,
@@ -52,7 +56,27 @@ impl<'j> Judging<'j> {
     }
 }
 
-/// What the judges have found.
+/// Some groups of a rule that are judged together.
+pub(crate) struct Groups<'g> {
+    /// The groups of the whole table.
+    pub(crate) grid: &'g Grid<'g>,
+    /// Those that are judged.
+    pub(crate) range: Range<usize>,
+    /// The counts of those that are judged, in their order.
+    pub(crate) block: &'g Block<'g>,
+    /// The counts of delivery, for a rule that compares both endpoints.
+    pub(crate) delivery: Option<&'g Delivery<'g>>,
+}
+
+/// The counts of delivery, next to those of ingestion.
+pub(crate) struct Delivery<'d> {
+    /// The groups, by the same dimensions.
+    pub(crate) grid: &'d Grid<'d>,
+    /// The slots, of the same length.
+    pub(crate) slots: Slots,
+}
+
+/// What the windows of a rule have shown.
 #[derive(Debug)]
 pub(crate) struct Sink {
     /// The group that is judged.
@@ -120,6 +144,25 @@ pub(crate) struct Odd {
     pub(crate) ln_p: Option<f64>,
     /// What would be normal.
     pub(crate) normal: Normal,
+}
+
+impl Odd {
+    /// A single slot that is bad; the sink adds the group.
+    pub(crate) fn of(slot: usize, observed: Amount, expected: f64, normal: Normal) -> Self {
+        Self {
+            group: 0,
+            slot: slot as u32,
+            slots: 1,
+            run: 1,
+            fires: true,
+            at_once: false,
+            severity: None,
+            observed,
+            expected,
+            ln_p: None,
+            normal,
+        }
+    }
 }
 
 /// What would be normal.

@@ -1,14 +1,12 @@
-//! Rules that users write, as a TOML file.
+//! Rules: the kinds that there are, what is read from a rules file or given as values, and how windows are judged.
 
-pub(crate) mod document;
+pub(crate) mod baseline;
 pub(crate) mod judging;
+pub(crate) mod kind;
+pub mod kinds;
 pub(crate) mod names;
-pub(crate) mod need;
 pub(crate) mod read;
-pub(crate) mod read_rule;
-pub(crate) mod read_test;
 pub(crate) mod rule;
 pub(crate) mod set;
-pub(crate) mod silence;
-pub(crate) mod standard;
 pub(crate) mod values;
+pub(crate) mod wording;

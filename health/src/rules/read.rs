@@ -2,20 +2,27 @@
 
 use std::collections::BTreeMap;
 
-use tallyfold::{Dimension, Result, TimeStep, Timestamp};
+use tallyfold::arguments::toml::{Document, Entry, Result, Table, shown};
+use tallyfold::{Code, Dimension, Error, Metric, TimeStep, Timestamp};
 
-use super::document::{Document, Entry, Table, shown};
-use super::read_rule::read_rule;
-use super::rule::Rule;
-use super::set::Rules;
-use super::silence::Silence;
-use super::values::{dimensions, labels, step, values};
+use super::kind::Scope;
+use super::kinds::{RuleKind, Test};
+use super::names::Severity;
+use super::rule::{MOST_WINDOWS, NO_METRIC, Rule, WANT_NAME};
+use super::set::{MOST, Rules, Silence};
+use super::values::{count, dimensions, labels, named, step, texts, values};
+use crate::measure::Measure;
 
-/// The maximum number of rules in a file, and that of silences.
-const MOST: usize = 1_000;
+/// The maximum size of a rules file, in bytes.
+const MOST_BYTES: usize = 1024 * 1024;
 
 /// The keys of a file.
 const KEYS: [&str; 5] = ["window", "dimensions", "labels", "rule", "silence"];
+
+/// The keys that every rule may have.
+const COMMON: [&str; 11] = [
+    "name", "kind", "metric", "by", "where", "window", "for", "clear", "severity", "labels", "note",
+];
 
 /// The keys of a silence.
 const SILENCE_KEYS: [&str; 5] = ["rule", "where", "from", "until", "comment"];
@@ -25,52 +32,57 @@ impl Rules {
     ///
     /// # Errors
     /// `invalid_rules`, with line, column and key, and what would be right.
-    pub fn parse(toml: &str) -> Result<Self> {
-        read(toml)
+    pub fn parse(toml: &str) -> tallyfold::Result<Self> {
+        let invalid = |message: String| Error::new(Code::InvalidRules, message);
+        // Editors of Windows put this mark at the beginning.
+        let text = toml.strip_prefix('\u{feff}').unwrap_or(toml);
+        if text.len() > MOST_BYTES {
+            return Err(invalid(format!("want at most {MOST_BYTES} bytes")));
+        }
+        let document = Document::parse(None, text).map_err(|wrong| invalid(wrong.to_string()))?;
+        read(&document.root()).map_err(|wrong| invalid(wrong.to_string()))
     }
 }
 
-fn read(text: &str) -> Result<Rules> {
-    // Editors of Windows put this mark at the beginning.
-    let document = Document::parse(text.strip_prefix('\u{feff}').unwrap_or(text))?;
-    let root = document.root();
+fn read(root: &Table<'_>) -> Result<Rules> {
     root.check_keys(&KEYS)?;
     let window = match root.entry("window") {
         Some(entry) => step(&entry)?,
-        None => TimeStep::from_seconds(900)?,
+        None => TimeStep::QUARTER,
     };
-    let rules = rules(&root, window)?;
-    let dimensions = match root.entry("dimensions") {
-        Some(entry) => explaining(&entry, &rules)?,
-        None => Dimension::ALL.to_vec(),
+    let mut rules = Rules {
+        rules: rules(root, window)?,
+        silences: Vec::new(),
+        labels: BTreeMap::new(),
+        dimensions: Dimension::ALL.to_vec(),
     };
-    let silences = tables(&root, "silence")?;
-    let silences = silences.iter().map(|table| silence(table, &rules));
-    let all = Rules {
-        silences: silences.collect::<Result<_>>()?,
-        labels: match root.entry("labels") {
-            Some(entry) => labels(&entry)?,
-            None => BTreeMap::new(),
-        },
-        rules,
-        dimensions,
-    };
-    if all.rules.is_empty() {
-        let text = "there is no rule in this file; want one or more [[rule]]";
-        let entry = root.entry("rule");
-        return Err(entry.map_or_else(|| root.wrong(text), |entry| entry.wrong(text)));
+    if let Some(entry) = root.entry("dimensions") {
+        rules.dimensions = dimensions(&entry)?;
+        if let Some((rule, missing)) = rules.unexplained() {
+            let name = shown(&rule.name);
+            return Err(entry.wrong(format_args!("the rule {name} uses {missing} too")));
+        }
     }
-    Ok(all)
+    for table in tables(root, "silence")? {
+        let silence = silence(&table, &rules.names())?;
+        rules.silences.push(silence);
+    }
+    if let Some(entry) = root.entry("labels") {
+        rules.labels = labels(&entry)?;
+    }
+    if rules.rules.is_empty() {
+        let text = "there is no rule in this file; want one or more [[rule]]";
+        return Err(root.wrong_at("rule", text));
+    }
+    Ok(rules)
 }
 
 fn rules(root: &Table<'_>, window: TimeStep) -> Result<Vec<Rule>> {
     let mut rules: Vec<Rule> = Vec::new();
     for table in tables(root, "rule")? {
-        let rule = read_rule(&table, window)?;
+        let rule = rule(&table, window)?;
         if rules.iter().any(|other| other.name == rule.name) {
-            let entry = table.entry("name");
-            let text = "another rule has this name";
-            return Err(entry.map_or_else(|| table.wrong(text), |entry| entry.wrong(text)));
+            return Err(table.wrong_at("name", "another rule has this name"));
         }
         rules.push(rule);
     }
@@ -90,27 +102,76 @@ fn tables<'d>(root: &Table<'d>, name: &str) -> Result<Vec<Table<'d>>> {
     items.iter().map(|item| item.table(&wanted)).collect()
 }
 
-/// The dimensions that the service is asked for. The dimensions of rules must be among them.
-fn explaining(entry: &Entry<'_>, rules: &[Rule]) -> Result<Vec<Dimension>> {
-    let dimensions = dimensions(entry)?;
-    for rule in rules {
-        let only = rule.only.iter().map(|(dimension, _)| dimension);
-        let missing = rule
-            .by
-            .iter()
-            .chain(only)
-            .find(|own| !dimensions.contains(own));
-        if let Some(missing) = missing {
-            let name = shown(&rule.name);
-            return Err(entry.wrong(format_args!("the rule {name} uses {missing} too")));
+/// Reads one rule. `window` is the length of its windows if the rule does not set one.
+fn rule(table: &Table<'_>, window: TimeStep) -> Result<Rule> {
+    let kind = required(table, "kind")?;
+    let kind = named(&kind, "kind", RuleKind::ALL, RuleKind::as_str)?;
+    let form = kind.form();
+    let known: Vec<&str> = COMMON.iter().chain(form.keys).copied().collect();
+    table.check_keys(&known)?;
+    let name = required(table, "name")?.text(WANT_NAME)?;
+    let measure = match table.entry("measure") {
+        Some(entry) => {
+            let judged = Measure::ALL.iter().filter(|own| (form.judges)(**own));
+            let judged: Vec<Measure> = judged.copied().collect();
+            named(&entry, "measure", &judged, Measure::as_str)?
         }
+        None => form.measure,
+    };
+    let test = Test::read(kind, table, measure)?;
+    let mut rule = Rule::new(name, test).measure(measure).window(window);
+    for entry in table.entries() {
+        rule = match entry.name {
+            "metric" if form.scope == Scope::BothEndpoints => return Err(entry.wrong(NO_METRIC)),
+            "metric" => rule.metric(named(&entry, "metric", Metric::ALL, Metric::as_str)?),
+            "by" => rule.by(dimensions(&entry)?),
+            "where" => Rule {
+                only: values(&entry)?,
+                ..rule
+            },
+            "window" => rule.window(step(&entry)?),
+            "for" => Rule {
+                bad: windows(&entry)?,
+                ..rule
+            },
+            "clear" => Rule {
+                good: windows(&entry)?,
+                ..rule
+            },
+            "severity" => {
+                rule.severity(named(&entry, "severity", Severity::ALL, Severity::as_str)?)
+            }
+            "least" => rule.least(count(&entry, 1)?),
+            "labels" => Rule {
+                labels: labels(&entry)?,
+                ..rule
+            },
+            "note" => {
+                entry.text("want text")?;
+                rule
+            }
+            // Its kind has read the others.
+            _ => rule,
+        };
     }
-    Ok(dimensions)
+    match rule.misfit() {
+        Some(misfit) => Err(table.wrong_at(misfit.key, misfit.text)),
+        None => Ok(rule),
+    }
 }
 
-fn silence(table: &Table<'_>, rules: &[Rule]) -> Result<Silence> {
+fn required<'d>(table: &Table<'d>, key: &str) -> Result<Entry<'d>> {
+    let entry = table.entry(key);
+    entry.ok_or_else(|| table.wrong(format_args!("the key {key} is missing")))
+}
+
+fn windows(entry: &Entry<'_>) -> Result<u32> {
+    let windows = entry.within(1, MOST_WINDOWS.into(), "a number of windows")?;
+    Ok(u32::try_from(windows).unwrap_or(MOST_WINDOWS))
+}
+
+fn silence(table: &Table<'_>, names: &[&str]) -> Result<Silence> {
     table.check_keys(&SILENCE_KEYS)?;
-    let names: Vec<&str> = rules.iter().map(|rule| rule.name.as_str()).collect();
     let mut silence = Silence {
         rules: Vec::new(),
         group: Vec::new(),
@@ -120,15 +181,15 @@ fn silence(table: &Table<'_>, rules: &[Rule]) -> Result<Silence> {
     for entry in table.entries() {
         match entry.name {
             "rule" => {
-                silence.rules = entry.texts("want the name of a rule, or a list of names")?;
+                silence.rules = texts(&entry, "want the name of a rule, or a list of names")?;
                 let unknown = silence.rules.iter().find(|name| !names.contains(&&***name));
                 if let Some(name) = unknown {
-                    return Err(entry.unknown("rule", name, &names));
+                    return Err(entry.unknown("rule", name, names));
                 }
             }
             "where" => silence.group = values(&entry)?,
-            "from" => silence.from = Some(instant(&entry)?),
-            "until" => silence.until = Some(instant(&entry)?),
+            "from" => silence.from = Some(timestamp(&entry)?),
+            "until" => silence.until = Some(timestamp(&entry)?),
             // A comment for readers of the file.
             _ => drop(entry.text("want text")?),
         }
@@ -139,7 +200,7 @@ fn silence(table: &Table<'_>, rules: &[Rule]) -> Result<Silence> {
     }
 }
 
-fn instant(entry: &Entry<'_>) -> Result<Timestamp> {
+fn timestamp(entry: &Entry<'_>) -> Result<Timestamp> {
     let wanted = "want an instant such as 2026-01-31T09:00:00Z";
-    Timestamp::parse(&entry.instant_text(wanted)?).map_err(|_| entry.wrong(wanted))
+    Timestamp::parse(&entry.timestamp_text(wanted)?).map_err(|_| entry.wrong(wanted))
 }

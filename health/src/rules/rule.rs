@@ -1,39 +1,49 @@
-//! A rule as it was read.
+//! A rule: what it looks for, in which counts, and how bad it is.
 
 use std::collections::BTreeMap;
 
-use tallyfold::text::Fraction;
 use tallyfold::{Dimension, Metric, TimeStep};
 
-use super::names::{RuleKind, Severity, Side};
+use super::kind::{Form, Misfit, Scope};
+use super::kinds::{RuleKind, Test};
+use super::names::Severity;
 use crate::measure::Measure;
-
-/// Seconds of a week.
-pub(crate) const WEEK: u64 = 7 * 86_400;
 
 /// How long a first check looks back, in seconds.
 pub(crate) const FIRST_LOOK: u64 = 86_400;
 
-/// How long a group is new, in seconds.
-pub(crate) const NEW_FOR: u64 = 86_400;
+/// The shortest windows, in seconds. Shorter ones would need far more requests than the service can answer.
+const SHORTEST_WINDOW: u32 = 60;
 
-/// How much a stream varies is learned window after window. Learning restarts after each period of this length, in
-/// seconds counted from 1970, so that a check of one window and a replay of many give the same levels.
-pub(crate) const ANEW: u64 = WEEK;
+/// The maximum length of a name, in characters.
+const MOST_CHARS: usize = 200;
 
-/// How many seconds before the first judged window of such a period are learned from.
-pub(crate) const WARM_UP: u64 = 2 * 86_400;
+/// The largest number of windows after which a rule fires or is resolved.
+pub(crate) const MOST_WINDOWS: u32 = 1_000;
 
-/// How long a silence is added up, in seconds.
-pub(crate) const LONGEST_SILENCE: u64 = 86_400;
+/// What a name must be.
+pub(crate) const WANT_NAME: &str =
+    "want a name of 1 to 200 characters, none of which is a control character";
 
-/// A rule.
+/// Why a rule that compares both endpoints has no endpoint of its own.
+pub(crate) const NO_METRIC: &str = "this kind of rule compares both endpoints; leave the key out";
+
+/// A rule. [`Rules::new`](crate::Rules::new) checks it.
+///
+/// ```
+/// # use tallyfold::{Dimension, text::Fraction};
+/// # use tallyfold_health::{Rule, Rules, Severity, kinds::Threshold};
+/// let above = Threshold::default().above(Fraction::new(5, 100));
+/// let rule = Rule::new("integrations fail", above)
+///     .by([Dimension::Integration])
+///     .severity(Severity::Critical);
+/// assert_eq!(Rules::new([rule])?.names(), ["integrations fail"]);
+/// # Ok::<(), tallyfold::Error>(())
+/// ```
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Rule {
+pub struct Rule {
     /// The name, which findings carry; it is unique.
     pub(crate) name: String,
-    /// What it looks for.
-    pub(crate) kind: RuleKind,
     /// The endpoint whose counts are judged.
     pub(crate) metric: Metric,
     /// The number that is made from the counts.
@@ -50,117 +60,136 @@ pub(crate) struct Rule {
     pub(crate) good: u32,
     /// How severe its findings are.
     pub(crate) severity: Severity,
-    /// The fewest events that are judged.
-    pub(crate) least: u64,
+    /// The fewest events that are judged; `None` for what is usual for its kind.
+    pub(crate) least: Option<u64>,
     /// Labels for its findings.
     pub(crate) labels: BTreeMap<String, String>,
     /// How a window is judged.
     pub(crate) test: Test,
 }
 
-/// How a window is judged.
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Test {
-    /// By fixed limits.
-    Limits(Limits),
-    /// By comparison with earlier weeks.
-    Baseline(Baseline),
-    /// No event where the baseline expects some.
-    Silent(Baseline),
-    /// No event in the last period, but events in each earlier period of the same length.
-    Vanished {
-        /// The length of a period.
-        over: u64,
-        /// How far back.
-        history: u64,
-    },
-    /// Events in a group that had none in the history before.
-    New {
-        /// How far back.
-        history: u64,
-    },
-    /// A share of errors that may be used up.
-    Budget {
-        /// The share.
-        budget: Fraction,
-        /// How fast is too fast.
-        burns: Vec<Burn>,
-    },
-    /// By the counts of ingestion.
-    Undelivered,
-    /// By the totals that the service reported.
-    Reconciliation,
-}
-
-/// Fixed limits. A limit of a count is a fraction of 1.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Limits {
-    /// More is bad.
-    pub(crate) above: Option<Fraction>,
-    /// While it fires, more than this stays bad.
-    pub(crate) clear_below: Option<Fraction>,
-    /// Less is bad.
-    pub(crate) below: Option<Fraction>,
-    /// While it fires, less than this stays bad.
-    pub(crate) clear_above: Option<Fraction>,
-}
-
-/// What earlier weeks say.
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Baseline {
-    /// How many weeks.
-    pub(crate) weeks: usize,
-    /// How many neighbours of the same window of the week, on each side.
-    pub(crate) neighbours: usize,
-    /// Which deviations are bad.
-    pub(crate) side: Side,
-    /// How many false alarms in 30 days, if counts go on as before.
-    pub(crate) false_alarms: f64,
-    /// The smallest change that matters: of a count, the share of what is expected; of a share, the difference.
-    pub(crate) change: Fraction,
-    /// Over how many seconds small deviations are added up; `None` if they are not.
-    pub(crate) slow: Option<u64>,
-}
-
-/// A speed at which a budget is used up too fast.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Burn {
-    /// How many times as fast as the budget allows.
-    pub(crate) rate: Fraction,
-    /// The longer window, in seconds.
-    pub(crate) long: u64,
-    /// The shorter window, in seconds, which shows that the errors still go on.
-    pub(crate) short: u64,
-    /// The severity, if it is not that of the rule.
-    pub(crate) severity: Option<Severity>,
-}
-
-impl Baseline {
-    /// How many seconds of history the level of a window needs. This includes the history of the earlier levels, which
-    /// show how much the stream varies.
-    fn history(&self, window: u64) -> u64 {
-        let neighbours = self.neighbours as u64 * window;
-        self.weeks as u64 * WEEK + neighbours + WARM_UP + ANEW
-    }
-}
-
 impl Rule {
+    /// A rule with a name and the settings of one of the [`kinds`](crate::kinds). It judges all events of an endpoint
+    /// together, in windows of 15 minutes.
+    #[must_use]
+    pub fn new(name: impl Into<String>, test: impl Into<Test>) -> Self {
+        let test = test.into();
+        let form = test.kind().form();
+        Self {
+            name: name.into(),
+            metric: form.scope.metric(),
+            measure: form.measure,
+            by: Vec::new(),
+            only: Vec::new(),
+            window: TimeStep::QUARTER,
+            bad: form.bad,
+            good: 2,
+            severity: Severity::Warning,
+            least: None,
+            labels: BTreeMap::new(),
+            test,
+        }
+    }
+
+    /// The endpoint whose counts are judged.
+    #[must_use]
+    pub fn metric(self, metric: Metric) -> Self {
+        Self { metric, ..self }
+    }
+
+    /// The number that is made from the counts.
+    #[must_use]
+    pub fn measure(self, measure: Measure) -> Self {
+        Self { measure, ..self }
+    }
+
+    /// The dimensions to group by. Each group is judged by itself.
+    #[must_use]
+    pub fn by(self, dimensions: impl IntoIterator<Item = Dimension>) -> Self {
+        let mut by: Vec<Dimension> = dimensions.into_iter().collect();
+        // In the same order however they are given, so that findings keep their ids.
+        by.sort_unstable();
+        by.dedup();
+        Self { by, ..self }
+    }
+
+    /// Judges only events with one of these values of a dimension.
+    #[must_use]
+    pub fn only<V: Into<String>>(
+        mut self,
+        dimension: Dimension,
+        values: impl IntoIterator<Item = V>,
+    ) -> Self {
+        let values = values.into_iter().map(Into::into).collect();
+        self.only.retain(|(own, _)| *own != dimension);
+        self.only.push((dimension, values));
+        self.only.sort();
+        self
+    }
+
+    /// The length of the windows that are judged, a minute or longer.
+    #[must_use]
+    pub fn window(self, window: TimeStep) -> Self {
+        Self { window, ..self }
+    }
+
+    /// After how many bad windows in a row it fires, and after how many good ones it is resolved: from 1 to 1,000.
+    #[must_use]
+    pub fn windows(self, bad: u32, good: u32) -> Self {
+        Self { bad, good, ..self }
+    }
+
+    /// How severe its findings are.
+    #[must_use]
+    pub fn severity(self, severity: Severity) -> Self {
+        Self { severity, ..self }
+    }
+
+    /// The fewest events that are judged, at least 1.
+    #[must_use]
+    pub fn least(self, least: u64) -> Self {
+        let least = Some(least);
+        Self { least, ..self }
+    }
+
+    /// Adds a label to its findings.
+    #[must_use]
+    pub fn label(mut self, name: impl Into<String>, text: impl Into<String>) -> Self {
+        self.labels.insert(name.into(), text.into());
+        self
+    }
+
+    /// What the rule looks for.
+    #[must_use]
+    pub fn kind(&self) -> RuleKind {
+        self.test.kind()
+    }
+
+    /// What is known of its kind.
+    pub(crate) fn form(&self) -> &'static Form {
+        self.kind().form()
+    }
+
+    /// The fewest events that are judged.
+    pub(crate) fn fewest(&self) -> u64 {
+        self.least
+            .unwrap_or_else(|| (self.form().least)(self.measure))
+    }
+
+    /// Whether the counts of an endpoint are needed.
+    pub(crate) fn needs(&self, metric: Metric) -> bool {
+        self.form().scope.needs(self.metric, metric)
+    }
+
+    /// The dimensions that it names.
+    pub(crate) fn dimensions(&self) -> impl Iterator<Item = Dimension> {
+        let only = self.only.iter().map(|(dimension, _)| *dimension);
+        self.by.iter().copied().chain(only)
+    }
+
     /// How many seconds before a judged window are read. Older counts have no effect.
     pub(crate) fn history(&self) -> u64 {
-        let window = u64::from(self.window.seconds());
-        match &self.test {
-            Test::Limits(_) | Test::Undelivered | Test::Reconciliation => 0,
-            Test::Baseline(baseline) => {
-                baseline.history(window) + 2 * baseline.slow.unwrap_or_default()
-            }
-            Test::Silent(baseline) => baseline.history(window) + LONGEST_SILENCE,
-            Test::Vanished { over, history } => over + history,
-            Test::New { history } => history + NEW_FOR,
-            Test::Budget { burns, .. } => {
-                let longest = burns.iter().map(|burn| burn.long.max(burn.short)).max();
-                longest.unwrap_or_default()
-            }
-        }
+        self.test.judge().history(self.window.seconds().into())
     }
 
     /// How many seconds before now are read: the windows that a first check judges, and their history.
@@ -168,5 +197,47 @@ impl Rule {
         let window = u64::from(self.window.seconds());
         let windows = u64::from(self.bad) + u64::from(self.good) + 2;
         self.history() + (windows * window).max(FIRST_LOOK)
+    }
+
+    /// The first setting that can't be.
+    pub(crate) fn misfit(&self) -> Option<Misfit> {
+        let chars = self.name.chars().count();
+        if !(1..=MOST_CHARS).contains(&chars) || self.name.chars().any(char::is_control) {
+            return Some(Misfit::of("name", WANT_NAME));
+        }
+        let form = self.form();
+        if !(form.judges)(self.measure) {
+            let measures = Measure::ALL.iter().filter(|own| (form.judges)(**own));
+            let measures: Vec<&str> = measures.map(|own| own.as_str()).collect();
+            let text = format!("want one of {}", measures.join(", "));
+            return Some(Misfit::of("measure", text));
+        }
+        if self.window.seconds() < SHORTEST_WINDOW {
+            return Some(Misfit::of("window", "want a minute or more"));
+        }
+        for (key, windows) in [("for", self.bad), ("clear", self.good)] {
+            if !(1..=MOST_WINDOWS).contains(&windows) {
+                return Some(Misfit::of(key, "want a number of windows, from 1 to 1000"));
+            }
+        }
+        if self.least == Some(0) {
+            return Some(Misfit::of("least", "want a number of events, 1 or more"));
+        }
+        if form.scope == Scope::BothEndpoints && self.metric != form.scope.metric() {
+            return Some(Misfit::of("metric", NO_METRIC));
+        }
+        let refused = |dimension: &Dimension| form.scope.refuses(self.metric, *dimension);
+        let by = self.by.iter().find_map(refused);
+        let only = self.only.iter().find_map(|(own, _)| refused(own));
+        if let Some(text) = by {
+            return Some(Misfit::of("by", text));
+        }
+        if let Some(text) = only {
+            return Some(Misfit::of("where", text));
+        }
+        if self.only.iter().any(|(_, values)| values.is_empty()) {
+            return Some(Misfit::of("where", "want one value or more"));
+        }
+        self.test.judge().misfit()
     }
 }

@@ -1,15 +1,17 @@
-//! All rules of a file.
+//! Rules with what holds for all of them, the counts that they need, and silences.
 
 use std::collections::BTreeMap;
 
-use tallyfold::{Dimension, Result};
+use serde::{Serialize, Serializer};
+use tallyfold::{Code, Dimension, Error, Metric, Result, TimeStep, Timestamp};
 
-use super::need::{Need, needs};
 use super::rule::Rule;
-use super::silence::Silence;
-use super::standard::STANDARD;
 
-/// Rules, as a TOML file has them: what to look for in counts, and how bad it is.
+/// The maximum number of rules, and of silences.
+pub(crate) const MOST: usize = 1_000;
+
+/// What to look for in counts, and how bad it is. [`Rules::parse`] reads them from a TOML file, and [`Rules::new`] takes them
+/// as values.
 ///
 /// ```
 /// # use tallyfold_health::Rules;
@@ -40,6 +42,9 @@ pub struct Rules {
 }
 
 impl Rules {
+    /// The rules that are used without a file, as a file.
+    pub const STANDARD: &'static str = include_str!("standard.toml");
+
     /// The rules that are used without a file: see [`Rules::STANDARD`].
     ///
     /// # Errors
@@ -48,10 +53,69 @@ impl Rules {
         Self::parse(Self::STANDARD)
     }
 
-    /// The rules that are used without a file, as a file.
-    pub const STANDARD: &'static str = STANDARD;
+    /// Rules that are given as values. Findings are explained by all dimensions.
+    ///
+    /// # Errors
+    /// `invalid_rules` if a setting can't be, if two rules have the same name, and without any rule.
+    pub fn new(rules: impl IntoIterator<Item = Rule>) -> Result<Self> {
+        let rules: Vec<Rule> = rules.into_iter().collect();
+        if !(1..=MOST).contains(&rules.len()) {
+            return Err(invalid(format!("want 1 to {MOST} rules")));
+        }
+        for (place, rule) in rules.iter().enumerate() {
+            if let Some(misfit) = rule.misfit() {
+                let key = match misfit.key {
+                    "" => String::new(),
+                    key => format!("{key}: "),
+                };
+                let text = format!("the rule {:?}: {key}{}", rule.name, misfit.text);
+                return Err(invalid(text));
+            }
+            if rules[..place].iter().any(|other| other.name == rule.name) {
+                let text = format!("the rule {:?}: another rule has this name", rule.name);
+                return Err(invalid(text));
+            }
+        }
+        Ok(Self {
+            rules,
+            silences: Vec::new(),
+            labels: BTreeMap::new(),
+            dimensions: Dimension::ALL.to_vec(),
+        })
+    }
 
-    /// The names of the rules, in the order of the file.
+    /// Explains findings by these dimensions only, which have to include those of all rules.
+    ///
+    /// # Errors
+    /// `invalid_rules` if a rule names another dimension.
+    pub fn explained_by(mut self, dimensions: impl IntoIterator<Item = Dimension>) -> Result<Self> {
+        self.dimensions = dimensions.into_iter().collect();
+        match self.unexplained() {
+            Some((rule, missing)) => Err(invalid(format!(
+                "the rule {:?} uses {missing} too",
+                rule.name
+            ))),
+            None => Ok(self),
+        }
+    }
+
+    /// Adds a label to all findings.
+    #[must_use]
+    pub fn label(mut self, name: impl Into<String>, text: impl Into<String>) -> Self {
+        self.labels.insert(name.into(), text.into());
+        self
+    }
+
+    /// A rule with a dimension by which findings are not explained.
+    pub(crate) fn unexplained(&self) -> Option<(&Rule, Dimension)> {
+        self.rules.iter().find_map(|rule| {
+            let mut own = rule.dimensions();
+            let missing = own.find(|own| !self.dimensions.contains(own));
+            missing.map(|missing| (rule, missing))
+        })
+    }
+
+    /// The names of the rules, in their order.
     #[must_use]
     pub fn names(&self) -> Vec<&str> {
         self.rules.iter().map(|rule| rule.name.as_str()).collect()
@@ -60,6 +124,100 @@ impl Rules {
     /// Which counts the rules need: for each endpoint its dimensions, the length of windows and how far back.
     #[must_use]
     pub fn needs(&self) -> Vec<Need> {
-        needs(&self.rules, &self.dimensions)
+        let needs = Metric::ALL.iter().filter_map(|metric| {
+            let rules = self.rules.iter().filter(|rule| rule.needs(*metric));
+            let rules: Vec<&Rule> = rules.collect();
+            let is_named = |dimension: Dimension| {
+                self.dimensions.contains(&dimension)
+                    || rules
+                        .iter()
+                        .any(|rule| rule.dimensions().any(|own| own == dimension))
+            };
+            let dimensions = Dimension::ALL.iter().copied();
+            let dimensions = dimensions.filter(|own| metric.has(*own) && is_named(*own));
+            let window = rules.iter().map(|rule| rule.window).reduce(common)?;
+            let back = rules.iter().map(|rule| rule.back()).max();
+            Some(Need {
+                metric: *metric,
+                dimensions: dimensions.collect(),
+                window_s: window.seconds().into(),
+                back_s: back.unwrap_or_default(),
+            })
+        });
+        needs.collect()
+    }
+}
+
+fn invalid(text: String) -> Error {
+    Error::new(Code::InvalidRules, text)
+}
+
+/// The longest step of which both steps are multiples.
+fn common(one: TimeStep, other: TimeStep) -> TimeStep {
+    let (mut a, mut b) = (one.seconds(), other.seconds());
+    while b > 0 {
+        (a, b) = (b, a % b);
+    }
+    // A divisor of what divides a day divides it too.
+    TimeStep::from_seconds(a.into()).unwrap_or(one)
+}
+
+/// The counts of one endpoint that rules need.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+#[cfg_attr(feature = "surface", derive(schemars::JsonSchema))]
+pub struct Need {
+    /// The endpoint.
+    pub metric: Metric,
+    /// The dimensions that all rules together need.
+    pub dimensions: Vec<Dimension>,
+    /// The length of the windows, such as `15m`: a divisor of those of all rules.
+    #[serde(rename = "window", serialize_with = "as_step")]
+    #[cfg_attr(feature = "surface", schemars(with = "String", extend("format" = "step")))]
+    pub window_s: u64,
+    /// How long before now the first window starts.
+    #[serde(rename = "backMs", serialize_with = "as_ms")]
+    #[cfg_attr(feature = "surface", schemars(with = "f64"))]
+    pub back_s: u64,
+}
+
+/// The step as queries write it: `15m`.
+fn as_step<S: Serializer>(seconds: &u64, serializer: S) -> Result<S::Ok, S::Error> {
+    match TimeStep::from_seconds(*seconds) {
+        Ok(step) => serializer.collect_str(&step),
+        Err(_) => serializer.collect_str(&format_args!("{seconds}s")),
+    }
+}
+
+/// In milliseconds, which are below 2^53.
+fn as_ms<S: Serializer>(seconds: &u64, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_f64(*seconds as f64 * 1000.0)
+}
+
+/// A silence: findings that match are marked, not left out.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Silence {
+    /// The names of the rules; all rules if this is empty.
+    pub(crate) rules: Vec<String>,
+    /// The values that a finding's group must have: one of the values listed for each dimension.
+    pub(crate) group: Vec<(Dimension, Vec<String>)>,
+    /// When it begins; `None` if it has always been in force.
+    pub(crate) from: Option<Timestamp>,
+    /// When it ends; `None` if it never does.
+    pub(crate) until: Option<Timestamp>,
+}
+
+impl Silence {
+    /// Whether a finding of a rule about a group is silenced at an instant.
+    pub(crate) fn covers(&self, rule: &str, group: &[(Dimension, &str)], at: Timestamp) -> bool {
+        let has = |(dimension, values): &(Dimension, Vec<String>)| {
+            group
+                .iter()
+                .any(|(own, value)| own == dimension && values.iter().any(|wanted| wanted == value))
+        };
+        (self.rules.is_empty() || self.rules.iter().any(|name| name == rule))
+            && self.group.iter().all(has)
+            && self.from.is_none_or(|from| from <= at)
+            && self.until.is_none_or(|until| at < until)
     }
 }

@@ -2,11 +2,9 @@
 
 use std::collections::BTreeMap;
 
+use tallyfold::arguments::toml::{Entry, Result, Table};
 use tallyfold::text::{Fraction, milliseconds};
-use tallyfold::{Dimension, Result, TimeStep};
-
-use super::document::{Entry, Table};
-use super::names::Side;
+use tallyfold::{Dimension, TimeStep};
 
 /// The names of all dimensions.
 fn dimension_names() -> Vec<&'static str> {
@@ -39,7 +37,7 @@ pub(crate) fn values(entry: &Entry<'_>) -> Result<Vec<(Dimension, Vec<String>)>>
         let dimension = Dimension::from_name(inner.name);
         let dimension =
             dimension.ok_or_else(|| inner.unknown("dimension", inner.name, &dimension_names()))?;
-        let texts = inner.texts("want text, or a list of texts")?;
+        let texts = texts(&inner, "want text, or a list of texts")?;
         if texts.is_empty() {
             return Err(inner.wrong("want one value or more"));
         }
@@ -83,6 +81,26 @@ pub(crate) fn length(entry: &Entry<'_>) -> Result<u64> {
         .ok_or_else(|| entry.wrong(wanted))
 }
 
+/// The length of time of a key, or what is usual.
+pub(crate) fn length_of(table: &Table<'_>, key: &str, usual: u64) -> Result<u64> {
+    table.entry(key).map_or(Ok(usual), |entry| length(&entry))
+}
+
+/// A number of events.
+pub(crate) fn count(entry: &Entry<'_>, least: u64) -> Result<u64> {
+    entry.within(least, u64::MAX, "a number of events")
+}
+
+/// A text, or a list of texts.
+pub(crate) fn texts(entry: &Entry<'_>, wanted: &str) -> Result<Vec<String>> {
+    if let Some(text) = entry.as_text() {
+        return Ok(vec![text.to_owned()]);
+    }
+    let items = entry.items(wanted)?;
+    let texts = items.iter().map(|item| Ok(item.text(wanted)?.to_owned()));
+    texts.collect()
+}
+
 /// One of a closed list of names.
 pub(crate) fn named<T: Copy>(
     entry: &Entry<'_>,
@@ -97,14 +115,6 @@ pub(crate) fn named<T: Copy>(
     found
         .copied()
         .ok_or_else(|| entry.unknown(what, name, &names))
-}
-
-/// Which side of a baseline counts.
-pub(crate) fn side(table: &Table<'_>) -> Result<Side> {
-    match table.entry("side") {
-        Some(entry) => named(&entry, "side", Side::ALL, Side::as_str),
-        None => Ok(Side::Both),
-    }
 }
 
 /// A share such as 5%.

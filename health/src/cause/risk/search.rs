@@ -6,7 +6,7 @@ use super::cube::{Cuboid, cube};
 use super::evidence::{Cell, Closer, Evidence, Fit};
 use super::noise::Noise;
 use super::points::{Points, bulk};
-use crate::cause::leaves::{Element, Finds, Found, Leaves};
+use crate::cause::leaves::{Element, Leaves, Suspect, Suspects};
 
 /// How many combinations of each cuboid are looked at leaf by leaf.
 const CANDIDATES: usize = 2;
@@ -27,23 +27,23 @@ const UNLIKELY: f64 = 3.0;
 ///
 /// As many events as before are expected. A change of everything is "global" and not a cause. If everything has
 /// changed, causes are the combinations that changed differently.
-pub(crate) fn causes_of_volume(leaves: &Leaves, most: usize, others: usize) -> Finds {
+pub(crate) fn causes_of_volume(leaves: &Leaves, most: usize, others: usize) -> Suspects {
     let points = Points::of(leaves);
-    let mut finds = if points.len() == 0 || points.ids.is_empty() {
-        Finds::default()
+    let mut suspects = if points.len() == 0 || points.ids.is_empty() {
+        Suspects::default()
     } else {
-        finds_of(&points, most.max(1), others)
+        suspects_of(&points, most.max(1), others)
     };
-    finds.is_global = finds.causes.is_empty();
-    finds.causes.truncate(most);
-    finds
+    suspects.is_global = suspects.causes.is_empty();
+    suspects.causes.truncate(most);
+    suspects
 }
 
-fn finds_of(points: &Points, most: usize, others: usize) -> Finds {
+fn suspects_of(points: &Points, most: usize, others: usize) -> Suspects {
     let still = Search::of(points);
     let moved = bulk(points, &vec![true; points.len()]);
     if libm::fabs(moved) < still.least_bulk() {
-        return still.run(most, others).finds;
+        return still.run(most, others).suspects;
     }
     // Most leaves deviate. Either there are causes for it, and enough is left that does not deviate; or everything has changed.
     let mut outcome = still.run(most.max(ENOUGH), others);
@@ -53,8 +53,8 @@ fn finds_of(points: &Points, most: usize, others: usize) -> Finds {
             outcome = moved;
         }
     }
-    outcome.finds.causes.truncate(most);
-    outcome.finds
+    outcome.suspects.causes.truncate(most);
+    outcome.suspects
 }
 
 /// The result if `ratio_of_all` times as many events are expected as before. Causes have influenced this first estimate
@@ -91,7 +91,7 @@ struct Search<'a> {
 }
 
 struct Outcome {
-    finds: Finds,
+    suspects: Suspects,
     /// The log likelihood of all counts of now, less the prices of the causes.
     log_likelihood: f64,
     /// The leaves that no cause has.
@@ -156,22 +156,22 @@ impl<'a> Search<'a> {
         let mut named = vec![false; cuboids.len()];
         let mut fits = Fits::new();
         let mut outcome = Outcome {
-            finds: Finds::default(),
+            suspects: Suspects::default(),
             log_likelihood: self.densities.iter().sum::<f64>() + self.points.log_scale(),
             free: vec![true; self.points.len()],
         };
-        while outcome.finds.causes.len() < most {
+        while outcome.suspects.causes.len() < most {
             for cuboid in &mut cuboids {
                 cuboid.judge(&evidence, MEAN * self.least_deviation());
             }
             let ranked = self.ranked(&cuboids, &named, &outcome.free, &mut fits);
             let best = ranked.first().filter(|best| best.score > 0.0).copied();
-            if outcome.finds.others.is_empty() {
-                outcome.finds.others = ranked.iter().map(Candidate::found).collect();
+            if outcome.suspects.others.is_empty() {
+                outcome.suspects.others = ranked.iter().map(Candidate::suspect).collect();
             }
             let Some(best) = best else { break };
             outcome.log_likelihood += best.score;
-            outcome.finds.causes.push(best.found());
+            outcome.suspects.causes.push(best.suspect());
             named[best.cuboid] = true;
             let taken = self.leaves_of(best.element, &outcome.free);
             for leaf in &taken {
@@ -181,7 +181,7 @@ impl<'a> Search<'a> {
                 cuboid.take(&taken, self.points, &self.terms);
             }
         }
-        outcome.finds.keep_others(others);
+        outcome.suspects.keep_others(others);
         outcome
     }
 
@@ -254,15 +254,15 @@ impl<'a> Search<'a> {
 }
 
 impl Candidate {
-    fn found(&self) -> Found {
-        Found {
+    fn suspect(&self) -> Suspect {
+        Suspect {
             element: self.element,
             score: self.score,
         }
     }
 }
 
-impl Finds {
+impl Suspects {
     /// Of the other candidates those that were not named, at most so many.
     fn keep_others(&mut self, most: usize) {
         let causes = &self.causes;

@@ -71,7 +71,7 @@ fn traffic(seed: u64, effect: impl Fn(&[u8]) -> f64) -> Vec<Row> {
 }
 
 /// The causes as text, in order of the text: "0=003" or "0=001 2=004".
-fn named(told: &Explanation) -> Vec<String> {
+fn named(explanation: &Explanation) -> Vec<String> {
     let cause = |cause: &crate::cause::explanation::Cause| {
         let pairs = cause.r#where.iter();
         let pairs: Vec<String> = pairs
@@ -79,7 +79,7 @@ fn named(told: &Explanation) -> Vec<String> {
             .collect();
         pairs.join(" ")
     };
-    let mut causes: Vec<String> = told.causes.iter().map(cause).collect();
+    let mut causes: Vec<String> = explanation.causes.iter().map(cause).collect();
     causes.sort();
     causes
 }
@@ -87,8 +87,13 @@ fn named(told: &Explanation) -> Vec<String> {
 #[track_caller]
 fn assert_named(effect: impl Fn(&[u8]) -> f64, want: &[&str]) {
     for seed in 0..5 {
-        let told = explained(&traffic(seed, &effect));
-        assert_eq!(named(&told), want, "seed {seed}: {}", told.sentence);
+        let explanation = explained(&traffic(seed, &effect));
+        assert_eq!(
+            named(&explanation),
+            want,
+            "seed {seed}: {}",
+            explanation.sentence
+        );
     }
 }
 
@@ -139,10 +144,10 @@ fn most_values_of_an_attribute_are_named_one_by_one() {
 
 #[test]
 fn events_of_causes_and_unexplained_ones_are_the_change() {
-    let told = explained(&traffic(3, |values| if values[0] == 3 { 0.1 } else { 1.0 }));
-    let sum: i128 = told.causes.iter().map(|cause| cause.events).sum();
-    assert_eq!(sum + told.unexplained, told.change);
-    assert_eq!(told.causes.len(), 1);
+    let explanation = explained(&traffic(3, |values| if values[0] == 3 { 0.1 } else { 1.0 }));
+    let sum: i128 = explanation.causes.iter().map(|cause| cause.events).sum();
+    assert_eq!(sum + explanation.unexplained, explanation.change);
+    assert_eq!(explanation.causes.len(), 1);
 }
 
 #[test]
@@ -173,16 +178,16 @@ fn rows() -> impl Strategy<Value = Vec<Row>> {
     })
 }
 
-fn assert_total(told: &Explanation) -> Result<(), TestCaseError> {
-    let mut sum = told.unexplained;
-    for cause in &told.causes {
+fn assert_total(explanation: &Explanation) -> Result<(), TestCaseError> {
+    let mut sum = explanation.unexplained;
+    for cause in &explanation.causes {
         sum += cause.events;
         prop_assert!(cause.score.is_finite() && cause.score > 0.0);
         prop_assert!(cause.share.is_finite() && cause.expected.is_finite());
         prop_assert!(!cause.r#where.is_empty());
     }
-    prop_assert_eq!(sum, told.change);
-    for other in &told.others {
+    prop_assert_eq!(sum, explanation.change);
+    for other in &explanation.others {
         prop_assert!(other.score.is_finite());
     }
     Ok(())

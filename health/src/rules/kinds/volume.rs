@@ -1,23 +1,102 @@
-//! Small deviations that last: a test that accumulates them.
+//! A count that is not as in the same windows of earlier weeks.
 
-use super::expected::Expected;
+use tallyfold::arguments::toml::{Result, Table};
+use tallyfold::text::Fraction;
+
 use crate::baseline::stream::{Basis, Level, Stream};
 use crate::cause::explanation::Amount;
+use crate::columns::groups::{Columns, Grid};
 use crate::detection::cusum::{Cusum, Drift};
-use crate::rules::judging::{Judging, Normal, Odd};
+use crate::measure::Measure;
+use crate::rules::baseline::{Baseline, Expected, stream};
+use crate::rules::judging::{Judging, Normal, Odd, Sink, discover};
+use crate::rules::kind::{Compared, Form, Judge, Misfit};
 use crate::rules::names::Side;
-use crate::rules::rule::Baseline;
+use crate::rules::values::length;
 
-/// What has accumulated since the score was 0.
-#[derive(Clone, Copy, Debug, Default)]
-struct Run {
-    score: f64,
-    slots: u32,
-    part: u64,
-    whole: u64,
-    expected: f64,
-    dispersion: f64,
-    judged: u32,
+pub(super) const FORM: Form = Form {
+    keys: &[
+        "measure",
+        "least",
+        "baseline",
+        "side",
+        "false_alarms",
+        "change",
+        "slow",
+    ],
+    bad: 2,
+    least: |_| 50,
+    ..Form::COUNTS
+};
+
+/// A count that is compared with earlier weeks, window by window and, if asked for, over a longer time.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Volume {
+    baseline: Baseline,
+    slow: Option<u64>,
+}
+
+/// A change by a fifth, window by window.
+impl Default for Volume {
+    fn default() -> Self {
+        Baseline::default().into()
+    }
+}
+
+impl From<Baseline> for Volume {
+    fn from(baseline: Baseline) -> Self {
+        Self {
+            baseline: baseline.or_change(Fraction::new(20, 100)),
+            slow: None,
+        }
+    }
+}
+
+impl Volume {
+    /// Over how many seconds small deviations are added up, too.
+    #[must_use]
+    pub fn slow(self, seconds: u64) -> Self {
+        let slow = Some(seconds);
+        Self { slow, ..self }
+    }
+
+    pub(super) fn read(table: &Table<'_>, _: Measure) -> Result<Self> {
+        let volume = Self::from(Baseline::read(table)?);
+        match table.entry("slow") {
+            Some(entry) => Ok(volume.slow(length(&entry)?)),
+            None => Ok(volume),
+        }
+    }
+}
+
+impl Judge for Volume {
+    fn misfit(&self) -> Option<Misfit> {
+        self.baseline.misfit()
+    }
+
+    fn history(&self, window: u64) -> u64 {
+        self.baseline.history(window) + 2 * self.slow.unwrap_or_default()
+    }
+
+    fn group(&self, judging: &Judging<'_>, columns: Columns<'_>, sink: &mut Sink) {
+        let (baseline, stream) = (&self.baseline, stream(judging, columns));
+        let first = self.slow.map(|over| first_of(judging, over));
+        let range = first.unwrap_or(judging.range.start)..judging.range.end;
+        let expected = Expected::of(judging, &baseline.season(judging), &stream, range);
+        let drifts = match self.slow {
+            Some(over) => drifting(judging, baseline, &stream, &expected, over),
+            None => Vec::new(),
+        };
+        baseline.group(judging, columns, &expected, drifts, sink);
+    }
+
+    fn all(&self, judging: &Judging<'_>, _: &Grid<'_>, sink: &mut Sink) {
+        discover(sink, self.baseline.rate(judging));
+    }
+
+    fn compared(&self) -> Option<Compared> {
+        Some(self.baseline.compared())
+    }
 }
 
 /// The slots at which small deviations have added up to a large one. They are added up over at most twice `over`
@@ -25,7 +104,7 @@ struct Run {
 ///
 /// The scores start from 0 one such time before the one that a slot lies in. So they depend on the counts only, not on when
 /// checks have run.
-pub(super) fn drifting(
+fn drifting(
     judging: &Judging<'_>,
     baseline: &Baseline,
     stream: &Stream<'_>,
@@ -54,7 +133,7 @@ pub(super) fn drifting(
                 run.step(score, counts, level);
             }
             if slot >= judging.range.start && slot >= start {
-                let run = worst(baseline, &runs, &drift, judging.rule.least);
+                let run = worst(baseline, &runs, &drift, judging.least);
                 let is_rate = stream.wholes.is_some();
                 odds.extend(
                     run.map(|run| run.at(slot, is_rate, ln_rate(judging, baseline), &drift)),
@@ -67,22 +146,22 @@ pub(super) fn drifting(
 }
 
 /// The first slot that is looked at.
-pub(super) fn first_of(judging: &Judging<'_>, over: u64) -> usize {
+fn first_of(judging: &Judging<'_>, over: u64) -> usize {
     let length = judging.slots.in_seconds(over);
     let begin = judging.slots.begin_of(judging.range.start, length);
     begin.saturating_sub(length)
 }
 
 fn ln_rate(judging: &Judging<'_>, baseline: &Baseline) -> f64 {
-    libm::log(judging.rate_of(baseline.false_alarms))
+    libm::log(baseline.rate(judging))
 }
 
 fn drift(judging: &Judging<'_>, baseline: &Baseline) -> Drift {
-    let change = baseline.change.as_f64().clamp(0.01, 0.9);
+    let change = baseline.least_change().clamp(0.01, 0.9);
     Drift {
         fall: 1.0 - change,
         rise: 1.0 + change,
-        run_length: judging.groups.max(1) as f64 / judging.rate_of(baseline.false_alarms),
+        run_length: judging.groups.max(1) as f64 / baseline.rate(judging),
     }
 }
 
@@ -100,7 +179,7 @@ fn worst(
     drift: &Drift,
     least: u64,
 ) -> Option<Run> {
-    let run = match baseline.side {
+    let run = match baseline.bad_side() {
         Side::Low => falling,
         Side::High => rising,
         Side::Both if falling.score >= rising.score => falling,
@@ -109,6 +188,18 @@ fn worst(
     let is_enough = run.expected >= least as f64 || run.part >= least;
     // A single window is judged by itself.
     (run.score >= drift.limit() / 2.0 && is_enough && run.slots > 1).then_some(*run)
+}
+
+/// What has accumulated since the score was 0.
+#[derive(Clone, Copy, Debug, Default)]
+struct Run {
+    score: f64,
+    slots: u32,
+    part: u64,
+    whole: u64,
+    expected: f64,
+    dispersion: f64,
+    judged: u32,
 }
 
 impl Run {
@@ -139,26 +230,23 @@ impl Run {
             true => self.expected / (self.whole as f64).max(1.0),
             false => self.expected,
         };
+        let observed = Amount {
+            part: self.part,
+            whole: is_rate.then_some(self.whole),
+        };
+        let normal = Normal::Likely {
+            expected,
+            dispersion: self.dispersion / f64::from(self.judged.max(1)),
+            ln_p: ln_rate,
+        };
         Odd {
-            group: 0,
-            slot: slot as u32,
             slots: self.slots,
             run: self.slots,
             fires: self.score >= drift.limit(),
             at_once: true,
-            severity: None,
-            observed: Amount {
-                part: self.part,
-                whole: is_rate.then_some(self.whole),
-            },
-            expected: self.expected,
             // A likelihood ratio this high has at most this probability.
             ln_p: Some(-self.score),
-            normal: Normal::Likely {
-                expected,
-                dispersion: self.dispersion / f64::from(self.judged.max(1)),
-                ln_p: ln_rate,
-            },
+            ..Odd::of(slot, observed, self.expected, normal)
         }
     }
 }

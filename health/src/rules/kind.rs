@@ -1,0 +1,152 @@
+//! What every kind of rule provides. Each has a file of its own in `kinds/`.
+
+use std::fmt;
+
+use tallyfold::{Dimension, Metric};
+
+use super::judging::{Groups, Judging, Sink};
+use super::wording::{self, Seen};
+use crate::columns::groups::{Columns, Grid};
+use crate::measure::Measure;
+
+/// What is known of a kind before a rule of it is read.
+pub(crate) struct Form {
+    /// The keys that its rules have besides the common ones.
+    pub(crate) keys: &'static [&'static str],
+    /// Which counts it judges.
+    pub(crate) scope: Scope,
+    /// Whether it can judge a measure.
+    pub(crate) judges: fn(Measure) -> bool,
+    /// The measure by default.
+    pub(crate) measure: Measure,
+    /// After how many bad windows in a row a rule fires, by default.
+    pub(crate) bad: u32,
+    /// The fewest events that are judged, by default.
+    pub(crate) least: fn(Measure) -> u64,
+}
+
+impl Form {
+    /// The form of a kind that counts the events of groups; others change some of it.
+    pub(crate) const COUNTS: Self = Self {
+        keys: &["measure", "least"],
+        scope: Scope::Groups,
+        judges: |measure| !measure.is_rate(),
+        measure: Measure::Events,
+        bad: 1,
+        least: |_| 20,
+    };
+}
+
+/// Which counts a kind judges.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Scope {
+    /// The counts of groups of one endpoint.
+    Groups,
+    /// The counts of groups of ingestion, compared with those of delivery.
+    BothEndpoints,
+    /// The totals that the service reported; there are no groups.
+    Totals,
+}
+
+impl Scope {
+    /// The endpoint of a rule that names none.
+    pub(crate) const fn metric(self) -> Metric {
+        match self {
+            Self::Groups | Self::Totals => Metric::EventDelivery,
+            Self::BothEndpoints => Metric::EventIngestion,
+        }
+    }
+
+    /// Whether a rule about an endpoint needs the counts of another one, too.
+    pub(crate) fn needs(self, own: Metric, metric: Metric) -> bool {
+        own == metric || self == Self::BothEndpoints
+    }
+
+    /// Why a rule about an endpoint can't name a dimension.
+    pub(crate) fn refuses(self, metric: Metric, dimension: Dimension) -> Option<String> {
+        let lacking = Metric::ALL
+            .iter()
+            .find(|other| self.needs(metric, **other) && !other.has(dimension));
+        match self {
+            Self::Totals => Some("totals are reported for all events together".to_owned()),
+            _ => lacking.map(|lacking| format!("{lacking} does not have {dimension}")),
+        }
+    }
+}
+
+/// How a rule of a kind judges windows, and what it says about them.
+pub(crate) trait Judge: fmt::Debug {
+    /// What is wrong with its settings, with the key; an empty key means the rule as a whole.
+    fn misfit(&self) -> Option<Misfit> {
+        None
+    }
+
+    /// How many seconds before a judged window are read, for windows of this many seconds. Older counts have no effect.
+    fn history(&self, _window: u64) -> u64 {
+        0
+    }
+
+    /// Judges some windows of a group.
+    fn group(&self, _judging: &Judging<'_>, _columns: Columns<'_>, _sink: &mut Sink) {}
+
+    /// Judges some windows of some groups, by default each group by itself.
+    fn groups(&self, judging: &Judging<'_>, groups: &Groups<'_>, sink: &mut Sink) {
+        for (place, group) in groups.range.clone().enumerate() {
+            sink.group = group as u32;
+            self.group(judging, groups.block.columns(place), sink);
+        }
+    }
+
+    /// Judges what concerns all groups, after each of them.
+    fn all(&self, _judging: &Judging<'_>, _grid: &Grid<'_>, _sink: &mut Sink) {}
+
+    /// Whether a group without any row is judged: it has no events, which may be too few.
+    fn judges_absent(&self) -> bool {
+        false
+    }
+
+    /// With what a finding is compared to explain it; `None` if there is nothing to compare with.
+    fn compared(&self) -> Option<Compared> {
+        None
+    }
+
+    /// What was counted, and what would be usual.
+    fn sentence(&self, seen: &Seen) -> (String, Option<String>) {
+        let counted = wording::counted(seen.measure, seen.observed);
+        (counted, Some(wording::usual(seen, None, "normal")))
+    }
+}
+
+/// A setting that can't be, and what would be right.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Misfit {
+    /// The key of the setting; empty for the rule as a whole.
+    pub(crate) key: &'static str,
+    /// What would be right.
+    pub(crate) text: String,
+}
+
+impl Misfit {
+    /// A misfit of a key.
+    pub(crate) fn of(key: &'static str, text: impl Into<String>) -> Self {
+        let text = text.into();
+        Self { key, text }
+    }
+}
+
+/// The earlier counts that explain a finding.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Compared {
+    /// How many weeks before the finding are compared with it.
+    pub(crate) weeks: usize,
+    /// Whether only the time since the finding began is explained: the window of its numbers is longer, and mostly good.
+    pub(crate) since_it_began: bool,
+}
+
+impl Compared {
+    /// For a kind without a baseline.
+    pub(crate) const FOUR_WEEKS: Self = Self {
+        weeks: 4,
+        since_it_began: false,
+    };
+}

@@ -1,0 +1,93 @@
+//! The kinds of rules, and the settings of each. A kind is a file in `kinds/` and a line in the list below.
+
+mod budget;
+mod new;
+mod rate;
+mod reconciliation;
+mod silent;
+mod threshold;
+mod undelivered;
+mod vanished;
+mod volume;
+
+pub use budget::{Budget, Burn};
+pub use new::New;
+pub use rate::Rate;
+pub use reconciliation::Reconciliation;
+pub use silent::Silent;
+pub use threshold::Threshold;
+pub use undelivered::Undelivered;
+pub use vanished::Vanished;
+pub use volume::Volume;
+
+use tallyfold::arguments::toml::{self, Table};
+
+use super::kind::{Form, Judge};
+use crate::measure::Measure;
+
+/// Makes the closed list of names, and a test for each kind, of a line for each: its type, its file and its name in a
+/// rules file.
+macro_rules! kinds {
+    ($( $(#[$doc:meta])+ $Kind:ident in $file:ident = $name:literal, )+) => {
+        tallyfold::names! {
+            /// What a rule looks for.
+            pub enum RuleKind { $( $(#[$doc])+ $Kind = $name, )+ }
+        }
+
+        /// How a rule judges: the settings of one of the kinds.
+        #[derive(Clone, Debug, PartialEq)]
+        #[non_exhaustive]
+        pub enum Test { $( $(#[$doc])+ $Kind($Kind), )+ }
+
+        $(impl From<$Kind> for Test {
+            fn from(settings: $Kind) -> Self {
+                Self::$Kind(settings)
+            }
+        })+
+
+        impl RuleKind {
+            /// What is known of the kind.
+            pub(crate) fn form(self) -> &'static Form {
+                match self { $( Self::$Kind => &$file::FORM, )+ }
+            }
+        }
+
+        impl Test {
+            /// Reads the settings of a rule that judges a measure.
+            pub(crate) fn read(kind: RuleKind, table: &Table<'_>, measure: Measure) -> toml::Result<Self> {
+                match kind { $( RuleKind::$Kind => $Kind::read(table, measure).map(Self::$Kind), )+ }
+            }
+
+            /// Its kind.
+            pub(crate) fn kind(&self) -> RuleKind {
+                match self { $( Self::$Kind(_) => RuleKind::$Kind, )+ }
+            }
+
+            /// How it judges.
+            pub(crate) fn judge(&self) -> &dyn Judge {
+                match self { $( Self::$Kind(settings) => settings, )+ }
+            }
+        }
+    };
+}
+
+kinds! {
+    /// A count or a share above or below a fixed limit.
+    Threshold in threshold = "threshold",
+    /// A share that is not as in the same windows of earlier weeks.
+    Rate in rate = "rate",
+    /// A count that is not as in the same windows of earlier weeks.
+    Volume in volume = "volume",
+    /// No event at all where there usually are some.
+    Silent in silent = "silent",
+    /// A group that has always been there and is gone.
+    Vanished in vanished = "vanished",
+    /// A group that has never been there.
+    New in new = "new",
+    /// Errors that use up a budget too fast.
+    Budget in budget = "budget",
+    /// Events that came in, of which none was delivered, failed or filtered.
+    Undelivered in undelivered = "undelivered",
+    /// Reported totals that are not the sums of their rows.
+    Reconciliation in reconciliation = "reconciliation",
+}

@@ -1,0 +1,219 @@
+//! Errors that use up a budget too fast.
+
+use tallyfold::arguments::toml::{Entry, Result, Table};
+use tallyfold::text::Fraction;
+
+use crate::cause::explanation::Amount;
+use crate::columns::groups::Columns;
+use crate::columns::slots::{Sum, Sums};
+use crate::measure::Measure;
+use crate::rules::judging::{Judging, Normal, Odd, Sink};
+use crate::rules::kind::{Compared, Form, Judge, Misfit};
+use crate::rules::names::Severity;
+use crate::rules::values::{length, named, share};
+use crate::rules::wording::{self, Seen};
+use crate::stats::tails::binomial;
+
+pub(super) const FORM: Form = Form {
+    keys: &["measure", "least", "budget", "burn"],
+    judges: Measure::is_rate,
+    measure: Measure::ErrorRate,
+    least: |_| 100,
+    ..Form::COUNTS
+};
+
+/// The natural logarithm of one in ten thousand. A burn rate fires only if so many errors would be less probable than
+/// this where the budget is just kept.
+const LN_P: f64 = -9.210_340_371_976_182;
+
+/// The burn rates of the Site Reliability Workbook, chapter 5: 2% of a month's budget in an hour, 5% in six hours, 10% in
+/// three days.
+const BURNS: [Burn; 3] = [
+    Burn {
+        rate: Fraction::new(144, 10),
+        long: 3_600,
+        short: 300,
+        severity: None,
+    },
+    Burn {
+        rate: Fraction::new(6, 1),
+        long: 6 * 3_600,
+        short: 1_800,
+        severity: None,
+    },
+    Burn {
+        rate: Fraction::new(1, 1),
+        long: 3 * 86_400,
+        short: 6 * 3_600,
+        severity: Some(Severity::Warning),
+    },
+];
+
+/// A share of events that may be bad, and how fast is too fast to use it up.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Budget {
+    share: Fraction,
+    burns: Vec<Burn>,
+}
+
+/// A speed at which a budget is used up too fast.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Burn {
+    rate: Fraction,
+    long: u64,
+    short: u64,
+    severity: Option<Severity>,
+}
+
+impl Burn {
+    /// So many times as fast as the budget allows, over a longer time and over a shorter one, both in seconds. The shorter
+    /// one shows that the errors still go on.
+    #[must_use]
+    pub const fn new(rate: Fraction, long: u64, short: u64) -> Self {
+        Self {
+            rate,
+            long,
+            short,
+            severity: None,
+        }
+    }
+
+    /// With a severity of its own.
+    #[must_use]
+    pub const fn severity(mut self, severity: Severity) -> Self {
+        self.severity = Some(severity);
+        self
+    }
+
+    fn read(item: &Entry<'_>, wanted: &str) -> Result<Self> {
+        let table = item.table(wanted)?;
+        table.check_keys(&["rate", "long", "short", "severity"])?;
+        let part = |key: &str| table.entry(key).ok_or_else(|| table.wrong(wanted));
+        let rate = part("rate")?;
+        let text = "want how many times as fast as the budget allows, such as 14.4";
+        let burn = Self {
+            rate: Fraction::decimal(&rate.number_text(text)?).ok_or_else(|| rate.wrong(text))?,
+            long: length(&part("long")?)?,
+            short: length(&part("short")?)?,
+            severity: match table.entry("severity") {
+                Some(entry) => Some(named(&entry, "severity", Severity::ALL, Severity::as_str)?),
+                None => None,
+            },
+        };
+        burn.misfit()
+            .map_or(Ok(burn), |misfit| Err(table.wrong(misfit)))
+    }
+
+    fn misfit(&self) -> Option<&'static str> {
+        (self.short > self.long).then_some("want short to be no longer than long")
+    }
+}
+
+impl Budget {
+    /// A budget that is used up too fast at the burn rates of the Site Reliability Workbook.
+    #[must_use]
+    pub fn new(share: Fraction) -> Self {
+        let burns = BURNS.to_vec();
+        Self { share, burns }
+    }
+
+    /// With other burn rates.
+    #[must_use]
+    pub fn burns(self, burns: impl IntoIterator<Item = Burn>) -> Self {
+        let burns = burns.into_iter().collect();
+        Self { burns, ..self }
+    }
+
+    pub(super) fn read(table: &Table<'_>, _: Measure) -> Result<Self> {
+        let Some(entry) = table.entry("budget") else {
+            return Err(table.wrong("the key budget is missing"));
+        };
+        let budget = Self::new(share(&entry)?);
+        let Some(entry) = table.entry("burn") else {
+            return Ok(budget);
+        };
+        let wanted = "want a list such as [{ rate = 14.4, long = \"1h\", short = \"5m\" }]";
+        let burns = entry.items(wanted)?;
+        let burns = burns.iter().map(|item| Burn::read(item, wanted));
+        Ok(budget.burns(burns.collect::<Result<Vec<_>>>()?))
+    }
+
+    fn is_burning(&self, judging: &Judging<'_>, burn: &Burn, sums: &Sums, slot: usize) -> bool {
+        let long = judging.slots.in_seconds(burn.long);
+        let short = judging.slots.in_seconds(burn.short);
+        let [over_long, over_short] = [long, short].map(|length| sums.before(slot + 1, length));
+        let is_fast = |sum: Sum| self.share.times_is_below(burn.rate, sum.part, sum.whole);
+        let is_sure = |sum: Sum| binomial(sum.part, sum.whole, self.share.as_f64()).high <= LN_P;
+        over_long.known * 2 >= long
+            && over_long.whole >= judging.least
+            && [over_long, over_short]
+                .into_iter()
+                .all(|sum| is_fast(sum) && is_sure(sum))
+    }
+
+    fn odd(&self, judging: &Judging<'_>, burn: &Burn, sum: Sum, slot: usize) -> Odd {
+        let observed = Amount {
+            part: sum.part,
+            whole: Some(sum.whole),
+        };
+        let expected = self.share.as_f64() * sum.whole as f64;
+        let normal = Normal::Range(0, self.share.floor_of(sum.whole));
+        Odd {
+            slots: judging.slots.in_seconds(burn.long).min(slot + 1) as u32,
+            run: judging.slots.in_seconds(burn.short).min(slot + 1) as u32,
+            at_once: true,
+            severity: burn.severity,
+            ln_p: Some(binomial(sum.part, sum.whole, self.share.as_f64()).high),
+            ..Odd::of(slot, observed, expected, normal)
+        }
+    }
+}
+
+impl Judge for Budget {
+    fn misfit(&self) -> Option<Misfit> {
+        let share = self.share.as_f64();
+        if share <= 0.0 || share >= 1.0 {
+            return Some(Misfit::of("budget", "want a share between 0% and 100%"));
+        }
+        if self.burns.is_empty() || self.burns.len() > 10 {
+            return Some(Misfit::of("burn", "want one to ten of them"));
+        }
+        let misfit = self.burns.iter().find_map(Burn::misfit);
+        misfit.map(|text| Misfit::of("burn", text))
+    }
+
+    fn history(&self, _: u64) -> u64 {
+        let longest = self.burns.iter().map(|burn| burn.long.max(burn.short));
+        longest.max().unwrap_or_default()
+    }
+
+    /// A window is bad by the first burn rate that is reached over both its longer and its shorter time.
+    fn group(&self, judging: &Judging<'_>, columns: Columns<'_>, sink: &mut Sink) {
+        let sums = Sums::new(columns.parts, columns.wholes, &judging.slots.known);
+        for slot in judging.known() {
+            let attempts = |burn: &Burn| sums.before(slot + 1, judging.slots.in_seconds(burn.long));
+            let is_rare = |burn: &Burn| attempts(burn).whole < judging.least;
+            if self.burns.iter().all(is_rare) {
+                continue;
+            }
+            sink.judged(slot);
+            let mut burns = self.burns.iter();
+            let burn = burns.find(|burn| self.is_burning(judging, burn, &sums, slot));
+            if let Some(burn) = burn {
+                sink.take(self.odd(judging, burn, attempts(burn), slot));
+            }
+        }
+    }
+
+    fn compared(&self) -> Option<Compared> {
+        Some(Compared {
+            since_it_began: true,
+            ..Compared::FOUR_WEEKS
+        })
+    }
+
+    fn sentence(&self, seen: &Seen) -> (String, Option<String>) {
+        let usual = wording::usual(seen, Some(self.share), "in the budget");
+        (wording::counted(seen.measure, seen.observed), Some(usual))
+    }
+}

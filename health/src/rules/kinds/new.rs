@@ -1,0 +1,88 @@
+//! A group that has never been there.
+
+use tallyfold::arguments::toml::{Result, Table};
+
+use crate::cause::explanation::Amount;
+use crate::columns::groups::Columns;
+use crate::columns::slots::Sums;
+use crate::measure::Measure;
+use crate::rules::baseline::WEEK;
+use crate::rules::judging::{Judging, Normal, Odd, Sink};
+use crate::rules::kind::{Form, Judge};
+use crate::rules::values::length_of;
+use crate::rules::wording::{self, Seen};
+
+pub(super) const FORM: Form = Form {
+    keys: &["measure", "least", "history"],
+    ..Form::COUNTS
+};
+
+/// How long a group is new, in seconds.
+const NEW_FOR: u64 = 86_400;
+
+/// Events in a group that had none in the history before.
+#[derive(Clone, Debug, PartialEq)]
+pub struct New {
+    history: u64,
+}
+
+/// Two weeks of history.
+impl Default for New {
+    fn default() -> Self {
+        Self { history: 2 * WEEK }
+    }
+}
+
+impl New {
+    /// How far back it looks, in seconds.
+    #[must_use]
+    pub fn history(self, history: u64) -> Self {
+        Self { history }
+    }
+
+    pub(super) fn read(table: &Table<'_>, _: Measure) -> Result<Self> {
+        let history = length_of(table, "history", Self::default().history)?;
+        Ok(Self { history })
+    }
+}
+
+impl Judge for New {
+    fn history(&self, _: u64) -> u64 {
+        self.history + NEW_FOR
+    }
+
+    fn group(&self, judging: &Judging<'_>, columns: Columns<'_>, sink: &mut Sink) {
+        let over = judging.slots.in_seconds(NEW_FOR);
+        let history = judging.slots.in_seconds(self.history);
+        let sums = Sums::new(columns.parts, None, &judging.slots.known);
+        for slot in judging.known() {
+            let now = sums.before(slot + 1, over);
+            let before = sums.before((slot + 1).saturating_sub(over), history);
+            // Whether a group is new is known only where nearly all of the history is known.
+            if before.known * 10 < history * 9 {
+                continue;
+            }
+            sink.judged(slot);
+            if before.part > 0 || now.part < judging.least {
+                continue;
+            }
+            let has_events = |slot: &usize| judging.slots.known[*slot] && columns.parts[*slot] > 0;
+            let mut recent = (slot + 1).saturating_sub(over)..=slot;
+            let slots = (slot + 1 - recent.find(has_events).unwrap_or(slot)) as u32;
+            let observed = Amount {
+                part: now.part,
+                whole: None,
+            };
+            sink.take(Odd {
+                slots,
+                run: slots,
+                ..Odd::of(slot, observed, 0.0, Normal::Range(0, 0))
+            });
+        }
+    }
+
+    fn sentence(&self, seen: &Seen) -> (String, Option<String>) {
+        let counted = wording::events(seen.observed.part);
+        (counted, Some("there were none before".to_owned()))
+    }
+}

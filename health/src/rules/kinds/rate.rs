@@ -1,0 +1,77 @@
+//! A share that is not as in the same windows of earlier weeks.
+
+use tallyfold::arguments::toml::{Result, Table};
+use tallyfold::text::Fraction;
+
+use crate::columns::groups::{Columns, Grid};
+use crate::measure::Measure;
+use crate::rules::baseline::{Baseline, Expected, stream};
+use crate::rules::judging::{Judging, Sink, discover};
+use crate::rules::kind::{Compared, Form, Judge, Misfit};
+
+pub(super) const FORM: Form = Form {
+    keys: &[
+        "measure",
+        "least",
+        "baseline",
+        "side",
+        "false_alarms",
+        "change",
+    ],
+    judges: Measure::is_rate,
+    measure: Measure::ErrorRate,
+    bad: 2,
+    least: |_| 100,
+    ..Form::COUNTS
+};
+
+/// A share that is compared with earlier weeks, window by window.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Rate {
+    baseline: Baseline,
+}
+
+/// A change by one percentage point.
+impl Default for Rate {
+    fn default() -> Self {
+        Baseline::default().into()
+    }
+}
+
+impl From<Baseline> for Rate {
+    fn from(baseline: Baseline) -> Self {
+        let baseline = baseline.or_change(Fraction::new(1, 100));
+        Self { baseline }
+    }
+}
+
+impl Rate {
+    pub(super) fn read(table: &Table<'_>, _: Measure) -> Result<Self> {
+        Ok(Baseline::read(table)?.into())
+    }
+}
+
+impl Judge for Rate {
+    fn misfit(&self) -> Option<Misfit> {
+        self.baseline.misfit()
+    }
+
+    fn history(&self, window: u64) -> u64 {
+        self.baseline.history(window)
+    }
+
+    fn group(&self, judging: &Judging<'_>, columns: Columns<'_>, sink: &mut Sink) {
+        let (season, stream) = (self.baseline.season(judging), stream(judging, columns));
+        let expected = Expected::of(judging, &season, &stream, judging.range.clone());
+        self.baseline
+            .group(judging, columns, &expected, Vec::new(), sink);
+    }
+
+    fn all(&self, judging: &Judging<'_>, _: &Grid<'_>, sink: &mut Sink) {
+        discover(sink, self.baseline.rate(judging));
+    }
+
+    fn compared(&self) -> Option<Compared> {
+        Some(self.baseline.compared())
+    }
+}

@@ -1,0 +1,105 @@
+//! Reported totals that are not the sums of their rows.
+
+use tallyfold::arguments::toml::{Result, Table};
+use tallyfold::text::grouped;
+use tallyfold::{Counts, WindowRows};
+
+use crate::cause::explanation::Amount;
+use crate::columns::groups::{Grid, counts_of};
+use crate::measure::Measure;
+use crate::rules::judging::{Judging, Normal, Odd, Sink};
+use crate::rules::kind::{Form, Judge, Scope};
+use crate::rules::wording::{Seen, events};
+
+pub(super) const FORM: Form = Form {
+    keys: &["least"],
+    scope: Scope::Totals,
+    least: |_| 1,
+    ..Form::COUNTS
+};
+
+/// Compares the totals that the service reported with the sums of the rows.
+#[derive(Clone, Debug, Default, PartialEq)]
+#[non_exhaustive]
+pub struct Reconciliation {}
+
+impl Reconciliation {
+    pub(super) fn read(_: &Table<'_>, _: Measure) -> Result<Self> {
+        Ok(Self {})
+    }
+}
+
+impl Judge for Reconciliation {
+    fn all(&self, judging: &Judging<'_>, grid: &Grid<'_>, sink: &mut Sink) {
+        let mut slots = vec![Totals::default(); judging.range.len()];
+        let start = judging.range.start;
+        for (window, place) in grid.windows().iter().zip(&judging.slots.places) {
+            if let Some(slot) = place.filter(|slot| judging.range.contains(slot)) {
+                slots[slot - start].add(window);
+            }
+        }
+        for slot in judging.known() {
+            let totals = &slots[slot - start];
+            if totals.is_unknown {
+                continue;
+            }
+            sink.judged(slot);
+            let [reported, counted] = [totals.reported, totals.counted].map(|sums| {
+                let sum: u128 = sums.iter().sum();
+                u64::try_from(sum).unwrap_or(u64::MAX)
+            });
+            if totals.difference() >= judging.least.into() {
+                let observed = Amount {
+                    part: reported,
+                    whole: None,
+                };
+                let normal = Normal::Range(counted, counted);
+                sink.take(Odd::of(slot, observed, counted as f64, normal));
+            }
+        }
+    }
+
+    fn sentence(&self, seen: &Seen) -> (String, Option<String>) {
+        let counted = format!(
+            "the reported totals of {} are not those of the rows, which have {}",
+            events(seen.observed.part),
+            grouped(seen.low)
+        );
+        (counted, None)
+    }
+}
+
+/// The reported totals of a slot, and the sums of its rows.
+#[derive(Clone, Copy, Debug, Default)]
+struct Totals {
+    reported: [u128; 3],
+    counted: [u128; 3],
+    is_unknown: bool,
+}
+
+impl Totals {
+    fn add(&mut self, window: &WindowRows) {
+        let Some(reported) = window.reported else {
+            self.is_unknown = true;
+            return;
+        };
+        add(&mut self.reported, reported);
+        for (_, counts) in window.clone() {
+            add(&mut self.counted, counts_of(counts));
+        }
+    }
+
+    /// By how many events the three totals differ from the three sums, together.
+    fn difference(&self) -> u128 {
+        let pairs = self.reported.iter().zip(self.counted);
+        pairs
+            .map(|(reported, counted)| reported.abs_diff(counted))
+            .sum()
+    }
+}
+
+fn add(sums: &mut [u128; 3], counts: Counts) {
+    for (sum, count) in sums.iter_mut().zip(counts.each()) {
+        *sum += u128::from(count);
+    }
+}

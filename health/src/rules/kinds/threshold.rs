@@ -1,0 +1,171 @@
+//! A count or a share above or below a fixed limit.
+
+use tallyfold::arguments::toml::{Result, Table};
+use tallyfold::text::Fraction;
+
+use crate::cause::explanation::Amount;
+use crate::columns::groups::Columns;
+use crate::measure::Measure;
+use crate::rules::judging::{Judging, Normal, Odd, Sink};
+use crate::rules::kind::{Compared, Form, Judge, Misfit};
+use crate::rules::values::{count, share};
+use crate::rules::wording::{self, Seen};
+
+pub(super) const FORM: Form = Form {
+    keys: &[
+        "measure",
+        "least",
+        "above",
+        "clear_below",
+        "below",
+        "clear_above",
+    ],
+    judges: |_| true,
+    measure: Measure::ErrorRate,
+    least: |measure| if measure.is_rate() { 100 } else { 1 },
+    ..Form::COUNTS
+};
+
+/// Fixed limits, at least one. The limit of a count is a fraction of 1.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Threshold {
+    above: Option<Fraction>,
+    clear_below: Option<Fraction>,
+    below: Option<Fraction>,
+    clear_above: Option<Fraction>,
+}
+
+impl Threshold {
+    /// More than this is bad.
+    #[must_use]
+    pub fn above(self, limit: Fraction) -> Self {
+        let above = Some(limit);
+        Self { above, ..self }
+    }
+
+    /// While it fires, more than this stays bad.
+    #[must_use]
+    pub fn clear_below(self, limit: Fraction) -> Self {
+        let clear_below = Some(limit);
+        Self {
+            clear_below,
+            ..self
+        }
+    }
+
+    /// Less than this is bad.
+    #[must_use]
+    pub fn below(self, limit: Fraction) -> Self {
+        let below = Some(limit);
+        Self { below, ..self }
+    }
+
+    /// While it fires, less than this stays bad.
+    #[must_use]
+    pub fn clear_above(self, limit: Fraction) -> Self {
+        let clear_above = Some(limit);
+        Self {
+            clear_above,
+            ..self
+        }
+    }
+
+    pub(super) fn read(table: &Table<'_>, measure: Measure) -> Result<Self> {
+        let limit = |key: &str| match table.entry(key) {
+            Some(entry) if measure.is_rate() => share(&entry).map(Some),
+            Some(entry) => Ok(Some(Fraction::new(count(&entry, 0)?, 1))),
+            None => Ok(None),
+        };
+        Ok(Self {
+            above: limit("above")?,
+            clear_below: limit("clear_below")?,
+            below: limit("below")?,
+            clear_above: limit("clear_above")?,
+        })
+    }
+
+    fn odd(&self, slot: usize, fires: bool, observed: Amount) -> Odd {
+        let whole = observed.whole.unwrap_or(1);
+        let low = self.below.map_or(0, |limit| limit.ceil_of(whole));
+        let high = self.above.map_or(u64::MAX, |limit| limit.floor_of(whole));
+        let nearest = observed.part.clamp(low.min(high), high);
+        Odd {
+            fires,
+            ..Odd::of(slot, observed, nearest as f64, Normal::Range(low, high))
+        }
+    }
+}
+
+impl Judge for Threshold {
+    fn misfit(&self) -> Option<Misfit> {
+        if self.above.is_none() && self.below.is_none() {
+            return Some(Misfit::of("", "want above or below, or both"));
+        }
+        let is_wrong = |clear: Option<Fraction>,
+                        limit: Option<Fraction>,
+                        is_beyond: fn(Fraction, Fraction) -> bool| {
+            clear.is_some_and(|clear| limit.is_none_or(|limit| is_beyond(clear, limit)))
+        };
+        if is_wrong(self.clear_below, self.above, |clear, limit| {
+            clear.exceeds(limit)
+        }) {
+            let text = "want above too, with no less than this";
+            return Some(Misfit::of("clear_below", text));
+        }
+        is_wrong(self.clear_above, self.below, |clear, limit| {
+            limit.exceeds(clear)
+        })
+        .then(|| Misfit::of("clear_above", "want below too, with no more than this"))
+    }
+
+    fn group(&self, judging: &Judging<'_>, columns: Columns<'_>, sink: &mut Sink) {
+        let (slots, least) = (judging.slots, judging.least);
+        for slot in judging.known() {
+            let (part, whole) = columns.at(slot);
+            // Too few events say nothing about a share. A count is judged even if it is small, because a limit may be
+            // there to find too few events.
+            if whole.is_some_and(|whole| whole < least) {
+                continue;
+            }
+            sink.judged(slot);
+            let of = whole.unwrap_or(1);
+            let is_high = |limit: Option<Fraction>| {
+                (whole.is_some() || part >= least)
+                    && limit.is_some_and(|limit| limit.is_below(part, of))
+            };
+            // Late events make counts grow, so a count that is low before the window is settled proves nothing.
+            let is_low = |limit: Option<Fraction>| {
+                slots.settled[slot] && limit.is_some_and(|limit| limit.is_above(part, of))
+            };
+            let fires = is_high(self.above) || is_low(self.below);
+            let holds = is_high(self.clear_below) || is_low(self.clear_above);
+            if fires || holds {
+                sink.take(self.odd(slot, fires, Amount { part, whole }));
+            }
+        }
+    }
+
+    fn judges_absent(&self) -> bool {
+        true
+    }
+
+    fn compared(&self) -> Option<Compared> {
+        Some(Compared::FOUR_WEEKS)
+    }
+
+    fn sentence(&self, seen: &Seen) -> (String, Option<String>) {
+        let (part, whole) = (seen.observed.part, seen.observed.whole);
+        let is_held = part >= seen.low && seen.high < u64::MAX;
+        let usual = match part > seen.high || is_held {
+            true => format!(
+                "up to {} is allowed",
+                wording::amount(seen.high, whole, self.above)
+            ),
+            false => format!(
+                "at least {} is wanted",
+                wording::amount(seen.low, whole, self.below)
+            ),
+        };
+        (wording::counted(seen.measure, seen.observed), Some(usual))
+    }
+}

@@ -1,0 +1,99 @@
+//! Events that came in, of which none was delivered, failed or filtered.
+
+use tallyfold::arguments::toml::{Result, Table};
+
+use crate::cause::explanation::Amount;
+use crate::columns::groups::{Block, Columns, NO_GROUP, read};
+use crate::measure::Measure;
+use crate::rules::judging::{Delivery, Groups, Judging, Normal, Odd, Sink};
+use crate::rules::kind::{Form, Judge, Scope};
+use crate::rules::wording::{Seen, events, rounded};
+
+pub(super) const FORM: Form = Form {
+    keys: &["least"],
+    scope: Scope::BothEndpoints,
+    ..Form::COUNTS
+};
+
+/// Compares the counts of ingestion with those of delivery.
+#[derive(Clone, Debug, Default, PartialEq)]
+#[non_exhaustive]
+pub struct Undelivered {}
+
+impl Undelivered {
+    pub(super) fn read(_: &Table<'_>, _: Measure) -> Result<Self> {
+        Ok(Self {})
+    }
+}
+
+impl Judge for Undelivered {
+    fn groups(&self, judging: &Judging<'_>, groups: &Groups<'_>, sink: &mut Sink) {
+        let Some(delivery) = groups.delivery else {
+            return;
+        };
+        let mut places = vec![NO_GROUP; delivery.grid.len()];
+        let mut found: Vec<Option<usize>> = Vec::with_capacity(groups.range.len());
+        let mut next = 0;
+        for group in groups.range.clone() {
+            let own = delivery.grid.find(&groups.grid.values(group));
+            found.push(own.map(|_| next as usize));
+            if let Some(own) = own {
+                places[own] = next;
+                next += 1;
+            }
+        }
+        let place_of = |group: u32| places[group as usize];
+        let (measure, length) = (judging.measure, next as usize);
+        let mut block = [Block::new(
+            delivery.grid,
+            &delivery.slots,
+            measure,
+            length,
+            place_of,
+        )];
+        read(delivery.grid.counted(), &mut block);
+        let ahead = judging.slots.ahead_of(&delivery.slots);
+        for (place, group) in groups.range.clone().enumerate() {
+            sink.group = group as u32;
+            let delivered = found[place].map(|place| block[0].columns(place));
+            let ingested = groups.block.columns(place).parts;
+            one_group(judging, delivery, ingested, delivered, ahead, sink);
+        }
+    }
+
+    fn sentence(&self, seen: &Seen) -> (String, Option<String>) {
+        let came = events(rounded(seen.expected));
+        let counted = format!("{came} came in and none was delivered, failed or filtered");
+        (counted, None)
+    }
+}
+
+fn one_group(
+    judging: &Judging<'_>,
+    delivery: &Delivery<'_>,
+    ingested: &[u64],
+    delivered: Option<Columns<'_>>,
+    ahead: i64,
+    sink: &mut Sink,
+) {
+    for slot in judging.known().filter(|slot| judging.finals[*slot]) {
+        let other = i64::try_from(slot)
+            .ok()
+            .and_then(|slot| usize::try_from(slot + ahead).ok());
+        let is_final = |other: &usize| {
+            delivery.slots.known.get(*other) == Some(&true) && delivery.slots.settled[*other]
+        };
+        let Some(other) = other.filter(is_final) else {
+            continue;
+        };
+        let came = ingested[slot];
+        if came < judging.least {
+            continue;
+        }
+        sink.judged(slot);
+        if delivered.is_none_or(|delivered| delivered.parts[other] == 0) {
+            let normal = Normal::Range(1, u64::MAX);
+            sink.take(Odd::of(slot, Amount::NONE, came as f64, normal));
+        }
+    }
+}

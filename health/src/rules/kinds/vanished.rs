@@ -1,0 +1,102 @@
+//! A group that has always been there and is gone.
+
+use tallyfold::arguments::toml::{Result, Table};
+
+use crate::cause::explanation::Amount;
+use crate::columns::groups::Columns;
+use crate::columns::slots::Sums;
+use crate::measure::Measure;
+use crate::rules::baseline::WEEK;
+use crate::rules::judging::{Judging, Normal, Odd, Sink};
+use crate::rules::kind::{Form, Judge};
+use crate::rules::values::length_of;
+use crate::rules::wording::{self, Seen};
+
+pub(super) const FORM: Form = Form {
+    keys: &["measure", "least", "over", "history"],
+    ..Form::COUNTS
+};
+
+/// No event in the last period, but events in each earlier period of the same length.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Vanished {
+    over: u64,
+    history: u64,
+}
+
+/// A day, compared with the two weeks before.
+impl Default for Vanished {
+    fn default() -> Self {
+        Self {
+            over: 86_400,
+            history: 2 * WEEK,
+        }
+    }
+}
+
+impl Vanished {
+    /// The length of a period, in seconds.
+    #[must_use]
+    pub fn over(self, over: u64) -> Self {
+        Self { over, ..self }
+    }
+
+    /// How far back it looks, in seconds; at least one period.
+    #[must_use]
+    pub fn history(self, history: u64) -> Self {
+        Self { history, ..self }
+    }
+
+    pub(super) fn read(table: &Table<'_>, _: Measure) -> Result<Self> {
+        let usual = Self::default();
+        Ok(Self {
+            over: length_of(table, "over", usual.over)?,
+            history: length_of(table, "history", usual.history)?,
+        })
+    }
+}
+
+impl Judge for Vanished {
+    fn history(&self, _: u64) -> u64 {
+        self.over + self.history.max(self.over)
+    }
+
+    fn group(&self, judging: &Judging<'_>, columns: Columns<'_>, sink: &mut Sink) {
+        let over = judging.slots.in_seconds(self.over);
+        let periods = judging.slots.in_seconds(self.history.max(self.over)) / over;
+        let sums = Sums::new(columns.parts, None, &judging.finals);
+        for slot in judging.known().filter(|slot| judging.finals[*slot]) {
+            let now = sums.before(slot + 1, over);
+            if now.known * 10 < over * 9 {
+                continue;
+            }
+            sink.judged(slot);
+            if now.part > 0 {
+                continue;
+            }
+            let before =
+                (1..=periods).map(|ago| sums.before((slot + 1).saturating_sub(ago * over), over));
+            let before: Vec<u64> = before
+                .filter(|period| period.known * 2 >= over)
+                .map(|period| period.part)
+                .collect();
+            let enough = before.iter().filter(|part| **part >= judging.least).count();
+            if before.len() < 2 || enough == 0 {
+                continue;
+            }
+            let sum: f64 = before.iter().map(|part| *part as f64).sum();
+            let expected = sum / before.len() as f64;
+            let normal = Normal::Range(judging.least, u64::MAX);
+            sink.take(Odd {
+                slots: over as u32,
+                run: over as u32,
+                fires: enough == before.len(),
+                ..Odd::of(slot, Amount::NONE, expected, normal)
+            });
+        }
+    }
+
+    fn sentence(&self, seen: &Seen) -> (String, Option<String>) {
+        wording::no_events(seen)
+    }
+}
