@@ -1,23 +1,28 @@
-"""Files that are written whole or not at all."""
+"""Files that are created or replaced whole or not at all."""
 
 import contextlib
 import os
 import pathlib
 import secrets
 import stat
+import sys
+import time
 from collections.abc import Iterator
 from typing import BinaryIO
 
-__all__ = ["replacing", "sync_names"]
+__all__ = ["create", "replace", "replacing"]
+
+RETRY_WAITS = (0.01, 0.02, 0.04, 0.08, 0.16, 0.32, 0.64, 1.28)
+"""Seconds between tries to replace a file on Windows, where another program may have it open."""
 
 
 @contextlib.contextmanager
 def replacing(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
-    """Opens a new file, which takes the place of the one at the path if nothing fails meanwhile.
+    """Opens a new file, which replaces the one at the path if nothing fails meanwhile.
 
-    Readers see the old file or the whole new one. A new file has the permissions of the old one. A
-    link stays, and the file that it leads to is replaced. What is no file, such as a pipe or
-    `/dev/stdout`, can't be replaced: it is written as it is.
+    Readers see the old file or the whole new one. A new file has the permissions of the old one. If
+    the path is a link, the file that it leads to is replaced. This writes to anything but a file,
+    such as a pipe or `/dev/stdout`, because that can't be replaced.
     """
     to = pathlib.Path(os.path.realpath(path))
     try:
@@ -29,21 +34,69 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
             yield file
         return
     new = to.with_name(f".tallyfold-{secrets.token_hex(8)}.tmp")
+    with _taking_place(new, to), new.open("xb") as file:
+        if old is not None and stat.S_ISREG(old.st_mode):
+            new.chmod(stat.S_IMODE(old.st_mode))
+        yield file
+        _sync(file)
+
+
+def replace(path: pathlib.Path, data: bytes) -> None:
+    """Replaces a file by one that only its owner can read. If it is a link, the link is replaced.
+
+    The temporary file is `NAME.RANDOM.tmp`.
+    """
+    new = path.with_name(f"{path.name}.{secrets.token_hex(8)}.tmp")
+    with _taking_place(new, path):
+        create(new, data, synced=True)
+
+
+def create(path: pathlib.Path, data: bytes, *, synced: bool = False) -> None:
+    """Creates a file for its owner only. It must not exist, not even as a link."""
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL
+    flags |= getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
+    descriptor = os.open(path, flags, 0o600)
     try:
-        with new.open("xb") as file:
-            if old is not None and stat.S_ISREG(old.st_mode):
-                new.chmod(stat.S_IMODE(old.st_mode))
-            yield file
-            file.flush()
-            os.fsync(file.fileno())
-        new.replace(to)
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(data)
+            if synced:
+                _sync(file)
+    except BaseException:
+        path.unlink(missing_ok=True)
+        raise
+
+
+@contextlib.contextmanager
+def _taking_place(new: pathlib.Path, to: pathlib.Path) -> Iterator[None]:
+    """Renames a file that is written inside. If that fails, it removes the file."""
+    try:
+        yield
+        _rename(new, to)
     except BaseException:
         new.unlink(missing_ok=True)
         raise
-    sync_names(to.parent)
+    _sync_names(to.parent)
 
 
-def sync_names(path: pathlib.Path) -> None:
+def _rename(new: pathlib.Path, to: pathlib.Path) -> None:
+    for wait in RETRY_WAITS:
+        try:
+            new.replace(to)
+        except PermissionError:
+            if sys.platform != "win32":
+                raise
+            time.sleep(wait)
+        else:
+            return
+    new.replace(to)
+
+
+def _sync(file: BinaryIO) -> None:
+    file.flush()
+    os.fsync(file.fileno())
+
+
+def _sync_names(path: pathlib.Path) -> None:
     """Makes the names in a directory survive a loss of power."""
     # On Windows a directory can't be opened, so it can't be synced there.
     with contextlib.suppress(OSError):

@@ -1,9 +1,6 @@
-"""The lock of a checkpoint's directory, which Node takes in the same way (`files/lock.ts`).
+"""The lease of a checkpoint's directory, by the rules of `core/src/keeper/lease.rs`.
 
-Each job makes a file of its own, whose name says which process it is. Then it looks for the files
-of others. If there is one of a process that may still run, the job removes its own and gives up.
-So of two jobs that begin at once, at least one sees the other. A process that has ended never comes
-back under its name, and so its file can be removed by anybody.
+Node has the same rules in `files/lock.ts`.
 """
 
 import contextlib
@@ -19,7 +16,9 @@ import sys
 import threading
 import time
 
-__all__ = ["Lock", "exclusively"]
+from tallyfold._files.file import create
+
+__all__ = ["Lock"]
 
 TRIES = 4
 """How often a job tries again, because two that begin at once may both give up."""
@@ -66,8 +65,7 @@ class Lock:
             name = f"lock-{_host()}-{os.getpid()}-{_start_of('self') or 0}-{secrets.token_hex(8)}"
             own = self._directory / name
             try:
-                with os.fdopen(exclusively(own), "wb") as file:
-                    file.write(_TEXT)
+                create(own, _TEXT)
                 holders = self._holders(own)
                 if not holders:
                     return own
@@ -102,13 +100,6 @@ class Lock:
             # By writing, because only that takes the time from the file's own machine.
             with contextlib.suppress(OSError), self._path.open("r+b") as file:
                 file.write(_TEXT)
-
-
-def exclusively(path: pathlib.Path) -> int:
-    """Makes a file for its owner only, which must not be there yet, not even as a link."""
-    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL
-    flags |= getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
-    return os.open(path, flags, 0o600)
 
 
 def _in_use(directory: pathlib.Path, hint: str) -> BlockingIOError:

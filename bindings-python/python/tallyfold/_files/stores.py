@@ -6,7 +6,6 @@ import errno
 import inspect
 import os
 import pathlib
-import secrets
 import stat
 import threading
 from types import TracebackType
@@ -15,8 +14,8 @@ from typing import ClassVar, Generic, Self, TypeVar
 from tallyfold._errors import ConfigError, invalid, wrong_type
 from tallyfold._files.async_checkpoint import AsyncCheckpoint
 from tallyfold._files.checkpoint import Checkpoint
-from tallyfold._files.file import sync_names
-from tallyfold._files.lock import Lock, exclusively
+from tallyfold._files.file import replace
+from tallyfold._files.lock import Lock
 
 __all__ = ["AsyncStore", "Path", "Store"]
 
@@ -147,36 +146,23 @@ class Directory:
         except FileNotFoundError:
             return None
         except OSError as error:
-            if error.errno == errno.ELOOP:
-                raise _no_file(path) from None
-            raise
-        if not stat.S_ISREG(os.fstat(file).st_mode):
+            if error.errno != errno.ELOOP:
+                raise
+            file = None
+        if file is not None and stat.S_ISREG(os.fstat(file).st_mode):
+            with os.fdopen(file, "rb") as opened:
+                return opened.read()
+        if file is not None:
             os.close(file)
-            raise _no_file(path)
-        with os.fdopen(file, "rb") as opened:
-            return opened.read()
+        message = f"invalid_checkpoint: {path} is no regular file"
+        raise ConfigError(message, code="invalid_checkpoint")
 
     def save(self, name: str, data: bytes, /) -> None:
         """Replaces a segment. After a crash, either the old or the new one is complete."""
-        new = self._path / f"{name}.{secrets.token_hex(8)}.tmp"
         with self._saving:
             self._lock.check()
-            try:
-                with os.fdopen(exclusively(new), "wb") as file:
-                    file.write(data)
-                    file.flush()
-                    os.fsync(file.fileno())
-                new.replace(self.path_of(name))
-            except BaseException:
-                new.unlink(missing_ok=True)
-                raise
-            sync_names(self._path)
+            replace(self.path_of(name), data)
 
 
 def _refused(why: str) -> ConfigError:
     return invalid(ConfigError, "checkpoint", why)
-
-
-def _no_file(path: pathlib.Path) -> ConfigError:
-    message = f"invalid_checkpoint: {path} is no regular file"
-    return ConfigError(message, code="invalid_checkpoint")

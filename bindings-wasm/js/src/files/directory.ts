@@ -2,7 +2,8 @@
 
 import { invalidArgument, invalidCheckpoint, type TallyfoldError } from "../values/error.js";
 import type { Checkpoint } from "./checkpoint.js";
-import { type Files, Lock, unlessMissing, writeNew } from "./lock.js";
+import { type Files, replace, unlessMissing } from "./file.js";
+import { Lock } from "./lock.js";
 
 /**
  * The method of a checkpoint that is for one collect at a time: what it gives ends its use. `tallyfold`
@@ -90,37 +91,22 @@ export class Directory implements Checkpoint {
   }
 
   async save(name: string, json: string): Promise<void> {
-    const { crypto, fs } = this.#files;
-    await fs.mkdir(this.#path, { recursive: true });
+    await this.#files.fs.mkdir(this.#path, { recursive: true });
     await this.#lock?.check();
     const place = this.place(name);
     const before = await this.#fingerprint(place);
     if (this.#lock === undefined && before !== this.#written.get(name)) throw taken(place);
-    const beside = `${place}.${crypto.randomUUID()}.tmp`;
-    try {
-      await writeNew(beside, json, this.#files);
+    await replace(place, [json], this.#files, 0o600, async (beside) => {
       this.#written.set(name, (await this.#fingerprint(beside)) as string);
-      await fs.rename(beside, place);
-    } catch (error) {
-      await fs.rm(beside, { force: true });
-      throw error;
-    }
-    await this.#flush();
+    });
   }
 
-  /** Removes what killed jobs have left over. Nobody is writing any of it now. */
+  /** Removes what killed jobs have left. Nobody is writing any of it now. */
   async #tidy(): Promise<void> {
     const { fs, path } = this.#files;
     for (const name of await fs.readdir(this.#path)) {
       if (/^segment-.*\.tmp$/.test(name)) await fs.rm(path.join(this.#path, name), { force: true });
     }
-  }
-
-  /** Brings to the disk which files there are, where the system lets a program do that. */
-  async #flush(): Promise<void> {
-    const file = await this.#files.fs.open(this.#path, "r").catch(() => undefined);
-    await file?.sync().catch(() => {});
-    await file?.close();
   }
 
   /** Renaming keeps it. */

@@ -3,8 +3,17 @@
 import { builtIn } from "../loading/runtime.js";
 import { invalidArgument } from "../values/error.js";
 
+/** The modules of Node that a checkpoint directory needs. They are passed in, not imported, so that a page can load this file. */
+export interface Files {
+  readonly crypto: typeof import("node:crypto");
+  readonly fs: typeof import("node:fs/promises");
+  readonly os: typeof import("node:os");
+  readonly path: typeof import("node:path");
+  readonly url: typeof import("node:url");
+}
+
 /**
- * Writes a file that is there as a whole or not at all: beside its place, to the disk, and then into its place.
+ * Replaces a file atomically.
  *
  * @returns The number of bytes.
  * @throws {@link TallyfoldError} with code `invalid_argument` for what is no path, and where there are no files.
@@ -15,39 +24,105 @@ export async function writeWhole(
 ): Promise<number> {
   const fs = builtIn<typeof import("node:fs/promises")>("node:fs/promises");
   const url = builtIn<typeof import("node:url")>("node:url");
-  const { dirname } = builtIn<typeof import("node:path")>("node:path") ?? {};
-  if (!fs || !url || !dirname) {
+  const paths = builtIn<typeof import("node:path")>("node:path");
+  if (!fs || !url || !paths) {
     throw invalidArgument("path", "files need Node 20.16 or later, Deno or Bun; use stream()");
   }
   if (typeof path !== "string" && !(path instanceof URL)) {
     throw invalidArgument("path", "want a path or a file: URL");
   }
   const place = typeof path === "string" ? path : url.fileURLToPath(path);
-  const beside = `${place}.${crypto.randomUUID()}.tmp`;
-  const file = await fs.open(beside, "wx");
   let written = 0;
-  try {
-    try {
-      for (const piece of pieces) {
-        await file.writeFile(piece);
-        written += piece.length;
-      }
-      await file.sync();
-    } finally {
-      await file.close();
+  const counted = function* () {
+    for (const piece of pieces) {
+      yield piece;
+      written += piece.length;
     }
-    await fs.rename(beside, place);
+  };
+  await replace(place, counted(), { fs, path: paths });
+  return written;
+}
+
+/** What {@link replace} needs of {@link Files}. */
+type Replacing = Pick<Files, "fs" | "path">;
+
+/**
+ * Replaces a file atomically: writes a temporary file next to it, syncs it to the disk and renames it. Readers see the
+ * old file or the whole new one. If anything fails, the old file stays and the temporary file is removed.
+ *
+ * @param mode The permissions of the new file, before the process's mask.
+ * @param ready Called with the path of the temporary file before it is renamed.
+ */
+export async function replace(
+  place: string,
+  pieces: Iterable<string | Uint8Array>,
+  { fs, path }: Replacing,
+  mode = 0o666,
+  ready: (beside: string) => Promise<void> = async () => {},
+): Promise<void> {
+  const beside = `${place}.${globalThis.crypto.randomUUID()}.tmp`;
+  await create(beside, pieces, fs, mode);
+  try {
+    await ready(beside);
+    await renamed(beside, place, fs);
   } catch (error) {
     await fs.rm(beside, { force: true });
     throw error;
   }
-  await flush(dirname(place), fs);
-  return written;
+  await syncNames(path.dirname(place), fs);
 }
 
-/** Brings to the disk which files there are, where the system lets a program do that. */
-async function flush(directory: string, fs: typeof import("node:fs/promises")): Promise<void> {
+/** Creates a file, which must not exist, not even as a link, whole or not at all, and syncs it to the disk. */
+export async function create(
+  place: string,
+  pieces: Iterable<string | Uint8Array>,
+  fs: Files["fs"],
+  mode: number,
+): Promise<void> {
+  const file = await fs.open(place, "wx", mode);
+  try {
+    try {
+      for (const piece of pieces) await file.writeFile(piece);
+      await file.sync();
+    } finally {
+      await file.close();
+    }
+  } catch (error) {
+    await fs.rm(place, { force: true });
+    throw error;
+  }
+}
+
+/** How long to wait between tries to replace a file on Windows, where another program may have it open. */
+const RETRY_WAITS_MS = [10, 20, 40, 80, 160, 320, 640, 1280];
+
+async function renamed(from: string, to: string, fs: Files["fs"]): Promise<void> {
+  for (const ms of RETRY_WAITS_MS) {
+    try {
+      return await fs.rename(from, to);
+    } catch (error) {
+      const { code = "" } = error as NodeJS.ErrnoException;
+      const isBusy = ["EACCES", "EBUSY", "EPERM"].includes(code);
+      if (!isBusy || globalThis.process?.platform !== "win32") throw error;
+    }
+    await new Promise((resolve) => setTimeout(resolve, ms));
+  }
+  await fs.rename(from, to);
+}
+
+/** Makes the names in a directory survive a loss of power, where the system lets a program do that. */
+async function syncNames(directory: string, fs: Files["fs"]): Promise<void> {
   const opened = await fs.open(directory, "r").catch(() => undefined);
   await opened?.sync().catch(() => {});
   await opened?.close();
+}
+
+/** What there is of a file, if it is there. */
+export async function unlessMissing<T>(file: Promise<T>): Promise<T | undefined> {
+  try {
+    return await file;
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "ENOENT") return undefined;
+    throw error;
+  }
 }

@@ -1,21 +1,9 @@
 /// <reference types="node" preserve="true" />
-// The lock of a checkpoint's directory, which Python takes in the same way (`_files/lock.py`).
-//
-// Each job makes a file of its own, whose name says which process it is. Then it looks for the files
-// of others. If there is one of a process that may still run, the job removes its own and gives up.
-// So of two jobs that begin at once, at least one sees the other. A process that has ended never comes
-// back under its name, and so its file can be removed by anybody.
+// The lease of a checkpoint's directory, by the rules of `core/src/keeper/lease.rs`, which Python and the command use.
+// They stand here once more, because the core's machine would take 3 kB of the WebAssembly that pages load.
 
 import { invalidCheckpoint, type TallyfoldError } from "../values/error.js";
-
-/** The modules of Node that a checkpoint directory needs. They are passed in, not imported, so that a page can load this file. */
-export interface Files {
-  readonly crypto: typeof import("node:crypto");
-  readonly fs: typeof import("node:fs/promises");
-  readonly os: typeof import("node:os");
-  readonly path: typeof import("node:path");
-  readonly url: typeof import("node:url");
-}
+import { create, type Files, unlessMissing } from "./file.js";
 
 /** How often a job tries again, because two that begin at once may both give up. */
 const TRIES = 4;
@@ -53,7 +41,7 @@ export class Lock {
       const own = path.join(directory, `lock-${host}-${process.pid}-${start}-${random}`);
       let holder: string | undefined;
       try {
-        await writeNew(own, TEXT, files);
+        await create(own, [TEXT], fs, 0o600);
         holder = await holderBeside(own, host, files);
       } catch (error) {
         await fs.rm(own, { force: true });
@@ -84,27 +72,6 @@ export class Lock {
     const file = await this.#files.fs.open(this.#path, "r+").catch(() => undefined);
     await file?.write(TEXT, 0).catch(() => {});
     await file?.close().catch(() => {});
-  }
-}
-
-/** Writes a file for its owner only, which must not be there yet, and brings it to the disk. */
-export async function writeNew(path: string, text: string, { fs }: Files): Promise<void> {
-  const file = await fs.open(path, "wx", 0o600);
-  try {
-    await file.writeFile(text);
-    await file.sync();
-  } finally {
-    await file.close();
-  }
-}
-
-/** What there is of a file, if it is there. */
-export async function unlessMissing<T>(file: Promise<T>): Promise<T | undefined> {
-  try {
-    return await file;
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === "ENOENT") return undefined;
-    throw error;
   }
 }
 

@@ -1,0 +1,72 @@
+"""How files are created and replaced."""
+
+import errno
+import os
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tallyfold._files.file import create, replace, replacing
+
+
+def write(path: Path, data: bytes) -> None:
+    with replacing(path) as file:
+        file.write(data)
+
+
+BOTH = pytest.mark.parametrize("put", [write, replace])
+
+
+@BOTH
+def test_a_failure_leaves_the_old_file_and_nothing_else(
+    tmp_path: Path, put: Callable[[Path, bytes], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "state.json"
+    path.write_bytes(b"old")
+
+    def full(_: int) -> None:
+        raise OSError(errno.ENOSPC, "the disk is full")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "fsync", full)
+        with pytest.raises(OSError, match="the disk is full"):
+            put(path, b"new")
+    assert path.read_bytes() == b"old"
+    put(path, b"new")
+    assert path.read_bytes() == b"new"
+    with pytest.raises(FileExistsError):
+        create(path, b"other")
+    assert path.read_bytes() == b"new"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+@BOTH
+@pytest.mark.parametrize(("platform", "tries"), [("win32", 3), ("linux", 1)])
+def test_on_windows_a_file_that_another_program_has_open_is_tried_again(
+    tmp_path: Path,
+    put: Callable[[Path, bytes], None],
+    platform: str,
+    tries: int,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    path, tried = tmp_path / "state.json", []
+    rename = Path.replace
+
+    def busy(new: Path, to: Path) -> Path:
+        tried.append(new)
+        if len(tried) < 3:
+            raise PermissionError(errno.EACCES, "another program has it open")
+        return rename(new, to)
+
+    monkeypatch.setattr(Path, "replace", busy)
+    monkeypatch.setattr(sys, "platform", platform)
+    if platform == "win32":
+        put(path, b"new")
+        assert path.read_bytes() == b"new"
+    else:
+        with pytest.raises(PermissionError):
+            put(path, b"new")
+        assert list(tmp_path.iterdir()) == []
+    assert len(tried) == tries
