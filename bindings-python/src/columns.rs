@@ -88,7 +88,7 @@ impl Batches {
         let instant = DataType::Timestamp(TimeUnit::Microsecond, Some("UTC".into()));
         let field = |name: &str, of: &DataType| Field::new(name, of.clone(), false);
         let mut fields: Vec<Field> = export
-            .labels()
+            .labels(0)
             .map(|(name, _)| field(name, &text))
             .collect();
         fields.extend([field("start", &instant), field("end", &instant)]);
@@ -103,12 +103,12 @@ impl Batches {
             Some(_) => DataType::Int64,
         };
         fields.extend(Counts::NAMES.map(|name| field(name, &count)));
-        let values = export.dictionaries().iter();
+        let values = export.dictionaries(0).iter();
         Ok(Self {
             schema: Arc::new(Schema::new(fields)),
             samples: export.samples(),
             labels: export
-                .labels()
+                .labels(0)
                 .map(|(_, value)| Arc::new(StringArray::from_iter_values([value])))
                 .collect(),
             revision,

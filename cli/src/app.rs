@@ -85,7 +85,7 @@ impl App {
     }
 
     /// Writes what is missing in a report, and what helps.
-    pub(crate) fn fail_missing(&self, report: &Report) {
+    pub(crate) fn fail_missing<A, F>(&self, report: &Report<A, F>) {
         for part in &report.parts {
             if let Some(failure) = &part.failure {
                 self.fail(&part.cluster, failure);

@@ -230,7 +230,7 @@ fn expected(source: Source, format: Format, given: &Options) -> Value {
             return json!({ "error": { "code": error.code().as_str(), "argument": argument } });
         }
     };
-    let notes = export.notes().iter().map(|note| note.kind.as_str());
+    let notes = export.notes().iter().map(|note| note.kind().as_str());
     let notes: Vec<&str> = notes.collect();
     let mut pieces: Vec<Value> = Vec::new();
     let mut piece = Vec::new();

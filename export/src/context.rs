@@ -2,8 +2,7 @@
 
 use tallyfold::{Code, CountName, Error, Metric, Result, Window};
 
-use crate::labels::is_name;
-use crate::options::ExportOptions;
+use crate::options::{ExportOptions, Labels, is_name};
 use crate::sample::Group;
 use crate::source::Source;
 
@@ -21,7 +20,7 @@ pub(crate) struct Context {
     /// The names of the dimensions, in the order of a row's values.
     pub(crate) dimensions: Vec<&'static str>,
     /// The labels of the caller, in the caller's order.
-    pub(crate) own_labels: Vec<(String, String)>,
+    pub(crate) own_labels: Labels,
     /// The number of the revision, if changes are exported.
     pub(crate) revision: Option<u32>,
     /// Whether a change is below 0.
@@ -51,13 +50,14 @@ enum LabelValue {
 impl Context {
     pub(crate) fn new(
         source: &Source,
+        own_labels: Labels,
         options: &ExportOptions,
         leaves_out_empty: bool,
     ) -> Result<Self> {
         let rows = &source.rows;
         let dimensions = rows.dimensions.names();
         let mut labels = Vec::new();
-        for (name, value) in options.labels.iter() {
+        for (name, value) in own_labels.iter() {
             if dimensions.contains(&name) || name == REVISION {
                 let message = format!(
                     "{name} is the name of a dimension, or of the label of revisions; want another one"
@@ -69,8 +69,6 @@ impl Context {
                 value: LabelValue::Fixed(value.to_owned()),
             });
         }
-        let own_labels = options.labels.iter();
-        let own_labels = own_labels.map(|(name, value)| (name.to_owned(), value.to_owned()));
         for (position, name) in dimensions.iter().enumerate() {
             labels.push(Label {
                 name: (*name).to_owned(),
@@ -91,7 +89,7 @@ impl Context {
             stem,
             metric: rows.metric,
             labels,
-            own_labels: own_labels.collect(),
+            own_labels,
             dimensions,
             revision: source.revision,
             leaves_out_empty,
@@ -144,10 +142,25 @@ impl Context {
         self.labels.iter().map(|label| &*label.name)
     }
 
+    /// Refuses another source of the same export whose counts are of another kind: they would have other columns.
+    pub(crate) fn check_sibling(&self, other: &Self) -> Result<()> {
+        let subject = |of: &Self| (of.metric, of.dimensions.clone(), of.revision.is_some());
+        if subject(self) != subject(other) {
+            let message = "the sources of an export have the same endpoint and the same dimensions";
+            return Err(Error::argument("counts", Code::IncompatibleTables, message));
+        }
+        let names = self.own_labels.iter().map(|(name, _)| name);
+        if !names.eq(other.own_labels.iter().map(|(name, _)| name)) {
+            let message = "the labels of all sources have the same names in the same order";
+            return Err(Error::argument("labels", Code::InvalidArgument, message));
+        }
+        Ok(())
+    }
+
     /// Refuses labels of the caller that have one of these names, because the format has them for something else.
     pub(crate) fn refuse_labels(&self, taken: &[&str]) -> Result<()> {
         let mut names = self.own_labels.iter().map(|(name, _)| name);
-        let Some(name) = names.find(|name| taken.contains(&name.as_str())) else {
+        let Some(name) = names.find(|name| taken.contains(name)) else {
             return Ok(());
         };
         let message = format!("this format uses the name {name} itself; want another one");

@@ -4,18 +4,17 @@ use std::fmt;
 use std::io::{self, Write};
 use std::sync::Arc;
 
-use serde::Serialize;
 use tallyfold::sending::{self, Delivery, Way};
-use tallyfold::{Code, CountName, Dictionary, Error, Key, Result};
+use tallyfold::{Code, CountName, Dictionary, Error, Key, Result, Window, WindowRows, Windowed};
 
 use crate::context::Context;
 use crate::form::{Form, Numbers, Order};
-use crate::options::{ExportOptions, Windows};
+use crate::note::Note;
+use crate::options::{ExportOptions, Labels, Windows};
 use crate::piece::Piece;
 use crate::sample::{Group, Sample};
-use crate::samples::Samples;
 use crate::source::Source;
-use crate::walk::Walk;
+use crate::walk::{Place, Samples, Walk};
 
 /// The most samples that an encoder gets at once.
 const MOST_SAMPLES: usize = 256;
@@ -27,9 +26,9 @@ const MOST_BYTES: usize = 1 << 30;
 /// The same for a datagram over IPv4.
 const MOST_BYTES_OF_DATAGRAM: usize = 65_507;
 
-/// An export under way.
+/// An export under way: the counts of one source, or of several, as one document.
 ///
-/// A clone goes on at the same place, and both give the same bytes.
+/// A clone continues at the same place, and both give the same bytes.
 #[derive(Clone)]
 pub struct Export {
     fixed: Arc<Fixed>,
@@ -38,37 +37,27 @@ pub struct Export {
     held: Option<(Key, Vec<Sample>)>,
     /// The number of rounds that were begun.
     rounds: usize,
-    pieces: u64,
+    /// Whether something was written before: a piece, or by [`Export::continued`] another export.
+    has_begun: bool,
     is_done: bool,
 }
 
-/// What does not change while an export goes on.
+/// What does not change during an export.
 struct Fixed {
     form: &'static Form,
-    context: Context,
-    dictionaries: Vec<Arc<Dictionary>>,
+    /// At least one.
+    sources: Vec<FixedSource>,
+    /// All windows of each source, also those that are left out.
+    windows: Arc<[Vec<WindowRows>]>,
+    leaves_out_unsettled: bool,
     max_bytes: usize,
     notes: Vec<Note>,
 }
 
-tallyfold::names! {
-    /// What a caller should know of an export.
-    pub enum NoteKind {
-        /// A count is above 2^53, and the target stores 64-bit floats.
-        InexactCount = "inexact_count",
-        /// Windows were left out, because their counts may still change or they are not covered whole.
-        WindowsLeftOut = "windows_left_out",
-    }
-}
-
-/// What a caller should know of an export.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-#[cfg_attr(feature = "surface", derive(schemars::JsonSchema))]
-pub struct Note {
-    /// What kind of note.
-    pub kind: NoteKind,
-    /// A sentence for people.
-    pub message: String,
+/// What does not change of a source.
+struct FixedSource {
+    context: Context,
+    dictionaries: Vec<Arc<Dictionary>>,
 }
 
 impl Export {
@@ -79,40 +68,103 @@ impl Export {
     /// 64-bit integers; `inexact_count` for one above 2^53, if the target stores 64-bit floats and `exact` is set;
     /// `unsupported_by_format` for what else the format can't carry.
     pub fn new(source: impl Into<Source>, options: &ExportOptions) -> Result<Self> {
-        let mut source = source.into();
+        Self::of_sources([(source.into(), Labels::default())], options)
+    }
+
+    /// Begins an export of several sources, each with labels of its own; those of the options follow them. A text has one
+    /// beginning and one end, and each metric's samples stand together. A message has samples of one source.
+    ///
+    /// # Errors
+    /// Those of [`Export::new`]. `incompatible_tables` for sources of different endpoints or dimensions;
+    /// `invalid_argument` without a source, and for labels whose names differ from source to source.
+    pub fn of_sources(
+        sources: impl IntoIterator<Item = (Source, Labels)>,
+        options: &ExportOptions,
+    ) -> Result<Self> {
         let form = options.format.form();
         let mut notes = Vec::new();
-        notes.extend(leave_out(&mut source, options, form));
-        let context = Context::new(&source, options, form.leaves_out_empty)?;
-        (form.check)(&context)?;
-        let rows = source.rows;
-        let is_change = source.revision.is_some();
-        let walk = Walk::new(rows.windows, form.order, is_change);
-        let mut export = Self {
-            fixed: Arc::new(Fixed {
-                form,
+        let mut fixed: Vec<FixedSource> = Vec::new();
+        let mut all: Vec<Vec<WindowRows>> = Vec::new();
+        let mut windows: Vec<Vec<WindowRows>> = Vec::new();
+        let leaves_out_unsettled =
+            options.windows.unwrap_or(form.usual_windows()) == Windows::Settled;
+        for (mut source, labels) in sources {
+            all.push(source.rows.windows.clone());
+            if leaves_out_unsettled && source.revision.is_none() {
+                notes.extend(leave_out_unsettled(&mut source));
+            }
+            let labels = labels.followed_by(&options.labels)?;
+            let context = Context::new(&source, labels, options, form.leaves_out_empty)?;
+            if let Some(first) = fixed.first() {
+                first.context.check_sibling(&context)?;
+            }
+            (form.check)(&context)?;
+            let rows = source.rows;
+            notes.extend(check_numbers(&rows, &context, form, options.exact)?);
+            windows.push(rows.windows);
+            fixed.push(FixedSource {
                 context,
                 dictionaries: rows.dictionaries,
-                max_bytes: options
-                    .max_bytes
-                    .unwrap_or(form.max_bytes)
-                    .min(most_bytes(form)),
-                notes: Vec::new(),
+            });
+        }
+        let Some(first) = fixed.first() else {
+            let message = "want the counts of at least one source";
+            return Err(Error::argument("counts", Code::InvalidArgument, message));
+        };
+        let walk = Walk::new(windows.into(), form.order, first.context.revision.is_some());
+        let max_bytes = options.max_bytes.unwrap_or(form.max_bytes);
+        Ok(Self {
+            fixed: Arc::new(Fixed {
+                form,
+                leaves_out_unsettled: leaves_out_unsettled && first.context.revision.is_none(),
+                sources: fixed,
+                windows: all.into(),
+                max_bytes: max_bytes.min(most_bytes(form)),
+                notes,
             }),
             walk,
             held: None,
             rounds: 0,
-            pieces: 0,
+            has_begun: false,
             is_done: false,
-        };
-        notes.extend(export.check_numbers(options.exact)?);
-        if let Some(fixed) = Arc::get_mut(&mut export.fixed) {
-            fixed.notes = notes;
-        }
-        Ok(export)
+        })
     }
 
-    /// What the caller should know.
+    /// The same export with only these rows of its sources, in this order: the highest counts first, for example. It is for
+    /// formats that are tables of rows ([`Format::is_file`](crate::Format::is_file)). Notes and checks are those of all
+    /// rows.
+    ///
+    /// # Errors
+    /// `invalid_argument` for a row that isn't there; `unsupported_by_format` for formats with an order of their own.
+    pub fn choosing(mut self, places: Vec<Place>) -> Result<Self> {
+        if self.fixed.form.order != Order::Windows {
+            let message = "this format has an order of its own";
+            return Err(Error::new(Code::UnsupportedByFormat, message));
+        }
+        let Fixed {
+            windows,
+            leaves_out_unsettled,
+            ..
+        } = &*self.fixed;
+        let walk = (self.walk).choosing(places, Arc::clone(windows), *leaves_out_unsettled);
+        self.walk = walk.ok_or_else(|| {
+            Error::new(
+                Code::InvalidArgument,
+                "want the places of rows that are exported",
+            )
+        })?;
+        Ok(self)
+    }
+
+    /// The same export as the continuation of a text whose beginning another export of the same columns has written: CSV
+    /// gets no header.
+    #[must_use]
+    pub fn continued(mut self) -> Self {
+        self.has_begun = true;
+        self
+    }
+
+    /// What the caller should know: of the first source, then of the others.
     #[must_use]
     pub fn notes(&self) -> &[Note] {
         &self.fixed.notes
@@ -127,25 +179,28 @@ impl Export {
     /// The names of the dimensions, in the order of a sample's values.
     #[must_use]
     pub fn dimensions(&self) -> &[&'static str] {
-        &self.fixed.context.dimensions
+        &self.fixed.first().dimensions
     }
 
-    /// For each dimension, its distinct values, sorted.
+    /// For each dimension, its distinct values in the source at that position, sorted.
     #[must_use]
-    pub fn dictionaries(&self) -> &[Arc<Dictionary>] {
-        &self.fixed.dictionaries
+    pub fn dictionaries(&self, source: usize) -> &[Arc<Dictionary>] {
+        let source = self.fixed.sources.get(source);
+        source.map_or(&[], |source| &source.dictionaries)
     }
 
-    /// The labels of the caller, in the caller's order.
-    pub fn labels(&self) -> impl Iterator<Item = (&str, &str)> {
-        let labels = self.fixed.context.own_labels.iter();
-        labels.map(|(name, value)| (&**name, &**value))
+    /// The labels of the source at that position, in the caller's order.
+    pub fn labels(&self, source: usize) -> impl Iterator<Item = (&str, &str)> {
+        let source = self.fixed.sources.get(source);
+        source
+            .into_iter()
+            .flat_map(|source| source.context.own_labels.iter())
     }
 
     /// The number of the revision, if changes are exported.
     #[must_use]
     pub fn revision(&self) -> Option<u32> {
-        self.fixed.context.revision
+        self.fixed.first().revision
     }
 
     /// Writes the next piece, in place of what `out` holds. Gives how many samples it has; `None` after the last piece.
@@ -153,32 +208,43 @@ impl Export {
         self.next_piece_of(usize::MAX, out)
     }
 
-    /// The same, with at most so many samples: for targets that refuse a message as too large.
+    /// The same, with at most so many samples, and at least one: for targets that refuse a message as too large.
     pub fn next_piece_of(&mut self, most: usize, out: &mut Vec<u8>) -> Option<usize> {
         out.clear();
         if self.is_done {
             return None;
         }
+        let most = most.max(1);
         let fixed = Arc::clone(&self.fixed);
+        let mut samples = Vec::new();
+        let mut next = self.next_group(most.min(MOST_SAMPLES), &mut samples);
+        // A piece has samples of one source.
+        let source = self.walk.source;
+        let FixedSource {
+            context,
+            dictionaries,
+        } = &fixed.sources[source];
         let mut piece = Piece {
-            encoder: (fixed.form.encoder)(&fixed.context),
+            encoder: (fixed.form.encoder)(context),
             out,
-            context: &fixed.context,
+            context,
             max_bytes: fixed.max_bytes,
-            is_first: self.pieces == 0,
+            is_first: !self.has_begun,
             has_begun: false,
             samples: 0,
         };
-        let mut samples = Vec::new();
         let mut values: Vec<&str> = Vec::new();
-        while piece.samples < most {
-            let room = MOST_SAMPLES.min(most - piece.samples);
-            let Some(key) = self.next_group(room, &mut samples) else {
+        loop {
+            let Some(key) = next else {
                 self.is_done = true;
                 break;
             };
+            if self.walk.source != source {
+                self.hold(key, samples);
+                break;
+            }
             values.clear();
-            values.extend(values_of(&fixed.dictionaries, key));
+            values.extend(values_of(dictionaries, key));
             let round = self.walk.round;
             let taken = piece.add(&Group {
                 values: &values,
@@ -194,6 +260,10 @@ impl Export {
                 break;
             }
             self.rounds = round + 1;
+            if piece.samples >= most {
+                break;
+            }
+            next = self.next_group(MOST_SAMPLES.min(most - piece.samples), &mut samples);
         }
         // A text has a beginning and an end, even without a sample. A message without one is not sent.
         if piece.samples == 0 && fixed.form.is_messages {
@@ -201,7 +271,7 @@ impl Export {
         }
         piece.begin();
         piece.encoder.end(self.is_done, piece.out);
-        self.pieces += 1;
+        self.has_begun = true;
         Some(piece.samples)
     }
 
@@ -239,46 +309,6 @@ impl Export {
         }
         Ok(())
     }
-
-    /// Looks for a count that the format, or the system that reads it, can't hold.
-    fn check_numbers(&self, exact: bool) -> Result<Option<Note>> {
-        let numbers = self.fixed.form.numbers;
-        if numbers == Numbers::All {
-            return Ok(None);
-        }
-        let mut walk = self.walk.by_windows();
-        let mut samples = Vec::new();
-        while let Some(key) = walk.next(MOST_SAMPLES, &mut samples) {
-            let Some(sample) = samples
-                .iter()
-                .find(|sample| sample.largest() > numbers.most())
-            else {
-                continue;
-            };
-            let values: Vec<&str> = values_of(&self.fixed.dictionaries, key).collect();
-            let place = format!(
-                "a count of {values:?} in {:?}, {},",
-                sample.window,
-                sample.largest()
-            );
-            if numbers == Numbers::Signed {
-                let message =
-                    format!("{place} is above 2^63 - 1, the largest number of this format");
-                return Err(Error::new(Code::CountOverflow, message));
-            }
-            if exact {
-                let message = format!("{place} is above 2^53, and the target stores 64-bit floats");
-                return Err(Error::new(Code::InexactCount, message));
-            }
-            return Ok(Some(Note {
-                kind: NoteKind::InexactCount,
-                message: format!(
-                    "{place} is above 2^53: the target stores it as a 64-bit float, which rounds it"
-                ),
-            }));
-        }
-        Ok(None)
-    }
 }
 
 impl sending::Source for Export {
@@ -309,29 +339,59 @@ impl sending::Source for Export {
     }
 }
 
-/// Takes windows out that are not to be written, and says which.
-fn leave_out(source: &mut Source, options: &ExportOptions, form: &Form) -> Option<Note> {
-    let usual = if form.has_all_windows {
-        Windows::All
-    } else {
-        Windows::Settled
-    };
-    if source.revision.is_some() || options.windows.unwrap_or(usual) == Windows::All {
-        return None;
+impl Fixed {
+    /// The first source's context. Names of dimensions and labels are the same in all of them.
+    fn first(&self) -> &Context {
+        &self.sources[0].context
     }
+}
+
+/// Looks for a count that the format, or the system that reads it, can't hold.
+fn check_numbers(
+    rows: &Windowed,
+    context: &Context,
+    form: &Form,
+    exact: bool,
+) -> Result<Option<Note>> {
+    let numbers = form.numbers;
+    if numbers == Numbers::All {
+        return Ok(None);
+    }
+    let is_change = context.revision.is_some();
+    let mut all = rows.windows.iter().flat_map(|of| {
+        of.clone()
+            .map(move |(key, counts)| (key, Sample::new(of, counts, is_change)))
+    });
+    let Some((key, sample)) = all.find(|(_, sample)| sample.largest() > numbers.most()) else {
+        return Ok(None);
+    };
+    let values: Vec<&str> = values_of(&rows.dictionaries, key).collect();
+    let (window, count) = (sample.window, sample.largest());
+    let place = format!("a count of {values:?} in {window:?}, {count},");
+    if numbers == Numbers::Signed {
+        let message = format!("{place} is above 2^63 - 1, the largest number of this format");
+        return Err(Error::new(Code::CountOverflow, message));
+    }
+    if exact {
+        let message = format!("{place} is above 2^53, and the target stores 64-bit floats");
+        return Err(Error::new(Code::InexactCount, message));
+    }
+    Ok(Some(Note::InexactCount {
+        values: values.into_iter().map(str::to_owned).collect(),
+        window,
+        count,
+    }))
+}
+
+/// Takes windows out whose counts may still change or are not all there, and notes which.
+fn leave_out_unsettled(source: &mut Source) -> Option<Note> {
     let windows = std::mem::take(&mut source.rows.windows);
     let (settled, others): (Vec<_>, Vec<_>) = windows.into_iter().partition(|rows| rows.settled);
     source.rows.windows = settled;
     let (first, last) = (others.first()?.window, others.last()?.window);
-    Some(Note {
-        kind: NoteKind::WindowsLeftOut,
-        message: format!(
-            "{} windows from {} to {} were left out: their counts may still change, or are not all there; the \
-             option windows with \"all\" writes them too",
-            others.len(),
-            first.start(),
-            last.end()
-        ),
+    Some(Note::WindowsLeftOut {
+        windows: others.len(),
+        range: Window::new(first.start(), last.end()).ok()?,
     })
 }
 
@@ -353,7 +413,7 @@ fn most_bytes(form: &Form) -> usize {
 impl fmt::Debug for Export {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Export")
-            .field("pieces", &self.pieces)
+            .field("has_begun", &self.has_begun)
             .field("is_done", &self.is_done)
             .finish_non_exhaustive()
     }

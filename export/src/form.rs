@@ -1,11 +1,11 @@
-//! What is known of each format, as data.
+//! What a format is: what is known of it, as data, and what writes it.
 
+use tallyfold::sending::Delivery;
 use tallyfold::{Code, Error, Result, Window};
 
 use crate::context::Context;
-use crate::encoder::Encoder;
-use crate::sample::{last_ms, last_second};
-use tallyfold::sending::Delivery;
+use crate::options::Windows;
+use crate::sample::{Group, last_ms, last_second};
 
 /// A format.
 pub(crate) struct Form {
@@ -32,6 +32,38 @@ pub(crate) struct Form {
     pub(crate) encoder: for<'a> fn(&'a Context) -> Box<dyn Encoder + 'a>,
 }
 
+/// Writes one piece in a format. A new one is made for each piece.
+pub(crate) trait Encoder {
+    /// Begins the piece. `is_first` tells whether no other piece was written before.
+    fn begin(&mut self, is_first: bool, out: &mut Vec<u8>) {
+        let _ = (is_first, out);
+    }
+
+    /// Adds the samples of a group. A group with many samples, or windows far from each other, is added more than once.
+    fn group(&mut self, group: &Group<'_>, out: &mut Vec<u8>);
+
+    /// Whether the labels of a group are written once, and not with each of its samples.
+    fn has_labels_once(&self) -> bool {
+        false
+    }
+
+    /// How many bytes of the piece are not in `out` yet: those that only the end writes.
+    fn held(&self) -> usize {
+        0
+    }
+
+    /// Ends the piece. `is_last` tells whether no other piece follows.
+    fn end(&mut self, is_last: bool, out: &mut Vec<u8>) {
+        let _ = (is_last, out);
+    }
+
+    /// How many bytes `end` adds, if a group is written whole at once, so that it can be cut off again if the piece
+    /// becomes too large. Pieces are then as large as they may be. `None` if pieces are cut by an estimate.
+    fn end_bytes(&self) -> Option<usize> {
+        None
+    }
+}
+
 impl Form {
     /// How pieces are delivered.
     pub(crate) fn delivery(&'static self) -> Result<&'static Delivery> {
@@ -39,6 +71,14 @@ impl Form {
             let message = "this is a format of files and scrapes, which is not sent";
             Error::argument("format", Code::InvalidArgument, message)
         })
+    }
+
+    /// Which windows are written, unless the caller says otherwise.
+    pub(crate) const fn usual_windows(&self) -> Windows {
+        match self.has_all_windows {
+            true => Windows::All,
+            false => Windows::Settled,
+        }
     }
 }
 

@@ -9,12 +9,12 @@ use tallyfold::{
 };
 
 use crate::context::{Context, UNIT};
-use crate::export::{Note, NoteKind};
 use crate::form::Numbers;
-use crate::format::Format;
-use crate::formats::openmetrics::{write_header, write_labels, write_seconds};
-use crate::labels::Labels;
-use crate::options::ExportOptions;
+use crate::formats::Format;
+use crate::formats::openmetrics::Seconds;
+use crate::note::Note;
+use crate::options::{ExportOptions, Labels};
+use crate::scrape::{FamilyKind, Scrape, ScrapeFormat};
 use crate::source::Source;
 
 const KIND: DocumentKind = DocumentKind {
@@ -225,11 +225,9 @@ impl Ledger {
         let mut totals = self.totals.iter();
         let (values, sums) = totals.find(|(_, sums)| sums.iter().any(is_inexact))?;
         let largest = sums.iter().max()?;
-        Some(Note {
-            kind: NoteKind::InexactCount,
-            message: format!(
-                "a total of {values:?}, {largest}, is above 2^53: Prometheus stores it as a 64-bit float, which rounds it"
-            ),
+        Some(Note::InexactTotal {
+            values: values.clone(),
+            total: *largest,
         })
     }
 
@@ -239,27 +237,61 @@ impl Ledger {
     /// # Errors
     /// `invalid_argument` for the labels and the name.
     pub fn counters(&self, labels: &Labels, name: Option<&str>) -> Result<Vec<Counter>> {
-        // Each sample has a value for each name of a label.
-        let context = self.context(labels, name, false)?;
+        let context = self.context(labels, name)?;
+        Ok(self.counters_of(&context))
+    }
+
+    fn counters_of(&self, context: &Context) -> Vec<Counter> {
         if self.subject.is_none() {
-            return Ok(Vec::new());
+            return Vec::new();
         };
         let counter = |(position, count): (usize, &CountName)| {
             let samples = self.totals.iter().map(|(values, sums)| {
-                let labels = labels_of(&context, values);
+                let labels = context.labels_of(|position| &values[position]);
                 (
                     labels.map(|(_, value)| value.to_owned()).collect(),
                     sums[position],
                 )
             });
             Counter {
-                name: counter_name(&context, *count),
-                help: help(&context, *count),
+                name: format!("{}_{count}_settled_{UNIT}", context.stem("_")),
+                help: format!(
+                    "{} in all windows whose counts no longer change",
+                    context.what(*count)
+                ),
                 labels: context.label_names().map(str::to_owned).collect(),
                 samples: samples.collect(),
             }
         };
-        Ok(CountName::ALL.iter().enumerate().map(counter).collect())
+        CountName::ALL.iter().enumerate().map(counter).collect()
+    }
+
+    /// Adds the totals to a scrape, with the end of the newest window that was added. An empty label is left out: for
+    /// Prometheus it is the same as none.
+    ///
+    /// # Errors
+    /// `invalid_argument` for the labels and the name.
+    pub fn add_to(&self, scrape: &mut Scrape, labels: &Labels, name: Option<&str>) -> Result<()> {
+        let context = self.context(labels, name)?;
+        for counter in self.counters_of(&context) {
+            let family = scrape.family(&counter.name, FamilyKind::Counter, UNIT, &counter.help);
+            for (values, total) in &counter.samples {
+                let labels = counter.labels.iter().zip(values);
+                let labels = labels.map(|(name, value)| (name.as_str(), value.as_str()));
+                family.sample(labels.filter(|(_, value)| !value.is_empty()), total);
+            }
+        }
+        if let Some(end) = self.settled_until.filter(|_| self.subject.is_some()) {
+            let family = scrape.family(
+                &format!("{}_settled_until_seconds", context.stem("_")),
+                FamilyKind::Gauge,
+                "seconds",
+                "End of the newest window in the totals, in seconds since 1970",
+            );
+            let labels = labels.iter().filter(|(_, value)| !value.is_empty());
+            family.sample(labels, Seconds(end.unix_ms()));
+        }
+        Ok(())
     }
 
     /// The totals as OpenMetrics text 1.0, for a scrape, with the end of the newest window that was added.
@@ -267,47 +299,13 @@ impl Ledger {
     /// # Errors
     /// `invalid_argument` for the labels and the name.
     pub fn openmetrics(&self, labels: &Labels, name: Option<&str>) -> Result<String> {
-        let mut text = Vec::new();
-        let context = self.context(labels, name, true)?;
-        if self.subject.is_some() {
-            for (position, count) in CountName::ALL.iter().enumerate() {
-                let name = counter_name(&context, *count);
-                let help = help(&context, *count);
-                write_header(&name, "counter", UNIT, &help, &mut text);
-                for (values, sums) in &self.totals {
-                    text.extend_from_slice(name.as_bytes());
-                    text.extend_from_slice(b"_total");
-                    write_labels(labels_of(&context, values), &mut text);
-                    text.extend_from_slice(format!(" {}\n", sums[position]).as_bytes());
-                }
-            }
-            if let Some(end) = self.settled_until {
-                let name = format!("{}_settled_until_seconds", context.stem("_"));
-                let help = "End of the newest window in the totals, in seconds since 1970";
-                write_header(&name, "gauge", "seconds", help, &mut text);
-                text.extend_from_slice(name.as_bytes());
-                write_labels(
-                    labels.iter().filter(|(_, value)| !value.is_empty()),
-                    &mut text,
-                );
-                text.push(b' ');
-                write_seconds(end.unix_ms(), &mut text);
-                text.push(b'\n');
-            }
-        }
-        text.extend_from_slice(b"# EOF\n");
-        // It is made of texts.
-        Ok(String::from_utf8(text).unwrap_or_default())
+        let mut scrape = Scrape::default();
+        self.add_to(&mut scrape, labels, name)?;
+        Ok(scrape.text(ScrapeFormat::OpenMetrics))
     }
 
-    fn context(
-        &self,
-        labels: &Labels,
-        name: Option<&str>,
-        leaves_out_empty: bool,
-    ) -> Result<Context> {
+    fn context(&self, labels: &Labels, name: Option<&str>) -> Result<Context> {
         let options = ExportOptions {
-            labels: labels.clone(),
             name: name.map(str::to_owned),
             ..ExportOptions::with_defaults(Format::OpenMetrics)
         };
@@ -324,27 +322,9 @@ impl Ledger {
             },
             revision: None,
         };
-        Context::new(&source, &options, leaves_out_empty)
+        // Each sample of a counter has a value for each name of a label.
+        Context::new(&source, labels.clone(), &options, false)
     }
-}
-
-/// The labels of a group, sorted by name.
-fn labels_of<'a>(
-    context: &'a Context,
-    values: &'a [String],
-) -> impl Iterator<Item = (&'a str, &'a str)> {
-    context.labels_of(move |position| &values[position])
-}
-
-fn counter_name(context: &Context, count: CountName) -> String {
-    format!("{}_{count}_settled_{UNIT}", context.stem("_"))
-}
-
-fn help(context: &Context, count: CountName) -> String {
-    format!(
-        "{} in all windows whose counts no longer change",
-        context.what(count)
-    )
 }
 
 fn overflow(values: &[String]) -> Error {

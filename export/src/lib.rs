@@ -4,7 +4,7 @@
 //! is written to a file or served to a scrape, or whole messages that are sent one by one. Like the core it does no I/O
 //! and reads no clock. Its memory does not grow with the number of rows.
 //!
-//! - [`Format`] names the formats. Each is one file in `formats/` and one line of the list in `format.rs`.
+//! - [`Format`] names the formats. Each is one file in `formats/` and one line of the list in `formats/mod.rs`.
 //! - [`ExportOptions`] says what is written: the format, extra labels, and which windows.
 //! - Only settled windows are written to systems that keep samples, because what is sent can't be taken back there.
 //!   Late changes are written as signed changes, each with the number of its revision.
@@ -32,34 +32,33 @@
 #![forbid(unsafe_code)]
 
 mod context;
-mod encoder;
 mod escape;
 mod export;
 mod form;
-mod format;
 mod formats;
-mod forms;
-mod labels;
 mod ledger;
+mod note;
 mod options;
 mod outbox;
 mod piece;
 mod sample;
-mod samples;
+mod scrape;
 mod source;
 mod walk;
 
-pub use export::{Export, Note, NoteKind};
-pub use format::Format;
-pub use labels::Labels;
+pub use export::Export;
+pub use formats::Format;
+pub use formats::openmetrics::Seconds;
 pub use ledger::{Counter, Ledger};
-pub use options::{ExportOptions, Windows};
+pub use note::{Note, NoteKind};
+pub use options::{ExportOptions, Labels, Windows};
 pub use outbox::Outbox;
-pub use samples::{Counted, Samples};
+pub use scrape::{Family, FamilyKind, Scrape, ScrapeFormat};
 pub use source::Source;
 pub use tallyfold::sending::{
     Guarantee, Message, PushOptions, PushReport, PushStep, Rejected, TargetHeaders,
 };
+pub use walk::{Counted, Place, Samples};
 
 /// A push of an export.
 pub type Push = tallyfold::sending::Push<Export>;

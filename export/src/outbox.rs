@@ -8,7 +8,7 @@ use tallyfold::{
     Code, Dictionary, Error, Metric, Result, Revision, Window, Windowed, WindowedColumns,
 };
 
-use crate::format::Format;
+use crate::formats::Format;
 use crate::source::Source;
 
 const KIND: DocumentKind = DocumentKind {

@@ -1,7 +1,8 @@
 //! A piece that is being written, and what fits into it.
 
 use crate::context::Context;
-use crate::encoder::Encoder;
+use crate::form::Encoder;
+
 use crate::sample::Group;
 
 /// A piece that is being written.

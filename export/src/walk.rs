@@ -1,27 +1,52 @@
-//! Goes through all samples in the order that a format wants.
+//! Goes through all samples of an export in the order that its format wants, or its caller.
 
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
 use std::sync::Arc;
 
-use tallyfold::{Deltas, Key, WindowRows};
+use tallyfold::{Deltas, Key, Window, WindowRows};
 
 use crate::form::Order;
 use crate::sample::Sample;
+
+/// A row of one of several sources.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// The position of the source.
+    pub source: usize,
+    /// The position of the row among all rows of that source, window after window, also those of windows that are left out.
+    pub row: usize,
+}
 
 /// Goes through all samples. Its size grows with the number of windows, not of rows.
 #[derive(Clone)]
 pub(crate) struct Walk {
     order: Order,
     is_change: bool,
-    /// All windows, with none of their rows read.
-    all: Arc<[WindowRows]>,
+    /// All windows of each source, with none of their rows read.
+    sources: Arc<[Vec<WindowRows>]>,
+    /// The rows to read, if the caller has chosen them.
+    chosen: Option<Chosen>,
+    /// The source of the group that was read last.
+    pub(crate) source: usize,
     /// How many times all samples were gone through.
     pub(crate) round: usize,
     /// The windows in reading, and the next row of each.
     heads: BinaryHeap<Head>,
-    /// The windows after those.
+    /// The windows of the source after those.
     next_window: usize,
+}
+
+/// Rows that the caller has chosen, in the caller's order.
+#[derive(Clone)]
+struct Chosen {
+    places: Arc<[Place]>,
+    next: usize,
+    /// All windows of each source, also those that are left out.
+    sources: Arc<[Vec<WindowRows>]>,
+    /// For each source, the position of the first row after each window.
+    ends: Arc<[Vec<usize>]>,
+    leaves_out_unsettled: bool,
 }
 
 /// The next row of a window.
@@ -34,15 +59,14 @@ struct Head {
 }
 
 impl Walk {
-    pub(crate) fn new(windows: Vec<WindowRows>, order: Order, is_change: bool) -> Self {
-        Self::of(windows.into(), order, is_change)
-    }
-
-    fn of(all: Arc<[WindowRows]>, order: Order, is_change: bool) -> Self {
+    /// All samples of the sources: source after source, or for [`Order::Counts`] all sources in each round.
+    pub(crate) fn new(sources: Arc<[Vec<WindowRows>]>, order: Order, is_change: bool) -> Self {
         let mut walk = Self {
             order,
             is_change,
-            all,
+            sources,
+            chosen: None,
+            source: 0,
             round: 0,
             heads: BinaryHeap::new(),
             next_window: 0,
@@ -51,17 +75,47 @@ impl Walk {
         walk
     }
 
-    /// The same samples from the beginning, once and window after window, which is the fastest order.
-    pub(crate) fn by_windows(&self) -> Self {
-        Self::of(Arc::clone(&self.all), Order::Windows, self.is_change)
+    /// Only the rows of sources at these places, in their order, without those of windows that are left out; `None` if there is
+    /// no such row.
+    pub(crate) fn choosing(
+        mut self,
+        places: Vec<Place>,
+        sources: Arc<[Vec<WindowRows>]>,
+        leaves_out_unsettled: bool,
+    ) -> Option<Self> {
+        let ends = sources.iter().map(|windows| {
+            let lengths = windows.iter().map(|rows| rows.clone().count());
+            let ends = lengths.scan(0, |end, length| {
+                *end += length;
+                Some(*end)
+            });
+            ends.collect::<Vec<usize>>()
+        });
+        let ends: Arc<[Vec<usize>]> = ends.collect();
+        let is_there = |place: &Place| {
+            let rows = ends.get(place.source).map(|ends| ends.last().copied());
+            rows.flatten().is_some_and(|rows| place.row < rows)
+        };
+        if !places.iter().all(is_there) {
+            return None;
+        }
+        self.chosen = Some(Chosen {
+            places: places.into(),
+            next: 0,
+            sources,
+            ends,
+            leaves_out_unsettled,
+        });
+        Some(self)
     }
 
-    /// Opens all windows, or the next one that has rows, as the order wants.
+    /// Opens all windows of the source, or the next one that has rows, as the order wants.
     fn open(&mut self) {
-        while self.next_window < self.all.len() {
+        let windows = self.sources.get(self.source);
+        for rows in windows.into_iter().flatten().skip(self.next_window) {
             let window = self.next_window;
             self.next_window += 1;
-            let mut rest = self.all[window].clone();
+            let mut rest = rows.clone();
             if let Some((key, counts)) = rest.next() {
                 self.heads.push(Head {
                     key,
@@ -76,24 +130,33 @@ impl Walk {
         }
     }
 
-    /// Goes to the next round, if the order has one.
-    fn begin_round(&mut self) -> bool {
-        let more = self.order == Order::Counts && self.round < 2;
-        if more {
+    /// Goes to the next source, or to the first one in the next round, if the order has one.
+    fn advance(&mut self) -> bool {
+        if self.source + 1 < self.sources.len() {
+            self.source += 1;
+        } else if self.order == Order::Counts && self.round < 2 {
             self.round += 1;
-            self.next_window = 0;
-            self.open();
+            self.source = 0;
+        } else {
+            return false;
         }
-        more
+        self.next_window = 0;
+        self.open();
+        true
     }
 
     /// Reads the next group into `samples`, at most as many as `most`. Gives its key; `None` after the last one.
     pub(crate) fn next(&mut self, most: usize, samples: &mut Vec<Sample>) -> Option<Key> {
         samples.clear();
+        if self.chosen.is_some() {
+            let (key, sample) = self.next_chosen()?;
+            samples.push(sample);
+            return Some(key);
+        }
         let mut of = None;
         while samples.len() < most {
             let Some(mut head) = self.heads.peek_mut() else {
-                if of.is_some() || !self.begin_round() {
+                if of.is_some() || !self.advance() {
                     break;
                 }
                 continue;
@@ -120,6 +183,77 @@ impl Walk {
             }
         }
         of
+    }
+
+    /// The sample at the next place that the caller has chosen. A change of 0 is left out.
+    fn next_chosen(&mut self) -> Option<(Key, Sample)> {
+        let chosen = self.chosen.as_mut()?;
+        loop {
+            let Place { source, row } = *chosen.places.get(chosen.next)?;
+            chosen.next += 1;
+            let ends = chosen.ends.get(source)?;
+            let window = ends.partition_point(|end| *end <= row);
+            let start = window.checked_sub(1).map_or(0, |before| ends[before]);
+            let rows = chosen.sources.get(source)?.get(window)?;
+            if chosen.leaves_out_unsettled && !rows.settled {
+                continue;
+            }
+            let mut rows = rows.clone();
+            let (key, counts) = rows.nth(row - start)?;
+            let sample = Sample::new(&rows, counts, self.is_change);
+            if !sample.is_nothing() {
+                self.source = source;
+                return Some((key, sample));
+            }
+        }
+    }
+}
+
+/// The counts of a group in one window, or their changes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Counted {
+    /// The position of the source.
+    pub source: usize,
+    /// The window.
+    pub window: Window,
+    /// Whether the counts are all that there are and no longer change; for changes, whether they are the last ones.
+    pub settled: bool,
+    /// The position of each value in its dictionary.
+    pub key: Key,
+    /// The counts, or their changes.
+    pub counts: Deltas,
+}
+
+/// The samples of an export as values, for hosts that write them in a form of their own, such as columns: all of them, in
+/// the order of the export. Its size does not grow with the number of rows.
+#[derive(Clone)]
+pub struct Samples {
+    walk: Walk,
+    scratch: Vec<Sample>,
+}
+
+impl Samples {
+    pub(crate) fn new(walk: Walk) -> Self {
+        Self {
+            walk,
+            scratch: Vec::new(),
+        }
+    }
+}
+
+impl Iterator for Samples {
+    type Item = Counted;
+
+    fn next(&mut self) -> Option<Counted> {
+        let key = self.walk.next(1, &mut self.scratch)?;
+        let sample = self.scratch.first()?;
+        Some(Counted {
+            source: self.walk.source,
+            window: sample.window,
+            settled: sample.settled,
+            key,
+            counts: sample.counts(),
+        })
     }
 }
 

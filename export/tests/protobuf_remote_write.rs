@@ -247,7 +247,7 @@ fn a_count_above_2_53_is_noted_or_refused() {
         let error = Export::new(&beyond, &exact).expect_err("beyond 2^53");
         assert_eq!(error.code(), Code::InexactCount);
         let export = Export::new(&beyond, &options).expect("rounded");
-        let kinds: Vec<_> = export.notes().iter().map(|note| note.kind).collect();
+        let kinds: Vec<_> = export.notes().iter().map(|note| note.kind()).collect();
         assert_eq!(kinds, [NoteKind::InexactCount]);
         let series = read(format, &pieces(&beyond, &options, usize::MAX)[0]);
         assert_eq!(

@@ -225,7 +225,7 @@ fn a_series_by_hours_says_which_of_them_are_not_whole() {
         2026-01-01T01:00:00Z,2026-01-01T02:00:00Z,false,a,1,0,0\r\n";
     assert_eq!(text(&series, &options(Format::Csv, &[])), expected);
     let influx = Export::new(&series, &options(Format::Influx, &[])).unwrap();
-    assert_eq!(influx.notes()[0].kind, NoteKind::WindowsLeftOut);
+    assert_eq!(influx.notes()[0].kind(), NoteKind::WindowsLeftOut);
     assert_eq!(
         text(&series, &options(Format::Influx, &[])),
         "tallyfold_event_delivery_by_integration,integration=a success=4i,errors=0i,filtered=0i 1767229199999000000\n"

@@ -22,9 +22,9 @@ use crate::health::past::{Past, read};
 use crate::host::clock::unix_ms;
 use crate::host::files::{StateFile, file_name};
 use crate::host::session::Session;
-use crate::output::found::{Found, FoundPart, Verdict};
-use crate::output::found_written::{FoundFormat, write};
+use crate::output::check::{self, CheckFormat, CheckReport, Checked, Verdict, write};
 use crate::output::progress::{Bars, show};
+use crate::output::report::{Part, Report};
 
 /// What the help begins with.
 pub(crate) const EXAMPLES: &str = "\
@@ -104,7 +104,7 @@ pub(crate) struct CheckFlags {
         hide_default_value = true,
         help_heading = "Output"
     )]
-    format: FoundFormat,
+    format: CheckFormat,
     /// Writes into this file, which is replaced only when all is written, in place of stdout (-)
     #[arg(long, short, value_name = "FILE", help_heading = "Output")]
     output: Option<PathBuf>,
@@ -171,13 +171,13 @@ pub(crate) async fn run(app: &App, flags: &CheckFlags) -> Result<Exit> {
     job.tell(&found);
     // Before anything is sent, so that what was sent is never forgotten by a run that is killed.
     for (kept, part) in both(&mut kept, &found) {
-        if let Verdict::Check(check) = &part.verdict {
+        if let Verdict::Check(check) = &part.found {
             kept.memory.rules = text_of(&check.state);
         }
         kept.store().await?;
     }
     write(&found, flags.format, flags.output.as_deref())?;
-    let mut exit = found.exit();
+    let mut exit = check::exit(&found);
     let sent = sent(job.now);
     for (kept, part) in both(&mut kept, &found) {
         let failed = tell(app, &tellers, part, sent, &mut kept.memory).await;
@@ -190,8 +190,8 @@ pub(crate) async fn run(app: &App, flags: &CheckFlags) -> Result<Exit> {
 /// What is kept of each cluster of which something was found.
 fn both<'a>(
     kept: &'a mut [Option<Kept>],
-    found: &'a Found,
-) -> impl Iterator<Item = (&'a mut Kept, &'a FoundPart)> {
+    found: &'a CheckReport,
+) -> impl Iterator<Item = (&'a mut Kept, &'a Part<Verdict>)> {
     kept.iter_mut().flatten().filter_map(|kept| {
         let part = found.parts.iter().find(|part| part.cluster == kept.cluster);
         Some((kept, part?))
@@ -256,7 +256,11 @@ impl Job<'_> {
     }
 
     /// Checks all clusters at the same time.
-    async fn find(&self, sessions: &[(Cluster, Rc<Session>)], kept: &[Option<Kept>]) -> Found {
+    async fn find(
+        &self,
+        sessions: &[(Cluster, Rc<Session>)],
+        kept: &[Option<Kept>],
+    ) -> CheckReport {
         let bars = Bars::new(&self.app.stderr);
         let (parts, missing) = each(sessions, |cluster, session| {
             let bar = bars.add(&cluster.name);
@@ -267,10 +271,12 @@ impl Job<'_> {
         })
         .await;
         bars.clear();
-        Found {
-            at: self.replay.map_or(self.now, Window::end),
-            replay: self.replay,
-            rules: self.places.rules.clone(),
+        Report {
+            asked: Checked {
+                at: self.replay.map_or(self.now, Window::end),
+                replay: self.replay,
+                rules: self.places.rules.clone(),
+            },
             parts,
             missing,
             is_named: self.app.settings.is_named,
@@ -283,7 +289,7 @@ impl Job<'_> {
         session: &Rc<Session>,
         state: &str,
         bar: &ProgressBar,
-    ) -> Result<FoundPart> {
+    ) -> Result<Part<Verdict>> {
         let folder = match self.app.settings.is_named {
             true => self.places.history.join(file_name(&cluster.name, "")),
             false => self.places.history.clone(),
@@ -304,14 +310,7 @@ impl Job<'_> {
             let place = usize::from(wanted.metric == tallyfold::Metric::EventIngestion);
             pasts[place] = Some(past);
         }
-        let mut part = FoundPart {
-            cluster: cluster.name.clone(),
-            labels: cluster.labels.clone(),
-            verdict: self.judge(&pasts, state)?,
-            gaps: Vec::new(),
-            failure: None,
-            is_unanswered: false,
-        };
+        let mut part = Part::of(cluster, self.judge(&pasts, state)?);
         for past in pasts.into_iter().flatten() {
             part.gaps.extend(past.gaps);
             part.failure = part.failure.or(past.failure);
@@ -384,7 +383,7 @@ impl Job<'_> {
     }
 
     /// Says what is missing, and what could not be judged.
-    fn tell(&self, found: &Found) {
+    fn tell(&self, found: &CheckReport) {
         for missing in &found.missing {
             self.app.fail(&missing.cluster, &missing.failure);
         }
@@ -392,12 +391,12 @@ impl Job<'_> {
             if let Some(failure) = &part.failure {
                 self.app.fail(&part.cluster, failure);
             }
-            if part.findings().is_empty() && self.app.stderr.shows_progress() {
-                let judged = grouped(part.judged());
+            if part.found.findings().is_empty() && self.app.stderr.shows_progress() {
+                let judged = grouped(part.found.judged());
                 let text = format_args!("nothing is wrong; {judged} windows of groups were judged");
                 self.app.stderr.note(text);
             }
-            for unjudged in part.unjudged() {
+            for unjudged in part.found.unjudged() {
                 let text = format_args!("{}: {}", unjudged.rule, unjudged.reason);
                 self.app.warn(&part.cluster, text);
             }

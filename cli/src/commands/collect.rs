@@ -18,9 +18,9 @@ use crate::host::checkpoint::Keeper;
 use crate::host::clock::unix_ms;
 use crate::host::ranges::{finished, gather};
 use crate::host::session::Session;
-use crate::output::flags::ShowFlags;
 use crate::output::progress::{Bars, show};
 use crate::output::report::{Asked, Counted, Part, Report};
+use crate::output::show::ShowFlags;
 use crate::output::write::write;
 
 /// What the help begins with.

@@ -11,8 +11,8 @@ use crate::arguments::query::{MetricFlag, QueryFlags, RangeFlags, ReadingNow};
 use crate::failure::{Exit, Failure, Result};
 use crate::host::clock::unix_ms;
 use crate::host::ranges::read;
-use crate::output::flags::ShowFlags;
 use crate::output::report::{Asked, Counted, Part, Report};
+use crate::output::show::ShowFlags;
 use crate::output::write::write;
 
 /// What the help begins with.

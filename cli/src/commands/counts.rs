@@ -11,9 +11,9 @@ use crate::arguments::query::{QueryFlags, RangeFlags, ReadingNow, by_window};
 use crate::failure::{Exit, Failure, Result};
 use crate::host::clock::unix_ms;
 use crate::host::ranges::read;
-use crate::output::flags::ShowFlags;
 use crate::output::report::{Asked, Counted, Part, Report};
 use crate::output::safe::harmless;
+use crate::output::show::ShowFlags;
 use crate::output::write::write;
 use crate::stderr::Stderr;
 
@@ -158,8 +158,8 @@ impl Limit {
         };
         for part in &report.parts {
             let place = place(part);
-            let judged = self.judged(&part.counts);
-            if judged == 0 && part.counts.frame().is_empty() {
+            let judged = self.judged(&part.found);
+            if judged == 0 && part.found.frame().is_empty() {
                 stderr.error(format_args!("{place}there is no event to judge"));
                 has_failed = true;
             } else if judged == 0 {
@@ -170,7 +170,7 @@ impl Limit {
             }
         }
         for part in &report.parts {
-            let failed: Vec<String> = match &part.counts {
+            let failed: Vec<String> = match &part.found {
                 Counted::Table(table) => {
                     let rows = table.rows().filter(|row| self.has_failed(row.counts()));
                     rows.map(|row| failed_row(row, row.counts(), String::new()))

@@ -12,7 +12,8 @@ use crate::arguments::query::{MetricFlag, Query, QueryFlags, RangeFlags, Reading
 use crate::failure::{Exit, Failure, Result};
 use crate::host::clock::unix_ms;
 use crate::host::ranges::read;
-use crate::output::explained::{Explained, ExplainedFormat, ExplainedPart, write};
+use crate::output::explained::{AskedChange, ExplainedFormat, write};
+use crate::output::report::{Part, Report};
 
 /// What the help begins with.
 pub(crate) const EXAMPLES: &str = "\
@@ -110,29 +111,29 @@ pub(crate) async fn run(app: &App, flags: &ExplainFlags) -> Result<Exit> {
             if let Some(failure) = failure.or(other) {
                 return Err(failure);
             }
-            Ok(ExplainedPart {
-                cluster: cluster.name,
-                explanation: explain(&before, &now, measure, &causes)?,
+            let explanation = explain(&before, &now, measure, &causes)?;
+            Ok(Part {
                 provisional: [before.provisional(), now.provisional()].concat(),
+                ..Part::of(&cluster, explanation)
             })
         }
     })
     .await;
-    let explained = Explained {
-        metric,
-        measure,
-        query,
-        before,
-        now,
+    let report = Report {
+        asked: AskedChange {
+            metric,
+            measure,
+            query,
+            before,
+            now,
+        },
         parts,
         missing,
         is_named: app.settings.is_named,
     };
-    for missing in &explained.missing {
-        app.fail(&missing.cluster, &missing.failure);
-    }
-    write(&explained, flags.format, &app.stderr)?;
-    Ok(explained.exit())
+    app.fail_missing(&report);
+    write(&report, flags.format, &app.stderr)?;
+    Ok(report.exit())
 }
 
 impl ExplainFlags {

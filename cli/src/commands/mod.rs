@@ -9,7 +9,6 @@ pub(crate) mod completions;
 pub(crate) mod counts;
 pub(crate) mod doctor;
 pub(crate) mod explain;
-pub(crate) mod exporter;
 pub(crate) mod follow;
 pub(crate) mod init;
 pub(crate) mod man;

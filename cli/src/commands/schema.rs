@@ -5,9 +5,9 @@ use schemars::schema_for;
 
 use crate::doctor::diagnosis::Diagnosis;
 use crate::failure::{Exit, Result};
+use crate::output::check::CheckDocument;
 use crate::output::document::Document;
 use crate::output::explained::ExplainedDocument;
-use crate::output::found_written::FoundDocument;
 use crate::output::sink::write_to;
 
 /// What the help begins with.
@@ -51,7 +51,7 @@ pub(crate) fn run(flags: &SchemaFlags) -> Result<Exit> {
 fn schema(of: Of) -> String {
     let schema = match of {
         Of::Counts => schema_for!(Document<'static>),
-        Of::Check => schema_for!(FoundDocument<'static>),
+        Of::Check => schema_for!(CheckDocument<'static>),
         Of::Doctor => schema_for!(Diagnosis),
         Of::Explain => schema_for!(ExplainedDocument<'static>),
     };

@@ -1,5 +1,7 @@
 //! `tallyfold serve`: running totals of settled windows as a scrape endpoint.
 
+mod exporter;
+
 use std::cell::{Cell, RefCell};
 use std::path::PathBuf;
 use std::rc::Rc;
@@ -10,9 +12,9 @@ use hyper::body::Incoming;
 use hyper::header::{ACCEPT, ALLOW, CONTENT_TYPE, HeaderValue};
 use hyper::{Method, Request, Response, StatusCode};
 use tallyfold::text::milliseconds;
-use tallyfold_export::{ExportOptions, Ledger};
+use tallyfold_export::{ExportOptions, Ledger, Scrape, ScrapeFormat};
 
-use super::exporter::{Exporter, Meters, describe};
+use self::exporter::{BUILD, Exporter, Meters, SCRAPE_ERRORS};
 use crate::app::App;
 use crate::arguments::declared::{Declared, Flags};
 use crate::arguments::following::FollowFlags;
@@ -25,7 +27,6 @@ use crate::host::ranges::Following;
 use crate::host::server::{Answer, Server, whole};
 use crate::host::session::Session;
 use crate::host::shutdown::{Shutdown, until_shut_down};
-use crate::output::exposition::{Exposition, Media};
 
 /// What the help begins with.
 pub(crate) const EXAMPLES: &str = "\
@@ -162,7 +163,7 @@ async fn begin(
     export.set("format", Raw::Text("openmetrics".to_owned()), Origin::Flag);
     let stem = export.read::<ExportOptions>()?.name;
     // What can't be used is refused now, not in a scrape.
-    ledger.openmetrics(&labels, stem.as_deref())?;
+    ledger.add_to(&mut Scrape::default(), &labels, stem.as_deref())?;
     if ledger.state().is_none() {
         ledger.begin(following.state());
     }
@@ -239,42 +240,50 @@ fn answer(site: &Site, request: &Request<Incoming>) -> Answer {
 
 fn metrics(site: &Site, request: &Request<Incoming>) -> Answer {
     let accept = request.headers().get_all(ACCEPT).iter();
-    let media = Media::wanted(accept.filter_map(|value| value.to_str().ok()));
-    let mut all = Exposition::default();
+    let format = wanted(accept.filter_map(|value| value.to_str().ok()));
+    let mut scrape = Scrape::default();
     for exporter in &site.exporters {
-        if let Err(error) = exporter.add_totals(&mut all) {
+        if let Err(error) = exporter.add_totals(&mut scrape) {
             site.scrape_errors.set(site.scrape_errors.get() + 1);
             let text = format!("{}: {}\n", exporter.name, error.message());
             return plain(StatusCode::INTERNAL_SERVER_ERROR, text);
         }
     }
-    describe(&mut all);
     for exporter in &site.exporters {
-        exporter.add_meters(&mut all, site.stale_ms);
+        exporter.add_meters(&mut scrape, site.stale_ms);
     }
-    all.describe(
-        "tallyfold_exporter_scrape_errors",
-        "counter",
-        "",
-        "Scrapes that could not be answered",
-    );
-    all.sample(
-        "tallyfold_exporter_scrape_errors",
-        &[],
-        site.scrape_errors.get(),
-    );
-    all.describe(
-        "tallyfold_exporter_build",
-        "info",
-        "",
-        "The version of this program",
-    );
-    all.sample(
-        "tallyfold_exporter_build",
-        &[("version", env!("CARGO_PKG_VERSION"))],
-        1,
-    );
-    typed(StatusCode::OK, media.content_type(), all.text(media))
+    let errors = site.scrape_errors.get();
+    SCRAPE_ERRORS.of(&mut scrape).sample([], errors);
+    let version = ("version", env!("CARGO_PKG_VERSION"));
+    BUILD.of(&mut scrape).sample([version], 1);
+    scrape.leave_out_empty();
+    typed(StatusCode::OK, format.media_type(), scrape.text(format))
+}
+
+/// The format for a request with these values of `Accept`: OpenMetrics if it is named and wanted as much as plain text.
+fn wanted<'a>(accept: impl Iterator<Item = &'a str>) -> ScrapeFormat {
+    let (mut open, mut plain) = (0.0, 0.0);
+    for range in accept.flat_map(|value| value.split(',')) {
+        let mut parts = range.split(';').map(str::trim);
+        let kind = parts.next().unwrap_or_default().to_ascii_lowercase();
+        let (mut quality, mut is_known) = (1.0, true);
+        for (name, value) in parts.filter_map(|part| part.split_once('=')) {
+            match name.trim() {
+                "q" => quality = value.trim().parse().unwrap_or(0.0),
+                "version" => is_known = matches!(value.trim(), "0.0.1" | "1.0.0" | "0.0.4"),
+                _ => {}
+            }
+        }
+        match kind.as_str() {
+            "application/openmetrics-text" if is_known => open = f64::max(open, quality),
+            "text/plain" => plain = f64::max(plain, quality),
+            _ => {}
+        }
+    }
+    match open > 0.0 && open >= plain {
+        true => ScrapeFormat::OpenMetrics,
+        false => ScrapeFormat::Prometheus,
+    }
 }
 
 fn health(site: &Site) -> Answer {
@@ -306,4 +315,41 @@ fn typed(status: StatusCode, media: &'static str, text: String) -> Answer {
         .headers_mut()
         .insert(CONTENT_TYPE, HeaderValue::from_static(media));
     response
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_text_is_what_the_scraper_asks_for() {
+        let prometheus = "application/openmetrics-text;version=1.0.0,application/openmetrics-text;version=0.0.1;q=0.75,\
+                          text/plain;version=0.0.4;q=0.5,*/*;q=0.1";
+        for (accept, media) in [
+            (prometheus, ScrapeFormat::OpenMetrics),
+            // VictoriaMetrics, curl, a browser.
+            (
+                "text/plain;version=0.0.4;q=1,*/*;q=0.1",
+                ScrapeFormat::Prometheus,
+            ),
+            ("*/*", ScrapeFormat::Prometheus),
+            (
+                "text/html,application/xhtml+xml,*/*;q=0.8",
+                ScrapeFormat::Prometheus,
+            ),
+            ("", ScrapeFormat::Prometheus),
+            (
+                "application/openmetrics-text; version=2.0.0",
+                ScrapeFormat::Prometheus,
+            ),
+            ("application/openmetrics-text;q=0", ScrapeFormat::Prometheus),
+            (
+                "application/openmetrics-text;q=0.3,text/plain;q=0.5",
+                ScrapeFormat::Prometheus,
+            ),
+            ("Application/OpenMetrics-Text", ScrapeFormat::OpenMetrics),
+        ] {
+            assert_eq!(wanted([accept].into_iter()), media, "{accept}");
+        }
+    }
 }

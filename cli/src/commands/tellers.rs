@@ -19,8 +19,8 @@ use crate::health::alert::{Alert, Alerts, News, Resolved};
 use crate::health::memory::Memory;
 use crate::health::receiver::{Named, Receiver};
 use crate::health::receiver_options::ReceiverOptions;
-use crate::output::found::{FoundPart, Verdict};
-use crate::output::found_metrics::label_name;
+use crate::output::check::{Verdict, label_name};
+use crate::output::report::Part;
 use crate::stderr::Stderr;
 
 /// Flags that say whom to tell.
@@ -157,11 +157,11 @@ impl TellerFlags {
 pub(crate) async fn tell(
     app: &App,
     tellers: &Tellers,
-    part: &FoundPart,
+    part: &Part<Verdict>,
     now: Timestamp,
     memory: &mut Memory,
 ) -> Option<Exit> {
-    let Verdict::Check(check) = &part.verdict else {
+    let Verdict::Check(check) = &part.found else {
         return None;
     };
     let mut news = news(app, part, &check.findings, now);
@@ -179,7 +179,7 @@ pub(crate) async fn tell(
     exit
 }
 
-fn news(app: &App, part: &FoundPart, findings: &[Finding], now: Timestamp) -> News {
+fn news(app: &App, part: &Part<Verdict>, findings: &[Finding], now: Timestamp) -> News {
     let mut news = News {
         firing: Alerts::new(),
         held: Alerts::new(),
@@ -216,7 +216,7 @@ fn news(app: &App, part: &FoundPart, findings: &[Finding], now: Timestamp) -> Ne
     news
 }
 
-fn alert(app: &App, part: &FoundPart, finding: &Finding, json: String) -> Alert {
+fn alert(app: &App, part: &Part<Verdict>, finding: &Finding, json: String) -> Alert {
     let mut labels = BTreeMap::new();
     let mut set = |name: &str, value: &str| {
         // To Prometheus, an empty value is none.
@@ -250,7 +250,7 @@ fn alert(app: &App, part: &FoundPart, finding: &Finding, json: String) -> Alert 
 }
 
 /// The command that shows a finding.
-fn command(app: &App, part: &FoundPart, finding: &Finding) -> String {
+fn command(app: &App, part: &Part<Verdict>, finding: &Finding) -> String {
     let query = &finding.query;
     let range = Window::new(query.start, query.end);
     let name = match query.metric {

@@ -14,8 +14,9 @@ use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper::{Request, Response};
 use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::server::graceful::{GracefulShutdown, Watcher};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::task::JoinSet;
+use tokio::task::spawn_local;
 use tokio::time::{sleep, timeout};
 
 use crate::failure::{Failure, Result};
@@ -87,8 +88,7 @@ impl Server {
         stop: impl Future<Output = ()>,
     ) {
         let handler = Rc::new(handler);
-        let (close, closing) = tokio::sync::watch::channel(false);
-        let mut connections = JoinSet::new();
+        let connections = GracefulShutdown::new();
         tokio::pin!(stop);
         loop {
             let accepted = tokio::select! {
@@ -97,47 +97,34 @@ impl Server {
             };
             match accepted {
                 Ok((stream, _)) => {
-                    let (handler, closing) = (Rc::clone(&handler), closing.clone());
-                    connections.spawn_local(connection(
-                        stream,
-                        move |request| handler(request),
-                        closing,
-                    ));
+                    let handler = Rc::clone(&handler);
+                    let handler = move |request| handler(request);
+                    spawn_local(connection(stream, handler, connections.watcher()));
                 }
                 // No file descriptor is free, or the client has gone: others may be served in a moment.
                 Err(_) => sleep(Duration::from_millis(50)).await,
             }
-            while connections.try_join_next().is_some() {}
         }
         // A connection that is idle closes at once.
-        let _ = close.send(true);
-        let _ = timeout(FAREWELL, async {
-            while connections.join_next().await.is_some() {}
-        })
-        .await;
+        let _ = timeout(FAREWELL, connections.shutdown()).await;
     }
 }
 
 async fn connection<F: Future<Output = Answer> + 'static>(
     stream: TcpStream,
-    handler: impl Fn(Request<Incoming>) -> F,
-    mut closing: tokio::sync::watch::Receiver<bool>,
+    handler: impl Fn(Request<Incoming>) -> F + 'static,
+    watcher: Watcher,
 ) {
     // Without it, small answers wait for the client's acknowledgement.
     let _ = stream.set_nodelay(true);
-    let service = service_fn(|request| {
+    let service = service_fn(move |request| {
         let answer = handler(request);
         async move { Ok::<_, Infallible>(answer.await) }
     });
     let mut builder = http1::Builder::new();
     builder.timer(TokioTimer::new()).header_read_timeout(HEAD);
-    let connection = builder.serve_connection(TokioIo::new(stream), service);
-    tokio::pin!(connection);
-    tokio::select! {
-        _ = connection.as_mut() => {}
-        _ = closing.wait_for(|closing| *closing) => {
-            connection.as_mut().graceful_shutdown();
-            let _ = connection.await;
-        }
-    }
+    // A client that breaks off is its own affair.
+    let _ = watcher
+        .watch(builder.serve_connection(TokioIo::new(stream), service))
+        .await;
 }

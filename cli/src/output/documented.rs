@@ -12,8 +12,8 @@ use super::document::{
     FormatName, MissingDocument, Pairs, ReconciliationDocument, RowDocument, Rows, SeriesDocument,
     SeriesRowDocument, TableDocument, WindowDocument,
 };
-use super::pick::{Picked, Ranking};
 use super::report::{Asked, Counted, Missing, Part, Report};
+use super::show::{Picked, Ranking};
 use super::sink::{Screen, WriteError};
 use crate::failure::Failure;
 
@@ -85,7 +85,7 @@ fn cluster(part: &Part, rows: Vec<usize>) -> ClusterDocument<'_> {
         gaps: &part.gaps,
         provisional: &part.provisional,
         failure: part.failure.as_ref().map(Into::into),
-        counts: match &part.counts {
+        counts: match &part.found {
             Counted::Table(of) => CountsDocument::Table(table(of, rows)),
             Counted::Series(of) => CountsDocument::Series(series(of, rows)),
             Counted::Comparison(of) => CountsDocument::Comparison(comparison(of, rows)),

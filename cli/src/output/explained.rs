@@ -11,14 +11,13 @@ use tallyfold_health::{Amount, Cause, Explanation, Measure};
 
 use super::document::MissingDocument;
 use super::documented::missing_of;
-use super::grid::{Cells, Column, Grid, Holds};
-use super::numerals::{percent, share};
-use super::remarks::{span, spans};
-use super::report::Missing;
+use super::grid::{Cells, Column, Grid, Holds, percent, share};
+use super::report::{Part, Report};
+use super::report::{span, spans};
 use super::safe::{harmless, shown};
 use super::sink::{Screen, write_to};
 use crate::arguments::query::Query;
-use crate::failure::{Exit, Result};
+use crate::failure::Result;
 use crate::stderr::Stderr;
 
 /// How an explanation is written.
@@ -34,8 +33,11 @@ pub(crate) enum ExplainedFormat {
 const PIPE_WIDTH: usize = 400;
 
 /// Explanations of a change.
+pub(crate) type ExplainReport = Report<AskedChange, Explanation>;
+
+/// The change that is explained in each cluster.
 #[derive(Debug)]
-pub(crate) struct Explained {
+pub(crate) struct AskedChange {
     /// Which counts.
     pub(crate) metric: Metric,
     /// What has changed.
@@ -46,23 +48,6 @@ pub(crate) struct Explained {
     pub(crate) before: Window,
     /// The time that is explained.
     pub(crate) now: Window,
-    /// What was found, in the order of the configuration.
-    pub(crate) parts: Vec<ExplainedPart>,
-    /// The clusters of which nothing is known.
-    pub(crate) missing: Vec<Missing>,
-    /// Whether the clusters have names.
-    pub(crate) is_named: bool,
-}
-
-/// The explanation of one cluster.
-#[derive(Debug)]
-pub(crate) struct ExplainedPart {
-    /// The cluster's name.
-    pub(crate) cluster: String,
-    /// What explains the change.
-    pub(crate) explanation: Explanation,
-    /// The windows whose counts may still change.
-    pub(crate) provisional: Vec<Window>,
 }
 
 /// What explains a change.
@@ -105,74 +90,67 @@ struct ExplainedCluster<'a> {
     explanation: &'a Explanation,
 }
 
-impl Explained {
-    /// How the command ends.
-    pub(crate) fn exit(&self) -> Exit {
-        match self.missing.first() {
-            None => Exit::Fine,
-            Some(missing) if self.parts.is_empty() => missing.failure.exit,
-            Some(_) => Exit::Missing,
-        }
-    }
-}
-
 /// Writes explanations to stdout.
 ///
 /// # Errors
 /// If stdout can't be written.
-pub(crate) fn write(told: &Explained, format: ExplainedFormat, stderr: &Stderr) -> Result<()> {
-    for part in &told.parts {
+pub(crate) fn write(
+    report: &ExplainReport,
+    format: ExplainedFormat,
+    stderr: &Stderr,
+) -> Result<()> {
+    for part in &report.parts {
         if !part.provisional.is_empty() {
             stderr.warning(format_args!(
                 "{}counts of {} may still change",
-                place(told, part),
+                place(report, part),
                 spans(&part.provisional)
             ));
         }
     }
     write_to(None, |screen, out| match format {
-        ExplainedFormat::Table => Ok(write_table(told, screen, out)?),
+        ExplainedFormat::Table => Ok(write_table(report, screen, out)?),
         ExplainedFormat::Json => {
-            serde_json::to_writer_pretty(&mut *out, &document(told)).map_err(io::Error::from)?;
+            serde_json::to_writer_pretty(&mut *out, &document(report)).map_err(io::Error::from)?;
             Ok(writeln!(out)?)
         }
     })
 }
 
-fn document(told: &Explained) -> ExplainedDocument<'_> {
+fn document(report: &ExplainReport) -> ExplainedDocument<'_> {
     ExplainedDocument {
         format: ExplainedName::Explanation1,
-        metric: told.metric,
-        dimensions: &told.query.by,
-        before: told.before,
-        now: told.now,
-        clusters: told
+        metric: report.asked.metric,
+        dimensions: &report.asked.query.by,
+        before: report.asked.before,
+        now: report.asked.now,
+        clusters: report
             .parts
             .iter()
             .map(|part| ExplainedCluster {
                 cluster: &part.cluster,
                 provisional: &part.provisional,
-                explanation: &part.explanation,
+                explanation: &part.found,
             })
             .collect(),
-        missing: told.missing.iter().map(missing_of).collect(),
+        missing: report.missing.iter().map(missing_of).collect(),
     }
 }
 
-fn place(told: &Explained, part: &ExplainedPart) -> String {
-    match told.is_named {
+fn place(report: &ExplainReport, part: &Part<Explanation>) -> String {
+    match report.is_named {
         true => format!("{}: ", harmless(&part.cluster)),
         false => String::new(),
     }
 }
 
-fn write_table(told: &Explained, screen: Screen, out: &mut dyn Write) -> io::Result<()> {
+fn write_table(report: &ExplainReport, screen: Screen, out: &mut dyn Write) -> io::Result<()> {
     // What reads a pipe wants whole values.
     let screen = Screen {
         width: Some(screen.width.unwrap_or(PIPE_WIDTH)),
         ..screen
     };
-    for (index, part) in told.parts.iter().enumerate() {
+    for (index, part) in report.parts.iter().enumerate() {
         if index > 0 {
             writeln!(out)?;
         }
@@ -181,25 +159,25 @@ fn write_table(told: &Explained, screen: Screen, out: &mut dyn Write) -> io::Res
             causes,
             unexplained,
             ..
-        } = &part.explanation;
+        } = &part.found;
         writeln!(
             out,
             "{}{} of {}, {} after {}: {}",
-            place(told, part),
-            told.measure,
-            told.metric,
-            span(told.now),
-            span(told.before),
-            changed(*change, told.measure),
+            place(report, part),
+            report.asked.measure,
+            report.asked.metric,
+            span(report.asked.now),
+            span(report.asked.before),
+            changed(*change, report.asked.measure),
         )?;
         let mut grid = Grid {
-            columns: columns(&told.query.by),
+            columns: columns(&report.asked.query.by),
             lines: causes
                 .iter()
-                .map(|cause| line(&told.query.by, cause))
+                .map(|cause| line(&report.asked.query.by, cause))
                 .collect(),
         };
-        grid.lines.push(rest(told, part, *unexplained));
+        grid.lines.push(rest(report, part, *unexplained));
         grid.write(screen, out)?;
     }
     Ok(())
@@ -243,15 +221,15 @@ fn line(by: &[String], cause: &Cause) -> Cells {
 }
 
 /// What no cause explains.
-fn rest(told: &Explained, part: &ExplainedPart, unexplained: i128) -> Cells {
+fn rest(report: &ExplainReport, part: &Part<Explanation>, unexplained: i128) -> Cells {
     let Explanation {
         change,
         before,
         now,
         causes,
         ..
-    } = &part.explanation;
-    let mut cells = vec![String::new(); told.query.by.len()];
+    } = &part.found;
+    let mut cells = vec![String::new(); report.asked.query.by.len()];
     if let Some(first) = cells.first_mut() {
         *first = match causes.is_empty() {
             true => "no cause".to_owned(),

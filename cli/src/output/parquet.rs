@@ -17,38 +17,29 @@ use parquet::schema::types::{Type, TypePtr};
 use tallyfold::Counts;
 use tallyfold_export::{Counted, Export};
 
-use super::exported::Plan;
 use super::sink::WriteError;
 use crate::failure::Failure;
 
 /// How many rows a group has, as Python's files do.
 const ROWS: usize = 1 << 17;
 
-/// Writes all rows of a plan, whose format is CSV: the columns and rules are the same.
+/// Writes all rows of an export, whose format is CSV: the columns and rules are the same.
 ///
 /// # Errors
-/// Those of the exports, and of the writer.
-pub(crate) fn write_parquet(plan: &Plan<'_>, out: &mut dyn Write) -> Result<(), WriteError> {
-    write_groups(plan, ROWS, out)
+/// Those of the writer.
+pub(crate) fn write_parquet(export: &Export, out: &mut dyn Write) -> Result<(), WriteError> {
+    write_groups(export, ROWS, out)
 }
 
-fn write_groups(plan: &Plan<'_>, rows: usize, out: &mut dyn Write) -> Result<(), WriteError> {
-    let mut file: Option<File> = None;
-    plan.each(&mut |export| {
-        let file = match &mut file {
-            Some(file) => file,
-            none => none.insert(File::new(&export)?),
-        };
-        for counted in export.samples() {
-            file.batch.add(&export, &counted);
-            if file.batch.starts.len() == rows {
-                file.end_group()?;
-                file.pass_on(out)?;
-            }
+fn write_groups(export: &Export, rows: usize, out: &mut dyn Write) -> Result<(), WriteError> {
+    let mut file = File::new(export)?;
+    for counted in export.samples() {
+        file.batch.add(export, &counted);
+        if file.batch.starts.len() == rows {
+            file.end_group()?;
+            file.pass_on(out)?;
         }
-        Ok(())
-    })?;
-    let Some(mut file) = file else { return Ok(()) };
+    }
     file.end_group()?;
     file.pass_on(out)?;
     let rest = file.writer.into_inner().map_err(refused)?;
@@ -110,7 +101,7 @@ struct Batch {
 impl Batch {
     fn new(export: &Export) -> Self {
         Self {
-            labels: export.labels().map(|_| Vec::new()).collect(),
+            labels: export.labels(0).map(|_| Vec::new()).collect(),
             starts: Vec::new(),
             ends: Vec::new(),
             settled: Vec::new(),
@@ -120,13 +111,13 @@ impl Batch {
     }
 
     fn add(&mut self, export: &Export, row: &Counted) {
-        for (column, (_, value)) in self.labels.iter_mut().zip(export.labels()) {
+        for (column, (_, value)) in self.labels.iter_mut().zip(export.labels(row.source)) {
             column.push(value.into());
         }
         self.starts.push(row.window.start().unix_us());
         self.ends.push(row.window.end().unix_us());
         self.settled.push(row.settled);
-        let values = export.dictionaries().iter().zip(row.key);
+        let values = export.dictionaries(row.source).iter().zip(row.key);
         for (column, (dictionary, id)) in self.values.iter_mut().zip(values) {
             column.push(dictionary.value(id).into());
         }
@@ -185,7 +176,7 @@ impl Batch {
 fn schema(export: &Export) -> ParquetResult<TypePtr> {
     let instant = || LogicalType::timestamp(true, TimeUnit::MICROS);
     let mut fields = Vec::new();
-    for (name, _) in export.labels() {
+    for (name, _) in export.labels(0) {
         fields.push(field(
             name,
             Physical::BYTE_ARRAY,
@@ -220,6 +211,7 @@ fn field(name: &str, of: Physical, logical: Option<LogicalType>) -> ParquetResul
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::output::export::export_of;
     use crate::output::report::{Counted as Found, Report};
     use crate::output::testing::{named_pair, report_of, show, table};
     use bytes::Bytes;
@@ -227,9 +219,9 @@ mod tests {
     use tallyfold_export::Format;
 
     fn read(report: &Report, flags: &[&str], rows: usize) -> SerializedFileReader<Bytes> {
-        let plan = Plan::new(report, &show(flags), Format::Csv).unwrap();
+        let export = export_of(report, &show(flags), Format::Csv).unwrap();
         let mut out = Vec::new();
-        write_groups(&plan, rows, &mut out).unwrap();
+        write_groups(&export, rows, &mut out).unwrap();
         SerializedFileReader::new(Bytes::from(out)).unwrap()
     }
 

@@ -1,22 +1,27 @@
-//! What a command has found, before it is written in any format.
+//! What a command has found, before it is written in any format; what must be known of it, in sentences; and the labels of its
+//! exported counts.
 
 use std::sync::Arc;
 
+use tallyfold::text::signed;
 use tallyfold::{
-    CollectOptions, Comparison, CountTable, Counts, Frame, Metric, Series, TimeStep, Window,
+    CollectOptions, Comparison, CountTable, Counts, Frame, Metric, Reconciliation, Series,
+    TimeStep, Timestamp, Window,
 };
+use tallyfold_export::Labels;
 
+use super::safe::harmless;
 use crate::arguments::query::Query;
-use crate::config::settings::Cluster;
+use crate::config::settings::{Cluster, Labeled, Pair};
 use crate::failure::{Exit, Failure, Result};
 
-/// Counts of one or more clusters, and what is missing.
+/// What a command has found, cluster by cluster, and what is missing: counts, unless the types say otherwise.
 #[derive(Debug)]
-pub(crate) struct Report {
+pub(crate) struct Report<A = Asked, F = Counted> {
     /// What was asked.
-    pub(crate) asked: Asked,
+    pub(crate) asked: A,
     /// What was found, in the order of the configuration.
-    pub(crate) parts: Vec<Part>,
+    pub(crate) parts: Vec<Part<F>>,
     /// The clusters of which nothing is known.
     pub(crate) missing: Vec<Missing>,
     /// Whether rows say which cluster they are of.
@@ -59,21 +64,38 @@ impl Asked {
     }
 }
 
-/// The counts of one cluster.
+/// What was found in one cluster.
 #[derive(Debug)]
-pub(crate) struct Part {
+pub(crate) struct Part<F = Counted> {
     /// The cluster's name.
     pub(crate) cluster: String,
-    /// Labels of exported counts.
+    /// The labels that the configuration gives it.
     pub(crate) labels: Vec<(String, String)>,
-    /// The counts.
-    pub(crate) counts: Counted,
+    /// What was found.
+    pub(crate) found: F,
     /// The time that was asked for and could not be read.
     pub(crate) gaps: Vec<Window>,
     /// Why not.
     pub(crate) failure: Option<Failure>,
+    /// Whether the service was asked and gave nothing, so that this was found in what is kept from earlier runs.
+    pub(crate) is_unanswered: bool,
     /// The windows whose counts may still change.
     pub(crate) provisional: Vec<Window>,
+}
+
+impl<F> Part<F> {
+    /// What was found in a cluster without anything missing.
+    pub(crate) fn of(cluster: &Cluster, found: F) -> Self {
+        Self {
+            cluster: cluster.name.clone(),
+            labels: cluster.labels.clone(),
+            found,
+            gaps: Vec::new(),
+            failure: None,
+            is_unanswered: false,
+            provisional: Vec::new(),
+        }
+    }
 }
 
 impl Part {
@@ -85,12 +107,10 @@ impl Part {
         failure: Option<Failure>,
     ) -> Self {
         Self {
-            cluster: cluster.name.clone(),
-            labels: cluster.labels.clone(),
             provisional: counts.provisional(),
-            counts,
             gaps,
             failure: failure.map(|failure| failure.of_cluster(&cluster.name)),
+            ..Self::of(cluster, counts)
         }
     }
 }
@@ -159,15 +179,202 @@ pub(crate) struct Missing {
     pub(crate) failure: Failure,
 }
 
-impl Report {
-    /// How the command ends: with 6 if anything is missing beside what was found, with the failure's own code if nothing was found.
+impl<A, F> Report<A, F> {
+    /// The exit code by what is missing: 6 if it is something, the code of the first failure if nothing was found at all.
     pub(crate) fn exit(&self) -> Exit {
+        let unanswered = self.parts.iter().filter(|part| part.is_unanswered);
+        let unanswered = unanswered.filter_map(|part| part.failure.as_ref());
+        let failed = unanswered.chain(self.missing.iter().map(|missing| &missing.failure));
+        let failed: Vec<&Failure> = failed.collect();
         let has_gaps = self.parts.iter().any(|part| !part.gaps.is_empty());
-        match self.missing.first() {
-            Some(missing) if self.parts.is_empty() => missing.failure.exit,
+        match failed.first() {
+            Some(first) if failed.len() == self.parts.len() + self.missing.len() => first.exit,
             Some(_) => Exit::Missing,
             None if has_gaps => Exit::Missing,
             None => Exit::Fine,
         }
+    }
+}
+
+/// The sign of counts that may still change.
+pub(crate) const PROVISIONAL: char = '*';
+
+/// The sign of windows that the counts cover in part only.
+pub(crate) const INCOMPLETE: char = '~';
+
+/// Says which counts may still change, and until when.
+pub(crate) fn provisional(report: &Report) -> Option<String> {
+    let windows = report
+        .parts
+        .iter()
+        .flat_map(|part| part.provisional.iter().copied());
+    let windows: Vec<Window> = windows.collect();
+    let start = windows.iter().map(|window| window.start()).min()?;
+    let end = windows.iter().map(|window| window.end()).max()?;
+    let settled_ms = end
+        .unix_ms()
+        .saturating_add_unsigned(report.asked.settle_ms);
+    let until = match Timestamp::from_unix_ms(settled_ms) {
+        Some(settled) => format!(" until {settled}"),
+        None => String::new(),
+    };
+    Some(format!(
+        "counts of {start} to {end} may still change{until}"
+    ))
+}
+
+/// Says that windows are covered in part.
+pub(crate) fn incomplete(report: &Report) -> Option<String> {
+    let is_partial = |part: &Part| match &part.found {
+        Counted::Series(series) => !series.complete(),
+        _ => false,
+    };
+    let some = report.parts.iter().any(is_partial);
+    some.then(|| "only a part of this window was counted".to_owned())
+}
+
+/// Says what is missing, and what does not add up, cluster by cluster.
+pub(crate) fn faults(report: &Report) -> Vec<String> {
+    let mut faults = Vec::new();
+    for part in &report.parts {
+        let of = of(report, &part.cluster);
+        if !part.gaps.is_empty() {
+            faults.push(format!("{of}not counted: {}", spans(&part.gaps)));
+        }
+        faults.extend(unbalanced(part).map(|text| format!("{of}{text}")));
+    }
+    for missing in &report.missing {
+        let name = harmless(&missing.cluster);
+        faults.push(format!(
+            "{name} is missing: {}",
+            harmless(&missing.failure.text)
+        ));
+    }
+    faults
+}
+
+/// Says that the totals which the service reports are not the sums of its counts.
+pub(crate) fn unbalanced(part: &Part) -> Option<String> {
+    let Counted::Table(table) = &part.found else {
+        return None;
+    };
+    let Reconciliation::Unbalanced {
+        success,
+        errors,
+        filtered,
+    } = table.reconciliation()
+    else {
+        return None;
+    };
+    let differences = [
+        ("success", success),
+        ("errors", errors),
+        ("filtered", filtered),
+    ];
+    let differences = differences
+        .iter()
+        .filter(|(_, difference)| *difference != 0)
+        .map(|(name, difference)| format!("{name} {}", signed(*difference)));
+    Some(format!(
+        "the totals that the service reports differ from the sums of its counts: {}",
+        differences.collect::<Vec<_>>().join(", ")
+    ))
+}
+
+/// What a sentence about a cluster begins with.
+pub(crate) fn of(report: &Report, cluster: &str) -> String {
+    match report.is_named {
+        true => format!("{}: ", harmless(cluster)),
+        false => String::new(),
+    }
+}
+
+/// Windows as text.
+pub(crate) fn spans(windows: &[Window]) -> String {
+    let spans = windows.iter().map(|window| span(*window));
+    spans.collect::<Vec<_>>().join(", ")
+}
+
+/// A window as text.
+pub(crate) fn span(window: Window) -> String {
+    format!("{} to {}", window.start(), window.end())
+}
+
+/// The labels of each part, as [`Labeled::pairs`] says.
+///
+/// # Errors
+/// For labels that are none, and for one that has the name of the cluster's.
+pub(crate) fn labels(report: &Report, given: &[String]) -> Result<Vec<Labels>> {
+    let parts = pairs(report, given)?.into_iter();
+    parts.map(|pairs| Ok(Labels::new(pairs)?)).collect()
+}
+
+/// The same as names and values.
+///
+/// # Errors
+/// The same.
+pub(crate) fn pairs(report: &Report, given: &[String]) -> Result<Vec<Vec<Pair>>> {
+    let parts = report.parts.iter();
+    let labeled = Labeled {
+        clusters: parts
+            .map(|part| (part.cluster.as_str(), part.labels.as_slice()))
+            .collect(),
+        is_named: report.is_named,
+    };
+    labeled.pairs(given)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::output::testing::{ROWS, report_of, table};
+
+    fn pair(name: &str, value: &str) -> (String, String) {
+        (name.to_owned(), value.to_owned())
+    }
+
+    fn clusters() -> Report {
+        let mut report = report_of(vec![
+            ("eu", Counted::Table(table(ROWS))),
+            ("us", Counted::Table(table(ROWS))),
+        ]);
+        report.is_named = true;
+        report.parts[0].labels = vec![pair("region", "west"), pair("env", "test")];
+        report
+    }
+
+    #[test]
+    fn all_clusters_have_the_same_names() {
+        let labels = labels(&clusters(), &["env=production".to_owned()]).unwrap();
+        let wanted = |cluster: &str, region: &str| {
+            Labels::new([
+                pair("cluster", cluster),
+                pair("region", region),
+                pair("env", "production"),
+            ])
+            .unwrap()
+        };
+        assert_eq!(labels, [wanted("eu", "west"), wanted("us", "")]);
+    }
+
+    #[test]
+    fn wrong_labels_are_refused() {
+        let report = clusters();
+        for (label, part) in [
+            ("env", "NAME=VALUE"),
+            ("=x", "NAME=VALUE"),
+            ("cluster=x", "name of the cluster"),
+            ("1a=x", "no name of a label"),
+        ] {
+            let failure = labels(&report, &[label.to_owned()]).unwrap_err();
+            assert!(failure.text.contains(part), "{}", failure.text);
+        }
+    }
+
+    #[test]
+    fn without_names_the_label_is_free() {
+        let mut report = clusters();
+        report.is_named = false;
+        assert!(labels(&report, &["cluster=x".to_owned()]).is_ok());
     }
 }

@@ -68,17 +68,10 @@ impl<W: Write> Printer<W> {
         match self.format {
             RevisionFormat::Table => write_table(origin, revision, &mut text),
             RevisionFormat::Json => write_json(origin, revision, &mut text)?,
-            RevisionFormat::Ndjson => write_rows(Format::Ndjson, origin, revision, &mut text)?,
-            RevisionFormat::Csv => {
-                write_rows(Format::Csv, origin, revision, &mut text)?;
-                let header = text
-                    .iter()
-                    .position(|byte| *byte == b'\n')
-                    .map_or(0, |end| end + 1);
-                if std::mem::replace(&mut self.has_begun, true) {
-                    text.drain(..header);
-                }
+            RevisionFormat::Ndjson => {
+                self.write_rows(Format::Ndjson, origin, revision, &mut text)?
             }
+            RevisionFormat::Csv => self.write_rows(Format::Csv, origin, revision, &mut text)?,
         }
         match self.out.write_all(&text).and_then(|()| self.out.flush()) {
             Ok(()) => Ok(Printed::Whole),
@@ -86,25 +79,30 @@ impl<W: Write> Printer<W> {
             Err(error) => Err(Failure::usage(format!("can't write to stdout: {error}"))),
         }
     }
-}
 
-fn write_rows(
-    format: Format,
-    origin: &Origin<'_>,
-    revision: &Revision,
-    text: &mut Vec<u8>,
-) -> Result<()> {
-    let options = ExportOptions {
-        labels: origin.labels.clone(),
-        ..ExportOptions::with_defaults(format)
-    };
-    let written = Export::new(revision, &options)?.write_to(text);
-    written.map_err(|error| Failure::usage(format!("can't write a revision: {error}")))
+    fn write_rows(
+        &mut self,
+        format: Format,
+        origin: &Origin<'_>,
+        revision: &Revision,
+        text: &mut Vec<u8>,
+    ) -> Result<()> {
+        let options = ExportOptions {
+            labels: origin.labels.clone(),
+            ..ExportOptions::with_defaults(format)
+        };
+        let mut export = Export::new(revision, &options)?;
+        if std::mem::replace(&mut self.has_begun, true) {
+            export = export.continued();
+        }
+        let written = export.write_to(text);
+        written.map_err(|error| Failure::usage(format!("can't write a revision: {error}")))
+    }
 }
 
 /// A revision as JSON. Counts are texts, because many readers of JSON round large numbers.
 #[derive(Serialize)]
-struct Document<'a> {
+struct RevisionDocument<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     cluster: Option<&'a str>,
     start: String,
@@ -112,17 +110,17 @@ struct Document<'a> {
     revision: u32,
     settled: bool,
     dimensions: Vec<&'static str>,
-    rows: Vec<DocumentRow<'a>>,
+    rows: Vec<RevisionRow<'a>>,
 }
 
 #[derive(Serialize)]
-struct DocumentRow<'a> {
+struct RevisionRow<'a> {
     values: Vec<&'a str>,
     counts: Three,
     changes: Three,
 }
 
-impl<'a> From<Row<'a, Comparison>> for DocumentRow<'a> {
+impl<'a> From<Row<'a, Comparison>> for RevisionRow<'a> {
     fn from(row: Row<'a, Comparison>) -> Self {
         Self {
             values: row.values().collect(),
@@ -160,14 +158,14 @@ impl From<Deltas> for Three {
 }
 
 fn write_json(origin: &Origin<'_>, revision: &Revision, text: &mut Vec<u8>) -> Result<()> {
-    let document = Document {
+    let document = RevisionDocument {
         cluster: origin.cluster,
         start: revision.window.start().to_string(),
         end: revision.window.end().to_string(),
         revision: revision.number,
         settled: revision.settled,
         dimensions: revision.changes.dimensions().names(),
-        rows: revision.changes.rows().map(DocumentRow::from).collect(),
+        rows: revision.changes.rows().map(RevisionRow::from).collect(),
     };
     serde_json::to_writer(&mut *text, &document)
         .map_err(|error| Failure::usage(format!("can't write a revision: {error}")))?;

@@ -57,7 +57,7 @@ pub(crate) fn fit(text: &str, most: usize) -> String {
     };
     let head = longest(text, room.div_ceil(2));
     let rest = &text[head.len()..];
-    let tail = shutdown(rest, room - width(head));
+    let tail = ending(rest, room - width(head));
     format!("{head}{CUT}{tail}")
 }
 
@@ -75,7 +75,7 @@ fn longest(text: &str, most: usize) -> &str {
 }
 
 /// The longest end of a text with at most so many columns. It does not begin with a mark, which would land on the cut.
-fn shutdown(text: &str, most: usize) -> &str {
+fn ending(text: &str, most: usize) -> &str {
     let mut start = text.len();
     for (place, character) in text.char_indices().rev() {
         if width(&text[place..]) > most {

@@ -119,16 +119,6 @@ pub(crate) enum WriteError {
     Failure(Failure),
 }
 
-impl WriteError {
-    /// The failure, where nothing is written anywhere.
-    pub(crate) fn into_failure(self) -> Failure {
-        match self {
-            Self::Failure(failure) => failure,
-            Self::Io(error) => Failure::usage(format!("can't write: {error}")),
-        }
-    }
-}
-
 impl From<io::Error> for WriteError {
     fn from(error: io::Error) -> Self {
         Self::Io(error)

@@ -1,4 +1,11 @@
-//! Counts as a table, for a person at a terminal.
+//! Counts as a table for a person at a terminal, and as lines for other programs.
+//!
+//! Where `--format table` does not write to a terminal, it writes a line for each row and a tab between fields, and nothing
+//! else. The fields are: the cluster, if clusters have names; the values of the dimensions; with `--by-window`, start and end of
+//! the window; `success`, `errors`, `filtered`. Of a comparison: the dimensions; `both`, `new` or `vanished`; for each count
+//! the number before, after, and the change. Digits are not grouped. A field is never empty, so that programs that split at
+//! any space count fields as they should if values have none: an empty value is `(none)`. Tabs, line feeds and other
+//! control characters in values are written as `\t`, `\n` and `\x1b`, and a backslash as two.
 
 use std::io::Write;
 
@@ -6,12 +13,12 @@ use anstyle::Style;
 use tallyfold::text::grouped;
 use tallyfold::{Counts, Frame, Metric, Timestamp, Window};
 
-use super::grid::{Cells, Column, Grid, Holds, write_styled};
-use super::numerals::percent;
-use super::pick::{Line, Picked};
-use super::remarks::{INCOMPLETE, PROVISIONAL, faults, incomplete, provisional, span};
-use super::report::{Counted, Report};
+use super::grid::{Cells, Column, Grid, Holds, percent, write_styled};
+use super::report::{
+    Counted, INCOMPLETE, PROVISIONAL, Report, faults, incomplete, provisional, span,
+};
 use super::safe::{harmless, shown, wrapped};
+use super::show::{Line, Picked};
 use super::sink::{Screen, USUAL_WIDTH, WriteError};
 
 /// Writes a table with a title, a line of totals, and what one must know of it.
@@ -136,7 +143,7 @@ fn grid(report: &Report, picked: &Picked) -> Grid {
 /// Whether counts are shown by window.
 pub(crate) fn has_windows(report: &Report) -> bool {
     let mut parts = report.parts.iter();
-    parts.any(|part| matches!(part.counts, Counted::Series(_)))
+    parts.any(|part| matches!(part.found, Counted::Series(_)))
 }
 
 /// The columns of the cluster and of the dimensions.
@@ -153,7 +160,7 @@ pub(crate) fn key_columns(report: &Report) -> Vec<Column> {
 pub(crate) fn key_cells(report: &Report, line: Line) -> Vec<String> {
     let part = &report.parts[line.part];
     let cluster = report.is_named.then(|| harmless(&part.cluster));
-    let values = part.counts.frame().keys().values(line.row).map(shown);
+    let values = part.found.frame().keys().values(line.row).map(shown);
     cluster.into_iter().chain(values).collect()
 }
 
@@ -161,7 +168,7 @@ fn line_of(report: &Report, line: Line) -> Cells {
     let mut cells = key_cells(report, line);
     let mut marks = String::new();
     let part = &report.parts[line.part];
-    let counts = match &part.counts {
+    let counts = match &part.found {
         Counted::Table(table) => {
             marks.extend((!part.provisional.is_empty()).then_some(PROVISIONAL));
             table.row(line.row).map(|row| row.counts())
@@ -215,7 +222,7 @@ fn total(report: &Report, keys: usize) -> Cells {
 fn totals(report: &Report) -> [u128; 3] {
     let mut sums = [0; 3];
     for part in &report.parts {
-        for (sum, count) in sums.iter_mut().zip(part.counts.totals().each()) {
+        for (sum, count) in sums.iter_mut().zip(part.found.totals().each()) {
             *sum += u128::from(count);
         }
     }
@@ -244,18 +251,62 @@ fn instant(instant: Timestamp) -> String {
     }
 }
 
+/// Writes all rows.
+///
+/// # Errors
+/// Those of the writer.
+pub(crate) fn write_plain(
+    report: &Report,
+    picked: &Picked,
+    out: &mut dyn Write,
+) -> Result<(), WriteError> {
+    for line in &picked.lines {
+        let mut fields = key_cells(report, *line);
+        fields.extend(numbers(report, *line).into_iter().flatten());
+        writeln!(out, "{}", fields.join("\t"))?;
+    }
+    Ok(())
+}
+
+fn numbers(report: &Report, line: Line) -> Option<Vec<String>> {
+    use tallyfold::Frame;
+    let digits = |count: u64| count.to_string();
+    Some(match &report.parts[line.part].found {
+        Counted::Table(table) => table.row(line.row)?.counts().each().map(digits).into(),
+        Counted::Series(series) => {
+            let row = series.row(line.row)?;
+            let window = row.window();
+            let mut fields = vec![window.start().to_string(), window.end().to_string()];
+            fields.extend(row.counts().each().map(digits));
+            fields
+        }
+        Counted::Comparison(comparison) => {
+            let row = comparison.row(line.row)?;
+            let before = row.before().unwrap_or_default().each();
+            let after = row.after().unwrap_or_default().each();
+            let mut fields = vec![row.presence().to_string()];
+            for ((before, after), delta) in before.iter().zip(after).zip(row.delta().each()) {
+                fields.extend([digits(*before), digits(after), delta.to_string()]);
+            }
+            fields
+        }
+    })
+}
+
 #[cfg(test)]
 mod tests {
-    use super::*;
-    use crate::failure::{Exit, Failure};
-    use crate::output::pick::Ranking;
-    use crate::output::report::Missing;
-    use crate::output::testing::{
-        BIG, HOSTILE, ROWS, assert_drawn, hour, provisional_table, report_of, series, table,
-        unbalanced_table,
-    };
     use proptest::prelude::*;
     use tallyfold::CountName;
+
+    use super::*;
+    use crate::failure::Exit;
+    use crate::failure::Failure;
+    use crate::output::report::Missing;
+    use crate::output::show::Ranking;
+    use crate::output::testing::{
+        BIG, HOSTILE, ROWS, assert_drawn, change, hour, provisional_table, report_of, series,
+        table, unbalanced_table,
+    };
 
     const PLAIN_RANKING: Ranking = Ranking {
         by: None,
@@ -377,6 +428,66 @@ mod tests {
             let ends = text.lines().filter(is_row).map(crate::output::safe::width);
             let ends: std::collections::BTreeSet<usize> = ends.collect();
             prop_assert_eq!(ends.len(), 1, "{}", text);
+        }
+    }
+
+    fn written(report: &Report, by: Option<CountName>) -> String {
+        let picked = Picked::of(report, Ranking { by, top: None });
+        let mut out = Vec::new();
+        write_plain(report, &picked, &mut out).unwrap();
+        String::from_utf8(out).unwrap()
+    }
+
+    #[test]
+    fn nothing_but_data() {
+        let rows: &[_] = &[("a b", 1_234_567, 5, 0), ("", 1, 2, 3)];
+        let mut report = report_of(vec![("eu", Counted::Table(table(rows)))]);
+        assert_eq!(
+            written(&report, None),
+            "(none)\t1\t2\t3\na b\t1234567\t5\t0\n"
+        );
+        report.is_named = true;
+        assert_eq!(
+            written(&report, Some(CountName::Errors)),
+            "eu\ta b\t1234567\t5\t0\neu\t(none)\t1\t2\t3\n"
+        );
+    }
+
+    #[test]
+    fn windows_and_changes() {
+        let report = report_of(vec![("eu", Counted::Series(series(&[&[("a", 1, 2, 3)]])))]);
+        let text = "a\t2026-01-01T00:00:00Z\t2026-01-01T01:00:00Z\t1\t2\t3\n";
+        assert_eq!(written(&report, None), text);
+        let report = report_of(vec![("eu", Counted::Comparison(change()))]);
+        let text = written(&report, Some(CountName::Errors));
+        let first = text.lines().next().unwrap();
+        assert_eq!(
+            first,
+            "Warehouse\tboth\t1000\t1200\t200\t10\t500\t490\t0\t0\t0"
+        );
+        assert!(
+            text.contains("Old\tvanished\t7\t0\t-7\t3\t0\t-3\t1\t0\t-1\n"),
+            "{text}"
+        );
+    }
+
+    #[test]
+    fn hostile_values_stay_in_their_fields() {
+        let report = report_of(vec![("eu", Counted::Table(table(HOSTILE)))]);
+        let text = written(&report, None);
+        assert_eq!(text.lines().count(), HOSTILE.len());
+        assert!(text.lines().all(|line| line.split('\t').count() == 4));
+    }
+
+    proptest! {
+        #[test]
+        fn every_line_has_four_fields(value in any::<String>()) {
+            let report = report_of(vec![("eu", Counted::Table(table(&[(&value, 1, 2, 3)])))]);
+            let text = written(&report, None);
+            prop_assert_eq!(text.lines().count(), 1);
+            prop_assert_eq!(text.split('\t').count(), 4);
+            prop_assert!(text.split('\t').all(|field| !field.is_empty()));
+            prop_assert!(!text.trim_end_matches('\n').replace('\t', "").chars().any(char::is_control));
         }
     }
 }

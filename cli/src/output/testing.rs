@@ -5,8 +5,8 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 use tallyfold::{Comparison, CountTable, Metric, Series, TimeStep, Window, compare};
 
-use super::flags::ShowFlags;
 use super::report::{Asked, Counted, Part, Report};
+use super::show::ShowFlags;
 
 /// A row: the integration, success, errors and filtered.
 pub(crate) type Row<'a> = (&'a str, u64, u64, u64);
@@ -163,9 +163,10 @@ pub(crate) fn report_of(parts: Vec<(&str, Counted)>) -> Report {
         cluster: cluster.to_owned(),
         labels: Vec::new(),
         provisional: counts.provisional(),
-        counts,
+        found: counts,
         gaps: Vec::new(),
         failure: None,
+        is_unanswered: false,
     });
     Report {
         asked: Asked {

@@ -3,15 +3,11 @@
 use std::io::Write;
 
 use tallyfold::CountName;
-use tallyfold_export::Format;
 
-use super::exported::Plan;
-use super::flags::{OutputFormat, ShowFlags};
-use super::labeled;
-use super::pick::{Picked, Ranking};
-use super::report::Report;
+use super::report::{self, Report};
+use super::show::{OutputFormat, Picked, Ranking, ShowFlags};
 use super::sink::{Screen, WriteError, write_to};
-use super::{change_table, changes, documented, parquet, plain, remarks, table};
+use super::{comparison, documented, export, parquet, table};
 use crate::failure::{Failure, Result};
 use crate::stderr::Stderr;
 
@@ -25,38 +21,29 @@ pub(crate) fn write(report: &Report, flags: &ShowFlags, stderr: &Stderr) -> Resu
         return Ok(());
     }
     // Whatever the format is: a label that can't be written is a mistake in a table's command line too.
-    labeled::labels(report, &flags.labels)?;
-    let planned = match planned(flags.format) {
-        Some(format) if report.asked.before.is_none() => Some(Plan::new(report, flags, format)?),
+    report::labels(report, &flags.labels)?;
+    let export = match flags.format.exported() {
+        Some(format) if report.asked.before.is_none() => {
+            Some(export::export_of(report, flags, format)?)
+        }
         _ => None,
     };
-    let leaves_out = planned.as_ref().map(|plan| plan.tell(stderr)).transpose()?;
+    let leaves_out = export
+        .as_ref()
+        .is_some_and(|export| export::warn(export, stderr));
     write_to(flags.output.as_deref(), |screen, out| {
         if !says_all(flags.format, screen) {
-            tell(report, leaves_out.unwrap_or_default(), stderr);
+            tell(report, leaves_out, stderr);
         }
-        match (flags.format, &planned) {
+        match (flags.format, export) {
             (OutputFormat::Parquet, Some(_)) if screen.width.is_some() => {
                 Err(Failure::usage("Parquet is no text for a terminal: want --output FILE").into())
             }
-            (OutputFormat::Parquet, Some(plan)) => parquet::write_parquet(plan, out),
-            (_, Some(plan)) => plan.write(out),
+            (OutputFormat::Parquet, Some(export)) => parquet::write_parquet(&export, out),
+            (_, Some(export)) => export::write(export, out),
             (format, None) => write_rows(report, flags, format, screen, out),
         }
     })
-}
-
-/// The format of the export that a format is made by.
-fn planned(format: OutputFormat) -> Option<Format> {
-    match format {
-        OutputFormat::Table | OutputFormat::Json => None,
-        OutputFormat::Ndjson => Some(Format::Ndjson),
-        OutputFormat::Csv | OutputFormat::Parquet => Some(Format::Csv),
-        OutputFormat::Openmetrics => Some(Format::OpenMetrics),
-        OutputFormat::OtlpJson => Some(Format::OtlpJson),
-        OutputFormat::Influx => Some(Format::Influx),
-        OutputFormat::Dogstatsd => Some(Format::DogStatsD),
-    }
 }
 
 /// Writes what is no export: tables, documents, and comparisons.
@@ -72,12 +59,12 @@ fn write_rows(
     let compares = report.asked.before.is_some();
     match format {
         OutputFormat::Json => documented::write_json(report, &picked, ranking, screen, out),
-        OutputFormat::Csv => changes::write_csv(report, &picked, &flags.labels, out),
-        OutputFormat::Ndjson => changes::write_ndjson(report, &picked, &flags.labels, out),
-        OutputFormat::Table if screen.width.is_none() => plain::write_plain(report, &picked, out),
+        OutputFormat::Csv => comparison::write_csv(report, &picked, &flags.labels, out),
+        OutputFormat::Ndjson => comparison::write_ndjson(report, &picked, &flags.labels, out),
+        OutputFormat::Table if screen.width.is_none() => table::write_plain(report, &picked, out),
         OutputFormat::Table if compares => {
             let by = ranking.by.unwrap_or(CountName::Errors);
-            change_table::write_changes(report, &picked, by, screen, out)
+            comparison::write_changes(report, &picked, by, screen, out)
         }
         OutputFormat::Table => table::write_table(report, &picked, screen, out),
         _ => {
@@ -99,12 +86,12 @@ fn says_all(format: OutputFormat, screen: Screen) -> bool {
 
 /// Says what should be known of counts. Those that may still change are not spoken of if they were left out.
 fn tell(report: &Report, leaves_out: bool, stderr: &Stderr) {
-    if let Some(text) = remarks::provisional(report).filter(|_| !leaves_out) {
+    if let Some(text) = report::provisional(report).filter(|_| !leaves_out) {
         stderr.warning(text);
     }
     for part in &report.parts {
-        if let Some(text) = remarks::unbalanced(part) {
-            stderr.warning(format_args!("{}{text}", remarks::of(report, &part.cluster)));
+        if let Some(text) = report::unbalanced(part) {
+            stderr.warning(format_args!("{}{text}", report::of(report, &part.cluster)));
         }
     }
 }

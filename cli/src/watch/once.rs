@@ -20,7 +20,7 @@ const MOST_ROWS: usize = 2_000;
 
 /// Takes what was read of a cluster.
 pub(crate) fn fill(view: &mut ClusterView, part: &Part, now_ms: i64) {
-    let Counted::Series(series) = &part.counts else {
+    let Counted::Series(series) = &part.found else {
         return;
     };
     for (id, of) in (0..).zip(series.windows()) {

@@ -150,6 +150,23 @@ impl Iterator for WindowRows {
             }
         }
     }
+
+    /// Rows that are not packed are skipped at once.
+    fn nth(&mut self, n: usize) -> Option<(Key, Deltas)> {
+        if let Kept::Rows(_, positions) = &mut self.kept {
+            positions.start = positions.end.min(positions.start.saturating_add(n));
+            return self.next();
+        }
+        (0..n).try_for_each(|_| self.next().map(|_| ()))?;
+        self.next()
+    }
+
+    fn count(self) -> usize {
+        match self.kept {
+            Kept::Rows(_, positions) => positions.len(),
+            Kept::Packed { .. } => self.fold(0, |count, _| count + 1),
+        }
+    }
 }
 
 impl CountTable {

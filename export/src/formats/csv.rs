@@ -14,9 +14,8 @@
 use tallyfold::{CountName, Result, Window};
 
 use crate::context::Context;
-use crate::encoder::Encoder;
 use crate::escape::{Bytes, escape};
-use crate::form::{Form, Numbers, Order};
+use crate::form::{Encoder, Form, Numbers, Order};
 use crate::sample::{Group, Sample};
 
 pub(crate) const FORM: Form = Form {
@@ -63,7 +62,7 @@ impl Csv<'_> {
         }
         self.window = of;
         self.before.clear();
-        for (_, value) in &self.context.own_labels {
+        for (_, value) in self.context.own_labels.iter() {
             write_field(value, &mut self.before);
             self.before.push(b',');
         }
@@ -82,12 +81,8 @@ impl Encoder for Csv<'_> {
         if !is_first {
             return;
         }
-        let labels = self
-            .context
-            .own_labels
-            .iter()
-            .map(|(name, _)| name.as_str());
-        let mut names: Vec<&str> = labels.collect();
+        let labels = self.context.own_labels.iter();
+        let mut names: Vec<&str> = labels.map(|(name, _)| name).collect();
         names.extend(["start", "end", "settled"]);
         names.extend(self.context.revision.map(|_| "revision"));
         names.extend(&self.context.dimensions);

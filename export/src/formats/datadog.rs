@@ -12,15 +12,14 @@
 //! - Datadog takes points of the last hour, and older ones only for metrics for which historical ingestion is turned on.
 
 use tallyfold::CountName;
+use tallyfold::sending::{Delivery, HTTP, Partly};
 
 use serde::Deserialize;
 
 use crate::context::Context;
-use crate::encoder::Encoder;
 use crate::escape::write_json;
-use crate::form::{Form, Numbers, Order, carries_whole_seconds};
+use crate::form::{Encoder, Form, Numbers, Order, carries_whole_seconds};
 use crate::sample::{Group, Sample};
-use tallyfold::sending::{Delivery, HTTP, Partly};
 
 pub(crate) const FORM: Form = Form {
     media_type: "application/json",

@@ -14,13 +14,12 @@
 //!   there are the same to it.
 
 use tallyfold::CountName;
+use tallyfold::sending::DATAGRAMS;
 
 use crate::context::Context;
-use crate::encoder::Encoder;
 use crate::escape::{Bytes, escape, write_hex};
-use crate::form::{Form, Numbers, Order, carries_whole_seconds};
+use crate::form::{Encoder, Form, Numbers, Order, carries_whole_seconds};
 use crate::sample::Group;
-use tallyfold::sending::DATAGRAMS;
 
 pub(crate) const FORM: Form = Form {
     media_type: "text/plain; charset=utf-8",

@@ -9,16 +9,15 @@
 //!   digits, and so is `%` itself: decode a value as in URLs.
 //! - InfluxDB takes names and tags of up to 65,535 bytes together, and times from the year 1677 to 2262.
 
+use tallyfold::sending::{Delivery, HTTP, Partly};
 use tallyfold::{Code, CountName, Error, Result};
 
 use serde::Deserialize;
 
 use crate::context::Context;
-use crate::encoder::Encoder;
 use crate::escape::{Bytes, escape, write_hex};
-use crate::form::{Form, Numbers, Order, carries_milliseconds};
+use crate::form::{Encoder, Form, Numbers, Order, carries_milliseconds};
 use crate::sample::{Group, last_ms};
-use tallyfold::sending::{Delivery, HTTP, Partly};
 
 pub(crate) const FORM: Form = Form {
     media_type: "text/plain; charset=utf-8",

@@ -12,9 +12,8 @@ use tallyfold::{CountName, Result, Window};
 
 use super::csv::COLUMNS;
 use crate::context::Context;
-use crate::encoder::Encoder;
 use crate::escape::write_json;
-use crate::form::{Form, Numbers, Order};
+use crate::form::{Encoder, Form, Numbers, Order};
 use crate::sample::{Group, Sample};
 
 pub(crate) const FORM: Form = Form {
@@ -71,7 +70,7 @@ impl Ndjson<'_> {
         self.window = of;
         self.before.clear();
         self.before.push(b'{');
-        for (name, value) in &self.context.own_labels {
+        for (name, value) in self.context.own_labels.iter() {
             self.before.extend_from_slice(key(name).as_bytes());
             write_json(value, &mut self.before);
             self.before.push(b',');

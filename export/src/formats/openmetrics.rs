@@ -1,10 +1,11 @@
 //! OpenMetrics text 1.0: one gauge for each count, with a sample for each window.
 
+use std::fmt;
+
 use tallyfold::CountName;
 
 use crate::context::{Context, UNIT};
-use crate::encoder::Encoder;
-use crate::form::{Form, Numbers, Order, carries_milliseconds};
+use crate::form::{Encoder, Form, Numbers, Order, carries_milliseconds};
 use crate::sample::Group;
 
 pub(crate) const FORM: Form = Form {
@@ -56,7 +57,7 @@ impl Encoder for OpenMetrics<'_> {
                 out.push(b' ');
                 amount.write(out);
                 out.push(b' ');
-                write_seconds(sample.unix_ms(), out);
+                Seconds(sample.unix_ms()).write(out);
                 out.push(b'\n');
             }
         }
@@ -69,10 +70,13 @@ impl Encoder for OpenMetrics<'_> {
     }
 }
 
-/// Writes what is known of a metric, before its samples.
+/// Writes what is known of a metric, before its samples. The unit may be empty.
 pub(crate) fn write_header(name: &str, kind: &str, unit: &str, help: &str, out: &mut Vec<u8>) {
-    let header = format!("# TYPE {name} {kind}\n# UNIT {name} {unit}\n# HELP {name} {help}\n");
-    out.extend_from_slice(header.as_bytes());
+    out.extend_from_slice(format!("# TYPE {name} {kind}\n").as_bytes());
+    if !unit.is_empty() {
+        out.extend_from_slice(format!("# UNIT {name} {unit}\n").as_bytes());
+    }
+    out.extend_from_slice(format!("# HELP {name} {help}\n").as_bytes());
 }
 
 /// Writes labels in braces; nothing if there are none.
@@ -106,17 +110,31 @@ fn write_escaped(mut value: &[u8], out: &mut Vec<u8>) {
     out.extend_from_slice(value);
 }
 
-/// Writes an instant as seconds since 1970 with three decimals.
-pub(crate) fn write_seconds(unix_ms: i64, out: &mut Vec<u8>) {
-    if unix_ms < 0 {
-        out.push(b'-');
+/// Milliseconds, written as seconds with three decimals.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Seconds(pub i64);
+
+impl Seconds {
+    pub(crate) fn write(self, out: &mut Vec<u8>) {
+        let Self(ms) = self;
+        if ms < 0 {
+            out.push(b'-');
+        }
+        let (seconds, ms) = (ms.unsigned_abs() / 1000, ms.unsigned_abs() % 1000);
+        out.extend_from_slice(itoa::Buffer::new().format(seconds).as_bytes());
+        out.extend_from_slice(&[
+            b'.',
+            b'0' + (ms / 100) as u8,
+            b'0' + (ms / 10 % 10) as u8,
+            b'0' + (ms % 10) as u8,
+        ]);
     }
-    let (seconds, ms) = (unix_ms.unsigned_abs() / 1000, unix_ms.unsigned_abs() % 1000);
-    out.extend_from_slice(itoa::Buffer::new().format(seconds).as_bytes());
-    out.extend_from_slice(&[
-        b'.',
-        b'0' + (ms / 100) as u8,
-        b'0' + (ms / 10 % 10) as u8,
-        b'0' + (ms % 10) as u8,
-    ]);
+}
+
+impl fmt::Display for Seconds {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut digits = Vec::new();
+        self.write(&mut digits);
+        f.write_str(&String::from_utf8_lossy(&digits))
+    }
 }

@@ -3,16 +3,15 @@
 
 use serde::Deserialize;
 use tallyfold::CountName;
+use tallyfold::sending::{Delivery, HTTP, Partly};
 
-use super::otlp_metrics::{
+use super::otlp::{
     DELTA, SENDER, UNIT, VERSION, check_times, is_monotonic, is_passing, rejected, times,
 };
 use crate::context::Context;
-use crate::encoder::Encoder;
 use crate::escape::write_json;
-use crate::form::{Form, Numbers, Order};
+use crate::form::{Encoder, Form, Numbers, Order};
 use crate::sample::Group;
-use tallyfold::sending::{Delivery, HTTP, Partly};
 
 pub(crate) const FORM: Form = Form {
     media_type: "application/json",

@@ -7,14 +7,13 @@ use std::collections::HashMap;
 
 use prost::Message;
 use tallyfold::CountName;
+use tallyfold::sending::{Delivery, HTTP};
 
 use super::protobuf::add;
-use super::remote_write_series::{NAME, Point, compress, position_of_name, read_samples};
+use super::remote_write::{NAME, Point, compress, position_of_name, read_samples};
 use crate::context::{Context, UNIT};
-use crate::encoder::Encoder;
-use crate::form::{Form, Numbers, Order, carries_milliseconds};
+use crate::form::{Encoder, Form, Numbers, Order, carries_milliseconds};
 use crate::sample::Group;
-use tallyfold::sending::{Delivery, HTTP};
 
 pub(crate) const FORM: Form = Form {
     media_type: "application/x-protobuf;proto=io.prometheus.write.v2.Request",

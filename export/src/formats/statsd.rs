@@ -14,14 +14,13 @@
 //! - Each piece is a datagram, by default of at most 1,432 bytes. The lines of one group stay together, so it is larger if
 //!   values are very long.
 
+use tallyfold::sending::DATAGRAMS;
 use tallyfold::{Code, Error, Result};
 
 use crate::context::Context;
-use crate::encoder::Encoder;
 use crate::escape::{Bytes, escape, write_hex};
-use crate::form::{Form, Numbers, Order};
+use crate::form::{Encoder, Form, Numbers, Order};
 use crate::sample::Group;
-use tallyfold::sending::DATAGRAMS;
 
 pub(crate) const FORM: Form = Form {
     media_type: "text/plain; charset=utf-8",

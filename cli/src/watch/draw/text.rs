@@ -10,7 +10,7 @@ use tallyfold::Metric;
 use tallyfold::text::grouped;
 use unicode_truncate::UnicodeTruncateStr;
 
-use crate::output::numerals;
+use crate::output::grid;
 use crate::output::safe::width;
 use crate::watch::history::Stage;
 
@@ -147,7 +147,7 @@ fn short(grouped: &str) -> String {
 
 /// A rate in percent; empty without a rate.
 pub(crate) fn percent(rate: Option<f64>) -> String {
-    rate.map_or_else(String::new, |rate| numerals::percent(Some(rate)))
+    rate.map_or_else(String::new, |rate| grid::percent(Some(rate)))
 }
 
 /// The time of a day, UTC, in hours and minutes.

@@ -2,11 +2,12 @@
 
 use std::cell::{Ref, RefCell};
 use std::collections::BTreeMap;
+use std::fmt::Display;
 use std::rc::Rc;
 use std::time::Duration;
 
 use tallyfold::{Attempt, Code, Kind, Revision, Target};
-use tallyfold_export::{Labels, Ledger};
+use tallyfold_export::{Family, FamilyKind, Labels, Ledger, Scrape, Seconds};
 use tokio::time::sleep;
 
 use crate::app::App;
@@ -15,34 +16,33 @@ use crate::host::clock::Clock;
 use crate::host::files::StateFile;
 use crate::host::ranges::{FollowEvent, Following};
 use crate::host::shutdown::Shutdown;
-use crate::output::exposition::Exposition;
 
 /// How long after a failure the state is stored again.
 const STORE_AGAIN: Duration = Duration::from_secs(2);
 
 /// One cluster.
-pub(crate) struct Exporter {
+pub(super) struct Exporter {
     /// The name of the cluster.
-    pub(crate) name: String,
+    pub(super) name: String,
     /// Whether metrics say which cluster they are of.
-    pub(crate) is_named: bool,
+    pub(super) is_named: bool,
     /// The labels of its counts.
-    pub(crate) labels: Labels,
+    pub(super) labels: Labels,
     /// What the names of its counts begin with.
-    pub(crate) stem: Option<String>,
+    pub(super) stem: Option<String>,
     /// Where the totals are stored.
-    pub(crate) file: StateFile,
+    pub(super) file: StateFile,
     /// The totals that scrapes see: they are on the disk.
-    pub(crate) ledger: RefCell<Ledger>,
+    pub(super) ledger: RefCell<Ledger>,
     /// The time.
-    pub(crate) clock: Clock,
+    pub(super) clock: Clock,
     /// What was measured.
-    pub(crate) meters: Rc<RefCell<Meters>>,
+    pub(super) meters: Rc<RefCell<Meters>>,
 }
 
 /// What is measured of one cluster.
 #[derive(Debug, Default)]
-pub(crate) struct Meters {
+pub(super) struct Meters {
     /// By target and status; no status if there was no response.
     requests: BTreeMap<(&'static str, Option<u16>), u64>,
     retries: BTreeMap<&'static str, u64>,
@@ -65,7 +65,7 @@ pub(crate) struct Meters {
 
 impl Meters {
     /// Takes a request that has ended.
-    pub(crate) fn take(&mut self, attempt: &Attempt, now_ms: u64) {
+    pub(super) fn take(&mut self, attempt: &Attempt, now_ms: u64) {
         let target = attempt.target.as_str();
         *self.requests.entry((target, attempt.status)).or_default() += 1;
         if attempt.number > 1 {
@@ -92,7 +92,7 @@ impl Exporter {
     ///
     /// # Errors
     /// For counts that can't be added.
-    pub(crate) async fn run(
+    pub(super) async fn run(
         &self,
         app: &App,
         mut following: Following,
@@ -133,8 +133,7 @@ impl Exporter {
         let had_note = ledger.note().is_some();
         ledger.add(revision, state)?;
         if let Some(note) = ledger.note().filter(|_| !had_note) {
-            app.stderr
-                .warning(format_args!("{}: {}", self.name, note.message));
+            app.stderr.warning(format_args!("{}: {}", self.name, note));
         }
         // On the disk first: a scrape must not see what a restart would take back.
         if self.store(app, ledger.to_json(), shutdown).await {
@@ -173,7 +172,7 @@ impl Exporter {
     }
 
     /// What is not well; `None` if nothing.
-    pub(crate) fn complaint(&self, stale_ms: u64) -> Option<String> {
+    pub(super) fn complaint(&self, stale_ms: u64) -> Option<String> {
         let meters = self.meters.borrow();
         if let Some(text) = &meters.unstored {
             return Some(text.clone());
@@ -210,86 +209,121 @@ impl Exporter {
     ///
     /// # Errors
     /// For labels and names that can't be used.
-    pub(crate) fn add_totals(&self, all: &mut Exposition) -> tallyfold::Result<()> {
+    pub(super) fn add_totals(&self, scrape: &mut Scrape) -> tallyfold::Result<()> {
         let ledger: Ref<'_, Ledger> = self.ledger.borrow();
-        all.add_text(&ledger.openmetrics(&self.labels, self.stem.as_deref())?);
-        Ok(())
+        ledger.add_to(scrape, &self.labels, self.stem.as_deref())
     }
 
     /// Adds what was measured of the exporter itself.
-    pub(crate) fn add_meters(&self, all: &mut Exposition, stale_ms: u64) {
-        self.add_counters(all);
-        let now = self.clock.now();
-        if let Some(token_ms) = self.meters.borrow().token_ms {
-            let age_ms = now.monotonic_ms.saturating_sub(token_ms);
-            self.sample(all, TOKEN_AGE, &[], seconds(age_ms.into()));
-        }
-        if let Some(end) = self.ledger.borrow().settled_until() {
-            let lag_ms = now.unix_ms.saturating_sub(end.unix_ms());
-            self.sample(all, LAG, &[], seconds(lag_ms.into()));
-        }
-        let is_healthy = self.complaint(stale_ms).is_none();
-        self.sample(all, HEALTHY, &[], u8::from(is_healthy).to_string());
-    }
-
-    fn add_counters(&self, all: &mut Exposition) {
+    pub(super) fn add_meters(&self, scrape: &mut Scrape, stale_ms: u64) {
         let meters = self.meters.borrow();
+        let family = REQUESTS.of(scrape);
         for ((target, status), count) in &meters.requests {
             let status = status.map_or_else(|| "none".to_owned(), |status| status.to_string());
-            let labels = [("status", status.as_str()), ("target", *target)];
-            self.sample(all, REQUESTS, &labels, count.to_string());
+            self.sample(family, &[("status", &status), ("target", target)], count);
         }
+        let family = RETRIES.of(scrape);
         for (target, count) in &meters.retries {
-            self.sample(all, RETRIES, &[("target", target)], count.to_string());
+            self.sample(family, &[("target", target)], count);
         }
+        let family = FAILURES.of(scrape);
         for (code, count) in &meters.failures {
-            self.sample(all, FAILURES, &[("code", code)], count.to_string());
+            self.sample(family, &[("code", code)], count);
         }
+        let family = REVISIONS.of(scrape);
         for (settled, count) in ["false", "true"].iter().zip(meters.revisions) {
-            self.sample(all, REVISIONS, &[("settled", settled)], count.to_string());
+            self.sample(family, &[("settled", settled)], count);
         }
-        self.sample(all, STORE_FAILURES, &[], meters.store_failures.to_string());
+        self.sample(STORE_FAILURES.of(scrape), &[], meters.store_failures);
+        let now = self.clock.now();
+        let family = TOKEN_AGE.of(scrape);
+        if let Some(token_ms) = meters.token_ms {
+            let age_ms = now.monotonic_ms.saturating_sub(token_ms);
+            let age = Seconds(i64::try_from(age_ms).unwrap_or(i64::MAX));
+            self.sample(family, &[], age);
+        }
+        let family = LAG.of(scrape);
+        if let Some(end) = self.ledger.borrow().settled_until() {
+            let lag = Seconds(now.unix_ms.saturating_sub(end.unix_ms()));
+            self.sample(family, &[], lag);
+        }
+        let is_healthy = self.complaint(stale_ms).is_none();
+        self.sample(HEALTHY.of(scrape), &[], u8::from(is_healthy));
     }
 
-    fn sample(&self, all: &mut Exposition, name: &str, labels: &[(&str, &str)], value: String) {
+    fn sample(&self, family: &mut Family, labels: &[(&str, &str)], value: impl Display) {
         let own = self.is_named.then_some(("cluster", self.name.as_str()));
-        let labels: Vec<(&str, &str)> = own.into_iter().chain(labels.iter().copied()).collect();
-        all.sample(name, &labels, value);
+        family.sample(own.into_iter().chain(labels.iter().copied()), value);
     }
 }
 
-const REQUESTS: &str = "tallyfold_exporter_requests";
-const RETRIES: &str = "tallyfold_exporter_retries";
-const FAILURES: &str = "tallyfold_exporter_reading_failures";
-const REVISIONS: &str = "tallyfold_exporter_revisions";
-const STORE_FAILURES: &str = "tallyfold_exporter_store_failures";
-const TOKEN_AGE: &str = "tallyfold_exporter_token_age_seconds";
-const LAG: &str = "tallyfold_exporter_settled_lag_seconds";
-const HEALTHY: &str = "tallyfold_exporter_healthy";
+/// One of the exporter's own metrics: name, kind, unit and meaning.
+pub(super) struct Meter(&'static str, FamilyKind, &'static str, &'static str);
 
-/// Name, type, unit and meaning of the exporter's own metrics.
-#[rustfmt::skip]
-const METERS: [[&str; 4]; 8] = [
-    [REQUESTS, "counter", "", "Requests to the service by target and status; none if there was no response"],
-    [RETRIES, "counter", "", "Requests to the service that were sent again"],
-    [FAILURES, "counter", "", "Readings of windows that failed, by the code of the error"],
-    [REVISIONS, "counter", "", "Readings of windows that were stored; settled ones are in the totals"],
-    [STORE_FAILURES, "counter", "", "Failed attempts to store the totals"],
-    [TOKEN_AGE, "gauge", "seconds", "Time since the last token was obtained"],
-    [LAG, "gauge", "seconds", "Time since the end of the newest window in the totals"],
-    [HEALTHY, "gauge", "", "Whether windows settle, and the service accepts the credentials: 1 or 0"],
-];
-
-/// Names the exporter's own metrics.
-pub(crate) fn describe(all: &mut Exposition) {
-    for [name, kind, unit, help] in METERS {
-        all.describe(name, kind, unit, help);
+impl Meter {
+    /// The metric in a scrape. All clusters name all metrics, so that their order is always the same.
+    pub(super) fn of<'a>(&self, scrape: &'a mut Scrape) -> &'a mut Family {
+        scrape.family(self.0, self.1, self.2, self.3)
     }
 }
 
-/// Milliseconds as seconds with three decimals.
-fn seconds(ms: i128) -> String {
-    let sign = if ms < 0 { "-" } else { "" };
-    let ms = ms.unsigned_abs();
-    format!("{sign}{}.{:03}", ms / 1000, ms % 1000)
-}
+const REQUESTS: Meter = Meter(
+    "tallyfold_exporter_requests",
+    FamilyKind::Counter,
+    "",
+    "Requests to the service by target and status; none if there was no response",
+);
+const RETRIES: Meter = Meter(
+    "tallyfold_exporter_retries",
+    FamilyKind::Counter,
+    "",
+    "Requests to the service that were sent again",
+);
+const FAILURES: Meter = Meter(
+    "tallyfold_exporter_reading_failures",
+    FamilyKind::Counter,
+    "",
+    "Readings of windows that failed, by the code of the error",
+);
+const REVISIONS: Meter = Meter(
+    "tallyfold_exporter_revisions",
+    FamilyKind::Counter,
+    "",
+    "Readings of windows that were stored; settled ones are in the totals",
+);
+const STORE_FAILURES: Meter = Meter(
+    "tallyfold_exporter_store_failures",
+    FamilyKind::Counter,
+    "",
+    "Failed attempts to store the totals",
+);
+const TOKEN_AGE: Meter = Meter(
+    "tallyfold_exporter_token_age_seconds",
+    FamilyKind::Gauge,
+    "seconds",
+    "Time since the last token was obtained",
+);
+const LAG: Meter = Meter(
+    "tallyfold_exporter_settled_lag_seconds",
+    FamilyKind::Gauge,
+    "seconds",
+    "Time since the end of the newest window in the totals",
+);
+const HEALTHY: Meter = Meter(
+    "tallyfold_exporter_healthy",
+    FamilyKind::Gauge,
+    "",
+    "Whether windows settle, and the service accepts the credentials: 1 or 0",
+);
+pub(super) const SCRAPE_ERRORS: Meter = Meter(
+    "tallyfold_exporter_scrape_errors",
+    FamilyKind::Counter,
+    "",
+    "Scrapes that could not be answered",
+);
+pub(super) const BUILD: Meter = Meter(
+    "tallyfold_exporter_build",
+    FamilyKind::Info,
+    "",
+    "The version of this program",
+);

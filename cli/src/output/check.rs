@@ -1,0 +1,379 @@
+//! What `check` has found, and how it is written: sentences, JSON, or OpenMetrics.
+
+use std::collections::BTreeMap;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use anstyle::{AnsiColor, Style};
+use clap::ValueEnum;
+use schemars::JsonSchema;
+use serde::Serialize;
+use tallyfold::{Timestamp, Window};
+use tallyfold_export::{FamilyKind, Scrape, ScrapeFormat};
+use tallyfold_health::{Check, Finding, Replay, Severity, Status, Unjudged};
+
+use super::document::{FailureDocument, MissingDocument, Pairs};
+use super::documented::missing_of;
+use super::grid::write_styled;
+use super::report::{Part, Report};
+use super::safe::harmless;
+use super::sink::{Screen, WriteError, write_to};
+use crate::failure::{Exit, Result};
+
+/// What rules have found in all clusters.
+pub(crate) type CheckReport = Report<Checked, Verdict>;
+
+/// What was checked in each cluster.
+#[derive(Debug)]
+pub(crate) struct Checked {
+    /// When it was checked.
+    pub(crate) at: Timestamp,
+    /// The range of a replay.
+    pub(crate) replay: Option<Window>,
+    /// The file with the rules; `None` for the standard rules.
+    pub(crate) rules: Option<PathBuf>,
+}
+
+/// What rules have found.
+#[derive(Debug)]
+pub(crate) enum Verdict {
+    /// Now.
+    Check(Check),
+    /// In a range.
+    Replay(Replay),
+}
+
+impl Verdict {
+    /// What was found.
+    pub(crate) fn findings(&self) -> &[Finding] {
+        match self {
+            Self::Check(check) => &check.findings,
+            Self::Replay(replay) => &replay.findings,
+        }
+    }
+
+    /// The rules that could not judge anything.
+    pub(crate) fn unjudged(&self) -> &[Unjudged] {
+        match self {
+            Self::Check(check) => &check.unjudged,
+            Self::Replay(replay) => &replay.unjudged,
+        }
+    }
+
+    /// How many windows of groups were judged.
+    pub(crate) fn judged(&self) -> u64 {
+        match self {
+            Self::Check(check) => check.judged,
+            Self::Replay(replay) => replay.judged,
+        }
+    }
+
+    /// How many findings were left out, because there are too many.
+    pub(crate) fn left_out(&self) -> u64 {
+        match self {
+            Self::Check(check) => check.left_out,
+            Self::Replay(replay) => replay.left_out,
+        }
+    }
+
+    /// Whether nothing is wrong. A replay looks at the past, and is always well.
+    pub(crate) fn is_healthy(&self) -> bool {
+        match self {
+            Self::Check(check) => check.healthy,
+            Self::Replay(_) => true,
+        }
+    }
+}
+
+/// The exit code by what was found. (A receiver that refuses the alerts makes it another one.)
+pub(crate) fn exit(report: &CheckReport) -> Exit {
+    match report.parts.iter().all(|part| part.found.is_healthy()) {
+        true => report.exit(),
+        false => Exit::Unhealthy,
+    }
+}
+
+/// How findings are written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum CheckFormat {
+    /// A sentence for each finding; nothing if there is none.
+    Table,
+    /// One document, described by a JSON Schema (tallyfold schema check).
+    Json,
+    /// One JSON object for each finding.
+    Ndjson,
+    /// OpenMetrics text, such as for the textfile collector of Prometheus' node exporter.
+    Openmetrics,
+}
+
+/// What rules have found.
+#[derive(Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(title = "tallyfold check --format json")]
+pub(crate) struct CheckDocument<'a> {
+    /// The version of this document. The number grows when something is removed or means something else; members may be added.
+    format: FoundName,
+    /// When it was checked; of a replay, the end of its range.
+    #[schemars(with = "String")]
+    at: Timestamp,
+    /// The range of a replay; `null` for a check.
+    replay: Option<Window>,
+    /// The file with the rules; `null` for the standard rules.
+    rules: Option<String>,
+    /// Whether nothing is wrong that is more than an info, not silenced and not provisional; of a replay always true.
+    healthy: bool,
+    /// What was found, in the order of the configuration.
+    clusters: Vec<FoundCluster<'a>>,
+    /// The clusters of which nothing is known.
+    missing: Vec<MissingDocument<'a>>,
+}
+
+#[derive(Serialize, JsonSchema)]
+enum FoundName {
+    /// The only version.
+    #[serde(rename = "tallyfold-findings/1")]
+    Findings1,
+}
+
+#[derive(Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+struct FoundCluster<'a> {
+    /// The cluster's name; `default` if it has none.
+    cluster: &'a str,
+    /// The labels that the configuration gives it.
+    labels: Pairs<'a>,
+    /// Whether nothing is wrong that is more than an info, not silenced and not provisional.
+    healthy: bool,
+    /// How many windows of groups were judged, of all rules together.
+    judged: u64,
+    /// What fires, is pending, or was just resolved; of a replay, what fired, in the order of time.
+    findings: &'a [Finding],
+    /// How many findings were left out, because there are too many.
+    left_out: u64,
+    /// Rules that could not judge anything, with the reason.
+    unjudged: &'a [Unjudged],
+    /// The time that could not be read.
+    gaps: &'a [Window],
+    /// Why `gaps` could not be read; `null` if that is not known.
+    failure: Option<FailureDocument<'a>>,
+}
+
+/// A line of NDJSON.
+#[derive(Serialize)]
+struct FoundLine<'a> {
+    cluster: &'a str,
+    #[serde(flatten)]
+    finding: &'a Finding,
+}
+
+/// Writes what was found to stdout or a file.
+///
+/// # Errors
+/// For a place that can't be written.
+pub(crate) fn write(report: &CheckReport, format: CheckFormat, path: Option<&Path>) -> Result<()> {
+    write_to(path, |screen, out| match format {
+        CheckFormat::Table => Ok(write_sentences(report, screen, out)?),
+        CheckFormat::Json => {
+            serde_json::to_writer_pretty(&mut *out, &document(report)).map_err(io::Error::from)?;
+            Ok(writeln!(out)?)
+        }
+        CheckFormat::Ndjson => write_lines(report, out),
+        CheckFormat::Openmetrics => Ok(write_metrics(report, out)?),
+    })
+}
+
+fn document(report: &CheckReport) -> CheckDocument<'_> {
+    let clusters = report.parts.iter().map(|part| {
+        let labels = part.labels.iter();
+        FoundCluster {
+            cluster: &part.cluster,
+            labels: Pairs(
+                labels
+                    .map(|(name, value)| (name.as_str(), value.as_str()))
+                    .collect(),
+            ),
+            healthy: part.found.is_healthy(),
+            judged: part.found.judged(),
+            findings: part.found.findings(),
+            left_out: part.found.left_out(),
+            unjudged: part.found.unjudged(),
+            gaps: &part.gaps,
+            failure: part.failure.as_ref().map(Into::into),
+        }
+    });
+    CheckDocument {
+        format: FoundName::Findings1,
+        at: report.asked.at,
+        replay: report.asked.replay,
+        rules: report
+            .asked
+            .rules
+            .as_ref()
+            .map(|path| path.display().to_string()),
+        healthy: report.parts.iter().all(|part| part.found.is_healthy()),
+        clusters: clusters.collect(),
+        missing: report.missing.iter().map(missing_of).collect(),
+    }
+}
+
+fn write_lines(report: &CheckReport, out: &mut dyn Write) -> Result<(), WriteError> {
+    for part in &report.parts {
+        for finding in part.found.findings() {
+            let line = FoundLine {
+                cluster: &part.cluster,
+                finding,
+            };
+            serde_json::to_writer(&mut *out, &line).map_err(io::Error::from)?;
+            writeln!(out)?;
+        }
+    }
+    Ok(())
+}
+
+fn write_sentences(report: &CheckReport, screen: Screen, out: &mut dyn Write) -> io::Result<()> {
+    for part in &report.parts {
+        for finding in part.found.findings() {
+            if report.is_named {
+                write!(out, "{}: ", harmless(&part.cluster))?;
+            }
+            if report.asked.replay.is_some() {
+                write!(out, "{} ", span(finding))?;
+            }
+            let (word, color) = word_of(finding, report.asked.replay.is_some());
+            write_styled(
+                word,
+                Style::new().fg_color(color.map(Into::into)),
+                screen,
+                out,
+            )?;
+            writeln!(out, ": {}", harmless(&finding.sentence))?;
+        }
+        if part.found.left_out() > 0 {
+            writeln!(out, "and {} more", part.found.left_out())?;
+        }
+    }
+    Ok(())
+}
+
+/// From when to when a finding of a replay lasted.
+fn span(finding: &Finding) -> String {
+    match finding.resolved {
+        Some(end) => format!("{} to {end}", finding.since),
+        None => format!("{} to the end", finding.since),
+    }
+}
+
+fn word_of(finding: &Finding, is_replay: bool) -> (&'static str, Option<AnsiColor>) {
+    match finding.status {
+        _ if finding.silenced => ("silenced", None),
+        Status::Pending => ("pending", None),
+        Status::Resolved if !is_replay => ("resolved", Some(AnsiColor::Green)),
+        Status::Firing | Status::Resolved => match finding.severity {
+            Severity::Critical => ("critical", Some(AnsiColor::Red)),
+            Severity::Warning => ("warning", Some(AnsiColor::Yellow)),
+            Severity::Info => ("info", None),
+        },
+    }
+}
+
+/// Writes whether all is well, and what fires or is pending, as OpenMetrics.
+///
+/// # Errors
+/// Those of the writer.
+fn write_metrics(report: &CheckReport, out: &mut dyn Write) -> io::Result<()> {
+    let own = |part: &Part<Verdict>| {
+        let mut labels: BTreeMap<String, String> = BTreeMap::new();
+        for (name, value) in &part.labels {
+            labels.insert(label_name(name), value.clone());
+        }
+        if report.is_named {
+            labels.insert("cluster".to_owned(), part.cluster.clone());
+        }
+        labels
+    };
+    let mut scrape = Scrape::default();
+    let healthy = scrape.family(
+        "tallyfold_check_healthy",
+        FamilyKind::Gauge,
+        "",
+        "1 if nothing is wrong, 0 if something is.",
+    );
+    for part in &report.parts {
+        healthy.sample(texts(&own(part)), u8::from(part.found.is_healthy()));
+    }
+    let judged = scrape.family(
+        "tallyfold_check_judged_windows",
+        FamilyKind::Gauge,
+        "",
+        "Windows of groups that were judged.",
+    );
+    for part in &report.parts {
+        judged.sample(texts(&own(part)), part.found.judged());
+    }
+    let missing = scrape.family(
+        "tallyfold_check_missing_seconds",
+        FamilyKind::Gauge,
+        "",
+        "Time whose counts could not be read.",
+    );
+    for part in &report.parts {
+        let ms = |gap: &Window| gap.end().unix_ms() - gap.start().unix_ms();
+        let seconds = part.gaps.iter().map(ms).sum::<i64>() / 1_000;
+        missing.sample(texts(&own(part)), seconds);
+    }
+    let since = scrape.family(
+        "tallyfold_finding_since_seconds",
+        FamilyKind::Gauge,
+        "",
+        "What fires or is pending, with the instant since when.",
+    );
+    for part in &report.parts {
+        let findings = part.found.findings().iter();
+        for finding in findings.filter(|finding| finding.status != Status::Resolved) {
+            let labels = labels_of(own(part), finding);
+            since.sample(texts(&labels), finding.since.unix_ms() / 1_000);
+        }
+    }
+    out.write_all(scrape.text(ScrapeFormat::OpenMetrics).as_bytes())
+}
+
+fn texts(labels: &BTreeMap<String, String>) -> impl Iterator<Item = (&str, &str)> {
+    labels
+        .iter()
+        .map(|(name, value)| (name.as_str(), value.as_str()))
+}
+
+fn labels_of(mut labels: BTreeMap<String, String>, finding: &Finding) -> BTreeMap<String, String> {
+    for (name, value) in &finding.labels {
+        labels.insert(label_name(name), value.clone());
+    }
+    for (dimension, value) in &finding.group {
+        labels.insert(dimension.to_string(), value.clone());
+    }
+    let own = [
+        ("rule", finding.rule.as_str()),
+        ("severity", finding.severity.as_str()),
+        ("status", finding.status.as_str()),
+        ("silenced", if finding.silenced { "true" } else { "false" }),
+        (
+            "provisional",
+            if finding.provisional { "true" } else { "false" },
+        ),
+    ];
+    labels.extend(own.map(|(name, value)| (name.to_owned(), value.to_owned())));
+    labels
+}
+
+/// A name as Prometheus takes it.
+pub(crate) fn label_name(name: &str) -> String {
+    let is_plain = |character: char| character.is_ascii_alphanumeric() || character == '_';
+    let name = name.chars().map(|character| match is_plain(character) {
+        true => character,
+        false => '_',
+    });
+    let name: String = name.collect();
+    match name.starts_with(|first: char| first.is_ascii_digit()) || name.is_empty() {
+        true => format!("_{name}"),
+        false => name,
+    }
+}

@@ -1,0 +1,320 @@
+//! Comparisons in each format but JSON.
+//!
+//! A table for a person at a terminal has one count before and after, and its change. CSV and NDJSON have a row for each group
+//! with its counts before and after, and the changes. Their columns are: the labels; the dimensions; `presence` (`both`, `new` or `vanished`); `before_success` and so on,
+//! `after_…`, as the Python package names the columns of its data frames, and `change_…`. Where a group was not there, its
+//! count is 0. In NDJSON all numbers are strings of digits, as in all NDJSON of this project.
+
+use std::io::Write;
+
+use serde::{Serialize, Serializer};
+use tallyfold::text::{grouped, signed};
+use tallyfold::{Comparison, CountName, Counts, Deltas, Frame, Presence};
+
+use super::grid::{Cells, Column, Grid, Holds, share};
+use super::report::{Counted, PROVISIONAL, Report, pairs, span, spans};
+use super::show::{Line, Picked};
+use super::sink::{Screen, WriteError};
+use super::table::{key_cells, key_columns, subject, write_remarks, write_title};
+
+/// Writes the comparisons of a report by one count. The totals of the other counts follow, so that a change there is not
+/// overlooked.
+///
+/// # Errors
+/// Those of the writer.
+pub(crate) fn write_changes(
+    report: &Report,
+    picked: &Picked,
+    by: CountName,
+    screen: Screen,
+    out: &mut dyn Write,
+) -> Result<(), WriteError> {
+    write_title(&title(report, by), screen, out)?;
+    let mut grid = Grid {
+        columns: key_columns(report),
+        lines: Vec::new(),
+    };
+    let keys = grid.columns.len();
+    let numbers = ["before", "after", "change", "share"];
+    let numbers = numbers.map(|name| Column::new(name, Holds::Numbers));
+    grid.columns.extend(numbers);
+    let lines = picked.lines.iter();
+    grid.lines = lines
+        .filter_map(|line| line_of(report, *line, by))
+        .collect();
+    let others = CountName::ALL.iter().filter(|name| **name != by);
+    for name in std::iter::once(&by).chain(others) {
+        grid.lines.push(total(report, *name, keys));
+    }
+    grid.write(screen, out)?;
+    write_remarks(report, picked, screen, out)
+}
+
+fn title(report: &Report, by: CountName) -> String {
+    let asked = &report.asked;
+    let before = match asked.before {
+        Some(before) => span(before),
+        None => comparisons(report)
+            .next()
+            .map_or_else(String::new, |first| spans(first.before_coverage())),
+    };
+    let after = span(asked.range);
+    format!("{by} of {}, {before}, then {after}", subject(report))
+}
+
+fn comparisons(report: &Report) -> impl Iterator<Item = &Comparison> {
+    report.parts.iter().filter_map(|part| match &part.found {
+        Counted::Comparison(comparison) => Some(&**comparison),
+        _ => None,
+    })
+}
+
+fn line_of(report: &Report, line: Line, by: CountName) -> Option<Cells> {
+    let Counted::Comparison(comparison) = &report.parts[line.part].found else {
+        return None;
+    };
+    let row = comparison.row(line.row)?;
+    let presence = row.presence();
+    let shares = row.share();
+    let mut cells = key_cells(report, line);
+    cells.extend([
+        side(
+            presence != Presence::New,
+            row.before().map(|counts| by.of(counts)),
+        ),
+        side(
+            presence != Presence::Vanished,
+            row.after().map(|counts| by.of(counts)),
+        ),
+        signed(change_of(row.delta(), by)),
+        share(match by {
+            CountName::Success => shares.success,
+            CountName::Errors => shares.errors,
+            CountName::Filtered => shares.filtered,
+        }),
+    ]);
+    let is_provisional = !report.parts[line.part].provisional.is_empty();
+    Some(Cells {
+        cells,
+        marks: is_provisional.then_some(PROVISIONAL).into_iter().collect(),
+        is_total: false,
+    })
+}
+
+/// A count, or `none` where the group was not there.
+fn side(is_there: bool, count: Option<u64>) -> String {
+    match count {
+        Some(count) if is_there => grouped(count),
+        _ => "none".to_owned(),
+    }
+}
+
+fn change_of(deltas: Deltas, by: CountName) -> i128 {
+    match by {
+        CountName::Success => deltas.success,
+        CountName::Errors => deltas.errors,
+        CountName::Filtered => deltas.filtered,
+    }
+}
+
+fn total(report: &Report, by: CountName, keys: usize) -> Cells {
+    let mut sums = [0_i128; 2];
+    for comparison in comparisons(report) {
+        sums[0] += i128::from(by.of(comparison.before_totals()));
+        sums[1] += i128::from(by.of(comparison.after_totals()));
+    }
+    let mut cells = vec![String::new(); keys];
+    if let Some(first) = cells.first_mut() {
+        *first = format!("total {by}");
+    }
+    let [before, after] = sums;
+    let numbers = [grouped(before), grouped(after), signed(after - before)];
+    cells.extend(numbers);
+    cells.push(String::new());
+    Cells {
+        cells,
+        is_total: true,
+        ..Cells::default()
+    }
+}
+
+/// Names and values, as the members of an object in that order.
+struct Members(Vec<(String, String)>);
+
+impl Serialize for Members {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_map(self.0.iter().map(|(name, value)| (name, value)))
+    }
+}
+
+/// Writes comparisons as CSV.
+///
+/// # Errors
+/// For labels that can't be used, and those of the writer.
+pub(crate) fn write_csv(
+    report: &Report,
+    picked: &Picked,
+    given: &[String],
+    out: &mut dyn Write,
+) -> Result<(), WriteError> {
+    let labels = pairs(report, given)?;
+    let own = labels
+        .iter()
+        .take(1)
+        .flatten()
+        .map(|(name, _)| name.clone());
+    let header: Vec<String> = own.chain(names(report)).collect();
+    write!(out, "{}\r\n", header.join(","))?;
+    for line in &picked.lines {
+        let own = labels[line.part].iter().map(|(_, value)| field(value));
+        let cells = cells(report, *line).into_iter().map(|cell| field(&cell));
+        let fields: Vec<String> = own.chain(cells).collect();
+        write!(out, "{}\r\n", fields.join(","))?;
+    }
+    Ok(())
+}
+
+/// Writes comparisons as NDJSON.
+///
+/// # Errors
+/// For labels that can't be used, and those of the writer.
+pub(crate) fn write_ndjson(
+    report: &Report,
+    picked: &Picked,
+    given: &[String],
+    out: &mut dyn Write,
+) -> Result<(), WriteError> {
+    let labels = pairs(report, given)?;
+    let names = names(report);
+    for line in &picked.lines {
+        let cells = names.iter().cloned().zip(cells(report, *line));
+        let members = Members(labels[line.part].iter().cloned().chain(cells).collect());
+        serde_json::to_writer(&mut *out, &members).map_err(std::io::Error::from)?;
+        writeln!(out)?;
+    }
+    Ok(())
+}
+
+/// The names of the columns after the labels.
+fn names(report: &Report) -> Vec<String> {
+    let mut names = report.asked.by.clone();
+    names.push("presence".to_owned());
+    for side in ["before", "after", "change"] {
+        names.extend(Counts::NAMES.map(|name| format!("{side}_{name}")));
+    }
+    names
+}
+
+fn cells(report: &Report, line: Line) -> Vec<String> {
+    let Counted::Comparison(comparison) = &report.parts[line.part].found else {
+        return Vec::new();
+    };
+    let Some(row) = comparison.row(line.row) else {
+        return Vec::new();
+    };
+    let mut cells: Vec<String> = row.values().map(str::to_owned).collect();
+    cells.push(row.presence().to_string());
+    for side in [row.before(), row.after()] {
+        let counts = side.unwrap_or_default().each();
+        cells.extend(counts.map(|count| count.to_string()));
+    }
+    cells.extend(row.delta().each().map(|change| change.to_string()));
+    cells
+}
+
+/// A field of CSV (RFC 4180): quoted if it has a comma, a quote or an end of line.
+fn field(value: &str) -> String {
+    match value.contains([',', '"', '\r', '\n']) {
+        true => format!("\"{}\"", value.replace('"', "\"\"")),
+        false => value.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::output::show::Ranking;
+    use crate::output::testing::{assert_drawn, change, hour, report_of};
+
+    fn drawn(width: usize, by: CountName) -> String {
+        let report = report_of(vec![("default", Counted::Comparison(change()))]);
+        drawn_of(&report, width, by)
+    }
+
+    fn drawn_of(report: &Report, width: usize, by: CountName) -> String {
+        let ranking = Ranking {
+            by: Some(by),
+            top: None,
+        };
+        let screen = Screen {
+            width: Some(width),
+            color: false,
+        };
+        let mut out = Vec::new();
+        let picked = Picked::of(report, ranking);
+        write_changes(report, &picked, by, screen, &mut out).unwrap();
+        String::from_utf8(out).unwrap()
+    }
+
+    #[test]
+    fn the_largest_change_comes_first() {
+        for (width, by, file) in [
+            (80, CountName::Errors, "changes-80.txt"),
+            (40, CountName::Errors, "changes-40.txt"),
+            (200, CountName::Success, "changes-200.txt"),
+        ] {
+            assert_drawn(drawn(width, by), file);
+        }
+    }
+
+    #[test]
+    fn changes_that_may_still_change_are_marked() {
+        let mut report = report_of(vec![("default", Counted::Comparison(change()))]);
+        report.parts[0].provisional = vec![hour(0)];
+        assert_drawn(
+            drawn_of(&report, 80, CountName::Errors),
+            "changes-provisional-80.txt",
+        );
+    }
+
+    fn report() -> (Report, Picked) {
+        let mut report = report_of(vec![("e\"u", Counted::Comparison(change()))]);
+        report.is_named = true;
+        let ranking = Ranking {
+            by: Some(CountName::Errors),
+            top: Some(2),
+        };
+        let picked = Picked::of(&report, ranking);
+        (report, picked)
+    }
+
+    #[test]
+    fn csv() {
+        let (report, picked) = report();
+        let mut out = Vec::new();
+        write_csv(&report, &picked, &[], &mut out).unwrap();
+        let text = String::from_utf8(out).unwrap();
+        let lines: Vec<&str> = text.split("\r\n").collect();
+        assert_eq!(
+            lines,
+            [
+                "cluster,integration,presence,before_success,before_errors,before_filtered,after_success,\
+                 after_errors,after_filtered,change_success,change_errors,change_filtered",
+                "\"e\"\"u\",Warehouse,both,1000,10,0,1200,500,0,200,490,0",
+                "\"e\"\"u\",New,new,0,0,0,2,60,0,2,60,0",
+                "",
+            ]
+        );
+    }
+
+    #[test]
+    fn ndjson() {
+        let (report, picked) = report();
+        let mut out = Vec::new();
+        write_ndjson(&report, &picked, &["env=x".to_owned()], &mut out).unwrap();
+        let text = String::from_utf8(out).unwrap();
+        let first = r#"{"cluster":"e\"u","env":"x","integration":"Warehouse","presence":"both","before_success":"1000","#;
+        assert!(text.starts_with(first), "{text}");
+        assert_eq!(text.lines().count(), 2);
+    }
+}

@@ -1,0 +1,126 @@
+//! What a caller should know of an export or a ledger.
+
+use std::fmt;
+
+use serde::{Serialize, Serializer};
+use tallyfold::Window;
+
+tallyfold::names! {
+    /// What a caller should know of an export.
+    pub enum NoteKind {
+        /// A count is above 2^53, and the target stores 64-bit floats.
+        InexactCount = "inexact_count",
+        /// Windows were left out, because their counts may still change or they are not covered whole.
+        WindowsLeftOut = "windows_left_out",
+    }
+}
+
+/// What a caller should know of an export. As a text it is a sentence without advice: a caller whose options have names of
+/// their own adds what can be done about it. [`Note::message`] adds it with the name in this library.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Note {
+    /// A count is above 2^53, and the target stores 64-bit floats.
+    InexactCount {
+        /// The values of its group.
+        values: Vec<String>,
+        /// Its window.
+        window: Window,
+        /// The count.
+        count: u64,
+    },
+    /// A total of a ledger is above 2^53, and Prometheus stores 64-bit floats.
+    InexactTotal {
+        /// The values of its group.
+        values: Vec<String>,
+        /// The total.
+        total: u64,
+    },
+    /// Windows were left out, because their counts may still change or they are not covered whole.
+    /// [`ExportOptions::windows`](crate::ExportOptions::windows) decides that.
+    WindowsLeftOut {
+        /// How many.
+        windows: usize,
+        /// From the start of the first one to the end of the last one.
+        range: Window,
+    },
+}
+
+impl Note {
+    /// What kind of note it is.
+    #[must_use]
+    pub fn kind(&self) -> NoteKind {
+        match self {
+            Self::InexactCount { .. } | Self::InexactTotal { .. } => NoteKind::InexactCount,
+            Self::WindowsLeftOut { .. } => NoteKind::WindowsLeftOut,
+        }
+    }
+
+    /// A sentence for people, with what can be done about it.
+    #[must_use]
+    pub fn message(&self) -> String {
+        match self {
+            Self::InexactCount { .. } | Self::InexactTotal { .. } => self.to_string(),
+            Self::WindowsLeftOut { .. } => {
+                format!("{self}; the option windows with \"all\" writes them too")
+            }
+        }
+    }
+}
+
+impl fmt::Display for Note {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::InexactCount {
+                values,
+                window,
+                count,
+            } => write!(
+                f,
+                "a count of {values:?} in {window:?}, {count}, is above 2^53: the target stores it as a 64-bit float, which \
+                 rounds it"
+            ),
+            Self::InexactTotal { values, total } => write!(
+                f,
+                "a total of {values:?}, {total}, is above 2^53: Prometheus stores it as a 64-bit float, which rounds it"
+            ),
+            Self::WindowsLeftOut { windows, range } => write!(
+                f,
+                "{windows} windows from {} to {} were left out: their counts may still change, or are not all there",
+                range.start(),
+                range.end()
+            ),
+        }
+    }
+}
+
+/// What a caller should know of an export.
+#[derive(Serialize)]
+#[cfg_attr(feature = "surface", derive(schemars::JsonSchema))]
+struct Shown {
+    /// What kind of note.
+    kind: NoteKind,
+    /// A sentence for people.
+    message: String,
+}
+
+impl Serialize for Note {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        Shown {
+            kind: self.kind(),
+            message: self.message(),
+        }
+        .serialize(serializer)
+    }
+}
+
+#[cfg(feature = "surface")]
+impl schemars::JsonSchema for Note {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "Note".into()
+    }
+
+    fn json_schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        Shown::json_schema(generator)
+    }
+}
