@@ -1,4 +1,4 @@
-//! `tallyfold collect`: a long range, with a checkpoint from which the same command goes on.
+//! `tallyfold collect`: a long range, with a checkpoint from which the same command resumes.
 
 use std::path::PathBuf;
 

@@ -130,7 +130,7 @@ impl VerdictFlags {
     /// The limit, if one was given.
     ///
     /// # Errors
-    /// For a text that is no share.
+    /// For a text that is not a share.
     fn limit(&self) -> Result<Option<Limit>> {
         let Some(text) = &self.fail_above else {
             return Ok(None);
@@ -149,7 +149,7 @@ impl VerdictFlags {
 }
 
 impl Limit {
-    /// Says which rows of a report have failed; whether there is one.
+    /// Writes which rows of a report have failed, and returns whether any has.
     fn judge(self, report: &Report, stderr: &Stderr) -> bool {
         let mut has_failed = false;
         let place = |part: &Part| match report.is_named {

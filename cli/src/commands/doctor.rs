@@ -8,9 +8,8 @@ use tallyfold::{Api, Metric, Secret, Window};
 
 use crate::app::App;
 use crate::config::settings::Cluster;
-use crate::doctor::configuration::{Addresses, Prepared, prepare};
+use crate::doctor::configuration::{Addresses, Place, Prepared, Proxies, prepare};
 use crate::doctor::diagnosis::{Check, CheckName, ClusterDiagnosis, Diagnosis, print};
-use crate::doctor::route::{Place, Proxies};
 use crate::doctor::service::{self, audit_logs, compare_tokens, metrics, settled};
 use crate::doctor::totals::{additivity, compression, totals};
 use crate::doctor::way::{Looker, Way};

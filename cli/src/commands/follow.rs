@@ -91,7 +91,7 @@ struct Printing<'a> {
 /// Prints revisions until all windows are settled, or until a signal.
 ///
 /// # Errors
-/// For flags, settings and states that can't be used; nothing is asked then.
+/// For flags, settings and states that can't be used; then no request is sent.
 pub(crate) async fn run(app: &App, flags: &FollowCommand) -> Result<Exit> {
     let printer = Rc::new(RefCell::new(Printer::new(io::stdout(), flags.format)));
     let mut all = Vec::new();
@@ -143,7 +143,7 @@ async fn begin<'a>(
 }
 
 impl Printing<'_> {
-    /// Prints all, and says at once what has ended that: other clusters may go on for days.
+    /// Prints all revisions. A failure is written at once, because other clusters may continue for days.
     async fn run(&mut self, shutdown: &Shutdown) -> Option<Exit> {
         let result = self.print_all(shutdown).await;
         self.app.fail_if(&self.cluster.name, result)

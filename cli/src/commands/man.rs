@@ -57,7 +57,7 @@ fn shown(command: Command) -> Command {
     command.mut_subcommands(shown)
 }
 
-/// Writes the page of a command and those of the commands in it.
+/// Writes the page of a command and the pages of its subcommands.
 fn write_pages(command: &Command, folder: &Path) -> io::Result<()> {
     let name = Man::new(command.clone()).get_filename();
     std::fs::write(folder.join(name), page(command)?)?;

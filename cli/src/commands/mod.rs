@@ -1,4 +1,5 @@
-//! A file for each command, named as the command.
+//! A file for each command, named as the command; `counts` is `delivery` and `ingestion`. Parts of a command are in a folder of
+//! its name.
 
 pub(crate) mod audit_logs;
 pub(crate) mod check;

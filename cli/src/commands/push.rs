@@ -221,7 +221,7 @@ fn options(flags: &PushCommand, query: &Query) -> Result<CollectOptions> {
 }
 
 impl Single<'_> {
-    /// Reads and sends all, and says at once what has ended that.
+    /// Reads and sends all counts. A failure is written at once.
     async fn run(&mut self, what: (&CollectOptions, &Query), shutdown: &Shutdown) -> Became {
         let (app, name) = (self.app, self.cluster.name.clone());
         let read = match shutdown.unless_begun(self.read(what)).await {
@@ -255,7 +255,7 @@ impl Single<'_> {
         }
     }
 
-    /// What is to be sent, and whether everything could be read.
+    /// Reads the counts to send, and whether they are complete.
     async fn read(&self, (options, query): (&CollectOptions, &Query)) -> Result<(Push, bool)> {
         let name = &self.cluster.name;
         let (table, gaps, failure) = read(&self.session, options.clone(), query).await?;

@@ -56,7 +56,7 @@ pub(crate) struct SandboxFlags {
     command: Vec<OsString>,
 }
 
-/// Serves until it is asked to stop, or until the command has ended.
+/// Serves until a signal, or until the command has ended.
 ///
 /// # Errors
 /// For an address that can't be listened on, a fault that can't happen, and a command that can't be started.
@@ -80,7 +80,7 @@ pub(crate) async fn run(stop: &Stop, flags: &SandboxFlags) -> Result<Exit> {
     let handler = move |request| answer(Rc::clone(&sandbox), clock, request);
     match flags.command.split_first() {
         None => {
-            // Whoever has read the address may have closed the pipe.
+            // The reader of the address may have closed the pipe.
             let _ = say(&url, &settings);
             server
                 .serve(handler, async { _ = stop.asked().await })
@@ -146,7 +146,7 @@ fn say(url: &str, settings: &Settings) -> io::Result<()> {
     out.flush()
 }
 
-/// How the command has ended, as a shell would say it.
+/// How the command has ended, as a shell numbers it.
 fn code_of(status: ExitStatus) -> Exit {
     #[cfg(unix)]
     let signal = std::os::unix::process::ExitStatusExt::signal(&status);

@@ -15,7 +15,7 @@ use super::diagnosis::{Check, CheckName, length};
 use crate::failure::Exit;
 
 /// A certificate that expires sooner than this is a warning.
-const SOON_S: i64 = 14 * 86_400;
+const EXPIRES_SOON_S: i64 = 14 * 86_400;
 
 /// Judges a trusted certificate (DER); `authorities` describes whom this machine trusts.
 pub(crate) fn certificate(der: Option<&[u8]>, authorities: &str, unix_ms: i64) -> Check {
@@ -32,7 +32,7 @@ pub(crate) fn certificate(der: Option<&[u8]>, authorities: &str, unix_ms: i64) -
     let end = end.map_or_else(|| "the end of time".to_owned(), |end| end.to_string());
     let seen =
         format!("the certificate of {issuer} is valid until {end}; trusted by {authorities}");
-    match left_s > SOON_S {
+    match left_s > EXPIRES_SOON_S {
         true => Check::ok(name, seen),
         false => Check::warning(
             name,
@@ -56,7 +56,7 @@ pub(crate) fn authorities(ca_file: Option<&Path>, replaced: Option<&OsStr>) -> S
 }
 
 /// What the environment names in place of the system's authorities; only Unix systems other than macOS read it.
-pub(crate) fn replaced() -> Option<OsString> {
+pub(crate) fn replaced_authorities() -> Option<OsString> {
     let asks = cfg!(all(unix, not(target_vendor = "apple")));
     let names = ["SSL_CERT_FILE", "SSL_CERT_DIR"];
     names.into_iter().filter(|_| asks).find_map(env::var_os)
@@ -71,8 +71,8 @@ fn common_name<'a>(
     name.unwrap_or_else(|| "an unnamed authority".to_owned())
 }
 
-const WARNING_MS: u64 = 30_000;
-const FAILURE_MS: u64 = 300_000;
+const CLOCK_WARNING_MS: u64 = 30_000;
+const CLOCK_FAILURE_MS: u64 = 300_000;
 
 /// A `Date` has whole seconds, so it is half a second early on average.
 const HALF_SECOND_MS: i64 = 500;
@@ -83,7 +83,7 @@ pub(crate) fn clock(date: Option<&str>, unix_ms: i64) -> Check {
     let Some(date) = date else {
         return Check::skipped(name, "not shown: the response has no Date");
     };
-    let Some(server_ms) = parsed(date) else {
+    let Some(server_ms) = parsed_date(date) else {
         return Check::skipped(name, "not shown: the response's Date is none");
     };
     let ahead_ms = unix_ms.saturating_sub(server_ms.saturating_add(HALF_SECOND_MS));
@@ -93,17 +93,19 @@ pub(crate) fn clock(date: Option<&str>, unix_ms: i64) -> Check {
         _ => format!("{} {} the server's", length(apart), side(ahead_ms)),
     };
     match ahead_ms.unsigned_abs() {
-        off if off <= WARNING_MS => Check::ok(name, seen),
-        off if off <= FAILURE_MS => Check::warning(name, seen, problem(ahead_ms), NEXT),
-        _ => Check::failed(name, Exit::Usage, seen, problem(ahead_ms), NEXT),
+        off if off <= CLOCK_WARNING_MS => Check::ok(name, seen),
+        off if off <= CLOCK_FAILURE_MS => {
+            Check::warning(name, seen, clock_problem(ahead_ms), SET_CLOCK)
+        }
+        _ => Check::failed(name, Exit::Usage, seen, clock_problem(ahead_ms), SET_CLOCK),
     }
 }
 
-const NEXT: &str = "Let this machine set its clock over the network (`timedatectl set-ntp true`, or chrony); if its clock is right, tell the \
+const SET_CLOCK: &str = "Let this machine set its clock over the network (`timedatectl set-ntp true`, or chrony); if its clock is right, tell the \
      operator that the server's is not.";
 
 /// Why it matters.
-fn problem(ahead_ms: i64) -> &'static str {
+fn clock_problem(ahead_ms: i64) -> &'static str {
     match ahead_ms > 0 {
         true => {
             "This clock is ahead: windows count as settled while their counts may still change, and \"the last hour\" ends in the \
@@ -123,7 +125,7 @@ fn side(ahead_ms: i64) -> &'static str {
     }
 }
 
-fn parsed(date: &str) -> Option<i64> {
+fn parsed_date(date: &str) -> Option<i64> {
     let date = httpdate::parse_http_date(date).ok()?;
     let since = date.duration_since(std::time::UNIX_EPOCH).ok()?;
     i64::try_from(since.as_millis()).ok()

@@ -12,9 +12,8 @@ use tallyfold::{
 use tokio::time::{sleep, timeout};
 
 use super::advice;
-use super::configuration::Prepared;
+use super::configuration::{Place, Prepared};
 use super::diagnosis::{Check, CheckName, Outcome, length};
-use super::route::Place;
 use crate::host::exchange::{Broken, Outgoing, Receiver};
 use crate::host::session::Session;
 use tallyfold::text::grouped;

@@ -12,10 +12,10 @@ use tallyfold::{Code, Error, HostFailure};
 use tokio::net::{TcpStream, lookup_host};
 use tokio::time::timeout;
 
+use super::configuration::{Place, Proxies, ProxyOnWay, Server, proxy_check};
 use super::diagnosis::{Check, CheckName, Outcome};
-use super::route::{Place, Proxies, ProxyOnWay, Server};
 use super::service::{Seen, failed, slow};
-use super::{advice, route, server};
+use super::{advice, server};
 use crate::failure::Exit;
 use crate::host::clock::unix_ms;
 use crate::host::network::{chain, name_of};
@@ -52,7 +52,7 @@ impl Looker<'_> {
     /// Looks at the way to a place.
     pub(crate) async fn look(&self, place: &Place) -> Way {
         let proxy = self.proxies.on_way_to(place);
-        let mut checks = vec![route::check(proxy.as_ref())];
+        let mut checks = vec![proxy_check(proxy.as_ref())];
         let server = proxy.as_ref().map_or(&place.server, |proxy| &proxy.server);
         self.connect(server, &mut checks).await;
         if checks.iter().all(Check::is_passable) {
@@ -113,7 +113,7 @@ impl Looker<'_> {
             true => {
                 let tls = response.extensions().get::<TlsInfo>();
                 let der = tls.and_then(TlsInfo::peer_certificate);
-                let replaced = server::replaced();
+                let replaced = server::replaced_authorities();
                 let authorities = server::authorities(self.ca_file, replaced.as_deref());
                 server::certificate(der, &authorities, now)
             }

@@ -15,11 +15,11 @@ use super::network::name_of;
 /// How long the body of a refusal is waited for; its beginning is part of an error's text.
 const EXCERPT: Duration = Duration::from_secs(1);
 
-/// Takes a response, as a call and a push do.
+/// The receiver of a response: a call or a push.
 pub(crate) trait Receiver {
-    /// Takes status and headers; whether the body is wanted.
+    /// Receives status and headers, and returns whether the body is wanted.
     fn head(&mut self, status: u16, headers: &[(&str, &str)]) -> tallyfold::Result<bool>;
-    /// Takes the next bytes of the body; whether more are wanted.
+    /// Receives the next bytes of the body, and returns whether more are wanted.
     fn chunk(&mut self, chunk: &[u8]) -> tallyfold::Result<bool>;
     /// The body is complete.
     fn end(&mut self) -> tallyfold::Result<()>;
@@ -28,7 +28,7 @@ pub(crate) trait Receiver {
 /// How an exchange has failed.
 #[derive(Debug)]
 pub(crate) enum Broken {
-    /// The core refuses what came.
+    /// The core refuses the response.
     Refused(tallyfold::Error),
     /// The network failed; the name is one that the core knows.
     Network(&'static str),
@@ -151,7 +151,7 @@ async fn within<T>(
 }
 
 fn broken(error: reqwest::Error) -> Broken {
-    // The address may contain words by which errors are told apart, such as `proxy`.
+    // The address may contain words by which errors are recognized, such as `proxy`.
     Broken::Network(name_of(&error.without_url()))
 }
 
@@ -188,7 +188,7 @@ impl Body {
     /// Hands what a chunk decodes to over to `take`, in pieces.
     ///
     /// # Errors
-    /// Those of `take`, and its error made of that of bytes that are no gzip.
+    /// The errors of `take`, and one for bytes that are not gzip.
     pub(crate) fn decode<E: From<io::Error>>(
         &mut self,
         chunk: &[u8],

@@ -17,7 +17,7 @@ use crate::failure::{Failure, Result};
 /// How much of a file of certificates is read; all that a system trusts are a quarter of a megabyte.
 const MOST_BYTES: u64 = 16 * 1024 * 1024;
 
-/// A client that sends what the core says: it follows no redirect, tries nothing again, and decodes nothing.
+/// A client that sends the core's requests as they are: it follows no redirect, tries nothing again, and decodes nothing.
 ///
 /// # Errors
 /// For a file that holds no certificates, and for a proxy's address that can't be used.
@@ -27,7 +27,7 @@ pub(crate) fn client(settings: &NetworkSettings) -> Result<Client> {
         .as_deref()
         .map_or(Ok(Vec::new()), authorities)?;
     let with_platform = builder(settings)?.tls_certs_merge(own.clone()).build();
-    // An empty container has no certificates; then only those of the file are trusted, and http still works.
+    // An empty container has no certificates. Then only the certificates of the file are trusted, and http still works.
     let client = match with_platform {
         Err(_) => builder(settings)?.tls_certs_only(own).build(),
         client => client,
@@ -65,13 +65,13 @@ fn authorities(path: &Path) -> Result<Vec<Certificate>> {
 }
 
 fn builder(settings: &NetworkSettings) -> Result<ClientBuilder> {
-    // Whoever comes second finds the same provider installed.
+    // An error means that the same provider is installed already.
     let _ = rustls::crypto::ring::default_provider().install_default();
     let mut builder = Client::builder()
         .redirect(redirect::Policy::none())
         .retry(reqwest::retry::never())
         .referer(false)
-        // The doctor says until when a certificate is valid.
+        // The doctor shows until when a certificate is valid.
         .tls_info(true)
         .http1_only();
     if let Some(proxy) = &settings.proxy {

@@ -160,7 +160,7 @@ impl Following {
         }
     }
 
-    /// What a later follow needs to go on from here.
+    /// What a later follow needs to resume from here.
     pub(crate) fn state(&self) -> String {
         self.machine.state()
     }

@@ -19,7 +19,7 @@ use crate::failure::{Exit, Failure, Result};
 #[derive(Clone)]
 pub(crate) struct Shutdown {
     begun: Rc<watch::Sender<bool>>,
-    /// How the process is to end if the signal that began this has cut its work short.
+    /// The exit code if the signal that began this has cut work short.
     signal: Rc<Cell<Option<Exit>>>,
 }
 
@@ -37,7 +37,7 @@ impl Shutdown {
         self.begun.send_replace(true);
     }
 
-    /// How the process is to end if a signal has begun this, and work is left that has an end.
+    /// The exit code if a signal has begun this and some work was not finished.
     pub(crate) fn signal(&self) -> Option<Exit> {
         self.signal.get()
     }
@@ -84,14 +84,14 @@ pub(crate) async fn until_shut_down<T>(
     }
 }
 
-/// What asks a process to stop.
+/// The signals that ask a process to stop.
 #[cfg(unix)]
 struct Signals {
     interrupt: Signal,
     terminate: Signal,
 }
 
-/// What asks a process to stop.
+/// The signals that ask a process to stop.
 #[cfg(windows)]
 struct Signals {
     interrupt: CtrlC,
@@ -146,7 +146,7 @@ impl Stop {
         Ok(Self(Mutex::new(Signals::listen().map_err(told)?)))
     }
 
-    /// Waits for a signal, and says how the process is to end if it does not finish its work.
+    /// Waits for a signal, and returns the exit code for work that is not finished.
     pub(crate) async fn asked(&self) -> Exit {
         let mut signals = self.0.lock().await;
         let Signals {

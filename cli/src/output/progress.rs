@@ -30,7 +30,7 @@ impl Bars {
         }
     }
 
-    /// Takes all bars away.
+    /// Removes all bars.
     pub(crate) fn clear(&self) {
         // Nothing is lost if a line of a bar stays.
         let _ = self.0.clear();

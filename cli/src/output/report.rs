@@ -24,11 +24,11 @@ pub(crate) struct Report<A = Asked, F = Counted> {
     pub(crate) parts: Vec<Part<F>>,
     /// The clusters of which nothing is known.
     pub(crate) missing: Vec<Missing>,
-    /// Whether rows say which cluster they are of.
+    /// Whether rows show the cluster that they belong to.
     pub(crate) is_named: bool,
 }
 
-/// What was asked of each cluster.
+/// The query of each cluster.
 #[derive(Clone, Debug)]
 pub(crate) struct Asked {
     /// Which counts.
@@ -156,7 +156,7 @@ impl Counted {
         }
     }
 
-    /// The windows whose counts may still change. (A comparison does not know; who compares asks its tables.)
+    /// The windows whose counts may still change. (A comparison does not know them; its tables do.)
     pub(crate) fn provisional(&self) -> Vec<Window> {
         match self {
             Self::Table(table) => table.provisional(),
@@ -170,7 +170,7 @@ impl Counted {
     }
 }
 
-/// A cluster of which nothing is known.
+/// A cluster without any counts.
 #[derive(Debug)]
 pub(crate) struct Missing {
     /// The cluster's name.

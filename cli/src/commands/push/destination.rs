@@ -182,7 +182,7 @@ impl Destination {
         }
     }
 
-    /// The options of a push that goes on after so many samples.
+    /// The options of a push that resumes after so many samples.
     pub(crate) fn push(&self, finished: u64) -> PushOptions {
         PushOptions {
             finished,

@@ -107,7 +107,7 @@ async fn begin<'a>(
 }
 
 impl Sending<'_> {
-    /// Sends all, and says at once what has ended that: other clusters may go on for days.
+    /// Sends all revisions. A failure is written at once, because other clusters may continue for days.
     async fn run(&mut self, shutdown: &Shutdown) -> Option<Exit> {
         let result = self.send_all(shutdown).await;
         self.app.fail_if(&self.cluster.name, result)

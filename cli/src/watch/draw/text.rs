@@ -94,7 +94,7 @@ pub(super) fn both(
         taken => taken as u16 + 2,
     };
     let room = Rect {
-        width: line.width - taken,
+        width: line.width.saturating_sub(taken),
         ..line
     };
     left(room, at_left, left_style, buffer);
