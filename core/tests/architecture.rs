@@ -35,13 +35,14 @@ const FLOORS: &[(&str, &[&[&str]])] = &[
     (
         "health",
         &[
-            &["measure", "shown", "stats"],
+            &["measure", "pairs", "shown", "stats"],
             &["baseline"],
             &["columns"],
             &["detection"],
             &["cause"],
             &["rules"],
             &["check"],
+            &["alerts"],
         ],
     ),
 ];

@@ -4,16 +4,23 @@
 //! weigh; they are finite, and the same on every platform, because every function that is not exact comes from the crate `libm`.
 #![forbid(unsafe_code)]
 
+mod alerts;
 mod baseline;
 mod cause;
 mod check;
 mod columns;
 mod detection;
 mod measure;
+mod pairs;
 mod rules;
 mod shown;
 mod stats;
 
+pub use alerts::alert::label_name;
+pub use alerts::kinds::ReceiverKind;
+pub use alerts::notifications::{Notifications, Outcome, Posted, Receipt, Receiver};
+pub use alerts::notified::Notified;
+pub use alerts::options::{AlertLabels, NotifyOptions, ReceiverOptions};
 pub use baseline::levels::{Levels, level};
 pub use baseline::stream::{Basis, Level, Season, Stream};
 pub use cause::explain::{ExplainOptions, explain, explain_leaves, usual_windows};

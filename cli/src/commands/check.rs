@@ -9,8 +9,6 @@ use tallyfold::text::grouped;
 use tallyfold::{CollectOptions, Timestamp, Window};
 use tallyfold_health::{Observed, Rules, State};
 
-use super::checked::{Places, places, rules, service, state_of};
-use super::tellers::{TellerFlags, Tellers, tell};
 use crate::app::{App, each};
 use crate::arguments::declared::{Declared, Flags};
 use crate::arguments::query::{RangeFlags, instant};
@@ -18,7 +16,9 @@ use crate::config::settings::Cluster;
 use crate::failure::{Exit, Failure, Result};
 use crate::health::history::{History, Wanted};
 use crate::health::memory::Memory;
+use crate::health::notify::{Notifier, NotifyFlags};
 use crate::health::past::{Past, read};
+use crate::health::places::{Places, places, rules, service};
 use crate::host::clock::unix_ms;
 use crate::host::files::{StateFile, file_name};
 use crate::host::session::Session;
@@ -65,7 +65,7 @@ pub(crate) struct CheckFlags {
     )]
     at: Option<String>,
     /// Says when the rules would have fired in a range; nothing is sent, and no state is used
-    #[arg(long, conflicts_with_all = ["state", "alertmanager", "webhook"], help_heading = "Replay")]
+    #[arg(long, conflicts_with = "state", help_heading = "Replay")]
     replay: bool,
     /// How far back: 24h, 7d, 30d [default: 7d]
     #[arg(
@@ -93,7 +93,7 @@ pub(crate) struct CheckFlags {
     )]
     to: Option<String>,
     #[command(flatten)]
-    tellers: TellerFlags,
+    notify: NotifyFlags,
     #[command(flatten)]
     reading: Declared<Reading>,
     /// The format [default: table]
@@ -155,7 +155,7 @@ pub(crate) async fn run(app: &App, flags: &CheckFlags) -> Result<Exit> {
         &app.settings.check,
     );
     let rules = rules(places.rules.as_deref())?;
-    let tellers = Tellers::new(&flags.tellers, &app.settings, &rules, &app.stderr)?;
+    let mut notifier = Notifier::new(&flags.notify, &app.settings, &rules, &app.stderr)?;
     let job = Job {
         replay: flags.range()?,
         now: flags.now()?,
@@ -168,11 +168,11 @@ pub(crate) async fn run(app: &App, flags: &CheckFlags) -> Result<Exit> {
     let kept = sessions.iter().map(|(cluster, _)| job.kept(cluster));
     let mut kept: Vec<Option<Kept>> = kept.collect::<Result<_>>()?;
     let found = job.find(&sessions, &kept).await;
-    job.tell(&found);
+    job.report(&found);
     // Before anything is sent, so that what was sent is never forgotten by a run that is killed.
     for (kept, part) in both(&mut kept, &found) {
         if let Verdict::Check(check) = &part.found {
-            kept.memory.rules = text_of(&check.state);
+            kept.memory.rules = check.state.clone();
         }
         kept.store().await?;
     }
@@ -180,7 +180,7 @@ pub(crate) async fn run(app: &App, flags: &CheckFlags) -> Result<Exit> {
     let mut exit = check::exit(&found);
     let sent = sent(job.now);
     for (kept, part) in both(&mut kept, &found) {
-        let failed = tell(app, &tellers, part, sent, &mut kept.memory).await;
+        let failed = notifier.notify(app, part, sent, &mut kept.memory).await?;
         kept.store().await?;
         exit = failed.unwrap_or(exit);
     }
@@ -204,14 +204,10 @@ impl Kept {
     }
 }
 
-/// When receivers are told. With `--at` in the past, an alert would otherwise have ended before it is sent.
+/// When receivers are notified. With `--at` in the past, an alert would otherwise have ended before it is sent.
 fn sent(now: Timestamp) -> Timestamp {
     let clock = Timestamp::from_unix_ms(unix_ms());
     clock.map_or(now, |clock| clock.max(now))
-}
-
-fn text_of(state: &tallyfold_health::State) -> String {
-    String::from_utf8(state.to_json()).unwrap_or_default()
 }
 
 impl CheckFlags {
@@ -245,8 +241,6 @@ impl Job<'_> {
         }
         let file = StateFile::of_cluster(&self.places.state, &self.app.settings, cluster)?;
         let memory = Memory::read(&file, &service(cluster)?)?;
-        // A state that the rules can't use is refused before anything is asked.
-        state_of(&memory.rules).map_err(|error| file.told(error))?;
         let cluster = cluster.name.clone();
         Ok(Some(Kept {
             cluster,
@@ -266,7 +260,8 @@ impl Job<'_> {
             let bar = bars.add(&cluster.name);
             let own = kept.iter().flatten();
             let own = own.filter(|kept| kept.cluster == cluster.name);
-            let state: String = own.map(|kept| kept.memory.rules.as_str()).collect();
+            let state = own.map(|kept| kept.memory.rules.clone()).next();
+            let state = state.unwrap_or_default();
             async move { self.run(&cluster, &session, &state, &bar).await }
         })
         .await;
@@ -287,7 +282,7 @@ impl Job<'_> {
         &self,
         cluster: &Cluster,
         session: &Rc<Session>,
-        state: &str,
+        state: &State,
         bar: &ProgressBar,
     ) -> Result<Part<Verdict>> {
         let folder = match self.app.settings.is_named {
@@ -295,7 +290,7 @@ impl Job<'_> {
             false => self.places.history.clone(),
         };
         let mut pasts: [Option<Past>; 2] = [None, None];
-        for wanted in self.wanted(&state_of(state)?)? {
+        for wanted in self.wanted(state)? {
             let history = History::open(&folder, &service(cluster)?, &wanted)?;
             let begin = |windows, is_new| self.begin(&cluster.name, windows, is_new);
             // By another time than now, nothing is known to be too old.
@@ -319,7 +314,7 @@ impl Job<'_> {
         Ok(part)
     }
 
-    fn judge(&self, pasts: &[Option<Past>; 2], state: &str) -> Result<Verdict> {
+    fn judge(&self, pasts: &[Option<Past>; 2], state: &State) -> Result<Verdict> {
         let [delivery, ingestion] = pasts.each_ref().map(|past| past.as_ref());
         let observed = Observed {
             delivery: delivery.map(|past| &past.table),
@@ -327,10 +322,7 @@ impl Job<'_> {
         };
         Ok(match self.replay {
             Some(range) => Verdict::Replay(self.rules.replay(&observed, range)?),
-            None => {
-                let state = state_of(state)?;
-                Verdict::Check(self.rules.check(&observed, &state, self.now)?)
-            }
+            None => Verdict::Check(self.rules.check(&observed, state, self.now)?),
         })
     }
 
@@ -383,7 +375,7 @@ impl Job<'_> {
     }
 
     /// Says what is missing, and what could not be judged.
-    fn tell(&self, found: &CheckReport) {
+    fn report(&self, found: &CheckReport) {
         for missing in &found.missing {
             self.app.fail(&missing.cluster, &missing.failure);
         }

@@ -3,7 +3,6 @@
 
 pub(crate) mod audit_logs;
 pub(crate) mod check;
-pub(crate) mod checked;
 pub(crate) mod collect;
 pub(crate) mod compare;
 pub(crate) mod completions;
@@ -17,5 +16,4 @@ pub(crate) mod push;
 pub(crate) mod sandbox;
 pub(crate) mod schema;
 pub(crate) mod serve;
-pub(crate) mod tellers;
 pub(crate) mod watch;

@@ -11,12 +11,12 @@ use tallyfold::{CollectOptions, FollowOptions, Keep, Metric, Patience, TimeStep,
 use tallyfold_health::Rules;
 use tokio::sync::Notify;
 
-use super::checked::rules as read_rules;
 use crate::app::{App, each};
 use crate::arguments::declared::{Declared, Flags};
 use crate::arguments::given::{Given, Origin, Raw};
 use crate::arguments::query::{MetricFlag, Query, QueryFlags};
 use crate::failure::{Exit, Failure, Result};
+use crate::health::places::rules as read_rules;
 use crate::host::clock::unix_ms;
 use crate::host::ranges::read;
 use crate::output::report::{Asked, Counted, Part, Report};

@@ -8,11 +8,11 @@ use tallyfold::arguments::toml::{Entry, Table};
 use tallyfold::arguments::{Argument, Kind, Options};
 use tallyfold::{MachineOptions, Spelling};
 use tallyfold_export::PushOptions;
+use tallyfold_health::{ReceiverKind, ReceiverOptions};
 
 use crate::arguments::given::{Given, Raw};
 use crate::arguments::secret::{Place, Program, Source};
 use crate::failure::Result;
-use crate::health::receiver_options::ReceiverOptions;
 use tallyfold::text::milliseconds;
 
 /// Options of a client that no configuration has: they are for pages, and for programs that get tokens by themselves.
@@ -34,10 +34,8 @@ pub(crate) enum Section {
     Push,
     /// `[check]`.
     Check,
-    /// `[alertmanager.NAME]`.
-    Alertmanager,
-    /// `[webhook.NAME]`.
-    Webhook,
+    /// The section of a receiver of alerts, such as `[alertmanager.NAME]`.
+    Receiver(ReceiverKind),
 }
 
 /// A key.
@@ -109,10 +107,18 @@ pub(crate) fn keys(section: Section) -> Vec<Key> {
                 .map(|name| key(name, Form::Path))
                 .into();
         }
-        Section::Alertmanager => keys.extend(declared_keys::<ReceiverOptions>()),
-        Section::Webhook => {
-            keys.extend(declared_keys::<ReceiverOptions>());
-            keys.push(key("template", Form::Path));
+        Section::Receiver(kind) => {
+            let own = kind.own_options();
+            let common = ["url", "headers", "allow_http"];
+            let is_key = |key: &Key| common.contains(&key.name) || own.contains(&key.name);
+            keys.extend(
+                declared_keys::<ReceiverOptions>()
+                    .into_iter()
+                    .filter(is_key),
+            );
+            for key in keys.iter_mut().filter(|key| key.name == "template") {
+                key.form = Form::Path;
+            }
         }
     }
     if section == Section::Defaults {
@@ -140,7 +146,7 @@ fn declared_keys<T: Options>() -> Vec<Key> {
         match argument.kind {
             Kind::Host => {}
             _ if NOT_IN_FILES.contains(&argument.name) => {}
-            Kind::Secret => {
+            Kind::Secret if argument.name == CLIENT_SECRET => {
                 keys.push(key(CLIENT_SECRET, Form::Refused(NO_SECRET)));
                 let places = SECRET_KEYS.map(|(name, place)| key(name, Form::Secret(place)));
                 keys.extend(places);
@@ -149,6 +155,14 @@ fn declared_keys<T: Options>() -> Vec<Key> {
         }
     }
     keys
+}
+
+/// The name of a receiver in examples.
+pub(crate) fn example_of(kind: ReceiverKind) -> &'static str {
+    match kind {
+        ReceiverKind::Webhook => "chat",
+        _ => "main",
+    }
 }
 
 /// The name in a file: times have a unit in their value, not in their name.
@@ -170,6 +184,8 @@ const WANT_COMMAND: &str = "want a command: a program and its arguments such as 
 const WANT_PLACE: &str = "want one of { env = \"NAME\" }, { file = \"PATH\" } and { command = [\"PROGRAM\", \"ARGUMENT\"] }";
 const WANT_TIME: &str = "want a length of time in whole seconds such as 30s, 15m or 24h";
 const SECRET_ADDRESS: &str = "an address with a user or a password is a secret, which is not written into a configuration; \
+     want { env = \"NAME\" }, { file = \"PATH\" } or { command = [\"PROGRAM\", \"ARGUMENT\"] }";
+const SECRET: &str = "a secret is not written into a configuration; \
      want { env = \"NAME\" }, { file = \"PATH\" } or { command = [\"PROGRAM\", \"ARGUMENT\"] }";
 const SECRET_HEADER: &str = "the value of such a header is a secret, which is not written into a configuration; \
      want { env = \"NAME\" }, { file = \"PATH\" } or { command = [\"PROGRAM\", \"ARGUMENT\"] }";
@@ -206,6 +222,10 @@ fn declared_value(entry: &Entry<'_>, argument: &Argument, reading: &mut Reading)
     let wanted = argument.kind.wanted(Spelling::Toml);
     Ok(match argument.kind {
         Kind::Address => address(entry, reading)?,
+        Kind::Secret => match entry.as_text() {
+            Some(_) => return Err(entry.wrong(SECRET).into()),
+            None => source(place_in(entry, reading)?),
+        },
         Kind::Texts => {
             let texts = entry.texts(wanted)?;
             Raw::List(texts.into_iter().map(Raw::Text).collect())
@@ -415,7 +435,7 @@ mod tests {
     }
 
     #[test]
-    fn the_only_secret_is_that_of_a_client() {
+    fn every_secret_is_known() {
         let secrets = |arguments: &'static [Argument]| {
             let secrets = arguments
                 .iter()
@@ -424,7 +444,7 @@ mod tests {
         };
         assert_eq!(secrets(MachineOptions::ARGUMENTS), [CLIENT_SECRET]);
         assert_eq!(secrets(PushOptions::ARGUMENTS), [""; 0]);
-        assert_eq!(secrets(ReceiverOptions::ARGUMENTS), [""; 0]);
+        assert_eq!(secrets(ReceiverOptions::ARGUMENTS), ["routing_key"]);
     }
 
     #[test]

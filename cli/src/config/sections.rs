@@ -1,29 +1,22 @@
-//! The sections of a configuration file: `[defaults]`, `[cluster.NAME]`, `[push.NAME]`, `[check]`, `[alertmanager.NAME]`
-//! and `[webhook.NAME]`.
+//! The sections of a configuration file: `[defaults]`, `[cluster.NAME]`, `[push.NAME]`, `[check]`, and a section
+//! for each receiver of alerts, such as `[alertmanager.NAME]`.
 
 use std::path::PathBuf;
 
 use tallyfold::arguments::toml::{Document, Entry};
 use tallyfold::{Code, Error, MachineOptions};
 use tallyfold_export::{Format, PushOptions};
+use tallyfold_health::{ReceiverKind, ReceiverOptions};
 
 use super::document::text_of;
 use super::find::Found;
-use super::keys::{CLIENT_SECRET, Form, Reading, Section, keys, read_value};
-use super::settings::{AlertReceiver, CheckPlaces, ReceiverKind, Target, network_of};
+use super::keys::{CLIENT_SECRET, Form, Reading, Section, example_of, keys, read_value};
+use super::settings::{AlertReceiver, CheckPlaces, Target, network_of};
 use crate::arguments::given::{Given, Origin, Raw};
 use crate::failure::{Failure, Result};
-use crate::health::receiver_options::ReceiverOptions;
 
-/// The sections that a configuration has.
-const SECTIONS: [&str; 6] = [
-    "defaults",
-    "cluster",
-    "push",
-    "check",
-    "alertmanager",
-    "webhook",
-];
+/// The sections that a configuration has, besides one for each kind of receiver.
+const SECTIONS: [&str; 4] = ["defaults", "cluster", "push", "check"];
 
 /// The content of a file.
 #[derive(Debug, Default)]
@@ -83,21 +76,12 @@ pub(crate) fn read(found: &Found) -> Result<Written> {
                 let given = settings(&entry, Section::Check, &mut reading)?;
                 written.check = places(given);
             }
-            "alertmanager" => {
-                let found = named(&entry, Section::Alertmanager, &mut reading)?;
-                let all = found
-                    .into_iter()
-                    .map(|one| receiver(one, ReceiverKind::Alertmanager));
+            name => {
+                let kind = ReceiverKind::from_name(name).ok_or_else(|| no_section(&entry))?;
+                let found = named(&entry, Section::Receiver(kind), &mut reading)?;
+                let all = found.into_iter().map(|one| receiver(one, kind));
                 written.receivers.extend(all.collect::<Result<Vec<_>>>()?);
             }
-            "webhook" => {
-                let found = named(&entry, Section::Webhook, &mut reading)?;
-                let all = found
-                    .into_iter()
-                    .map(|one| receiver(one, ReceiverKind::Webhook));
-                written.receivers.extend(all.collect::<Result<Vec<_>>>()?);
-            }
-            _ => return Err(no_section(&entry)),
         }
     }
     for cluster in &mut written.clusters {
@@ -113,7 +97,11 @@ pub(crate) fn read(found: &Found) -> Result<Written> {
 /// A key that is in no section, or a section that no configuration has.
 fn no_section(entry: &Entry<'_>) -> Failure {
     match entry.table("") {
-        Ok(_) => entry.unknown_key(&SECTIONS).into(),
+        Ok(_) => {
+            let receivers = ReceiverKind::ALL.iter().map(|kind| kind.as_str());
+            let known: Vec<&str> = SECTIONS.into_iter().chain(receivers).collect();
+            entry.unknown_key(&known).into()
+        }
         Err(_) => entry.wrong("this is in no section; want it below [cluster.NAME], such as [cluster.eu], or below [defaults]").into(),
     }
 }
@@ -125,8 +113,7 @@ fn named(entry: &Entry<'_>, section: Section, reading: &mut Reading) -> Result<V
         match section {
             Section::Push => "prometheus",
             Section::Defaults | Section::Cluster | Section::Check => "eu",
-            Section::Alertmanager => "main",
-            Section::Webhook => "chat",
+            Section::Receiver(kind) => example_of(kind),
         }
     );
     let mut found = Vec::new();
@@ -202,7 +189,13 @@ fn path_of(raw: Option<Raw>) -> Option<PathBuf> {
 }
 
 fn receiver(mut section: Named, kind: ReceiverKind) -> Result<AlertReceiver> {
+    let name = Raw::Text(section.name.clone());
+    section.given.set("name", name, section.origin.clone());
     check::<ReceiverOptions>(&section.given, &section.origin)?;
+    if kind.usual_url().is_none() && section.given.get("url").is_none() {
+        let origin = &section.origin;
+        return Err(Failure::usage(format!("{origin}: url is missing")));
+    }
     let (network, _) = network_of(&mut section.given);
     let template = section.given.take("template").map(|setting| setting.raw);
     Ok(AlertReceiver {

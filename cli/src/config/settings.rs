@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use tallyfold::arguments::{Kind, Options};
 use tallyfold::{Code, Error, MachineOptions, Spelling};
 use tallyfold_export::Labels;
+use tallyfold_health::ReceiverKind;
 
 use super::keys::SECRET_KEYS;
 use crate::arguments::given::{Given, Origin, Raw, Setting};
@@ -69,33 +70,14 @@ pub(crate) struct Target {
 pub(crate) struct AlertReceiver {
     /// The name of the file's section.
     pub(crate) name: String,
-    /// What takes them there.
+    /// The kind of receiver.
     pub(crate) kind: ReceiverKind,
-    /// Its address and headers ([`ReceiverOptions`](crate::health::receiver_options::ReceiverOptions)), with where they are.
+    /// Its address and headers ([`tallyfold_health::ReceiverOptions`]), with where they are.
     pub(crate) given: Given,
     /// The file with the template of a webhook's messages.
     pub(crate) template: Option<PathBuf>,
     /// The way to it.
     pub(crate) network: NetworkSettings,
-}
-
-/// What takes alerts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum ReceiverKind {
-    /// An Alertmanager.
-    Alertmanager,
-    /// Any address that takes JSON.
-    Webhook,
-}
-
-impl ReceiverKind {
-    /// The name of its sections, and of its flag.
-    pub(crate) fn as_str(self) -> &'static str {
-        match self {
-            Self::Alertmanager => "alertmanager",
-            Self::Webhook => "webhook",
-        }
-    }
 }
 
 /// Where `check` finds its rules and keeps its files, as far as the configuration names places.

@@ -5,10 +5,10 @@ use tallyfold::arguments::{Argument, Kind, Options};
 use tallyfold::text::duration;
 use tallyfold::{MachineOptions, Spelling};
 use tallyfold_export::PushOptions;
+use tallyfold_health::{ReceiverKind, ReceiverOptions};
 
-use super::keys::{Form, Key, Section, keys, toml_name};
+use super::keys::{Form, Key, Section, example_of, keys, toml_name};
 use crate::arguments::declared::described;
-use crate::health::receiver_options::ReceiverOptions;
 
 /// The width of comments.
 const WIDTH: usize = 100;
@@ -55,16 +55,6 @@ const CHECK: &str = r"
 # What tallyfold check uses. Without a rules file, it looks for what is unusual in any traffic:
 # tallyfold init --rules health.toml writes those rules.
 #[check]
-";
-
-const ALERTMANAGER: &str = r"
-# An Alertmanager, by its name: tallyfold check --alertmanager main
-#[alertmanager.main]
-";
-
-const WEBHOOK: &str = r"
-# An address that gets a message when something begins or ends, by its name: tallyfold check --webhook chat
-#[webhook.chat]
 ";
 
 /// Keys of `[cluster.main]` that have to be changed, and so stand without a `#`.
@@ -126,17 +116,25 @@ pub(crate) fn template() -> String {
             (Section::Push, PushOptions::ARGUMENTS),
         );
     }
-    for (head, section) in [
-        (CHECK, Section::Check),
-        (ALERTMANAGER, Section::Alertmanager),
-        (WEBHOOK, Section::Webhook),
-    ] {
-        text.push_str(head);
+    text.push_str(CHECK);
+    for key in shown(Section::Check) {
+        add(&mut text, &key, "#", (Section::Check, &[]));
+    }
+    for kind in ReceiverKind::ALL {
+        text.push_str(&head_of(*kind));
+        let section = Section::Receiver(*kind);
         for key in shown(section) {
             add(&mut text, &key, "#", (section, ReceiverOptions::ARGUMENTS));
         }
     }
     text
+}
+
+/// What the section of a receiver begins with.
+fn head_of(kind: ReceiverKind) -> String {
+    let (about, name) = (kind.about(), example_of(kind));
+    let about = about.replacen('a', "A", 1);
+    format!("\n# {about}, by its name: tallyfold check --{kind} {name}\n#[{kind}.{name}]\n")
 }
 
 fn shown(section: Section) -> impl Iterator<Item = Key> {
@@ -153,6 +151,10 @@ fn add(text: &mut String, key: &Key, mark: &str, (section, known): (Section, &[A
         }
         _ => (about(key.name).to_owned(), None),
     };
+    let default = default.or_else(|| match (section, key.name) {
+        (Section::Receiver(kind), "url") => kind.usual_url().map(|url| format!("{url:?}")),
+        _ => None,
+    });
     // Here, times have a unit.
     wrap(text, &doc.replace(" in seconds", ""));
     let value = default.unwrap_or_else(|| example_in(section, key.name).to_owned());
@@ -229,8 +231,8 @@ fn about(name: &str) -> &'static str {
 /// Values of keys that have no default, which may be another in each section.
 fn example_in(section: Section, name: &str) -> &'static str {
     match (section, name) {
-        (Section::Alertmanager, "url") => r#""http://127.0.0.1:9093""#,
-        (Section::Webhook, "url") => r#"{ env = "CHAT_URL" }"#,
+        (Section::Receiver(ReceiverKind::Alertmanager), "url") => r#""http://127.0.0.1:9093""#,
+        (Section::Receiver(_), "url") => r#"{ env = "CHAT_URL" }"#,
         _ => example(name),
     }
 }
@@ -259,6 +261,7 @@ fn example(name: &str) -> &'static str {
         "state" => r#""/var/lib/tallyfold/check.json""#,
         "history" => r#""/var/lib/tallyfold/history""#,
         "template" => r#""chat.json""#,
+        "routing_key" => r#"{ env = "PAGERDUTY_KEY" }"#,
         _ => r#""""#,
     }
 }
@@ -333,7 +336,7 @@ mod tests {
             assert_eq!(written.clusters.len(), 2);
             assert_eq!(written.targets.len(), 1);
             assert_eq!(written.targets[0].format, "otlp");
-            assert_eq!(written.receivers.len(), 2);
+            assert_eq!(written.receivers.len(), ReceiverKind::ALL.len());
             assert!(written.check.history.is_some());
         }
     }
@@ -343,15 +346,16 @@ mod tests {
         let text = template().replace(SECOND, "");
         let (clusters, rest) = text.split_once(PUSH).unwrap();
         let (pushes, rest) = rest.split_once(CHECK).unwrap();
-        let (checks, rest) = rest.split_once(ALERTMANAGER).unwrap();
-        let (alertmanagers, webhooks) = rest.split_once(WEBHOOK).unwrap();
-        for (text, section) in [
-            (clusters, Section::Cluster),
-            (pushes, Section::Push),
-            (checks, Section::Check),
-            (alertmanagers, Section::Alertmanager),
-            (webhooks, Section::Webhook),
-        ] {
+        let mut sections = vec![(clusters, Section::Cluster), (pushes, Section::Push)];
+        let mut section = Section::Check;
+        let mut rest = rest;
+        for kind in ReceiverKind::ALL {
+            let (before, after) = rest.split_once(&head_of(*kind)).unwrap();
+            sections.push((before, section));
+            (section, rest) = (Section::Receiver(*kind), after);
+        }
+        sections.push((rest, section));
+        for (text, section) in sections {
             let lines: Vec<&str> = text.lines().collect();
             for key in shown(section) {
                 let setting = format!("{} = ", key.name);

@@ -1,11 +1,9 @@
-//! What a run of `check` leaves to the next one: the state of the rules, and what each receiver was told.
-
-use std::collections::BTreeMap;
+//! What a run of `check` leaves to the next one: the state of the rules, and what each receiver was notified of.
 
 use serde::{Deserialize, Serialize};
 use tallyfold::keeper::DocumentKind;
+use tallyfold_health::{Notified, State};
 
-use super::alert::Alerts;
 use crate::failure::Result;
 use crate::host::files::StateFile;
 
@@ -14,76 +12,86 @@ const KIND: DocumentKind = DocumentKind {
     what: "state of tallyfold check",
 };
 
-/// The document.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+/// What a run leaves to the next one.
+#[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Memory {
     /// The service that it belongs to.
     service: String,
+    /// The state of the rules.
+    pub(crate) rules: State,
+    /// What each receiver was notified of.
+    pub(crate) notified: Notified,
+}
+
+/// The fields of the document.
+#[derive(Serialize, Deserialize)]
+struct Fields {
+    service: String,
     /// The state of the rules, which is a document of its own; empty before the first run.
-    pub(crate) rules: String,
-    /// For each receiver, by its name, the alerts that it was told of and whose end it was not told.
-    pub(crate) told: BTreeMap<String, Alerts>,
+    rules: String,
+    #[serde(rename = "told")]
+    notified: Notified,
 }
 
 impl Memory {
     /// Reads a file; without one, nothing is remembered.
     ///
     /// # Errors
-    /// For a file that can't be read, that is damaged, or that is of another service.
+    /// For a file that can't be read, that is damaged, or that belongs to another service.
     pub(crate) fn read(file: &StateFile, service: &str) -> Result<Self> {
         match file.read()? {
-            None => Ok(Self::new(service)),
+            None => Ok(Self {
+                service: service.to_owned(),
+                rules: State::default(),
+                notified: Notified::default(),
+            }),
             Some(bytes) => Self::parse(&bytes, service).map_err(|error| file.told(error)),
-        }
-    }
-
-    fn new(service: &str) -> Self {
-        Self {
-            service: service.to_owned(),
-            rules: String::new(),
-            told: BTreeMap::new(),
         }
     }
 
     fn parse(bytes: &[u8], service: &str) -> tallyfold::Result<Self> {
         let fields = KIND.read(bytes)?;
-        let memory: Self = serde_json::from_slice(&fields).map_err(|error| KIND.wrong(error))?;
-        if memory.service != service {
+        let fields: Fields = serde_json::from_slice(&fields).map_err(|error| KIND.wrong(error))?;
+        if fields.service != service {
             return Err(KIND.wrong("it is of another service"));
         }
-        Ok(memory)
+        Ok(Self {
+            service: fields.service,
+            rules: match fields.rules.is_empty() {
+                true => State::default(),
+                false => State::from_json(fields.rules.as_bytes())?,
+            },
+            notified: fields.notified,
+        })
     }
 
     /// The document.
     pub(crate) fn to_json(&self) -> String {
+        let fields = Fields {
+            service: self.service.clone(),
+            rules: String::from_utf8(self.rules.to_json()).unwrap_or_default(),
+            notified: self.notified.clone(),
+        };
         // Plain texts by names, so this can't fail.
-        KIND.write(&serde_json::to_string(self).unwrap_or_default())
+        KIND.write(&serde_json::to_string(&fields).unwrap_or_default())
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::health::alert::Alert;
+
+    /// The fields of a state as version 0.1 wrote them.
+    const WRITTEN: &str = r#"{"service":"a1","rules":"","told":{"webhook:chat":{"id":{"rule":"r","severity":"critical","labels":{"integration":"\"é\""},"sentence":"s","query":"q","since":"2026-01-01T00:00:00Z","finding":"{}"}}}}"#;
 
     #[test]
     fn what_was_written_is_read_back_and_any_damage_is_found() {
-        let mut memory = Memory::new("a1");
-        memory.rules = r#"{"format":"x","digest":"1"}"#.to_owned();
-        let alert = Alert {
-            rule: "r".to_owned(),
-            severity: "critical".to_owned(),
-            labels: BTreeMap::from([("integration".to_owned(), "\"é\"".to_owned())]),
-            sentence: "s".to_owned(),
-            query: "q".to_owned(),
-            since: "2026-01-01T00:00:00Z".to_owned(),
-            finding: "{}".to_owned(),
-        };
-        let alerts = Alerts::from([("id".to_owned(), alert)]);
-        memory.told.insert("webhook:chat".to_owned(), alerts);
+        let written = KIND.write(WRITTEN);
+        let memory = Memory::parse(written.as_bytes(), "a1").unwrap();
+        assert!(memory.rules == State::default() && memory.notified != Notified::default());
         let json = memory.to_json();
         let read = Memory::parse(json.as_bytes(), "a1").unwrap();
-        assert_eq!((&read.rules, &read.told), (&memory.rules, &memory.told));
+        assert_eq!(read, memory);
         assert_eq!(read.to_json(), json);
         for at in 0..json.len() {
             let mut damaged = json.clone().into_bytes();

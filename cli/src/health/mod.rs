@@ -1,15 +1,12 @@
-//! What `check` does around the rules: it keeps history, sends alerts, and remembers what it has sent.
+//! What `check` does around the rules: it keeps history, notifies receivers, and remembers what they were notified of.
 //!
+//! - `places` is where rules, state and history are.
 //! - `history` keeps the counts that rules look back on in files; `past` reads missing counts from the service.
-//! - `memory` is what a run leaves for the next one, and `alert` is what is sent about a finding.
-//! - `receiver` sends alerts: `alertmanager` and `template` make the messages, and `receiver_options` holds the
-//!   settings of a receiver.
+//! - `memory` is what a run leaves for the next one.
+//! - `notify` has the flags of receivers, and drives the notifications.
 
-pub(crate) mod alert;
-pub(crate) mod alertmanager;
 pub(crate) mod history;
 pub(crate) mod memory;
+pub(crate) mod notify;
 pub(crate) mod past;
-pub(crate) mod receiver;
-pub(crate) mod receiver_options;
-pub(crate) mod template;
+pub(crate) mod places;

@@ -5,8 +5,8 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use reqwest::Client;
+use tallyfold::sending::{Push, PushStep, Source};
 use tallyfold::{Code, HostFailure};
-use tallyfold_export::{Push, PushStep};
 use tokio::net::{UdpSocket, lookup_host};
 use tokio::time::{sleep, timeout};
 
@@ -46,6 +46,8 @@ pub(crate) struct Carrier {
     pub(crate) socket: Option<UdpSocket>,
     /// What is said to the user.
     pub(crate) stderr: Rc<Stderr>,
+    /// Whether a message is tried for a few seconds only, so that a retry isn't worth a warning.
+    pub(crate) is_brief: bool,
 }
 
 /// What is done next; it borrows nothing of the push.
@@ -62,9 +64,9 @@ impl Carrier {
     ///
     /// # Errors
     /// What has ended the push, and those of `store`.
-    pub(crate) async fn carry(
+    pub(crate) async fn carry<S: Source>(
         &mut self,
-        push: &mut Push,
+        push: &mut Push<S>,
         shutdown: &Shutdown,
         mut store: impl AsyncFnMut(u64) -> Result<()>,
     ) -> Result<Carried> {
@@ -113,7 +115,7 @@ impl Carrier {
             (None, name) => name.unwrap_or("no response").to_owned(),
         };
         match before {
-            0 => self.stderr.warning(format_args!(
+            0 if !self.is_brief => self.stderr.warning(format_args!(
                 "the receiver did not take a message ({why}): it is sent again until that is over"
             )),
             _ => self
@@ -122,7 +124,7 @@ impl Carrier {
         }
     }
 
-    fn task(&self, push: &mut Push) -> Result<Task> {
+    fn task<S: Source>(&self, push: &mut Push<S>) -> Result<Task> {
         Ok(match push.step(self.clock.now())? {
             PushStep::Done => Task::Done,
             PushStep::Finished { samples } => Task::Store(samples),
@@ -214,7 +216,7 @@ fn datagram_trouble(error: &io::Error) -> &'static str {
     }
 }
 
-fn tell(push: &mut Push, sent: Result<(), Broken>) -> Result<()> {
+fn tell<S: Source>(push: &mut Push<S>, sent: Result<(), Broken>) -> Result<()> {
     match sent {
         Ok(()) => {}
         Err(Broken::Refused(error)) => return Err(error.into()),
@@ -224,12 +226,12 @@ fn tell(push: &mut Push, sent: Result<(), Broken>) -> Result<()> {
     Ok(())
 }
 
-struct Reading<'a> {
-    push: &'a mut Push,
+struct Reading<'a, S> {
+    push: &'a mut Push<S>,
     status: Option<u16>,
 }
 
-impl Receiver for Reading<'_> {
+impl<S: Source> Receiver for Reading<'_, S> {
     fn head(&mut self, status: u16, headers: &[(&str, &str)]) -> tallyfold::Result<bool> {
         self.status = Some(status);
         self.push.head(status, headers)

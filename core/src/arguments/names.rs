@@ -51,6 +51,15 @@ macro_rules! names {
             }
         }
 
+        impl<'de> serde::Deserialize<'de> for $Enum {
+            fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                let name = <std::borrow::Cow<'_, str>>::deserialize(deserializer)?;
+                Self::from_name(&name).ok_or_else(|| {
+                    serde::de::Error::invalid_value(serde::de::Unexpected::Str(&name), &stringify!($Enum))
+                })
+            }
+        }
+
         impl $crate::arguments::Parameter for $Enum {
             const KIND: $crate::arguments::Kind = $crate::arguments::Kind::Text;
 

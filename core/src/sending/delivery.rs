@@ -4,6 +4,7 @@ use std::fmt;
 
 use super::options::TargetHeaders;
 use crate::error::Result;
+use crate::secret::Secret;
 
 /// Where a push takes its messages from. A message consists of samples, such as the counts of a group in a window.
 ///
@@ -24,6 +25,11 @@ pub trait Source: Clone {
 
     /// Leaves out the next samples, and returns how many of them don't exist.
     fn skip(&mut self, samples: u64) -> u64;
+
+    /// What no error message may quote, besides headers and what is secret in the address.
+    fn secrets(&self) -> &[Secret] {
+        &[]
+    }
 }
 
 /// How messages are delivered.
@@ -39,6 +45,11 @@ pub struct Delivery {
     pub is_passing: fn(u16) -> bool,
     /// A header of each answer by a system that knows the format: how many samples it wrote.
     pub proof: Option<&'static str>,
+    /// Whether an answer of 2xx is the one that the other system documents for success, by its status and body.
+    pub is_accepted: fn(u16, &[u8]) -> bool,
+    /// Whether the whole address is a secret: it is sent by https only, unless the caller allows http, and messages show
+    /// nothing but its host.
+    pub hides_address: bool,
     /// Which samples were rejected while others were accepted, by the body of an answer; `None` if it reports nothing
     /// of that kind.
     pub partly: fn(u16, &[u8]) -> Option<Partly>,
@@ -51,6 +62,8 @@ pub const HTTP: Delivery = Delivery {
     is_repeatable: false,
     is_passing: |status| status >= 500,
     proof: None,
+    is_accepted: |_, _| true,
+    hides_address: false,
     partly: |_, _| None,
 };
 

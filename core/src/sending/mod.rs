@@ -11,6 +11,4 @@ pub use self::delivery::{DATAGRAMS, Delivery, HTTP, Message, Partly, Source, Way
 pub use self::options::{Guarantee, PushOptions, TargetHeaders};
 pub use self::push::{Push, PushReport, PushStep, Rejected};
 pub use crate::calls::broken::broken;
-pub use crate::wire::address::BaseAddress;
-pub use crate::wire::excerpt::Excerpt;
 pub use crate::wire::headers::named;

@@ -86,12 +86,12 @@ impl PushOptions {
                            leave this out";
             return Err(Error::argument("guarantee", Code::InvalidArgument, message));
         }
-        Target::new(self, delivery.way)
+        Target::new(self, delivery)
     }
 
-    /// Everything that is or may be a secret: headers, also without a word such as `Bearer` before them, and the longer
-    /// values of the address's query.
-    pub(super) fn secrets(&self) -> Vec<Secret> {
+    /// Everything that is or may be a secret: headers, also without a word such as `Bearer` before them, the longer values
+    /// of the address's query, and perhaps the address itself.
+    pub(super) fn secrets(&self, delivery: &Delivery) -> Vec<Secret> {
         let headers = self.headers.0.iter().flat_map(|(_, value)| {
             let after_scheme = value.split_once(' ').map(|(_, rest)| rest);
             [Some(value), after_scheme].into_iter().flatten()
@@ -101,7 +101,11 @@ impl PushOptions {
             .split('&')
             .filter_map(|pair| Some(pair.split_once('=')?.1));
         let values = values.filter(|value| value.len() >= 8);
-        let all = headers.chain(values).filter(|secret| !secret.is_empty());
+        let address = delivery.hides_address.then_some(self.url.as_str());
+        let all = headers
+            .chain(values)
+            .chain(address)
+            .filter(|secret| !secret.is_empty());
         all.map(|secret| Secret::from(secret.to_owned())).collect()
     }
 }
@@ -110,12 +114,12 @@ impl PushOptions {
 #[derive(Clone, Debug)]
 pub(super) struct Target {
     pub(super) url: String,
-    /// The address without its query, which may hold a password: for messages.
+    /// The address without what may be a secret, for messages: without its query, or only up to its host.
     pub(super) shown: String,
 }
 
 impl Target {
-    pub(super) fn new(options: &PushOptions, way: Way) -> Result<Self> {
+    fn new(options: &PushOptions, delivery: &Delivery) -> Result<Self> {
         let url = options.url.as_str();
         let (base, query) = url.split_once('?').unwrap_or((url, ""));
         let is_query =
@@ -124,11 +128,15 @@ impl Target {
             let message = "want a query without characters that must be percent-encoded";
             return Err(invalid(message));
         }
-        let shown = base.to_owned();
-        match way {
+        let shown = match delivery.hides_address {
+            true => origin(base),
+            false => base,
+        };
+        match delivery.way {
             Way::Http => {
                 let has_header = options.headers.0.iter().next().is_some();
-                let may_be_plain = options.allow_http || !(has_header || has_password(query));
+                let is_secret = delivery.hides_address || has_header || has_password(query);
+                let may_be_plain = options.allow_http || !is_secret;
                 BaseAddress::parse("url", base, may_be_plain)?;
             }
             Way::Datagrams => {
@@ -150,9 +158,16 @@ impl Target {
         }
         Ok(Self {
             url: url.to_owned(),
-            shown,
+            shown: shown.to_owned(),
         })
     }
+}
+
+/// An address without its path.
+fn origin(base: &str) -> &str {
+    let host = base.find("//").map_or(0, |at| at + 2);
+    let end = base[host..].find('/').map_or(base.len(), |at| host + at);
+    &base[..end]
 }
 
 /// Whether a query has a parameter that systems read passwords and tokens from.

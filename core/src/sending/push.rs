@@ -157,9 +157,9 @@ impl<S: Source> Push<S> {
         Ok(Self {
             before: source.clone(),
             media_type: source.media_type(),
+            secrets: [options.secrets(delivery), source.secrets().to_vec()].concat(),
             source,
             delivery,
-            secrets: options.secrets(),
             target,
             headers: options.headers.clone(),
             is_careful: !delivery.is_repeatable && guarantee == Guarantee::AtMostOnce,
@@ -318,6 +318,10 @@ impl<S: Source> Push<S> {
             return Err(out_of_order());
         };
         let partly = (self.delivery.partly)(*status, body);
+        if refusal.is_none() && partly.is_none() && !(self.delivery.is_accepted)(*status, body) {
+            let message = "the receiver does not answer as it documents for success";
+            *refusal = Some(Error::new(Code::UnexpectedStatus, message).with_status(*status));
+        }
         match (refusal.take(), partly) {
             // A status of refusal, with a body that says that the rest was taken.
             (None | Some(_), Some(Partly { points, said })) => {
@@ -350,15 +354,9 @@ impl<S: Source> Push<S> {
     /// # Errors
     /// `out_of_order` if no message is under way.
     pub fn failed(&mut self, failure: HostFailure, detail: &str) -> Result<()> {
-        if let State::Answered { refusal, .. } = &self.state {
-            // The status is known; only what the body would have said is not.
-            return match refusal {
-                None => {
-                    self.take();
-                    Ok(())
-                }
-                Some(_) => self.end(),
-            };
+        if let State::Answered { .. } = &self.state {
+            // The status is known, and as much of the body as has arrived.
+            return self.end();
         }
         self.check_under_way()?;
         if detail == TOO_LARGE && self.samples > 1 {
@@ -374,6 +372,16 @@ impl<S: Source> Push<S> {
             self.try_again(error, None, was_not_sent);
         }
         Ok(())
+    }
+
+    /// How the push has ended; `None` while it is under way.
+    #[must_use]
+    pub fn outcome(&self) -> Option<Result<(), &Error>> {
+        match &self.state {
+            State::Ended(None) => Some(Ok(())),
+            State::Ended(Some(error)) => Some(Err(error)),
+            _ => None,
+        }
     }
 
     /// What became of the push so far.

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use serde::Serialize;
+use serde::{Deserialize, Deserializer, Serialize, de};
 
 use crate::code::Code;
 use crate::error::{Error, Result};
@@ -73,6 +73,18 @@ impl Window {
     #[must_use]
     pub fn contains(self, other: Self) -> bool {
         self.start <= other.start && other.end <= self.end
+    }
+}
+
+impl<'de> Deserialize<'de> for Window {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        #[derive(Deserialize)]
+        struct Edges {
+            start: Timestamp,
+            end: Timestamp,
+        }
+        let Edges { start, end } = Edges::deserialize(deserializer)?;
+        Self::new(start, end).map_err(|error| de::Error::custom(error.message()))
     }
 }
 

@@ -7,7 +7,7 @@ use crate::error::{Error, Result};
 
 /// A checked base address: `{base_url}`, `{auth_url}` or `{cluster_endpoint}` of the reference.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct BaseAddress(String);
+pub(crate) struct BaseAddress(String);
 
 impl BaseAddress {
     /// Checks an address and removes its trailing slashes. Plain http is accepted only for this
@@ -19,7 +19,7 @@ impl BaseAddress {
     ///
     /// # Errors
     /// `invalid_base_address` and `insecure_base_address`.
-    pub fn parse(argument: &'static str, text: &str, allow_http: bool) -> Result<Self> {
+    pub(crate) fn parse(argument: &'static str, text: &str, allow_http: bool) -> Result<Self> {
         let invalid = |message: &str| Error::argument(argument, Code::InvalidBaseAddress, message);
         if text.contains(['?', '#']) {
             return Err(invalid(

@@ -19,18 +19,18 @@ const MASKED: char = '\u{7f}';
 
 /// The first bytes of a body.
 #[derive(Default)]
-pub struct Excerpt(Vec<u8>);
+pub(crate) struct Excerpt(Vec<u8>);
 
 impl Excerpt {
     /// Takes more of the body, and gives whether even more is wanted.
-    pub fn push(&mut self, chunk: &[u8]) -> bool {
+    pub(crate) fn push(&mut self, chunk: &[u8]) -> bool {
         let room = MOST_BYTES - self.0.len();
         self.0.extend_from_slice(&chunk[..chunk.len().min(room)]);
         self.0.len() < MOST_BYTES
     }
 
     /// The text without secrets, in one line; `None` if there is none, or if it is HTML.
-    pub fn text<'a>(&mut self, secrets: impl Iterator<Item = &'a Secret>) -> Option<String> {
+    pub(crate) fn text<'a>(&mut self, secrets: impl Iterator<Item = &'a Secret>) -> Option<String> {
         for secret in secrets {
             mask(&mut self.0, json_of(secret.expose()).trim_matches('"'));
             mask(&mut self.0, secret.expose());

@@ -1,7 +1,6 @@
 //! What explains a change: causes with exact counts, and a sentence.
 
-use serde::ser::SerializeMap;
-use serde::{Serialize, Serializer};
+use serde::{Deserialize, Serialize};
 use tallyfold::text::{grouped, signed};
 
 use super::leaves::{Element, Leaves, Suspect, Suspects, Tally};
@@ -35,11 +34,11 @@ pub struct Explanation {
 }
 
 /// A combination of attribute values, and what it explains.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "surface", derive(schemars::JsonSchema))]
 pub struct Cause {
     /// The values, in the order of the attributes. Attributes that are not named may have any value.
-    #[serde(serialize_with = "as_map")]
+    #[serde(with = "crate::pairs")]
     #[cfg_attr(
         feature = "surface",
         schemars(with = "std::collections::BTreeMap<String, String>")
@@ -61,7 +60,7 @@ pub struct Cause {
 }
 
 /// Events of a group in one time.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "surface", derive(schemars::JsonSchema))]
 pub struct Amount {
     /// The events that are counted.
@@ -77,14 +76,6 @@ impl Amount {
         part: 0,
         whole: None,
     };
-}
-
-fn as_map<S: Serializer>(pairs: &[(String, String)], serializer: S) -> Result<S::Ok, S::Error> {
-    let mut map = serializer.serialize_map(Some(pairs.len()))?;
-    for (name, value) in pairs {
-        map.serialize_entry(name, value)?;
-    }
-    map.end()
 }
 
 /// An explanation of what was found, with exact counts.

@@ -2,8 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use serde::ser::SerializeMap;
-use serde::{Serialize, Serializer};
+use serde::{Deserialize, Serialize};
 use tallyfold::{Dimension, Metric, Timestamp, Window};
 
 use super::state::State;
@@ -25,7 +24,7 @@ tallyfold::names! {
 }
 
 /// What a rule has found about a group of events.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[cfg_attr(feature = "surface", derive(schemars::JsonSchema))]
 pub struct Finding {
@@ -40,7 +39,7 @@ pub struct Finding {
     /// Whether it is pending, firing or resolved.
     pub status: Status,
     /// The values of the rule's dimensions.
-    #[serde(serialize_with = "as_map")]
+    #[serde(with = "crate::pairs")]
     #[cfg_attr(feature = "surface", schemars(with = "BTreeMap<String, String>"))]
     pub group: Vec<(Dimension, String)>,
     /// The time that the numbers are about: the last bad window, or several that were judged together.
@@ -86,7 +85,7 @@ pub struct Finding {
 }
 
 /// The query that gets the counts of a finding.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[cfg_attr(feature = "surface", derive(schemars::JsonSchema))]
 pub struct Query {
@@ -101,7 +100,7 @@ pub struct Query {
     /// The dimensions to group by.
     pub dimensions: Vec<Dimension>,
     /// The values to keep, by dimension.
-    #[serde(serialize_with = "as_map")]
+    #[serde(with = "crate::pairs")]
     #[cfg_attr(feature = "surface", schemars(with = "BTreeMap<String, Vec<String>>"))]
     pub r#where: Vec<(Dimension, Vec<String>)>,
 }
@@ -154,15 +153,4 @@ pub struct Replay {
     pub unjudged: Vec<Unjudged>,
     /// How many findings were left out, because there are too many.
     pub left_out: u64,
-}
-
-fn as_map<T: Serialize, S: Serializer>(
-    pairs: &[(Dimension, T)],
-    serializer: S,
-) -> Result<S::Ok, S::Error> {
-    let mut map = serializer.serialize_map(Some(pairs.len()))?;
-    for (name, value) in pairs {
-        map.serialize_entry(name, value)?;
-    }
-    map.end()
 }

@@ -202,6 +202,7 @@ impl Destination {
             clock: Clock::start(),
             socket: None,
             stderr: Rc::clone(stderr),
+            is_brief: false,
         })
     }
 }

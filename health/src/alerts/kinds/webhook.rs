@@ -1,18 +1,31 @@
-//! The messages of a webhook: JSON with placeholders.
+//! Any address that accepts JSON: its messages are a template with placeholders.
 
-use std::path::Path;
+use std::sync::Arc;
 
-use serde_json::value::RawValue;
+use serde::de::IgnoredAny;
 use tallyfold::text::{harmless, nearest};
+use tallyfold::{Code, Error};
 
-use super::alert::Alert;
-use crate::failure::{Failure, Result};
+use crate::alerts::form::{Form, Notice, POST, Writer};
+
+pub(crate) const FORM: Form = Form {
+    about: "a webhook",
+    usual_url: None,
+    path: "",
+    options: &["template"],
+    delivery: POST,
+    writer: |options| {
+        let text = options.template.as_deref().unwrap_or(USUAL);
+        let template = Template::parse(text)
+            .map_err(|wrong| Error::argument("template", Code::InvalidArgument, wrong))?;
+        Ok(Writer::Each(Arc::new(move |notice| {
+            template.message(notice)
+        })))
+    },
+};
 
 /// The message without a template, which most chat tools accept.
 const USUAL: &str = r#"{"text": "{{sentence}}"}"#;
-
-/// The longest template.
-const MOST_BYTES: u64 = 1 << 20;
 
 /// The placeholders that are texts, and stand between quotes.
 const TEXTS: [&str; 8] = [
@@ -24,7 +37,7 @@ const VALUES: [&str; 2] = ["labels", "finding"];
 
 /// A template that gives valid JSON for all values of its placeholders.
 #[derive(Clone, Debug)]
-pub(crate) struct Template(Vec<Piece>);
+struct Template(Vec<Piece>);
 
 #[derive(Clone, Debug)]
 enum Piece {
@@ -32,38 +45,7 @@ enum Piece {
     Place(&'static str),
 }
 
-/// What is put into a template.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Told<'a> {
-    /// The alert.
-    pub(crate) alert: &'a Alert,
-    /// When the finding ended; empty while it fires.
-    pub(crate) until: &'a str,
-    /// The name of the cluster.
-    pub(crate) cluster: &'a str,
-}
-
 impl Template {
-    /// What is sent without a template.
-    pub(crate) fn usual() -> Self {
-        // Its own test shows that it parses.
-        Self::parse(USUAL).unwrap_or(Self(Vec::new()))
-    }
-
-    /// Reads a file.
-    ///
-    /// # Errors
-    /// For a file that can't be read, or is no template.
-    pub(crate) fn read(path: &Path) -> Result<Self> {
-        let told = |error| Failure::file("read", path, &error);
-        if std::fs::metadata(path).map_err(told)?.len() > MOST_BYTES {
-            let text = format!("{}: this is too large to be a template", path.display());
-            return Err(Failure::usage(text));
-        }
-        let text = std::fs::read_to_string(path).map_err(told)?;
-        Self::parse(&text).map_err(|wrong| Failure::usage(format!("{}: {wrong}", path.display())))
-    }
-
     fn parse(text: &str) -> Result<Self, String> {
         let mut pieces = Vec::new();
         let mut rest = text;
@@ -90,7 +72,7 @@ impl Template {
             true => "{}".to_owned(),
             false => "\\\"".to_owned(),
         });
-        match serde_json::from_str::<&RawValue>(&filled) {
+        match serde_json::from_str::<IgnoredAny>(&filled) {
             Ok(_) => Ok(()),
             Err(error) => Err(format!(
                 "with its placeholders filled in, this is no JSON ({}); want \"{{{{sentence}}}}\" in quotes, and {{{{finding}}}} and {{{{labels}}}} without",
@@ -100,23 +82,21 @@ impl Template {
     }
 
     /// The message.
-    pub(crate) fn message(&self, told: Told<'_>) -> String {
-        let Told {
-            alert,
-            until,
-            cluster,
-        } = told;
+    fn message(&self, notice: &Notice<'_>) -> String {
+        let alert = notice.alert;
         self.fill(|name| match name {
             "sentence" => escaped(&alert.sentence),
-            "status" => match until.is_empty() {
-                true => "firing".to_owned(),
-                false => "resolved".to_owned(),
+            "status" => match notice.until {
+                None => "firing".to_owned(),
+                Some(_) => "resolved".to_owned(),
             },
             "rule" => escaped(&alert.rule),
             "severity" => escaped(&alert.severity),
             "since" => escaped(&alert.since),
-            "until" => escaped(until),
-            "cluster" => escaped(cluster),
+            "until" => notice
+                .until
+                .map_or_else(String::new, |until| until.to_string()),
+            "cluster" => escaped(notice.cluster),
             "query" => escaped(&alert.query),
             // Texts by names are always JSON.
             "labels" => serde_json::to_string(&alert.labels).unwrap_or_default(),
@@ -160,8 +140,10 @@ mod tests {
     use std::collections::BTreeMap;
 
     use serde_json::{Value, json};
+    use tallyfold::Timestamp;
 
     use super::*;
+    use crate::alerts::alert::Alert;
 
     fn alert() -> Alert {
         Alert {
@@ -177,12 +159,13 @@ mod tests {
 
     fn message(template: &str, until: &str) -> Value {
         let alert = alert();
-        let told = Told {
+        let notice = Notice {
+            id: "a1",
             alert: &alert,
-            until,
+            until: Timestamp::parse(until).ok(),
             cluster: "eu",
         };
-        let text = Template::parse(template).unwrap().message(told);
+        let text = Template::parse(template).unwrap().message(&notice);
         serde_json::from_str(&text).unwrap()
     }
 
@@ -192,7 +175,6 @@ mod tests {
             message(USUAL, ""),
             json!({"text": "\"a\\b\"\u{fffd}\u{fffd}{{rule}} é"})
         );
-        assert_eq!(Template::usual().0.len(), 3);
         let all = r#"{"a": "{{ rule }}: {{status}}/{{severity}}", "b": {{labels}}, "c": [{{finding}}], "d": "{{since}} {{until}} {{cluster}} {{query}}"}"#;
         let expected = json!({
             "a": "integrations fail: resolved/critical",

@@ -3,11 +3,11 @@
 use std::path::{Path, PathBuf};
 
 use tallyfold::Spelling;
-use tallyfold_health::{Rules, State};
+use tallyfold_health::Rules;
 
+use super::notify::fingerprint;
 use crate::config::settings::{CheckPlaces, Cluster};
 use crate::failure::{Failure, Result};
-use crate::health::receiver::fingerprint;
 
 /// The rules file that is looked for if none is named.
 const USUAL: &str = "health.toml";
@@ -77,15 +77,4 @@ pub(crate) fn service(cluster: &Cluster) -> Result<String> {
         .flatten();
     let text = secret.as_ref().map_or("", |secret| secret.expose());
     Ok(fingerprint(text.trim_end_matches('/')))
-}
-
-/// The state of the rules in what a run has left.
-///
-/// # Errors
-/// For what is no state.
-pub(crate) fn state_of(text: &str) -> tallyfold::Result<State> {
-    match text.is_empty() {
-        true => Ok(State::default()),
-        false => State::from_json(text.as_bytes()),
-    }
 }

@@ -1,0 +1,350 @@
+//! Notifies receivers of alerts: their flags and sections of the configuration, and the way to each.
+
+use std::fs;
+use std::mem;
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+use std::time::Duration;
+
+use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches};
+use sha2::{Digest, Sha256};
+use tallyfold::{Code, Error, Timestamp, text};
+use tallyfold_health::{
+    AlertLabels, Notifications, NotifyOptions, Outcome, Receiver, ReceiverKind, ReceiverOptions,
+    Rules,
+};
+
+use super::memory::Memory;
+use crate::app::App;
+use crate::arguments::declared::{Declared, Flags};
+use crate::arguments::given::{Given, Origin, Raw};
+use crate::config::settings::{AlertReceiver, NetworkSettings, Settings};
+use crate::failure::{Exit, Failure, Result};
+use crate::host::carry::Carrier;
+use crate::host::clock::Clock;
+use crate::host::network;
+use crate::host::session::random;
+use crate::host::shutdown::Shutdown;
+use crate::output::found::{FoundPart, Verdict};
+use crate::stderr::Stderr;
+
+/// How long a message may take, with its answer.
+const LIMIT: Duration = Duration::from_secs(10);
+
+/// The longest template.
+const MOST_BYTES: u64 = 1 << 20;
+
+/// What the help shows these flags under.
+const HEADING: &str = "Notifications";
+
+/// Flags that say whom to notify.
+#[derive(Args, Clone, Debug)]
+#[command(next_help_heading = HEADING)]
+pub(crate) struct NotifyFlags {
+    #[command(flatten)]
+    targets: Targets,
+    /// The message of --webhook: JSON with placeholders such as {{sentence}} [default: {"text": "{{sentence}}"}]
+    #[arg(long, value_name = "FILE", requires = "webhook")]
+    template: Option<PathBuf>,
+    /// How long an Alertmanager keeps an alert that no run sends again [default: four windows, and at least 1h]
+    #[arg(long, value_name = "TIME", requires = "alertmanager")]
+    alert_for: Option<String>,
+    /// A header of a receiver that is an address, whose value is in an environment variable: authorization=VARIABLE
+    #[arg(long, value_name = "HEADER=VARIABLE")]
+    header_env: Vec<String>,
+    /// A header of a receiver that is an address, whose value is in a file that only its owner can read
+    #[arg(long, value_name = "HEADER=FILE")]
+    header_file: Vec<String>,
+    #[command(flatten)]
+    plain: Declared<Plain>,
+}
+
+/// The receivers that were named, kind by kind. Each kind has a flag of its name.
+#[derive(Clone, Debug, Default)]
+struct Targets(Vec<(ReceiverKind, String)>);
+
+impl Args for Targets {
+    fn augment_args(command: Command) -> Command {
+        ReceiverKind::ALL.iter().fold(command, |command, kind| {
+            let (name, about) = (kind.as_str(), kind.about());
+            command.arg(
+                Arg::new(name)
+                    .long(name)
+                    .value_name("URL|NAME")
+                    .action(ArgAction::Append)
+                    .conflicts_with("replay")
+                    .help_heading(HEADING)
+                    .help(format!(
+                        "Notifies {about}, by its address or the NAME of a section [{name}.NAME]; may be repeated"
+                    )),
+            )
+        })
+    }
+
+    fn augment_args_for_update(command: Command) -> Command {
+        Self::augment_args(command)
+    }
+}
+
+impl FromArgMatches for Targets {
+    fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
+        let named = ReceiverKind::ALL.iter().flat_map(|kind| {
+            let targets = matches.get_many::<String>(kind.as_str());
+            let targets = targets.into_iter().flatten().cloned();
+            targets.map(|target| (*kind, target))
+        });
+        Ok(Self(named.collect()))
+    }
+
+    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
+        *self = Self::from_arg_matches(matches)?;
+        Ok(())
+    }
+}
+
+/// Whether http is allowed.
+#[derive(Clone, Debug)]
+struct Plain;
+
+impl Flags for Plain {
+    type Options = ReceiverOptions;
+
+    const NAMES: &'static [&'static str] = &["allow_http"];
+    const HEADING: &'static str = HEADING;
+}
+
+/// The receivers of a run.
+pub(crate) struct Notifier {
+    ways: Vec<Way>,
+    alert_for_ms: u64,
+}
+
+/// A receiver, and the way to it.
+struct Way {
+    /// How messages name it.
+    shown: String,
+    receiver: Receiver,
+    carrier: Carrier,
+}
+
+/// A receiver as it was named: in the configuration, or by its address.
+struct Named {
+    kind: ReceiverKind,
+    /// The name of its section; `None` for an address.
+    name: Option<String>,
+    given: Given,
+    /// The file with the message of a webhook.
+    template: Option<PathBuf>,
+    network: NetworkSettings,
+}
+
+impl Notifier {
+    /// Checks the receivers that flags name, and reads secrets that are kept elsewhere.
+    ///
+    /// # Errors
+    /// For what can't be used; nothing was requested or sent then.
+    pub(crate) fn new(
+        flags: &NotifyFlags,
+        settings: &Settings,
+        rules: &Rules,
+        stderr: &Rc<Stderr>,
+    ) -> Result<Self> {
+        let named = flags.targets.0.iter();
+        let named: Vec<Named> = named
+            .map(|(kind, target)| flags.named(*kind, target, settings))
+            .collect::<Result<_>>()?;
+        let addresses = named.iter().filter(|one| one.name.is_none()).count();
+        let has_headers = !(flags.header_env.is_empty() && flags.header_file.is_empty());
+        if has_headers && addresses != 1 {
+            return Err(Failure::usage(
+                "--header-env and --header-file are those of one receiver that is given by its address; want a section of the \
+                 configuration for each of the others",
+            ));
+        }
+        let alert_for_ms = flags.alert_for_ms(rules)?;
+        let ways = named.into_iter().map(|named| named.way(stderr));
+        Ok(Self {
+            ways: ways.collect::<Result<_>>()?,
+            alert_for_ms,
+        })
+    }
+
+    /// Notifies all receivers of what was found in a cluster. Returns how the command is to end if one of them did not accept
+    /// it: then the next run sends it.
+    ///
+    /// # Errors
+    /// If the same receiver was named twice.
+    pub(crate) async fn notify(
+        &mut self,
+        app: &App,
+        part: &FoundPart,
+        now: Timestamp,
+        memory: &mut Memory,
+    ) -> Result<Option<Exit>> {
+        let Verdict::Check(check) = &part.verdict else {
+            return Ok(None);
+        };
+        let options = NotifyOptions {
+            cluster: app.settings.is_named.then(|| part.cluster.clone()),
+            labels: AlertLabels(part.labels.clone()),
+            alert_for_ms: self.alert_for_ms,
+            seed: random(),
+            ..NotifyOptions::default()
+        };
+        let mut notifications = Notifications::new(
+            &check.findings,
+            check.left_out > 0,
+            self.ways.iter().map(|way| way.receiver.clone()),
+            mem::take(&mut memory.notified),
+            &options,
+            now,
+        )?;
+        let shutdown = Shutdown::new();
+        while let Some((place, push)) = notifications.delivery() {
+            let carrier = &mut self.ways[place].carrier;
+            let carried = carrier.carry(push, &shutdown, async |_| Ok(())).await;
+            // The error of a push that has ended is part of the outcome.
+            if let (Err(failure), None) = (carried, push.outcome()) {
+                return Err(failure);
+            }
+        }
+        let (notified, outcomes) = notifications.finish();
+        memory.notified = notified;
+        let failures = self.ways.iter().zip(&outcomes).filter_map(failure_of);
+        let mut exit = None;
+        for failure in failures {
+            app.fail(&part.cluster, &failure);
+            exit = Some(Exit::Service);
+        }
+        Ok(exit)
+    }
+}
+
+/// Why a receiver did not accept all messages.
+fn failure_of((way, outcome): (&Way, &Outcome)) -> Option<Failure> {
+    let error = outcome.error.as_ref()?;
+    let answer = match (error.status(), error.excerpt()) {
+        (Some(status), Some(excerpt)) => format!(" (status {status}: {excerpt})"),
+        (Some(status), None) => format!(" (status {status})"),
+        (None, _) => String::new(),
+    };
+    let text = format!("{}: {}{answer}", way.shown, error.message());
+    let failure = Failure::new(Exit::Service, text);
+    Some(failure.helped_by("the same command later: it sends what is missing"))
+}
+
+impl NotifyFlags {
+    fn named(&self, kind: ReceiverKind, target: &str, settings: &Settings) -> Result<Named> {
+        if target.contains("://") {
+            let mut given = Given::default();
+            given.set("url", Raw::Text(target.to_owned()), Origin::Flag);
+            given.overlay(self.plain.given.clone());
+            given.add_headers(&self.header_env, &self.header_file)?;
+            let is_webhook = kind == ReceiverKind::Webhook;
+            return Ok(Named {
+                kind,
+                name: None,
+                given,
+                template: self.template.clone().filter(|_| is_webhook),
+                network: NetworkSettings::default(),
+            });
+        }
+        let is_it = |one: &&AlertReceiver| one.kind == kind && one.name == target;
+        let found = settings.receivers.iter().find(is_it).ok_or_else(|| {
+            Failure::usage(format!(
+                "--{kind} {target}: the configuration has no section [{kind}.{target}]; want one, or an address such as http://127.0.0.1:9093"
+            ))
+        })?;
+        let template = match kind {
+            ReceiverKind::Webhook => found.template.clone().or_else(|| self.template.clone()),
+            _ => None,
+        };
+        Ok(Named {
+            kind,
+            name: Some(found.name.clone()),
+            given: found.given.clone(),
+            template,
+            network: found.network.clone(),
+        })
+    }
+
+    fn alert_for_ms(&self, rules: &Rules) -> Result<u64> {
+        let Some(written) = &self.alert_for else {
+            let windows = rules.needs().into_iter().map(|need| need.window_s);
+            let seconds = windows.max().unwrap_or_default().saturating_mul(4);
+            return Ok(seconds.max(3_600).saturating_mul(1_000));
+        };
+        let ms = text::milliseconds(written).filter(|ms| *ms > 0);
+        ms.ok_or_else(|| {
+            Failure::usage(format!(
+                "--alert-for: want a length of time such as 1h, not {written:?}"
+            ))
+        })
+    }
+}
+
+impl Named {
+    fn way(mut self, stderr: &Rc<Stderr>) -> Result<Way> {
+        let kind = self.kind;
+        let (name, shown) = match &self.name {
+            Some(name) => (name.clone(), format!("{kind} {name}")),
+            // The name that the state remembers must not contain the address, which may be a secret.
+            None => (String::new(), kind.to_string()),
+        };
+        self.given.set("name", Raw::Text(name), Origin::Flag);
+        if let Some(path) = &self.template {
+            let template = read_template(path)?;
+            self.given
+                .set("template", Raw::Text(template), Origin::Flag);
+        }
+        let mut options: ReceiverOptions = self.given.read()?;
+        if let (None, Some(url)) = (&self.name, &options.url) {
+            options.name = fingerprint(&kind.completed(url));
+        }
+        Ok(Way {
+            receiver: Receiver::new(kind, &options).map_err(|error| self.told(error))?,
+            carrier: Carrier {
+                http: network::client(&self.network)?,
+                timeout: LIMIT,
+                clock: Clock::start(),
+                socket: None,
+                stderr: Rc::clone(stderr),
+                is_brief: true,
+            },
+            shown,
+        })
+    }
+
+    /// An error about the options, with where they were written.
+    fn told(&self, error: Error) -> Failure {
+        let flag = format!("--{}", self.kind);
+        match (&self.template, error.argument_name()) {
+            (Some(path), Some("template")) => {
+                Failure::usage(format!("{}: {}", path.display(), error.message()))
+            }
+            _ if self.name.is_some() => self.given.told(error),
+            _ if error.code() == Code::InsecureBaseAddress => Failure::usage(format!(
+                "{flag}: by plain http the network could read all, and the address may be a secret; use https, or --allow-http"
+            )),
+            _ => Failure::usage(format!("{flag}: {}", error.message())),
+        }
+    }
+}
+
+fn read_template(path: &Path) -> Result<String> {
+    let told = |error| Failure::file("read", path, &error);
+    if fs::metadata(path).map_err(told)?.len() > MOST_BYTES {
+        let text = format!("{}: this is too large to be a template", path.display());
+        return Err(Failure::usage(text));
+    }
+    fs::read_to_string(path).map_err(told)
+}
+
+/// A few characters by which a text is known again.
+pub(crate) fn fingerprint(text: &str) -> String {
+    let digest = Sha256::digest(text.as_bytes());
+    digest[..4]
+        .iter()
+        .map(|byte| format!("{byte:02x}"))
+        .collect()
+}

@@ -1,0 +1,55 @@
+//! What is known of a kind of receiver, as data.
+
+use std::sync::Arc;
+
+use tallyfold::sending::{Delivery, HTTP};
+use tallyfold::{Result, Timestamp};
+
+use super::alert::Alert;
+use super::options::ReceiverOptions;
+
+/// A kind of receiver.
+pub(crate) struct Form {
+    /// What it is, in a few words with an article.
+    pub(crate) about: &'static str,
+    /// The address that is used if the caller gives none.
+    pub(crate) usual_url: Option<&'static str>,
+    /// The path below the address, if the caller leaves it out.
+    pub(crate) path: &'static str,
+    /// The options that only some kinds have.
+    pub(crate) options: &'static [&'static str],
+    /// How messages are delivered, and which answer means success.
+    pub(crate) delivery: Delivery,
+    /// Checks the options, and gives what makes the messages.
+    pub(crate) writer: fn(&ReceiverOptions) -> Result<Writer>,
+}
+
+/// How all receivers get messages: the same message may come again without harm, so a message in doubt is sent again.
+pub(crate) const POST: Delivery = Delivery {
+    is_repeatable: true,
+    hides_address: true,
+    ..HTTP
+};
+
+/// What makes messages, all of them JSON.
+#[derive(Clone)]
+pub(crate) enum Writer {
+    /// Every run sends one message with all alerts that fire, and with those that are over since the last run. The receiver
+    /// lets an alert end by itself at the instant that is passed as text.
+    All(fn(&[Notice<'_>], &str) -> String),
+    /// A message is sent when an alert begins, and another one when it is over.
+    Each(Arc<dyn Fn(&Notice<'_>) -> String + Send + Sync>),
+}
+
+/// What a receiver is notified of.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Notice<'a> {
+    /// The identifier of the finding.
+    pub(crate) id: &'a str,
+    /// The alert.
+    pub(crate) alert: &'a Alert,
+    /// When it ended; `None` while it fires.
+    pub(crate) until: Option<Timestamp>,
+    /// The name of the cluster.
+    pub(crate) cluster: &'a str,
+}

@@ -1,0 +1,74 @@
+//! The list of all kinds of receivers.
+
+use super::form::Form;
+
+mod alertmanager;
+mod pagerduty;
+mod slack;
+mod webhook;
+
+macro_rules! kinds {
+    ($($(#[$doc:meta])* $Kind:ident = $name:literal in $file:ident),+ $(,)?) => {
+        tallyfold::names! {
+            /// A kind of receiver of alerts.
+            pub enum ReceiverKind { $( $(#[$doc])* $Kind = $name ),+ }
+        }
+
+        impl ReceiverKind {
+            /// What is known of the kind.
+            pub(crate) const fn form(self) -> &'static Form {
+                match self { $( Self::$Kind => &$file::FORM ),+ }
+            }
+        }
+    };
+}
+
+kinds! {
+    /// An Alertmanager, by its API version 2.
+    Alertmanager = "alertmanager" in alertmanager,
+    /// Any address that accepts JSON.
+    Webhook = "webhook" in webhook,
+    /// An incoming webhook of Slack.
+    Slack = "slack" in slack,
+    /// A PagerDuty service, by its Events API version 2.
+    PagerDuty = "pagerduty" in pagerduty,
+}
+
+impl ReceiverKind {
+    /// What it is, in a few words with an article.
+    #[must_use]
+    pub const fn about(self) -> &'static str {
+        self.form().about
+    }
+
+    /// The options that this kind has and some other kinds don't, such as `template`.
+    #[must_use]
+    pub const fn own_options(self) -> &'static [&'static str] {
+        self.form().options
+    }
+
+    /// The address that is used if the caller gives none.
+    #[must_use]
+    pub const fn usual_url(self) -> Option<&'static str> {
+        self.form().usual_url
+    }
+
+    /// The address that messages are sent to: with the path of the kind, unless it ends with that path already.
+    #[must_use]
+    pub fn completed(self, url: &str) -> String {
+        let path = self.form().path;
+        if path.is_empty() {
+            // Some receivers treat an address with a slash at the end as a different one.
+            return url.to_owned();
+        }
+        let url = url.trim_end_matches('/');
+        let (base, query) = match url.split_once('?') {
+            Some((base, query)) => (base, format!("?{query}")),
+            None => (url, String::new()),
+        };
+        match base.ends_with(path) {
+            true => format!("{base}{query}"),
+            false => format!("{base}{path}{query}"),
+        }
+    }
+}

@@ -1,0 +1,58 @@
+//! An Alertmanager (API v2, `POST /api/v2/alerts`).
+//!
+//! Its alerts end by themselves at `endsAt`. So each run sends all firing alerts again, with an end after the next few
+//! runs. When an alert is over, its labels are sent once more with an end in the past.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+use tallyfold::sending::Delivery;
+
+use crate::alerts::form::{Form, Notice, POST, Writer};
+
+pub(crate) const FORM: Form = Form {
+    about: "an Alertmanager",
+    usual_url: None,
+    path: "/api/v2/alerts",
+    options: &[],
+    delivery: Delivery {
+        // Its address is known to everyone who may see alerts.
+        hides_address: false,
+        is_accepted: |status, _| status == 200,
+        ..POST
+    },
+    writer: |_| Ok(Writer::All(message)),
+};
+
+/// An alert as the API accepts it.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Posted<'a> {
+    labels: &'a BTreeMap<String, String>,
+    annotations: Annotations<'a>,
+    starts_at: &'a str,
+    ends_at: String,
+}
+
+#[derive(Serialize)]
+struct Annotations<'a> {
+    summary: &'a str,
+    query: &'a str,
+}
+
+fn message(notices: &[Notice<'_>], ends_at: &str) -> String {
+    let posted = notices.iter().map(|notice| Posted {
+        labels: &notice.alert.labels,
+        annotations: Annotations {
+            summary: &notice.alert.sentence,
+            query: &notice.alert.query,
+        },
+        starts_at: &notice.alert.since,
+        ends_at: match notice.until {
+            Some(until) => until.to_string(),
+            None => ends_at.to_owned(),
+        },
+    });
+    // Plain texts, so this can't fail.
+    serde_json::to_string(&posted.collect::<Vec<_>>()).unwrap_or_default()
+}

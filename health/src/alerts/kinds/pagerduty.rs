@@ -1,0 +1,95 @@
+//! A PagerDuty service: its Events API v2 (`POST /v2/enqueue`), which answers 202.
+//!
+//! The identifier of the finding is the `dedup_key`: the event `trigger` opens an incident, and `resolve` with the same key
+//! closes it.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use serde::Serialize;
+use tallyfold::sending::Delivery;
+use tallyfold::text::harmless;
+use tallyfold::{Code, Error};
+
+use crate::alerts::form::{Form, Notice, POST, Writer};
+
+pub(crate) const FORM: Form = Form {
+    about: "a PagerDuty service",
+    usual_url: Some("https://events.pagerduty.com/v2/enqueue"),
+    path: "",
+    options: &["routing_key"],
+    delivery: Delivery {
+        hides_address: false,
+        is_accepted: |status, _| status == 202,
+        ..POST
+    },
+    writer: |options| {
+        let key = options.routing_key.clone().ok_or_else(|| {
+            Error::argument(
+                "routing_key",
+                Code::MissingArgument,
+                "PagerDuty needs the integration key of a service",
+            )
+        })?;
+        Ok(Writer::Each(Arc::new(move |notice| {
+            message(notice, key.expose())
+        })))
+    },
+};
+
+/// The most characters of a summary that the API accepts.
+const MOST_CHARACTERS: usize = 1024;
+
+#[derive(Serialize)]
+struct Event<'a> {
+    routing_key: &'a str,
+    event_action: &'static str,
+    dedup_key: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    payload: Option<Payload<'a>>,
+}
+
+#[derive(Serialize)]
+struct Payload<'a> {
+    summary: String,
+    source: &'a str,
+    severity: &'a str,
+    timestamp: &'a str,
+    custom_details: Details<'a>,
+}
+
+#[derive(Serialize)]
+struct Details<'a> {
+    labels: &'a BTreeMap<String, String>,
+    query: &'a str,
+}
+
+fn message(notice: &Notice<'_>, routing_key: &str) -> String {
+    let alert = notice.alert;
+    let payload = notice.until.is_none().then(|| Payload {
+        summary: harmless(&alert.sentence)
+            .chars()
+            .take(MOST_CHARACTERS)
+            .collect(),
+        source: notice.cluster,
+        // Its severities include all of ours.
+        severity: &alert.severity,
+        timestamp: &alert.since,
+        custom_details: Details {
+            labels: &alert.labels,
+            query: &alert.query,
+        },
+    });
+    let event = Event {
+        routing_key,
+        event_action: match payload {
+            Some(_) => "trigger",
+            None => "resolve",
+        },
+        // The same rule and group in two clusters are two incidents.
+        dedup_key: format!("tallyfold/{}/{}", notice.cluster, notice.id),
+        payload,
+    };
+    // Plain texts by names, so this can't fail.
+    serde_json::to_string(&event).unwrap_or_default()
+}

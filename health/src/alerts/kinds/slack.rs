@@ -1,0 +1,45 @@
+//! An incoming webhook of Slack: `{"text": …}`, to which it answers `ok`.
+//!
+//! Slack reads `&`, `<` and `>` in a text as the beginning of an entity, a link or a mention, so they are escaped.
+
+use std::sync::Arc;
+
+use serde::Serialize;
+use tallyfold::sending::Delivery;
+use tallyfold::text::harmless;
+
+use crate::alerts::form::{Form, Notice, POST, Writer};
+
+pub(crate) const FORM: Form = Form {
+    about: "a Slack channel",
+    usual_url: None,
+    path: "",
+    options: &[],
+    delivery: Delivery {
+        is_accepted: |status, body| status == 200 && body.trim_ascii() == b"ok",
+        ..POST
+    },
+    writer: |_| Ok(Writer::Each(Arc::new(message))),
+};
+
+#[derive(Serialize)]
+struct Message {
+    text: String,
+}
+
+fn message(notice: &Notice<'_>) -> String {
+    let head = match notice.until {
+        Some(_) => "resolved",
+        None => &notice.alert.severity,
+    };
+    let text = format!("*{head}*: {}", escaped(&notice.alert.sentence));
+    // A plain text, so this can't fail.
+    serde_json::to_string(&Message { text }).unwrap_or_default()
+}
+
+fn escaped(text: &str) -> String {
+    harmless(text)
+        .replace('&', "&amp;")
+        .replace('<', "&lt;")
+        .replace('>', "&gt;")
+}

@@ -1,0 +1,478 @@
+//! The messages of a run: a machine without I/O.
+
+use std::collections::VecDeque;
+use std::mem;
+
+use serde::Serialize;
+use tallyfold::sending::{Delivery, Push, PushOptions, PushStep, Source};
+use tallyfold::{Code, Error, Now, Result, Secret, Timestamp};
+
+use super::alert::{Alert, Alerts, Current};
+use super::form::{Notice, Writer};
+use super::kinds::ReceiverKind;
+use super::notified::Notified;
+use super::options::{NotifyOptions, ReceiverOptions};
+use crate::check::finding::Finding;
+
+/// What a notice shows as the name of a cluster that has none.
+const UNNAMED: &str = "default";
+
+/// A receiver of alerts, whose options were checked.
+#[derive(Clone)]
+pub struct Receiver {
+    kind: ReceiverKind,
+    /// Its key in the state. It does not contain the address, which may be a secret.
+    key: String,
+    push: PushOptions,
+    /// What no error may quote, besides headers and address.
+    secrets: Vec<Secret>,
+    writer: Writer,
+}
+
+impl Receiver {
+    /// Checks the options of a receiver.
+    ///
+    /// # Errors
+    /// `missing_argument` and `invalid_argument` for options that this kind needs or doesn't have; `invalid_base_address` and
+    /// `insecure_base_address` for the address.
+    pub fn new(kind: ReceiverKind, options: &ReceiverOptions) -> Result<Self> {
+        let form = kind.form();
+        let foreign = [
+            ("template", options.template.is_some()),
+            ("routing_key", options.routing_key.is_some()),
+        ];
+        for (name, is_given) in foreign {
+            if is_given && !form.options.contains(&name) {
+                let message = format!("{} doesn't have this option", form.about);
+                return Err(Error::argument(name, Code::InvalidArgument, message));
+            }
+        }
+        let url = options.url.as_deref().or(form.usual_url);
+        let url = url.ok_or_else(|| {
+            let message = format!("{} needs an address", form.about);
+            Error::argument("url", Code::MissingArgument, message)
+        })?;
+        let push = PushOptions {
+            headers: options.headers.clone(),
+            allow_http: options.allow_http,
+            ..PushOptions::with_defaults(kind.completed(url))
+        };
+        push.check(&form.delivery)?;
+        Ok(Self {
+            key: format!("{kind}:{}", options.name),
+            secrets: options.routing_key.iter().cloned().collect(),
+            writer: (form.writer)(options)?,
+            kind,
+            push,
+        })
+    }
+}
+
+/// A message to a receiver. A push sends it.
+#[derive(Clone, Debug)]
+pub struct Posted {
+    /// `None` once it was given out.
+    body: Option<String>,
+    delivery: &'static Delivery,
+    secrets: Vec<Secret>,
+}
+
+impl Source for Posted {
+    fn delivery(&self) -> Result<&'static Delivery> {
+        Ok(self.delivery)
+    }
+
+    fn media_type(&self) -> &'static str {
+        "application/json"
+    }
+
+    fn next_message(&mut self, _: usize, out: &mut Vec<u8>) -> Option<usize> {
+        out.clear();
+        out.extend_from_slice(self.body.take()?.as_bytes());
+        Some(1)
+    }
+
+    fn skip(&mut self, samples: u64) -> u64 {
+        samples - u64::from(samples > 0 && self.body.take().is_some())
+    }
+
+    fn secrets(&self) -> &[Secret] {
+        &self.secrets
+    }
+}
+
+/// What became of the messages to a receiver.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+#[cfg_attr(feature = "surface", derive(schemars::JsonSchema))]
+pub struct Receipt {
+    /// The kind of receiver and its name, such as `slack:data-team`.
+    pub receiver: String,
+    /// How many messages it accepted.
+    pub messages: u64,
+    /// How many messages were sent again.
+    pub retries: u64,
+    /// The error code of the first message that it did not accept. The next call sends that message again.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub code: Option<String>,
+    /// The status of that answer.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub status: Option<u16>,
+    /// That error as a sentence.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
+}
+
+/// The messages of a run to all receivers, one after the other.
+///
+/// Take the next push from [`Notifications::delivery`], and drive it to its end, whether it succeeds or fails. When there is
+/// none left, [`Notifications::finish`] gives the state for the next run, which sends what was not accepted.
+pub struct Notifications {
+    receivers: VecDeque<Receiver>,
+    current: Current,
+    options: NotifyOptions,
+    notified: Notified,
+    /// The receiver that gets messages now.
+    busy: Option<Busy>,
+    outcomes: Vec<Outcome>,
+}
+
+/// What became of the messages to a receiver, with the error of the core.
+#[derive(Clone, Debug)]
+pub struct Outcome {
+    /// What became of them.
+    pub receipt: Receipt,
+    /// Why a message was not accepted: the first such error.
+    pub error: Option<Error>,
+}
+
+/// A receiver that gets messages, in their order.
+struct Busy {
+    receiver: Receiver,
+    planned: VecDeque<Planned>,
+    under_way: Option<(Box<Push<Posted>>, Effect)>,
+    outcome: Outcome,
+}
+
+/// A message that is to be sent.
+struct Planned {
+    body: String,
+    effect: Effect,
+}
+
+/// What a receiver knows after it has accepted a message.
+enum Effect {
+    /// Exactly these alerts.
+    All(Alerts),
+    /// Also this one.
+    Begins(String, Alert),
+    /// No longer that one.
+    Ends(String),
+}
+
+impl Notifications {
+    /// Compares what a check has found with what the receivers were notified of. `is_cut` tells that the check left out
+    /// findings.
+    ///
+    /// # Errors
+    /// `invalid_argument` for two receivers of one kind with the same name.
+    pub fn new(
+        findings: &[Finding],
+        is_cut: bool,
+        receivers: impl IntoIterator<Item = Receiver>,
+        notified: Notified,
+        options: &NotifyOptions,
+        now: Timestamp,
+    ) -> Result<Self> {
+        let receivers: VecDeque<Receiver> = receivers.into_iter().collect();
+        for (place, receiver) in receivers.iter().enumerate() {
+            let mut others = receivers.iter().take(place);
+            if others.any(|other| other.key == receiver.key) {
+                let message = "two receivers of one kind have this name";
+                return Err(Error::argument("name", Code::InvalidArgument, message));
+            }
+        }
+        Ok(Self {
+            receivers,
+            current: Current::of(findings, is_cut, options, now),
+            options: options.clone(),
+            notified,
+            busy: None,
+            outcomes: Vec::new(),
+        })
+    }
+
+    /// The next push, with the place of its receiver in the order of the receivers; `None` after the last one. The same push
+    /// is returned until it has ended.
+    pub fn delivery(&mut self) -> Option<(usize, &mut Push<Posted>)> {
+        while !self.is_under_way() {
+            if !self.send_next() && !self.begin_next() {
+                return None;
+            }
+        }
+        let place = self.outcomes.len();
+        let (push, _) = self.busy.as_mut()?.under_way.as_mut()?;
+        Some((place, push))
+    }
+
+    /// The next step of the push that is under way, or of the next one; `None` when none is left. For hosts that send all
+    /// messages in the same way.
+    ///
+    /// # Errors
+    /// `out_of_order` while a message is under way. An error that ends a push is part of its outcome instead.
+    pub fn step<T>(&mut self, now: Now, of: fn(PushStep<'_>) -> T) -> Result<Option<T>> {
+        while let Some((_, push)) = self.delivery() {
+            let step = match push.step(now) {
+                // What was accepted is in the state at the end.
+                Ok(PushStep::Done | PushStep::Finished { .. }) => continue,
+                step => step.map(of),
+            };
+            match step {
+                Err(_) if push.outcome().is_some() => {}
+                step => return step.map(Some),
+            }
+        }
+        Ok(None)
+    }
+
+    /// The push that is under way.
+    ///
+    /// # Errors
+    /// `out_of_order` if there is none.
+    pub fn under_way(&mut self) -> Result<&mut Push<Posted>> {
+        let under_way = self.busy.as_mut().and_then(|busy| busy.under_way.as_mut());
+        let (push, _) = under_way.ok_or_else(|| {
+            Error::new(Code::OutOfOrder, "no message is under way: ask for a step")
+        })?;
+        Ok(push)
+    }
+
+    /// The state for the next run, and what became of the messages. A push that has not ended counts as failed. Afterwards
+    /// there is nothing left to send.
+    #[must_use]
+    pub fn finish(&mut self) -> (Notified, Vec<Outcome>) {
+        self.receivers.clear();
+        if let Some(mut busy) = self.busy.take() {
+            if let Some((_, effect)) = busy.under_way.take() {
+                effect.maybe(
+                    self.notified
+                        .receivers
+                        .entry(busy.receiver.key)
+                        .or_default(),
+                );
+            }
+            self.outcomes.push(busy.outcome);
+        }
+        self.notified
+            .receivers
+            .retain(|_, alerts| !alerts.is_empty());
+        (mem::take(&mut self.notified), mem::take(&mut self.outcomes))
+    }
+
+    /// Whether a push is under way. One that has ended is accounted for.
+    fn is_under_way(&mut self) -> bool {
+        let Some(busy) = &mut self.busy else {
+            return false;
+        };
+        let Some((push, effect)) = busy.under_way.take() else {
+            return false;
+        };
+        let ended = match push.outcome() {
+            None => {
+                busy.under_way = Some((push, effect));
+                return true;
+            }
+            Some(ended) => ended.map_err(Clone::clone),
+        };
+        busy.outcome.receipt.retries += push.report().retries;
+        let known = self.notified.receivers.entry(busy.receiver.key.clone());
+        let known = known.or_default();
+        match ended {
+            Ok(()) => {
+                busy.outcome.receipt.messages += 1;
+                effect.surely(known);
+            }
+            Err(error) => {
+                effect.maybe(known);
+                // A receiver that refuses only this message may accept the others.
+                if !matches!(error.status(), Some(400 | 413 | 422)) {
+                    busy.planned.clear();
+                }
+                busy.outcome.fail(error);
+            }
+        }
+        false
+    }
+
+    /// Begins to send the next message to the receiver. Returns whether there is one.
+    fn send_next(&mut self) -> bool {
+        let Some(busy) = &mut self.busy else {
+            return false;
+        };
+        let Some(Planned { body, effect }) = busy.planned.pop_front() else {
+            return false;
+        };
+        let posted = Posted {
+            body: Some(body),
+            delivery: &busy.receiver.kind.form().delivery,
+            secrets: busy.receiver.secrets.clone(),
+        };
+        let options = PushOptions {
+            patience_ms: self.options.patience_ms,
+            seed: self.options.seed,
+            ..busy.receiver.push.clone()
+        };
+        match Push::new(posted, &options) {
+            Ok(push) => busy.under_way = Some((Box::new(push), effect)),
+            Err(error) => busy.outcome.fail(error),
+        }
+        true
+    }
+
+    /// Plans the messages for the next receiver. Returns whether there is one.
+    fn begin_next(&mut self) -> bool {
+        self.outcomes
+            .extend(self.busy.take().map(|busy| busy.outcome));
+        let Some(receiver) = self.receivers.pop_front() else {
+            return false;
+        };
+        let known = self.notified.receivers.entry(receiver.key.clone());
+        let known = known.or_default();
+        let planned = match &receiver.writer {
+            Writer::All(write) => {
+                let ends_ms = i64::try_from(self.options.alert_for_ms).unwrap_or(i64::MAX);
+                all(&self.current, known, ends_ms, &self.options, *write)
+            }
+            Writer::Each(write) => each(&self.current, known, &self.options, &**write),
+        };
+        let receipt = Receipt {
+            receiver: receiver.key.clone(),
+            messages: 0,
+            retries: 0,
+            code: None,
+            status: None,
+            error: None,
+        };
+        self.busy = Some(Busy {
+            receiver,
+            planned,
+            under_way: None,
+            outcome: Outcome {
+                receipt,
+                error: None,
+            },
+        });
+        true
+    }
+}
+
+/// One message with all alerts that fire and with the ends of those that were sent before, if there are any.
+fn all(
+    current: &Current,
+    known: &Alerts,
+    lifetime_ms: i64,
+    options: &NotifyOptions,
+    write: fn(&[Notice<'_>], &str) -> String,
+) -> VecDeque<Planned> {
+    let now = current.now;
+    let ends_at = Timestamp::from_unix_ms(now.unix_ms().saturating_add(lifetime_ms));
+    let (firing, over) = (current.firing(known), current.over(known));
+    let notice = |id, alert, until| Notice {
+        id,
+        alert,
+        until,
+        cluster: options.cluster.as_deref().unwrap_or(UNNAMED),
+    };
+    let mut notices: Vec<Notice<'_>> = Vec::new();
+    notices.extend(firing.iter().map(|(id, alert)| notice(id, alert, None)));
+    // An end in the future would let the alert fire until then.
+    notices.extend(
+        over.iter()
+            .map(|(id, over)| notice(id, &over.alert, Some(over.at.min(now)))),
+    );
+    // An alert with other labels, such as another severity, is a new alert, and the earlier one is over.
+    let relabeled = known.iter().filter(|(id, alert)| {
+        let now = firing.get(*id);
+        now.is_some_and(|now| now.labels != alert.labels)
+    });
+    notices.extend(relabeled.map(|(id, alert)| notice(id, alert, Some(now))));
+    if notices.is_empty() {
+        return VecDeque::new();
+    }
+    let body = write(&notices, &ends_at.unwrap_or(now).to_string());
+    let kept = current.kept(known);
+    let effect = Effect::All(firing.into_iter().chain(kept).collect());
+    VecDeque::from([Planned { body, effect }])
+}
+
+/// A message for each alert that is over, and for each that begins. What the receiver knows of the others is brought up to
+/// date.
+fn each(
+    current: &Current,
+    known: &mut Alerts,
+    options: &NotifyOptions,
+    write: &dyn Fn(&Notice<'_>) -> String,
+) -> VecDeque<Planned> {
+    let cluster = options.cluster.as_deref().unwrap_or(UNNAMED);
+    let mut planned = VecDeque::new();
+    for (id, over) in current.over(known) {
+        let body = write(&Notice {
+            id: &id,
+            alert: &over.alert,
+            until: Some(over.at),
+            cluster,
+        });
+        let effect = Effect::Ends(id);
+        planned.push_back(Planned { body, effect });
+    }
+    for (id, alert) in current.firing(known) {
+        if let Some(known) = known.get_mut(&id) {
+            *known = alert;
+            continue;
+        }
+        let body = write(&Notice {
+            id: &id,
+            alert: &alert,
+            until: None,
+            cluster,
+        });
+        let effect = Effect::Begins(id, alert);
+        planned.push_back(Planned { body, effect });
+    }
+    planned
+}
+
+impl Effect {
+    /// The receiver has accepted the message.
+    fn surely(self, known: &mut Alerts) {
+        match self {
+            Self::All(alerts) => *known = alerts,
+            Self::Begins(id, alert) => {
+                known.insert(id, alert);
+            }
+            Self::Ends(id) => {
+                known.remove(&id);
+            }
+        }
+    }
+
+    /// The receiver may have accepted the message: the ends of the old and of the new alerts have to be sent later. A change
+    /// is sent again.
+    fn maybe(self, known: &mut Alerts) {
+        if let Self::All(alerts) = self {
+            known.extend(alerts);
+        }
+    }
+}
+
+impl Outcome {
+    /// Keeps the first error.
+    fn fail(&mut self, error: Error) {
+        if self.error.is_none() {
+            self.receipt.code = Some(error.code().to_string());
+            self.receipt.status = error.status();
+            self.receipt.error = Some(error.to_string());
+            self.error = Some(error);
+        }
+    }
+}

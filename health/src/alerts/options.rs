@@ -1,0 +1,64 @@
+//! Where alerts are sent, and what is added to them.
+
+use tallyfold::arguments::{Kind, Parameter, Value};
+use tallyfold::sending::TargetHeaders;
+use tallyfold::{Patience, Result, Secret};
+
+tallyfold::options! {
+    /// A receiver of alerts.
+    #[derive(Clone, Debug)]
+    pub struct ReceiverOptions {
+        /// The name under which the state remembers what the receiver was notified of. Keep it for as long as the receiver is
+        /// the same.
+        name: String,
+        /// The whole address; of an Alertmanager without `/api/v2/alerts`, of PagerDuty only if it isn't the usual one. The
+        /// address of a chat tool is often a secret: no message shows more of it than its host.
+        url: Option<String> [Address] = None,
+        /// Headers of each request, such as `authorization`. No message quotes their values.
+        headers: TargetHeaders = TargetHeaders::default(),
+        /// Whether all may be sent by plain http to another machine, where the network can read it.
+        allow_http: bool = false,
+        /// The message of a webhook: JSON with placeholders such as `{{sentence}}`.
+        template: Option<String> = None,
+        /// The integration key of a PagerDuty service (Events API v2). No message quotes it.
+        routing_key: Option<Secret> = None,
+    }
+}
+
+/// How long a message is tried, if the caller doesn't choose.
+const PATIENCE_MS: u64 = 5_000;
+
+/// How long an Alertmanager keeps an alert, if the caller doesn't choose.
+const ALERT_FOR_MS: u64 = 3_600_000;
+
+tallyfold::options! {
+    /// What is added to alerts, and how they are sent.
+    #[derive(Clone, Debug)]
+    pub struct NotifyOptions: Default {
+        /// The name of the cluster, which becomes a label of each alert.
+        cluster: Option<String> = None,
+        /// More labels of each alert.
+        labels: AlertLabels = AlertLabels::default(),
+        /// How long an Alertmanager keeps an alert that no later call sends again: longer than a few intervals between calls.
+        alert_for_ms: u64 [Milliseconds] = ALERT_FOR_MS,
+        /// How long to try again when a receiver fails. A later call sends what was not accepted.
+        patience_ms: Patience = Patience::Milliseconds(PATIENCE_MS),
+        /// The seed of the random part of waits.
+        seed: u64 [Host] = 0,
+    }
+}
+
+/// Labels of alerts by their names.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct AlertLabels(pub Vec<(String, String)>);
+
+impl Parameter for AlertLabels {
+    const KIND: Kind = Kind::Mapping;
+
+    fn from_value(value: Value) -> Result<Self> {
+        let flat: Vec<String> = Vec::from_value(value)?;
+        let mut flat = flat.into_iter();
+        let pairs = std::iter::from_fn(|| Some((flat.next()?, flat.next()?)));
+        Ok(Self(pairs.collect()))
+    }
+}

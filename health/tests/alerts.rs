@@ -1,0 +1,448 @@
+//! Alerts for receivers of each kind: when they are sent, when again, and when they are over.
+
+#![allow(
+    missing_docs,
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "a test stops at the first surprise"
+)]
+
+use std::collections::BTreeMap;
+
+use serde_json::{Value, json};
+use tallyfold::sending::{PushStep, TargetHeaders};
+use tallyfold::{Dimension, HostFailure, Metric, Now, Timestamp, Window};
+use tallyfold_health::{
+    AlertLabels, Amount, Finding, Measure, Notifications, Notified, NotifyOptions, Outcome, Query,
+    Receiver, ReceiverKind, ReceiverOptions, RuleKind, Severity, Status,
+};
+
+const NOW: &str = "2026-01-01T02:00:00Z";
+
+fn at(text: &str) -> Timestamp {
+    Timestamp::parse(text).unwrap()
+}
+
+fn finding(id: &str, status: Status) -> Finding {
+    let window = Window::parse("2026-01-01T00:00:00Z", "2026-01-01T00:15:00Z").unwrap();
+    Finding {
+        id: id.to_owned(),
+        rule: format!("rule {id}"),
+        kind: RuleKind::Threshold,
+        severity: Severity::Critical,
+        status,
+        group: vec![(Dimension::Integration, "a <b> & c".to_owned())],
+        window,
+        since: window.start(),
+        fired: Some(window.end()),
+        resolved: (status == Status::Resolved).then(|| at("2026-01-01T01:00:00Z")),
+        measure: Measure::Errors,
+        observed: Amount {
+            part: 7,
+            whole: None,
+        },
+        expected: 1.5,
+        low: 0,
+        high: 3,
+        ln_p: Some(-5.5),
+        causes: Vec::new(),
+        unexplained: 0,
+        silenced: false,
+        provisional: false,
+        labels: BTreeMap::from([("team".to_owned(), "data".to_owned())]),
+        sentence: format!("{id} is <wrong> & bad"),
+        query: Query {
+            metric: Metric::EventDelivery,
+            start: window.start(),
+            end: window.end(),
+            dimensions: vec![Dimension::Integration],
+            r#where: vec![(Dimension::Integration, vec!["a b".to_owned()])],
+        },
+    }
+}
+
+fn firing(id: &str) -> Finding {
+    finding(id, Status::Firing)
+}
+
+fn receiver(kind: ReceiverKind, more: impl FnOnce(&mut ReceiverOptions)) -> Receiver {
+    let mut options = ReceiverOptions::with_defaults("x".to_owned());
+    options.url = Some("https://hooks.example/T0/secret-path".to_owned());
+    more(&mut options);
+    Receiver::new(kind, &options).unwrap()
+}
+
+fn webhook() -> Receiver {
+    receiver(ReceiverKind::Webhook, |_| {})
+}
+
+/// What a receiver answers: a status and a body; `None` if nobody is there.
+type Answer = Option<(u16, &'static str)>;
+
+/// A run.
+struct Run {
+    sent: Vec<(String, Value)>,
+    notified: Notified,
+    outcomes: Vec<Outcome>,
+    waited_ms: u64,
+}
+
+impl Run {
+    fn error(&self) -> &str {
+        let receipt = &self.outcomes[0].receipt;
+        receipt.error.as_deref().unwrap_or_default()
+    }
+}
+
+fn run(
+    findings: &[Finding],
+    receiver: Receiver,
+    before: &Notified,
+    answers: impl IntoIterator<Item = Answer>,
+) -> Run {
+    run_with(findings, false, receiver, before, answers)
+}
+
+fn run_with(
+    findings: &[Finding],
+    is_cut: bool,
+    receiver: Receiver,
+    before: &Notified,
+    answers: impl IntoIterator<Item = Answer>,
+) -> Run {
+    let options = NotifyOptions {
+        cluster: Some("eu".to_owned()),
+        labels: AlertLabels(vec![("region".to_owned(), "west".to_owned())]),
+        ..NotifyOptions::default()
+    };
+    // The state crosses a restart each time.
+    let before = Notified::from_json(before.to_json().as_bytes()).unwrap();
+    let mut notifications =
+        Notifications::new(findings, is_cut, [receiver], before, &options, at(NOW)).unwrap();
+    let mut answers = answers.into_iter();
+    let (mut sent, mut waited_ms) = (Vec::new(), 0);
+    while let Some((place, push)) = notifications.delivery() {
+        assert_eq!(place, 0);
+        let now = Now {
+            monotonic_ms: waited_ms,
+            unix_ms: 0,
+        };
+        match push.step(now) {
+            Ok(PushStep::Send(message)) => {
+                let body = serde_json::from_slice(message.body).unwrap();
+                sent.push((message.url.to_owned(), body));
+                match answers.next().unwrap_or(Some((200, "ok"))) {
+                    None => push.failed(HostFailure::Network, "ECONNREFUSED").unwrap(),
+                    Some((status, body)) => {
+                        if push.head(status, &[]).unwrap() {
+                            push.chunk(body.as_bytes()).unwrap();
+                            push.end().unwrap();
+                        }
+                    }
+                }
+            }
+            Ok(PushStep::Wait { ms }) => waited_ms += u64::from(ms),
+            Ok(PushStep::Finished { .. } | PushStep::Done) | Err(_) => {}
+        }
+    }
+    let (notified, outcomes) = notifications.finish();
+    Run {
+        sent,
+        notified,
+        outcomes,
+        waited_ms,
+    }
+}
+
+#[test]
+fn a_change_is_sent_once_and_its_end_once() {
+    let begun = run(&[firing("a")], webhook(), &Notified::default(), []);
+    assert_eq!(begun.sent.len(), 1);
+    assert_eq!(begun.sent[0].1, json!({"text": "a is <wrong> & bad"}));
+    let goes_on = run(&[firing("a")], webhook(), &begun.notified, []);
+    assert!(goes_on.sent.is_empty());
+    let over = [finding("a", Status::Resolved)];
+    let over = run(&over, webhook(), &goes_on.notified, []);
+    assert_eq!(over.sent.len(), 1);
+    assert_eq!(over.notified, Notified::default());
+    assert!(run(&[], webhook(), &over.notified, []).sent.is_empty());
+}
+
+#[test]
+fn a_failure_is_tried_again_for_seconds_and_then_by_the_next_run() {
+    let again = run(
+        &[firing("a")],
+        webhook(),
+        &Notified::default(),
+        [Some((500, "")), None, Some((200, ""))],
+    );
+    assert_eq!(again.sent.len(), 3);
+    assert_eq!(again.outcomes[0].receipt.retries, 2);
+    assert_eq!(again.error(), "");
+    let down = run(
+        &[firing("a"), firing("b")],
+        webhook(),
+        &Notified::default(),
+        vec![None; 99],
+    );
+    assert!((3..=5).contains(&down.sent.len()), "{}", down.sent.len());
+    assert!(down.waited_ms <= 5_000);
+    assert_eq!(
+        down.outcomes[0].receipt.code.as_deref(),
+        Some("network_failed")
+    );
+    // No part of the path, which is a secret.
+    assert!(down.error().contains("https://hooks.example"));
+    assert!(!down.error().contains("T0"), "{}", down.error());
+    assert_eq!(
+        run(&[firing("a")], webhook(), &down.notified, [])
+            .sent
+            .len(),
+        1
+    );
+}
+
+#[test]
+fn a_refusal_of_one_message_does_not_hold_up_the_others() {
+    let both = [firing("a"), firing("b")];
+    let refused = run(
+        &both,
+        webhook(),
+        &Notified::default(),
+        [Some((400, "too long"))],
+    );
+    assert_eq!(refused.sent.len(), 2);
+    assert_eq!(refused.outcomes[0].receipt.messages, 1);
+    assert_eq!(refused.outcomes[0].receipt.status, Some(400));
+    assert!(refused.error().contains("too long"), "{}", refused.error());
+    let next = run(&both, webhook(), &refused.notified, []);
+    assert_eq!(next.sent.len(), 1);
+    // A refusal of the credentials holds for all.
+    let refused = run(&both, webhook(), &Notified::default(), [Some((403, ""))]);
+    assert_eq!(refused.sent.len(), 1);
+}
+
+#[test]
+fn secrets_that_come_back_are_masked() {
+    let header = ["authorization", "Bearer very-secret-token"];
+    let receiver = |kind| {
+        receiver(kind, |options| {
+            let flat = header.map(str::to_owned).to_vec();
+            options.headers = TargetHeaders::new(flat).unwrap();
+            if kind == ReceiverKind::PagerDuty {
+                options.routing_key = Some("very-secret-key".to_owned().into());
+            }
+        })
+    };
+    let said = "no very-secret-token at https://hooks.example/T0/secret-path for very-secret-key";
+    let alerts = [firing("a")];
+    let none = Notified::default();
+    let refused = run(
+        &alerts,
+        receiver(ReceiverKind::PagerDuty),
+        &none,
+        [Some((400, said))],
+    );
+    assert!(
+        !refused.error().contains("very-secret"),
+        "{}",
+        refused.error()
+    );
+    let refused = run(
+        &alerts,
+        receiver(ReceiverKind::Slack),
+        &none,
+        [Some((400, said))],
+    );
+    assert!(!refused.error().contains("secret-token"));
+    assert!(!refused.error().contains("secret-path"));
+}
+
+#[test]
+fn each_kind_has_its_own_answer_for_success() {
+    for (kind, taken, other) in [
+        (ReceiverKind::Alertmanager, (200, ""), (202, "")),
+        (ReceiverKind::Webhook, (204, ""), (302, "")),
+        (ReceiverKind::Slack, (200, "ok"), (200, "no_team")),
+        (ReceiverKind::PagerDuty, (202, "{}"), (200, "{}")),
+    ] {
+        for (answer, expected) in [(taken, true), (other, false)] {
+            let receiver = receiver(kind, |options| {
+                if kind == ReceiverKind::PagerDuty {
+                    options.routing_key = Some("key".to_owned().into());
+                }
+            });
+            let run = run(
+                &[firing("a")],
+                receiver,
+                &Notified::default(),
+                [Some(answer)],
+            );
+            assert_eq!(run.error().is_empty(), expected, "{kind} {answer:?}");
+        }
+    }
+}
+
+#[test]
+fn slack_and_pagerduty_get_what_they_document() {
+    let slack = run(
+        &[firing("a")],
+        receiver(ReceiverKind::Slack, |_| {}),
+        &Notified::default(),
+        [],
+    );
+    let text = "*critical*: a is &lt;wrong&gt; &amp; bad";
+    assert_eq!(slack.sent[0].1, json!({ "text": text }));
+
+    let pagerduty = || {
+        receiver(ReceiverKind::PagerDuty, |options| {
+            options.url = None;
+            options.routing_key = Some("key".to_owned().into());
+        })
+    };
+    let taken = || [Some((202, ""))];
+    let begun = run(&[firing("a")], pagerduty(), &Notified::default(), taken());
+    let (url, event) = &begun.sent[0];
+    assert_eq!(url, "https://events.pagerduty.com/v2/enqueue");
+    assert_eq!(event["event_action"], "trigger");
+    assert_eq!(event["routing_key"], "key");
+    assert_eq!(event["payload"]["severity"], "critical");
+    assert_eq!(event["payload"]["source"], "eu");
+    let labels = &event["payload"]["custom_details"]["labels"];
+    assert_eq!(labels["alertname"], "rule a");
+    assert_eq!(labels["team"], "data");
+    assert_eq!(labels["region"], "west");
+    assert_eq!(labels["cluster"], "eu");
+    let over = run(&[], pagerduty(), &begun.notified, taken());
+    assert_eq!(over.sent[0].1["event_action"], "resolve");
+    assert_eq!(over.sent[0].1["dedup_key"], event["dedup_key"]);
+    assert!(over.sent[0].1.get("payload").is_none());
+}
+
+#[test]
+fn an_alertmanager_gets_what_fires_each_time_and_what_is_over() {
+    let alertmanager = || receiver(ReceiverKind::Alertmanager, |_| {});
+    let five = ["a", "b", "c", "e", "f"].map(firing);
+    let before = run(&five, alertmanager(), &Notified::default(), []);
+    assert_eq!(
+        before.sent[0].0,
+        "https://hooks.example/T0/secret-path/api/v2/alerts"
+    );
+    let mut silenced = firing("f");
+    silenced.silenced = true;
+    let mut ahead = finding("e", Status::Resolved);
+    ahead.resolved = Some(at("2026-01-01T03:00:00Z"));
+    let mut severe = firing("a");
+    severe.severity = Severity::Warning;
+    let now = [
+        severe,
+        finding("b", Status::Resolved),
+        // No receiver was notified of it.
+        finding("d", Status::Resolved),
+        // By a clock that is ahead.
+        ahead,
+        silenced,
+    ];
+    let after = run(&now, alertmanager(), &before.notified, []);
+    let sent = after.sent[0].1.as_array().unwrap();
+    let ends: Vec<[&str; 3]> = sent
+        .iter()
+        .map(|one| {
+            let texts = [
+                &one["labels"]["alertname"],
+                &one["labels"]["severity"],
+                &one["endsAt"],
+            ];
+            texts.map(|text| text.as_str().unwrap())
+        })
+        .collect();
+    assert_eq!(
+        ends,
+        [
+            ["rule a", "warning", "2026-01-01T03:00:00Z"],
+            ["rule b", "critical", "2026-01-01T01:00:00Z"],
+            // Its rule is gone: it ends now.
+            ["rule c", "critical", "2026-01-01T02:00:00Z"],
+            ["rule e", "critical", "2026-01-01T02:00:00Z"],
+            // With another severity it is another alert, and this one is over.
+            ["rule a", "critical", "2026-01-01T02:00:00Z"],
+        ]
+    );
+    assert_eq!(sent[0]["startsAt"], "2026-01-01T00:00:00Z");
+    assert_eq!(
+        sent[0]["annotations"]["query"],
+        "tallyfold delivery --from 2026-01-01T00:00:00Z --to 2026-01-01T00:15:00Z --by integration \
+         --where 'integration=a b' --cluster eu"
+    );
+    // What is silenced continues: it is neither sent again nor over, and ends by itself.
+    let nothing = run(&[], alertmanager(), &after.notified, []);
+    assert_eq!(nothing.sent[0].1.as_array().unwrap().len(), 2);
+    // If findings were left out, nobody knows whether an alert that isn't among them is over.
+    let cut = run_with(&[], true, alertmanager(), &after.notified, []);
+    assert!(cut.sent.is_empty());
+    // Whether a message arrived isn't known: the ends of the old and of the new alerts are sent later.
+    let lost = run(
+        &[firing("n")],
+        alertmanager(),
+        &after.notified,
+        vec![None; 99],
+    );
+    let later = run(&[], alertmanager(), &lost.notified, []);
+    assert_eq!(later.sent[0].1.as_array().unwrap().len(), 3);
+}
+
+#[test]
+fn options_that_a_kind_needs_or_does_not_have_are_named() {
+    let refused = |kind, change: fn(&mut ReceiverOptions)| {
+        let mut options = ReceiverOptions::with_defaults("x".to_owned());
+        options.url = Some("https://hooks.example".to_owned());
+        change(&mut options);
+        let error = Receiver::new(kind, &options).err().unwrap();
+        format!(
+            "{} {}",
+            error.code(),
+            error.argument_name().unwrap_or_default()
+        )
+    };
+    let webhook = ReceiverKind::Webhook;
+    assert_eq!(
+        refused(webhook, |options| options.url = None),
+        "missing_argument url"
+    );
+    assert_eq!(
+        refused(webhook, |options| options.template = Some("{".to_owned())),
+        "invalid_argument template"
+    );
+    assert_eq!(
+        refused(webhook, |options| options.url =
+            Some("http://chat.example".to_owned())),
+        "insecure_base_address url"
+    );
+    assert_eq!(
+        refused(ReceiverKind::Slack, |options| options.template =
+            Some("{}".to_owned())),
+        "invalid_argument template"
+    );
+    assert_eq!(
+        refused(ReceiverKind::PagerDuty, |_| {}),
+        "missing_argument routing_key"
+    );
+}
+
+#[test]
+fn a_state_that_was_changed_is_refused() {
+    let state = run(&[firing("a")], webhook(), &Notified::default(), []);
+    let json = state.notified.to_json();
+    for at in 0..json.len() {
+        let mut damaged = json.clone().into_bytes();
+        damaged[at] ^= 1;
+        assert!(Notified::from_json(&damaged).is_err(), "byte {at}");
+    }
+}
+
+#[test]
+fn a_finding_is_read_back_as_it_was_written() {
+    let finding = finding("a", Status::Resolved);
+    let json = serde_json::to_string(&finding).unwrap();
+    assert_eq!(serde_json::from_str::<Finding>(&json).unwrap(), finding);
+}
