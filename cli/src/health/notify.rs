@@ -25,7 +25,8 @@ use crate::host::clock::Clock;
 use crate::host::network;
 use crate::host::session::random;
 use crate::host::shutdown::Shutdown;
-use crate::output::found::{FoundPart, Verdict};
+use crate::output::check::Verdict;
+use crate::output::report::Part;
 use crate::stderr::Stderr;
 
 /// How long a message may take, with its answer.
@@ -177,11 +178,11 @@ impl Notifier {
     pub(crate) async fn notify(
         &mut self,
         app: &App,
-        part: &FoundPart,
+        part: &Part<Verdict>,
         now: Timestamp,
         memory: &mut Memory,
     ) -> Result<Option<Exit>> {
-        let Verdict::Check(check) = &part.verdict else {
+        let Verdict::Check(check) = &part.found else {
             return Ok(None);
         };
         let options = NotifyOptions {
