@@ -40,7 +40,7 @@ modules=(library:tallyfold_wasm sandbox:tallyfold_sandbox pages:tallyfold_pages 
 finish() {
   local module=$out/$2_bg.wasm
   target/debug/xtask "$compiled/modules/$2.wasm" $out
-  bindings-wasm/js/node_modules/.bin/wasm-opt -O3 -ocimfs 100 -fimfs 10 --low-memory-unused --converge --strip-debug --strip-producers "$module" -o "$module"
+  bindings-wasm/js/node_modules/.bin/wasm-opt -O3 -ocimfs 100 -fimfs 10 --low-memory-unused --converge --strip-debug --strip-producers --dealign "$module" -o "$module"
   node bindings-wasm/js/deflate.mjs "$module"
   echo "wasm, $1: $(wc -c <"$module") bytes, $(gzip -9c "$module" | wc -c) gzipped"
 }

@@ -50,14 +50,14 @@ pub(crate) fn optional<T: Parameter>(name: &str, value: &Bound<'_, PyAny>) -> Re
 
 /// The value of one argument.
 pub(crate) fn required<T: Parameter>(name: &str, value: &Bound<'_, PyAny>) -> Result<T> {
-    let refused = || Failure::wrong_type(name, T::KIND.wanted(Spelling::Python), value);
+    let refused = || Failure::wrong_type(name, wanted(T::KIND), value);
     optional(name, value)?.ok_or_else(refused)
 }
 
 /// The text of an instant.
 pub(crate) fn instant(name: &str, value: &Bound<'_, PyAny>) -> Result<String> {
-    let wanted = Kind::Instant.wanted(Spelling::Python);
-    instant_if(name, value)?.ok_or_else(|| Failure::wrong_type(name, wanted, value))
+    let refused = || Failure::wrong_type(name, wanted(Kind::Instant), value);
+    instant_if(name, value)?.ok_or_else(refused)
 }
 
 /// An instance of a class of this package.
@@ -154,8 +154,7 @@ impl Arguments for Given<'_> {
         if value.is_instance(&class)? {
             return Ok(Some(Self::Attributes(value)));
         }
-        let wanted = Kind::Nested(&[]).wanted(Spelling::Python);
-        Err(Failure::wrong_type(name, wanted, &value))
+        Err(Failure::wrong_type(name, wanted(Kind::Nested(&[])), &value))
     }
 
     fn names(&self) -> Result<Vec<String>> {
@@ -163,6 +162,26 @@ impl Arguments for Given<'_> {
             Self::Named(given) => Ok(given.keys().iter().map(|name| name.to_string()).collect()),
             Self::Attributes(_) => Ok(Vec::new()),
         }
+    }
+}
+
+/// Says what a value must be.
+fn wanted(kind: Kind) -> &'static str {
+    match kind {
+        Kind::Text | Kind::Address => "want a str",
+        Kind::Texts => "want a sequence of str",
+        Kind::Secret => "want a str of Unicode text",
+        Kind::Instant => "want a datetime or a str",
+        Kind::Window => "want a pair (start, end)",
+        Kind::Step => "want a str or a timedelta",
+        Kind::Flag => "want True or False",
+        Kind::Whole => "want an int",
+        Kind::Pair => "want a pair of ints",
+        Kind::Milliseconds => "want a number of seconds, 0 or more",
+        Kind::Patience => "want a number of seconds, or None",
+        Kind::Mapping => "want a dict of str to str",
+        Kind::Nested(_) => "want Limits",
+        Kind::Host => "want another value",
     }
 }
 
@@ -177,7 +196,7 @@ fn read_if(name: &str, value: &Bound<'_, PyAny>, kind: Kind) -> Result<Option<Va
 }
 
 fn read(name: &str, value: &Bound<'_, PyAny>, kind: Kind) -> Result<Value> {
-    let wanted = kind.wanted(Spelling::Python);
+    let wanted = wanted(kind);
     let wrong_type = || Failure::wrong_type(name, wanted, value);
     let read = match kind {
         Kind::Text | Kind::Address => text(name, value)?.map(Value::Text),

@@ -149,11 +149,10 @@ impl Call {
         Ok(
             match locked(py, &self.core, BRIEF, tallyfold::Call::output)? {
                 Output::Table(table) => CountTable::made(py, table)?.into_any(),
-                Output::Json(json) => PyBytes::new(py, &json).into_any(),
-                Output::Token {
-                    value,
-                    expires_in_s,
-                } => (value.expose(), expires_in_s).into_pyobject(py)?.into_any(),
+                Output::AuditLogs(logs) => PyBytes::new(py, logs.json()).into_any(),
+                Output::Token(token) => (token.value.expose(), token.expires_in_s)
+                    .into_pyobject(py)?
+                    .into_any(),
             },
         )
     }

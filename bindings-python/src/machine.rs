@@ -52,6 +52,12 @@ impl Machine {
         Self::of(py, named, &names(&others), Some(USER_AGENT))
     }
 
+    /// The names of the arguments that a machine needs beside those with the names `given`.
+    #[staticmethod]
+    fn _missing(given: Vec<String>, has_tokens: bool) -> Vec<&'static str> {
+        tallyfold::MachineOptions::missing(&names(&given), has_tokens)
+    }
+
     /// A call for event delivery metrics (service reference 4.4), whose output is a `CountTable`.
     ///
     /// Arguments are those of `Client.event_delivery`.
@@ -61,7 +67,7 @@ impl Machine {
     #[pyo3(signature = (*positional, **named))]
     fn event_delivery(&self, positional: Positional<'_>, named: Option<Named<'_>>) -> Result<Call> {
         let query = options(4, positional, named, &[])?;
-        Ok(Call::new(self.0.event_delivery(&query)?))
+        Ok(Call::new(self.0.event_delivery(&query)?.untyped()))
     }
 
     /// A call for event ingestion metrics (service reference 4.5), whose output is a `CountTable`.
@@ -77,7 +83,7 @@ impl Machine {
         named: Option<Named<'_>>,
     ) -> Result<Call> {
         let query = options(4, positional, named, &[])?;
-        Ok(Call::new(self.0.event_ingestion(&query)?))
+        Ok(Call::new(self.0.event_ingestion(&query)?.untyped()))
     }
 
     /// A call for a page of audit logs (service reference 4.2), whose output is JSON as bytes.
@@ -89,7 +95,7 @@ impl Machine {
     #[pyo3(signature = (*positional, **named))]
     fn audit_logs(&self, positional: Positional<'_>, named: Option<Named<'_>>) -> Result<Call> {
         let query = options(2, positional, named, &[])?;
-        Ok(Call::new(self.0.audit_logs(&query)?))
+        Ok(Call::new(self.0.audit_logs(&query)?.untyped()))
     }
 
     /// A call for an access token of `"control"` or `"orchestration"`, whose output is the token and its remaining
@@ -100,7 +106,7 @@ impl Machine {
     fn token(&self, api: &str) -> Result<Call> {
         let api = Api::from_value(Value::Text(api.to_owned()))
             .map_err(|error| error.with_argument("api"))?;
-        Ok(Call::new(self.0.token(api)?))
+        Ok(Call::new(self.0.token(api)?.untyped()))
     }
 
     /// Begins to collect a long range: makes the `Collect` that workers drive.

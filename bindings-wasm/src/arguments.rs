@@ -44,10 +44,7 @@ impl Fields {
         if value.is_object() && !Array::is_array(value) {
             Ok(Self(value.clone()))
         } else {
-            Err(Thrown::refused(
-                argument,
-                Kind::Nested(&[]).wanted(Spelling::JavaScript),
-            ))
+            Err(Thrown::refused(argument, wanted(Kind::Nested(&[]))))
         }
     }
 
@@ -87,6 +84,25 @@ fn is_absent(value: &JsValue) -> bool {
     value.is_undefined() || value.is_null()
 }
 
+/// Says what a value must be.
+fn wanted(kind: Kind) -> &'static str {
+    match kind {
+        Kind::Text | Kind::Secret => "want a string",
+        Kind::Texts => "want an array of strings",
+        Kind::Address => "want a string or a URL",
+        Kind::Instant => "want a Date, a Temporal.Instant or ZonedDateTime, or ISO 8601 text",
+        Kind::Window => "want { start, end }",
+        Kind::Step => "want a string such as \"15m\"",
+        Kind::Flag => "want true or false",
+        Kind::Whole | Kind::Milliseconds => "want a whole number",
+        Kind::Pair => "want an array of two whole numbers",
+        Kind::Patience => "want milliseconds, or Infinity",
+        Kind::Mapping => "want an object of strings by their names",
+        Kind::Nested(_) => "want an object",
+        Kind::Host => "want another value",
+    }
+}
+
 /// A value as that kind, where `null` is as good as absent.
 fn read(name: &str, value: &JsValue, kind: Kind) -> Result<Option<Value>> {
     if is_absent(value) {
@@ -110,7 +126,7 @@ fn read(name: &str, value: &JsValue, kind: Kind) -> Result<Option<Value>> {
         Kind::Pair => pair(value).map(Value::Pair),
         Kind::Nested(_) | Kind::Host => None,
     };
-    let refused = || Thrown::refused(name, kind.wanted(Spelling::JavaScript));
+    let refused = || Thrown::refused(name, wanted(kind));
     read.map(Some).ok_or_else(refused)
 }
 

@@ -114,10 +114,11 @@ impl Call {
     pub fn output(&mut self) -> Result<JsValue, Thrown> {
         Ok(match self.0.output()? {
             Output::Table(table) => CountTable(table).into(),
-            other => {
-                let json = other.into_json().unwrap_or_default();
-                String::from_utf8(json).unwrap_or_default().into()
-            }
+            // It was checked to be JSON, so it is text.
+            Output::AuditLogs(logs) => String::from_utf8(logs.into_json())
+                .unwrap_or_default()
+                .into(),
+            Output::Token(token) => token.to_json().into(),
         })
     }
 

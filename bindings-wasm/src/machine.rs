@@ -9,6 +9,7 @@ use crate::arguments::{options, required};
 use crate::call::Call;
 use crate::error::Thrown;
 use crate::host::random_seed;
+use crate::plain::plain;
 use crate::ranges::{Collect, Follow, Probe};
 use crate::table::CountTable;
 
@@ -53,6 +54,12 @@ impl Machine {
         })
     }
 
+    /// The options that a machine needs beside those that are given; all by their names in Rust.
+    pub fn missing(given: Vec<String>, has_tokens: bool) -> JsValue {
+        let given: Vec<&str> = given.iter().map(String::as_str).collect();
+        plain(&MachineOptions::missing(&given, has_tokens))
+    }
+
     /// How many milliseconds an exchange may take; infinite if there is no end.
     #[wasm_bindgen(js_name = timeoutMs)]
     pub fn timeout_ms(&self) -> f64 {
@@ -66,26 +73,26 @@ impl Machine {
     #[wasm_bindgen(js_name = eventDelivery)]
     pub fn event_delivery(&self, query: &JsValue) -> Result<Call, Thrown> {
         let options = read(query, &self.others)?;
-        Ok(Call(self.core.event_delivery(&options)?))
+        Ok(Call(self.core.event_delivery(&options)?.untyped()))
     }
 
     /// Service reference 4.5.
     #[wasm_bindgen(js_name = eventIngestion)]
     pub fn event_ingestion(&self, query: &JsValue) -> Result<Call, Thrown> {
         let options = read(query, &self.others)?;
-        Ok(Call(self.core.event_ingestion(&options)?))
+        Ok(Call(self.core.event_ingestion(&options)?.untyped()))
     }
 
     /// Service reference 4.2.
     #[wasm_bindgen(js_name = auditLogs)]
     pub fn audit_logs(&self, query: &JsValue) -> Result<Call, Thrown> {
         let options = read(query, &self.others)?;
-        Ok(Call(self.core.audit_logs(&options)?))
+        Ok(Call(self.core.audit_logs(&options)?.untyped()))
     }
 
     /// An access token of an API.
     pub fn token(&self, api: &JsValue) -> Result<Call, Thrown> {
-        Ok(Call(self.core.token(required("api", api)?)?))
+        Ok(Call(self.core.token(required("api", api)?)?.untyped()))
     }
 
     /// A long range, of which a table may hold some already.

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use std::{env, thread};
 
 use tallyfold::{
-    Call, Frame, HostFailure, Machine, MachineOptions, Now, Output, QueryOptions, Request, Step,
+    Call, Frame, HostFailure, Machine, MachineOptions, Now, QueryOptions, Request, Step,
 };
 use ureq::{Agent, http};
 
@@ -29,9 +29,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let mut call =
         machine.event_delivery(&QueryOptions::new(hour[0], hour[1], &["integration"]))?;
     drive(&mut call)?;
-    let Output::Table(table) = call.output()? else {
-        unreachable!("event_delivery gives a table");
-    };
+    let table = call.output()?;
     for row in table.rows() {
         let name: Vec<&str> = row.values().collect();
         let counts = row.counts();
@@ -42,7 +40,7 @@ fn main() -> Result<(), Box<dyn Error>> {
 }
 
 /// Does what the call asks for until it is done.
-fn drive(call: &mut Call) -> Result<(), Box<dyn Error>> {
+fn drive<T>(call: &mut Call<T>) -> Result<(), Box<dyn Error>> {
     // tallyfold decides about redirects and what a status means.
     let agent: Agent = Agent::config_builder()
         .max_redirects(0)
@@ -68,7 +66,7 @@ fn drive(call: &mut Call) -> Result<(), Box<dyn Error>> {
 }
 
 /// Sends a request and hands in the response as it arrives.
-fn exchange(agent: &Agent, request: &Request, call: &mut Call) -> Result<(), Box<dyn Error>> {
+fn exchange<T>(agent: &Agent, request: &Request, call: &mut Call<T>) -> Result<(), Box<dyn Error>> {
     let mut builder = http::Request::builder()
         .method(request.method())
         .uri(request.url());

@@ -159,6 +159,14 @@ impl Error {
         }
     }
 
+    /// The same without its code and its argument, for a host that shows these in other places.
+    pub fn sentence_in(&self, spelling: Spelling) -> impl Display {
+        Sentence {
+            error: self,
+            spelling,
+        }
+    }
+
     /// The HTTP status, if the error was caused by one.
     #[must_use]
     pub fn status(&self) -> Option<u16> {
@@ -200,22 +208,31 @@ struct Text<'a> {
 
 impl Display for Text<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Inner {
-            code,
-            message,
-            argument,
-            status,
-            path,
-            offset,
-            // The message contains it where it matters.
-            retry_after_s: _,
-            excerpt,
-            is_lasting: _,
-        } = &*self.error.0;
+        let Inner { code, argument, .. } = &*self.error.0;
         write!(f, "{code}: ")?;
         if let Some(argument) = argument {
             write!(f, "{}: ", argument.spelled(self.spelling))?;
         }
+        self.error.sentence_in(self.spelling).fmt(f)
+    }
+}
+
+/// The message of an error, and its place in a response.
+struct Sentence<'a> {
+    error: &'a Error,
+    spelling: Spelling,
+}
+
+impl Display for Sentence<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Inner {
+            message,
+            status,
+            path,
+            offset,
+            excerpt,
+            ..
+        } = &*self.error.0;
         message.write(f, self.spelling)?;
         let mut places = Vec::new();
         places.extend(status.map(|status| match excerpt {

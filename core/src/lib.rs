@@ -19,7 +19,7 @@
 //! The host here is a test: the "network" is the sandbox, a replica of the service, and time stands still.
 //!
 //! ```
-//! use tallyfold::{Frame, Machine, MachineOptions, Now, Output, QueryOptions, Step};
+//! use tallyfold::{Frame, Machine, MachineOptions, Now, QueryOptions, Step};
 //! use tallyfold_sandbox::{Sandbox, SandboxOptions};
 //!
 //! # fn main() -> tallyfold::Result<()> {
@@ -57,7 +57,7 @@
 //!         Step::Done => break,
 //!     }
 //! }
-//! let Output::Table(table) = call.output()? else { unreachable!("a metrics call") };
+//! let table = call.output()?;
 //! assert_eq!(table.metric().map(|metric| metric.as_str()), Some("event_delivery"));
 //! for row in table.rows() {
 //!     println!("{:?} {}", row.values().collect::<Vec<_>>(), row.counts().success);
@@ -87,56 +87,75 @@ pub mod text;
 mod time;
 mod wire;
 
+// Clients and their calls.
 pub use access::api::Api;
-pub use calls::attempt::Attempt;
-pub use calls::call::Call;
-pub use calls::machine::Machine;
-pub use calls::options::MachineOptions;
-pub use calls::step::{HostFailure, Step};
+pub use calls::{
+    attempt::Attempt,
+    call::Call,
+    machine::Machine,
+    options::MachineOptions,
+    step::{HostFailure, Step},
+};
+pub use endpoint::{
+    audit_logs::AuditLogsOptions,
+    contract::{AuditLogs, CallOutput, Output, Token},
+    query::QueryOptions,
+    target::Target,
+};
+pub use wire::{headers::Headers, limits::Limits, request::Request};
+
+// Long ranges, and windows as they close.
+pub use ranges::{
+    collecting::{
+        checkpoint::Segment,
+        collect::Collect,
+        ending::{CollectError, Progress, Settled},
+        keep::Keep,
+        options::CollectOptions,
+    },
+    follow::{Follow, FollowOptions, Revision},
+    plan::{PartOptions, Plan, PlanOptions},
+    probe::{Additivity, AdditivityVerdict, Probe, ProbeOptions},
+    step::{CollectStep, Drive, FollowStep},
+};
+
+// Counts.
+pub use counts::{
+    change::{Deltas, Presence, Shares},
+    comparison::{Comparison, compare},
+    count_columns::CountColumns,
+    count_name::{CountName, TopOptions},
+    dimension::{Dimension, Dimensions},
+    frame::{Column, Frame, Keys, Row, Values},
+    html::{HtmlFrame, to_html},
+    metric::Metric,
+    part::Notes,
+    reconciliation::Reconciliation,
+    series::Series,
+    series_window::SeriesWindow,
+    table::CountTable,
+    windowed::{WindowRows, Windowed},
+    windowed_columns::WindowedColumns,
+};
+pub use fold::{
+    aggregator::{Aggregator, AggregatorOptions, AggregatorPlan},
+    tolerate::{Tolerance, Tolerate},
+};
+pub use tallyfold_engine::{Counts, Dictionary, Key, Rates};
+
+// Values that all parts share.
 pub use code::{Code, Kind};
-pub use counts::change::{Deltas, Presence, Shares};
-pub use counts::comparison::{Comparison, compare};
-pub use counts::count_columns::CountColumns;
-pub use counts::count_name::{CountName, TopOptions};
-pub use counts::dimension::{Dimension, Dimensions};
-pub use counts::frame::{Column, Frame, Keys, Row, Values};
-pub use counts::html::{HtmlFrame, to_html};
-pub use counts::metric::Metric;
-pub use counts::part::Notes;
-pub use counts::reconciliation::Reconciliation;
-pub use counts::series::Series;
-pub use counts::series_window::SeriesWindow;
-pub use counts::table::CountTable;
-pub use counts::windowed::{WindowRows, Windowed};
-pub use counts::windowed_columns::WindowedColumns;
-pub use endpoint::audit_logs::AuditLogsOptions;
-pub use endpoint::contract::Output;
-pub use endpoint::query::QueryOptions;
-pub use endpoint::target::Target;
 pub use error::{Error, Result};
-pub use fold::aggregator::{Aggregator, AggregatorOptions, AggregatorPlan};
-pub use fold::tolerate::{Tolerance, Tolerate};
-pub use keeper::segment_name;
-pub use pages::answer::Answer;
-pub use pages::asked::{PageQuestion, PageRequest, PagesOptions};
-pub use pages::kept::{sealed, unsealed};
-pub use ranges::collecting::checkpoint::Segment;
-pub use ranges::collecting::collect::Collect;
-pub use ranges::collecting::ending::{CollectError, Progress, Settled};
-pub use ranges::collecting::keep::Keep;
-pub use ranges::collecting::options::CollectOptions;
-pub use ranges::follow::{Follow, FollowOptions, Revision};
-pub use ranges::plan::{PartOptions, Plan, PlanOptions};
-pub use ranges::probe::{Additivity, AdditivityVerdict, Probe, ProbeOptions};
-pub use ranges::step::{CollectStep, Drive, FollowStep};
 pub use secret::Secret;
 pub use spelling::{Name, Spelling, Words};
-pub use tallyfold_engine::{Counts, Dictionary, Key, Rates};
-pub use time::now::Now;
-pub use time::patience::Patience;
-pub use time::step::TimeStep;
-pub use time::timestamp::Timestamp;
-pub use time::window::Window;
-pub use wire::headers::Headers;
-pub use wire::limits::Limits;
-pub use wire::request::Request;
+pub use time::{
+    now::Now, patience::Patience, step::TimeStep, timestamp::Timestamp, window::Window,
+};
+
+// What hosts store, and what they answer to pages.
+pub use keeper::segment_name;
+pub use pages::{
+    answer::Answer,
+    asked::{PageQuestion, PageRequest, PagesOptions},
+    kept::{sealed, unsealed},
+};

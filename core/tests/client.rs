@@ -10,13 +10,13 @@ mod support;
 use support::{at, client, client_of_one_try, drive, exchange, options, sandbox};
 use tallyfold::{
     AuditLogsOptions, Call, Code, CountTable, Frame, HostFailure, Machine, MachineOptions, Now,
-    Output, QueryOptions, Reconciliation, Result, Secret, Step,
+    QueryOptions, Reconciliation, Result, Secret, Step,
 };
 use tallyfold_sandbox::{Sandbox, SandboxOptions};
 
 const HOUR: [&str; 2] = ["2026-01-14T09:00:00Z", "2026-01-14T10:00:00Z"];
 
-fn delivery(client: &Machine) -> Call {
+fn delivery(client: &Machine) -> Call<CountTable> {
     client
         .event_delivery(&QueryOptions::new(
             HOUR[0],
@@ -26,11 +26,8 @@ fn delivery(client: &Machine) -> Call {
         .expect("good arguments")
 }
 
-fn table(output: Result<Output>) -> CountTable {
-    match output {
-        Ok(Output::Table(table)) => table,
-        other => panic!("want a table, not {other:?}"),
-    }
+fn table(output: Result<CountTable>) -> CountTable {
+    output.expect("a table")
 }
 
 #[test]
@@ -48,10 +45,8 @@ fn both_metrics_and_the_audit_logs_with_a_token_for_each_api() {
         ..AuditLogsOptions::default()
     };
     let logs = client.audit_logs(&second).expect("good arguments");
-    let Ok(Output::Json(json)) = drive(logs, &mut sandbox, at(0)) else {
-        panic!("want a document");
-    };
-    let page: serde_json::Value = serde_json::from_slice(&json).expect("JSON");
+    let logs = drive(logs, &mut sandbox, at(0)).expect("a page");
+    let page: serde_json::Value = serde_json::from_slice(logs.json()).expect("JSON");
     assert_eq!(page["page"], 2);
     let stats = sandbox.stats();
     assert_eq!((stats.control_token, stats.orchestration_token), (1, 1));
@@ -87,7 +82,7 @@ fn grouping_by_the_service_while_folding_and_afterwards_agree() {
 }
 
 /// Starts `count` calls at once, each as far as it gets without an answer.
-fn start(client: &Machine, count: usize, now: Now) -> Vec<(Call, Step)> {
+fn start(client: &Machine, count: usize, now: Now) -> Vec<(Call<CountTable>, Step)> {
     let first_step = |_| {
         let mut call = delivery(client);
         let step = call.step(now).expect("a first step");
@@ -98,11 +93,11 @@ fn start(client: &Machine, count: usize, now: Now) -> Vec<(Call, Step)> {
 
 /// Answers all steps, round by round, until every call has ended.
 fn drive_all(
-    mut calls: Vec<(Call, Step)>,
+    mut calls: Vec<(Call<CountTable>, Step)>,
     client: &Machine,
     sandbox: &mut Sandbox,
     now: Now,
-) -> Vec<Result<Output>> {
+) -> Vec<Result<CountTable>> {
     let mut ended = Vec::new();
     while !calls.is_empty() {
         let mut still = Vec::new();
@@ -280,7 +275,7 @@ fn a_token_that_is_over_when_it_comes_is_tried_once_and_never_fetched_in_a_loop(
 }
 
 /// Drives a call to the token request that renews a token in its margin, and lets that fail.
-fn fail_to_refresh(client: &Machine, asked_at: Now) -> Call {
+fn fail_to_refresh(client: &Machine, asked_at: Now) -> Call<CountTable> {
     let mut call = delivery(client);
     let Ok(Step::Send(request)) = call.step(asked_at) else {
         panic!("a token request")
@@ -505,7 +500,7 @@ fn a_page_is_told_what_its_cluster_would_have_to_send() {
 
 #[test]
 fn whatever_becomes_of_a_refusals_body_the_call_ends_with_the_refusal() {
-    type End = fn(&mut Call) -> Result<()>;
+    type End = fn(&mut Call<CountTable>) -> Result<()>;
     let ends: [(&str, End); 4] = [
         ("at its end", Call::end),
         ("broken off", |call| call.failed(HostFailure::Network, "")),

@@ -303,8 +303,12 @@ impl World {
                 let (start, end) = ("2026-01-01T00:00:00Z", "2026-01-01T00:05:00Z");
                 self.client
                     .event_delivery(&QueryOptions::new(start, end, &["reason"]))
+                    .map(Call::untyped)
             }
-            Api::Orchestration => self.client.audit_logs(&AuditLogsOptions::default()),
+            Api::Orchestration => self
+                .client
+                .audit_logs(&AuditLogsOptions::default())
+                .map(Call::untyped),
         };
         Caller {
             call: call.expect("good arguments"),

@@ -9,8 +9,8 @@ mod support;
 
 use support::{ADDRESS, at, client, client_of_one_try, drive, options, sandbox};
 use tallyfold::{
-    Answer, Api, Call, Code, Frame, HostFailure, Kind, Machine, MachineOptions, Now, Output,
-    PageQuestion, PageRequest, PagesOptions, QueryOptions, Result, Step,
+    Answer, Api, Call, Code, CountTable, Frame, HostFailure, Kind, Machine, MachineOptions, Now,
+    PageQuestion, PageRequest, PagesOptions, QueryOptions, Result, Step, Token,
 };
 
 const DELIVERY: &str = "/mounted/anywhere/v1.1/analytics/event_delivery";
@@ -69,7 +69,7 @@ fn of_page() -> Machine {
 }
 
 /// What the page's client makes of an answer.
-fn read_by_page(page: &Machine, answer: &Answer) -> Result<Output> {
+fn read_by_page(page: &Machine, answer: &Answer) -> Result<CountTable> {
     let mut call = page.event_delivery(&QueryOptions::new(
         "2025-12-31T22:00:00Z",
         "2025-12-31T23:00:00Z",
@@ -110,11 +110,8 @@ fn a_page_reads_what_the_service_has_sent() {
         body.clone_from(&response.body);
         support::exchange(&mut call, &request, &mut sandbox, at(0)).expect("good");
     }
-    let (Ok(Output::Table(direct)), Ok(Output::Table(seen))) =
-        (call.output(), read_by_page(&of_page(), &Answer::good(body)))
-    else {
-        panic!("tables");
-    };
+    let direct = call.output().expect("a table");
+    let seen = read_by_page(&of_page(), &Answer::good(body)).expect("a table");
     assert_eq!(seen.to_json(), direct.to_json());
 }
 
@@ -243,7 +240,7 @@ fn what_is_wrong_is_refused_before_anything_is_sent() {
     }
 }
 
-fn asking(machine: &Machine) -> Call {
+fn asking(machine: &Machine) -> Call<CountTable> {
     let query = QueryOptions::new("2026-01-01T00:00:00Z", "2026-01-01T00:15:00Z", &["reason"]);
     machine.event_delivery(&query).expect("good arguments")
 }
@@ -342,14 +339,9 @@ fn a_client_has_tokens_or_none() {
 }
 
 /// The token that a call gives, and how long it is valid.
-fn token(output: Result<Output>) -> (String, u32) {
-    match output {
-        Ok(Output::Token {
-            value,
-            expires_in_s,
-        }) => (value.expose().to_owned(), expires_in_s),
-        other => panic!("{other:?}"),
-    }
+fn token(token: Result<Token>) -> (String, u32) {
+    let token = token.expect("a token");
+    (token.value.expose().to_owned(), token.expires_in_s)
 }
 
 #[test]

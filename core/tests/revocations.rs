@@ -12,7 +12,7 @@ mod support;
 use std::collections::BTreeMap;
 
 use support::{ADDRESS, after, at, client_of_one_try, sandbox};
-use tallyfold::{Call, Code, Machine, Now, QueryOptions, Request, Result, Step};
+use tallyfold::{Call, Code, CountTable, Machine, Now, QueryOptions, Request, Result, Step};
 use tallyfold_sandbox::{Sandbox, SandboxOptions, SandboxResponse};
 
 const WORKERS: usize = 500;
@@ -38,7 +38,7 @@ enum Event {
 struct World {
     client: Machine,
     service: Sandbox,
-    calls: Vec<Option<Call>>,
+    calls: Vec<Option<Call<CountTable>>>,
     begun: Vec<usize>,
     most_pause_ms: u64,
     /// By time, and in order of entry at the same time.
@@ -172,7 +172,7 @@ impl World {
     }
 }
 
-fn delivery(client: &Machine) -> Call {
+fn delivery(client: &Machine) -> Call<CountTable> {
     let (start, end) = ("2026-01-01T00:00:00Z", "2026-01-01T00:15:00Z");
     client
         .event_delivery(&QueryOptions::new(start, end, &["reason"]))
@@ -186,7 +186,7 @@ fn ask(service: &mut Sandbox, request: &Request, now: Now) -> SandboxResponse {
     service.handle(request.method(), target, &headers, body, now)
 }
 
-fn hand_in(call: &mut Call, response: &SandboxResponse) -> Result<()> {
+fn hand_in<T>(call: &mut Call<T>, response: &SandboxResponse) -> Result<()> {
     let headers: Vec<(&str, &str)> = response
         .headers
         .iter()
@@ -257,7 +257,11 @@ fn no_call_fails_because_a_new_token_is_revoked_before_its_first_use() {
 }
 
 /// Drives a call to its end against a service that answers 401 to its endpoint; gives the requests.
-fn drive_refused(client: &Machine, service: &mut Sandbox, mut call: Call) -> (Code, usize, usize) {
+fn drive_refused<T>(
+    client: &Machine,
+    service: &mut Sandbox,
+    mut call: Call<T>,
+) -> (Code, usize, usize) {
     let (mut tokens, mut requests) = (0, 0);
     loop {
         match call.step(at(1)) {

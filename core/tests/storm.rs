@@ -21,8 +21,8 @@ use std::collections::BinaryHeap;
 
 use support::{after, at, options};
 use tallyfold::{
-    AuditLogsOptions, Call, Collect, CollectOptions, CollectStep, Drive, HostFailure, Machine,
-    MachineOptions, Metric, Patience, Request, Result, Step,
+    AuditLogs, AuditLogsOptions, Call, Collect, CollectOptions, CollectStep, Drive, HostFailure,
+    Machine, MachineOptions, Metric, Patience, Request, Result, Step,
 };
 
 const CLIENTS: usize = 1_000;
@@ -63,7 +63,7 @@ impl Service {
         }
     }
 
-    fn answer(&mut self, call: &mut Call, request: &Request, now_ms: u64) -> Result<()> {
+    fn answer<T>(&mut self, call: &mut Call<T>, request: &Request, now_ms: u64) -> Result<()> {
         self.requests += 1;
         if now_ms / 1000 != self.second {
             (self.second, self.taken) = (now_ms / 1000, 0);
@@ -104,7 +104,7 @@ fn no_events(request: &Request) -> String {
 /// One that makes calls in the name of a client.
 struct Worker {
     client: Machine,
-    call: Option<Call>,
+    call: Option<Call<AuditLogs>>,
     begun_ms: u64,
     begun: usize,
 }

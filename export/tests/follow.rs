@@ -88,10 +88,7 @@ fn truth(host: &mut Host) -> Sums {
     let query = QueryOptions::new(START, END, &DIMENSIONS);
     let mut call = host.machine.event_delivery(&query).unwrap();
     host.drive(&mut call).unwrap();
-    let Output::Table(table) = call.output().unwrap() else {
-        panic!("a table")
-    };
-    sums(&Source::from(&table))
+    sums(&Source::from(&call.output().unwrap()))
 }
 
 /// The sums of what an export writes, read back from NDJSON.

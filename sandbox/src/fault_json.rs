@@ -37,7 +37,10 @@ impl Arguments for Fields {
             _ => None,
         };
         let wrong = || {
-            let message = kind.wanted(Self::SPELLING);
+            let message = match kind {
+                Kind::Text => "want a string",
+                _ => "want a whole number",
+            };
             Error::new(Code::InvalidArgument, format!("{name}: {message}"))
         };
         read.map(Some).ok_or_else(wrong)

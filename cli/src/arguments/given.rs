@@ -264,15 +264,32 @@ fn flag_of(name: &str) -> Name {
 /// The error with the place in front, which includes the name of the setting.
 fn located(origin: &Origin, error: &Error, spelling: Spelling) -> Failure {
     let mut failure = Failure::from(error.clone());
-    let text = error.text_in(spelling).to_string();
-    let code = format!("{}: ", error.code());
-    let text = text.strip_prefix(&code).unwrap_or(&text);
-    let name = error.argument_in(spelling).map(|name| format!("{name}: "));
-    let text = name
-        .and_then(|name| text.strip_prefix(&name))
-        .unwrap_or(text);
+    let text = error.sentence_in(spelling);
     failure.text = format!("{origin}: {text}");
     failure
+}
+
+/// Says what a value must be in a TOML file, or else on a command line. Times are written with a unit in both.
+pub(crate) fn wanted(kind: Kind, spelling: Spelling) -> &'static str {
+    let is_toml = spelling == Spelling::Toml;
+    match kind {
+        Kind::Text | Kind::Secret => "want text",
+        Kind::Texts if is_toml => "want an array of texts",
+        Kind::Texts => "want texts separated by commas",
+        Kind::Address => "want an address such as https://cluster.example",
+        Kind::Instant => "want an instant such as 2026-01-31T09:00:00Z",
+        Kind::Window => "want two instants",
+        Kind::Step => "want a step such as 15m, 1h or 1d",
+        Kind::Flag => "want true or false",
+        Kind::Whole => "want a whole number",
+        Kind::Pair if is_toml => "want two whole numbers such as [0, 4]",
+        Kind::Pair => "want two whole numbers such as 0/4",
+        Kind::Milliseconds => "want a length of time such as 500ms, 30s, 15m or 2h",
+        Kind::Patience => "want a length of time such as 30s or 15m, or none",
+        Kind::Mapping => "want texts by names",
+        Kind::Nested(_) => "want a table of settings",
+        Kind::Host => "want another value",
+    }
 }
 
 impl Arguments for Given {
@@ -292,7 +309,7 @@ impl Arguments for Given {
             Error::argument(
                 Name::of_caller(name),
                 Code::InvalidArgument,
-                kind.wanted(spelling),
+                wanted(kind, spelling),
             )
         };
         value_of(&setting.raw, kind).map(Some).ok_or_else(refused)
@@ -303,7 +320,7 @@ impl Arguments for Given {
             None => Ok(None),
             Some(Raw::Table(given)) => Ok(Some(given.clone())),
             Some(_) => {
-                let wanted = Kind::Nested(&[]).wanted(Spelling::Toml);
+                let wanted = wanted(Kind::Nested(&[]), Spelling::Toml);
                 Err(Error::argument(
                     Name::of_caller(name),
                     Code::InvalidArgument,

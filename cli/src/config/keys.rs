@@ -10,7 +10,7 @@ use tallyfold::{MachineOptions, Spelling};
 use tallyfold_export::PushOptions;
 use tallyfold_health::{ReceiverKind, ReceiverOptions};
 
-use crate::arguments::given::{Given, Raw};
+use crate::arguments::given::{Given, Raw, wanted};
 use crate::arguments::secret::{Place, Program, Source};
 use crate::failure::Result;
 use tallyfold::text::milliseconds;
@@ -219,7 +219,7 @@ pub(super) fn read_value(entry: &Entry<'_>, key: &Key, reading: &mut Reading) ->
 }
 
 fn declared_value(entry: &Entry<'_>, argument: &Argument, reading: &mut Reading) -> Result<Raw> {
-    let wanted = argument.kind.wanted(Spelling::Toml);
+    let wanted = wanted(argument.kind, Spelling::Toml);
     Ok(match argument.kind {
         Kind::Address => address(entry, reading)?,
         Kind::Secret => match entry.as_text() {

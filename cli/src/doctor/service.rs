@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 use reqwest::header::{CONTENT_ENCODING, HeaderName, LOCATION};
 use tallyfold::sending::named;
 use tallyfold::{
-    Api, AuditLogsOptions, Call, Code, CountTable, Error, HostFailure, Metric, Output, Patience,
-    QueryOptions, Result, Spelling, Step, TimeStep, Timestamp, Window,
+    Api, AuditLogsOptions, Call, CallOutput, Code, CountTable, Error, HostFailure, Metric,
+    Patience, QueryOptions, Result, Spelling, Step, TimeStep, Timestamp, Window,
 };
 use tokio::time::{sleep, timeout};
 
@@ -34,9 +34,9 @@ pub(crate) struct Seen {
 }
 
 /// Drives a call to its end, at most so long.
-pub(crate) async fn look(
+pub(crate) async fn look<T>(
     session: &Session,
-    call: &mut Call,
+    call: &mut Call<T>,
     limit: Option<Duration>,
 ) -> (Result<()>, Seen) {
     let mut seen = Seen::default();
@@ -55,7 +55,7 @@ pub(crate) fn slow() -> Error {
     Error::new(Code::TimedOut, "the check took too long")
 }
 
-async fn drive(session: &Session, call: &mut Call, seen: &mut Seen) -> Result<()> {
+async fn drive<T>(session: &Session, call: &mut Call<T>, seen: &mut Seen) -> Result<()> {
     loop {
         let ended = match call.step(session.now())? {
             Step::Send(request) => {
@@ -89,12 +89,12 @@ async fn drive(session: &Session, call: &mut Call, seen: &mut Seen) -> Result<()
     }
 }
 
-struct Looking<'a> {
-    call: &'a mut Call,
+struct Looking<'a, T> {
+    call: &'a mut Call<T>,
     seen: &'a mut Seen,
 }
 
-impl Receiver for Looking<'_> {
+impl<T> Receiver for Looking<'_, T> {
     fn head(&mut self, status: u16, headers: &[(&str, &str)]) -> Result<bool> {
         let first = |name: HeaderName| named(headers, name.as_str()).next();
         self.seen.coding = first(CONTENT_ENCODING).map(str::to_owned);
@@ -129,11 +129,11 @@ pub(crate) fn failed(name: CheckName, error: &Error, seen: &Seen) -> Check {
         Some(trouble) => advice::of_trouble(trouble),
         None => advice::of_code(error.code(), error.status()),
     };
-    let text = error.text_in(Spelling::Flag).to_string();
     // The code has a field of its own.
-    let text = text
-        .strip_prefix(&format!("{}: ", error.code()))
-        .unwrap_or(&text);
+    let text = match error.argument_in(Spelling::Flag) {
+        Some(name) => format!("{name}: {}", error.sentence_in(Spelling::Flag)),
+        None => error.sentence_in(Spelling::Flag).to_string(),
+    };
     let what = match (error.status(), &seen.leads_to) {
         (Some(status), Some(place)) => format!("status {status}, which leads to {place}"),
         (Some(status), None) => format!("status {status}"),
@@ -142,7 +142,7 @@ pub(crate) fn failed(name: CheckName, error: &Error, seen: &Seen) -> Check {
     Check {
         code: Some(error.code()),
         status: error.status(),
-        ..Check::failed(name, error.kind().into(), what, text, next).took(seen.took)
+        ..Check::failed(name, error.kind().into(), what, &text, next).took(seen.took)
     }
 }
 
@@ -156,16 +156,11 @@ pub(crate) async fn token(prepared: &Prepared, api: Api) -> Check {
     };
     let (ended, seen) = look(session, &mut call, prepared.limit).await;
     match ended.and_then(|()| call.output()) {
-        Ok(Output::Token { expires_in_s, .. }) => {
+        Ok(token) => {
             // A part of the last second has passed on the way.
-            let minutes = u64::from(expires_in_s).div_ceil(60);
+            let minutes = u64::from(token.expires_in_s).div_ceil(60);
             let lifetime = length(Duration::from_secs(minutes * 60));
             Check::ok(name, format!("granted, valid for {lifetime}")).took(seen.took)
-        }
-        // A call for a token gives one.
-        Ok(_) => {
-            let error = Error::new(Code::InvalidTokenResponse, "the answer has no token");
-            failed(name, &error, &seen)
         }
         Err(error) => failed(name, &error, &seen),
     }
@@ -243,13 +238,11 @@ pub(crate) async fn metrics(
     let call = prepared.session.machine.metrics(metric, &options);
     let (answer, seen) = asked(prepared, call).await;
     match answer {
-        Ok(Output::Table(table)) => (
+        Ok(table) => (
             counted(name, &table, window).took(seen.took),
             Some(table),
             seen,
         ),
-        // A query of counts gives a table.
-        Ok(_) => (Check::skipped(name, "no table"), None, seen),
         Err(error) => (failed(name, &error, &seen), None, seen),
     }
 }
@@ -289,7 +282,7 @@ pub(crate) async fn audit_logs(prepared: &Prepared) -> Check {
     }
 }
 
-async fn asked(prepared: &Prepared, call: Result<Call>) -> (Result<Output>, Seen) {
+async fn asked<T: CallOutput>(prepared: &Prepared, call: Result<Call<T>>) -> (Result<T>, Seen) {
     match call {
         Err(error) => (Err(error), Seen::default()),
         Ok(mut call) => {

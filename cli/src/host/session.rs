@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use reqwest::Client;
 use tallyfold::{
-    Attempt, Call, Error, HostFailure, Machine, MachineOptions, Now, Output, Result, Step,
+    Attempt, Call, CallOutput, Error, HostFailure, Machine, MachineOptions, Now, Result, Step,
 };
 use tokio::sync::Notify;
 use tokio::time::{sleep, timeout};
@@ -77,7 +77,7 @@ impl Session {
     ///
     /// # Errors
     /// The call's final error.
-    pub(crate) async fn run(&self, mut call: Call) -> Result<Output> {
+    pub(crate) async fn run<T: CallOutput>(&self, mut call: Call<T>) -> Result<T> {
         self.drive(&mut call).await?;
         call.output()
     }
@@ -86,7 +86,7 @@ impl Session {
     ///
     /// # Errors
     /// The call's final error.
-    pub(crate) async fn drive(&self, call: &mut Call) -> Result<()> {
+    pub(crate) async fn drive<T>(&self, call: &mut Call<T>) -> Result<()> {
         let mut driven = Driven {
             session: self,
             call,
@@ -110,7 +110,7 @@ impl Session {
     }
 
     /// Tells of the request that has ended, if one has.
-    pub(crate) fn report(&self, call: &mut Call) {
+    pub(crate) fn report<T>(&self, call: &mut Call<T>) {
         let Some(attempt) = call.attempt() else {
             return;
         };
@@ -122,12 +122,12 @@ impl Session {
 }
 
 /// A call that is being driven. When it is dropped, the call is closed and those that wait for it are woken.
-struct Driven<'a> {
+struct Driven<'a, T> {
     session: &'a Session,
-    call: &'a mut Call,
+    call: &'a mut Call<T>,
 }
 
-impl Driven<'_> {
+impl<T> Driven<'_, T> {
     async fn exchange(&mut self, outgoing: Outgoing) -> Result<()> {
         let reported = exchange(outgoing, self.limit(), self.call).await;
         self.session.moved.notify_waiters();
@@ -170,7 +170,7 @@ impl Driven<'_> {
     }
 }
 
-impl Drop for Driven<'_> {
+impl<T> Drop for Driven<'_, T> {
     fn drop(&mut self) {
         self.call.close();
         self.session.moved.notify_waiters();
@@ -181,10 +181,10 @@ impl Drop for Driven<'_> {
 ///
 /// # Errors
 /// The call's final error.
-pub(super) async fn exchange(
+pub(super) async fn exchange<T>(
     outgoing: Outgoing,
     limit: Option<Duration>,
-    call: &mut Call,
+    call: &mut Call<T>,
 ) -> Result<()> {
     match outgoing.exchange(limit, &mut Reading(call)).await {
         Ok(()) => Ok(()),
@@ -194,9 +194,9 @@ pub(super) async fn exchange(
     }
 }
 
-struct Reading<'a>(&'a mut Call);
+struct Reading<'a, T>(&'a mut Call<T>);
 
-impl Receiver for Reading<'_> {
+impl<T> Receiver for Reading<'_, T> {
     fn head(&mut self, status: u16, headers: &[(&str, &str)]) -> Result<bool> {
         self.0.head(status, headers)
     }

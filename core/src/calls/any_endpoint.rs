@@ -8,7 +8,7 @@ use crate::access::api::{Api, Audience};
 use crate::access::slot::{Acquired, FetchHistory};
 use crate::access::tokens::Tokens;
 use crate::code::Code;
-use crate::endpoint::contract::{Body, Endpoint, Output};
+use crate::endpoint::contract::{Body, Endpoint, Output, Token};
 use crate::endpoint::target::Target;
 use crate::error::{Error, Result};
 use crate::secret::Secret;
@@ -114,10 +114,10 @@ impl AnyEndpoint for TokenOnly {
 
     fn acquire(&self, tokens: &mut Tokens, now: Now, history: FetchHistory) -> Acquired<Ready> {
         tokens.given_out(self.api, now, history).map(|token| {
-            Ready::Done(Output::Token {
+            Ready::Done(Output::Token(Token {
                 value: token.value().clone(),
                 expires_in_s: token.rest_s(now),
-            })
+            }))
         })
     }
 

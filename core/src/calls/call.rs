@@ -1,14 +1,16 @@
 //! One API call, as the host sees it.
 
 use std::fmt;
+use std::marker::PhantomData;
 
 use super::attempt::Attempt;
 use super::course::{Course, Input};
 use super::delay::Delay;
 use super::patience::{Patient, Setback};
 use super::step::{HostFailure, Step};
-use crate::endpoint::contract::Output;
-use crate::error::Result;
+use crate::code::Code;
+use crate::endpoint::contract::{CallOutput, Output};
+use crate::error::{Error, Result};
 use crate::secret::Secret;
 use crate::time::now::Now;
 
@@ -20,22 +22,36 @@ use crate::time::now::Now;
 /// while it fetches a token, another call fetches the token instead.
 ///
 /// The page of this [crate](crate) shows a whole loop.
+///
+/// `T` is what the call gives: [`CountTable`](crate::CountTable), [`AuditLogs`](crate::AuditLogs) or
+/// [`Token`](crate::Token), or any [`Output`] if calls to several endpoints are kept together.
 #[must_use = "a call does nothing until it is driven"]
-pub struct Call(Box<Course>);
+pub struct Call<T = Output> {
+    course: Box<Course>,
+    outcome: PhantomData<fn() -> T>,
+}
 
-impl Call {
-    pub(super) fn new(course: Course) -> Self {
-        Self(Box::new(course))
+impl<T> Call<T> {
+    pub(super) fn new(course: Box<Course>) -> Self {
+        Self {
+            course,
+            outcome: PhantomData,
+        }
+    }
+
+    /// The same call for code that handles calls to several endpoints alike.
+    pub fn untyped(self) -> Call {
+        Call::new(self.course)
     }
 
     /// Makes it a call of a patient long range, which begins at a moment of the monotonic clock.
     pub(crate) fn be_patient(&mut self, patient: Patient, begin_ms: u64) {
-        self.0.be_patient(patient, begin_ms);
+        self.course.be_patient(patient, begin_ms);
     }
 
     /// Ends it at a deadline, however it goes.
     pub(crate) fn ending(mut self, deadline: Option<Delay>) -> Self {
-        self.0.deadline = deadline;
+        self.course.deadline = deadline;
         self
     }
 
@@ -44,23 +60,23 @@ impl Call {
         if let Some(deadline) = deadline {
             deadline.rest(now);
         }
-        self.0.deadline = *deadline;
+        self.course.deadline = *deadline;
     }
 
     /// The failure that ended it, if its long range is to try again.
     pub(crate) fn setback(&self) -> Option<Setback> {
-        self.0.setback()
+        self.course.setback()
     }
 
     /// How many requests of the client had failed temporarily when its last request was sent, if the
     /// API has answered that one, well or not.
     pub(crate) fn answered_after(&self) -> Option<u64> {
-        self.0.answered_after()
+        self.course.answered_after()
     }
 
     /// Whether its last request went to the API itself, not to a token endpoint.
     pub(crate) fn has_asked_api(&self) -> bool {
-        self.0.has_asked_api()
+        self.course.has_asked_api()
     }
 
     /// What to do next.
@@ -68,14 +84,14 @@ impl Call {
     /// # Errors
     /// The call's final error, or `out_of_order` while a response is being read.
     pub fn step(&mut self, now: Now) -> Result<Step> {
-        self.0.step(now)
+        self.course.step(now)
     }
 
     /// How many milliseconds are left until the call's deadline; `None` if it has none. End what the last step asked for when
     /// they are over, and report it with [`Call::failed`] as a timeout: an exchange, the wait for a token of the host's own
     /// source, or a wait for another call.
     pub fn time_left(&mut self, now: Now) -> Option<u64> {
-        self.0.left(now)
+        self.course.left(now)
     }
 
     /// Takes the status and headers of the response to the last step's request. If it gives `true`,
@@ -85,7 +101,7 @@ impl Call {
     /// # Errors
     /// The call's final error, or `out_of_order`.
     pub fn head(&mut self, status: u16, headers: &[(&str, &str)]) -> Result<bool> {
-        self.0.take(Input::Head { status, headers })
+        self.course.take(Input::Head { status, headers })
     }
 
     /// Takes the next bytes of the body. Undo any content encoding first.
@@ -93,7 +109,7 @@ impl Call {
     /// # Errors
     /// The call's final error, or `out_of_order`.
     pub fn chunk(&mut self, chunk: &[u8]) -> Result<()> {
-        self.0.take(Input::Chunk(chunk)).map(drop)
+        self.course.take(Input::Chunk(chunk)).map(drop)
     }
 
     /// Reports that the body is complete.
@@ -101,7 +117,7 @@ impl Call {
     /// # Errors
     /// The call's final error, or `out_of_order`.
     pub fn end(&mut self) -> Result<()> {
-        self.0.take(Input::End).map(drop)
+        self.course.take(Input::End).map(drop)
     }
 
     /// Reports that the exchange of the last step failed. `detail` may be the name of the host's
@@ -111,7 +127,9 @@ impl Call {
     /// # Errors
     /// The call's final error, or `out_of_order`.
     pub fn failed(&mut self, failure: HostFailure, detail: &str) -> Result<()> {
-        self.0.take(Input::Failed { failure, detail }).map(drop)
+        self.course
+            .take(Input::Failed { failure, detail })
+            .map(drop)
     }
 
     /// Takes the token that [`Step::ProvideToken`] asked for and its remaining lifetime: a number
@@ -121,7 +139,7 @@ impl Call {
     /// `invalid_token_response` and `invalid_token_lifetime`, unless an older token is
     /// still valid; `out_of_order`.
     pub fn token(&mut self, value: Secret, lifetime: Option<&str>) -> Result<()> {
-        self.0.take(Input::Token { value, lifetime }).map(drop)
+        self.course.take(Input::Token { value, lifetime }).map(drop)
     }
 
     /// Reports that the host could not get the token that [`Step::ProvideToken`] asked for.
@@ -129,32 +147,39 @@ impl Call {
     /// # Errors
     /// `token_provider_failed`, unless an older token is still valid; `out_of_order`.
     pub fn token_failed(&mut self) -> Result<()> {
-        self.0.take(Input::NoToken).map(drop)
-    }
-
-    /// Gives the result of the call, once.
-    ///
-    /// # Errors
-    /// The call's final error; `out_of_order` before [`Step::Done`] and after the first time.
-    pub fn output(&mut self) -> Result<Output> {
-        self.0.output()
+        self.course.take(Input::NoToken).map(drop)
     }
 
     /// The request that has ended since the last call of this method, for logs and metrics of
     /// requests. Each request is given once. Ask after every response and every failed exchange,
     /// also if it ended the call.
     pub fn attempt(&mut self) -> Option<Attempt> {
-        self.0.attempt()
+        self.course.attempt()
     }
 
     /// Ends the call early. It may be called at any time, also after the end.
     pub fn close(&mut self) {
-        self.0.close();
+        self.course.close();
     }
 }
 
-impl fmt::Debug for Call {
+impl<T: CallOutput> Call<T> {
+    /// Gives the result of the call, once.
+    ///
+    /// # Errors
+    /// The call's final error; `out_of_order` before [`Step::Done`] and after the first time.
+    pub fn output(&mut self) -> Result<T> {
+        let of_another = || Error::new(Code::OutOfOrder, "the call was to another endpoint");
+        self.course
+            .output()
+            .and_then(|output| T::of(output).ok_or_else(of_another))
+    }
+}
+
+impl<T> fmt::Debug for Call<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Call").field(&self.0.state_name()).finish()
+        f.debug_tuple("Call")
+            .field(&self.course.state_name())
+            .finish()
     }
 }

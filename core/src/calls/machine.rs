@@ -11,8 +11,9 @@ use super::shared::Shared;
 use crate::access::api::Api;
 use crate::code::Code;
 use crate::counts::metric::Metric;
+use crate::counts::table::CountTable;
 use crate::endpoint::audit_logs::{AuditLogsOptions, AuditLogsQuery};
-use crate::endpoint::contract::Endpoint;
+use crate::endpoint::contract::{AuditLogs, Endpoint, Token};
 use crate::endpoint::query::QueryOptions;
 use crate::error::{Error, Result};
 use crate::fold::read_options::ReadOptions;
@@ -40,7 +41,7 @@ impl Machine {
     ///
     /// # Errors
     /// Of kind `config`, with the name of the argument; nothing is sent then.
-    pub fn event_delivery(&self, options: &QueryOptions) -> Result<Call> {
+    pub fn event_delivery(&self, options: &QueryOptions) -> Result<Call<CountTable>> {
         self.metrics(Metric::EventDelivery, options)
     }
 
@@ -48,7 +49,7 @@ impl Machine {
     ///
     /// # Errors
     /// Of kind `config`, with the name of the argument; nothing is sent then.
-    pub fn event_ingestion(&self, options: &QueryOptions) -> Result<Call> {
+    pub fn event_ingestion(&self, options: &QueryOptions) -> Result<Call<CountTable>> {
         self.metrics(Metric::EventIngestion, options)
     }
 
@@ -56,7 +57,7 @@ impl Machine {
     ///
     /// # Errors
     /// Of kind `config`, with the name of the argument; nothing is sent then.
-    pub fn metrics(&self, metric: Metric, options: &QueryOptions) -> Result<Call> {
+    pub fn metrics(&self, metric: Metric, options: &QueryOptions) -> Result<Call<CountTable>> {
         let query = options.check(metric, self.reading())?;
         let call = self.call(self.config().control()?, query);
         Ok(call.ending(options.deadline_ms.ms().map(Delay::For)))
@@ -66,18 +67,18 @@ impl Machine {
     ///
     /// # Errors
     /// Of kind `config`, with the name of the argument; nothing is sent then.
-    pub fn audit_logs(&self, options: &AuditLogsOptions) -> Result<Call> {
+    pub fn audit_logs(&self, options: &AuditLogsOptions) -> Result<Call<AuditLogs>> {
         let query = AuditLogsQuery::new(*options, self.reading().limits)?;
         let call = self.call(self.config().orchestration()?, query);
         Ok(call.ending(options.deadline_ms.ms().map(Delay::For)))
     }
 
     /// Begins a call for an access token of one API: the client's own, which is fetched or renewed only if it is
-    /// time. The output holds the token, for a server that hands tokens to pages: keep it as you keep a password.
+    /// time. It gives the token, for a server that hands tokens to pages: keep it as you keep a password.
     ///
     /// # Errors
     /// Of kind `config`, with the name of the argument; nothing is sent then.
-    pub fn token(&self, api: Api) -> Result<Call> {
+    pub fn token(&self, api: Api) -> Result<Call<Token>> {
         let config = self.config();
         let tokens = match api {
             Api::Control => &config.control()?.tokens,
@@ -89,13 +90,20 @@ impl Machine {
         }
         let tokens = Arc::clone(tokens);
         let endpoint = Box::new(TokenOnly { api, tokens });
-        Ok(Call::new(Course::new(Arc::clone(&self.0), endpoint)))
+        Ok(Call::new(Box::new(Course::new(
+            Arc::clone(&self.0),
+            endpoint,
+        ))))
     }
 
-    pub(crate) fn call<E: Endpoint>(&self, api: &Arc<ApiConfig<E::Audience>>, endpoint: E) -> Call {
+    pub(crate) fn call<E: Endpoint>(
+        &self,
+        api: &Arc<ApiConfig<E::Audience>>,
+        endpoint: E,
+    ) -> Call<E::Output> {
         let api = Arc::clone(api);
         let endpoint = Box::new(Typed { api, endpoint });
-        Call::new(Course::new(Arc::clone(&self.0), endpoint))
+        Call::new(Box::new(Course::new(Arc::clone(&self.0), endpoint)))
     }
 
     pub(crate) fn config(&self) -> &Config {

@@ -220,15 +220,15 @@ impl Config {
             return Err(missing("cluster_endpoint", message));
         }
         let control = ApiParts {
-            base: ("cluster_endpoint", &cluster_endpoint),
-            token_base: ("cluster_endpoint", &cluster_endpoint),
-            audience: ("control_audience", &options.control_audience),
+            base: (CONTROL.base, &cluster_endpoint),
+            token_base: (CONTROL.token_base, &cluster_endpoint),
+            audience: (CONTROL.audience, &options.control_audience),
             token_request: control_token::request,
         };
         let orchestration = ApiParts {
-            base: ("base_url", &base_url),
-            token_base: ("auth_url", &auth_url),
-            audience: ("orchestration_audience", &options.orchestration_audience),
+            base: (ORCHESTRATION.base, &base_url),
+            token_base: (ORCHESTRATION.token_base, &auth_url),
+            audience: (ORCHESTRATION.audience, &options.orchestration_audience),
             token_request: orchestration_token::request,
         };
         let control = control.check(&options, default_lifetime);
@@ -273,6 +273,58 @@ impl Config {
     /// The Orchestration API, or an error that names a missing argument.
     pub(crate) fn orchestration(&self) -> Result<&Arc<ApiConfig<Orchestration>>> {
         self.orchestration.as_ref().map_err(Clone::clone)
+    }
+}
+
+/// The names of the options that one API needs.
+struct ApiNames {
+    base: &'static str,
+    token_base: &'static str,
+    audience: &'static str,
+}
+
+const CONTROL: ApiNames = ApiNames {
+    base: "cluster_endpoint",
+    token_base: "cluster_endpoint",
+    audience: "control_audience",
+};
+
+const ORCHESTRATION: ApiNames = ApiNames {
+    base: "base_url",
+    token_base: "auth_url",
+    audience: "orchestration_audience",
+};
+
+impl MachineOptions {
+    /// The options that a machine needs beside those whose names are given, in the order in which [`Machine::new`] asks for
+    /// them. No credentials are needed if tokens come from elsewhere. For callers that read options from an environment and
+    /// want to name all missing variables at once.
+    ///
+    /// ```
+    /// # use tallyfold::MachineOptions;
+    /// let missing = MachineOptions::missing(&["cluster_endpoint", "client_id"], false);
+    /// assert_eq!(missing, ["client_secret", "control_audience"]);
+    /// ```
+    ///
+    /// [`Machine::new`]: crate::Machine::new
+    #[must_use]
+    pub fn missing(given: &[&str], has_tokens: bool) -> Vec<&'static str> {
+        let has = |name: &str| given.contains(&name);
+        let mut missing = Vec::new();
+        for (api, is_used) in [
+            // Without an address, the Control API's is asked for.
+            (CONTROL, has(CONTROL.base) || !has(ORCHESTRATION.base)),
+            (ORCHESTRATION, has(ORCHESTRATION.base)),
+        ] {
+            let credentials = [api.token_base, "client_id", "client_secret", api.audience];
+            let credentials = credentials.iter().filter(|_| !has_tokens);
+            for name in std::iter::once(&api.base).chain(credentials) {
+                if is_used && !has(name) && !missing.contains(name) {
+                    missing.push(*name);
+                }
+            }
+        }
+        missing
     }
 }
 

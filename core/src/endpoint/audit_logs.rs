@@ -4,7 +4,7 @@
 //! reference does not show the response, so it is only checked to be one JSON document, and given
 //! to the caller unchanged.
 
-use super::contract::{Body, Endpoint, Output};
+use super::contract::{AuditLogs, Body, Endpoint, Output};
 use super::target::Target;
 use crate::access::api::Orchestration;
 use crate::access::token::AccessToken;
@@ -66,6 +66,7 @@ impl AuditLogsQuery {
 impl Endpoint for AuditLogsQuery {
     type Audience = Orchestration;
     type Body = AuditLogsBody;
+    type Output = AuditLogs;
 
     fn target(&self) -> Target {
         Target::AuditLogs
@@ -135,6 +136,8 @@ impl Body for AuditLogsBody {
 
     fn finish(&mut self) -> Result<Output> {
         self.lexer.finish(&mut AnyShape)?;
-        Ok(Output::Json(std::mem::take(&mut self.bytes)))
+        Ok(Output::AuditLogs(AuditLogs(std::mem::take(
+            &mut self.bytes,
+        ))))
     }
 }

@@ -19,6 +19,8 @@ pub(crate) trait Endpoint: Send + 'static {
     type Audience: Audience;
     /// Makes the reader of its response.
     type Body: Body;
+    /// What a call to it gives.
+    type Output: CallOutput;
 
     fn target(&self) -> Target;
     /// The window that is asked for; `None` if the endpoint has none.
@@ -34,67 +36,104 @@ pub(crate) trait Body: Send + 'static {
     fn finish(&mut self) -> Result<Output>;
 }
 
-/// The result of a call.
-#[derive(Clone, Debug)]
+/// The result of a call to one endpoint, or [`Output`] for a call to any of them.
+pub trait CallOutput: Sized + sealed::Sealed {
+    /// The result in an output; `None` if it is of another endpoint.
+    #[doc(hidden)]
+    fn of(output: Output) -> Option<Self>;
+}
+
+mod sealed {
+    pub trait Sealed {}
+}
+
+/// The result of a call to any endpoint.
+#[derive(Clone, Debug, PartialEq)]
 pub enum Output {
     /// Counts.
     Table(CountTable),
-    /// A JSON document whose shape the reference does not show. It was checked to be JSON, and is
-    /// unchanged.
-    Json(Vec<u8>),
+    /// A page of audit logs.
+    AuditLogs(AuditLogs),
     /// An access token.
-    Token {
-        /// The token itself, which the caller asked for.
-        value: Secret,
-        /// Its remaining lifetime in seconds.
-        expires_in_s: u32,
-    },
+    Token(Token),
 }
 
-impl PartialEq for Output {
-    fn eq(&self, other: &Self) -> bool {
-        match (self, other) {
-            (Self::Table(own), Self::Table(other)) => own == other,
-            (Self::Json(own), Self::Json(other)) => own == other,
-            (
-                Self::Token {
-                    value,
-                    expires_in_s,
-                },
-                Self::Token {
-                    value: other,
-                    expires_in_s: others,
-                },
-            ) => value.expose() == other.expose() && expires_in_s == others,
-            _ => false,
-        }
+/// A page of audit logs: a JSON document whose shape the reference does not show. It was checked to be JSON, and is
+/// unchanged.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AuditLogs(pub(super) Vec<u8>);
+
+impl AuditLogs {
+    /// The document as the service has sent it.
+    #[must_use]
+    pub fn json(&self) -> &[u8] {
+        &self.0
+    }
+
+    /// The same without a copy.
+    #[must_use]
+    pub fn into_json(self) -> Vec<u8> {
+        self.0
     }
 }
 
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct Token<'a> {
-    access_token: &'a str,
-    expires_in: u32,
+/// An access token.
+#[derive(Clone, Debug)]
+pub struct Token {
+    /// The token itself, which the caller asked for.
+    pub value: Secret,
+    /// Its remaining lifetime in seconds.
+    pub expires_in_s: u32,
 }
 
-impl Output {
-    /// The output as JSON: the document itself, or `{"accessToken", "expiresIn"}`; `None` for a table.
+impl PartialEq for Token {
+    fn eq(&self, other: &Self) -> bool {
+        self.value.expose() == other.value.expose() && self.expires_in_s == other.expires_in_s
+    }
+}
+
+impl Token {
+    /// The token as JSON: `{"accessToken", "expiresIn"}`.
     #[must_use]
-    pub fn into_json(self) -> Option<Vec<u8>> {
-        match self {
-            Self::Table(_) => None,
-            Self::Json(bytes) => Some(bytes),
-            Self::Token {
-                value,
-                expires_in_s,
-            } => {
-                let token = Token {
-                    access_token: value.expose(),
-                    expires_in: expires_in_s,
-                };
-                Some(json_of(&token).into_bytes())
+    pub fn to_json(&self) -> String {
+        #[derive(Serialize)]
+        #[serde(rename_all = "camelCase")]
+        struct Written<'a> {
+            access_token: &'a str,
+            expires_in: u32,
+        }
+        json_of(&Written {
+            access_token: self.value.expose(),
+            expires_in: self.expires_in_s,
+        })
+    }
+}
+
+macro_rules! outcomes {
+    ($($Own:ty: $output:pat => $own:expr),+ $(,)?) => { $(
+        impl sealed::Sealed for $Own {}
+
+        impl CallOutput for $Own {
+            fn of(output: Output) -> Option<Self> {
+                match output {
+                    $output => Some($own),
+                    _ => None,
+                }
             }
         }
+    )+ };
+}
+
+outcomes! {
+    CountTable: Output::Table(table) => table,
+    AuditLogs: Output::AuditLogs(logs) => logs,
+    Token: Output::Token(token) => token,
+}
+
+impl sealed::Sealed for Output {}
+
+impl CallOutput for Output {
+    fn of(output: Output) -> Option<Self> {
+        Some(output)
     }
 }

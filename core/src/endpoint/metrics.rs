@@ -9,6 +9,7 @@ use crate::access::token::AccessToken;
 use crate::counts::dimension::Dimensions;
 use crate::counts::metric::Metric;
 use crate::counts::subject::Subject;
+use crate::counts::table::CountTable;
 use crate::error::Result;
 use crate::fold::aggregator::Aggregator;
 use crate::fold::read_options::ReadOptions;
@@ -106,6 +107,7 @@ impl MetricsQuery {
 impl Endpoint for MetricsQuery {
     type Audience = Control;
     type Body = Aggregator;
+    type Output = CountTable;
 
     fn target(&self) -> Target {
         self.endpoint.target

@@ -56,7 +56,7 @@ impl WindowQuery {
 
     pub(super) fn call(&self, window: Window) -> Call {
         let query = self.query.clone().of(window);
-        self.machine.call(&self.api, query)
+        self.machine.call(&self.api, query).untyped()
     }
 
     /// Takes the outcome of the call of a window.

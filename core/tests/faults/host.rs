@@ -53,9 +53,12 @@ impl Host {
     pub(crate) fn call(&mut self) -> Result<Output> {
         let query = QueryOptions::new(&self.start, &self.end, &self.dimensions);
         let mut call = match self.call.as_str() {
-            "event_delivery" => self.client.event_delivery(&query)?,
-            "event_ingestion" => self.client.event_ingestion(&query)?,
-            "audit_logs" => self.client.audit_logs(&AuditLogsOptions::default())?,
+            "event_delivery" => self.client.event_delivery(&query).map(Call::untyped)?,
+            "event_ingestion" => self.client.event_ingestion(&query).map(Call::untyped)?,
+            "audit_logs" => self
+                .client
+                .audit_logs(&AuditLogsOptions::default())
+                .map(Call::untyped)?,
             other => panic!("unknown {other}"),
         };
         let outcome = self.drive(&mut call);

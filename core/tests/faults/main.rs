@@ -96,9 +96,9 @@ fn check_outcome(expected: &Value, outcome: Result<Output>, place: &str) {
             let balanced = table.reconciliation() == Reconciliation::Balanced;
             assert_eq!(balanced, expected["verdict"] == "balanced", "{place}");
         }
-        Ok(Output::Token { .. }) => panic!("no fault is of a call for a token"),
-        Ok(Output::Json(json)) => {
-            let json: Value = serde_json::from_slice(&json).expect("JSON");
+        Ok(Output::Token(_)) => panic!("no fault is of a call for a token"),
+        Ok(Output::AuditLogs(logs)) => {
+            let json: Value = serde_json::from_slice(logs.json()).expect("JSON");
             assert_eq!(Some(&json), expected.get("json"), "{place}");
         }
         Err(error) => {

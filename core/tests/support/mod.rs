@@ -1,6 +1,6 @@
 //! Machine and sandbox joined in one process through bytes, in virtual time.
 
-use tallyfold::{Call, Machine, MachineOptions, Now, Output, Request, Result, Step};
+use tallyfold::{Call, CallOutput, Machine, MachineOptions, Now, Request, Result, Step};
 use tallyfold_sandbox::{Sandbox, SandboxOptions};
 
 /// Where the sandbox would be, if there were a network.
@@ -65,8 +65,8 @@ pub(crate) fn after(now: Now, milliseconds: u64) -> Now {
 }
 
 /// Sends one request and hands the response in; a body that the sandbox cuts is cut.
-pub(crate) fn exchange(
-    call: &mut Call,
+pub(crate) fn exchange<T>(
+    call: &mut Call<T>,
     request: &Request,
     sandbox: &mut Sandbox,
     now: Now,
@@ -96,7 +96,11 @@ pub(crate) fn exchange(
 }
 
 /// Drives one call to its end. Time passes only where it has to wait.
-pub(crate) fn drive(mut call: Call, sandbox: &mut Sandbox, mut now: Now) -> Result<Output> {
+pub(crate) fn drive<T: CallOutput>(
+    mut call: Call<T>,
+    sandbox: &mut Sandbox,
+    mut now: Now,
+) -> Result<T> {
     loop {
         match call.step(now)? {
             Step::Send(request) => exchange(&mut call, &request, sandbox, now)?,

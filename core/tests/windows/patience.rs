@@ -186,7 +186,7 @@ impl Simulation {
         is_down && (self.down != Down::Tokens || request.url().ends_with("token"))
     }
 
-    fn answer(&mut self, call: &mut Call, request: &Request, fails: bool) {
+    fn answer<T>(&mut self, call: &mut Call<T>, request: &Request, fails: bool) {
         let headers = [("content-type", "application/json")];
         let done = match self.down {
             _ if !fails => exchange(call, request, &mut self.world.sandbox, self.world.now),

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use tallyfold::{
     Call, Collect, CollectOptions, CollectStep, CountTable, Drive, Frame, HostFailure, Machine,
-    Metric, Now, Output, QueryOptions, Step, TimeStep, Window,
+    Metric, Now, QueryOptions, Step, TimeStep, Window,
 };
 use tallyfold_sandbox::{Outcome, Sandbox, SandboxEvent, SandboxOptions};
 
@@ -82,21 +82,23 @@ impl World {
     pub(crate) fn truth(&mut self, window: Window) -> CountTable {
         let (start, end) = (window.start().to_string(), window.end().to_string());
         let call = client().event_delivery(&QueryOptions::new(&start, &end, &DIMENSIONS));
-        match drive(call.expect("good arguments"), &mut self.sandbox, self.now) {
-            Ok(Output::Table(table)) => table,
-            other => panic!("want a table, not {other:?}"),
-        }
+        drive(call.expect("good arguments"), &mut self.sandbox, self.now).expect("a table")
     }
 
     /// Drives a call to its end, whatever that is.
-    pub(crate) fn drive(&mut self, call: &mut Call, window: Window, trouble: Option<Trouble>) {
+    pub(crate) fn drive<T>(
+        &mut self,
+        call: &mut Call<T>,
+        window: Window,
+        trouble: Option<Trouble>,
+    ) {
         self.drive_with(call, window, || trouble);
     }
 
     /// The same, with trouble for each of its requests.
-    pub(crate) fn drive_with(
+    pub(crate) fn drive_with<T>(
         &mut self,
-        call: &mut Call,
+        call: &mut Call<T>,
         window: Window,
         mut trouble: impl FnMut() -> Option<Trouble>,
     ) {

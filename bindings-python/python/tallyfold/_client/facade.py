@@ -165,23 +165,13 @@ class Facade(Generic[TokenT, TransportT]):
             "proxy": proxy,
             "trust_env": trust_env,
         }
-        missing: list[str] = []
         try:
-            while True:
-                try:
-                    client = cls(**found, **arguments)
-                except ConfigError as error:
-                    name = error.argument
-                    if error.code != "missing_argument" or name not in ENVIRONMENT.keys() - found:
-                        raise
-                    # The core names one at a time. With something in its place, it names the next.
-                    missing.append(name)
-                    found[name] = "https://missing.example"
-                else:
-                    break
-            if missing:
-                raise _lacking(missing, env)
-            return client
+            return cls(**found, **arguments)
+        except ConfigError as error:
+            if error.code != "missing_argument" or error.argument not in ENVIRONMENT.keys() - found:
+                raise
+            missing = Machine._missing([*found, *given], access_token is not None)
+            raise _lacking(missing, env) from None
         finally:
             # For tracebacks that show locals.
             del env, found, given, arguments, options, access_token, proxy

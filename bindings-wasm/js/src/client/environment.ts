@@ -1,3 +1,4 @@
+import { core } from "../loading/library.js";
 import { environment } from "../values/declared.js";
 import { invalidArgument, missingArgument, TallyfoldError } from "../values/error.js";
 
@@ -5,6 +6,11 @@ import { invalidArgument, missingArgument, TallyfoldError } from "../values/erro
 export type Environment = Readonly<Record<string, string | undefined>>;
 
 type Name = keyof typeof environment;
+
+/** Arguments that may be in the environment too, and whether a client needs no tokens. */
+type Given = { readonly [N in Name]?: string | URL | undefined } & {
+  readonly tokenless?: boolean | undefined;
+};
 
 /** The environment of this process. A page has none. */
 export function processEnv(): Environment {
@@ -19,7 +25,7 @@ export function processEnv(): Environment {
  * @param hasSource Whether tokens come from elsewhere, and not by the secret.
  * @throws {@link TallyfoldError} with the names of all variables that are missing.
  */
-export function fromEnvironment<O extends { readonly [N in Name]?: string | URL | undefined }, T>(
+export function fromEnvironment<O extends Given, T>(
   env: Environment,
   given: O,
   hasSource: boolean,
@@ -31,28 +37,31 @@ export function fromEnvironment<O extends { readonly [N in Name]?: string | URL 
     const isUnused = hasSource && name === "clientSecret" && !given[name];
     if (value !== undefined && !isUnused) found[name] = value;
   }
-  const missing: string[] = [];
-  for (;;) {
-    try {
-      const made = make({ ...given, ...found });
-      if (missing.length === 0) return made;
-      break;
-    } catch (error) {
-      const name = TallyfoldError.is(error) && error.code === "missing_argument" && error.argument;
-      if (!name || !(name in environment) || name in found) throw error;
-      // The core names one at a time. With something in its place, it names the next one.
-      missing.push(name);
-      found[name as Name] = "https://missing.example";
-    }
+  try {
+    return make({ ...given, ...found });
+  } catch (error) {
+    const name = TallyfoldError.is(error) && error.code === "missing_argument" && error.argument;
+    if (!name || !(name in environment) || name in found) throw error;
+    const names = (Object.keys(found) as Name[]).map((found) => nameOf(environment[found]));
+    const needsNone = hasSource || given.tokenless === true;
+    const missing = core().CoreMachine.missing(names, needsNone) as string[];
+    throw missingArgument(name, lacking(missing, env));
   }
-  throw missingArgument(missing[0] as string, lacking(missing as Name[], env));
 }
 
-function lacking(missing: Name[], env: Environment): string {
+const PREFIX = "TALLYFOLD_";
+
+/** The name in Rust of the option that a variable is for. */
+function nameOf(variable: string): string {
+  return variable.slice(PREFIX.length).toLowerCase();
+}
+
+/** @param missing The names of options in Rust. */
+function lacking(missing: string[], env: Environment): string {
   const known: string[] = Object.values(environment);
-  const wanted = missing.map((name) => environment[name]).join(", ");
+  const wanted = missing.map((name) => PREFIX + name.toUpperCase()).join(", ");
   const others = Object.keys(env).filter(
-    (name) => name.startsWith("TALLYFOLD_") && !known.includes(name),
+    (name) => name.startsWith(PREFIX) && !known.includes(name),
   );
   const hint = others.length > 0 ? `; these are set, but unknown: ${others.join(", ")}` : "";
   return `not set in the environment, or empty: ${wanted}${hint}`;
