@@ -46,11 +46,13 @@ ABOUT = {
     "FollowOptions": "What to follow, and how.",
     "Limits": "The most that a response may hold; more is an error.",
     "MachineOptions": "What a {@link Machine} has to know.",
+    "NotifyOptions": "What is added to alerts, and how they are sent.",
     "PagesOptions": "What pages may ask a server of yours, and how much of the answers is kept.",
     "PlanOptions": "A range, and the step that it is cut by.",
     "ProbeOptions": "What to probe: the counts between three instants.",
     "PushOptions": "Where an export is sent, and what happens when something fails.",
     "QueryOptions": "What both metrics calls ask for (service reference 4.4 and 4.5).",
+    "ReceiverOptions": "A receiver of alerts.",
     "SandboxEvent": "Events to store: `count` of them, alike.",
     "SandboxOptions": "What a {@link Sandbox} is made of. All of it has defaults.",
 }
@@ -325,6 +327,7 @@ class Python(Language):
         "Metric": "MetricName",
         "NoteKind": "NoteKind",
         "Presence": "Presence",
+        "ReceiverKind": "ReceiverKind",
         "RuleKind": "RuleKind",
         "Severity": "Severity",
         "Status": "Status",
@@ -347,6 +350,8 @@ class Python(Language):
         "ExplainOptions": ("ExplainArguments", "explain", []),
         "ExportOptions": ("ExportArguments", "export", ["format", "labels"]),
         "FollowOptions": ("FollowArguments", "Client.follow", ["metric", "start", "dimensions"]),
+        "NotifyOptions": ("NotifyArguments", "notify", []),
+        "ReceiverOptions": ("ReceiverArguments", "notify", []),
         "PagesOptions": ("PagesArguments", "asgi.PageServer", []),
         "PushOptions": ("PushArguments", "push", ["url"]),
         "SandboxOptions": ("SandboxArguments", "Sandbox", []),
@@ -405,6 +410,13 @@ class Python(Language):
             >>> day = rules.replay("2026-01-01T00:00:00Z", "2026-01-02T00:00:00Z", delivery=table)
             >>> day.range
             Window('2026-01-01T00:00:00Z', '2026-01-02T00:00:00Z')
+        """,
+        "Receipt": """
+            >>> chat = httpx2.MockTransport(lambda request: httpx2.Response(200, text="ok"))
+            >>> receiver = {"kind": "slack", "name": "team", "url": "https://hooks.example/T0"}
+            >>> check = tallyfold.Rules.standard().check(delivery=table)
+            >>> tallyfold.notify(check, [receiver], transport=chat).receivers[0].messages
+            0
         """,
         "Need": """
             >>> need = tallyfold.Rules.standard().needs()[0]

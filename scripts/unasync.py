@@ -15,6 +15,7 @@ PACKAGE = PROJECT / "python" / "tallyfold"
 SOURCES = [
     "_client/async_client.py",
     "_export/async_push.py",
+    "_health/async_notify.py",
     "_files/async_checkpoint.py",
     "_files/async_keeper.py",
     "_ranges/async_collect.py",

@@ -13,10 +13,12 @@ mod detach;
 mod error;
 mod export;
 mod frame;
+mod from_plain;
 mod health;
 mod host;
 mod ledger;
 mod machine;
+mod notify;
 mod outbox;
 mod pages;
 mod plain;
@@ -56,6 +58,8 @@ mod _tallyfold {
     use crate::ledger::Totals;
     #[pymodule_export]
     use crate::machine::Machine;
+    #[pymodule_export]
+    use crate::notify::Notifications;
     #[pymodule_export]
     use crate::outbox::Held;
     #[pymodule_export]

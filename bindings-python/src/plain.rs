@@ -13,6 +13,7 @@ use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyDict, PyList, PyModule, PyTuple};
+use serde::de;
 use serde::ser::{self, Impossible, Serialize, Serializer};
 
 /// The value in Python.
@@ -56,7 +57,7 @@ type Made<'py> = Result<Bound<'py, PyAny>, Failed>;
 
 /// What Python raised.
 #[derive(Debug)]
-struct Failed(PyErr);
+pub(crate) struct Failed(PyErr);
 
 impl Display for Failed {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -67,6 +68,12 @@ impl Display for Failed {
 impl std::error::Error for Failed {}
 
 impl ser::Error for Failed {
+    fn custom<T: Display>(message: T) -> Self {
+        Self(PyTypeError::new_err(message.to_string()))
+    }
+}
+
+impl de::Error for Failed {
     fn custom<T: Display>(message: T) -> Self {
         Self(PyTypeError::new_err(message.to_string()))
     }

@@ -67,27 +67,9 @@ impl Push {
         let now = Clocks::of("now", now)?;
         // The next message may have to be made.
         let step = locked(py, &self.core, usize::MAX, |push| {
-            push.step(now.0).map(|step| match step {
-                PushStep::Send(message) => Step::Send(Message {
-                    url: message.url.to_owned(),
-                    headers: message
-                        .headers()
-                        .map(|(name, value)| (name.to_owned(), value.to_owned()))
-                        .collect(),
-                    body: message.body.to_vec(),
-                    is_datagram: message.is_datagram(),
-                }),
-                PushStep::Wait { ms } => Step::Wait(ms),
-                PushStep::Finished { samples } => Step::Finished(Finished { samples }),
-                PushStep::Done => Step::Done,
-            })
+            push.step(now.0).map(Step::from)
         })?;
-        Ok(match step {
-            Step::Send(message) => Bound::new(py, message)?.into_any(),
-            Step::Wait(ms) => object(py, "Wait", (ms,))?,
-            Step::Finished(finished) => Bound::new(py, finished)?.into_any(),
-            Step::Done => object(py, "Done", ())?,
-        })
+        Ok(step.object(py)?)
     }
 
     /// Takes the status and headers of a response; whether its body is wanted.
@@ -155,11 +137,43 @@ impl Push {
     }
 }
 
-enum Step {
+/// A step that borrows nothing of its push.
+pub(crate) enum Step {
     Send(Message),
     Wait(u32),
     Finished(Finished),
     Done,
+}
+
+impl From<PushStep<'_>> for Step {
+    fn from(step: PushStep<'_>) -> Self {
+        match step {
+            PushStep::Send(message) => Self::Send(Message {
+                url: message.url.to_owned(),
+                headers: message
+                    .headers()
+                    .map(|(name, value)| (name.to_owned(), value.to_owned()))
+                    .collect(),
+                body: message.body.to_vec(),
+                is_datagram: message.is_datagram(),
+            }),
+            PushStep::Wait { ms } => Self::Wait(ms),
+            PushStep::Finished { samples } => Self::Finished(Finished { samples }),
+            PushStep::Done => Self::Done,
+        }
+    }
+}
+
+impl Step {
+    /// The step as Python gets it.
+    pub(crate) fn object(self, py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
+        Ok(match self {
+            Self::Send(message) => Bound::new(py, message)?.into_any(),
+            Self::Wait(ms) => object(py, "Wait", (ms,))?,
+            Self::Finished(finished) => Bound::new(py, finished)?.into_any(),
+            Self::Done => object(py, "Done", ())?,
+        })
+    }
 }
 
 /// A message to send unchanged: a POST request, or a datagram. Its `repr` shows nothing of it, because headers and the

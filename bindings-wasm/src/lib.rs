@@ -35,6 +35,8 @@ mod host;
 pub mod ledger;
 #[cfg(feature = "library")]
 pub mod machine;
+#[cfg(feature = "health")]
+pub mod notify;
 #[cfg(feature = "export")]
 pub mod outbox;
 #[cfg(feature = "pages")]
@@ -50,6 +52,8 @@ pub mod ranges;
 pub mod rows;
 #[cfg(feature = "sandbox")]
 pub mod sandbox;
+#[cfg(any(feature = "export", feature = "health"))]
+mod sending;
 #[cfg(feature = "library")]
 pub mod series;
 #[cfg(feature = "library")]

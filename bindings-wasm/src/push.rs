@@ -1,7 +1,6 @@
 //! [`tallyfold_export::Push`].
 
-use serde::Serialize;
-use tallyfold_export::{ExportOptions, PushOptions, PushStep};
+use tallyfold_export::{ExportOptions, PushOptions};
 use wasm_bindgen::JsValue;
 use wasm_bindgen::prelude::wasm_bindgen;
 
@@ -10,52 +9,11 @@ use crate::error::Result;
 use crate::export::Export;
 use crate::host;
 use crate::plain::plain;
+use crate::sending::Step;
 
 /// A push under way.
 #[wasm_bindgen(js_name = CorePush)]
 pub struct Push(tallyfold_export::Push);
-
-/// [`PushStep`].
-#[derive(Serialize)]
-#[serde(tag = "type", rename_all = "camelCase")]
-enum Step {
-    Send { message: Message },
-    Wait { ms: u32 },
-    Finished { samples: u64 },
-    Done,
-}
-
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct Message {
-    url: String,
-    /// Names and values in turn.
-    headers: Vec<String>,
-    #[serde(with = "serde_wasm_bindgen::preserve")]
-    body: JsValue,
-    is_datagram: bool,
-}
-
-impl From<PushStep<'_>> for Step {
-    fn from(step: PushStep<'_>) -> Self {
-        match step {
-            PushStep::Send(message) => Self::Send {
-                message: Message {
-                    url: message.url.to_owned(),
-                    headers: message
-                        .headers()
-                        .flat_map(|(name, value)| [name.to_owned(), value.to_owned()])
-                        .collect(),
-                    body: js_sys::Uint8Array::from(message.body).into(),
-                    is_datagram: message.is_datagram(),
-                },
-            },
-            PushStep::Wait { ms } => Self::Wait { ms },
-            PushStep::Finished { samples } => Self::Finished { samples },
-            PushStep::Done => Self::Done,
-        }
-    }
-}
 
 /// The names of the options that a push has beside those of an export.
 #[wasm_bindgen(js_name = pushOptionNames)]

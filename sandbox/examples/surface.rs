@@ -10,7 +10,7 @@ use tallyfold::{
     MachineOptions, PagesOptions, PlanOptions, ProbeOptions, QueryOptions,
 };
 use tallyfold_export::{ExportOptions, PushOptions};
-use tallyfold_health::ExplainOptions;
+use tallyfold_health::{ExplainOptions, NotifyOptions, ReceiverOptions};
 use tallyfold_sandbox::{FaultOptions, SandboxEvent, SandboxOptions};
 
 fn main() {
@@ -28,11 +28,13 @@ fn main() {
     add("FollowOptions", FollowOptions::ARGUMENTS);
     add("Limits", Limits::ARGUMENTS);
     add("MachineOptions", MachineOptions::ARGUMENTS);
+    add("NotifyOptions", NotifyOptions::ARGUMENTS);
     add("PagesOptions", PagesOptions::ARGUMENTS);
     add("PlanOptions", PlanOptions::ARGUMENTS);
     add("ProbeOptions", ProbeOptions::ARGUMENTS);
     add("PushOptions", PushOptions::ARGUMENTS);
     add("QueryOptions", QueryOptions::ARGUMENTS);
+    add("ReceiverOptions", ReceiverOptions::ARGUMENTS);
     add("SandboxEvent", SandboxEvent::ARGUMENTS);
     add("SandboxOptions", SandboxOptions::ARGUMENTS);
     let kinds = Code::ALL
@@ -100,6 +102,8 @@ fn values() -> Map<String, Value> {
     add::<tallyfold_health::Measure>(&mut schemas);
     add::<tallyfold_health::Need>(&mut schemas);
     add::<tallyfold_health::Query>(&mut schemas);
+    add::<tallyfold_health::Receipt>(&mut schemas);
+    add::<tallyfold_health::ReceiverKind>(&mut schemas);
     add::<tallyfold_health::Replay>(&mut schemas);
     add::<tallyfold_health::RuleKind>(&mut schemas);
     add::<tallyfold_health::Severity>(&mut schemas);

@@ -60,6 +60,9 @@ from tallyfold._export.push import push
 from tallyfold._export.report import PushReport, Rejected
 from tallyfold._files.async_checkpoint import AsyncCheckpoint
 from tallyfold._files.checkpoint import Checkpoint
+from tallyfold._health.async_notify import async_notify
+from tallyfold._health.notified import Notified, Receiver
+from tallyfold._health.notify import notify
 from tallyfold._health.results import (
     Amount,
     Cause,
@@ -68,6 +71,7 @@ from tallyfold._health.results import (
     Finding,
     Need,
     Query,
+    Receipt,
     Replay,
     Unjudged,
 )
@@ -87,6 +91,7 @@ from tallyfold._names import (
     MetricName,
     NoteKind,
     Presence,
+    ReceiverKind,
     RuleKind,
     Severity,
     Status,
@@ -183,6 +188,7 @@ __all__ = [
     "Note",
     "NoteKind",
     "Notes",
+    "Notified",
     "Now",
     "Outbox",
     "Plan",
@@ -193,6 +199,9 @@ __all__ = [
     "PushReport",
     "Query",
     "Rates",
+    "Receipt",
+    "Receiver",
+    "ReceiverKind",
     "Reconciliation",
     "Rejected",
     "Replay",
@@ -223,11 +232,13 @@ __all__ = [
     "Window",
     "WindowsLeftOutWarning",
     "__version__",
+    "async_notify",
     "async_push",
     "codes",
     "compare",
     "explain",
     "export",
+    "notify",
     "push",
     "segment_name",
     "serve",

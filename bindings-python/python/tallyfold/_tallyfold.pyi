@@ -29,6 +29,7 @@ from tallyfold._arguments import (
     Instant,
     LimitsArguments,
     MachineArguments,
+    NotifyArguments,
     PagesArguments,
     PushArguments,
     SandboxArguments,
@@ -38,7 +39,7 @@ from tallyfold._client.steps import Blocked, Done, Drive, Idle, ProvideToken, Se
 from tallyfold._errors import ErrorKind
 from tallyfold._export.exporting import Note
 from tallyfold._export.report import PushReport
-from tallyfold._health.results import Check, Explanation, Need, Replay
+from tallyfold._health.results import Check, Explanation, Need, Receipt, Replay
 from tallyfold._names import (
     ApiName,
     CountName,
@@ -264,6 +265,25 @@ class Push:
     def sent(self) -> None: ...
     def failed(self, detail: str, *, timed_out: bool = False) -> None: ...
     def report(self) -> PushReport: ...
+
+@final
+class Notifications:
+    def __new__(
+        cls,
+        check: Check,
+        receivers: Iterable[Mapping[str, object]],
+        state: str | Buffer | None,
+        now: Instant,
+        /,
+        **options: Unpack[NotifyArguments],
+    ) -> Self: ...
+    def step(self, now: tuple[int, int]) -> Message | Wait | Done: ...
+    def head(self, status: int, headers: Sequence[tuple[str, str]]) -> bool: ...
+    def chunk(self, data: Buffer) -> bool: ...
+    def end(self) -> None: ...
+    def sent(self) -> None: ...
+    def failed(self, detail: str, *, timed_out: bool = False) -> None: ...
+    def finish(self) -> tuple[str, list[Receipt]]: ...
 
 @final
 class Message:

@@ -15,18 +15,18 @@ from tallyfold._export.sending import EXCERPT_SECONDS, REFUSED, address_of, rais
 from tallyfold._http.loop_transport import LoopTransport, body_of
 from tallyfold._http.network import Network
 from tallyfold._http.transport import headers_of, http_request
-from tallyfold._tallyfold import Finished, Message, Push
+from tallyfold._tallyfold import Finished, Message, Notifications, Push
 from tallyfold._time import Now
 
 __all__ = ["AsyncSender"]
 
 
 class AsyncSender:
-    """Sends the messages of a push, one after the other, and tells it the answers."""
+    """Sends the messages of a push or of notifications, and reports the answers to it."""
 
     def __init__(
         self,
-        push: Push,
+        push: Push | Notifications,
         transport: httpx2.AsyncBaseTransport | None,
         network: Network | None,
         timeout: float | None,

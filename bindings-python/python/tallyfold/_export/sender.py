@@ -22,18 +22,18 @@ from tallyfold._http.transport import (
     http_request,
     hurry,
 )
-from tallyfold._tallyfold import Finished, Message, Push
+from tallyfold._tallyfold import Finished, Message, Notifications, Push
 from tallyfold._time import Now
 
 __all__ = ["Sender"]
 
 
 class Sender:
-    """Sends the messages of a push, one after the other, and tells it the answers."""
+    """Sends the messages of a push or of notifications, and reports the answers to it."""
 
     def __init__(
         self,
-        push: Push,
+        push: Push | Notifications,
         transport: httpx2.BaseTransport | None,
         network: Network | None,
         timeout: float | None,

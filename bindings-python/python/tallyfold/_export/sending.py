@@ -7,7 +7,7 @@ from urllib.parse import urlsplit
 from tallyfold._client.facade import Broken
 from tallyfold._errors import ConfigError, ServiceError, invalid, wrong_type
 from tallyfold._http.network import Certificates, Network
-from tallyfold._tallyfold import Message, Push
+from tallyfold._tallyfold import Message, Notifications, Push
 
 __all__ = [
     "EXCERPT_SECONDS",
@@ -61,7 +61,7 @@ def address_of(message: Message) -> tuple[str, int]:
     return parts.hostname or "", parts.port or 0
 
 
-def report(push: Push, failure: Broken) -> None:
+def report(push: Push | Notifications, failure: Broken) -> None:
     """Tells a push that an exchange failed."""
     push.failed(failure.name, timed_out=failure.late)
 

@@ -1,24 +1,14 @@
 /// <reference types="node" preserve="true" />
-// Sends exports over `fetch`. The core decides what to send, what an answer means, and when to try again.
+// Sends exports: over `fetch`, or as datagrams.
 
 import type { CorePush } from "../../wasm/tallyfold_export.js";
-import { awaited, pause } from "../http/abort.js";
-import { Deadline } from "../http/deadline.js";
-import type { Outgoing } from "../http/exchange.js";
-import { exchange } from "../http/exchange.js";
+import { type Message, sendAll, wayOf } from "../http/sending.js";
 import { builtIn } from "../loading/runtime.js";
 import type { Exportable } from "../tables/transfer.js";
 import type { PushArguments, PushReport } from "../values/declared.js";
 import { invalidArgument, reported } from "../values/error.js";
-import {
-  addressOf,
-  flatHeaders,
-  optionalFunction,
-  optionalSignal,
-  pairsOf,
-} from "../values/input.js";
+import { addressOf, flatHeaders, optionalFunction } from "../values/input.js";
 import type { Now } from "../values/time.js";
-import { clocks } from "../values/time.js";
 import type { Abortable, Fetch } from "../values/types.js";
 import { Export, type ExportOptions, exportCore, exported } from "./exporting.js";
 
@@ -73,26 +63,12 @@ export function pushNames(): string[] {
 
 /** @internal Sends an export, and frees it. */
 export async function pushed(given: Export, options: PushOptions): Promise<PushReport> {
-  const host = hostOf(options);
+  const way = wayOf(options, TIMEOUT_MS);
+  const onFinished = optionalFunction("onFinished", options.onFinished, "want a function");
   const core = corePush(given, options);
   try {
-    for (;;) {
-      host.signal?.throwIfAborted();
-      const step: Step = core.step(host.now());
-      switch (step.type) {
-        case "send":
-          await send(core, step.message, host);
-          break;
-        case "wait":
-          await pause(step.ms, host.signal);
-          break;
-        case "finished":
-          await awaited(host.onFinished?.(step.samples), host.signal);
-          break;
-        case "done":
-          return core.report();
-      }
-    }
+    await sendAll(core, way, onFinished, (message) => datagram(core, message));
+    return core.report();
   } catch (error) {
     throw reported(error, () => core.report());
   } finally {
@@ -101,78 +77,11 @@ export async function pushed(given: Export, options: PushOptions): Promise<PushR
   }
 }
 
-type Step =
-  | { readonly type: "send"; readonly message: Message }
-  | { readonly type: "wait"; readonly ms: number }
-  | { readonly type: "finished"; readonly samples: bigint }
-  | { readonly type: "done" };
-
-interface Message {
-  readonly url: string;
-  /** Names and values in turn. */
-  readonly headers: string[];
-  readonly body: Uint8Array<ArrayBuffer>;
-  readonly isDatagram: boolean;
-}
-
-type Host = Pick<PushOptions, "fetch" | "onFinished" | "signal"> & {
-  readonly timeoutMs: number;
-  readonly now: () => Now;
-};
-
-function hostOf(options: PushOptions): Host {
-  const timeoutMs = options.timeoutMs ?? TIMEOUT_MS;
-  if (typeof timeoutMs !== "number" || !(timeoutMs > 0)) {
-    throw invalidArgument("timeoutMs", "want milliseconds above 0, or Infinity");
-  }
-  const { fetch, onFinished, signal } = options;
-  return {
-    fetch: optionalFunction("fetch", fetch, "want a function like the standard fetch"),
-    onFinished: optionalFunction("onFinished", onFinished, "want a function"),
-    signal: optionalSignal(signal),
-    now: clocks(options.now),
-    timeoutMs,
-  };
-}
-
 function corePush(given: Export, options: PushOptions): CorePush {
   const { url, headers, finished } = options;
   const all = { ...options, url: addressOf("url", url), headers: flatHeaders(headers) };
   const { CorePush } = exportCore();
   return new CorePush(Export.coreOf(given), all, OWN, finished ?? 0);
-}
-
-async function send(core: CorePush, message: Message, host: Host): Promise<void> {
-  if (message.isDatagram) return datagram(core, message);
-  const deadline = new Deadline(host.timeoutMs, host.signal);
-  const exchanged = {
-    head: (status: number, headers: [string, string][]) => core.head(status, headers.flat()),
-    chunk: (chunk: Uint8Array) => {
-      core.chunk(chunk);
-    },
-    end: () => core.end(),
-    failed: (failure: "network" | "timeout" | "hidden", detail: string) =>
-      core.failed(failure, detail),
-  };
-  try {
-    await exchange(exchanged, outgoing(message), host.fetch, deadline, "omit", undefined);
-  } finally {
-    deadline.end();
-  }
-}
-
-function outgoing({ url, headers, body }: Message): Outgoing {
-  const values = pairsOf(headers).map(([, value]) => value);
-  return {
-    method: "POST",
-    url,
-    headers: () => pairsOf(headers),
-    body: () => body,
-    // Such as Datadog's 202, whose body says what was rejected.
-    takes: (status) => status < 300,
-    // Of `Bearer x` or `Token x`, the second part too.
-    secrets: () => values.flatMap((value) => [value, ...value.split(" ").slice(1)]).filter(Boolean),
-  };
 }
 
 /** Sends a datagram. That it was sent is all that can be known of it. */

@@ -1,0 +1,100 @@
+"""Notifies receivers of alerts: drives the notifications of the core over HTTP."""
+
+from collections.abc import Iterable
+from datetime import UTC, datetime
+from typing import Any, Unpack
+
+import httpx2
+
+from tallyfold._arguments import Instant, NotifyArguments
+from tallyfold._client.facade import cleared
+from tallyfold._client.steps import Done, Wait
+from tallyfold._export.async_sender import AsyncSender
+from tallyfold._export.sending import network_of, seconds_of
+from tallyfold._health.notified import Notified, Receiver
+from tallyfold._health.results import Check
+from tallyfold._http.network import Certificates
+from tallyfold._tallyfold import Message, Notifications
+
+__all__ = ["async_notify"]
+
+
+async def async_notify(
+    check: Check,
+    receivers: Iterable[Receiver],
+    state: str | bytes | None = None,
+    *,
+    now: Instant | None = None,
+    timeout: float | None = 10.0,
+    transport: httpx2.AsyncBaseTransport | None = None,
+    ca: Certificates | None = None,
+    proxy: str | None = None,
+    trust_env: bool = False,
+    **options: Unpack[NotifyArguments],
+) -> Notified:
+    """Notifies receivers of what a check has found, and of what is over.
+
+    A chat, a webhook and PagerDuty get a message when a finding begins to fire, and another one
+    when it is over. An Alertmanager gets all alerts that fire with each call. What a receiver does
+    not accept is sent again for a few seconds, and then by the next call. So a failure of a receiver
+    raises no exception: the result reports it.
+
+    Args:
+        check: the result of `Rules.check`.
+        receivers: mappings with `kind` (`"alertmanager"`, `"webhook"`, `"slack"` or `"pagerduty"`),
+            `name` and `url`; `headers`, which no message shows; and `allow_http`. A webhook may have
+            a `template`, and PagerDuty needs a `routing_key`.
+        state: the `state` of the result before. Store it after each call.
+        now: the time, for ends of alerts. By default, the clock's time.
+        timeout: the seconds that one message may take, with its answer; `None` for no limit.
+        transport: an httpx2 transport that sends the requests. It is not closed.
+        ca: certificates to trust beside the usual ones, as of a client.
+        proxy: the address of a proxy, as of a client.
+        trust_env: whether the environment names certificates and proxies, as of a client.
+        **options: `cluster` and `labels`, which are added to each alert; `alert_for`, the seconds
+            for which an Alertmanager keeps an alert; and `patience`.
+
+    Raises:
+        ConfigError: for arguments that can't be used; nothing was sent then.
+
+    >>> chat = httpx2.MockTransport(lambda request: httpx2.Response(200, text="ok"))
+    >>> rule = "{ name = 'errors', kind = 'threshold', measure = 'errors', above = 0 }"
+    >>> rules = tallyfold.Rules.parse(f"rule = [{rule}]")
+    >>> check = rules.check(delivery=table, now="2026-01-01T01:00:00Z")
+    >>> receiver = {"kind": "slack", "name": "team", "url": "https://hooks.example/T0"}
+    >>> notified = await tallyfold.async_notify(check, [receiver], transport=chat)
+    >>> notified.complete, notified.receivers[0].messages
+    (True, 1)
+    >>> again = await tallyfold.async_notify(check, [receiver], notified.state, transport=chat)
+    >>> again.receivers[0].messages
+    0
+    """
+    try:
+        receivers = list(receivers)
+        given: Any = options
+        machine = Notifications(
+            check, receivers, state, datetime.now(UTC) if now is None else now, **given
+        )
+        http_too = {"allow_http": any(one.get("allow_http") for one in receivers)}
+        network = network_of(transport, ca=ca, proxy=proxy, trust_env=trust_env, options=http_too)
+        sender = AsyncSender(machine, transport, network, seconds_of(timeout))
+    except BaseException as error:
+        cleared(error)
+        raise
+    finally:
+        # A traceback that shows locals would show headers, keys and addresses.
+        given = None
+        del receivers, proxy
+    async with sender:
+        while True:
+            match sender.step():
+                case Message() as message:
+                    await sender.send(message)
+                case Wait(ms=ms):
+                    await sender.pause(ms / 1000)
+                case Done():
+                    return Notified(*machine.finish())
+
+
+# Tracebacks, pickles and docs should name the package, from which users import it.
+async_notify.__module__ = "tallyfold"

@@ -1,0 +1,42 @@
+"""What notifications have come to, and what receivers are given as."""
+
+from dataclasses import dataclass
+from typing import Required
+
+from tallyfold._arguments import ReceiverArguments
+from tallyfold._health.results import Receipt
+from tallyfold._names import ReceiverKind
+
+__all__ = ["Notified", "Receiver"]
+
+
+class Receiver(ReceiverArguments, total=False):
+    """A receiver of alerts: `{"kind": "slack", "name": "team", "url": ...}`."""
+
+    kind: Required[ReceiverKind]
+    """What it is."""
+
+
+@dataclass(frozen=True, slots=True)
+class Notified:
+    """What became of notifications, and the state for the next ones.
+
+    >>> notified = tallyfold.notify(tallyfold.Rules.standard().check(delivery=table), [])
+    >>> notified.complete, notified.receivers
+    (True, [])
+    """
+
+    state: str
+    """What each receiver was notified of, as a document with a checksum: give it as `state`."""
+    receivers: list[Receipt]
+    """What became of the messages to each receiver, in the order of the receivers."""
+
+    @property
+    def complete(self) -> bool:
+        """Whether all messages were accepted. The next notifications send the others again."""
+        return all(receipt.code is None for receipt in self.receivers)
+
+
+# Pickles and docs should name the package, from which users import the classes.
+for _class in (Notified, Receiver):
+    _class.__module__ = "tallyfold"

@@ -1,0 +1,123 @@
+// Sends messages to other systems over `fetch`: exports and alerts. The core decides what to send, what an answer means, and
+// when to try again.
+
+import { invalidArgument } from "../values/error.js";
+import { optionalFunction, optionalSignal, pairsOf } from "../values/input.js";
+import { clocks, type Now } from "../values/time.js";
+import type { Fetch } from "../values/types.js";
+import { awaited, pause } from "./abort.js";
+import { Deadline } from "./deadline.js";
+import { exchange, type Outgoing } from "./exchange.js";
+
+/** A machine of the core that has messages to send: a push, or notifications. */
+export interface Sends {
+  step(now: Now): unknown;
+  head(status: number, headers: string[]): boolean;
+  chunk(chunk: Uint8Array): boolean;
+  end(): void;
+  failed(failure: unknown, detail: string): void;
+}
+
+/** How messages are sent. */
+export interface Way {
+  readonly fetch: Fetch | undefined;
+  readonly signal: AbortSignal | undefined;
+  readonly timeoutMs: number;
+  readonly now: () => Now;
+}
+
+/** What a caller may choose of that. */
+export interface WayOptions {
+  readonly fetch?: Fetch | undefined;
+  readonly signal?: AbortSignal | undefined;
+  readonly timeoutMs?: number | undefined;
+  readonly now?: (() => Now) | undefined;
+}
+
+/** A message as the core gives it. */
+export interface Message {
+  readonly url: string;
+  /** Names and values in turn. */
+  readonly headers: string[];
+  readonly body: Uint8Array<ArrayBuffer>;
+  readonly isDatagram: boolean;
+}
+
+type Step =
+  | { readonly type: "send"; readonly message: Message }
+  | { readonly type: "wait"; readonly ms: number }
+  | { readonly type: "finished"; readonly samples: bigint }
+  | { readonly type: "done" };
+
+/** The way that a caller has chosen, checked. */
+export function wayOf(options: WayOptions, usualTimeoutMs: number): Way {
+  const timeoutMs = options.timeoutMs ?? usualTimeoutMs;
+  if (typeof timeoutMs !== "number" || !(timeoutMs > 0)) {
+    throw invalidArgument("timeoutMs", "want milliseconds above 0, or Infinity");
+  }
+  return {
+    fetch: optionalFunction("fetch", options.fetch, "want a function like the standard fetch"),
+    signal: optionalSignal(options.signal),
+    now: clocks(options.now),
+    timeoutMs,
+  };
+}
+
+/** Sends all messages. `datagram` sends those that are datagrams. */
+export async function sendAll(
+  core: Sends,
+  way: Way,
+  onFinished?: (samples: bigint) => unknown,
+  datagram?: (message: Message) => Promise<void>,
+): Promise<void> {
+  for (;;) {
+    way.signal?.throwIfAborted();
+    const step = core.step(way.now()) as Step;
+    switch (step.type) {
+      case "send":
+        if (step.message.isDatagram) await datagram?.(step.message);
+        else await post(core, step.message, way);
+        break;
+      case "wait":
+        await pause(step.ms, way.signal);
+        break;
+      case "finished":
+        await awaited(onFinished?.(step.samples), way.signal);
+        break;
+      case "done":
+        return;
+    }
+  }
+}
+
+async function post(core: Sends, message: Message, way: Way): Promise<void> {
+  const deadline = new Deadline(way.timeoutMs, way.signal);
+  const exchanged = {
+    head: (status: number, headers: [string, string][]) => core.head(status, headers.flat()),
+    chunk: (chunk: Uint8Array) => {
+      core.chunk(chunk);
+    },
+    end: () => core.end(),
+    failed: (failure: "network" | "timeout" | "hidden", detail: string) =>
+      core.failed(failure, detail),
+  };
+  try {
+    await exchange(exchanged, outgoing(message), way.fetch, deadline, "omit", undefined);
+  } finally {
+    deadline.end();
+  }
+}
+
+function outgoing({ url, headers, body }: Message): Outgoing {
+  const values = pairsOf(headers).map(([, value]) => value);
+  return {
+    method: "POST",
+    url,
+    headers: () => pairsOf(headers),
+    body: () => body,
+    // Such as Datadog's 202, whose body says what was rejected.
+    takes: (status) => status < 300,
+    // Of `Bearer x` or `Token x`, the second part too.
+    secrets: () => values.flatMap((value) => [value, ...value.split(" ").slice(1)]).filter(Boolean),
+  };
+}
