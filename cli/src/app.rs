@@ -45,7 +45,7 @@ impl App {
         let options = cluster.client.read()?;
         let http = network::client(&cluster.network)?;
         let session = Session::new(cluster.name.clone(), options, http, Rc::clone(&self.stderr));
-        session.map_err(|error| cluster.told(error).helped_by("tallyfold init"))
+        session.map_err(|error| cluster.as_failure(error).helped_by("tallyfold init"))
     }
 
     /// Writes what the user should know about a cluster.

@@ -175,11 +175,11 @@ fn arguments() -> impl Iterator<Item = OsString> {
 }
 
 fn start(command: Command, stderr: &Rc<Stderr>) -> Result<Exit> {
-    let told = |error: io::Error| Failure::usage(format!("can't start: {error}"));
+    let as_failure = |error: io::Error| Failure::usage(format!("can't start: {error}"));
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
-        .map_err(told)?;
+        .map_err(as_failure)?;
     let ended = LocalSet::new().block_on(&runtime, dispatch(command, stderr));
     // The system may still be looking for a name, for longer than a command waits.
     runtime.shutdown_background();

@@ -45,6 +45,21 @@ const FLOORS: &[(&str, &[&[&str]])] = &[
             &["alerts"],
         ],
     ),
+    (
+        "cli",
+        &[
+            &["failure", "stderr"],
+            &["arguments"],
+            &["config"],
+            &["host"],
+            &["output"],
+            &["app"],
+            &["health"],
+            &["doctor", "watch"],
+            &["commands"],
+            &["command"],
+        ],
+    ),
 ];
 
 const CRATES: [&str; 9] = [

@@ -132,13 +132,13 @@ impl Given {
         }
         for flag in file {
             let (name, path) = pair("--header-file", flag)?;
-            let told = |error: io::Error| {
+            let as_failure = |error: io::Error| {
                 let kind = error.kind();
                 Failure::usage(format!(
                     "--header-file {name}: the file can't be read: {kind}"
                 ))
             };
-            File::open(path).map_err(told)?;
+            File::open(path).map_err(as_failure)?;
             let value = value("--header-file", name, Place::File(path.into()))?;
             headers.set(name, Raw::Secret(value), Origin::Flag);
         }
@@ -154,7 +154,7 @@ impl Given {
     /// Say where the setting at fault was written.
     pub(crate) fn read<T: Options>(&self) -> Result<T> {
         let found = self.found(&Setting::secret)?;
-        arguments::read(&found, &[]).map_err(|error: Error| self.told(error))
+        arguments::read(&found, &[]).map_err(|error: Error| self.as_failure(error))
     }
 
     /// Checks what can be checked without reading a secret.
@@ -187,7 +187,7 @@ impl Given {
     }
 
     /// An error about one of these settings, with the place at which it was written.
-    pub(crate) fn told(&self, error: Error) -> Failure {
+    pub(crate) fn as_failure(&self, error: Error) -> Failure {
         let name = error
             .argument_in(Spelling::Toml)
             .map_or_else(String::new, |name| name.into_owned());

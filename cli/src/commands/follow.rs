@@ -125,7 +125,7 @@ async fn begin<'a>(
     given.overlay(flags.endurance.given.clone());
     let options: FollowOptions = given.read()?;
     let following = Following::new(session, &options).map_err(|error| match &file {
-        Some(file) if error.argument_name() == Some("state") => file.told(error),
+        Some(file) if error.argument_name() == Some("state") => file.as_failure(error),
         _ => error.into(),
     })?;
     if let (Some(file), None) = (&file, stored) {

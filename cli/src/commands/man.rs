@@ -36,9 +36,9 @@ pub(crate) fn run(flags: &ManFlags, command: Command) -> Result<Exit> {
     match &flags.folder {
         None => write_to(None, |_, out| Ok(out.write_all(&page(&command)?)?))?,
         Some(folder) => {
-            let told = |error| Failure::file("write", folder, &error);
-            std::fs::create_dir_all(folder).map_err(told)?;
-            write_pages(&command, folder).map_err(told)?;
+            let as_failure = |error| Failure::file("write", folder, &error);
+            std::fs::create_dir_all(folder).map_err(as_failure)?;
+            write_pages(&command, folder).map_err(as_failure)?;
         }
     }
     Ok(Exit::Fine)

@@ -88,18 +88,18 @@ pub(crate) async fn run(stop: &Stop, flags: &SandboxFlags) -> Result<Exit> {
             Ok(Exit::Fine)
         }
         Some((program, arguments)) => {
-            let told =
+            let as_failure =
                 |error| Failure::usage(format!("can't run {}: {error}", program.to_string_lossy()));
             let mut child = Command::new(program);
             child
                 .args(arguments)
                 .envs(variables(&url, &settings))
                 .env_remove("TALLYFOLD_CONFIG");
-            let mut child = child.kill_on_drop(true).spawn().map_err(told)?;
+            let mut child = child.kill_on_drop(true).spawn().map_err(as_failure)?;
             let mut ended = None;
             let work = async {
                 ended = Some(tokio::select! {
-                    status = child.wait() => status.map(code_of).map_err(told),
+                    status = child.wait() => status.map(code_of).map_err(as_failure),
                     exit = stop.asked() => Ok(exit),
                 });
             };

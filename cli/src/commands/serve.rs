@@ -143,7 +143,7 @@ async fn begin(
     let file = StateFile::of_cluster(&flags.state, &app.settings, cluster)?;
     let mut ledger = match file.read()? {
         None => Ledger::default(),
-        Some(bytes) => Ledger::from_json(&bytes).map_err(|error| file.told(error))?,
+        Some(bytes) => Ledger::from_json(&bytes).map_err(|error| file.as_failure(error))?,
     };
     let clock = session.clock;
     let meters = Rc::new(RefCell::new(Meters::default()));
@@ -156,7 +156,7 @@ async fn begin(
     let options = flags.follow.options(ledger.state(), unix_ms())?;
     let following =
         Following::new(session, &options).map_err(|error| match error.argument_name() {
-            Some("state") => file.told(error),
+            Some("state") => file.as_failure(error),
             _ => error.into(),
         })?;
     let mut export = flags.export.given.clone();

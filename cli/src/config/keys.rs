@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use tallyfold::arguments::toml::{Entry, Table};
 use tallyfold::arguments::{Argument, Kind, Options};
+use tallyfold::text::milliseconds;
 use tallyfold::{MachineOptions, Spelling};
 use tallyfold_export::PushOptions;
 use tallyfold_health::{ReceiverKind, ReceiverOptions};
@@ -13,7 +14,6 @@ use tallyfold_health::{ReceiverKind, ReceiverOptions};
 use crate::arguments::given::{Given, Raw, wanted};
 use crate::arguments::secret::{Place, Program, Source};
 use crate::failure::Result;
-use tallyfold::text::milliseconds;
 
 /// Options of a client that no configuration has: they are for pages, and for programs that get tokens by themselves.
 const NOT_IN_FILES: [&str; 4] = [

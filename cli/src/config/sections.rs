@@ -169,7 +169,7 @@ fn check<T: tallyfold::arguments::Options>(given: &Given, section: &Origin) -> R
     }
     given
         .check::<T>()
-        .map_err(|error| told(&given, section, error))
+        .map_err(|error| as_failure(&given, section, error))
 }
 
 fn places(mut given: Given) -> CheckPlaces {
@@ -207,12 +207,12 @@ fn receiver(mut section: Named, kind: ReceiverKind) -> Result<AlertReceiver> {
     })
 }
 
-fn told(given: &Given, section: &Origin, error: Error) -> Failure {
+fn as_failure(given: &Given, section: &Origin, error: Error) -> Failure {
     match (error.code(), error.argument_in(tallyfold::Spelling::Toml)) {
         (Code::MissingArgument, Some(name)) => {
             Failure::usage(format!("{section}: {name} is missing"))
         }
-        _ => given.told(error),
+        _ => given.as_failure(error),
     }
 }
 

@@ -105,10 +105,10 @@ impl Cluster {
     }
 
     /// An error of the core about these options, with the place at which the option was written, or could be.
-    pub(crate) fn told(&self, error: Error) -> Failure {
+    pub(crate) fn as_failure(&self, error: Error) -> Failure {
         match error.code() {
             Code::MissingArgument => self.missing(error),
-            _ => self.client.told(error),
+            _ => self.client.as_failure(error),
         }
     }
 

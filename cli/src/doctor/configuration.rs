@@ -68,10 +68,10 @@ fn refused(failure: &Failure, seen: String) -> Check {
 }
 
 fn prepared(cluster: &Cluster, stderr: &Rc<Stderr>) -> Result<Prepared> {
-    let told = |error| cluster.told(error);
+    let as_failure = |error| cluster.as_failure(error);
     let mut options: MachineOptions = cluster.client.read()?;
     // As it is set, before anything is changed.
-    Machine::new(options.clone()).map_err(told)?;
+    Machine::new(options.clone()).map_err(as_failure)?;
     options.max_retries = 0;
     let limit = match cluster.client.get("timeout") {
         Some(_) => options.timeout_ms.ms().map(Duration::from_millis),
@@ -92,7 +92,7 @@ fn prepared(cluster: &Cluster, stderr: &Rc<Stderr>) -> Result<Prepared> {
     let http = network::client(&cluster.network)?;
     let session = Session::new(cluster.name.clone(), options, http, Rc::clone(stderr));
     Ok(Prepared {
-        session: session.map_err(told)?,
+        session: session.map_err(as_failure)?,
         addresses,
         limit,
     })

@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use reqwest::header::{CONTENT_ENCODING, HeaderName, LOCATION};
 use tallyfold::sending::named;
+use tallyfold::text::grouped;
 use tallyfold::{
     Api, AuditLogsOptions, Call, CallOutput, Code, CountTable, Error, HostFailure, Metric,
     Patience, QueryOptions, Result, Spelling, Step, TimeStep, Timestamp, Window,
@@ -16,7 +17,6 @@ use super::configuration::{Place, Prepared};
 use super::diagnosis::{Check, CheckName, Outcome, length};
 use crate::host::exchange::{Broken, Outgoing, Receiver};
 use crate::host::session::Session;
-use tallyfold::text::grouped;
 
 /// What was seen of a call.
 #[derive(Clone, Debug, Default)]

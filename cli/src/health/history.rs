@@ -128,12 +128,12 @@ impl History {
     /// For a file that can't be written.
     pub(crate) async fn store(&self, span: Span, table: &CountTable) -> Result<()> {
         let path = self.path(span.start_ms);
-        let told = |error| Failure::file("write", &path, &error);
+        let as_failure = |error| Failure::file("write", &path, &error);
         let (to, json) = (path.clone(), table.to_json());
         let stored = spawn_blocking(move || replace_locked(&to, &compressed(&json)?)).await;
         stored
             .unwrap_or_else(|error| Err(io::Error::other(error)))
-            .map_err(told)
+            .map_err(as_failure)
     }
 
     /// Removes the files that hold only time before an instant.
@@ -141,12 +141,12 @@ impl History {
     /// # Errors
     /// For a file that can't be removed.
     pub(crate) fn drop_before(&self, start: Timestamp) -> Result<()> {
-        let told = |error| Failure::file("tidy", &self.folder, &error);
-        for entry in fs::read_dir(&self.folder).map_err(told)? {
-            let entry = entry.map_err(told)?;
+        let as_failure = |error| Failure::file("tidy", &self.folder, &error);
+        for entry in fs::read_dir(&self.folder).map_err(as_failure)? {
+            let entry = entry.map_err(as_failure)?;
             let of = entry.file_name().to_str().and_then(start_of);
             if of.is_some_and(|start_ms| start_ms + self.span_ms <= start.unix_ms()) {
-                fs::remove_file(entry.path()).map_err(told)?;
+                fs::remove_file(entry.path()).map_err(as_failure)?;
             }
         }
         Ok(())

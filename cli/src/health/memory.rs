@@ -45,7 +45,7 @@ impl Memory {
                 rules: State::default(),
                 notified: Notified::default(),
             }),
-            Some(bytes) => Self::parse(&bytes, service).map_err(|error| file.told(error)),
+            Some(bytes) => Self::parse(&bytes, service).map_err(|error| file.as_failure(error)),
         }
     }
 

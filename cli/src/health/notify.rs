@@ -303,7 +303,7 @@ impl Named {
             options.name = fingerprint(&kind.completed(url));
         }
         Ok(Way {
-            receiver: Receiver::new(kind, &options).map_err(|error| self.told(error))?,
+            receiver: Receiver::new(kind, &options).map_err(|error| self.as_failure(error))?,
             carrier: Carrier {
                 http: network::client(&self.network)?,
                 timeout: LIMIT,
@@ -317,13 +317,13 @@ impl Named {
     }
 
     /// An error about the options, with where they were written.
-    fn told(&self, error: Error) -> Failure {
+    fn as_failure(&self, error: Error) -> Failure {
         let flag = format!("--{}", self.kind);
         match (&self.template, error.argument_name()) {
             (Some(path), Some("template")) => {
                 Failure::usage(format!("{}: {}", path.display(), error.message()))
             }
-            _ if self.name.is_some() => self.given.told(error),
+            _ if self.name.is_some() => self.given.as_failure(error),
             _ if error.code() == Code::InsecureBaseAddress => Failure::usage(format!(
                 "{flag}: by plain http the network could read all, and the address may be a secret; use https, or --allow-http"
             )),
@@ -333,12 +333,12 @@ impl Named {
 }
 
 fn read_template(path: &Path) -> Result<String> {
-    let told = |error| Failure::file("read", path, &error);
-    if fs::metadata(path).map_err(told)?.len() > MOST_BYTES {
+    let as_failure = |error| Failure::file("read", path, &error);
+    if fs::metadata(path).map_err(as_failure)?.len() > MOST_BYTES {
         let text = format!("{}: this is too large to be a template", path.display());
         return Err(Failure::usage(text));
     }
-    fs::read_to_string(path).map_err(told)
+    fs::read_to_string(path).map_err(as_failure)
 }
 
 /// A few characters by which a text is known again.

@@ -53,15 +53,15 @@ pub(crate) fn rules(path: Option<&Path>) -> Result<Rules> {
     let Some(path) = path else {
         return Ok(Rules::standard()?);
     };
-    let told = |error| Failure::file("read", path, &error);
-    if std::fs::metadata(path).map_err(told)?.len() > MOST_BYTES {
+    let as_failure = |error| Failure::file("read", path, &error);
+    if std::fs::metadata(path).map_err(as_failure)?.len() > MOST_BYTES {
         let text = format!("{}: this is too large to be a rules file", path.display());
         return Err(Failure::usage(text));
     }
-    let text = std::fs::read_to_string(path).map_err(told)?;
-    let told =
+    let text = std::fs::read_to_string(path).map_err(as_failure)?;
+    let as_failure =
         |wrong: &dyn std::fmt::Display| Failure::usage(format!("{}: {wrong}", path.display()));
-    Rules::parse(&text).map_err(|error| told(&error.text_in(Spelling::Flag)))
+    Rules::parse(&text).map_err(|error| as_failure(&error.text_in(Spelling::Flag)))
 }
 
 /// Which service a cluster is.

@@ -26,14 +26,14 @@ impl Keeper {
     /// # Errors
     /// If another job uses it, and those of the file system.
     pub(crate) async fn open(path: &Path) -> Result<Self> {
-        let told = |error: io::Error| match error.kind() {
+        let as_failure = |error: io::Error| match error.kind() {
             io::ErrorKind::WouldBlock => Failure::usage(format!("{}: {error}", path.display())),
             _ => Failure::file("use", path, &error),
         };
-        fs::create_dir_all(path).map_err(told)?;
+        fs::create_dir_all(path).map_err(as_failure)?;
         let directory = Directory {
             path: path.to_owned(),
-            lease: Lease::take(path).await.map_err(told)?,
+            lease: Lease::take(path).await.map_err(as_failure)?,
         };
         Ok(Self {
             directory: Some(Arc::new(directory)),

@@ -67,16 +67,16 @@ impl StateFile {
     /// # Errors
     /// For a file that can't be read, or is too large to be one of ours.
     pub(crate) fn read(&self) -> Result<Option<Vec<u8>>> {
-        let told = |error| Failure::file("read", &self.path, &error);
+        let as_failure = |error| Failure::file("read", &self.path, &error);
         let file = match File::open(&self.path) {
             Ok(file) => file,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-            Err(error) => return Err(told(error)),
+            Err(error) => return Err(as_failure(error)),
         };
         let mut bytes = Vec::new();
         file.take(LONGEST + 1)
             .read_to_end(&mut bytes)
-            .map_err(told)?;
+            .map_err(as_failure)?;
         if bytes.len() as u64 > LONGEST {
             return Err(Failure::usage(format!(
                 "{}: this is too large to be a state",
@@ -101,7 +101,7 @@ impl StateFile {
     }
 
     /// An error about the document, with the path and what to do.
-    pub(crate) fn told(&self, error: Error) -> Failure {
+    pub(crate) fn as_failure(&self, error: Error) -> Failure {
         let mut failure = Failure::from(error);
         failure.text = format!("{}: {}", self.path.display(), failure.text);
         failure.helped_by(format!(

@@ -1,4 +1,9 @@
 //! The host of the core's machines: network, clock, waits, files.
+//!
+//! - `session` is the client of one cluster and drives its calls. `network` sets up its connections and names their
+//!   failures; `exchange` sends one request.
+//! - `ranges` reads windows, of a range or as they close; `carry` delivers pushes; `server` answers HTTP requests.
+//! - `checkpoint`, `files` and `lease` store what a later process resumes from; `shutdown` stops work at a safe point.
 
 pub(crate) mod carry;
 pub(crate) mod checkpoint;

@@ -43,16 +43,18 @@ pub(crate) fn client(settings: &NetworkSettings) -> Result<Client> {
 
 /// The certificates of a file.
 fn authorities(path: &Path) -> Result<Vec<Certificate>> {
-    let told = |error: io::Error| Failure::file("read", path, &error);
-    if !std::fs::metadata(path).map_err(told)?.is_file() {
+    let as_failure = |error: io::Error| Failure::file("read", path, &error);
+    if !std::fs::metadata(path).map_err(as_failure)?.is_file() {
         return Err(Failure::usage(format!(
             "{}: want a file of certificates",
             path.display()
         )));
     }
     let mut pem = Vec::new();
-    let file = File::open(path).map_err(told)?;
-    file.take(MOST_BYTES).read_to_end(&mut pem).map_err(told)?;
+    let file = File::open(path).map_err(as_failure)?;
+    file.take(MOST_BYTES)
+        .read_to_end(&mut pem)
+        .map_err(as_failure)?;
     let found = Certificate::from_pem_bundle(&pem)
         .ok()
         .filter(|found| !found.is_empty());

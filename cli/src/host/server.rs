@@ -61,9 +61,10 @@ impl Server {
     /// # Errors
     /// If the address can't be listened on.
     pub(crate) async fn listen(host: &str, port: u16) -> Result<Self> {
-        let told = |error| Failure::usage(format!("can't listen on {host}, port {port}: {error}"));
-        let listener = TcpListener::bind((host, port)).await.map_err(told)?;
-        let address = listener.local_addr().map_err(told)?;
+        let as_failure =
+            |error| Failure::usage(format!("can't listen on {host}, port {port}: {error}"));
+        let listener = TcpListener::bind((host, port)).await.map_err(as_failure)?;
+        let address = listener.local_addr().map_err(as_failure)?;
         Ok(Self { listener, address })
     }
 

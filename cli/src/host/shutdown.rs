@@ -142,8 +142,8 @@ impl Stop {
     /// # Errors
     /// If the system does not allow it.
     pub(crate) fn listen() -> Result<Self> {
-        let told = |error| Failure::usage(format!("can't listen for signals: {error}"));
-        Ok(Self(Mutex::new(Signals::listen().map_err(told)?)))
+        let as_failure = |error| Failure::usage(format!("can't listen for signals: {error}"));
+        Ok(Self(Mutex::new(Signals::listen().map_err(as_failure)?)))
     }
 
     /// Waits for a signal, and returns the exit code for work that is not finished.

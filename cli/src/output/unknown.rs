@@ -64,10 +64,14 @@ fn not_json(error: &serde_json::Error) -> WriteError {
 
 fn node(value: &RawValue) -> Result<Node<'_>, WriteError> {
     let text = value.get();
-    let told = |error| not_json(&error);
+    let as_failure = |error| not_json(&error);
     Ok(match text.as_bytes().first() {
-        Some(b'{') => Node::Object(serde_json::from_str::<Members<'_>>(text).map_err(told)?.0),
-        Some(b'[') => Node::Array(serde_json::from_str(text).map_err(told)?),
+        Some(b'{') => Node::Object(
+            serde_json::from_str::<Members<'_>>(text)
+                .map_err(as_failure)?
+                .0,
+        ),
+        Some(b'[') => Node::Array(serde_json::from_str(text).map_err(as_failure)?),
         _ => Node::Scalar(text),
     })
 }

@@ -78,14 +78,14 @@ async fn begin<'a>(
     let file = StateFile::of_cluster(plan.state, &app.settings, &cluster)?;
     let mut outbox = match file.read()? {
         None => Outbox::default(),
-        Some(bytes) => Outbox::from_json(&bytes).map_err(|error| file.told(error))?,
+        Some(bytes) => Outbox::from_json(&bytes).map_err(|error| file.as_failure(error))?,
     };
     // Refuses a format that can't carry changes, and one that what is pending is not to be sent in.
     outbox.finished(plan.destination.format)?;
     let options = plan.follow.options(outbox.state(), unix_ms())?;
     let following =
         Following::new(session, &options).map_err(|error| match error.argument_name() {
-            Some("state") => file.told(error),
+            Some("state") => file.as_failure(error),
             _ => error.into(),
         })?;
     if outbox.state().is_none() {

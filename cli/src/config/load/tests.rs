@@ -205,28 +205,28 @@ fn if_nothing_is_configured_the_way_to_do_it_is_said() {
 
 #[test]
 fn what_is_missing_is_said_with_the_place_where_it_belongs() {
-    let told = |settings: &Settings, at: usize| {
+    let as_failure = |settings: &Settings, at: usize| {
         let cluster = &settings.clusters[at];
         let error = Machine::new(cluster.client.read().unwrap()).err().unwrap();
-        cluster.told(error).text
+        cluster.as_failure(error).text
     };
     let settings = loaded(Some(TWO), &[], &[]).unwrap();
     let expected = "t.toml:6:10: cluster.us: control_audience is missing; want control_audience here, or the environment \
                     variable TALLYFOLD_CONTROL_AUDIENCE";
-    assert_eq!(told(&settings, 1), expected);
+    assert_eq!(as_failure(&settings, 1), expected);
     let endpoint = ("TALLYFOLD_CLUSTER_ENDPOINT", "https://a.example");
     let settings = loaded(None, &[endpoint, ("TALLYFOLD_CLIENT_ID", "a")], &[]).unwrap();
     let expected = "client_secret is missing; want --client-secret-file or --client-secret-command, or the environment \
                     variable TALLYFOLD_CLIENT_SECRET";
-    assert_eq!(told(&settings, 0), expected);
+    assert_eq!(as_failure(&settings, 0), expected);
     let settings = loaded(None, &[endpoint, ("TALLYFOLD_CLIENT_ID", "")], &[]).unwrap();
     let expected = "environment variable TALLYFOLD_CLIENT_ID: this is empty; is an environment variable unset?";
-    assert_eq!(told(&settings, 0), expected);
+    assert_eq!(as_failure(&settings, 0), expected);
     let text = "[cluster.eu]\ncluster_endpoint = 'ftp://eu.example'";
     let settings = loaded(Some(text), &[], &[]).unwrap();
     assert!(
-        told(&settings, 0).starts_with("t.toml:2:1: cluster.eu.cluster_endpoint: "),
+        as_failure(&settings, 0).starts_with("t.toml:2:1: cluster.eu.cluster_endpoint: "),
         "{}",
-        told(&settings, 0)
+        as_failure(&settings, 0)
     );
 }
