@@ -5,7 +5,7 @@
 //! - `config/` reads the file, the environment and secrets, and knows which clusters are queried.
 //! - `host/` drives the core's machines: the network, the clock, waits, files. `app` has what every command shares that
 //!   queries a service.
-//! - `doctor/` has the checks of `tallyfold doctor`, and the advice for checks that are not passed.
+//! - `doctor/` has the checks of `tallyfold doctor`, and the advice for checks that did not pass.
 //! - `commands/` has a file for each command; `output/` writes what they have found.
 //! - `health/` is what `check` does around the rules: it keeps history and notifies receivers.
 //! - `watch/` is the live view.

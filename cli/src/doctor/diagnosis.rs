@@ -131,7 +131,7 @@ impl CheckName {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Outcome {
-    /// The check is passed.
+    /// The check passed.
     Ok,
     /// It was not made: it is not needed here, or an earlier check has failed.
     Skipped,
@@ -142,7 +142,7 @@ pub(crate) enum Outcome {
 }
 
 impl Check {
-    /// A check that is passed.
+    /// A check that passed.
     pub(crate) fn ok(name: CheckName, seen: impl Into<String>) -> Self {
         Self {
             name,

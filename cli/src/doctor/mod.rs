@@ -1,4 +1,4 @@
-//! What `tallyfold doctor` checks, with advice for each check that is not passed. The command itself makes the checks in
+//! What `tallyfold doctor` checks, with advice for each check that did not pass. The command itself makes the checks in
 //! order.
 //!
 //! - `diagnosis` is the result of one check and of all checks; `advice` has what to do next for each failure.
