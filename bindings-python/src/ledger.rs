@@ -64,7 +64,7 @@ impl Totals {
     /// Which total is above 2^53, if one is.
     #[getter]
     fn inexact(&self) -> Option<String> {
-        self.0.note().map(|note| note.message)
+        self.0.note().map(|note| note.message())
     }
 
     /// The state of the follow.

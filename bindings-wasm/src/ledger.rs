@@ -38,7 +38,7 @@ impl Ledger {
 
     /// Which total is above 2^53, if one is.
     pub fn inexact(&self) -> Option<String> {
-        self.0.note().map(|note| note.message)
+        self.0.note().map(|note| note.message())
     }
 
     /// The state of the follow.

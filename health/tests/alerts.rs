@@ -14,7 +14,7 @@ use tallyfold::sending::{PushStep, TargetHeaders};
 use tallyfold::{Dimension, HostFailure, Metric, Now, Timestamp, Window};
 use tallyfold_health::{
     AlertLabels, Amount, Finding, Measure, Notifications, Notified, NotifyOptions, Outcome, Query,
-    Receiver, ReceiverKind, ReceiverOptions, RuleKind, Severity, Status,
+    Receiver, ReceiverKind, ReceiverOptions, Severity, Status, kinds::RuleKind,
 };
 
 const NOW: &str = "2026-01-01T02:00:00Z";
