@@ -105,7 +105,7 @@ fn values() -> Map<String, Value> {
     add::<tallyfold_health::Receipt>(&mut schemas);
     add::<tallyfold_health::ReceiverKind>(&mut schemas);
     add::<tallyfold_health::Replay>(&mut schemas);
-    add::<tallyfold_health::RuleKind>(&mut schemas);
+    add::<tallyfold_health::kinds::RuleKind>(&mut schemas);
     add::<tallyfold_health::Severity>(&mut schemas);
     add::<tallyfold_health::Status>(&mut schemas);
     add::<tallyfold_health::Unjudged>(&mut schemas);

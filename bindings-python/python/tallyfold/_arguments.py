@@ -34,8 +34,10 @@ __all__ = [
     "Instant",
     "LimitsArguments",
     "MachineArguments",
+    "NotifyArguments",
     "PagesArguments",
     "PushArguments",
+    "ReceiverArguments",
     "SandboxArguments",
     "Step",
     "Texts",
@@ -304,6 +306,45 @@ class FollowArguments(TypedDict, total=False):
     used up. A window that fails again and again while others can be read fails too. In seconds.
     `None`, the default, for no limit.
     """
+
+
+class NotifyArguments(TypedDict, total=False):
+    """Arguments of `notify`, by name."""
+
+    cluster: str | None
+    """The name of the cluster, which becomes a label of each alert."""
+    labels: Mapping[str, str]
+    """More labels of each alert."""
+    alert_for: float
+    """How long an Alertmanager keeps an alert that no later call sends again: longer than a few
+    intervals between calls. In seconds. `3,600` unless told otherwise.
+    """
+    patience: float | None
+    """How long to try again when a receiver fails. A later call sends what was not accepted. In
+    seconds. `None` for no limit. `5` unless told otherwise.
+    """
+
+
+class ReceiverArguments(TypedDict, total=False):
+    """Arguments of `notify`, by name."""
+
+    name: Required[str]
+    """The name under which the state remembers what the receiver was notified of. Keep it for as
+    long as the receiver is the same.
+    """
+    url: str | None
+    """The whole address; of an Alertmanager without `/api/v2/alerts`, of PagerDuty only if it isn't
+    the usual one. The address of a chat tool is often a secret: no message shows more of it than
+    its host.
+    """
+    headers: Mapping[str, str]
+    """Headers of each request, such as `authorization`. No message quotes their values."""
+    allow_http: bool
+    """Whether all may be sent by plain http to another machine, where the network can read it."""
+    template: str | None
+    """The message of a webhook: JSON with placeholders such as `{{sentence}}`."""
+    routing_key: str | None
+    """The integration key of a PagerDuty service (Events API v2). No message quotes it."""
 
 
 class PagesArguments(TypedDict, total=False):

@@ -20,6 +20,7 @@ __all__ = [
     "MetricName",
     "NoteKind",
     "Presence",
+    "ReceiverKind",
     "RuleKind",
     "Severity",
     "Status",
@@ -150,6 +151,9 @@ NoteKind = Literal["inexact_count", "windows_left_out"]
 
 Presence = Literal["both", "new", "vanished"]
 """Which of two tables has a group. A table has a group even if all of its counts are 0."""
+
+ReceiverKind = Literal["alertmanager", "webhook", "slack", "pagerduty"]
+"""A kind of receiver of alerts."""
 
 RuleKind = Literal[
     "threshold",

@@ -16,6 +16,7 @@ __all__ = [
     "Finding",
     "Need",
     "Query",
+    "Receipt",
     "Replay",
     "Unjudged",
 ]
@@ -258,6 +259,33 @@ class Replay:
 
 
 @dataclass(frozen=True, slots=True)
+class Receipt:
+    """What became of the messages to a receiver.
+
+    >>> chat = httpx2.MockTransport(lambda request: httpx2.Response(200, text="ok"))
+    >>> receiver = {"kind": "slack", "name": "team", "url": "https://hooks.example/T0"}
+    >>> check = tallyfold.Rules.standard().check(delivery=table)
+    >>> tallyfold.notify(check, [receiver], transport=chat).receivers[0].messages
+    0
+    """
+
+    receiver: str
+    """The kind of receiver and its name, such as `slack:data-team`."""
+    messages: int
+    """How many messages it accepted."""
+    retries: int
+    """How many messages were sent again."""
+    code: str | None
+    """The error code of the first message that it did not accept. The next call sends that message
+    again.
+    """
+    status: int | None
+    """The status of that answer."""
+    error: str | None
+    """That error as a sentence."""
+
+
+@dataclass(frozen=True, slots=True)
 class Need:
     """The counts of one endpoint that rules need.
 
@@ -277,5 +305,5 @@ class Need:
 
 
 # Pickles and docs should name the package, from which users import the classes.
-for _class in (Amount, Cause, Explanation, Query, Finding, Unjudged, Check, Replay, Need):
+for _class in (Amount, Cause, Explanation, Query, Finding, Unjudged, Check, Replay, Receipt, Need):
     _class.__module__ = "tallyfold"

@@ -350,6 +350,16 @@ export type Status = "pending" | "firing" | "resolved";
 export type Measure = "success" | "errors" | "filtered" | "events" | "error_rate" | "filtered_rate";
 
 /**
+ * A kind of receiver of alerts.
+ *
+ * `alertmanager`: An Alertmanager, by its API version 2.
+ * `webhook`: Any address that accepts JSON.
+ * `slack`: An incoming webhook of Slack.
+ * `pagerduty`: A PagerDuty service, by its Events API version 2.
+ */
+export type ReceiverKind = "alertmanager" | "webhook" | "slack" | "pagerduty";
+
+/**
  * An endpoint of the sandbox. All of them share one origin, so the sandbox's address serves as
  * `clusterEndpoint`, `baseUrl` and `authUrl` alike.
  *
@@ -692,6 +702,25 @@ export interface Need {
   readonly backMs: number;
 }
 
+/** What became of the messages to a receiver. */
+export interface Receipt {
+  /** The kind of receiver and its name, such as `slack:data-team`. */
+  readonly receiver: string;
+  /** How many messages it accepted. */
+  readonly messages: bigint;
+  /** How many messages were sent again. */
+  readonly retries: bigint;
+  /**
+   * The error code of the first message that it did not accept. The next call sends that message
+   * again.
+   */
+  readonly code?: string;
+  /** The status of that answer. */
+  readonly status?: number;
+  /** That error as a sentence. */
+  readonly error?: string;
+}
+
 /** What checks would have found in a range. */
 export interface Replay {
   /**
@@ -1001,6 +1030,24 @@ export interface MachineArguments {
   readonly headers?: Readonly<Record<string, string>> | Iterable<readonly string[]> | undefined;
 }
 
+/** What is added to alerts, and how they are sent. */
+export interface NotifyArguments {
+  /** The name of the cluster, which becomes a label of each alert. */
+  readonly cluster?: string | undefined;
+  /** More labels of each alert. */
+  readonly labels?: Readonly<Record<string, string>> | Iterable<readonly string[]> | undefined;
+  /**
+   * How long an Alertmanager keeps an alert that no later call sends again: longer than a few
+   * intervals between calls. In milliseconds. `3,600,000` unless told otherwise.
+   */
+  readonly alertForMs?: number | undefined;
+  /**
+   * How long to try again when a receiver fails. A later call sends what was not accepted. In
+   * milliseconds. `Infinity` for no limit. `5,000` unless told otherwise.
+   */
+  readonly patienceMs?: number | undefined;
+}
+
 /** What pages may ask a server of yours, and how much of the answers is kept. */
 export interface PagesArguments {
   /** Whether pages get access tokens: `POST` to `token/control` and `token/orchestration`. */
@@ -1102,6 +1149,29 @@ export interface QueryArguments {
    * then ends with `deadline_exceeded`. In milliseconds. `Infinity`, the default, for no limit.
    */
   readonly deadlineMs?: number | undefined;
+}
+
+/** A receiver of alerts. */
+export interface ReceiverArguments {
+  /**
+   * The name under which the state remembers what the receiver was notified of. Keep it for as
+   * long as the receiver is the same.
+   */
+  readonly name: string;
+  /**
+   * The whole address; of an Alertmanager without `/api/v2/alerts`, of PagerDuty only if it isn't
+   * the usual one. The address of a chat tool is often a secret: no message shows more of it than
+   * its host.
+   */
+  readonly url?: string | URL | undefined;
+  /** Headers of each request, such as `authorization`. No message quotes their values. */
+  readonly headers?: Readonly<Record<string, string>> | Iterable<readonly string[]> | undefined;
+  /** Whether all may be sent by plain http to another machine, where the network can read it. */
+  readonly allowHttp?: boolean | undefined;
+  /** The message of a webhook: JSON with placeholders such as `{{sentence}}`. */
+  readonly template?: string | undefined;
+  /** The integration key of a PagerDuty service (Events API v2). No message quotes it. */
+  readonly routingKey?: string | undefined;
 }
 
 /** Events to store: `count` of them, alike. */
