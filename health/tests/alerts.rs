@@ -261,7 +261,7 @@ fn secrets_that_come_back_are_masked() {
 #[test]
 fn each_kind_has_its_own_answer_for_success() {
     for (kind, taken, other) in [
-        (ReceiverKind::Alertmanager, (200, ""), (202, "")),
+        (ReceiverKind::Alertmanager, (200, ""), (302, "")),
         (ReceiverKind::Webhook, (204, ""), (302, "")),
         (ReceiverKind::Slack, (200, "ok"), (200, "no_team")),
         (ReceiverKind::PagerDuty, (202, "{}"), (200, "{}")),

@@ -5,7 +5,7 @@
 //! gives up. So of two processes that begin at once, at least one sees the other. No name is used twice. So any process can
 //! remove the file of a process that has ended, without removing a lease that somebody has just taken.
 
-use super::is_temporary;
+use super::folder::is_temporary;
 
 /// How often a process tries, because two that begin at once may both give up.
 const TRIES: u32 = 4;

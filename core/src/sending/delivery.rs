@@ -1,8 +1,5 @@
-//! What is known of the system that gets messages, as data; and the messages.
+//! What is known of the system that gets messages, as data; and where messages come from.
 
-use std::fmt;
-
-use super::options::TargetHeaders;
 use crate::error::Result;
 use crate::secret::Secret;
 
@@ -89,40 +86,4 @@ pub enum Way {
     Http,
     /// As datagrams, which are never answered.
     Datagrams,
-}
-
-/// A message to send: a POST request, or a datagram.
-pub struct Message<'a> {
-    /// The whole address.
-    pub url: &'a str,
-    /// The bytes to send.
-    pub body: &'a [u8],
-    pub(super) media_type: &'static str,
-    pub(super) delivery: &'static Delivery,
-    pub(super) headers: &'a TargetHeaders,
-}
-
-impl Message<'_> {
-    /// The headers of the request, with names in lower case.
-    pub fn headers(&self) -> impl Iterator<Item = (&str, &str)> {
-        let own = [("content-type", self.media_type)].into_iter();
-        own.chain(self.delivery.headers.iter().copied())
-            .chain(self.headers.0.iter())
-    }
-
-    /// Whether this is a datagram and not a request.
-    #[must_use]
-    pub fn is_datagram(&self) -> bool {
-        self.delivery.way == Way::Datagrams
-    }
-}
-
-impl fmt::Debug for Message<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let names: Vec<&str> = self.headers().map(|(name, _)| name).collect();
-        f.debug_struct("Message")
-            .field("headers", &names)
-            .field("bytes", &self.body.len())
-            .finish_non_exhaustive()
-    }
 }

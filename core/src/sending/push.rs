@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::Serialize;
 
-use super::delivery::{Delivery, Message, Partly, Source};
+use super::delivery::{Delivery, Partly, Source, Way};
 use super::options::{Guarantee, PushOptions, Target, TargetHeaders};
 use crate::calls::broken::broken;
 use crate::calls::delay::Delay;
@@ -50,6 +50,42 @@ pub enum PushStep<'a> {
     },
     /// Everything was sent.
     Done,
+}
+
+/// A message to send: a POST request, or a datagram.
+pub struct Message<'a> {
+    /// The whole address.
+    pub url: &'a str,
+    /// The bytes to send.
+    pub body: &'a [u8],
+    media_type: &'static str,
+    delivery: &'static Delivery,
+    headers: &'a TargetHeaders,
+}
+
+impl Message<'_> {
+    /// The headers of the request, with names in lower case.
+    pub fn headers(&self) -> impl Iterator<Item = (&str, &str)> {
+        let own = [("content-type", self.media_type)].into_iter();
+        own.chain(self.delivery.headers.iter().copied())
+            .chain(self.headers.0.iter())
+    }
+
+    /// Whether this is a datagram and not a request.
+    #[must_use]
+    pub fn is_datagram(&self) -> bool {
+        self.delivery.way == Way::Datagrams
+    }
+}
+
+impl fmt::Debug for Message<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let names: Vec<&str> = self.headers().map(|(name, _)| name).collect();
+        f.debug_struct("Message")
+            .field("headers", &names)
+            .field("bytes", &self.body.len())
+            .finish_non_exhaustive()
+    }
 }
 
 /// A push under way. It asks its host to send one message after the other, reads the answers, waits and tries again, or

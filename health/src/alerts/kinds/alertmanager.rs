@@ -18,7 +18,6 @@ pub(crate) const FORM: Form = Form {
     delivery: Delivery {
         // Its address is known to everyone who may see alerts.
         hides_address: false,
-        is_accepted: |status, _| status == 200,
         ..POST
     },
     writer: |_| Ok(Writer::All(message)),
