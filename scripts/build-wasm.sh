@@ -3,6 +3,8 @@
 # JavaScript glue and optimizes them, all into bindings-wasm/js/wasm/.
 set -euo pipefail
 cd "$(dirname "$0")/.."
+# Cargo has a pool of jobs of its own.
+unset MAKEFLAGS MFLAGS
 
 target=wasm32-unknown-unknown
 build=(build --package tallyfold-wasm --target "$target" --profile wasm --target-dir target-wasm
