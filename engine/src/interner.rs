@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use crate::dictionary::{Dictionary, MOST_BYTES, sorted_places};
 use crate::hash::HashKeys;
-use crate::head::Head;
 use crate::index::Index;
+use crate::prefix::Prefix;
 
 /// The room at first: enough for the few values that most dimensions have. It doubles, but never at the same value as
 /// the room for sums or for the index: each of them takes a while if there are a million.
@@ -30,7 +30,7 @@ pub(crate) struct Interner {
 /// values. The hash is kept, because a growing index would otherwise read all values again.
 #[derive(Debug)]
 struct Value {
-    head: Head,
+    prefix: Prefix,
     start: u32,
     hash: u32,
 }
@@ -70,7 +70,7 @@ impl Texts {
     fn value(&self, value: &Value) -> &str {
         let start = value.start as usize % SEGMENT;
         let segment = self.full.get(value.start as usize / SEGMENT);
-        &segment.unwrap_or(&self.last)[start..start + value.head.length as usize]
+        &segment.unwrap_or(&self.last)[start..start + value.prefix.length as usize]
     }
 }
 
@@ -87,26 +87,26 @@ impl Interner {
 
     /// The id of a value; `None` when the dictionary is full, or there is no memory for it.
     pub(crate) fn intern(&mut self, value: &str) -> Option<u32> {
-        self.intern_with(Head::of(value.as_bytes()), value.as_bytes())
+        self.intern_with(Prefix::of(value.as_bytes()), value.as_bytes())
     }
 
     /// The same for the value at the start of `bytes`, which must be UTF-8. It is faster if more
     /// bytes follow the value.
     #[inline(always)]
     pub(crate) fn intern_in(&mut self, bytes: &[u8], length: usize) -> Option<u32> {
-        self.intern_with(Head::of_start(bytes, length), &bytes[..length])
+        self.intern_with(Prefix::of_start(bytes, length), &bytes[..length])
     }
 
     #[inline(always)]
-    fn intern_with(&mut self, head: Head, value: &[u8]) -> Option<u32> {
+    fn intern_with(&mut self, prefix: Prefix, value: &[u8]) -> Option<u32> {
         let hash = self.keys.hash(value);
         let equals = |id: u32| {
-            let same = self.values[id as usize].head == head;
-            same && (value.len() <= Head::BYTES || self.is_value(id, value))
+            let same = self.values[id as usize].prefix == prefix;
+            same && (value.len() <= Prefix::BYTES || self.is_value(id, value))
         };
         match self.index.find(hash, equals) {
             Some(id) => Some(id),
-            None => self.add(head, hash, value),
+            None => self.add(prefix, hash, value),
         }
     }
 
@@ -116,7 +116,7 @@ impl Interner {
     }
 
     #[cold]
-    fn add(&mut self, head: Head, hash: u32, value: &[u8]) -> Option<u32> {
+    fn add(&mut self, prefix: Prefix, hash: u32, value: &[u8]) -> Option<u32> {
         let value = str::from_utf8(value).ok()?;
         if !self.has_room(value.len()) {
             return None;
@@ -124,7 +124,11 @@ impl Interner {
         let id = u32::try_from(self.values.len()).ok()?;
         self.values.try_reserve(1).ok()?;
         let start = self.texts.push(value)?;
-        self.values.push(Value { head, start, hash });
+        self.values.push(Value {
+            prefix,
+            start,
+            hash,
+        });
         let Self { values, index, .. } = self;
         index.insert(hash, |id| values[id as usize].hash)?;
         Some(id)
@@ -147,7 +151,7 @@ impl Interner {
 
     /// The bytes of so many values, in the order of their ids.
     pub(crate) fn bytes_of_first(&self, values: usize) -> usize {
-        let lengths = self.values.iter().map(|value| value.head.length as usize);
+        let lengths = self.values.iter().map(|value| value.prefix.length as usize);
         lengths.take(values).sum()
     }
 
@@ -233,7 +237,7 @@ mod tests {
         const VALUES: u32 = 300_000;
         let mut interner = Interner::new(HashKeys::from_seed(1));
         // The same length, and the same first bytes.
-        let value = |number: u32| format!("{}{number:06}", "x".repeat(Head::BYTES));
+        let value = |number: u32| format!("{}{number:06}", "x".repeat(Prefix::BYTES));
         let hashes: HashSet<u32> = (0..VALUES)
             .map(|number| HashKeys::from_seed(1).hash(value(number).as_bytes()))
             .collect();

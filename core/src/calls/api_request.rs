@@ -2,10 +2,10 @@
 
 use super::any_endpoint::AuthorizedRequest;
 use super::broken::broken;
-use super::course::{Course, Input, SentRequest, State};
 use super::pace::Destination;
 use super::reply::Reply;
 use super::retries::NextRequest;
+use super::state_machine::{Input, SentRequest, State, StateMachine};
 use super::step::Step;
 use crate::code::Code;
 use crate::endpoint::contract::Output;
@@ -13,14 +13,14 @@ use crate::error::{Error, Result};
 use crate::time::now::Now;
 use crate::time::settling::{SETTLE_MS, is_settled};
 use crate::wire::excerpt::Excerpt;
-use crate::wire::head::{Answerer, check_head};
+use crate::wire::status::{Answerer, check_head};
 
 /// A call is sent again this often because of a 401. It is more than once, because a token that another call
 /// fetched may be revoked too; and it is bounded, because the service may say 401 to this endpoint and accept
 /// the same tokens elsewhere.
 const MOST_REPLAYS: u32 = 4;
 
-impl Course {
+impl StateMachine {
     /// Sends the request.
     pub(super) fn send(&mut self, authorized: AuthorizedRequest, now: Now) -> Step {
         let retries = &mut self.retries;

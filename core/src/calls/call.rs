@@ -4,9 +4,9 @@ use std::fmt;
 use std::marker::PhantomData;
 
 use super::attempt::Attempt;
-use super::course::{Course, Input};
 use super::delay::Delay;
 use super::patience::{Patient, Setback};
+use super::state_machine::{Input, StateMachine};
 use super::step::{HostFailure, Step};
 use crate::code::Code;
 use crate::endpoint::contract::{CallOutput, Output};
@@ -27,31 +27,31 @@ use crate::time::now::Now;
 /// [`Token`](crate::Token), or any [`Output`] if calls to several endpoints are kept together.
 #[must_use = "a call does nothing until it is driven"]
 pub struct Call<T = Output> {
-    course: Box<Course>,
+    state_machine: Box<StateMachine>,
     outcome: PhantomData<fn() -> T>,
 }
 
 impl<T> Call<T> {
-    pub(super) fn new(course: Box<Course>) -> Self {
+    pub(super) fn new(state_machine: Box<StateMachine>) -> Self {
         Self {
-            course,
+            state_machine,
             outcome: PhantomData,
         }
     }
 
     /// The same call for code that handles calls to several endpoints alike.
     pub fn untyped(self) -> Call {
-        Call::new(self.course)
+        Call::new(self.state_machine)
     }
 
     /// Makes it a call of a patient long range, which begins at a moment of the monotonic clock.
     pub(crate) fn be_patient(&mut self, patient: Patient, begin_ms: u64) {
-        self.course.be_patient(patient, begin_ms);
+        self.state_machine.be_patient(patient, begin_ms);
     }
 
     /// Ends it at a deadline, however it goes.
     pub(crate) fn ending(mut self, deadline: Option<Delay>) -> Self {
-        self.course.deadline = deadline;
+        self.state_machine.deadline = deadline;
         self
     }
 
@@ -60,23 +60,23 @@ impl<T> Call<T> {
         if let Some(deadline) = deadline {
             deadline.rest(now);
         }
-        self.course.deadline = *deadline;
+        self.state_machine.deadline = *deadline;
     }
 
     /// The failure that ended it, if its long range is to try again.
     pub(crate) fn setback(&self) -> Option<Setback> {
-        self.course.setback()
+        self.state_machine.setback()
     }
 
     /// How many requests of the client had failed temporarily when its last request was sent, if the
     /// API has answered that one, well or not.
     pub(crate) fn answered_after(&self) -> Option<u64> {
-        self.course.answered_after()
+        self.state_machine.answered_after()
     }
 
     /// Whether its last request went to the API itself, not to a token endpoint.
     pub(crate) fn has_asked_api(&self) -> bool {
-        self.course.has_asked_api()
+        self.state_machine.has_asked_api()
     }
 
     /// What to do next.
@@ -84,14 +84,14 @@ impl<T> Call<T> {
     /// # Errors
     /// The call's final error, or `out_of_order` while a response is being read.
     pub fn step(&mut self, now: Now) -> Result<Step> {
-        self.course.step(now)
+        self.state_machine.step(now)
     }
 
     /// How many milliseconds are left until the call's deadline; `None` if it has none. End what the last step asked for when
     /// they are over, and report it with [`Call::failed`] as a timeout: an exchange, the wait for a token of the host's own
     /// source, or a wait for another call.
     pub fn time_left(&mut self, now: Now) -> Option<u64> {
-        self.course.left(now)
+        self.state_machine.left(now)
     }
 
     /// Takes the status and headers of the response to the last step's request. If it gives `true`,
@@ -101,7 +101,7 @@ impl<T> Call<T> {
     /// # Errors
     /// The call's final error, or `out_of_order`.
     pub fn head(&mut self, status: u16, headers: &[(&str, &str)]) -> Result<bool> {
-        self.course.take(Input::Head { status, headers })
+        self.state_machine.take(Input::Head { status, headers })
     }
 
     /// Takes the next bytes of the body. Undo any content encoding first.
@@ -109,7 +109,7 @@ impl<T> Call<T> {
     /// # Errors
     /// The call's final error, or `out_of_order`.
     pub fn chunk(&mut self, chunk: &[u8]) -> Result<()> {
-        self.course.take(Input::Chunk(chunk)).map(drop)
+        self.state_machine.take(Input::Chunk(chunk)).map(drop)
     }
 
     /// Reports that the body is complete.
@@ -117,7 +117,7 @@ impl<T> Call<T> {
     /// # Errors
     /// The call's final error, or `out_of_order`.
     pub fn end(&mut self) -> Result<()> {
-        self.course.take(Input::End).map(drop)
+        self.state_machine.take(Input::End).map(drop)
     }
 
     /// Reports that the exchange of the last step failed. `detail` may be the name of the host's
@@ -127,7 +127,7 @@ impl<T> Call<T> {
     /// # Errors
     /// The call's final error, or `out_of_order`.
     pub fn failed(&mut self, failure: HostFailure, detail: &str) -> Result<()> {
-        self.course
+        self.state_machine
             .take(Input::Failed { failure, detail })
             .map(drop)
     }
@@ -139,7 +139,9 @@ impl<T> Call<T> {
     /// `invalid_token_response` and `invalid_token_lifetime`, unless an older token is
     /// still valid; `out_of_order`.
     pub fn token(&mut self, value: Secret, lifetime: Option<&str>) -> Result<()> {
-        self.course.take(Input::Token { value, lifetime }).map(drop)
+        self.state_machine
+            .take(Input::Token { value, lifetime })
+            .map(drop)
     }
 
     /// Reports that the host could not get the token that [`Step::ProvideToken`] asked for.
@@ -147,19 +149,19 @@ impl<T> Call<T> {
     /// # Errors
     /// `token_provider_failed`, unless an older token is still valid; `out_of_order`.
     pub fn token_failed(&mut self) -> Result<()> {
-        self.course.take(Input::NoToken).map(drop)
+        self.state_machine.take(Input::NoToken).map(drop)
     }
 
     /// The request that has ended since the last call of this method, for logs and metrics of
     /// requests. Each request is given once. Ask after every response and every failed exchange,
     /// also if it ended the call.
     pub fn attempt(&mut self) -> Option<Attempt> {
-        self.course.attempt()
+        self.state_machine.attempt()
     }
 
     /// Ends the call early. It may be called at any time, also after the end.
     pub fn close(&mut self) {
-        self.course.close();
+        self.state_machine.close();
     }
 }
 
@@ -170,7 +172,7 @@ impl<T: CallOutput> Call<T> {
     /// The call's final error; `out_of_order` before [`Step::Done`] and after the first time.
     pub fn output(&mut self) -> Result<T> {
         let of_another = || Error::new(Code::OutOfOrder, "the call was to another endpoint");
-        self.course
+        self.state_machine
             .output()
             .and_then(|output| T::of(output).ok_or_else(of_another))
     }
@@ -179,7 +181,7 @@ impl<T: CallOutput> Call<T> {
 impl<T> fmt::Debug for Call<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple("Call")
-            .field(&self.course.state_name())
+            .field(&self.state_machine.state_name())
             .finish()
     }
 }

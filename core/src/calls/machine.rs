@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use super::any_endpoint::{TokenOnly, Typed};
 use super::call::Call;
-use super::course::Course;
 use super::delay::Delay;
 use super::options::{ApiConfig, Config, MachineOptions, TokenSource};
 use super::shared::Shared;
+use super::state_machine::StateMachine;
 use crate::access::api::Api;
 use crate::code::Code;
 use crate::counts::metric::Metric;
@@ -90,7 +90,7 @@ impl Machine {
         }
         let tokens = Arc::clone(tokens);
         let endpoint = Box::new(TokenOnly { api, tokens });
-        Ok(Call::new(Box::new(Course::new(
+        Ok(Call::new(Box::new(StateMachine::new(
             Arc::clone(&self.0),
             endpoint,
         ))))
@@ -103,7 +103,7 @@ impl Machine {
     ) -> Call<E::Output> {
         let api = Arc::clone(api);
         let endpoint = Box::new(Typed { api, endpoint });
-        Call::new(Box::new(Course::new(Arc::clone(&self.0), endpoint)))
+        Call::new(Box::new(StateMachine::new(Arc::clone(&self.0), endpoint)))
     }
 
     pub(crate) fn config(&self) -> &Config {

@@ -2,20 +2,20 @@
 //! it.
 
 use super::broken::broken;
-use super::course::{Course, Input, OwnFetch, State};
 use super::options::TokenSource;
 use super::pace::Destination;
 use super::reply::Reply;
 use super::retries::NextRequest;
+use super::state_machine::{Input, OwnFetch, State, StateMachine};
 use super::step::Step;
 use crate::access::token::{Grant, Lifetime};
 use crate::code::Code;
 use crate::endpoint::token_response::TokenResponse;
 use crate::error::{Error, Result};
 use crate::spelling::{Name, words};
-use crate::wire::head::{Answerer, check_head};
+use crate::wire::status::{Answerer, check_head};
 
-impl Course {
+impl StateMachine {
     /// Begins a fetch.
     pub(super) fn fetch(&mut self, fetch: OwnFetch) -> Step {
         match &self.endpoint.tokens().source {

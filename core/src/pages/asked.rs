@@ -10,8 +10,8 @@ use crate::error::{Error, Result};
 use crate::fold::read_options::ReadOptions;
 use crate::time::now::Now;
 use crate::time::settling::{SETTLE_MS, is_settled};
-use crate::wire::head::is_json;
 use crate::wire::headers::named;
+use crate::wire::status::is_json;
 
 /// A request of a page takes a few hundred bytes.
 const MOST_BYTES: usize = 16 * 1024;

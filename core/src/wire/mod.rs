@@ -2,10 +2,10 @@
 
 pub(crate) mod address;
 pub(crate) mod excerpt;
-pub(crate) mod head;
 pub(crate) mod headers;
 pub(crate) mod json;
 pub(crate) mod limits;
 pub(crate) mod passed_on;
 pub(crate) mod request;
 pub(crate) mod retry_after;
+pub(crate) mod status;

@@ -44,7 +44,7 @@ pub(super) enum Input<'a> {
 }
 
 /// A call in progress, to any endpoint.
-pub(super) struct Course {
+pub(super) struct StateMachine {
     pub(super) shared: Arc<Shared>,
     pub(super) endpoint: Box<dyn AnyEndpoint>,
     pub(super) state: State,
@@ -103,7 +103,7 @@ pub(super) struct SentRequest {
     pub(super) at: Now,
 }
 
-impl Course {
+impl StateMachine {
     pub(super) fn new(shared: Arc<Shared>, endpoint: Box<dyn AnyEndpoint>) -> Self {
         let retries = Retries::new(endpoint.api(), endpoint.target(), endpoint.window());
         Self {
@@ -251,7 +251,7 @@ fn next(
     }
 }
 
-impl Course {
+impl StateMachine {
     /// What to do next.
     pub(super) fn step(&mut self, now: Now) -> Result<Step> {
         let request = match &mut self.state {
@@ -404,7 +404,7 @@ fn too_late() -> Error {
     )
 }
 
-impl Drop for Course {
+impl Drop for StateMachine {
     fn drop(&mut self) {
         self.close();
     }

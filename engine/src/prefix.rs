@@ -4,12 +4,12 @@ use crate::text::{BLOCK, first_bytes};
 
 /// The length of a value and its first bytes, padded with zeros.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Head {
+pub(crate) struct Prefix {
     pub(crate) words: [u64; 4],
     pub(crate) length: u32,
 }
 
-impl Head {
+impl Prefix {
     /// The most bytes that it holds.
     pub(crate) const BYTES: usize = BLOCK;
 
@@ -20,17 +20,17 @@ impl Head {
         Self::of_block(&block, value.len())
     }
 
-    /// The head of the value that `bytes` start with.
+    /// The prefix of the value that `bytes` start with.
     #[inline(always)]
     pub(crate) fn of_start(bytes: &[u8], length: usize) -> Self {
         match bytes.first_chunk() {
             Some(block) => {
-                let mut head = Self::of_block(block, length);
+                let mut prefix = Self::of_block(block, length);
                 let Self { words: mask, .. } = Self::of_block(&first_bytes(length), length);
-                for (word, mask) in head.words.iter_mut().zip(mask) {
+                for (word, mask) in prefix.words.iter_mut().zip(mask) {
                     *word &= mask;
                 }
-                head
+                prefix
             }
             None => Self::of(&bytes[..length]),
         }
@@ -57,13 +57,13 @@ mod tests {
             value in prop::collection::vec(any::<u8>(), 0..80),
             rest in prop::collection::vec(any::<u8>(), 0..40),
         ) {
-            let mut first = [0; Head::BYTES];
-            let length = value.len().min(Head::BYTES);
+            let mut first = [0; Prefix::BYTES];
+            let length = value.len().min(Prefix::BYTES);
             first[..length].copy_from_slice(&value[..length]);
-            let head = Head::of_block(&first, value.len());
-            prop_assert_eq!(Head::of(&value), head);
+            let prefix = Prefix::of_block(&first, value.len());
+            prop_assert_eq!(Prefix::of(&value), prefix);
             let bytes = [value.clone(), rest].concat();
-            prop_assert_eq!(Head::of_start(&bytes, value.len()), head);
+            prop_assert_eq!(Prefix::of_start(&bytes, value.len()), prefix);
         }
     }
 }
