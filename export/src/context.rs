@@ -1,8 +1,8 @@
 //! What is the same for all samples of an export: names and labels.
 
+use tallyfold::arguments::{Kind, Parameter, Value};
 use tallyfold::{Code, CountName, Error, Metric, Result, Window};
 
-use crate::options::{ExportOptions, Labels, is_name};
 use crate::sample::Group;
 use crate::source::Source;
 
@@ -51,7 +51,8 @@ impl Context {
     pub(crate) fn new(
         source: &Source,
         own_labels: Labels,
-        options: &ExportOptions,
+        name: Option<&str>,
+        now_ms: Option<i64>,
         leaves_out_empty: bool,
     ) -> Result<Self> {
         let rows = &source.rows;
@@ -82,7 +83,7 @@ impl Context {
             });
         }
         labels.sort_by(|one, other| one.name.cmp(&other.name));
-        let stem = stem(options, rows.metric, &dimensions)?;
+        let stem = stem(name, rows.metric, &dimensions)?;
         Ok(Self {
             label_bytes: label_bytes(&labels) + stem.join("_").len() + 32,
             has_negative: source.has_negative(),
@@ -94,7 +95,7 @@ impl Context {
             revision: source.revision,
             leaves_out_empty,
             windows: rows.windows.iter().map(|rows| rows.window).collect(),
-            now_ms: options.now_ms,
+            now_ms,
         })
     }
 
@@ -214,20 +215,16 @@ pub(crate) const UNIT: &str = "events";
 
 /// What the names of metrics begin with. Counts by other dimensions are other metrics, whatever the caller calls them: no sum
 /// contains an event twice.
-fn stem(
-    options: &ExportOptions,
-    metric: Option<Metric>,
-    dimensions: &[&str],
-) -> Result<Vec<String>> {
+fn stem(name: Option<&str>, metric: Option<Metric>, dimensions: &[&str]) -> Result<Vec<String>> {
     let mut words = Vec::new();
-    if let Some(name) = &options.name {
+    if let Some(name) = name {
         if !is_name(name) {
             let message = format!(
                 "{name:?}: want ASCII letters, digits and underscores, and no digit at the beginning"
             );
             return Err(Error::argument("name", Code::InvalidArgument, message));
         }
-        words.push(name.clone());
+        words.push(name.to_owned());
     } else {
         words.push("tallyfold".to_owned());
         words.extend(metric.map(|metric| metric.as_str().to_owned()));
@@ -236,4 +233,64 @@ fn stem(
         words.push(format!("by_{}", dimensions.join("_")));
     }
     Ok(words)
+}
+
+/// Labels that each sample gets, next to the values of its dimensions.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Labels(Vec<(String, String)>);
+
+impl Labels {
+    /// Takes names and values.
+    ///
+    /// # Errors
+    /// `invalid_argument` for a name that is not of ASCII letters, digits and underscores, begins with a digit or with
+    /// two underscores, or is given twice.
+    pub fn new(labels: impl IntoIterator<Item = (String, String)>) -> Result<Self> {
+        let mut checked: Vec<(String, String)> = Vec::new();
+        for (name, value) in labels {
+            if !is_name(&name) || name.starts_with("__") {
+                let message = format!(
+                    "{name:?} is no name of a label: want ASCII letters, digits and underscores, and neither a digit nor \
+                     two underscores at the beginning"
+                );
+                return Err(Error::new(Code::InvalidArgument, message));
+            }
+            if checked.iter().any(|(other, _)| *other == name) {
+                let message = format!("the label {name} is given twice");
+                return Err(Error::new(Code::InvalidArgument, message));
+            }
+            checked.push((name, value));
+        }
+        Ok(Self(checked))
+    }
+
+    /// These labels, and others after them.
+    ///
+    /// # Errors
+    /// `invalid_argument` for a name that both have.
+    pub fn followed_by(&self, others: &Self) -> Result<Self> {
+        Self::new(self.0.iter().chain(&others.0).cloned())
+    }
+
+    /// Names and values, in the caller's order.
+    pub fn iter(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.0.iter().map(|(name, value)| (&**name, &**value))
+    }
+}
+
+/// Whether a text is of ASCII letters, digits and underscores, and does not begin with a digit.
+fn is_name(name: &str) -> bool {
+    let is_of_name = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
+    name.bytes().all(is_of_name) && !name.is_empty() && !name.as_bytes()[0].is_ascii_digit()
+}
+
+impl Parameter for Labels {
+    const KIND: Kind = Kind::Mapping;
+
+    fn from_value(value: Value) -> Result<Self> {
+        let flat: Vec<String> = Vec::from_value(value)?;
+        let mut flat = flat.into_iter();
+        let pairs = std::iter::from_fn(|| Some((flat.next()?, flat.next()?)));
+        Self::new(pairs)
+    }
 }

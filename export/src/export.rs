@@ -7,10 +7,10 @@ use std::sync::Arc;
 use tallyfold::sending::{self, Delivery, Way};
 use tallyfold::{Code, CountName, Dictionary, Error, Key, Result, Window, WindowRows, Windowed};
 
-use crate::context::Context;
-use crate::form::{Form, Numbers, Order};
+use crate::context::{Context, Labels};
+use crate::form::{Form, Numbers, Order, Windows};
 use crate::note::Note;
-use crate::options::{ExportOptions, Labels, Windows};
+use crate::options::ExportOptions;
 use crate::piece::Piece;
 use crate::sample::{Group, Sample};
 use crate::source::Source;
@@ -94,7 +94,13 @@ impl Export {
                 notes.extend(leave_out_unsettled(&mut source));
             }
             let labels = labels.followed_by(&options.labels)?;
-            let context = Context::new(&source, labels, options, form.leaves_out_empty)?;
+            let context = Context::new(
+                &source,
+                labels,
+                options.name.as_deref(),
+                options.now_ms,
+                form.leaves_out_empty,
+            )?;
             if let Some(first) = fixed.first() {
                 first.context.check_sibling(&context)?;
             }

@@ -4,8 +4,17 @@ use tallyfold::sending::Delivery;
 use tallyfold::{Code, Error, Result, Window};
 
 use crate::context::Context;
-use crate::options::Windows;
 use crate::sample::{Group, last_ms, last_second};
+
+tallyfold::names! {
+    /// Which windows are written.
+    pub enum Windows {
+        /// Those that are covered whole and whose counts no longer change.
+        Settled = "settled",
+        /// All of them.
+        All = "all",
+    }
+}
 
 /// A format.
 pub(crate) struct Form {

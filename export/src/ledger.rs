@@ -8,12 +8,10 @@ use tallyfold::{
     Code, CountName, Dimension, Dimensions, Error, Metric, Result, Revision, Timestamp, Windowed,
 };
 
-use crate::context::{Context, UNIT};
+use crate::context::{Context, Labels, UNIT};
 use crate::form::Numbers;
-use crate::formats::Format;
 use crate::formats::openmetrics::Seconds;
 use crate::note::Note;
-use crate::options::{ExportOptions, Labels};
 use crate::scrape::{FamilyKind, Scrape, ScrapeFormat};
 use crate::source::Source;
 
@@ -305,10 +303,6 @@ impl Ledger {
     }
 
     fn context(&self, labels: &Labels, name: Option<&str>) -> Result<Context> {
-        let options = ExportOptions {
-            name: name.map(str::to_owned),
-            ..ExportOptions::with_defaults(Format::OpenMetrics)
-        };
         let source = Source {
             rows: Windowed {
                 metric: self.subject.and_then(|subject| subject.metric),
@@ -323,7 +317,7 @@ impl Ledger {
             revision: None,
         };
         // Each sample of a counter has a value for each name of a label.
-        Context::new(&source, labels.clone(), &options, false)
+        Context::new(&source, labels.clone(), name, None, false)
     }
 }
 

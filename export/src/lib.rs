@@ -46,12 +46,14 @@ mod scrape;
 mod source;
 mod walk;
 
+pub use context::Labels;
 pub use export::Export;
+pub use form::Windows;
 pub use formats::Format;
 pub use formats::openmetrics::Seconds;
 pub use ledger::{Counter, Ledger};
 pub use note::{Note, NoteKind};
-pub use options::{ExportOptions, Labels, Windows};
+pub use options::ExportOptions;
 pub use outbox::Outbox;
 pub use scrape::{Family, FamilyKind, Scrape, ScrapeFormat};
 pub use source::Source;
