@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Compiles the wasm binding to its five modules, the library, the sandbox, the server for pages, exports and health, generates their
-# JavaScript glue and optimizes them, all into bindings-wasm/js/wasm/.
+# Compiles the wasm binding to its six modules, the library, the sandbox, the server for pages, exports, health and
+# notifications, generates their JavaScript glue and optimizes them, all into bindings-wasm/js/wasm/.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 # Cargo has a pool of jobs of its own.
@@ -36,7 +36,8 @@ compile() {
 
 out=bindings-wasm/js/wasm
 compiled=target-wasm/$target/wasm
-modules=(library:tallyfold_wasm sandbox:tallyfold_sandbox pages:tallyfold_pages export:tallyfold_export health:tallyfold_health)
+modules=(library:tallyfold_wasm sandbox:tallyfold_sandbox pages:tallyfold_pages export:tallyfold_export notify:tallyfold_notify
+  health:tallyfold_health)
 
 # finish FEATURE NAME: the glue of a compiled module, and the module optimized and deflated.
 finish() {

@@ -16,6 +16,7 @@ const modules = {
   "pages.wasm": "tallyfold_pages",
   "export.wasm": "tallyfold_export",
   "health.wasm": "tallyfold_health",
+  "notify.wasm": "tallyfold_notify",
 };
 /** The globals that are replaced, and what loading/globals.ts exports in place of each. */
 const standIns = [

@@ -3,15 +3,16 @@
 //! Only the TypeScript facade in `../js/src` calls it; documentation for users stands there. Arguments are
 //! read by [`arguments`], plain values cross by [`plain`], errors by [`error`].
 //!
-//! Five modules are made of it, by feature: the library; the sandbox, which most pages do without; what only a
-//! server for pages needs; exports into other systems; and health, which judges counts.
+//! Six modules are made of it, by feature: the library; the sandbox, which most pages do without; what only a
+//! server for pages needs; exports into other systems; health, which judges counts; and notifications of its findings.
 #![cfg_attr(
     not(all(
         feature = "library",
         feature = "sandbox",
         feature = "pages",
         feature = "export",
-        feature = "health"
+        feature = "health",
+        feature = "notify"
     )),
     allow(dead_code, unused_imports, reason = "the other module uses it")
 )]
@@ -35,7 +36,7 @@ mod host;
 pub mod ledger;
 #[cfg(feature = "library")]
 pub mod machine;
-#[cfg(feature = "health")]
+#[cfg(feature = "notify")]
 pub mod notify;
 #[cfg(feature = "export")]
 pub mod outbox;
@@ -52,7 +53,7 @@ pub mod ranges;
 pub mod rows;
 #[cfg(feature = "sandbox")]
 pub mod sandbox;
-#[cfg(any(feature = "export", feature = "health"))]
+#[cfg(any(feature = "export", feature = "notify"))]
 mod sending;
 #[cfg(feature = "library")]
 pub mod series;

@@ -4,7 +4,7 @@
 //! is written to a file or served to a scrape, or whole messages that are sent one by one. Like the core it does no I/O
 //! and reads no clock. Its memory does not grow with the number of rows.
 //!
-//! - [`Format`] names the formats. Each is one file in `formats/` and one line of the list in `formats/mod.rs`.
+//! - [`Format`] names the formats. Each is one file in `formats/` and one line of the list in `formats.rs`.
 //! - [`ExportOptions`] says what is written: the format, extra labels, and which windows.
 //! - Only settled windows are written to systems that keep samples, because what is sent can't be taken back there.
 //!   Late changes are written as signed changes, each with the number of its revision.

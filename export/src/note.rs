@@ -97,6 +97,7 @@ impl fmt::Display for Note {
 /// What a caller should know of an export.
 #[derive(Serialize)]
 #[cfg_attr(feature = "surface", derive(schemars::JsonSchema))]
+#[serde(rename = "Note")]
 struct Shown {
     /// What kind of note.
     kind: NoteKind,

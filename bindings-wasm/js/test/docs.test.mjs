@@ -33,23 +33,15 @@ for (const name of (await readdir(source, { recursive: true })).filter((name) =>
 }
 
 describe("the example", () => {
-  const sandbox = service({
-    clientId: "id",
-    clientSecret: "secret",
-    controlAudience: "https://control.example",
-  });
   const original = globalThis.fetch;
-  let world;
 
-  before(async () => {
-    globalThis.fetch = sandbox.fetch;
+  before(() => {
     Object.assign(process.env, {
       TALLYFOLD_CLUSTER_ENDPOINT: "http://localhost",
       TALLYFOLD_CLIENT_ID: "id",
       TALLYFOLD_CLIENT_SECRET: "secret",
       TALLYFOLD_CONTROL_AUDIENCE: "https://control.example",
     });
-    world = await worldOf(sandbox);
   });
   after(() => {
     globalThis.fetch = original;
@@ -57,6 +49,14 @@ describe("the example", () => {
 
   for (const [name, code] of examples) {
     test(`of ${name}: ${code.split("\n")[0]}`, async (t) => {
+      // A sandbox of its own, because some examples inject faults.
+      const sandbox = service({
+        clientId: "id",
+        clientSecret: "secret",
+        controlAudience: "https://control.example",
+      });
+      globalThis.fetch = sandbox.fetch;
+      const world = await worldOf(sandbox);
       const { nodeListener } = node;
       const pages = { ...server, createServer, nodeListener, handle() {}, session: "session=1" };
       const known = {
@@ -112,7 +112,8 @@ async function worldOf(sandbox) {
     later: () => {},
     localStorage: { getItem: stored(table), setItem: () => {} },
     machine,
-    process: { env: { CLIENT_ID: "id", CLIENT_SECRET: "secret" } },
+    process: { env: { CLIENT_ID: "id", CLIENT_SECRET: "secret", SLACK_URL: "https://chat.example" } },
+    rules: health.Rules.standard(),
     quarters: [table],
     query,
     sandbox,

@@ -1,4 +1,4 @@
-"""What notifications have come to, and what receivers are given as."""
+"""The result of notifications, and how a receiver is given."""
 
 from dataclasses import dataclass
 from typing import Required
@@ -11,7 +11,13 @@ __all__ = ["Notified", "Receiver"]
 
 
 class Receiver(ReceiverArguments, total=False):
-    """A receiver of alerts: `{"kind": "slack", "name": "team", "url": ...}`."""
+    """A receiver of alerts.
+
+    >>> chat: tallyfold.Receiver = {"kind": "webhook", "url": "https://chat.example/hook"}
+    >>> nothing = tallyfold.Rules.standard().check(delivery=table)
+    >>> tallyfold.notify(nothing, [chat]).complete
+    True
+    """
 
     kind: Required[ReceiverKind]
     """What it is."""

@@ -1,0 +1,103 @@
+// Notifications of receivers of alerts. They have a WebAssembly of their own, because pages judge counts and notify nobody.
+
+import { glue } from "../wasm/tallyfold_notify.js";
+import source from "../wasm/tallyfold_notify_bg.wasm";
+import { sendAll, type WayOptions, wayOf } from "./http/sending.js";
+import { Module } from "./loading/start.js";
+import type {
+  Check,
+  NotifyArguments,
+  Receipt,
+  ReceiverArguments,
+  ReceiverKind,
+} from "./values/declared.js";
+import { invalidArgument } from "./values/error.js";
+import { addressOf, fieldsOf, flatHeaders, OPTIONS } from "./values/input.js";
+import { stringable } from "./values/printing.js";
+import type { Instant } from "./values/time.js";
+import type { Abortable, Fetch } from "./values/types.js";
+
+const module = new Module(glue, source, "CoreNotifications");
+
+/** A receiver of alerts: `{ kind: "slack", name: "team", url }`. */
+export interface Receiver extends ReceiverArguments {
+  /** What it is. */
+  readonly kind: ReceiverKind;
+}
+
+/** The options of {@link notify}. */
+export interface NotifyOptions extends NotifyArguments, Abortable {
+  /** Who gets messages. */
+  readonly receivers: readonly Receiver[];
+  /** The `state` of the result before. */
+  readonly state?: string | undefined;
+  /** The time, for ends of alerts. By default, the clock's time. */
+  readonly now?: Instant | undefined;
+  /** A `fetch` to use in place of the host's own. */
+  readonly fetch?: Fetch | undefined;
+  /** The time limit of each message, in milliseconds; `Infinity` for none. `10,000` unless told otherwise. */
+  readonly timeoutMs?: number | undefined;
+}
+
+/** What became of notifications. */
+export interface Notified {
+  /** What each receiver was notified of, as a document with a checksum: give it as `state`. */
+  readonly state: string;
+  /** What became of the messages to each receiver, in the order of the receivers. */
+  readonly receivers: readonly Receipt[];
+  /** Whether all messages were accepted. The next notifications send the others again. */
+  readonly complete: boolean;
+}
+
+/** The options that are read here. The core has to know that there are such. */
+const OWN = ["fetch", "receivers", "signal", "timeoutMs"];
+
+/** The time limit of a message. */
+const TIMEOUT_MS = 10_000;
+
+/**
+ * Notifies receivers of what a check has found, and of what is over.
+ *
+ * A chat, a webhook and PagerDuty get a message when a finding begins to fire, and another one when it is over. An
+ * Alertmanager gets all alerts that fire with each call. What a receiver does not accept is sent again for a few seconds, and
+ * then by the next call. So a failure of a receiver throws nothing: the result reports it.
+ *
+ * @throws {@link TallyfoldError} of kind `config` for arguments that can't be used; nothing was sent then. If the signal
+ * aborts, it throws the signal's reason.
+ * @example
+ * const check = rules.check({ delivery: table });
+ * const receivers = [{ kind: "slack", name: "team", url: process.env.SLACK_URL }];
+ * const { state, complete } = await notify(check, { receivers, state: load() });
+ * store(state);
+ */
+export async function notify(check: Check, options: NotifyOptions): Promise<Notified> {
+  const { receivers, labels, now, ...given } = fieldsOf("options", options, OPTIONS);
+  const { fetch, signal, timeoutMs } = given;
+  const way = wayOf({ fetch, signal, timeoutMs } satisfies WayOptions, TIMEOUT_MS);
+  if (!Array.isArray(check?.findings)) {
+    throw invalidArgument("check", "want the result of Rules.check");
+  }
+  if (!Array.isArray(receivers)) throw invalidArgument("receivers", "want an array of receivers");
+  await module.compile();
+  const { CoreNotifications } = module.glue;
+  const core = new CoreNotifications(
+    check.findings,
+    BigInt(check.leftOut ?? 0) > 0n,
+    receivers.map(receiver),
+    { ...given, labels: flatHeaders(labels), now: now ?? new Date() },
+    OWN,
+  );
+  try {
+    await sendAll(core, way);
+    const [state, receipts] = core.finish() as [string, Receipt[]];
+    const complete = receipts.every(({ code }) => code === undefined);
+    return stringable({ state, receivers: receipts, complete });
+  } finally {
+    core.free();
+  }
+}
+
+function receiver(given: Receiver): object {
+  const { url, headers, ...rest } = fieldsOf("receivers", given, "want an array of receivers");
+  return { ...rest, url: addressOf("url", url), headers: flatHeaders(headers) };
+}
