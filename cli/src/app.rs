@@ -1,4 +1,4 @@
-//! What all commands share that query a service: settings, stderr, signals, and a client for each cluster.
+//! What all commands that query a service share: settings, stderr, signals, and a client for each cluster.
 
 use std::fmt::Display;
 use std::future::Future;
@@ -15,11 +15,11 @@ use crate::host::shutdown::Stop;
 use crate::output::report::{Missing, Report};
 use crate::stderr::Stderr;
 
-/// What all commands share that query a service.
+/// What all commands that query a service share.
 pub(crate) struct App {
     /// All settings.
     pub(crate) settings: Settings,
-    /// What the user is told.
+    /// Messages to the user.
     pub(crate) stderr: Rc<Stderr>,
     /// Ctrl-C and SIGTERM.
     pub(crate) stop: Stop,
@@ -29,7 +29,7 @@ impl App {
     /// A session for each cluster of the configuration.
     ///
     /// # Errors
-    /// For settings that can't be used; they say where they were written.
+    /// For settings that can't be used; the error names where they were set.
     pub(crate) fn sessions(&self) -> Result<Vec<(Cluster, Rc<Session>)>> {
         let clusters = self.settings.clusters.iter();
         clusters
@@ -40,7 +40,7 @@ impl App {
     /// The session of one cluster.
     ///
     /// # Errors
-    /// For settings that can't be used; they say where they were written.
+    /// For settings that can't be used; the error names where they were set.
     pub(crate) fn session(&self, cluster: &Cluster) -> Result<Session> {
         let options = cluster.client.read()?;
         let http = network::client(&cluster.network)?;
@@ -48,7 +48,7 @@ impl App {
         session.map_err(|error| cluster.as_failure(error).helped_by("tallyfold init"))
     }
 
-    /// Writes what the user should know about a cluster.
+    /// Writes a warning about a cluster.
     pub(crate) fn warn(&self, cluster: &str, text: impl Display) {
         match self.settings.is_named {
             true => self.stderr.warning(format_args!("{cluster}: {text}")),
@@ -56,7 +56,7 @@ impl App {
         }
     }
 
-    /// Writes that a window could not be read now.
+    /// Writes a warning that a window could not be read, and is read again later.
     pub(crate) fn warn_unread(&self, cluster: &str, window: Window, failure: &Failure) {
         let end = window.end();
         let text = &failure.text;
@@ -66,7 +66,7 @@ impl App {
         );
     }
 
-    /// Writes why something failed for a cluster, and what helps.
+    /// Writes why something failed for a cluster, and what to try.
     pub(crate) fn fail(&self, cluster: &str, failure: &Failure) {
         match self.settings.is_named {
             true => self.stderr.error(format_args!("{cluster}: {failure}")),
@@ -77,14 +77,14 @@ impl App {
         }
     }
 
-    /// Writes why a cluster has failed, if it has, and returns how the command would end then.
+    /// If a cluster has failed, writes why and returns the exit code for that failure.
     pub(crate) fn fail_if(&self, cluster: &str, result: Result<()>) -> Option<Exit> {
         let failure = result.err()?;
         self.fail(cluster, &failure);
         Some(failure.exit)
     }
 
-    /// Writes what is missing in a report, and what helps.
+    /// Writes why parts of a report are missing, and what to try.
     pub(crate) fn fail_missing<A, F>(&self, report: &Report<A, F>) {
         for part in &report.parts {
             if let Some(failure) = &part.failure {
@@ -97,7 +97,7 @@ impl App {
     }
 }
 
-/// Does the same with each cluster at the same time. Returns the results and the failures, both in the order of the
+/// Runs `work` for all clusters at the same time. Returns the results and the failures in the order of the
 /// configuration.
 pub(crate) async fn each<T, F: Future<Output = Result<T>>>(
     sessions: &[(Cluster, Rc<Session>)],

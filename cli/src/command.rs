@@ -1,4 +1,4 @@
-//! The command line as a whole: its flags, its commands, and how it ends.
+//! The whole command line: its flags, its commands, and its exit codes.
 
 use std::ffi::OsString;
 use std::io;
@@ -143,12 +143,12 @@ struct Asking<F: Args> {
     service: ServiceFlags,
 }
 
-/// Reads the command line, runs the command, and returns how it has ended.
+/// Parses the command line, runs the command, and returns the exit code.
 pub(crate) fn run() -> Exit {
     let line = match CommandLine::try_parse_from(arguments()) {
         Ok(line) => line,
         Err(error) => {
-            // Help and the version go to stdout, mistakes to stderr; a closed pipe is not a failure.
+            // Help and the version go to stdout, usage errors to stderr. A closed pipe is not a failure.
             let _ = error.print();
             return if error.use_stderr() {
                 Exit::Usage
@@ -181,7 +181,7 @@ fn start(command: Command, stderr: &Rc<Stderr>) -> Result<Exit> {
         .build()
         .map_err(as_failure)?;
     let ended = LocalSet::new().block_on(&runtime, dispatch(command, stderr));
-    // The system may still be looking for a name, for longer than a command waits.
+    // A DNS lookup may still be running; this does not wait for it.
     runtime.shutdown_background();
     ended
 }
@@ -243,7 +243,7 @@ async fn dispatch(command: Command, stderr: &Rc<Stderr>) -> Result<Exit> {
     }
 }
 
-/// Runs a command that a signal ends at any moment.
+/// Runs a command that a signal can end at any moment.
 async fn until_stopped(app: &App, work: impl Future<Output = Result<Exit>>) -> Result<Exit> {
     tokio::select! {
         exit = app.stop.asked() => Ok(exit),

@@ -1,4 +1,4 @@
-//! How a command ends: with an exit code, and a failure that a person can read on stderr.
+//! How a command ends: the exit code, and the failure that is written to stderr.
 
 use std::path::Path;
 use std::process::ExitCode;
@@ -9,25 +9,25 @@ use tallyfold::{Code, CollectError, Error, Kind, Name, Spelling};
 /// How a command has ended. Scripts rely on the numbers, which are documented in `tallyfold --help`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Exit {
-    /// Everything that was asked for was done.
+    /// Everything that was requested was done.
     Fine,
-    /// What was checked is not well.
+    /// A check failed.
     Unhealthy,
-    /// The arguments, the configuration or a file has to be changed here.
+    /// The user has to change the arguments, the configuration or a file.
     Usage,
     /// The service refused the credentials or tokens.
     Authentication,
-    /// The service, or the way to it, failed.
+    /// The service failed, or the connection to it.
     Service,
-    /// The service sent what can't be counted.
+    /// The service sent a response that can't be counted.
     Response,
     /// Counts of some windows or clusters are missing; the others were written.
     Missing,
-    /// Ended by Ctrl-C, as shells number it.
+    /// Ended by Ctrl-C, with the exit code that shells use.
     Interrupted,
-    /// Ended by SIGTERM, as shells number it.
+    /// Ended by SIGTERM, with the exit code that shells use.
     Terminated,
-    /// As the command that was run has ended.
+    /// The exit code of the command that `tallyfold sandbox` ran.
     Other(u8),
 }
 
@@ -61,8 +61,8 @@ impl Exit {
 }
 
 impl Exit {
-    /// How a command ends by the failures of its clusters. If all clusters have failed, by the first failure; if some have,
-    /// counts are missing.
+    /// The exit code for the failures of all clusters. If every cluster has failed, it is the code of the first
+    /// failure; if only some have failed, it is `Missing`.
     pub(crate) fn of_clusters(failures: &[Option<Exit>]) -> Self {
         match failures.iter().find_map(|exit| *exit) {
             None => Self::Fine,
@@ -81,23 +81,23 @@ impl From<Exit> for ExitCode {
 /// Why a command, or its part for one cluster, has failed.
 #[derive(Clone, Debug)]
 pub(crate) struct Failure {
-    /// The code that the process ends with.
+    /// The exit code of the process.
     pub(crate) exit: Exit,
-    /// What was wrong, where, and what would be right.
+    /// What is wrong, where, and what is expected instead.
     pub(crate) text: String,
-    /// The core's code, if it is an error of the core.
+    /// The core's error code, if the error is from the core.
     pub(crate) code: Option<Code>,
-    /// The command that helps, if it is not `tallyfold doctor`.
+    /// What to try next, usually a command.
     pub(crate) help: Option<String>,
 }
 
 impl Failure {
-    /// Something to be changed here: an argument, a setting, a file.
+    /// A failure that the user can fix here: in an argument, a setting or a file.
     pub(crate) fn usage(text: impl Into<String>) -> Self {
         Self::new(Exit::Usage, text)
     }
 
-    /// A failure with that exit code.
+    /// A failure with this exit code.
     pub(crate) fn new(exit: Exit, text: impl Into<String>) -> Self {
         Self {
             exit,
@@ -109,13 +109,13 @@ impl Failure {
 
     /// A file that could not be read or written.
     pub(crate) fn file(action: &str, path: &Path, error: &io::Error) -> Self {
-        // An error of a temporary file ends with the path of that file, which nobody knows.
+        // An error about a temporary file ends with its path, which means nothing to the user.
         let error = error.to_string();
         let cause = error.split(" at path ").next().unwrap_or_default();
         Self::usage(format!("can't {action} {}: {cause}", path.display()))
     }
 
-    /// A failure of a cluster, with the command that examines the cluster if no other command helps.
+    /// A failure of a cluster. It suggests `tallyfold doctor` for the cluster if there is no other suggestion.
     pub(crate) fn of_cluster(self, cluster: &str) -> Self {
         match self.help {
             Some(_) => self,
@@ -125,7 +125,7 @@ impl Failure {
         }
     }
 
-    /// The same failure, with the command that helps.
+    /// The same failure, with what to try next.
     pub(crate) fn helped_by(mut self, command: impl Into<String>) -> Self {
         self.help = Some(command.into());
         self
@@ -135,9 +135,9 @@ impl Failure {
 impl From<Error> for Failure {
     fn from(error: Error) -> Self {
         let error = match error.argument_name() {
-            // What the core calls dimensions is chosen by this flag.
+            // This flag sets the core's dimensions.
             Some("dimensions" | "group_by") => error.with_argument(Name::of_caller("--by")),
-            // It stands without a flag.
+            // The address is a positional argument.
             Some("url") => error.with_argument(Name::of_caller("URL")),
             _ => error,
         };

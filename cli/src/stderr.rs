@@ -1,4 +1,4 @@
-//! What the command writes to stderr: errors, warnings, notes, and each attempt if the user wants to see them.
+//! What the command writes to stderr: errors, warnings, notes, and with `--verbose` each attempt.
 
 use std::fmt::Display;
 use std::io::{self, IsTerminal, Write};
@@ -15,17 +15,17 @@ pub(crate) struct Stderr {
 }
 
 impl Stderr {
-    /// What these flags allow.
+    /// The output that these flags allow.
     pub(crate) fn new(quiet: bool, verbose: bool) -> Self {
         Self { quiet, verbose }
     }
 
-    /// Nothing but errors, for a command that draws on the whole terminal.
+    /// Only errors, for a command that draws on the whole terminal.
     pub(crate) fn silent() -> Self {
         Self::new(true, false)
     }
 
-    /// Whether progress may be shown: to a person who looks at a terminal.
+    /// Whether to show progress: stderr is a terminal, and `--quiet` is not set.
     pub(crate) fn shows_progress(&self) -> bool {
         !self.quiet && io::stderr().is_terminal()
     }
@@ -49,7 +49,7 @@ impl Stderr {
         }
     }
 
-    /// Writes what helps to find a fault.
+    /// Writes a detail for troubleshooting, only with `--verbose`.
     pub(crate) fn detail(&self, text: impl Display) {
         if self.verbose {
             line(text);
@@ -57,7 +57,7 @@ impl Stderr {
     }
 }
 
-/// Whether a stream is a terminal that wants colour. `NO_COLOR` (no-color.org) and `TERM` can refuse it.
+/// Whether to write colour to a stream. `NO_COLOR` (no-color.org) and `TERM` can turn it off.
 pub(crate) fn is_colored(stream: &impl RawStream) -> bool {
     AutoStream::choice(stream) != ColorChoice::Never
 }

@@ -72,7 +72,7 @@ struct Page {
 /// Runs the command.
 ///
 /// # Errors
-/// For flags and settings that can't be used, and for a place that can't be written.
+/// For flags and settings that can't be used, and for an output that can't be written.
 pub(crate) async fn run(app: &App, flags: &AuditLogsFlags) -> Result<Exit> {
     let options: AuditLogsOptions = flags.page.given.read()?;
     let sessions = app.sessions()?;
@@ -97,7 +97,7 @@ pub(crate) async fn run(app: &App, flags: &AuditLogsFlags) -> Result<Exit> {
     Ok(exit(!pages.is_empty(), &missing))
 }
 
-/// How the command ends: with 6 if some pages are missing, with the failure's own code if all are.
+/// The exit code: 6 if some pages are missing, or the code of the first failure if all are.
 fn exit(has_pages: bool, missing: &[Missing]) -> Exit {
     match missing.first() {
         None => Exit::Fine,
@@ -134,7 +134,7 @@ fn write(
     Ok(())
 }
 
-/// One JSON object by the names of clusters. The pages themselves stay as they are.
+/// One JSON object, with the unchanged page of each cluster by its name.
 fn by_cluster(pages: &[Page]) -> Vec<u8> {
     let mut json = b"{".to_vec();
     for (index, page) in pages.iter().enumerate() {

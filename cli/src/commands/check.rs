@@ -1,4 +1,4 @@
-//! `tallyfold check`: applies rules to counts and their history, and tells what is wrong.
+//! `tallyfold check`: applies rules to counts and their history, and reports what is wrong.
 
 use std::path::PathBuf;
 use std::rc::Rc;
@@ -110,7 +110,7 @@ pub(crate) struct CheckFlags {
     output: Option<PathBuf>,
 }
 
-/// How history is read: a job that runs again soon does not wait long for a service that is down.
+/// How history is read. A job that runs again soon does not wait long for a service that is down.
 #[derive(Clone, Debug)]
 struct Reading;
 
@@ -122,7 +122,7 @@ impl Flags for Reading {
     const HEADING: &'static str = "Reading";
 }
 
-/// What is done with each cluster.
+/// The work for each cluster.
 struct Job<'a> {
     app: &'a App,
     flags: &'a CheckFlags,
@@ -135,7 +135,8 @@ struct Job<'a> {
 
 const DAY_MS: i64 = 86_400_000;
 
-/// How late a run may come and still judge all windows since the last one: eight days.
+/// How far back `first` may reach. With the day that it adds, a run up to eight days after the last one still judges
+/// all windows since then.
 const LATEST_MS: i64 = 7 * DAY_MS;
 
 /// The state of a cluster while it is checked.
@@ -169,7 +170,7 @@ pub(crate) async fn run(app: &App, flags: &CheckFlags) -> Result<Exit> {
     let mut kept: Vec<Option<Kept>> = kept.collect::<Result<_>>()?;
     let found = job.find(&sessions, &kept).await;
     job.report(&found);
-    // Before anything is sent, so that what was sent is never forgotten by a run that is killed.
+    // The state is stored before anything is sent, so that a run that is killed never forgets what it sent.
     for (kept, part) in both(&mut kept, &found) {
         if let Verdict::Check(check) = &part.found {
             kept.memory.rules = check.state.clone();
@@ -187,7 +188,7 @@ pub(crate) async fn run(app: &App, flags: &CheckFlags) -> Result<Exit> {
     Ok(exit)
 }
 
-/// What is kept of each cluster of which something was found.
+/// Pairs the kept state of each cluster with its result. Clusters without a result are left out.
 fn both<'a>(
     kept: &'a mut [Option<Kept>],
     found: &'a CheckReport,
@@ -204,7 +205,8 @@ impl Kept {
     }
 }
 
-/// When receivers are notified. With `--at` in the past, an alert would otherwise have ended before it is sent.
+/// The time of the notifications: now, or `--at` if that is later. With `--at` in the past, an alert would otherwise
+/// have ended before it is sent.
 fn sent(now: Timestamp) -> Timestamp {
     let clock = Timestamp::from_unix_ms(unix_ms());
     clock.map_or(now, |clock| clock.max(now))
@@ -234,7 +236,7 @@ impl CheckFlags {
 }
 
 impl Job<'_> {
-    /// What the last run has left, which no other process may use meanwhile.
+    /// Opens the state that the last run left, and locks it against other processes. A replay has no state.
     fn kept(&self, cluster: &Cluster) -> Result<Option<Kept>> {
         if self.replay.is_some() {
             return Ok(None);
@@ -293,7 +295,7 @@ impl Job<'_> {
         for wanted in self.wanted(state)? {
             let history = History::open(&folder, &service(cluster)?, &wanted)?;
             let begin = |windows, is_new| self.begin(&cluster.name, windows, is_new);
-            // By another time than now, nothing is known to be too old.
+            // With `--at` or `--replay`, the range does not show which files are too old.
             if self.flags.at.is_none() && self.replay.is_none() {
                 history.drop_before(wanted.range.start())?;
             }
@@ -326,7 +328,7 @@ impl Job<'_> {
         })
     }
 
-    /// Which counts are read: those that the rules look back on, before all windows that are to be judged.
+    /// The counts to read: all windows to judge, and before them the history that the rules look back on.
     fn wanted(&self, state: &State) -> Result<Vec<Wanted>> {
         let (first, last) = match self.replay {
             Some(range) => (range.start(), range.end()),
@@ -347,8 +349,8 @@ impl Job<'_> {
         needs.collect()
     }
 
-    /// The instant from which rules look back. What they need reaches back a day further than what they compare with, so a run
-    /// that comes later than that needs more.
+    /// The timestamp from which rules look back. The history that they need reaches back a day further than the history
+    /// that they compare with. So only a run that comes more than a day after the last one needs more.
     fn first(&self, state: &State) -> Timestamp {
         let now_ms = self.now.unix_ms();
         let judged = state.judged().unwrap_or(self.now).unix_ms();
@@ -356,7 +358,7 @@ impl Job<'_> {
         Timestamp::from_unix_ms(first.min(now_ms)).unwrap_or(self.now)
     }
 
-    /// Says how long the first run may take.
+    /// Writes how long the first run may take.
     fn begin(&self, cluster: &str, windows: u32, is_new: bool) {
         const MANY: u32 = 100;
         const EACH_MS: u32 = 250;
@@ -374,7 +376,7 @@ impl Job<'_> {
         }
     }
 
-    /// Says what is missing, and what could not be judged.
+    /// Writes what is missing, and what could not be judged.
     fn report(&self, found: &CheckReport) {
         for missing in &found.missing {
             self.app.fail(&missing.cluster, &missing.failure);

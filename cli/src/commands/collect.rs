@@ -58,7 +58,7 @@ pub(crate) struct CollectFlags {
     show: ShowFlags,
 }
 
-/// Runs the command. A signal ends it between two windows; the checkpoint has all that was read until then.
+/// Runs the command. After a signal, the checkpoint contains all windows that were read until then.
 ///
 /// # Errors
 /// For flags and settings that can't be used, and for files that can't be written.
@@ -89,7 +89,7 @@ pub(crate) async fn run(app: &App, flags: &CollectFlags) -> Result<Exit> {
     let (parts, missing) = tokio::select! {
         signal = app.stop.asked() => {
             exit = Some(signal);
-            // Windows that are being read are given up; what was read is stored.
+            // Windows that are being read are abandoned; windows that were read are stored.
             let _ = stop.send(true);
             work.await
         }
@@ -125,7 +125,7 @@ impl CollectFlags {
     }
 }
 
-/// What is done with each cluster.
+/// The work for each cluster.
 #[derive(Clone)]
 struct Job {
     options: CollectOptions,
@@ -135,7 +135,7 @@ struct Job {
 }
 
 impl Job {
-    /// Collects; gives nothing if it was stopped.
+    /// Collects; returns `None` if it was stopped.
     async fn run(
         mut self,
         cluster: &Cluster,

@@ -85,7 +85,7 @@ fn too_early() -> Failure {
 /// Runs the command.
 ///
 /// # Errors
-/// For flags and settings that can't be used, and for a place that can't be written.
+/// For flags and settings that can't be used, and for an output that can't be written.
 pub(crate) async fn run(app: &App, flags: &CompareFlags) -> Result<Exit> {
     let query = flags.query.query()?;
     let range = flags.range.window(unix_ms())?;
@@ -107,7 +107,7 @@ pub(crate) async fn run(app: &App, flags: &CompareFlags) -> Result<Exit> {
                 read(&session, after, &query)
             );
             let ((before, _, failure), (after, _, other)) = (before?, after?);
-            // Counts of a part of the time compare with nothing.
+            // Counts of an incomplete range can't be compared.
             if let Some(failure) = failure.or(other) {
                 return Err(failure);
             }

@@ -1,5 +1,5 @@
-//! `tallyfold delivery` and `tallyfold ingestion`: the counts of a range; with `--fail-above`, whether too many events failed,
-//! as an exit code.
+//! `tallyfold delivery` and `tallyfold ingestion`: the counts of a range. With `--fail-above`, the exit code is 1 if
+//! too many events failed.
 
 use clap::Args;
 use tallyfold::text::Fraction;
@@ -61,20 +61,20 @@ Examples:
 /// Runs one of the commands.
 ///
 /// # Errors
-/// For flags and settings that can't be used, and for a place that can't be written.
+/// For flags and settings that can't be used, and for an output that can't be written.
 pub(crate) async fn run(app: &App, metric: Metric, flags: &CountFlags) -> Result<Exit> {
     let query = flags.query.query()?;
     let mut range = flags.range.window(unix_ms())?;
     let step = flags.by_window.as_deref().map(by_window).transpose()?;
     let mut options = query.collect(metric, range, &flags.reading.given)?;
     if flags.show.writes_settled_only() && flags.range.to.is_none() {
-        // The newest windows would be left out, and of a short range nothing would be left.
+        // The output would leave out the newest windows, and all windows of a short range. So an earlier range is read.
         let settled_ms = i64::try_from(options.settle_ms).unwrap_or(i64::MAX);
         range = flags.range.window(unix_ms().saturating_sub(settled_ms))?;
         options = query.collect(metric, range, &flags.reading.given)?;
     }
     if let Some(step) = step.filter(|step| step.seconds() < options.window.seconds()) {
-        // Counts of a longer window could not be shown by this step.
+        // Counts of a longer window can't be split into shorter ones.
         options.window = step;
     }
     options.keep = step.map_or(Keep::Total, Keep::Step);
@@ -119,7 +119,7 @@ pub(crate) struct VerdictFlags {
     pub(crate) fewest: u64,
 }
 
-/// What is judged.
+/// The limit, and which rows it applies to.
 #[derive(Clone, Copy, Debug)]
 struct Limit {
     share: Fraction,
@@ -149,7 +149,7 @@ impl VerdictFlags {
 }
 
 impl Limit {
-    /// Writes which rows of a report have failed, and returns whether any has.
+    /// Writes which rows of a report have failed. Returns whether any has, or whether a cluster had no event to judge.
     fn judge(self, report: &Report, stderr: &Stderr) -> bool {
         let mut has_failed = false;
         let place = |part: &Part| match report.is_named {

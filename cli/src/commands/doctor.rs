@@ -1,4 +1,4 @@
-//! `tallyfold doctor`: says what is wrong, and what to do next.
+//! `tallyfold doctor`: reports what is wrong, and what to do next.
 
 use std::rc::Rc;
 
@@ -46,7 +46,7 @@ pub(crate) struct DoctorFlags {
 /// Runs the command.
 ///
 /// # Errors
-/// For a place that can't be written.
+/// For an output that can't be written.
 pub(crate) async fn run(app: &App, flags: &DoctorFlags) -> Result<Exit> {
     let clusters = app.settings.clusters.iter();
     let examined = clusters.map(|cluster| examine(cluster, &app.stderr));
@@ -78,9 +78,9 @@ async fn examine(cluster: &Cluster, stderr: &Rc<Stderr>) -> ClusterDiagnosis {
     ClusterDiagnosis::new(cluster.name.clone(), checks)
 }
 
-/// Looks at the ways to all addresses at the same time.
+/// Checks the connections to all addresses at the same time.
 async fn ways(cluster: &Cluster, prepared: &Prepared) -> Vec<Way> {
-    // It was read when the network was set up, so reading it again does not fail.
+    // The proxy was read when the network was set up, so reading it again does not fail.
     let proxy = cluster.network.proxy.as_ref();
     let proxy = proxy.and_then(|setting| setting.secret().ok().flatten());
     let proxies = Proxies::of(proxy.as_ref().map(Secret::expose));
@@ -94,7 +94,7 @@ async fn ways(cluster: &Cluster, prepared: &Prepared) -> Vec<Way> {
     join_all(places.iter().map(|place| looker.look(place))).await
 }
 
-/// The places of all addresses, each once.
+/// The places of all addresses, without duplicates.
 fn places(addresses: &Addresses) -> Vec<Place> {
     let Addresses {
         cluster_endpoint,
@@ -112,14 +112,14 @@ fn places(addresses: &Addresses) -> Vec<Place> {
     places
 }
 
-/// Why requests to an address do not arrive; `None` if they do.
+/// Why an address can't be reached; `None` if it can.
 fn closed(address: Option<&String>, ways: &[Way]) -> Option<String> {
     let origin = Place::of(address?)?.origin;
     let way = ways.iter().find(|way| way.origin == origin)?;
     (!way.is_open()).then(|| format!("{origin} can't be reached"))
 }
 
-/// What builds on a token of the Control API.
+/// The checks that need a token of the Control API.
 const METRICS: [CheckName; 5] = [
     CheckName::EventDelivery,
     CheckName::Compression,
@@ -128,7 +128,7 @@ const METRICS: [CheckName; 5] = [
     CheckName::Additivity,
 ];
 
-/// The Control API and the Event Metrics API.
+/// Checks the Control API and the Event Metrics API.
 async fn control(prepared: &Prepared, ways: &[Way]) -> Vec<Check> {
     let address = prepared.addresses.cluster_endpoint.as_ref();
     let absent = address.is_none().then(|| not_set("cluster_endpoint"));
@@ -153,7 +153,7 @@ async fn control(prepared: &Prepared, ways: &[Way]) -> Vec<Check> {
     checks
 }
 
-/// The Event Metrics API, with a token.
+/// Checks the Event Metrics API; there is a token.
 async fn counts(prepared: &Prepared, windows: [Window; 2]) -> Vec<Check> {
     const UNREAD: &str = "event delivery can't be read";
     let [_, last] = windows;
@@ -174,7 +174,7 @@ async fn counts(prepared: &Prepared, windows: [Window; 2]) -> Vec<Check> {
     checks
 }
 
-/// The Orchestration API.
+/// Checks the Orchestration API.
 async fn orchestration(prepared: &Prepared, ways: &[Way]) -> Vec<Check> {
     let addresses = &prepared.addresses;
     let (base_url, auth_url) = (addresses.base_url.as_ref(), addresses.auth_url.as_ref());

@@ -89,7 +89,7 @@ fn measures() -> PossibleValuesParser {
 /// Runs the command.
 ///
 /// # Errors
-/// For flags and settings that can't be used, and for a place that can't be written.
+/// For flags and settings that can't be used, and for an output that can't be written.
 pub(crate) async fn run(app: &App, flags: &ExplainFlags) -> Result<Exit> {
     let metric = Metric::from(flags.metric);
     let measure = Measure::from_name(&flags.measure).unwrap_or(Measure::ErrorRate);
@@ -107,7 +107,7 @@ pub(crate) async fn run(app: &App, flags: &ExplainFlags) -> Result<Exit> {
             let (before, now) =
                 tokio::join!(read(&session, before, &query), read(&session, now, &query));
             let ((before, _, failure), (now, _, other)) = (before?, now?);
-            // Counts of a part of the time explain nothing.
+            // Counts of an incomplete range can't explain a change.
             if let Some(failure) = failure.or(other) {
                 return Err(failure);
             }

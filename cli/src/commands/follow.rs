@@ -91,7 +91,7 @@ struct Printing<'a> {
 /// Prints revisions until all windows are settled, or until a signal.
 ///
 /// # Errors
-/// For flags, settings and states that can't be used; then no request is sent.
+/// For flags, settings and states that can't be used; no request is sent then.
 pub(crate) async fn run(app: &App, flags: &FollowCommand) -> Result<Exit> {
     let printer = Rc::new(RefCell::new(Printer::new(io::stdout(), flags.format)));
     let mut all = Vec::new();
@@ -119,7 +119,7 @@ async fn begin<'a>(
         .map(|path| StateFile::of_cluster(path, &app.settings, &cluster))
         .transpose()?;
     let stored = file.as_ref().map(StateFile::read).transpose()?.flatten();
-    // A state that is not text is refused as damaged.
+    // The core rejects a state that is not UTF-8 as damaged.
     let stored = stored.map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
     let mut given = flags.follow.given(stored.as_deref(), unix_ms())?;
     given.overlay(flags.endurance.given.clone());

@@ -71,9 +71,9 @@ pub(crate) fn run(flags: &InitFlags, stderr: &Stderr) -> Result<Exit> {
     Ok(Exit::Fine)
 }
 
-/// Writes the file whole or not at all. Only its owner can read it, because it may hold a secret.
+/// Writes the file atomically. Only its owner can read it, because it may contain a secret.
 fn write(path: &Path, is_forced: bool, text: &str) -> io::Result<()> {
-    // A device or a link would be replaced by the file, not written to.
+    // The new file would replace a device or a link instead of writing to it.
     if std::fs::symlink_metadata(path).is_ok_and(|found| !found.is_file()) && is_forced {
         return Err(io::Error::other("it is no regular file"));
     }

@@ -44,14 +44,14 @@ pub(crate) fn run(flags: &ManFlags, command: Command) -> Result<Exit> {
     Ok(Exit::Fine)
 }
 
-/// The command line with everything that pages show.
+/// The command line with everything that the pages show.
 fn whole(command: Command) -> Command {
     let mut command = shown(command.disable_help_subcommand(true));
     command.build();
     command
 }
 
-/// A command whose options are all explained. The library leaves out the help of those that `-h` does not show.
+/// A command with the help of all its options. `clap_mangen` leaves out the help of options that `-h` does not show.
 fn shown(command: Command) -> Command {
     let command = command.mut_args(|argument| argument.hide_short_help(false));
     command.mut_subcommands(shown)
@@ -69,7 +69,7 @@ fn write_pages(command: &Command, folder: &Path) -> io::Result<()> {
         .try_for_each(|command| write_pages(command, folder))
 }
 
-/// The page of a command. The library's own pages leave out the examples and fill the lines of tables.
+/// The page of a command. The pages that `clap_mangen` renders by itself leave out the examples and reflow tables.
 fn page(command: &Command) -> io::Result<Vec<u8>> {
     let man = Man::new(command.clone());
     let mut page = Vec::new();
@@ -86,7 +86,7 @@ fn page(command: &Command) -> io::Result<Vec<u8>> {
     Ok(page)
 }
 
-/// A section whose lines stay as they are.
+/// A section whose lines are not reflowed.
 fn section(heading: &str, text: Option<&StyledStr>, page: &mut Vec<u8>) -> io::Result<()> {
     let Some(text) = text.map(ToString::to_string) else {
         return Ok(());

@@ -1,5 +1,5 @@
-//! A file for each command, named as the command; `counts` is `delivery` and `ingestion`. Parts of a command are in a folder of
-//! its name.
+//! A file for each command, with the command's name; `counts` is `delivery` and `ingestion`. Parts of a command are in
+//! a folder with its name.
 
 pub(crate) mod audit_logs;
 pub(crate) mod check;

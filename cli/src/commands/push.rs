@@ -40,7 +40,7 @@ Examples:
       To the receiver in the section [push.grafana] of the configuration.
 ";
 
-/// How far back a single push goes. The windows of the last hour are not settled yet.
+/// How far back a push without `--follow` goes by default. The windows of the last hour are not settled yet.
 const USUAL_SINCE: &str = "24h";
 
 /// Flags of the command.
@@ -108,12 +108,12 @@ pub(crate) async fn run(app: &App, flags: &PushCommand) -> Result<Exit> {
     })
 }
 
-/// Whether the receiver may lack counts that were sent.
+/// Whether the destination may lack counts that were sent.
 fn is_short(pushed: &Pushed) -> bool {
     !pushed.report.rejected.is_empty() || pushed.report.unsure > 0
 }
 
-/// The counts of one cluster, which are read and then sent.
+/// Reads the counts of one cluster and then sends them.
 struct Single<'a> {
     app: &'a App,
     flags: &'a PushCommand,
@@ -121,22 +121,22 @@ struct Single<'a> {
     cluster: Cluster,
     session: Rc<Session>,
     labels: Labels,
-    /// What is sent, once it was read.
+    /// The push; `None` until the counts are read.
     push: Option<Push>,
 }
 
-/// What became of the counts of a cluster.
+/// The outcome for the counts of a cluster.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Became {
-    /// All were sent.
+    /// All counts were sent.
     Sent,
-    /// Those that could be read were sent.
+    /// Some counts could not be read; the others were sent.
     Short,
-    /// A signal came before that.
+    /// A signal came before all were sent.
     Left,
-    /// None could be read.
+    /// No counts could be read.
     Unread(Exit),
-    /// The receiver did not take all.
+    /// The destination did not accept all counts.
     Refused(Exit),
 }
 
@@ -236,7 +236,7 @@ impl Single<'_> {
                 return Became::Unread(failure.exit);
             }
         };
-        // What was sent is reported, whatever ends this.
+        // The push is kept in `self`, so that what was sent is reported even if a signal ends this.
         let push = self.push.insert(push);
         let carried = match self.destination.carrier(&app.stderr) {
             Ok(mut carrier) => carrier.carry(push, shutdown, async |_| Ok(())).await,

@@ -33,7 +33,7 @@ Examples:
       Every third answer is a failure.
 ";
 
-/// The longest body of a request; real ones have a few hundred bytes.
+/// The longest body of a request. Real bodies have a few hundred bytes.
 const LONGEST_BODY: usize = 1_000_000;
 
 /// Flags of the sandbox.
@@ -146,7 +146,7 @@ fn say(url: &str, settings: &Settings) -> io::Result<()> {
     out.flush()
 }
 
-/// How the command has ended, as a shell numbers it.
+/// The exit code of the command, as a shell reports it.
 fn code_of(status: ExitStatus) -> Exit {
     #[cfg(unix)]
     let signal = std::os::unix::process::ExitStatusExt::signal(&status);

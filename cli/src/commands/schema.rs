@@ -41,7 +41,7 @@ enum Of {
 /// Runs the command.
 ///
 /// # Errors
-/// For a stdout that can't be written.
+/// If stdout can't be written.
 pub(crate) fn run(flags: &SchemaFlags) -> Result<Exit> {
     let schema = schema(flags.document);
     write_to(None, |_, out| Ok(out.write_all(schema.as_bytes())?))?;

@@ -78,7 +78,7 @@ impl Flags for ExportFlags {
     const HEADING: &'static str = "Serving";
 }
 
-/// What answers requests.
+/// What requests are answered from.
 struct Site {
     exporters: Vec<Exporter>,
     stale_ms: u64,
@@ -113,7 +113,8 @@ pub(crate) async fn run(app: &App, flags: &ServeCommand) -> Result<Exit> {
         let runs = site.exporters.iter().zip(followings);
         results = join_all(runs.map(|(exporter, following)| async {
             let result = exporter.run(app, following, &shutdown).await;
-            // Totals that can't go on must not look as if they did.
+            // If the totals of one cluster can't continue, the command ends. Otherwise scrapes would show them as
+            // current.
             match &result {
                 Ok(()) => shutdown.begun().await,
                 Err(_) => shutdown.begin(),
@@ -162,12 +163,12 @@ async fn begin(
     let mut export = flags.export.given.clone();
     export.set("format", Raw::Text("openmetrics".to_owned()), Origin::Flag);
     let stem = export.read::<ExportOptions>()?.name;
-    // What can't be used is refused now, not in a scrape.
+    // Labels and names that can't be used are rejected now, not in a scrape.
     ledger.add_to(&mut Scrape::default(), &labels, stem.as_deref())?;
     if ledger.state().is_none() {
         ledger.begin(following.state());
     }
-    // A disk that can't be written is found now too.
+    // A disk that can't be written is found now, too.
     file.replace(ledger.to_json()).await?;
     let exporter = Exporter {
         name: cluster.name.clone(),
@@ -207,7 +208,7 @@ fn stale_ms(flags: &ServeCommand) -> Result<u64> {
         return milliseconds(time).ok_or_else(wanted);
     }
     let options = flags.follow.options(None, unix_ms())?;
-    // A window is read again when it is settled, which may be a whole pause after it could be.
+    // A window settles when it is read again, up to a whole pause after it could have settled.
     let window_ms = u64::from(options.window.seconds()) * 1000;
     let reread_ms = options.reread_ms.unwrap_or(window_ms).max(window_ms);
     let pauses_ms = reread_ms.saturating_mul(2);
@@ -260,7 +261,7 @@ fn metrics(site: &Site, request: &Request<Incoming>) -> Answer {
     typed(StatusCode::OK, format.media_type(), scrape.text(format))
 }
 
-/// The format for a request with these values of `Accept`: OpenMetrics if it is named and wanted as much as plain text.
+/// The format for these values of `Accept`: OpenMetrics if it is listed with at least the quality of plain text.
 fn wanted<'a>(accept: impl Iterator<Item = &'a str>) -> ScrapeFormat {
     let (mut open, mut plain) = (0.0, 0.0);
     for range in accept.flat_map(|value| value.split(',')) {

@@ -39,7 +39,7 @@ Examples:
       Prints the view once: where errors have risen most.
 ";
 
-/// The most windows that are kept.
+/// The largest number of windows that are kept.
 const MOST_WINDOWS: u64 = 1_000;
 
 /// Flags of the command.
@@ -96,7 +96,7 @@ impl Flags for Waiting {
     const HEADING: &'static str = "Reading";
 }
 
-/// What is asked for, checked.
+/// The validated query and options.
 #[derive(Clone)]
 struct Plan {
     metric: Metric,
@@ -111,7 +111,7 @@ struct Plan {
 /// Runs the command.
 ///
 /// # Errors
-/// For flags and settings that can't be used, and for a terminal that can't.
+/// For flags and settings that can't be used, and for a terminal that can't show the view.
 pub(crate) async fn run(app: &App, flags: &WatchFlags) -> Result<Exit> {
     let plan = plan(flags, unix_ms())?;
     let rules = match &flags.rules {
@@ -127,7 +127,7 @@ pub(crate) async fn run(app: &App, flags: &WatchFlags) -> Result<Exit> {
 
 async fn live(app: &App, flags: &WatchFlags, plan: Plan, rules: &Rc<Rules>) -> Result<Exit> {
     Screen::check()?;
-    // What is said while the view is on the screen would be written into it.
+    // Messages to stderr would be written into the view on the screen.
     let silent = Rc::new(Stderr::silent());
     let sessions = app.settings.clusters.iter().map(|cluster| {
         let mut session = app.session(cluster)?;
@@ -188,7 +188,7 @@ async fn print(app: &App, flags: &WatchFlags, plan: &Plan, rules: &Rules) -> Res
     Ok(report.exit())
 }
 
-/// What was read of a cluster.
+/// The view of the counts that were read from a cluster.
 fn view(plan: &Plan, part: &Part) -> ClusterView {
     let history = History::new(plan.step, plan.windows, plan.now_ms);
     let mut view = ClusterView::new(part.cluster.clone(), history);
@@ -196,7 +196,7 @@ fn view(plan: &Plan, part: &Part) -> ClusterView {
     view
 }
 
-/// A view of which nothing is known yet.
+/// The view before anything is read.
 fn state(app: &App, flags: &WatchFlags, plan: &Plan) -> State {
     let title = Title {
         metric: plan.metric,
@@ -233,7 +233,7 @@ fn plan(flags: &WatchFlags, now_ms: i64) -> Result<Plan> {
     if flags.waiting.given.get("patience").is_some() {
         follow.patience_ms = collect.patience_ms;
     } else if flags.once {
-        // Somebody waits for the answer.
+        // With `--once`, the user waits for the result.
         collect.patience_ms = Patience::Milliseconds(0);
     }
     collect.window = step;
@@ -251,7 +251,7 @@ fn plan(flags: &WatchFlags, now_ms: i64) -> Result<Plan> {
     })
 }
 
-/// The options of a reading of a range.
+/// The options for reading a range.
 fn read_options<F: Flags>(
     metric: Metric,
     query: &Query,
@@ -263,7 +263,7 @@ fn read_options<F: Flags>(
     set("metric", Raw::Text(metric.to_string()));
     set("start", Raw::Text(range.start().to_string()));
     set("end", Raw::Text(range.end().to_string()));
-    // The step is set afterwards, because its name is that of a flag here.
+    // The caller sets the step afterwards, because `window` is also the name of a flag here.
     set("window", Raw::Text("1m".to_owned()));
     let asked = query.asked.iter().cloned().map(Raw::Text).collect();
     set("dimensions", Raw::List(asked));

@@ -1,4 +1,5 @@
-//! The counts that rules look back on, kept between runs: a folder for each query of a cluster, with a file for each day or week.
+//! The counts that rules look back on, kept between runs: a folder for each query of a cluster, with a file for each day
+//! or week.
 //!
 //! A file is a saved table with a checksum, as `to_json` of every language writes it. It is compressed by gzip, because
 //! the values of dimensions repeat in every window. It is always replaced as a whole. A damaged file is ignored,
@@ -136,7 +137,7 @@ impl History {
             .map_err(as_failure)
     }
 
-    /// Removes the files that hold only time before an instant.
+    /// Removes the files whose time range ends before a timestamp.
     ///
     /// # Errors
     /// For a file that can't be removed.

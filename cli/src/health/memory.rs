@@ -1,4 +1,4 @@
-//! What a run of `check` leaves to the next one: the state of the rules, and what each receiver was notified of.
+//! What a run of `check` leaves for the next one: the state of the rules, and what each receiver was notified of.
 
 use serde::{Deserialize, Serialize};
 use tallyfold::keeper::DocumentKind;
@@ -12,7 +12,7 @@ const KIND: DocumentKind = DocumentKind {
     what: "state of tallyfold check",
 };
 
-/// What a run leaves to the next one.
+/// What a run leaves for the next one.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Memory {
     /// The service that it belongs to.
@@ -72,7 +72,7 @@ impl Memory {
             rules: String::from_utf8(self.rules.to_json()).unwrap_or_default(),
             notified: self.notified.clone(),
         };
-        // Plain texts by names, so this can't fail.
+        // The fields are plain texts by name, so this can't fail.
         KIND.write(&serde_json::to_string(&fields).unwrap_or_default())
     }
 }

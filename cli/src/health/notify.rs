@@ -1,4 +1,4 @@
-//! Notifies receivers of alerts: their flags and sections of the configuration, and the way to each.
+//! Notifies receivers of alerts: their flags and sections of the configuration, and the connection to each.
 
 use std::fs;
 use std::mem;
@@ -29,13 +29,13 @@ use crate::output::check::Verdict;
 use crate::output::report::Part;
 use crate::stderr::Stderr;
 
-/// How long a message may take, with its answer.
+/// How long a message and its response may take.
 const LIMIT: Duration = Duration::from_secs(10);
 
-/// The longest template.
+/// The largest size of a template.
 const MOST_BYTES: u64 = 1 << 20;
 
-/// What the help shows these flags under.
+/// The heading of these flags in the help.
 const HEADING: &str = "Notifications";
 
 /// Flags that say whom to notify.
@@ -120,15 +120,15 @@ pub(crate) struct Notifier {
     alert_for_ms: u64,
 }
 
-/// A receiver, and the way to it.
+/// A receiver, and the carrier that sends to it.
 struct Way {
-    /// How messages name it.
+    /// The name of the receiver in errors.
     shown: String,
     receiver: Receiver,
     carrier: Carrier,
 }
 
-/// A receiver as it was named: in the configuration, or by its address.
+/// A receiver that flags name, by a section of the configuration or by its address.
 struct Named {
     kind: ReceiverKind,
     /// The name of its section; `None` for an address.
@@ -140,10 +140,10 @@ struct Named {
 }
 
 impl Notifier {
-    /// Checks the receivers that flags name, and reads secrets that are kept elsewhere.
+    /// Checks the receivers that flags name, and reads their secrets.
     ///
     /// # Errors
-    /// For what can't be used; nothing was requested or sent then.
+    /// For flags and settings that can't be used; no request or message is sent then.
     pub(crate) fn new(
         flags: &NotifyFlags,
         settings: &Settings,
@@ -170,11 +170,11 @@ impl Notifier {
         })
     }
 
-    /// Notifies all receivers of what was found in a cluster. Returns how the command is to end if one of them did not accept
-    /// it: then the next run sends it.
+    /// Notifies all receivers of what was found in a cluster. Returns the exit code if a receiver did not accept a
+    /// message; the next run sends that message.
     ///
     /// # Errors
-    /// If the same receiver was named twice.
+    /// If the same receiver was named twice, or if a push fails without an outcome.
     pub(crate) async fn notify(
         &mut self,
         app: &App,
@@ -316,7 +316,7 @@ impl Named {
         })
     }
 
-    /// An error about the options, with where they were written.
+    /// An error about the options, with the flag or setting that caused it.
     fn as_failure(&self, error: Error) -> Failure {
         let flag = format!("--{}", self.kind);
         match (&self.template, error.argument_name()) {
@@ -341,7 +341,7 @@ fn read_template(path: &Path) -> Result<String> {
     fs::read_to_string(path).map_err(as_failure)
 }
 
-/// A few characters by which a text is known again.
+/// A short fingerprint that identifies a text.
 pub(crate) fn fingerprint(text: &str) -> String {
     let digest = Sha256::digest(text.as_bytes());
     digest[..4]

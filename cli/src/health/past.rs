@@ -14,28 +14,28 @@ use crate::host::session::Session;
 pub(crate) struct Past {
     /// The counts that are known.
     pub(crate) table: CountTable,
-    /// The time that is missing.
+    /// The ranges that are missing.
     pub(crate) gaps: Vec<Window>,
-    /// Why it is missing.
+    /// Why they are missing.
     pub(crate) failure: Option<Failure>,
-    /// Whether the service was asked and gave nothing.
+    /// Whether the service was queried and no window could be read.
     pub(crate) is_unanswered: bool,
 }
 
-/// How far the reading is, in windows.
+/// The progress of the reading, in windows.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Reading {
     /// The windows to read, in all files.
     pub(crate) planned: u32,
-    /// Those that were read.
+    /// The windows that were read.
     pub(crate) done: u32,
-    /// Those that failed.
+    /// The windows that failed.
     pub(crate) failed: u32,
-    /// While the service does not answer: the time until the next attempt.
+    /// The time until the next attempt, while the service does not answer.
     pub(crate) waiting_ms: Option<u32>,
 }
 
-/// A file, and what it lacks.
+/// A file of the history, and its missing windows.
 struct Page {
     span: Span,
     collect: Collect,
@@ -47,7 +47,7 @@ struct Page {
 /// with whether nothing was stored before.
 ///
 /// # Errors
-/// For files that can't be used, and if nothing at all is known.
+/// For files that can't be used, and if there are no counts at all.
 pub(crate) async fn read(
     session: &Session,
     (history, wanted, given): (&History, &Wanted, &Given),
@@ -110,7 +110,7 @@ impl Reading {
     }
 }
 
-/// The counts of a file. One that is damaged is read from the service again.
+/// The counts of a file. If the file is damaged, its windows are read from the service again.
 fn stored(session: &Session, history: &History, span: Span) -> Result<Option<CountTable>> {
     match history.load(span)? {
         Ok(table) => Ok(table),

@@ -9,10 +9,10 @@ use super::notify::fingerprint;
 use crate::config::settings::{CheckPlaces, Cluster};
 use crate::failure::{Failure, Result};
 
-/// The rules file that is looked for if none is named.
+/// The rules file that is used if it exists and no other file is named.
 const USUAL: &str = "health.toml";
 
-/// The longest rules file.
+/// The largest size of a rules file.
 const MOST_BYTES: u64 = 1 << 20;
 
 /// Where a check finds its rules and keeps its files.
@@ -20,13 +20,13 @@ const MOST_BYTES: u64 = 1 << 20;
 pub(crate) struct Places {
     /// The file with the rules; `None` for the standard rules.
     pub(crate) rules: Option<PathBuf>,
-    /// What a run leaves to the next one.
+    /// What a run leaves for the next one.
     pub(crate) state: PathBuf,
     /// The counts that rules look back on.
     pub(crate) history: PathBuf,
 }
 
-/// The places that flags say, or else the configuration, or else those beside the rules.
+/// The places that the flags name, or else the configuration. By default, state and history are next to the rules.
 pub(crate) fn places(
     (rules, state, history): (&Option<PathBuf>, &Option<PathBuf>, &Option<PathBuf>),
     written: &CheckPlaces,
@@ -45,10 +45,10 @@ pub(crate) fn places(
     }
 }
 
-/// Reads rules; without a file, the standard ones.
+/// Reads the rules file; without one, returns the standard rules.
 ///
 /// # Errors
-/// For a file that can't be read, and for what is wrong in it, with line and key.
+/// For a file that can't be read, and for mistakes in it, with line and key.
 pub(crate) fn rules(path: Option<&Path>) -> Result<Rules> {
     let Some(path) = path else {
         return Ok(Rules::standard()?);
@@ -64,10 +64,10 @@ pub(crate) fn rules(path: Option<&Path>) -> Result<Rules> {
     Rules::parse(&text).map_err(|error| as_failure(&error.text_in(Spelling::Flag)))
 }
 
-/// Which service a cluster is.
+/// Identifies the service of a cluster by a fingerprint of its address.
 ///
 /// # Errors
-/// For an address that can't be read from where it is.
+/// For an address that can't be read from its source.
 pub(crate) fn service(cluster: &Cluster) -> Result<String> {
     let address = cluster.client.get("cluster_endpoint");
     let address = address.or_else(|| cluster.client.get("base_url"));

@@ -1,4 +1,4 @@
-//! Carries the messages of a push to its receiver.
+//! Sends the messages of a push to its destination.
 
 use std::io;
 use std::rc::Rc;
@@ -17,40 +17,40 @@ use super::shutdown::Shutdown;
 use crate::failure::{Exit, Failure, Result};
 use crate::stderr::Stderr;
 
-/// How long a message that is under way may still take when the command ends. Without this, nobody would know of it whether it
-/// was taken.
+/// How long a message that is under way may still take when the command ends. Without this time, it would stay unknown
+/// whether the destination accepted the message.
 const FAREWELL: Duration = Duration::from_secs(5);
 
-/// The pause after a datagram. Nobody answers it, and a receiver whose buffer is full drops it without a word, so a large push
-/// must not come at the speed of this machine.
+/// The pause after a datagram. Datagrams are not acknowledged, and a destination whose buffer is full drops them
+/// silently. So a large push must not be sent at full speed.
 const PACE: Duration = Duration::from_millis(1);
 
-/// How a push has ended, if it is not by an error.
+/// How a push has ended without an error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Carried {
     /// Everything was sent.
     All,
-    /// The command was asked to end before.
+    /// The shutdown began before everything was sent.
     Part,
 }
 
-/// The way to a receiver.
+/// Sends messages to a destination.
 pub(crate) struct Carrier {
-    /// What sends requests.
+    /// The HTTP client.
     pub(crate) http: Client,
-    /// How long a message may take, with its answer.
+    /// How long a message and its response may take.
     pub(crate) timeout: Duration,
     /// The time.
     pub(crate) clock: Clock,
-    /// What sends datagrams, once there was one.
+    /// The socket for datagrams; `None` until the first datagram.
     pub(crate) socket: Option<UdpSocket>,
-    /// What is said to the user.
+    /// Messages to the user.
     pub(crate) stderr: Rc<Stderr>,
-    /// Whether a message is tried for a few seconds only, so that a retry isn't worth a warning.
+    /// Whether a message is retried for a few seconds only, so that a retry isn't worth a warning.
     pub(crate) is_brief: bool,
 }
 
-/// What is done next; it borrows nothing of the push.
+/// The next step of a push, as a value that does not borrow from the push.
 enum Task {
     Post(Box<Outgoing>),
     Datagram { url: String, body: Vec<u8> },
@@ -60,10 +60,10 @@ enum Task {
 }
 
 impl Carrier {
-    /// Drives a push to its end. Whenever it says how many samples are finished, `store` stores that number.
+    /// Drives a push to its end. Whenever the push reports how many samples are finished, `store` stores that number.
     ///
     /// # Errors
-    /// What has ended the push, and those of `store`.
+    /// The error that has ended the push, and the errors of `store`.
     pub(crate) async fn carry<S: Source>(
         &mut self,
         push: &mut Push<S>,
@@ -105,7 +105,7 @@ impl Carrier {
         }
     }
 
-    /// Says that a message is sent again, if it is: the first time as a warning, as that may take long.
+    /// Reports that a message is sent again, if it is. The first report is a warning, because retries may take long.
     fn say(&self, before: u64, retries: u64, status: Option<u16>, name: Option<&str>) {
         if retries == before {
             return;
@@ -142,7 +142,7 @@ impl Carrier {
         })
     }
 
-    /// Waits for an exchange at most for the time limit, and not much longer than until the command is to end.
+    /// Waits for an exchange, at most for the time limit, and at most [`FAREWELL`] after the shutdown has begun.
     async fn in_time<T>(
         &self,
         shutdown: &Shutdown,
@@ -158,7 +158,7 @@ impl Carrier {
         }
     }
 
-    /// Sends a datagram; gives the socket, if it was made now.
+    /// Sends a datagram. Returns the socket if it was made now.
     async fn datagram(&self, url: &str, body: &[u8]) -> Result<Option<UdpSocket>, Broken> {
         let made = match &self.socket {
             Some(_) => None,
@@ -172,7 +172,7 @@ impl Carrier {
     }
 }
 
-/// A receiver that wants other credentials ends the command as a service does that wants them.
+/// If a destination refuses the credentials, the exit code is the same as when the service refuses them.
 fn of_receiver(mut failure: Failure) -> Failure {
     if failure.code == Some(Code::Forbidden) {
         failure.exit = Exit::Authentication;
@@ -199,8 +199,8 @@ async fn connected(url: &str) -> Result<UdpSocket, Broken> {
     connected.map_err(|error| Broken::Network(name_of(&error)))
 }
 
-/// The number of the system's error for a datagram that is larger than the network takes. The standard library has no name
-/// for it.
+/// The operating system's number of the error for a datagram that is too large for the network. The standard library
+/// has no name for it.
 const TOO_LARGE: i32 = if cfg!(windows) {
     10040
 } else if cfg!(target_os = "linux") {

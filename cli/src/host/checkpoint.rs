@@ -1,4 +1,4 @@
-//! A checkpoint: a directory with a file for each segment, which Python and Node read and write in the same way.
+//! A checkpoint: a directory with a file for each segment. Python and Node read and write the same format.
 
 use std::fs;
 use std::io;
@@ -13,7 +13,7 @@ use super::files::{Replacement, replace};
 use super::lease::Lease;
 use crate::failure::{Failure, Result};
 
-/// Stores what a collect has read while it reads on.
+/// Stores what a collect has read while the collect continues.
 #[derive(Debug, Default)]
 pub(crate) struct Keeper {
     directory: Option<Arc<Directory>>,
@@ -21,10 +21,10 @@ pub(crate) struct Keeper {
 }
 
 impl Keeper {
-    /// A keeper of a directory, which is made if it does not exist, and locked.
+    /// A keeper of a directory. Creates the directory if it does not exist, and locks it.
     ///
     /// # Errors
-    /// If another job uses it, and those of the file system.
+    /// If another job uses the directory, and errors of the file system.
     pub(crate) async fn open(path: &Path) -> Result<Self> {
         let as_failure = |error: io::Error| match error.kind() {
             io::ErrorKind::WouldBlock => Failure::usage(format!("{}: {error}", path.display())),
@@ -44,7 +44,7 @@ impl Keeper {
     /// Loads all stored segments.
     ///
     /// # Errors
-    /// For a segment that is damaged or of another query, and those of the file system.
+    /// For a segment that is damaged or belongs to another query, and errors of the file system.
     pub(crate) fn load(&self, collect: &mut Collect) -> Result<()> {
         let Some(directory) = &self.directory else {
             return Ok(());
@@ -57,7 +57,7 @@ impl Keeper {
         Ok(())
     }
 
-    /// Begins to store what is new, unless something is being stored already.
+    /// Begins to store the new segment, if there is one and nothing is being stored already.
     pub(crate) fn begin(&mut self, collect: &mut Collect) {
         let Some(directory) = self.directory.as_ref().filter(|_| self.saving.is_none()) else {
             return;
@@ -68,7 +68,7 @@ impl Keeper {
         }
     }
 
-    /// Waits until what is being stored is stored; without end if nothing is.
+    /// Waits until the current segment is stored. If nothing is being stored, this never returns.
     ///
     /// # Errors
     /// If it could not be stored.
@@ -100,7 +100,7 @@ impl Keeper {
     }
 }
 
-/// A directory of which this job has the lease.
+/// A directory whose lease this job holds.
 #[derive(Debug)]
 struct Directory {
     path: PathBuf,

@@ -4,12 +4,12 @@ use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use tallyfold::Now;
 
-/// Reads both clocks. The monotonic one counts from when this was made.
+/// Reads both clocks. The monotonic clock starts at 0 when this is created.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Clock(Instant);
 
 impl Clock {
-    /// Begins at 0.
+    /// Starts the monotonic clock at 0.
     pub(crate) fn start() -> Self {
         Self(Instant::now())
     }

@@ -1,4 +1,4 @@
-//! One exchange: a request of the core is sent, and its response is handed to the core as it arrives, decoded.
+//! One exchange: sends a request of the core, decodes the response, and passes it to the core as it arrives.
 
 use std::future::Future;
 use std::io::{self, Write};
@@ -12,32 +12,32 @@ use tokio::time::timeout;
 
 use super::network::name_of;
 
-/// How long the body of a refusal is waited for; its beginning is part of an error's text.
+/// How long the body of a response other than 200 may take. Its beginning is part of the error's text.
 const EXCERPT: Duration = Duration::from_secs(1);
 
-/// The receiver of a response: a call or a push.
+/// Receives a response: a call or a push.
 pub(crate) trait Receiver {
     /// Receives status and headers, and returns whether the body is wanted.
     fn head(&mut self, status: u16, headers: &[(&str, &str)]) -> tallyfold::Result<bool>;
     /// Receives the next bytes of the body, and returns whether more are wanted.
     fn chunk(&mut self, chunk: &[u8]) -> tallyfold::Result<bool>;
-    /// The body is complete.
+    /// Called when the body is complete.
     fn end(&mut self) -> tallyfold::Result<()>;
 }
 
 /// How an exchange has failed.
 #[derive(Debug)]
 pub(crate) enum Broken {
-    /// The core refuses the response.
+    /// The core rejected the response.
     Refused(tallyfold::Error),
-    /// The network failed; the name is one that the core knows.
+    /// The network failed; the core knows this name of the failure.
     Network(&'static str),
     /// It took too long.
     TimedOut,
 }
 
 impl Broken {
-    /// What happened, in a word.
+    /// The name of what happened.
     pub(crate) fn name(&self) -> &'static str {
         match self {
             Self::Refused(error) => error.code().as_str(),
@@ -53,14 +53,14 @@ impl From<tallyfold::Error> for Broken {
     }
 }
 
-/// Only the decoder gives such an error.
+/// Only the decoder returns an `io::Error`.
 impl From<io::Error> for Broken {
     fn from(_: io::Error) -> Self {
         Self::Network("DecodingError")
     }
 }
 
-/// What is sent.
+/// A request to send.
 pub(crate) struct Outgoing {
     request: reqwest::RequestBuilder,
 }
@@ -96,7 +96,7 @@ impl Outgoing {
         Self { request }
     }
 
-    /// Sends it and hands the response to `receiver`, at most so long.
+    /// Sends the request and passes the response to `receiver`, within the time limit.
     pub(crate) async fn exchange(
         self,
         limit: Option<Duration>,
@@ -151,11 +151,11 @@ async fn within<T>(
 }
 
 fn broken(error: reqwest::Error) -> Broken {
-    // The address may contain words by which errors are recognized, such as `proxy`.
+    // The address may contain words such as `proxy`, by which `name_of` recognizes errors.
     Broken::Network(name_of(&error.without_url()))
 }
 
-/// Headers as texts. Bytes that are not UTF-8 become question marks, which no known value has.
+/// Headers as texts. Bytes that are not UTF-8 become replacement characters, which no known value contains.
 fn texts(headers: &HeaderMap) -> Vec<(&str, String)> {
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     headers
@@ -164,7 +164,7 @@ fn texts(headers: &HeaderMap) -> Vec<(&str, String)> {
         .collect()
 }
 
-/// How many compressed bytes are decoded at once. They give at most about 1 MB.
+/// How many compressed bytes are decoded at once. They decode to at most about 1 MB.
 const PIECE: usize = 1024;
 
 /// Decodes a body: one gzip member and nothing after it, or bytes as they are.
@@ -176,7 +176,7 @@ pub(crate) enum Body {
 }
 
 impl Body {
-    /// What decodes a body of that `content-encoding`, which the core has accepted.
+    /// The decoder for this `content-encoding`, which the core has accepted.
     pub(crate) fn of(coding: Option<&str>) -> Self {
         let coding = coding.map(|text| text.trim().to_ascii_lowercase());
         match coding.as_deref() {
@@ -185,7 +185,7 @@ impl Body {
         }
     }
 
-    /// Hands what a chunk decodes to over to `take`, in pieces.
+    /// Decodes a chunk, and passes the result to `take` in pieces.
     ///
     /// # Errors
     /// The errors of `take`, and one for bytes that are not gzip.
@@ -212,7 +212,7 @@ impl Body {
         Ok(())
     }
 
-    /// Checks that the body is complete, and hands over what is left.
+    /// Checks that the body is complete, and passes the rest to `take`.
     ///
     /// # Errors
     /// As [`Body::decode`].

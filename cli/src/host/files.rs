@@ -1,4 +1,4 @@
-//! Files: how one is replaced atomically, how one is locked, and the state that a command keeps between two runs.
+//! Files: replacing them atomically, locking them, and the state that a command keeps between two runs.
 
 use std::ffi::OsString;
 use std::fs::{self, File, OpenOptions, TryLockError};
@@ -13,20 +13,20 @@ use tempfile::NamedTempFile;
 use crate::config::settings::{Cluster, Settings};
 use crate::failure::{Failure, Result};
 
-/// The largest document that is read. A million groups take about a quarter of it.
+/// The largest document that is read. A document with a million groups has about a quarter of this size.
 const LONGEST: u64 = 1 << 28;
 
-/// A file with a document, which no other process may use meanwhile.
+/// A file with a document, locked against other processes.
 #[derive(Debug)]
 pub(crate) struct StateFile {
     path: PathBuf,
-    /// The lock ends with the process, however that ends.
+    /// The operating system releases the lock when the process ends, in whatever way.
     _lock: File,
 }
 
 impl StateFile {
-    /// The file of a cluster. A cluster that has a name has a file of its own in the folder at that path, which is made if it
-    /// is not there; without names, the path is that of the file.
+    /// Opens the file of a cluster. If clusters have names, `path` is a folder with a file for each cluster, and is
+    /// created if it does not exist. Otherwise, `path` is the file.
     ///
     /// # Errors
     /// For a path that can't be used, and a file that another process uses.
@@ -38,7 +38,7 @@ impl StateFile {
         Self::open(path.join(file_name(&cluster.name, ".json")))
     }
 
-    /// Locks a file, which need not be there yet.
+    /// Opens and locks a file, which need not exist yet.
     ///
     /// # Errors
     /// For a path that can't be used, and a file that another process uses.
@@ -50,7 +50,7 @@ impl StateFile {
             );
             return Err(Failure::usage(text));
         }
-        // A link stays, and the file that it leads to is replaced.
+        // A link stays; its target is replaced.
         let path = fs::canonicalize(&path).unwrap_or(path);
         let beside = with_end(&path, ".lock");
         let lock = locked(&beside)?.ok_or_else(|| {
@@ -65,7 +65,7 @@ impl StateFile {
     /// The document; `None` if there is no file yet.
     ///
     /// # Errors
-    /// For a file that can't be read, or is too large to be one of ours.
+    /// For a file that can't be read, or is too large to be a state.
     pub(crate) fn read(&self) -> Result<Option<Vec<u8>>> {
         let as_failure = |error| Failure::file("read", &self.path, &error);
         let file = match File::open(&self.path) {
@@ -86,14 +86,14 @@ impl StateFile {
         Ok(Some(bytes))
     }
 
-    /// Replaces the document. It is on the disk when this is done; whatever ends the process meanwhile, the file has either
-    /// the old document or the new one.
+    /// Replaces the document. When this returns, the new document is on the disk. If the process ends before that, the
+    /// file contains either the old document or the new one.
     ///
     /// # Errors
-    /// For a file that can't be written. It has the old document then.
+    /// For a file that can't be written. It contains the old document then.
     pub(crate) async fn replace(&self, document: String) -> Result<()> {
         let path = self.path.clone();
-        // A slow disk must not keep scrapes from being answered.
+        // A slow disk must not delay the responses to scrapes.
         let replaced =
             tokio::task::spawn_blocking(move || replace_locked(&path, document.as_bytes())).await;
         let replaced = replaced.unwrap_or_else(|error| Err(io::Error::other(error)));
@@ -111,10 +111,10 @@ impl StateFile {
     }
 }
 
-/// Locks a folder by a file in it.
+/// Locks a folder by locking the file at `path` in it.
 ///
 /// # Errors
-/// For a file that can't be made, and a folder that another process uses.
+/// For a file that can't be created, and a folder that another process uses.
 pub(crate) fn file_lock(path: &Path, folder: &Path) -> Result<File> {
     locked(path)?.ok_or_else(|| {
         Failure::usage(format!(
@@ -124,7 +124,7 @@ pub(crate) fn file_lock(path: &Path, folder: &Path) -> Result<File> {
     })
 }
 
-/// Locks a file, which is made if it is not there; `None` if another process has locked it.
+/// Locks a file, which is created if it does not exist; `None` if another process has locked it.
 fn locked(path: &Path) -> Result<Option<File>> {
     let file = OpenOptions::new()
         .create(true)
@@ -139,33 +139,33 @@ fn locked(path: &Path) -> Result<Option<File>> {
     }
 }
 
-/// Replaces a file of which the caller holds the lock, or that of its folder.
+/// Replaces a file. The caller holds the lock of the file or of its folder.
 ///
 /// # Errors
-/// Those of the file system; the file is unchanged then.
+/// Errors of the file system; the file is unchanged then.
 pub(crate) fn replace_locked(path: &Path, bytes: &[u8]) -> io::Result<()> {
     replace(path, Replacement::Locked, |out| out.write_all(bytes))
 }
 
-/// Which file takes the place of another one.
+/// How a file is replaced.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Replacement {
-    /// A file with the permissions of the old one. If the path is a link, the file that it leads to is replaced.
+    /// The new file gets the permissions of the old one. If the path is a link, its target is replaced.
     Shared,
-    /// The same for a file that only this process replaces. The temporary file is `NAME.new`. It replaces one that a killed
-    /// process has left, so there is never more than one.
+    /// The same for a file that only this process replaces. The temporary file is `NAME.new`. It replaces a temporary
+    /// file that a killed process has left, so there is never more than one.
     Locked,
-    /// A file that only its owner can read. If the path is a link, the link is replaced. The temporary file is
+    /// Only its owner can read the new file. If the path is a link, the link is replaced. The temporary file is
     /// `NAME.RANDOM.tmp`.
     Private,
 }
 
-/// Replaces a file atomically: writes a temporary file next to it, syncs it to the disk and renames it. Readers see the old
-/// file or the whole new one, and so does the next process after a crash. If anything fails, the old file stays and the
-/// temporary file is removed.
+/// Replaces a file atomically: writes a temporary file next to it, syncs it to the disk and renames it. Readers, and
+/// the next process after a crash, see either the old file or the whole new one. If anything fails, the old file stays
+/// and the temporary file is removed.
 ///
 /// # Errors
-/// Those of the file system and of `write`.
+/// Errors of the file system and of `write`.
 pub(crate) fn replace<E: From<io::Error>>(
     path: &Path,
     replacement: Replacement,
@@ -203,7 +203,7 @@ pub(crate) fn replace<E: From<io::Error>>(
 /// Writes a new file that only its owner can read, whole or not at all.
 ///
 /// # Errors
-/// `AlreadyExists`, and those of the file system.
+/// `AlreadyExists`, and other errors of the file system.
 pub(crate) fn create(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let mut file = temporary(path, Replacement::Private)?;
     file.write_all(bytes)?;
@@ -216,7 +216,7 @@ pub(crate) fn create(path: &Path, bytes: &[u8]) -> io::Result<()> {
 /// Creates a file for its owner only, whole or not at all. It must not exist, not even as a link. It is not synced.
 ///
 /// # Errors
-/// `AlreadyExists`, and those of the file system.
+/// `AlreadyExists`, and other errors of the file system.
 pub(crate) fn create_for_owner(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let mut options = OpenOptions::new();
     options.write(true).create_new(true);
@@ -229,7 +229,7 @@ pub(crate) fn create_for_owner(path: &Path, bytes: &[u8]) -> io::Result<()> {
     written
 }
 
-/// A temporary file next to a file, which is removed when it is dropped.
+/// A temporary file next to `target`. Dropping the value removes the temporary file.
 fn temporary(target: &Path, replacement: Replacement) -> io::Result<NamedTempFile> {
     let mut name = target.file_name().unwrap_or_default().to_owned();
     let mut builder = tempfile::Builder::new();
@@ -247,7 +247,8 @@ fn temporary(target: &Path, replacement: Replacement) -> io::Result<NamedTempFil
             builder.prefix(&name).suffix(".new").rand_bytes(0)
         }
     };
-    // tempfile makes files for their owner only; others may read what is no secret, as far as the umask lets them.
+    // tempfile creates files for their owner only. Files without secrets get the usual permissions, as the umask
+    // allows.
     #[cfg(unix)]
     if !matches!(replacement, Replacement::Private) {
         use std::os::unix::fs::PermissionsExt;
@@ -256,7 +257,7 @@ fn temporary(target: &Path, replacement: Replacement) -> io::Result<NamedTempFil
     builder.tempfile_in(folder_of(target))
 }
 
-/// Tries again on Windows, where a file can't be replaced while another program, such as a virus scanner, has it open.
+/// Retries on Windows, where a file can't be replaced while another program, such as a virus scanner, has it open.
 fn patiently(is_windows: bool, mut replace: impl FnMut() -> io::Result<()>) -> io::Result<()> {
     for wait_ms in RETRY_WAITS_MS {
         match replace() {
@@ -269,7 +270,7 @@ fn patiently(is_windows: bool, mut replace: impl FnMut() -> io::Result<()>) -> i
     replace()
 }
 
-/// The waits between tries to replace a file: 2.5 seconds altogether.
+/// The waits between attempts to replace a file: 2.5 seconds in total.
 const RETRY_WAITS_MS: [u64; 8] = [10, 20, 40, 80, 160, 320, 640, 1280];
 
 /// Makes the new name survive a loss of power, on systems where a program can sync a folder.
@@ -292,7 +293,8 @@ fn with_end(path: &Path, end: &str) -> PathBuf {
     name.into()
 }
 
-/// The name of a cluster's file or folder, with that end. Whatever could lead to another folder is written as `%` and its number.
+/// The name of a cluster's file or folder, with this ending. Every byte other than an ASCII letter, a digit, `-` or `_`
+/// becomes `%` and its hexadecimal value, so that the name can't lead to another folder.
 pub(crate) fn file_name(cluster: &str, end: &str) -> String {
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_');
     let mut name = String::new();

@@ -1,4 +1,4 @@
-//! The lease of a checkpoint's folder: does on this system what [`tallyfold::keeper::Lease`] asks for.
+//! The lease of a checkpoint's folder: carries out the steps of [`tallyfold::keeper::Lease`] on this system.
 
 use std::fs;
 use std::io::{self, Write};
@@ -14,7 +14,7 @@ use tokio::time::{interval, sleep};
 use super::files::create_for_owner;
 use super::session::random;
 
-/// A folder that no other job uses while this is held.
+/// The lease of a folder. No other job uses the folder while this value exists.
 #[derive(Debug)]
 pub(super) struct Lease {
     path: PathBuf,
@@ -22,10 +22,10 @@ pub(super) struct Lease {
 }
 
 impl Lease {
-    /// Takes the lease of a folder, and removes what jobs that were killed have left in it.
+    /// Takes the lease of a folder, and removes the files that killed jobs have left in it.
     ///
     /// # Errors
-    /// `WouldBlock` if another job has it; those of the file system.
+    /// `WouldBlock` if another job has the lease, and errors of the file system.
     pub(super) async fn take(folder: &Path) -> io::Result<Self> {
         let (host, stat) = (this_host(), stat_of("self"));
         let mut lease = keeper::Lease::new(Holder {
@@ -44,10 +44,10 @@ impl Lease {
         Ok(Self { path, life })
     }
 
-    /// Fails if somebody has removed the lease's file.
+    /// Checks that the lease's file still exists.
     ///
     /// # Errors
-    /// `WouldBlock`.
+    /// `WouldBlock` if it was removed.
     pub(super) fn check(&self) -> io::Result<()> {
         match self.path.exists() {
             true => Ok(()),
@@ -126,7 +126,7 @@ fn in_use(message: &str) -> io::Error {
     io::Error::new(io::ErrorKind::WouldBlock, message)
 }
 
-/// What identifies the processes that can see each other, as [`Holder::host`] says.
+/// An identifier that is the same for all processes that can see each other, as [`Holder::host`] requires.
 fn this_host() -> String {
     let mut known = vec![gethostname::gethostname().to_string_lossy().into_owned()];
     if let Ok(boot) = fs::read_to_string("/proc/sys/kernel/random/boot_id") {
@@ -155,7 +155,7 @@ fn exists(pid: u32) -> Option<bool> {
     Some(pid.is_some_and(|pid| !matches!(test_kill_process(pid), Err(rustix::io::Errno::SRCH))))
 }
 
-/// The standard library can't look at processes of others. So only their signs of life count.
+/// The standard library can't look up other processes. So only their signs of life count.
 #[cfg(not(unix))]
 fn exists(_pid: u32) -> Option<bool> {
     None

@@ -1,4 +1,4 @@
-//! The host of the core's machines: network, clock, waits, files.
+//! Drives the core's state machines: network, clock, waits, files.
 //!
 //! - `session` is the client of one cluster and drives its calls. `network` sets up its connections and names their
 //!   failures; `exchange` sends one request.

@@ -1,4 +1,4 @@
-//! The way to a service: certificates, proxies, connections; and what an error of the network means, in the names that the
+//! The connection to a service: certificates and proxies. Also names the errors of the network, with the names that the
 //! core knows (`core/src/calls/broken.rs`).
 
 use std::error::Error;
@@ -14,13 +14,13 @@ use crate::arguments::given::{Origin, Setting};
 use crate::config::settings::NetworkSettings;
 use crate::failure::{Failure, Result};
 
-/// How much of a file of certificates is read; all that a system trusts are a quarter of a megabyte.
+/// How much of a file of certificates is read. All certificates that a system trusts are about a quarter of a megabyte.
 const MOST_BYTES: u64 = 16 * 1024 * 1024;
 
-/// A client that sends the core's requests as they are: it follows no redirect, tries nothing again, and decodes nothing.
+/// A client that sends the core's requests unchanged: it does not follow redirects, retry, or decode.
 ///
 /// # Errors
-/// For a file that holds no certificates, and for a proxy's address that can't be used.
+/// For a file without certificates, and for a proxy's address that can't be used.
 pub(crate) fn client(settings: &NetworkSettings) -> Result<Client> {
     let own = settings
         .ca_file
@@ -73,7 +73,7 @@ fn builder(settings: &NetworkSettings) -> Result<ClientBuilder> {
         .redirect(redirect::Policy::none())
         .retry(reqwest::retry::never())
         .referer(false)
-        // The doctor shows until when a certificate is valid.
+        // The doctor shows when a certificate expires.
         .tls_info(true)
         .http1_only();
     if let Some(proxy) = &settings.proxy {
@@ -82,7 +82,7 @@ fn builder(settings: &NetworkSettings) -> Result<ClientBuilder> {
     Ok(builder)
 }
 
-/// The proxy of a setting. Its address may hold a password, so no message quotes it.
+/// The proxy of a setting. Its address may contain a password, so no message quotes it.
 fn proxy_of(setting: &Setting) -> Result<Proxy> {
     let place = match &setting.origin {
         Origin::Flag => "proxy".to_owned(),
@@ -97,14 +97,14 @@ fn proxy_of(setting: &Setting) -> Result<Proxy> {
     Proxy::all(address.expose()).map_err(|_| refused())
 }
 
-/// All errors that caused an error, beginning with itself.
+/// An error and its chain of causes.
 pub(crate) fn chain<'a>(
     error: &'a (dyn Error + 'static),
 ) -> impl Iterator<Item = &'a (dyn Error + 'static)> {
     iter::successors(Some(error), |link| inner(*link))
 }
 
-/// What caused an error, also inside of an `io::Error` that only wraps it.
+/// The cause of an error. If an `io::Error` wraps another error, this is the wrapped error.
 fn inner<'a>(error: &'a (dyn Error + 'static)) -> Option<&'a (dyn Error + 'static)> {
     let wrapped = error
         .downcast_ref::<io::Error>()

@@ -16,10 +16,10 @@ use super::session::Session;
 use crate::arguments::query::Query;
 use crate::failure::{Failure, Result};
 
-/// Drives a collect to its end, stores what was read, and reports how far it is.
+/// Drives a collect to its end, stores what was read, and reports the progress.
 ///
 /// # Errors
-/// If the checkpoint can't be stored. Windows that can't be read are the collect's own matter.
+/// If the checkpoint can't be stored. A window that can't be read is not an error here: the collect records it.
 pub(crate) async fn gather(
     session: &Session,
     collect: &mut Collect,
@@ -116,7 +116,7 @@ impl Following {
         })
     }
 
-    /// Waits for what comes next. If this is dropped before, nothing is lost: the window is read again by the next process.
+    /// Waits for the next event. Dropping the future loses nothing: the next process reads the window again.
     pub(crate) async fn next(&mut self) -> FollowEvent {
         loop {
             match self.machine.next(self.session.now()) {

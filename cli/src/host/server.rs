@@ -21,10 +21,10 @@ use tokio::time::{sleep, timeout};
 
 use crate::failure::{Failure, Result};
 
-/// What a handler answers with.
+/// The response of a handler.
 pub(crate) type Answer = Response<UnsyncBoxBody<Bytes, BrokenOff>>;
 
-/// A body that ends before its declared length, on purpose: the connection is closed.
+/// Ends a body before its declared length, on purpose, and closes the connection.
 #[derive(Debug)]
 pub(crate) struct BrokenOff;
 
@@ -39,7 +39,7 @@ impl std::error::Error for BrokenOff {}
 /// How long a client may take to send the head of a request.
 const HEAD: Duration = Duration::from_secs(10);
 
-/// How long answers that are under way may take when the server stops.
+/// How long responses that are under way may take when the server stops.
 const FAREWELL: Duration = Duration::from_secs(2);
 
 /// A body that is sent whole.
@@ -56,7 +56,7 @@ pub(crate) struct Server {
 }
 
 impl Server {
-    /// Listens. Port 0 takes any free one.
+    /// Listens on an address. Port 0 selects any free port.
     ///
     /// # Errors
     /// If the address can't be listened on.
@@ -68,7 +68,7 @@ impl Server {
         Ok(Self { listener, address })
     }
 
-    /// The address at which this machine reaches it.
+    /// The address at which this machine can reach the server.
     pub(crate) fn url(&self) -> String {
         let port = self.address.port();
         match self.address {
@@ -82,7 +82,7 @@ impl Server {
         }
     }
 
-    /// Answers requests until `stop` is over; then those that are under way are answered.
+    /// Answers requests until `stop` completes, and then the requests that are under way.
     pub(crate) async fn serve<F: Future<Output = Answer> + 'static>(
         self,
         handler: impl Fn(Request<Incoming>) -> F + 'static,
@@ -102,7 +102,7 @@ impl Server {
                     let handler = move |request| handler(request);
                     spawn_local(connection(stream, handler, connections.watcher()));
                 }
-                // No file descriptor is free, or the client has gone: others may be served in a moment.
+                // No file descriptor is free, or the client has disconnected. Other clients may be served in a moment.
                 Err(_) => sleep(Duration::from_millis(50)).await,
             }
         }
@@ -116,7 +116,7 @@ async fn connection<F: Future<Output = Answer> + 'static>(
     handler: impl Fn(Request<Incoming>) -> F + 'static,
     watcher: Watcher,
 ) {
-    // Without it, small answers wait for the client's acknowledgement.
+    // Without this, small responses wait for the client's acknowledgement.
     let _ = stream.set_nodelay(true);
     let service = service_fn(move |request| {
         let answer = handler(request);
@@ -124,7 +124,7 @@ async fn connection<F: Future<Output = Answer> + 'static>(
     });
     let mut builder = http1::Builder::new();
     builder.timer(TokioTimer::new()).header_read_timeout(HEAD);
-    // A client that breaks off is its own affair.
+    // A client that disconnects is not an error of the server.
     let _ = watcher
         .watch(builder.serve_connection(TokioIo::new(stream), service))
         .await;

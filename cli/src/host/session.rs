@@ -1,4 +1,4 @@
-//! One cluster: its machine, its network, and the loop that drives calls.
+//! The client of one cluster: its machine, its network, and the loop that drives calls.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -15,7 +15,7 @@ use super::clock::Clock;
 use super::exchange::{Broken, Outgoing, Receiver};
 use crate::stderr::Stderr;
 
-/// What a session tells of each request that has ended.
+/// Called with each request that has ended.
 pub(crate) type OnAttempt = Box<dyn FnMut(&Attempt)>;
 
 /// A client of one cluster. Its calls may be driven at the same time.
@@ -26,11 +26,11 @@ pub(crate) struct Session {
     pub(crate) machine: Machine,
     /// Both clocks.
     pub(crate) clock: Clock,
-    /// What sends requests.
+    /// The HTTP client.
     pub(crate) http: Client,
-    /// What is said to the user.
+    /// Messages to the user.
     pub(crate) stderr: Rc<Stderr>,
-    /// Woken whenever a call has ended an exchange, because another call may wait for its token.
+    /// Notified whenever a call has ended an exchange, because another call may wait for its token.
     moved: Notify,
     on_attempt: RefCell<Option<OnAttempt>>,
 }
@@ -63,7 +63,7 @@ impl Session {
         })
     }
 
-    /// Lets a function see each request that has ended.
+    /// Sets the function that is called with each request that has ended.
     pub(crate) fn watch(&self, on_attempt: OnAttempt) {
         self.on_attempt.replace(Some(on_attempt));
     }
@@ -73,7 +73,7 @@ impl Session {
         self.clock.now()
     }
 
-    /// Drives a call to its end and gives its output.
+    /// Drives a call to its end and returns its output.
     ///
     /// # Errors
     /// The call's final error.
@@ -82,7 +82,8 @@ impl Session {
         call.output()
     }
 
-    /// Drives a call to its end. If this is dropped before, another call gets the token that this one has asked for.
+    /// Drives a call to its end. If the future is dropped early, another call requests the token that this call had
+    /// requested.
     ///
     /// # Errors
     /// The call's final error.
@@ -95,7 +96,7 @@ impl Session {
             let step = driven.call.step(self.now())?;
             let ended = match step {
                 Step::Send(request) => driven.exchange(Outgoing::of(&self.http, &request)).await,
-                // Clients of the command have a secret, so there is no other source of tokens to ask.
+                // The command's clients always have a secret, so no other source provides tokens.
                 Step::ProvideToken { .. } => driven.call.token_failed(),
                 Step::Blocked { epoch } => driven.blocked(epoch).await,
                 Step::Wait { ms } => {
@@ -109,7 +110,7 @@ impl Session {
         }
     }
 
-    /// Tells of the request that has ended, if one has.
+    /// Reports the request that has ended, if one has.
     pub(crate) fn report<T>(&self, call: &mut Call<T>) {
         let Some(attempt) = call.attempt() else {
             return;
@@ -121,7 +122,7 @@ impl Session {
     }
 }
 
-/// A call that is being driven. When it is dropped, the call is closed and those that wait for it are woken.
+/// A call that is being driven. Dropping this closes the call and wakes the calls that wait for it.
 struct Driven<'a, T> {
     session: &'a Session,
     call: &'a mut Call<T>,
@@ -161,7 +162,7 @@ impl<T> Driven<'_, T> {
         Ok(())
     }
 
-    /// How long what the call does now may take.
+    /// The time limit for the current step of the call.
     fn limit(&mut self) -> Option<Duration> {
         let usual = self.session.machine.timeout().ms();
         let left = self.call.time_left(self.session.now());
@@ -177,7 +178,7 @@ impl<T> Drop for Driven<'_, T> {
     }
 }
 
-/// Sends what a call wants to be sent, and tells the call what came of it.
+/// Sends a request of a call, and reports the outcome to the call.
 ///
 /// # Errors
 /// The call's final error.
@@ -239,7 +240,8 @@ impl std::fmt::Display for Told<'_> {
     }
 }
 
-/// A random number; 0 on a machine that has none, where hashes and waits are then the same for each process.
+/// A random number. It is 0 on a machine without a source of randomness; hashes and waits are then the same in each
+/// process.
 pub(crate) fn random() -> u64 {
     getrandom::u64().unwrap_or_default()
 }

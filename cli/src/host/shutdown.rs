@@ -1,4 +1,4 @@
-//! Graceful shutdown: Ctrl-C and SIGTERM, and work without an end that stops at its next safe point.
+//! Graceful shutdown: after Ctrl-C or SIGTERM, endless work stops at its next safe point.
 
 use std::cell::Cell;
 use std::rc::Rc;
@@ -15,11 +15,11 @@ use tokio::sync::{Mutex, watch};
 
 use crate::failure::{Exit, Failure, Result};
 
-/// Asks work without an end to stop at its next safe point.
+/// Requests that endless work stops at its next safe point.
 #[derive(Clone)]
 pub(crate) struct Shutdown {
     begun: Rc<watch::Sender<bool>>,
-    /// The exit code if the signal that began this has cut work short.
+    /// The exit code of the signal that began this, for work that it left unfinished.
     signal: Rc<Cell<Option<Exit>>>,
 }
 
@@ -32,28 +32,28 @@ impl Shutdown {
         }
     }
 
-    /// Asks all work that has this shutdown to stop.
+    /// Requests that all work with this shutdown stops.
     pub(crate) fn begin(&self) {
         self.begun.send_replace(true);
     }
 
-    /// The exit code if a signal has begun this and some work was not finished.
+    /// The exit code for unfinished work; `None` if no signal has begun this.
     pub(crate) fn signal(&self) -> Option<Exit> {
         self.signal.get()
     }
 
-    /// Whether it has begun.
+    /// Whether the shutdown has begun.
     pub(crate) fn has_begun(&self) -> bool {
         *self.begun.borrow()
     }
 
-    /// Waits until it begins.
+    /// Waits until the shutdown begins.
     pub(crate) async fn begun(&self) {
         // The sender is held here, so the channel is open.
         let _ = self.begun.subscribe().wait_for(|begun| *begun).await;
     }
 
-    /// Does something, unless the shutdown begins before it is done.
+    /// Runs `work`; returns `None` if the shutdown begins before the work is done.
     pub(crate) async fn unless_begun<T>(&self, work: impl Future<Output = T>) -> Option<T> {
         tokio::select! {
             biased;
@@ -63,8 +63,8 @@ impl Shutdown {
     }
 }
 
-/// Runs work that ends by itself once the shutdown has begun, which a signal does. A second signal breaks it off: then how the
-/// process is to end is the error.
+/// Runs work that ends by itself once the shutdown has begun. The first signal begins the shutdown. A second signal
+/// aborts the work, and the error is the exit code of the process.
 pub(crate) async fn until_shut_down<T>(
     stop: &Stop,
     shutdown: &Shutdown,
@@ -117,8 +117,8 @@ impl Signals {
     }
 }
 
-/// Lets a second signal end the process at once, also where it can't notice the first: while it waits for somebody who
-/// reads stdout no more, or for a command that gives a secret.
+/// Makes a second signal end the process at once, even while the process is blocked and can't notice the first signal:
+/// in a write to a pipe whose reader has stopped reading, or while a command that prints a secret runs.
 #[cfg(unix)]
 fn end_at_the_second() -> std::io::Result<()> {
     use signal_hook::consts::{SIGINT, SIGTERM};
@@ -126,7 +126,7 @@ fn end_at_the_second() -> std::io::Result<()> {
 
     let is_asked = Arc::new(AtomicBool::new(false));
     for number in [SIGINT, SIGTERM] {
-        // In this order the first signal only sets the flag.
+        // In this order, the first signal only sets the flag.
         flag::register_conditional_shutdown(number, 128 + number, Arc::clone(&is_asked))?;
         flag::register(number, Arc::clone(&is_asked))?;
     }

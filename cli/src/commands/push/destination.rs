@@ -70,7 +70,7 @@ impl Flags for PushFlags {
     const HEADING: &'static str = "Receiver";
 }
 
-/// What messages hold.
+/// What messages contain.
 #[derive(Clone, Debug)]
 struct ExportFlags;
 
@@ -81,7 +81,7 @@ impl Flags for ExportFlags {
     const HEADING: &'static str = "Receiver";
 }
 
-/// A receiver, and how counts are written for it.
+/// A destination, and how counts are written for it.
 #[derive(Clone, Debug)]
 pub(crate) struct Destination {
     /// The format.
@@ -93,7 +93,7 @@ pub(crate) struct Destination {
 }
 
 impl DestinationFlags {
-    /// The receiver.
+    /// Combines the flags with the section of the configuration.
     ///
     /// # Errors
     /// For flags and settings that can't be used.
@@ -131,7 +131,7 @@ impl DestinationFlags {
         })
     }
 
-    /// The name of the format, the options of the push, and the way.
+    /// The name of the format, the options of the push, and the network settings.
     fn place(&self, settings: &Settings) -> Result<(String, Given, NetworkSettings)> {
         if let Some(format) = &self.to {
             let mut given = Given::default();
@@ -143,7 +143,7 @@ impl DestinationFlags {
             .iter()
             .find(|target| target.name == self.target);
         let unknown = || match self.target.contains("://") {
-            // An address may hold a password, so it is not quoted.
+            // An address may contain a password, so the error does not quote it.
             true => Failure::usage("push: an address needs --to FORMAT, such as --to otlp"),
             false => Failure::usage(format!(
                 "push: the configuration has no section [push.{}]{}; without one, want --to FORMAT URL",
@@ -182,7 +182,7 @@ impl Destination {
         }
     }
 
-    /// The options of a push that resumes after so many samples.
+    /// The options of a push that resumes after `finished` samples.
     pub(crate) fn push(&self, finished: u64) -> PushOptions {
         PushOptions {
             finished,
@@ -191,7 +191,7 @@ impl Destination {
         }
     }
 
-    /// The way to it.
+    /// The carrier that sends messages to this destination.
     ///
     /// # Errors
     /// For certificates and proxies that can't be used.

@@ -1,4 +1,4 @@
-//! `tallyfold push --follow`: sends the revisions of windows as they close, each once, over restarts.
+//! `tallyfold push --follow`: sends the revisions of windows as they close, each once, even across restarts.
 
 use std::path::Path;
 use std::rc::Rc;
@@ -19,19 +19,19 @@ use crate::host::session::Session;
 use crate::host::shutdown::{Shutdown, until_shut_down};
 use crate::output::pushed::{Pushed, add};
 
-/// What is sent where.
+/// What to send, and where.
 pub(crate) struct Plan<'a> {
-    /// What is followed.
+    /// The windows to follow.
     pub(crate) follow: &'a FollowFlags,
-    /// Where counts are sent to.
+    /// The destination of the counts.
     pub(crate) destination: &'a Destination,
-    /// The labels of the command line.
+    /// The labels from the command line.
     pub(crate) labels: &'a [String],
-    /// Where each cluster keeps what is not sent yet.
+    /// The file or folder that keeps what is not sent yet.
     pub(crate) state: &'a Path,
 }
 
-/// The revisions of one cluster on their way.
+/// Sends the revisions of one cluster.
 struct Sending<'a> {
     app: &'a App,
     cluster: Cluster,
@@ -80,7 +80,7 @@ async fn begin<'a>(
         None => Outbox::default(),
         Some(bytes) => Outbox::from_json(&bytes).map_err(|error| file.as_failure(error))?,
     };
-    // Refuses a format that can't carry changes, and one that what is pending is not to be sent in.
+    // Rejects a format that can't represent changes, and a format that differs from the pending revision's.
     outbox.finished(plan.destination.format)?;
     let options = plan.follow.options(outbox.state(), unix_ms())?;
     let following =
@@ -164,7 +164,7 @@ impl Sending<'_> {
                     self.file.replace(self.outbox.to_json()).await?;
                 }
                 Ok(Carried::Part) => return Ok(Carried::Part),
-                // They count as finished, so the next push begins after them.
+                // The unacknowledged samples count as finished, so the next push begins after them.
                 Err(failure) if report.unsure > 0 => {
                     self.warn(format_args!(
                         "{}; nobody knows whether {} samples were taken, and they are not sent again",

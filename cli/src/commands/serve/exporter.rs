@@ -1,4 +1,4 @@
-//! One cluster of `tallyfold serve`: its totals, what is measured of the exporter itself, and whether all is well.
+//! One cluster of `tallyfold serve`: its totals, the metrics of the exporter itself, and its health.
 
 use std::cell::{Ref, RefCell};
 use std::collections::BTreeMap;
@@ -17,45 +17,45 @@ use crate::host::files::StateFile;
 use crate::host::ranges::{FollowEvent, Following};
 use crate::host::shutdown::Shutdown;
 
-/// How long after a failure the state is stored again.
+/// The pause after a failed attempt to store the state.
 const STORE_AGAIN: Duration = Duration::from_secs(2);
 
 /// One cluster.
 pub(super) struct Exporter {
     /// The name of the cluster.
     pub(super) name: String,
-    /// Whether metrics say which cluster they are of.
+    /// Whether metrics have a label with the name of the cluster.
     pub(super) is_named: bool,
     /// The labels of its counts.
     pub(super) labels: Labels,
-    /// What the names of its counts begin with.
+    /// The prefix of the names of its counts.
     pub(super) stem: Option<String>,
     /// Where the totals are stored.
     pub(super) file: StateFile,
-    /// The totals that scrapes see: they are on the disk.
+    /// The totals that scrapes see. They are on the disk already.
     pub(super) ledger: RefCell<Ledger>,
     /// The time.
     pub(super) clock: Clock,
-    /// What was measured.
+    /// The metrics of the exporter itself.
     pub(super) meters: Rc<RefCell<Meters>>,
 }
 
-/// What is measured of one cluster.
+/// The exporter's own metrics of one cluster.
 #[derive(Debug, Default)]
 pub(super) struct Meters {
-    /// By target and status; no status if there was no response.
+    /// Requests by target and status; no status if there was no response.
     requests: BTreeMap<(&'static str, Option<u16>), u64>,
     retries: BTreeMap<&'static str, u64>,
     /// Readings that failed, by the code of the error.
     failures: BTreeMap<&'static str, u64>,
     store_failures: u64,
-    /// Provisional and settled ones.
+    /// Provisional revisions and settled revisions.
     revisions: [u64; 2],
-    /// When the last token came, on the monotonic clock.
+    /// When the last token was received, on the monotonic clock.
     token_ms: Option<u64>,
-    /// When a window was settled last, or the process started.
+    /// When the last window settled, or else when the process started.
     settled_ms: u64,
-    /// Whether the last window has settled: nothing is to come any more.
+    /// Whether the last window has settled, so that no revision follows.
     is_done: bool,
     /// Why the last request failed.
     trouble: Option<Code>,
@@ -64,7 +64,7 @@ pub(super) struct Meters {
 }
 
 impl Meters {
-    /// Takes a request that has ended.
+    /// Counts a request that has ended.
     pub(super) fn take(&mut self, attempt: &Attempt, now_ms: u64) {
         let target = attempt.target.as_str();
         *self.requests.entry((target, attempt.status)).or_default() += 1;
@@ -74,13 +74,13 @@ impl Meters {
         if attempt.target == Target::Token && attempt.code.is_none() {
             self.token_ms = Some(now_ms);
         }
-        // A token that has expired is replaced, and the request sent again: that is no trouble.
+        // An expired token is replaced and the request is sent again, so this isn't trouble.
         self.trouble = attempt
             .code
             .filter(|code| code.kind() != Kind::Auth || attempt.wait_ms.is_none());
     }
 
-    /// Takes that the state could not be stored; whether that is new.
+    /// Records that the state could not be stored. Returns whether it could be stored before.
     fn note_unstored(&mut self, failure: &Failure) -> bool {
         self.store_failures += 1;
         self.unstored.replace(failure.text.clone()).is_none()
@@ -88,7 +88,7 @@ impl Meters {
 }
 
 impl Exporter {
-    /// Adds up settled windows until all are there, or until the command is to end.
+    /// Adds up settled windows until all have settled, or until the shutdown begins.
     ///
     /// # Errors
     /// For counts that can't be added.
@@ -135,7 +135,7 @@ impl Exporter {
         if let Some(note) = ledger.note().filter(|_| !had_note) {
             app.stderr.warning(format_args!("{}: {}", self.name, note));
         }
-        // On the disk first: a scrape must not see what a restart would take back.
+        // Stored first: a scrape must not see totals that a restart would take back.
         if self.store(app, ledger.to_json(), shutdown).await {
             self.ledger.replace(ledger);
             let mut meters = self.meters.borrow_mut();
@@ -147,7 +147,8 @@ impl Exporter {
         Ok(())
     }
 
-    /// Stores the totals, and tries until that works; whether it did. Scrapes see the totals before meanwhile.
+    /// Stores the totals, and retries until that works or the shutdown begins. Returns whether they are stored. Until
+    /// then, scrapes see the previous totals.
     async fn store(&self, app: &App, document: String, shutdown: &Shutdown) -> bool {
         loop {
             let failure = match self.file.replace(document.clone()).await {
@@ -171,7 +172,7 @@ impl Exporter {
         }
     }
 
-    /// What is not well; `None` if nothing.
+    /// Why the cluster is unhealthy; `None` if it is healthy.
     pub(super) fn complaint(&self, stale_ms: u64) -> Option<String> {
         let meters = self.meters.borrow();
         if let Some(text) = &meters.unstored {
@@ -205,7 +206,7 @@ impl Exporter {
         ))
     }
 
-    /// Adds the totals to those of other clusters.
+    /// Adds the totals to a scrape.
     ///
     /// # Errors
     /// For labels and names that can't be used.
@@ -214,7 +215,7 @@ impl Exporter {
         ledger.add_to(scrape, &self.labels, self.stem.as_deref())
     }
 
-    /// Adds what was measured of the exporter itself.
+    /// Adds the exporter's own metrics to a scrape.
     pub(super) fn add_meters(&self, scrape: &mut Scrape, stale_ms: u64) {
         let meters = self.meters.borrow();
         let family = REQUESTS.of(scrape);
@@ -261,7 +262,7 @@ impl Exporter {
 pub(super) struct Meter(&'static str, FamilyKind, &'static str, &'static str);
 
 impl Meter {
-    /// The metric in a scrape. All clusters name all metrics, so that their order is always the same.
+    /// The metric in a scrape. Each cluster adds all metrics, so that their order is always the same.
     pub(super) fn of<'a>(&self, scrape: &'a mut Scrape) -> &'a mut Family {
         scrape.family(self.0, self.1, self.2, self.3)
     }
