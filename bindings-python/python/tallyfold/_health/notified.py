@@ -13,7 +13,7 @@ __all__ = ["Notified", "Receiver"]
 class Receiver(ReceiverArguments, total=False):
     """A receiver of alerts.
 
-    >>> chat: tallyfold.Receiver = {"kind": "webhook", "url": "https://chat.example/hook"}
+    >>> chat: tallyfold.Receiver = {"kind": "webhook", "name": "chat", "url": "https://chat.example/hook"}
     >>> nothing = tallyfold.Rules.standard().check(delivery=table)
     >>> tallyfold.notify(nothing, [chat]).complete
     True
