@@ -13,7 +13,8 @@ __all__ = ["Notified", "Receiver"]
 class Receiver(ReceiverArguments, total=False):
     """A receiver of alerts.
 
-    >>> chat: tallyfold.Receiver = {"kind": "webhook", "name": "chat", "url": "https://chat.example/hook"}
+    >>> url = "https://chat.example/hook"
+    >>> chat: tallyfold.Receiver = {"kind": "webhook", "name": "chat", "url": url}
     >>> nothing = tallyfold.Rules.standard().check(delivery=table)
     >>> tallyfold.notify(nothing, [chat]).complete
     True
