@@ -40,7 +40,7 @@ impl Measure {
         }
     }
 
-    /// The whole that a rate is a share of; of a volume, none.
+    /// The whole that a rate is a share of; `None` for a volume.
     #[must_use]
     pub fn whole(self, counts: Counts) -> Option<u128> {
         match self {

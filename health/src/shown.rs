@@ -11,7 +11,7 @@ pub(crate) fn share(part: u64, whole: u64) -> String {
     percent(part as f64 / whole as f64)
 }
 
-/// The same of a float.
+/// A share that is a float, as a percentage.
 pub(crate) fn percent(share: f64) -> String {
     let percent = share * 100.0;
     let places = match percent {
@@ -35,14 +35,14 @@ pub(crate) fn window(window: Window) -> String {
     }
 }
 
-/// An instant, to the minute unless it has seconds: `2026-03-01 02:45`.
+/// A timestamp, to the minute unless it has seconds: `2026-03-01 02:45`.
 pub(crate) fn instant(at: Timestamp) -> String {
     let text = at.to_string().replacen('T', " ", 1);
     let text = text.trim_end_matches('Z');
     text.strip_suffix(":00").unwrap_or(text).to_owned()
 }
 
-/// An instant near a window: its time, if it is on the day on which the window starts.
+/// A timestamp near a window: only the time of day if the window starts on the same day.
 pub(crate) fn since(at: Timestamp, near: Window) -> String {
     let (at, near) = (instant(at), instant(near.start()));
     match (at.split_once(' '), near.split_once(' ')) {
@@ -51,7 +51,7 @@ pub(crate) fn since(at: Timestamp, near: Window) -> String {
     }
 }
 
-/// A text of the service, harmless and not too long. An empty text is shown as such.
+/// A text of the service, harmless and not too long. An empty text is shown as `(none)`.
 pub(crate) fn value(text: &str) -> String {
     if text.is_empty() {
         return "(none)".to_owned();

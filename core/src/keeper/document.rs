@@ -12,7 +12,7 @@ use crate::counts::tree::{NoJson, Tree};
 use crate::error::{Error, Result};
 use crate::wire::json::writer::json_of;
 
-/// What stands before the checksum.
+/// The bytes before the checksum.
 const BEFORE: &[u8] = b"\"digest\":\"";
 
 const DAMAGED: &str = "this was damaged or changed since it was written: its checksum is another";
@@ -49,7 +49,7 @@ impl DocumentKind {
     /// The fields of a document, as a JSON object.
     ///
     /// # Errors
-    /// `invalid_checkpoint` for a document of another kind or version, and for one that is torn or was changed.
+    /// `invalid_checkpoint` if the document has another kind or version, is truncated or was changed.
     pub fn read(&self, json: &[u8]) -> Result<Vec<u8>> {
         let name = |format: &[u8]| {
             format
@@ -86,7 +86,7 @@ impl DocumentKind {
     }
 }
 
-/// Whether a document is as it was written, byte for byte.
+/// Whether the checksum of a document matches its bytes.
 fn is_sealed(json: &[u8]) -> bool {
     let parts = after(json).and_then(|at| {
         let (written, rest) = json[at..].split_at(end_of_digest(&json[at..])?);
@@ -95,12 +95,12 @@ fn is_sealed(json: &[u8]) -> bool {
     parts.is_some_and(|(head, written, rest)| digest(head, rest).as_bytes() == written)
 }
 
-/// The checksum of a document, without the quotes around the checksum.
+/// The checksum of all bytes of a document, except the checksum itself and its quotes.
 fn digest(head: &[u8], rest: &[u8]) -> String {
     checksum(&[&head[..head.len() - 1], &rest[1..]])
 }
 
-/// Where the checksum begins.
+/// The offset at which the checksum begins.
 fn after(json: &[u8]) -> Option<usize> {
     let mut places = json.windows(BEFORE.len());
     Some(places.position(|of| of == BEFORE)? + BEFORE.len())
@@ -110,10 +110,10 @@ fn end_of_digest(json: &[u8]) -> Option<usize> {
     json.iter().position(|byte| *byte == b'"')
 }
 
-/// A document with a path in each error, for the documents of the core.
+/// A document of the core. Each error about it has a path.
 pub(crate) struct Stored<'a, const N: usize> {
     json: &'a [u8],
-    /// The fields, as they are written.
+    /// The values of the fields, as raw JSON.
     pub(crate) fields: [&'a str; N],
 }
 
@@ -129,7 +129,8 @@ impl<'a, const N: usize> Stored<'a, N> {
         Ok(Self { json, fields })
     }
 
-    /// Refuses a query that differs from the expected one, which is JSON, but for some fields. Gives its fields.
+    /// Refuses a query that differs from `expected` (JSON), except in the fields named in `may_differ`. Returns its
+    /// fields.
     pub(crate) fn check_query<const M: usize>(
         &self,
         query: &'a str,
@@ -147,13 +148,13 @@ impl<'a, const N: usize> Stored<'a, N> {
         Ok(found)
     }
 
-    /// Refuses a value that differs from what would be written.
+    /// Refuses a value that differs from the expected JSON.
     pub(crate) fn check(&self, path: &str, found: &str, expected: &str) -> Result<()> {
         check(self.json, path, found, expected)
     }
 
-    /// Refuses a document that is not what was sealed. Call this last, so that a mistake is named
-    /// where it is, if it can be.
+    /// Refuses a document whose checksum doesn't match. Call this last, so that an error about a field comes first and
+    /// has that field's path.
     pub(crate) fn check_digest(&self) -> Result<()> {
         if is_sealed(self.json) {
             return Ok(());
@@ -173,7 +174,7 @@ impl<'a, const N: usize> Stored<'a, N> {
         found.ok_or_else(|| self.wrong(path, format!("want a list of {what}"), written))
     }
 
-    /// A list of whole numbers, which are written as texts.
+    /// A list of whole numbers, which the document stores as strings.
     pub(crate) fn numbers(&self, path: &str, written: &'a str) -> Result<Vec<i64>> {
         let texts = self.texts(path, written, "numbers as strings")?;
         let numbers: Result<Vec<i64>, _> = texts.iter().map(|text| text.parse()).collect();
@@ -203,7 +204,7 @@ impl<'a, const N: usize> Stored<'a, N> {
     }
 }
 
-/// The error for a place of a document.
+/// The error for a path in a document.
 pub(crate) fn invalid(path: &str, message: impl Into<String>) -> Error {
     Error::new(Code::InvalidCheckpoint, message.into()).with_path(path.to_owned())
 }

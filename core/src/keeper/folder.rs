@@ -1,9 +1,9 @@
 //! The files of a checkpoint's folder.
 //!
 //! They are:
-//! - `segment-00000.json` and so on: a [`segment_name`] each. A host writes a segment to a temporary file, whose name is that
-//!   of the segment with `.RANDOM.tmp`, syncs it to the disk and renames it. A crash leaves the old or the new segment, and
-//!   perhaps a temporary file, which the next [`Lease`](super::Lease) removes.
+//! - `segment-00000.json` and so on, named by [`segment_name`]. The caller writes a segment to a temporary file, whose
+//!   name is the segment's name with `.RANDOM.tmp`, syncs it to disk and renames it. A crash leaves the old or the new
+//!   segment, and perhaps a temporary file. The next [`Lease`](super::Lease) removes that file.
 //! - `lock-*`: the lease of each process that uses the folder, or tries to.
 
 use crate::code::Code;
@@ -24,8 +24,8 @@ pub(super) fn is_temporary(name: &str) -> bool {
     name.starts_with("segment-") && name.ends_with(".tmp")
 }
 
-/// The error for a segment, stored at a place, that a host must not read: a pipe may have no end, and a link may lead out of
-/// the folder.
+/// The error for a segment that isn't a regular file. A caller must not read it: a pipe may have no end, and a link may
+/// lead out of the folder.
 #[must_use]
 pub fn not_a_file(place: &str) -> Error {
     let message = [place, " is no regular file"].concat();

@@ -1,16 +1,17 @@
-//! The lease of a folder, so that one process at a time uses it.
+//! The lease of a folder, which lets only one process at a time use it.
 //!
-//! Not every host has locks of the operating system: Node has none. So each process creates a file of its own, whose name
-//! identifies the process, and then looks for the files of others. If one of them may still run, it removes its own file and
-//! gives up. So of two processes that begin at once, at least one sees the other. No name is used twice. So any process can
-//! remove the file of a process that has ended, without removing a lease that somebody has just taken.
+//! Not every runtime has the operating system's file locks: Node doesn't. So each process creates its own file, whose
+//! name identifies the process, and then looks for the files of other processes. If one of these processes may still be
+//! running, the new process removes its own file and gives up. If two processes begin at the same time, at least one of
+//! them sees the other. No name is used twice, so any process can remove the file of an ended process without removing
+//! a new lease by mistake.
 
 use super::folder::is_temporary;
 
-/// How often a process tries, because two that begin at once may both give up.
+/// How often a process tries. Two processes that begin at the same time may both give up.
 const TRIES: u32 = 4;
 
-/// How long a process that can't be looked at shows no sign of life until it counts as ended.
+/// A process that can't be inspected counts as ended after this long without a sign of life.
 const LONGEST_SILENCE_MS: i64 = 60_000;
 
 const IN_USE: &str = "another collect is using this checkpoint";
@@ -21,7 +22,7 @@ pub struct Holder<'a> {
     /// Identifies the processes that can see each other: the first 16 hexadecimal digits of the SHA-256 of the machine's
     /// name and, where the system has them, its boot ID and the ID of the namespace of processes, joined by line feeds.
     pub host: &'a str,
-    /// Its number.
+    /// The process ID.
     pub pid: u32,
     /// What `/proc/self/stat` contains, where the system has it.
     pub stat: Option<&'a str>,
@@ -32,7 +33,7 @@ pub struct Holder<'a> {
 /// What a system knows about a process.
 #[derive(Clone, Copy, Debug)]
 pub struct Process<'a> {
-    /// Whether there is a process with that number; `None` if the host can't find out.
+    /// Whether a process with that ID exists; `None` if the caller can't find out.
     pub exists: Option<bool>,
     /// What `/proc/PID/stat` contains, where the system has it.
     pub stat: Option<&'a str>,
@@ -41,28 +42,28 @@ pub struct Process<'a> {
 /// What to do next for a lease.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum LeaseStep {
-    /// Create a file with this name and [`Lease::TEXT`], for its owner only, whole or not at all. It must not exist, not even
-    /// as a link. Then call [`Lease::done`].
+    /// Create a file with this name and the content [`Lease::TEXT`], atomically and accessible only to its owner.
+    /// Nothing with this name may exist, not even a link. Then call [`Lease::done`].
     Create(String),
     /// Call [`Lease::listed`] with the names of the files in the folder.
     List,
-    /// Call [`Lease::modified`] with the time when the file with this name was written.
+    /// Call [`Lease::modified`] with the modification time of the file with this name.
     Modified(String),
-    /// Call [`Lease::process`] with what is known about the process with this number.
+    /// Call [`Lease::process`] with what is known about the process with this ID.
     Process(u32),
-    /// Remove the file with this name, if it is there. Then call [`Lease::done`].
+    /// Remove the file with this name, if it exists. Then call [`Lease::done`].
     Remove(String),
-    /// Wait for so many milliseconds. Then call [`Lease::done`].
+    /// Wait for this many milliseconds. Then call [`Lease::done`].
     Wait(u32),
     /// The lease is taken. Write [`Lease::TEXT`] into the file [`Lease::name`] every [`Lease::SIGN_OF_LIFE_MS`], check that it
     /// exists before each change to the folder, and remove it at the end.
     Held,
-    /// Another process has the lease: this is the message.
+    /// Another process has the lease. This is the error message.
     Refused(String),
 }
 
 impl LeaseStep {
-    /// The step as a word and its argument, for languages that have no such enums.
+    /// The step as a word and its argument, for languages without such enums.
     #[must_use]
     pub fn parts(self) -> (&'static str, String) {
         match self {
@@ -97,17 +98,17 @@ impl LeaseStep {
 #[derive(Debug)]
 pub struct Lease {
     host: String,
-    /// What stands between `lock-` and the random number in the name of each file.
+    /// The part between `lock-` and the random number in the names of this process's files.
     process: String,
     nonce: u64,
     name: String,
     tries: u32,
     state: State,
-    /// The files of others that are not judged yet.
+    /// The files of other processes that are still to be checked.
     others: Vec<String>,
     /// Temporary files of processes that were killed.
     left_over: Vec<String>,
-    /// When the own file was written, by the clock of the folder's machine.
+    /// When this process's file was written, by the clock of the machine that stores the folder.
     own_ms: Option<i64>,
     /// The file of a process that has the lease.
     holder: Option<String>,
@@ -117,17 +118,17 @@ pub struct Lease {
 enum State {
     Creating,
     Listing,
-    /// Asks about the process of the last of the others.
+    /// Requests what is known about the process of the last file in `others`.
     LookingAtProcess,
-    /// Asks when its file was written, and before that when the own one was.
+    /// Requests when this process's file was written, and then when the last file in `others` was written.
     LookingAtTime,
-    /// Removes its file.
+    /// Removes the last file in `others`.
     Removing,
-    /// Removes the own file.
+    /// Removes this process's file.
     Withdrawing,
     Waiting,
     Refused,
-    /// Removes what is left over, and then has the lease.
+    /// Removes the leftover temporary files, and then has the lease.
     Holding,
 }
 
@@ -135,11 +136,11 @@ impl Lease {
     /// What each file of a lease contains.
     pub const TEXT: &str = "A job is using this checkpoint.\n";
 
-    /// How often a holder writes its file again, for those who can't see its process. Only writing takes the time from the
-    /// clock of the file's own machine.
+    /// How often a holder rewrites its file, for processes that can't inspect it. Only a write sets the file's time by
+    /// the clock of the machine that stores the file.
     pub const SIGN_OF_LIFE_MS: u32 = 15_000;
 
-    /// The message if the file of a lease that was held is gone.
+    /// The message if the file of a held lease was removed.
     pub const LOST: &str = IN_USE;
 
     /// A lease that is not taken yet.
@@ -184,7 +185,7 @@ impl Lease {
             State::LookingAtTime => LeaseStep::Modified(other()),
             State::Removing => LeaseStep::Remove(other()),
             State::Withdrawing => LeaseStep::Remove(self.name.clone()),
-            // At random, so that two that give up at once do not begin at once again.
+            // A random time, so that two processes that give up at the same time don't begin again at the same time.
             State::Waiting => LeaseStep::Wait(5 + (self.nonce >> 32) as u32 % 15),
             State::Refused => {
                 let holder = self.holder.as_deref().unwrap_or_default();
@@ -225,14 +226,14 @@ impl Lease {
         self.look();
     }
 
-    /// Takes when the file was written, in milliseconds since 1970; `None` if it is gone.
+    /// Takes the modification time of the file, in milliseconds since 1970; `None` if the file is gone.
     pub fn modified(&mut self, unix_ms: Option<i64>) {
         if self.state != State::LookingAtTime {
             return;
         }
         match (self.own_ms, unix_ms) {
             (None, Some(own_ms)) => self.own_ms = Some(own_ms),
-            // Somebody has removed the own file.
+            // This process's file was removed.
             (None, None) => self.withdraw(),
             (Some(_), None) => self.judged(),
             (Some(own_ms), Some(unix_ms)) if own_ms - unix_ms > LONGEST_SILENCE_MS => {
@@ -250,7 +251,7 @@ impl Lease {
         };
         let is_it = found.stat.map(|stat| started(stat) == Some(other.start));
         self.state = match (found.exists, is_it) {
-            // Its number may have been given to another process.
+            // The system may have given its ID to another process.
             (Some(false), _) | (_, Some(false)) => State::Removing,
             (Some(true), _) | (_, Some(true)) => State::Withdrawing,
             // As with the process of another machine, only its signs of life count.
@@ -264,7 +265,7 @@ impl Lease {
     /// Begins a try.
     fn begin(&mut self) {
         if self.tries > 0 {
-            // The next number of a Weyl sequence, so that no name comes twice.
+            // The next number of a Weyl sequence, so that no name is used twice.
             self.nonce = self.nonce.wrapping_add(0x9e37_79b9_7f4a_7c15);
         }
         self.tries += 1;
@@ -275,12 +276,12 @@ impl Lease {
         self.state = State::Creating;
     }
 
-    /// Looks at the next file of another process. If there is none, the lease is taken.
+    /// Checks the next file of another process. If none is left, this process has the lease.
     fn look(&mut self) {
         self.state = match self.others.last().and_then(|name| LeaseName::of(name)) {
             None => State::Holding,
             Some(name) if name.host != self.host => State::LookingAtTime,
-            // No process has such a number.
+            // No process has this ID.
             Some(name) if name.pid == 0 => State::Removing,
             Some(_) => State::LookingAtProcess,
         };
@@ -302,7 +303,7 @@ impl Lease {
 /// The name of a lease's file: `lock-HOST-PID-START-RANDOM`.
 struct LeaseName<'a> {
     host: &'a str,
-    /// 0 if no process can have the number.
+    /// The process ID; 0 if no process can have it.
     pid: u32,
     start: &'a str,
 }
@@ -332,9 +333,9 @@ impl<'a> LeaseName<'a> {
     }
 }
 
-/// When a process has begun, by its `stat`; `None` for one that is dead and waits for its parent.
+/// When a process started, from its `stat`; `None` for a zombie or a dead process.
 fn started(stat: &str) -> Option<&str> {
-    // Before the last bracket stands the name of the program, which may contain anything.
+    // The name of the program comes before the last bracket, and may contain anything.
     let mut fields = stat.get(stat.rfind(')')? + 1..)?.trim_start().split(' ');
     match fields.next()? {
         "Z" | "X" => None,

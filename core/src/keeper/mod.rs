@@ -1,7 +1,7 @@
 //! What a caller stores and who may use it: the names of segments, the lease of a folder, and documents with a checksum.
 //!
-//! Nothing here reads or writes a file. [`Lease`] gives a step, such as to create a file, and is told what came of it. A host
-//! knows how to do each step on its system.
+//! Nothing here reads or writes a file. [`Lease`] returns a step, such as creating a file. The caller carries it out on
+//! its system and reports the result.
 
 mod document;
 mod folder;

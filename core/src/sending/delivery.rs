@@ -1,29 +1,29 @@
-//! What is known of the system that gets messages, as data; and where messages come from.
+//! The properties of the system that receives messages, as data, and the source of the messages.
 
 use crate::error::Result;
 use crate::secret::Secret;
 
-/// Where a push takes its messages from. A message consists of samples, such as the counts of a group in a window.
+/// The source of a push's messages. A message consists of samples, such as the counts of a group in a window.
 ///
 /// A clone continues at the same place, and both give the same messages.
 pub trait Source: Clone {
     /// How the messages are delivered.
     ///
     /// # Errors
-    /// `invalid_argument` if they aren't meant to be sent.
+    /// `invalid_argument` if the messages aren't meant to be sent.
     fn delivery(&self) -> Result<&'static Delivery>;
 
     /// The media type of each message, for `Content-Type`.
     fn media_type(&self) -> &'static str;
 
-    /// Writes the next message, of at most this many samples, in place of what `out` holds. Returns how many samples it
-    /// has, or `None` after the last message.
+    /// Replaces the contents of `out` with the next message, which has at most `most` samples. Returns how many samples
+    /// it has, or `None` after the last message.
     fn next_message(&mut self, most: usize, out: &mut Vec<u8>) -> Option<usize>;
 
-    /// Leaves out the next samples, and returns how many of them don't exist.
+    /// Skips the next samples, and returns how many of them don't exist.
     fn skip(&mut self, samples: u64) -> u64;
 
-    /// What no error message may quote, besides headers and what is secret in the address.
+    /// Secrets that no error message may quote, in addition to the headers and the secrets in the address.
     fn secrets(&self) -> &[Secret] {
         &[]
     }
@@ -32,23 +32,23 @@ pub trait Source: Clone {
 /// How messages are delivered.
 #[derive(Debug)]
 pub struct Delivery {
-    /// How they get there.
+    /// How messages are transported.
     pub way: Way,
     /// Headers next to `content-type`.
     pub headers: &'static [(&'static str, &'static str)],
     /// Whether the other system accepts the same samples again without harm. Then messages in doubt are sent again.
     pub is_repeatable: bool,
-    /// Whether a message is sent again after this status, which is 500 or above. After 429 it always is.
+    /// Whether a message is sent again after this status, which is 500 or above. After 429, it is always sent again.
     pub is_passing: fn(u16) -> bool,
-    /// A header of each answer by a system that knows the format: how many samples it wrote.
+    /// A header in each response of a system that knows the format. It contains how many samples the system wrote.
     pub proof: Option<&'static str>,
-    /// Whether an answer of 2xx is the one that the other system documents for success, by its status and body.
+    /// Whether a 2xx response, by its status and body, is the one that the other system documents for success.
     pub is_accepted: fn(u16, &[u8]) -> bool,
-    /// Whether the whole address is a secret: it is sent by https only, unless the caller allows http, and messages show
-    /// nothing but its host.
+    /// Whether the whole address is a secret. Then it is used with https only, unless the caller allows http, and
+    /// messages show only its host.
     pub hides_address: bool,
-    /// Which samples were rejected while others were accepted, by the body of an answer; `None` if it reports nothing
-    /// of that kind.
+    /// Reads from a response which samples the other system rejected while it accepted others; `None` if the response
+    /// reports nothing of that kind.
     pub partly: fn(u16, &[u8]) -> Option<Partly>,
 }
 
@@ -70,7 +70,7 @@ pub const DATAGRAMS: Delivery = Delivery {
     ..HTTP
 };
 
-/// The data points that were rejected while others were accepted, by the body of an answer.
+/// The data points that the other system rejected while it accepted others, from the body of its response.
 #[derive(Debug)]
 pub struct Partly {
     /// How many, if the body contains the number.

@@ -1,7 +1,7 @@
 //! Messages to other systems, and the rules by which they are sent.
 //!
-//! [`Push`] is the machine: it takes messages from a [`Source`], and decides what is sent next and what an answer means.
-//! [`Delivery`] is what is known of the system that gets the messages, as data.
+//! [`Push`] is the state machine. It takes messages from a [`Source`], and decides what to send next and what a
+//! response means. [`Delivery`] describes the system that receives the messages, as data.
 
 mod delivery;
 mod options;

@@ -19,7 +19,7 @@ crate::names! {
     }
 }
 
-/// How long to wait for a receiver, all in all.
+/// How long to wait for a failing destination in total, by default.
 const PATIENCE_MS: u64 = 900_000;
 
 crate::options! {
@@ -47,15 +47,16 @@ crate::options! {
     }
 }
 
-/// Headers for another system. Unlike those of a client, `authorization` is the caller's.
+/// Headers for another system. Unlike in the headers of a client, the caller may set `authorization`.
 #[derive(Clone, Debug, Default)]
 pub struct TargetHeaders(pub(super) Headers);
 
 impl TargetHeaders {
-    /// Takes names and values in turn.
+    /// Takes a flat list, in which each name is followed by its value.
     ///
     /// # Errors
-    /// `invalid_argument` for a header that the HTTP stack sets, and for what can't be sent. No message quotes any of it.
+    /// `invalid_argument` for a header that the HTTP stack sets, and for one that can't be sent. No message quotes the
+    /// header.
     pub fn new(flat: Vec<String>) -> Result<Self> {
         Headers::with_authorization(flat).map(Self)
     }
@@ -73,8 +74,8 @@ impl PushOptions {
     /// Checks the options for this delivery, before anything is requested or stored.
     ///
     /// # Errors
-    /// `invalid_argument` for a guarantee if the receiver takes repeated messages without harm; `invalid_base_address` and
-    /// `insecure_base_address` for the address.
+    /// `invalid_argument` for a guarantee if the destination accepts repeated messages without harm;
+    /// `invalid_base_address` and `insecure_base_address` for the address.
     pub fn check(&self, delivery: &Delivery) -> Result<()> {
         self.target(delivery).map(drop)
     }
@@ -89,8 +90,8 @@ impl PushOptions {
         Target::new(self, delivery)
     }
 
-    /// Everything that is or may be a secret: headers, also without a word such as `Bearer` before them, the longer values
-    /// of the address's query, and perhaps the address itself.
+    /// Everything that is or may be a secret: the values of headers, with and without a first word such as `Bearer`;
+    /// the longer values of the address's query; and perhaps the address itself.
     pub(super) fn secrets(&self, delivery: &Delivery) -> Vec<Secret> {
         let headers = self.headers.0.iter().flat_map(|(_, value)| {
             let after_scheme = value.split_once(' ').map(|(_, rest)| rest);
@@ -110,11 +111,11 @@ impl PushOptions {
     }
 }
 
-/// The address of a receiver.
+/// The address of a destination.
 #[derive(Clone, Debug)]
 pub(super) struct Target {
     pub(super) url: String,
-    /// The address without what may be a secret, for messages: without its query, or only up to its host.
+    /// The address as messages show it, without what may be a secret: without its query, or only up to its host.
     pub(super) shown: String,
 }
 

@@ -1,4 +1,4 @@
-//! A push under way: a machine without I/O.
+//! A push in progress: a state machine without I/O.
 
 use std::fmt;
 
@@ -20,30 +20,30 @@ use crate::wire::excerpt::Excerpt;
 use crate::wire::headers::named;
 use crate::wire::retry_after::retry_after;
 
-/// How much of the body of an answer is read, to find what was rejected.
+/// At most this many bytes of a response's body are read to find what was rejected.
 const MOST_OF_ANSWER: usize = 64 * 1024;
 
-/// A datagram that is larger than the network takes.
+/// The error detail for a datagram that is too large for the network.
 const TOO_LARGE: &str = "EMSGSIZE";
 
-/// What happened that proves that no byte of a message was taken: there was no connection.
+/// Error details that prove that the destination received no byte of a message: there was no connection.
 const NEVER_SENT: &[&str] = &["ENOTFOUND", "EAI_AGAIN", "ECONNREFUSED", "OFFLINE"];
 
-/// What the host is to do next.
+/// What the caller does next.
 #[derive(Debug)]
 #[must_use = "a step is for the host to take"]
 pub enum PushStep<'a> {
-    /// Send this message. An HTTP response is reported with [`Push::head`], [`Push::chunk`] and [`Push::end`]; a datagram
-    /// that was sent with [`Push::sent`]; a failure with [`Push::failed`].
+    /// Send this message. For an HTTP response, call [`Push::head`], [`Push::chunk`] and [`Push::end`]; after a
+    /// datagram was sent, [`Push::sent`]; after a failure, [`Push::failed`].
     Send(Message<'a>),
-    /// Wait this long, or less, and ask again.
+    /// Wait this long, or less, and call [`Push::step`] again.
     Wait {
         /// Milliseconds on the monotonic clock, at most 2^31 - 1.
         ms: u32,
     },
-    /// Store this number, if another process is to go on with this push ([`PushOptions::finished`]), and ask again. The
-    /// number falls if a message is refused that counted as finished before it was sent, because it is to be sent at
-    /// most once.
+    /// Store this number if another process is to resume this push ([`PushOptions::finished`]), and call [`Push::step`]
+    /// again. A message that must be sent at most once counts as finished before it is sent. If the destination refuses
+    /// it, the number falls.
     Finished {
         /// How many of the export's samples are finished.
         samples: u64,
@@ -88,21 +88,21 @@ impl fmt::Debug for Message<'_> {
     }
 }
 
-/// A push under way. It asks its host to send one message after the other, reads the answers, waits and tries again, or
-/// ends with an error.
+/// A push in progress. Its steps make the caller send one message after the other. It interprets the responses, and
+/// then waits and retries, or ends with an error.
 ///
-/// 2xx means that a message was taken, 413 that it is too large: it is cut in two. After 429, which may say for how long,
-/// after the passing failures of a server and after broken connections it is sent again, unless it must be sent at most
-/// once and may have arrived. Anything else ends the push.
+/// 2xx means that the destination accepted the message. 413 means that the message is too large, so it is cut in two. A
+/// message is sent again after 429, which may contain a waiting time, after a server's transient failures and after
+/// broken connections, unless it must be sent at most once and may have arrived. Anything else ends the push.
 pub struct Push<S> {
     source: S,
-    /// The source before the message under way.
+    /// The source as it was before the current message.
     before: S,
     delivery: &'static Delivery,
     media_type: &'static str,
     target: Target,
     headers: TargetHeaders,
-    /// What no message may quote.
+    /// Secrets that no message may quote.
     secrets: Vec<Secret>,
     is_careful: bool,
     patience: Patience,
@@ -113,10 +113,10 @@ pub struct Push<S> {
     /// The most samples in a message, once one was too large.
     most_samples: usize,
     finished: u64,
-    /// What the host was last told of that.
+    /// The value of `finished` that the caller got last.
     told: u64,
     retries_of_message: u32,
-    /// When the receiver stopped taking messages.
+    /// When sending to the destination began to fail.
     failing_since: Option<Now>,
     now: Now,
     jitter: Jitter,
@@ -155,22 +155,22 @@ pub struct Rejected {
 }
 
 enum State {
-    /// The next message is to be made.
+    /// The next message has to be made.
     Ready,
-    /// Before the message is sent, the host must store that it is finished.
+    /// Before the message is sent, the caller must store that it is finished.
     Stored,
-    /// The message is to be sent.
+    /// The message has to be sent.
     Due,
     Waiting(Delay),
-    /// The host sends the message.
+    /// The caller is sending the message.
     UnderWay,
-    /// The body of the answer is read.
+    /// The caller is passing the body of the response.
     Answered {
         status: u16,
         refusal: Option<Error>,
         body: Vec<u8>,
     },
-    /// The message was taken. The host must store that, unless it did before the message was sent.
+    /// The destination accepted the message. The caller must store that, unless it did so before the message was sent.
     Taken,
     Ended(Option<Error>),
 }
@@ -179,9 +179,9 @@ impl<S: Source> Push<S> {
     /// Begins to send the messages of a source.
     ///
     /// # Errors
-    /// `invalid_argument` for a source that is not sent, for a guarantee if the receiver takes repeated messages without
-    /// harm, and for more `finished` samples than there are; `invalid_base_address` and `insecure_base_address` for the
-    /// address.
+    /// `invalid_argument` for a source that isn't meant to be sent, for a guarantee if the destination accepts repeated
+    /// messages without harm, and for more `finished` samples than there are; `invalid_base_address` and
+    /// `insecure_base_address` for the address.
     pub fn new(mut source: S, options: &PushOptions) -> Result<Self> {
         let delivery = source.delivery()?;
         let target = options.target(delivery)?;
@@ -220,9 +220,10 @@ impl<S: Source> Push<S> {
     /// What to do next.
     ///
     /// # Errors
-    /// What ended the push: `rate_limited`, `server_error`, `network_failed` or `timed_out` if the patience is over, or if
-    /// the message may have arrived and must be sent at most once; `redirected`, `forbidden` or `unexpected_status` for
-    /// other answers, with an excerpt of their body; `out_of_order` while a message is under way.
+    /// The error that ended the push: `rate_limited`, `server_error`, `network_failed` or `timed_out` if the patience
+    /// has run out, or if the message may have arrived and must be sent at most once; `redirected`, `forbidden` or
+    /// `unexpected_status` for other responses, with an excerpt of their body; `out_of_order` while a message is being
+    /// sent.
     pub fn step(&mut self, now: Now) -> Result<PushStep<'_>> {
         self.now = now;
         loop {
@@ -243,7 +244,7 @@ impl<S: Source> Push<S> {
                     self.state = State::Due;
                     return Ok(self.tell());
                 }
-                // The host may have stored a message as finished that was refused: it is told the right number.
+                // The caller may have stored a refused message as finished, so it gets the corrected number.
                 State::Waiting(_) if self.told != self.finished => return Ok(self.tell()),
                 State::Waiting(delay) => match delay.rest(now) {
                     0 => self.state = self.before_sending(),
@@ -278,8 +279,8 @@ impl<S: Source> Push<S> {
         }
     }
 
-    /// Whether another process could go on now from the number of the last [`PushStep::Finished`]: no sample would be lost
-    /// or sent twice.
+    /// Whether another process could resume now from the number of the last [`PushStep::Finished`] without losing a
+    /// sample or sending one twice.
     #[must_use]
     pub fn is_at_rest(&self) -> bool {
         match self.state {
@@ -289,8 +290,8 @@ impl<S: Source> Push<S> {
         }
     }
 
-    /// Takes the status and headers of a response. Gives whether its body is wanted: if so, it is given with
-    /// [`Push::chunk`] and [`Push::end`], else it is not read.
+    /// Takes the status and headers of a response. Returns whether its body is wanted. If so, pass it to
+    /// [`Push::chunk`] and then call [`Push::end`]; otherwise don't read it.
     ///
     /// # Errors
     /// `out_of_order` if no message is under way.
@@ -327,7 +328,7 @@ impl<S: Source> Push<S> {
         Ok(false)
     }
 
-    /// Takes a piece of the body. Gives whether more of it is wanted.
+    /// Takes a piece of the body. Returns whether more of it is wanted.
     ///
     /// # Errors
     /// `out_of_order` if no body is wanted.
@@ -340,7 +341,7 @@ impl<S: Source> Push<S> {
         Ok(body.len() < MOST_OF_ANSWER)
     }
 
-    /// Takes the end of the body, or of as much of it as was wanted.
+    /// Takes the end of the body, or of the part of it that was wanted.
     ///
     /// # Errors
     /// `out_of_order` if no body is wanted.
@@ -359,7 +360,7 @@ impl<S: Source> Push<S> {
             *refusal = Some(Error::new(Code::UnexpectedStatus, message).with_status(*status));
         }
         match (refusal.take(), partly) {
-            // A status of refusal, with a body that says that the rest was taken.
+            // Even with an error status, the body may report that the rest was accepted.
             (None | Some(_), Some(Partly { points, said })) => {
                 let message = quoted(said.as_bytes(), &self.secrets).unwrap_or_default();
                 self.report.rejected.push(Rejected { points, message });
@@ -375,7 +376,7 @@ impl<S: Source> Push<S> {
         Ok(())
     }
 
-    /// Takes that a datagram was sent.
+    /// Reports that a datagram was sent.
     ///
     /// # Errors
     /// `out_of_order` if no message is under way.
@@ -385,13 +386,13 @@ impl<S: Source> Push<S> {
         Ok(())
     }
 
-    /// Takes that an exchange failed in the host, before or after the head of its response.
+    /// Reports that an exchange failed in the caller, before or after the head of its response.
     ///
     /// # Errors
     /// `out_of_order` if no message is under way.
     pub fn failed(&mut self, failure: HostFailure, detail: &str) -> Result<()> {
         if let State::Answered { .. } = &self.state {
-            // The status is known, and as much of the body as has arrived.
+            // The status and a part of the body have arrived.
             return self.end();
         }
         self.check_under_way()?;
@@ -410,7 +411,7 @@ impl<S: Source> Push<S> {
         Ok(())
     }
 
-    /// How the push has ended; `None` while it is under way.
+    /// The result of the push; `None` while it is in progress.
     #[must_use]
     pub fn outcome(&self) -> Option<Result<(), &Error>> {
         match &self.state {
@@ -420,13 +421,13 @@ impl<S: Source> Push<S> {
         }
     }
 
-    /// What became of the push so far.
+    /// The report so far.
     #[must_use]
     pub fn report(&self) -> &PushReport {
         &self.report
     }
 
-    /// How many samples of the export are finished: taken, or, if each is to be sent at most once, given up.
+    /// How many samples of the export are finished: accepted or, if each must be sent at most once, given up.
     #[must_use]
     pub fn finished(&self) -> u64 {
         self.finished
@@ -439,7 +440,7 @@ impl<S: Source> Push<S> {
         }
     }
 
-    /// What comes before a message is sent.
+    /// The state before a message is sent.
     fn before_sending(&self) -> State {
         if self.is_careful {
             State::Stored
@@ -455,7 +456,7 @@ impl<S: Source> Push<S> {
         }
     }
 
-    /// The message was taken.
+    /// The destination accepted the message.
     fn take(&mut self) {
         self.report.messages += 1;
         self.report.samples += self.samples as u64;
@@ -472,7 +473,7 @@ impl<S: Source> Push<S> {
         self.state = State::Ready;
     }
 
-    /// The error for a response of success that does not say that the message was understood.
+    /// The error for a successful response that doesn't prove that the message was understood.
     fn unproven(&self, status: u16, headers: &[(&str, &str)]) -> Option<Error> {
         let proof = self.delivery.proof?;
         if named(headers, proof).any(|written| written.trim() != "0") {
@@ -483,15 +484,15 @@ impl<S: Source> Push<S> {
         Some(Error::new(Code::UnexpectedStatus, message).with_status(status))
     }
 
-    /// The message was refused: none of its samples is finished.
+    /// The destination refused the message, so none of its samples is finished.
     fn take_back(&mut self) {
         if self.is_careful {
             self.finished -= self.samples as u64;
         }
     }
 
-    /// Sends the message again later, if that is right and the patience is not over. `is_refused` tells that the receiver
-    /// took nothing of it.
+    /// Sends the message again later, if that is allowed and the patience has not run out. `is_refused` means that the
+    /// destination accepted nothing of it.
     fn try_again(&mut self, error: Error, asked_ms: Option<u64>, is_refused: bool) {
         if self.is_careful && !is_refused {
             self.report.unsure += self.samples as u64;
@@ -516,7 +517,7 @@ impl<S: Source> Push<S> {
     }
 }
 
-/// What a receiver says, as one line of bounded length, without secrets.
+/// The text of a response, as one line of bounded length, without secrets.
 fn quoted(said: &[u8], secrets: &[Secret]) -> Option<String> {
     let mut excerpt = Excerpt::default();
     excerpt.push(said);

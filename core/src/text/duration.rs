@@ -28,7 +28,7 @@ pub fn milliseconds(text: &str) -> Option<u64> {
     (!text.is_empty()).then_some(sum)
 }
 
-/// Writes a length of time in its largest unit, at most hours, that gives a whole number.
+/// Writes a length of time in the largest unit, up to hours, that gives a whole number.
 #[must_use]
 pub fn duration(ms: u64) -> String {
     let units = UNITS.iter().skip(2);

@@ -70,7 +70,8 @@ impl Fraction {
     /// Whether `part` of `whole` is more than this times another fraction.
     #[must_use]
     pub fn times_is_below(self, other: Self, part: u64, whole: u64) -> bool {
-        // Both have at most 15 digits, so that the products of both have at most 34, and fit; those with counts may not.
+        // Both fractions have at most 15 digits, so their products have at most 34 digits and fit. The products with
+        // counts may not.
         let (times, of) = (
             u128::from(self.part) * u128::from(other.part),
             u128::from(self.whole) * u128::from(other.whole),
@@ -86,14 +87,14 @@ impl Fraction {
         }
     }
 
-    /// The largest number of events of a whole that is not above this fraction.
+    /// The largest number of events that is at most this fraction of a whole.
     #[must_use]
     pub fn floor_of(self, whole: u64) -> u64 {
         let part = self.of(whole) / u128::from(self.whole);
         u64::try_from(part).unwrap_or(u64::MAX)
     }
 
-    /// The smallest number of events of a whole that is not below this fraction.
+    /// The smallest number of events that is at least this fraction of a whole.
     #[must_use]
     pub fn ceil_of(self, whole: u64) -> u64 {
         let part = self.of(whole).div_ceil(u128::from(self.whole));
@@ -104,7 +105,7 @@ impl Fraction {
         u128::from(part) * u128::from(self.whole)
     }
 
-    /// It saturates only if the sum of two counts is a whole of a fraction that was not read from text.
+    /// Saturates only if `whole` is the sum of two counts and the fraction was not read from text.
     fn of(self, whole: impl Into<u128>) -> u128 {
         whole.into().saturating_mul(u128::from(self.part))
     }
@@ -119,7 +120,8 @@ impl Fraction {
 /// As a share: `0.5%`.
 impl fmt::Display for Fraction {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // Both have so few digits that this is exact: as it was written, without zeros at the end.
+        // Both numbers have so few digits that this is exact. It gives the text that was read, without zeros at the
+        // end.
         let (part, whole) = (u128::from(self.part) * 100, u128::from(self.whole));
         write!(f, "{}", part / whole)?;
         let mut rest = part % whole;

@@ -1,9 +1,9 @@
-//! Values of the service and of users, made harmless for a display.
+//! Makes values of the service and of users harmless for a display.
 
 use std::fmt::Write;
 
-/// Whether a character controls a terminal, or is a format character of Unicode (category Cf), such as those that reverse
-/// the direction of text. Line and paragraph separators are among them, too.
+/// Whether a character controls a terminal, or is a format character of Unicode (category Cf), such as a character that
+/// reverses the direction of text. Line and paragraph separators count, too.
 #[must_use]
 pub fn is_unseen(character: char) -> bool {
     let is_in = |(first, last): &(char, char)| (*first..=*last).contains(&character);

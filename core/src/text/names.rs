@@ -10,7 +10,7 @@ pub fn list(text: &str) -> Vec<String> {
         .collect()
 }
 
-/// The known name that is nearest to a name, which a caller may have meant. A name is near if at most a third of the letters
+/// The known name that is most similar to a name, as a suggestion. A name is similar if at most a third of the letters
 /// differ, or if it differs only in case and underscores.
 #[must_use]
 pub fn nearest<'a>(name: &str, known: &[&'a str]) -> Option<&'a str> {

@@ -27,7 +27,7 @@ pub fn signed(change: i128) -> String {
     }
 }
 
-/// Reads a whole number of ASCII digits, perhaps below 0. (Rust's own reader accepts a plus.)
+/// Reads a whole number of ASCII digits, which may be negative. (Rust's own parser accepts a plus sign.)
 #[must_use]
 pub fn whole(text: &str) -> Option<i128> {
     let digits = text.strip_prefix('-').unwrap_or(text);

@@ -1,4 +1,4 @@
-//! Alerts: findings as receivers get them, those that fire and those that are over.
+//! Alerts: findings in the form in which receivers get them, both firing and ended.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -21,7 +21,7 @@ pub(crate) struct Alert {
     pub(crate) sentence: String,
     /// The command that shows the counts.
     pub(crate) query: String,
-    /// The instant at which the finding began.
+    /// The timestamp at which the finding began.
     pub(crate) since: String,
     /// The whole finding, as JSON.
     pub(crate) finding: String,
@@ -66,7 +66,7 @@ pub(crate) struct Over {
 }
 
 impl Current {
-    /// The alerts of a check. `is_cut` tells that it left out findings.
+    /// The alerts of a check. `is_cut` means that the check left out findings.
     pub(crate) fn of(
         findings: &[Finding],
         is_cut: bool,
@@ -115,8 +115,8 @@ impl Current {
         self.firing.clone().into_iter().chain(held).collect()
     }
 
-    /// The alerts that a receiver was notified of and that continue without a message: those that are silenced, and those
-    /// that may have been left out.
+    /// The alerts that a receiver was notified of and that continue without a message: silenced alerts, and alerts that
+    /// may have been left out.
     pub(crate) fn kept(&self, notified: &Alerts) -> Alerts {
         let kept = notified.iter().filter(|(id, _)| self.is_kept(id));
         kept.map(|(id, alert)| (id.clone(), alert.clone()))

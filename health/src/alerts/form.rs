@@ -1,4 +1,4 @@
-//! What is known of a kind of receiver, as data.
+//! The properties of a kind of receiver, as data.
 
 use std::sync::Arc;
 
@@ -20,11 +20,11 @@ pub(crate) struct Form {
     pub(crate) options: &'static [&'static str],
     /// How messages are delivered, and which answer means success.
     pub(crate) delivery: Delivery,
-    /// Checks the options, and gives what makes the messages.
+    /// Checks the options, and returns the writer of the messages.
     pub(crate) writer: fn(&ReceiverOptions) -> Result<Writer>,
 }
 
-/// How all receivers get messages: the same message may come again without harm, so a message in doubt is sent again.
+/// How all receivers get messages. The same message may come again without harm, so a message in doubt is sent again.
 pub(crate) const POST: Delivery = Delivery {
     is_repeatable: true,
     hides_address: true,
@@ -34,8 +34,8 @@ pub(crate) const POST: Delivery = Delivery {
 /// What makes messages, all of them JSON.
 #[derive(Clone)]
 pub(crate) enum Writer {
-    /// Every run sends one message with all alerts that fire, and with those that are over since the last run. The receiver
-    /// lets an alert end by itself at the instant that is passed as text.
+    /// Every run sends one message with all firing alerts, and with the alerts that ended since the last run. The
+    /// receiver ends an alert by itself at the timestamp that is passed as text.
     All(fn(&[Notice<'_>], &str) -> String),
     /// A message is sent when an alert begins, and another one when it is over.
     Each(Arc<dyn Fn(&Notice<'_>) -> String + Send + Sync>),

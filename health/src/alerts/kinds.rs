@@ -15,7 +15,7 @@ macro_rules! kinds {
         }
 
         impl ReceiverKind {
-            /// What is known of the kind.
+            /// The properties of the kind.
             pub(crate) const fn form(self) -> &'static Form {
                 match self { $( Self::$Kind => &$file::FORM ),+ }
             }

@@ -1,9 +1,9 @@
-//! Alerts: what receivers are notified of, when again, and when it is over.
+//! Alerts: when to notify receivers, when to notify them again, and when an alert has ended.
 //!
-//! - `alert` makes alerts of findings: their labels, and the command that shows the counts.
-//! - `kinds` is the list of all kinds of receivers, each with its file in `kinds/`. `form` is what is known of a kind.
+//! - `alert` makes alerts from findings: their labels, and the command that shows the counts.
+//! - `kinds` is the list of all kinds of receivers, each with its file in `kinds/`. `form` describes a kind.
 //! - `notified` is what each receiver was notified of, which is kept between runs.
-//! - `notifications` is the machine: it hands out one delivery after the other, and gives the new state.
+//! - `notifications` is the state machine: it returns one delivery after the other, and then the new state.
 
 pub(crate) mod alert;
 pub(crate) mod form;

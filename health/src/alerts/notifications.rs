@@ -1,4 +1,4 @@
-//! The messages of a run: a machine without I/O.
+//! The messages of a run: a state machine without I/O.
 
 use std::collections::VecDeque;
 use std::mem;
@@ -14,7 +14,7 @@ use super::notified::Notified;
 use super::options::{NotifyOptions, ReceiverOptions};
 use crate::check::finding::Finding;
 
-/// What a notice shows as the name of a cluster that has none.
+/// The name of the cluster in a notice, if the cluster has none.
 const UNNAMED: &str = "default";
 
 /// A receiver of alerts, whose options were checked.
@@ -24,7 +24,7 @@ pub struct Receiver {
     /// Its key in the state. It does not contain the address, which may be a secret.
     key: String,
     push: PushOptions,
-    /// What no error may quote, besides headers and address.
+    /// Secrets that no error may quote, in addition to the headers and the address.
     secrets: Vec<Secret>,
     writer: Writer,
 }
@@ -71,7 +71,7 @@ impl Receiver {
 /// A message to a receiver. A push sends it.
 #[derive(Clone, Debug)]
 pub struct Posted {
-    /// `None` once it was given out.
+    /// `None` once the push has taken it.
     body: Option<String>,
     delivery: &'static Delivery,
     secrets: Vec<Secret>,
@@ -125,8 +125,9 @@ pub struct Receipt {
 
 /// The messages of a run to all receivers, one after the other.
 ///
-/// Take the next push from [`Notifications::delivery`], and drive it to its end, whether it succeeds or fails. When there is
-/// none left, [`Notifications::finish`] gives the state for the next run, which sends what was not accepted.
+/// Take the next push from [`Notifications::delivery`], and run it to its end, whether it succeeds or fails. When none
+/// is left, [`Notifications::finish`] returns the state for the next run, which sends the messages that were not
+/// accepted.
 pub struct Notifications {
     receivers: VecDeque<Receiver>,
     current: Current,
@@ -146,7 +147,7 @@ pub struct Outcome {
     pub error: Option<Error>,
 }
 
-/// A receiver that gets messages, in their order.
+/// The receiver that gets messages now, and its messages in order.
 struct Busy {
     receiver: Receiver,
     planned: VecDeque<Planned>,
@@ -171,8 +172,8 @@ enum Effect {
 }
 
 impl Notifications {
-    /// Compares what a check has found with what the receivers were notified of. `is_cut` tells that the check left out
-    /// findings.
+    /// Compares the findings of a check with what the receivers were notified of. `is_cut` means that the check left
+    /// out findings.
     ///
     /// # Errors
     /// `invalid_argument` for two receivers of one kind with the same name.
@@ -215,8 +216,8 @@ impl Notifications {
         Some((place, push))
     }
 
-    /// The next step of the push that is under way, or of the next one; `None` when none is left. For hosts that send all
-    /// messages in the same way.
+    /// The next step of the push that is under way, or of the next one; `None` when none is left. For callers that send
+    /// all messages in the same way.
     ///
     /// # Errors
     /// `out_of_order` while a message is under way. An error that ends a push is part of its outcome instead.
@@ -269,7 +270,7 @@ impl Notifications {
         (mem::take(&mut self.notified), mem::take(&mut self.outcomes))
     }
 
-    /// Whether a push is under way. One that has ended is accounted for.
+    /// Whether a push is under way. If a push has ended, this records its outcome.
     fn is_under_way(&mut self) -> bool {
         let Some(busy) = &mut self.busy else {
             return false;
@@ -366,7 +367,7 @@ impl Notifications {
     }
 }
 
-/// One message with all alerts that fire and with the ends of those that were sent before, if there are any.
+/// One message with all firing alerts and with the ends of alerts that were sent before, if there are any.
 fn all(
     current: &Current,
     known: &Alerts,
@@ -405,8 +406,7 @@ fn all(
     VecDeque::from([Planned { body, effect }])
 }
 
-/// A message for each alert that is over, and for each that begins. What the receiver knows of the others is brought up to
-/// date.
+/// A message for each alert that has ended, and for each that begins. Updates what the receiver knows about the others.
 fn each(
     current: &Current,
     known: &mut Alerts,
@@ -456,8 +456,8 @@ impl Effect {
         }
     }
 
-    /// The receiver may have accepted the message: the ends of the old and of the new alerts have to be sent later. A change
-    /// is sent again.
+    /// The receiver may have accepted the message. So the ends of both the old and the new alerts have to be sent
+    /// later, and a change is sent again.
     fn maybe(self, known: &mut Alerts) {
         if let Self::All(alerts) = self {
             known.extend(alerts);

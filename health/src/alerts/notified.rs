@@ -14,7 +14,7 @@ const KIND: DocumentKind = DocumentKind {
     what: "state of notifications",
 };
 
-/// What each receiver was notified of, without what it knows to be over.
+/// What each receiver was notified of, except for alerts that it knows have ended.
 ///
 /// [`Notified::to_json`] and [`Notified::from_json`] keep it between runs. Its size grows only with the alerts that fire.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -35,7 +35,7 @@ impl Notified {
     /// Reads what [`Notified::to_json`] wrote.
     ///
     /// # Errors
-    /// `invalid_checkpoint` for a document of another kind, and for one that is torn or was changed.
+    /// `invalid_checkpoint` if the document has another kind, is truncated or was changed.
     pub fn from_json(json: &[u8]) -> Result<Self> {
         let fields = KIND.read(json)?;
         let fields: Fields = serde_json::from_slice(&fields).map_err(|error| KIND.wrong(error))?;

@@ -25,10 +25,10 @@ tallyfold::options! {
     }
 }
 
-/// How long a message is tried, if the caller doesn't choose.
+/// How long to retry a message, by default.
 const PATIENCE_MS: u64 = 5_000;
 
-/// How long an Alertmanager keeps an alert, if the caller doesn't choose.
+/// How long an Alertmanager keeps an alert, by default.
 const ALERT_FOR_MS: u64 = 3_600_000;
 
 tallyfold::options! {

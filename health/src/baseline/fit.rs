@@ -1,26 +1,26 @@
-//! A quasi-Poisson level that past incidents do not teach.
+//! A quasi-Poisson level that is robust against past incidents.
 //!
-//! As Noufaily et al. (2013) do, windows are weighted by their Anscombe residuals and the level is fitted again. Unlike there,
-//! the fit begins at a median of the seasons, so that an incident cannot hide behind the variance it makes, and windows that
-//! are too low lose weight like those that are too high.
+//! As in Noufaily et al. (2013), windows are weighted by their Anscombe residuals and the level is fitted again. Unlike
+//! there, the fit begins at a median of the seasons, so that an incident can't hide behind the variance that it causes.
+//! Windows that are too low lose weight, too.
 
 use super::sample::{Prepared, Round, Sample};
 use super::stream::{Basis, Level};
 use super::variance::{Noise, Sums};
 
-/// A level, before it has a name.
+/// A fitted level, without its [`Basis`].
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Fit {
     /// Events per whole.
     pub(crate) rate: f64,
     /// The dispersion around the true level.
     pub(crate) dispersion: f64,
-    /// What not knowing the true level adds to it, in parts of it.
+    /// What the uncertainty about the true level adds to the dispersion, relative to the dispersion.
     pub(crate) uncertainty: f64,
 }
 
 impl Fit {
-    /// With its name, and how many windows taught it.
+    /// The level, with its basis and how many windows it was learned from.
     pub(crate) fn level(&self, basis: Basis, used: usize, is_rate: bool) -> Level {
         let expected = if is_rate {
             self.rate.min(1.0)
@@ -36,19 +36,20 @@ impl Fit {
     }
 }
 
-/// What a fit works with, kept from one to the next.
+/// Buffers that are reused from one fit to the next.
 #[derive(Default)]
 pub(crate) struct Bench {
     values: Vec<f64>,
     offsets: Vec<(f64, f64)>,
 }
 
-/// Half an event is added to what came, so that a group without events is not expected to have none for ever.
+/// Half an event is added to the observed ones, so that a group without events is not expected to stay without them
+/// forever.
 const HALF_AN_EVENT: f64 = 0.5;
-/// Windows of a season are not independent: each counts for half of one.
+/// Windows of a season are not independent: each counts as half an independent window.
 const INDEPENDENT: f64 = 0.5;
 
-/// The level of a sample that has at least one round. `noise` is what the stream is known to vary.
+/// The level of a sample that has at least one round. `noise` is how much the stream is known to vary.
 pub(crate) fn fit(
     from: &[Prepared],
     sample: &mut Sample,
@@ -95,7 +96,7 @@ pub(crate) fn fit(
     }
 }
 
-/// The part of a Poisson variance that a binomial count has.
+/// The variance of a count, relative to a Poisson count: 1 for a volume, less for a rate.
 pub(crate) fn variance_of(rate: f64, is_rate: bool) -> f64 {
     if is_rate { (1.0 - rate).max(1e-3) } else { 1.0 }
 }
@@ -112,7 +113,7 @@ fn median_rate(sample: &Sample, values: &mut Vec<f64>) -> f64 {
     median(values)
 }
 
-/// From the median of the squared residuals of the rounds.
+/// The dispersion, from the median of the squared residuals of the rounds.
 fn median_dispersion(sample: &Sample, rate: f64, is_rate: bool, values: &mut Vec<f64>) -> f64 {
     values.clear();
     values.extend(sample.rounds.iter().map(|round| {
@@ -126,7 +127,7 @@ fn median_dispersion(sample: &Sample, rate: f64, is_rate: bool, values: &mut Vec
 /// The median of the square of a standard normal number.
 const MEDIAN_OF_SQUARE: f64 = 0.454_936_423_119_572_8;
 
-/// The median; insertion sort, since there are few.
+/// The median, by insertion sort because there are few values.
 fn median(values: &mut [f64]) -> f64 {
     for end in 1..values.len() {
         let mut at = end;
@@ -143,8 +144,8 @@ fn median(values: &mut [f64]) -> f64 {
     }
 }
 
-/// Whether the slot and its neighbours have levels of their own (a job that runs at the full hour, the end of a working day):
-/// the test of chi squared, at about 1 in 100.
+/// Whether the slot and its neighbours have different levels (a job that runs at the full hour, the end of a working
+/// day): a chi-squared test at about 1 in 100.
 fn offsets_differ(offsets: &[(f64, f64)], rate: f64, dispersion: f64) -> bool {
     let freedom = offsets.len().saturating_sub(1) as f64;
     let distance: f64 = offsets
@@ -155,8 +156,8 @@ fn offsets_differ(offsets: &[(f64, f64)], rate: f64, dispersion: f64) -> bool {
     freedom > 0.0 && distance > dispersion * (freedom + 3.6 * libm::sqrt(2.0 * freedom))
 }
 
-/// Gives each offset its own factor, by medians, and returns the rate of the slot itself; none where no window of the slot
-/// itself is known.
+/// Gives each offset its own factor, by medians, and returns the rate of the slot itself; `None` if no window of the
+/// slot itself is known.
 fn factors(from: &[Prepared], sample: &mut Sample, values: &mut Vec<f64>) -> Option<f64> {
     let centre = median_at(from, sample, sample.centre, values)?;
     for offset in 0..sample.factors.len() {
@@ -185,7 +186,7 @@ fn median_at(
     (!values.is_empty()).then(|| median(values))
 }
 
-/// The dispersion of the sample, joined with what is known of the stream.
+/// The dispersion of the sample, combined with what is known about the stream.
 fn pooled(
     sums: &Sums,
     rate: f64,
@@ -210,18 +211,18 @@ pub(crate) struct Trend {
     pub(crate) growth: f64,
     /// The rate now.
     pub(crate) now: f64,
-    /// What its uncertainty adds to the variance now, in parts of it.
+    /// What its uncertainty adds to the variance now, as a fraction of that variance.
     pub(crate) uncertainty: f64,
 }
 
-/// A trend must have a probability of at most 1 in 100 where there is none.
+/// A trend counts only if noise would show one like it with a probability of at most 1 in 100.
 const SIGNIFICANT: f64 = 6.63;
-/// The fewest seasons that show one.
+/// The minimum number of seasons for a trend.
 const FEWEST: usize = 5;
-/// How far beyond the rates of the seasons themselves the rate now may be.
+/// By which factor the rate now may be outside the range of the seasons' rates.
 const BEYOND: f64 = 1.5;
 
-/// The trend of the rounds, where it is significant against the given dispersion.
+/// The trend of the rounds, if it is significant at the given dispersion.
 pub(crate) fn trend(rounds: &[Round], rate: f64, dispersion: f64) -> Option<Trend> {
     if rounds.len() < FEWEST {
         return None;
@@ -252,7 +253,7 @@ pub(crate) fn trend(rounds: &[Round], rate: f64, dispersion: f64) -> Option<Tren
     })
 }
 
-/// The trend by Newton's method, from a first guess on.
+/// The trend by Newton's method, starting at a guess.
 fn fitted(rounds: &[Round], centre: f64, guess: f64, relative: f64) -> Trend {
     let mut growth = guess.clamp(-1.0, 1.0);
     let mut at_centre = 0.0;
@@ -285,7 +286,7 @@ fn fitted(rounds: &[Round], centre: f64, guess: f64, relative: f64) -> Trend {
     }
 }
 
-/// Not far beyond the rates of the rounds.
+/// Limits a rate to the range of the rounds' rates, extended by the factor [`BEYOND`].
 fn within(rounds: &[Round], rate: f64) -> f64 {
     let rates = rounds
         .iter()

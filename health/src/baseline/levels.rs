@@ -5,22 +5,22 @@ use super::sample::{Sample, Windows, choose};
 use super::stream::{Basis, Level, Season, Stream};
 use super::variance::Noise;
 
-/// The levels of adjacent windows of a stream, one by one: for each window, what the windows before it let expect. None where
-/// there is not enough history for any rule.
+/// The levels of adjacent windows of a stream, one by one. Each level is predicted from the windows before it, and is
+/// `None` if there is not enough history for any rule.
 pub struct Levels<'w> {
     windows: Windows<'w>,
     is_rate: bool,
     season: Season,
     next: usize,
     noise: Noise,
-    /// By which rule the noise was learned.
+    /// The rule by which the noise was learned.
     basis: Option<Basis>,
     sample: Sample,
     bench: Bench,
 }
 
 impl<'w> Levels<'w> {
-    /// From the window `from` on. A season before it is read too, to learn how much the stream varies.
+    /// Starts at the window `from`. It also reads the season before, to learn how much the stream varies.
     #[must_use]
     pub fn new(stream: &Stream<'_>, season: &Season, from: usize) -> Self {
         let windows = Windows::new(stream, season);
@@ -28,8 +28,8 @@ impl<'w> Levels<'w> {
         Self::of(windows, stream.wholes.is_some(), season, (from, warm_up))
     }
 
-    /// Of windows that are prepared, from the window `from` on; how much the stream varies is learned from the `warm_up` windows
-    /// before it.
+    /// The levels of prepared windows, starting at the window `from`. How much the stream varies is learned from the
+    /// `warm_up` windows before it.
     pub(crate) fn of(
         windows: Windows<'w>,
         is_rate: bool,
@@ -105,10 +105,12 @@ impl Iterator for Levels<'_> {
     }
 }
 
-/// What is expected of the window `at`, by the windows before it. None where there is not enough history for any rule.
+/// The level of the window `at`, predicted from the windows before it; `None` if there is not enough history for any
+/// rule.
 ///
-/// Its dispersion is learned from the windows of the level only. [`Levels`](crate::Levels) judges many windows of a stream; it
-/// is faster, and joins that with how much all windows before vary, which makes fewer false alarms.
+/// Its dispersion is learned only from the windows that the level is learned from. [`Levels`](crate::Levels) judges
+/// many windows of a stream. It is faster, and also uses how much all earlier windows vary, which makes fewer false
+/// alarms.
 #[must_use]
 pub fn level(stream: &Stream<'_>, at: usize, season: &Season) -> Option<Level> {
     let mut sample = Sample::default();

@@ -1,4 +1,4 @@
-//! What is expected of a window, by the windows before it.
+//! Predicts a window from the windows before it.
 
 pub(crate) mod fit;
 pub(crate) mod levels;

@@ -5,23 +5,24 @@ use std::ops::Range;
 
 use super::stream::{Basis, Season, Stream};
 
-/// More neighbours than these are no neighbours.
+/// The maximum number of neighbours on each side.
 pub(crate) const MOST_NEIGHBOURS: usize = 100;
 
-/// A window, or windows in all, as floats. All 0 for a window that does not teach: it is unknown, or of a rate its whole is 0.
+/// A window, or the sum of several, as floats. All fields are 0 for a window that nothing is learned from: an unknown
+/// window, or a window of a rate whose whole is 0.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Prepared {
-    /// How many windows that teach.
+    /// How many windows are learned from.
     pub(crate) windows: f64,
     pub(crate) part: f64,
-    /// Of a volume, 1.
+    /// For a volume, 1.
     pub(crate) whole: f64,
     /// The square of the part over the whole.
     pub(crate) square: f64,
 }
 
 impl Prepared {
-    /// Of the part and the whole of a window that teaches, or of one that does not.
+    /// Takes the part and the whole of a window, or `None` if nothing is learned from it.
     pub(crate) fn new(known: Option<(u64, u64)>) -> Self {
         known.map_or_else(Self::default, |(part, whole)| {
             let (part, whole) = (part as f64, whole as f64);
@@ -39,7 +40,7 @@ impl Prepared {
     }
 }
 
-/// Adjacent windows in all.
+/// A summary of adjacent windows.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Together {
     /// Their sums.
@@ -76,13 +77,14 @@ impl Together {
 /// The windows of a stream.
 pub(crate) struct Windows<'w> {
     pub(crate) each: Cow<'w, [Prepared]>,
-    /// How many are often asked for together, and the sums of so many from each window on.
+    /// How many windows are often summarized together. `together` has the summary of this many windows from each window
+    /// on.
     length: usize,
     together: Cow<'w, [Together]>,
 }
 
 impl Windows<'_> {
-    /// Of a whole stream.
+    /// All windows of a stream.
     pub(crate) fn new(stream: &Stream<'_>, season: &Season) -> Self {
         let length = 2 * season.neighbours.min(MOST_NEIGHBOURS) + 1;
         let windows = 0..stream.counts.len();
@@ -98,7 +100,7 @@ impl Windows<'_> {
         }
     }
 
-    /// A part of them.
+    /// The windows of a range.
     pub(crate) fn part(&self, range: Range<usize>) -> Windows<'_> {
         let together = self.together.len();
         Windows {
@@ -111,9 +113,9 @@ impl Windows<'_> {
     }
 }
 
-/// Where windows are taken from.
+/// A source of windows.
 pub(crate) trait Source {
-    /// Some windows in all.
+    /// The summary of a range of windows.
     fn together(&self, windows: Range<usize>) -> Together;
 }
 
@@ -138,9 +140,9 @@ pub(crate) struct Sample {
     pub(crate) rounds: Vec<Round>,
     /// How many windows there are.
     pub(crate) windows: usize,
-    /// What is expected at each offset from the slot, in parts of what is expected at the slot.
+    /// What is expected at each offset from the slot, relative to what is expected at the slot.
     pub(crate) factors: Vec<f64>,
-    /// Whether any of them is not 1.
+    /// Whether any factor differs from 1.
     pub(crate) has_factors: bool,
     /// The offset of the slot itself.
     pub(crate) centre: usize,
@@ -157,7 +159,7 @@ pub(crate) struct Round {
     /// The offset of the first one.
     pub(crate) offset: usize,
     pub(crate) together: Together,
-    /// Their parts and wholes; later, weighted.
+    /// The sums of their parts and wholes; later, the weighted sums.
     pub(crate) part: f64,
     pub(crate) whole: f64,
 }
@@ -204,7 +206,7 @@ impl Sample {
         }
     }
 
-    /// Copies the windows of the sample only; its rounds lie in the copy from then on.
+    /// Copies only the windows of the sample. Afterwards, its rounds refer to the copy.
     pub(crate) fn gather(&mut self, stream: &Stream<'_>) -> Vec<Prepared> {
         let mut windows = Vec::with_capacity(self.rounds.len() * self.factors.len());
         for round in &mut self.rounds {
@@ -224,13 +226,13 @@ impl Sample {
     }
 }
 
-/// The fewest seasons, days or windows that make a level by themselves.
+/// The minimum number of seasons, days or windows for a level.
 const FEWEST: usize = 4;
-/// How many days the fallback to days looks back, and how many windows that to windows.
+/// How many days the fallback to days looks back, and how many windows the fallback to windows looks back.
 const DAYS: usize = 14;
 const RECENT: usize = 12;
 
-/// Fills the sample by the first rule that finds enough windows, and says which.
+/// Fills the sample by the first rule that finds enough windows, and returns the basis of that rule.
 pub(crate) fn choose(
     sample: &mut Sample,
     from: &impl Source,

@@ -1,15 +1,17 @@
 //! The counts of one group, window by window; how they repeat; and what is expected of a window.
 
-/// Counts in adjacent windows of equal length, oldest first. Of a rate, `counts` are the parts and `wholes` what they are parts of.
+/// Counts in adjacent windows of equal length, oldest first. For a rate, `counts` are the parts, and `wholes` are what
+/// they are parts of.
 ///
-/// A slice that is shorter than `counts` ends in unknown windows.
+/// If another slice is shorter than `counts`, the windows beyond its end are unknown.
 #[derive(Clone, Copy, Debug)]
 pub struct Stream<'a> {
     /// The events of each window.
     pub counts: &'a [u64],
-    /// Of a rate: what each count is a part of.
+    /// For a rate, what each count is a part of.
     pub wholes: Option<&'a [u64]>,
-    /// Whether a window's count is final. Gaps and provisional windows are false, and teach nothing.
+    /// Whether each window's count is final. This is false for gaps and for provisional windows, and nothing is learned
+    /// from them.
     pub known: &'a [bool],
 }
 
@@ -32,16 +34,17 @@ impl Stream<'_> {
     }
 }
 
-/// Which windows before a window are like it.
+/// Which earlier windows are comparable to a window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Season {
     /// Windows in a season: 672 of 15 minutes are a week, 52 weeks are a year.
     pub period: usize,
-    /// How many windows on each side of the same slot are like it too.
+    /// How many windows on each side of the same slot are comparable, too.
     pub neighbours: usize,
     /// How many seasons back to look.
     pub seasons: usize,
-    /// Windows in a shorter season, a day of a week, which is used while there are not enough seasons. 0: there is none.
+    /// Windows in a shorter season, such as a day of a week, which is used while there are not enough seasons. 0 means
+    /// none.
     pub shorter: usize,
 }
 
@@ -77,11 +80,11 @@ tallyfold::names! {
 pub struct Level {
     /// The expected count; of a rate, the expected share (0 to 1).
     pub expected: f64,
-    /// How many times the variance of a Poisson (of a rate: binomial) count the variance is; at least 1. It includes how
-    /// uncertain the expectation itself is.
+    /// The variance divided by the variance of a Poisson count (for a rate: of a binomial count); at least 1. It
+    /// includes the uncertainty of the expectation itself.
     pub dispersion: f64,
     /// By which windows it was learned.
     pub basis: Basis,
-    /// How many windows taught it.
+    /// How many windows it was learned from.
     pub used: usize,
 }

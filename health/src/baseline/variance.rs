@@ -2,11 +2,11 @@
 
 use super::sample::{Prepared, Sample, Together};
 
-/// A dispersion that grows with the expectation, φ + α·E: events that come alone make φ, shares by which whole days are higher
-/// or lower make α. Learned from the squared residuals of the windows before, the old ones of which fade.
+/// A dispersion that grows with the expectation E: φ + α·E. Independent events cause φ. Factors by which whole days are
+/// higher or lower cause α. Both are learned from the squared residuals of the windows before; old windows fade.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Noise {
-    /// What is left of a window's weight when the next one comes.
+    /// The factor by which a window's weight shrinks with each later window.
     keep: f64,
     windows: f64,
     /// Weighted sums of 1, E, E², r and r·E, where r is a squared residual over E.
@@ -44,11 +44,12 @@ impl Noise {
         self.phi + self.alpha * expected
     }
 
-    /// Learns from a window: how far it was from what was expected, squared and over the variance of a Poisson count; `usual`
-    /// is the dispersion that was expected of it.
+    /// Learns from a window. `squared` is its squared deviation from the expectation, divided by the variance of a
+    /// Poisson count. `usual` is the dispersion that was expected.
     pub(crate) fn learn(&mut self, expected: f64, squared: f64, usual: f64) {
         let residual = squared.min(FAR_SQUARED * usual);
-        // Large residuals come with large expectations; they must not drown the rest, nor be drowned.
+        // Large expectations come with large residuals, which must neither dominate the other windows nor be dominated
+        // by them.
         let weight = 1.0 / (1.0 + expected);
         let terms = [
             1.0,
@@ -86,10 +87,10 @@ impl Noise {
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Sums {
     pub(crate) parts: f64,
-    /// Of wholes times the factor of their offset.
+    /// The sum of the wholes, each times the factor of its offset.
     pub(crate) wholes: f64,
-    /// What makes the variance: sums with squared weights, since windows of little weight say nothing of it. Of 1, of parts,
-    /// of wholes, and of squared parts over wholes.
+    /// Sums for the variance, with squared weights because windows of little weight say little about it: of 1, of
+    /// parts, of wholes, and of squared parts over wholes.
     windows: f64,
     parts_too: f64,
     wholes_too: f64,
@@ -97,8 +98,8 @@ pub(crate) struct Sums {
 }
 
 impl Sums {
-    /// Around a level. The totals of the rounds are made anew. Adds to `offsets`, if there are any, the parts and wholes of each
-    /// offset.
+    /// The sums around a level. Recomputes the totals of the rounds. Adds the parts and wholes of each offset to
+    /// `offsets`, if it has any.
     pub(crate) fn around(
         from: &[Prepared],
         sample: &mut Sample,
@@ -125,7 +126,7 @@ impl Sums {
         sums
     }
 
-    /// Adds a round none of whose windows loses weight: what most rounds are.
+    /// Adds a round whose windows all keep their full weight, as most rounds do.
     fn add(&mut self, windows: &[Prepared], all: &Prepared, offsets: &mut [(f64, f64)]) {
         self.windows += all.windows;
         self.parts_too += all.part;
@@ -164,8 +165,8 @@ impl Sums {
         (part, whole)
     }
 
-    /// The dispersion around a level, in parts of that of a Poisson count, and how many windows speak for it when it has so many
-    /// parameters.
+    /// The dispersion around a level, relative to a Poisson count, and how many independent windows it is based on,
+    /// given the number of fitted parameters.
     pub(crate) fn dispersion(&self, rate: f64, parameters: usize) -> (f64, f64) {
         let residuals = self.squares / rate - 2.0 * self.parts_too + rate * self.wholes_too;
         let freedom = (self.windows - parameters as f64).max(0.5);
@@ -176,7 +177,7 @@ impl Sums {
 /// A level, and how far from it a window keeps its weight.
 struct Around {
     rate: f64,
-    /// The most that the square of Anscombe's residual may be.
+    /// The maximum square of Anscombe's residual for full weight.
     far: f64,
     /// `far` times the third power of the rate.
     reach: f64,
@@ -202,8 +203,9 @@ impl Around {
         (self.far * root / (2.25 * distance * distance)).min(1.0)
     }
 
-    /// Whether windows of at most this whole, with this part per whole, certainly lose no weight; it takes no roots. With
-    /// d = 1 − x/E, 1 − (x/E)^(2/3) is at most 2/3·d + 1/3·d² where d is positive, and otherwise between 2/3·d and 0.
+    /// Whether windows of at most this whole, with this part per whole, certainly keep their full weight. This computes
+    /// no roots. With d = 1 − x/E, 1 − (x/E)^(2/3) is at most 2/3·d + 1/3·d² where d is positive, and otherwise between
+    /// 2/3·d and 0.
     fn is_near(&self, whole: f64, rate: f64) -> bool {
         let gap = self.rate - rate;
         let fall = if gap > 0.0 { gap } else { 0.0 };
@@ -211,7 +213,7 @@ impl Around {
         whole * distance * distance <= self.reach
     }
 
-    /// Whether all windows of a round are so.
+    /// Whether all windows of a round certainly keep their full weight.
     fn are_near(&self, round: &Together) -> bool {
         self.is_near(round.widest, round.lowest) && self.is_near(round.widest, round.highest)
     }

@@ -6,7 +6,7 @@ use crate::stats::mass::deviance;
 
 /// How many combinations of each number of attributes are looked at closely.
 const OF_EACH_LAYER: usize = 8;
-/// The maximum number of all: together with the combination of everything, as many as a word has bits.
+/// The maximum number of candidates. With the combination of everything, this is the number of bits in a word.
 pub(crate) const MOST: usize = 63;
 
 /// Whether more or fewer events came than were expected.
@@ -32,8 +32,8 @@ pub(crate) struct Pool {
 }
 
 impl Pool {
-    /// For each number of attributes, the combinations whose sums deviate most while those of all other leaves don't.
-    /// Many fine combinations may be nearly the same, so no number of attributes may fill the pool alone.
+    /// For each number of attributes, the combinations whose sums deviate most while the sums of all other leaves
+    /// don't. Many fine combinations may be nearly the same, so no number of attributes may fill the pool alone.
     pub(crate) fn of(counted: &Counted, direction: Direction) -> Self {
         let all = Sums::of(counted);
         let mut layers: Vec<Vec<Candidate>> = vec![Vec::new(); counted.sizes.len() + 1];
@@ -102,7 +102,7 @@ impl Direction {
     }
 }
 
-/// What the leaves of a combination sum up to.
+/// Sums over the leaves of a combination.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Sums {
     /// How many events of the part came.
@@ -172,7 +172,7 @@ struct Cuboid {
     sums: Vec<Sums>,
 }
 
-/// A cuboid, and all those that lack some of `droppable`.
+/// Visits a cuboid, and all cuboids that lack some of the `droppable` attributes.
 fn go_coarser(
     cuboid: &Cuboid,
     droppable: &[usize],
@@ -232,7 +232,7 @@ pub(crate) struct Numbers {
 }
 
 impl Numbers {
-    /// For at most so many leaves.
+    /// An empty numbering for at most `leaves` leaves.
     pub(crate) fn new(columns: &[&[u32]], sizes: &[usize], leaves: usize) -> Self {
         debug_assert_eq!(columns.len(), sizes.len());
         let most = leaves.saturating_mul(4).saturating_add(1024);
@@ -255,8 +255,8 @@ impl Numbers {
         }
     }
 
-    /// The number of a leaf's combination; `firsts` are the leaves that got a number, in order. If it is new, its number is
-    /// their count.
+    /// The number of a leaf's combination. `firsts` are the leaves that got a number, in order. A new combination gets
+    /// the length of `firsts` as its number.
     pub(crate) fn of(&mut self, leaf: u32, columns: &[&[u32]], firsts: &[u32]) -> u32 {
         let leaf = leaf as usize;
         let next = firsts.len() as u32;

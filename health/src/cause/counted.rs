@@ -193,7 +193,7 @@ impl Distinct {
         self.now.push(now);
     }
 
-    /// If only events of the part have an attribute, the whole of each of its values is the events with any value.
+    /// For an attribute that only events of the part have, sets the whole of each value to the events with any value.
     fn share_wholes(&mut self, leaves: &Leaves) {
         let is_of_part = leaves.attributes.iter().map(|attribute| attribute.of_part);
         let others: Vec<usize> = is_of_part

@@ -30,8 +30,8 @@ tallyfold::options! {
 /// because counts are not scaled.
 ///
 /// # Errors
-/// `incompatible_tables` for tables of other dimensions, another metric or another filter, `sum_overflow` if a table has
-/// more than 2^64 - 1 events, and `group_limit`.
+/// `incompatible_tables` if the tables differ in dimensions, metric or filter, `sum_overflow` if a table has more than
+/// 2^64 - 1 events, and `group_limit`.
 pub fn explain(
     before: &CountTable,
     now: &CountTable,
@@ -47,7 +47,7 @@ pub fn explain(
     Ok(explain_leaves(&leaves, measure, options))
 }
 
-/// As [`explain`], for leaves with any attributes. Of the measure, only its name matters and whether it is a rate.
+/// Like [`explain`], for leaves with any attributes. Only the measure's name and whether it is a rate matter.
 #[must_use]
 pub fn explain_leaves(leaves: &Leaves, measure: Measure, options: &ExplainOptions) -> Explanation {
     let search = if measure.is_rate() {
@@ -184,8 +184,8 @@ const FACTOR: f64 = 1.25;
 /// unusual by chance.
 const DEVIATIONS: f64 = 2.0;
 
-/// Which of some windows are usual: those whose rate is near the median of all rates. Only these are used as a
-/// reference, so that an earlier incident is not taken for normal. Of fewer than three windows, each is usual.
+/// Which windows are usual: the windows whose rate is near the median of all rates. Only these are used as a reference,
+/// so that an earlier incident is not taken for normal. With fewer than three windows, all are usual.
 #[must_use]
 pub fn usual_windows(windows: &[Tally]) -> Vec<bool> {
     let rate = |window: &Tally| window.part as f64 / window.whole as f64;

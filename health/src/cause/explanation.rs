@@ -71,7 +71,7 @@ pub struct Amount {
 }
 
 impl Amount {
-    /// No event, where a volume is counted.
+    /// No events, for a volume.
     pub(crate) const NONE: Self = Self {
         part: 0,
         whole: None,
@@ -111,7 +111,7 @@ pub(crate) fn explained(leaves: &Leaves, measure: Measure, suspects: &Suspects) 
     explanation
 }
 
-/// The counts of those leaves of a combination that are free; if they are taken, they are so no longer.
+/// The counts of the free leaves of a combination. With `take`, these leaves are no longer free afterwards.
 fn sums_of(leaves: &Leaves, element: Element, free: &mut [bool], take: bool) -> [Tally; 2] {
     let mut sums = [Tally::default(); 2];
     for (leaf, free) in free.iter_mut().enumerate() {
@@ -172,7 +172,7 @@ fn amount(tally: Tally, measure: Measure) -> Amount {
     }
 }
 
-/// By how many events the count of now differs from the expected one, rounded. For a rate, the expected count follows
+/// By how many events the current count differs from the expected one, rounded. For a rate, the expected count follows
 /// from the rate before, or from the overall rate if there were no events before.
 fn excess([before, now]: [Tally; 2], all: Tally, is_rate: bool) -> i128 {
     if !is_rate {

@@ -17,7 +17,7 @@ pub struct Tally {
 }
 
 impl Tally {
-    /// The same, if a part is never larger than its whole.
+    /// The same counts, with a whole that is at least as large as the part.
     pub(crate) fn sound(self) -> Self {
         Self {
             part: self.part,
@@ -90,8 +90,8 @@ impl Attribute {
         &self.ids
     }
 
-    /// The same attribute, if only events of the part have it, such as the reason for which an event was filtered. The
-    /// share of such a value is then of the events with any value.
+    /// The same attribute, marked as one that only events of the part have, such as the reason for which an event was
+    /// filtered. The share of such a value is then relative to the events with any value.
     #[must_use]
     pub fn of_part(mut self) -> Self {
         self.of_part = true;
@@ -109,7 +109,7 @@ pub struct Leaves {
 }
 
 impl Leaves {
-    /// Leaves of columns.
+    /// Makes leaves from columns.
     ///
     /// # Errors
     /// `invalid_argument` for more than eight attributes, columns of different lengths, a position that is not in its

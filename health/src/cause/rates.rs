@@ -30,7 +30,7 @@ pub(crate) fn causes_of_rate(leaves: &Leaves, most: usize, others: usize) -> Sus
         counted = counted.without(best.element);
         suspects.causes.push(best);
         events += choice.events;
-        // If there are two causes, each alone may explain less than a change of everything does, and only both together
+        // If there are two causes, each alone may explain less than a change of everything, while both together explain
         // more.
         if best.score > choice.everything && events >= LEAST_EVENTS * first.change {
             settled = suspects.causes.len();
@@ -55,7 +55,7 @@ struct Choice {
     events: f64,
     /// By how many events all leaves together deviate.
     change: f64,
-    /// The evidence for everything being the cause.
+    /// The evidence that everything is the cause.
     everything: f64,
     /// How many combinations there were.
     scanned: u64,

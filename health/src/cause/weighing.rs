@@ -14,7 +14,7 @@ use super::leaves::Element;
 /// The natural variance of the rate of a leaf from one time to another, relative to the square of the rate: a drift of
 /// a fifth.
 const DRIFT: f64 = 0.04;
-/// The variance of an incident's effect between leaves, relative to the square of the effect: that of an exponential
+/// The variance of an incident's effect between leaves, relative to the square of the effect, as in an exponential
 /// distribution.
 const UNEVENNESS: f64 = 1.0;
 /// A combination with one attribute more must be twice as likely to win: ln 2.
@@ -22,8 +22,8 @@ const PER_ATTRIBUTE: f64 = std::f64::consts::LN_2;
 /// About how many leaves of a combination are weighed one by one. If there are more, neighbours are weighed together.
 const FINEST: u32 = 2048;
 
-/// How much better each candidate explains the counts of its leaves than no incident does, if all other leaves have `level`
-/// times their expectation. The last one is everything.
+/// How much better each candidate explains the counts of its leaves than no incident does, if all other leaves have
+/// `level` times their expectation. The last candidate is everything.
 pub(crate) fn weigh(
     counted: &Counted,
     candidates: &[Candidate],
@@ -167,7 +167,7 @@ impl Scale {
             ln_likelihood(cell.came, with, uneven) - ln_likelihood(cell.came, cell.expected, usual);
     }
 
-    /// The evidence; nothing at all if the candidate did not change that way.
+    /// The evidence; negative infinity if the candidate did not change in this direction.
     fn score(mut self) -> f64 {
         self.finish_cell();
         if self.effect > 0.0 {

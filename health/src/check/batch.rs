@@ -8,7 +8,7 @@ use crate::rules::judging::{Delivery, Groups, Judging, Odd, Sink};
 use crate::rules::kind::Scope;
 use crate::rules::rule::Rule;
 
-/// What a rule says about some windows.
+/// The result of judging some windows by a rule.
 #[derive(Debug, Default)]
 pub(crate) struct Judged {
     /// Windows of groups that are bad, sorted by group, then by slot.
@@ -18,7 +18,7 @@ pub(crate) struct Judged {
 }
 
 impl Judged {
-    /// Those of a group.
+    /// The bad windows of a group.
     pub(crate) fn of(&self, group: usize) -> &[Odd] {
         let start = self
             .odds
@@ -28,13 +28,13 @@ impl Judged {
     }
 }
 
-/// What is judged by a rule: some slots, with the slots before them that the rule looks back on.
+/// What a rule judges: some slots, and the earlier slots that the rule looks back on.
 pub(crate) struct Work<'w> {
     pub(crate) rule: &'w Rule,
     pub(crate) grid: &'w Grid<'w>,
-    /// Of a rule about ingestion without delivery: the counts of delivery.
+    /// The counts of delivery, for a rule that compares ingestion with delivery.
     pub(crate) delivery: Option<Delivery<'w>>,
-    /// The slots that it looks at.
+    /// The slots that the rule looks at.
     pub(crate) slots: Slots,
     /// The slots among them that are judged.
     pub(crate) range: Range<usize>,
@@ -143,7 +143,7 @@ impl Work<'_> {
         self.rule.test.judge().groups(judging, &groups, sink);
     }
 
-    /// What was found, by the slots of the whole table.
+    /// The result, with slots numbered as in the whole table.
     fn judged(&self, judging: &Judging<'_>, mut sink: Sink) -> Judged {
         self.rule.test.judge().all(judging, self.grid, &mut sink);
         for odd in &mut sink.odds {

@@ -15,13 +15,13 @@ use crate::rules::baseline::WEEK;
 use crate::rules::kind::Compared;
 use crate::rules::rule::Rule;
 
-/// How much time before a finding is compared with it if the weeks before are not known, in seconds.
+/// If the earlier weeks are unknown, a finding is compared with this many seconds before it.
 const BEFORE: u64 = 3_600;
 
 /// The slots of a finding, and the earlier slots that they are compared with.
 struct Times {
     now: Range<usize>,
-    /// How many slots earlier each range of comparison lies.
+    /// How many slots earlier each compared range lies.
     ago: Vec<usize>,
     /// The slots just before, which are compared if none of the earlier weeks is known.
     before: Range<usize>,
@@ -85,7 +85,7 @@ fn times(compared: Compared, slots: &Slots, live: &Live) -> Option<Times> {
 }
 
 impl Times {
-    /// How many earlier slots are compared, and with how many slots of now.
+    /// How many earlier slots are compared, and with how many current slots.
     fn compared(&self, slots: &Slots) -> (u64, u64) {
         let known =
             |range: &Range<usize>| range.clone().filter(|slot| slots.known[*slot]).count() as u64;
@@ -129,7 +129,7 @@ fn leaves(
     });
     let (of, to) = times.compared(slots);
     if !measure.is_rate() {
-        // A volume is compared with the same length of time.
+        // For a volume, the earlier counts are scaled to the same length of time.
         for sum in before.iter_mut().flatten() {
             *sum = (*sum * u128::from(to) + u128::from(of) / 2) / u128::from(of.max(1));
         }

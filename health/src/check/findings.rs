@@ -23,15 +23,15 @@ pub(super) struct Findings<'t> {
     rule: &'t Rule,
     grid: &'t Grid<'t>,
     slots: &'t Slots,
-    /// The instant for which silences are looked up.
+    /// The timestamp for which silences are looked up.
     pub(super) at: Timestamp,
     explained: usize,
-    /// Those so far.
+    /// The findings so far.
     pub(super) all: Vec<Finding>,
 }
 
 impl<'t> Findings<'t> {
-    /// None yet.
+    /// No findings yet.
     pub(super) fn new(
         (rules, rule): (&'t Rules, &'t Rule),
         grid: &'t Grid<'t>,
@@ -60,7 +60,8 @@ impl<'t> Findings<'t> {
         }
     }
 
-    /// Reports a finding that is pending or firing. One from counts that may still change is marked as provisional.
+    /// Reports a finding that is pending or firing. A finding from counts that may still change is marked as
+    /// provisional.
     pub(super) fn take_live(
         &mut self,
         group: Option<usize>,
@@ -78,7 +79,7 @@ impl<'t> Findings<'t> {
         }
     }
 
-    /// Reports one.
+    /// Reports a finding.
     pub(super) fn add(
         &mut self,
         group: Option<usize>,
@@ -108,7 +109,7 @@ pub(crate) struct Context<'r> {
     pub(crate) rules: &'r Rules,
     /// Its rule.
     pub(crate) rule: &'r Rule,
-    /// The instant for which silences are looked up.
+    /// The timestamp for which silences are looked up.
     pub(crate) at: Timestamp,
     /// Whether it is from counts that may still change.
     pub(crate) provisional: bool,
@@ -207,8 +208,8 @@ fn query(rules: &Rules, rule: &Rule, live: &Live) -> Query {
     }
 }
 
-/// A name for a rule and the values of a group: a 64-bit FNV-1a hash. Each text is followed by a byte that UTF-8 does not
-/// have, so that no two lists of texts give the same bytes.
+/// An identifier for a rule and the values of a group: a 64-bit FNV-1a hash. A byte that UTF-8 never contains follows
+/// each text, so that no two lists of texts give the same bytes.
 pub(crate) fn id_of<'a>(texts: impl Iterator<Item = &'a str>) -> String {
     let mut hash: u64 = 0xcbf2_9ce4_8422_2325;
     for text in texts {

@@ -106,8 +106,8 @@ impl Progress {
 }
 
 impl Live {
-    /// Adds what would be normal to the numbers of the last bad window, which takes long and is of no use for most windows. Without
-    /// one, they are complete.
+    /// Adds the normal range to the numbers of the last bad window. This is slow, and most windows don't need it. With
+    /// `None`, the numbers are complete already.
     fn complete(&mut self, last: Option<&Odd>) {
         if let Some(odd) = last {
             self.numbers.normal = normal_range(&odd.normal, odd.observed);

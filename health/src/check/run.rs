@@ -15,16 +15,16 @@ use crate::rules::rule::Rule;
 use crate::rules::set::Rules;
 use crate::stats::mass::deviance;
 
-/// The rows of tables at most, in all rules that are judged together.
+/// The maximum number of table rows, summed over all rules that are judged together.
 const MOST_PLACES: usize = 1 << 20;
 
 /// The maximum number of findings of a check. A replay may have ten times as many.
 const MOST_FINDINGS: usize = 1_000;
 
 impl Rules {
-    /// Applies the rules to counts: judges the windows that have settled since the last check, and says what is firing,
-    /// pending or just resolved. Without any state, it judges those of the last day. `now` is for silences, and no window
-    /// that ends after it is judged.
+    /// Applies the rules to counts: judges the windows that have settled since the last check, and returns what is
+    /// firing, pending or just resolved. With an empty state, it judges the windows of the last day. `now` decides
+    /// which silences apply, and windows that end after it are not judged.
     ///
     /// The same counts and state give the same findings. A check that comes twice judges nothing twice, and one that comes late
     /// judges the windows in between.
@@ -82,10 +82,10 @@ impl Rules {
     }
 
     /// Applies the rules to a range of the past, window after window, as checks would have done: what would have fired,
-    /// when, and when it would have been resolved. Windows before the range only teach what is normal.
+    /// when, and when it would have been resolved. Windows before the range are used only to learn what is normal.
     ///
     /// # Errors
-    /// As [`Rules::check`].
+    /// The same as for [`Rules::check`].
     pub fn replay(&self, observed: &Observed<'_>, range: Window) -> Result<Replay> {
         let mut replay = Replay {
             findings: Vec::new(),
@@ -125,7 +125,7 @@ impl Rules {
         self.rules.chunks(most.max(1))
     }
 
-    /// In the order of the file.
+    /// Sorts by the order of the rules.
     fn sort(&self, unjudged: &mut [Unjudged]) {
         let place = |one: &Unjudged| self.rules.iter().position(|rule| rule.name == one.rule);
         unjudged.sort_by_key(place);

@@ -54,7 +54,7 @@ pub(crate) struct Numbers {
     pub(crate) observed: Amount,
     /// What was expected of the part.
     pub(crate) expected: f64,
-    /// What would be normal of the part.
+    /// The normal range of the part.
     pub(crate) normal: (u64, u64),
     /// The natural logarithm of its probability, if it was judged by one.
     pub(crate) ln_p: Option<f64>,
@@ -63,14 +63,14 @@ pub(crate) struct Numbers {
 }
 
 impl State {
-    /// Up to when each of the rules has judged. The next check needs the counts from there on, and what its rules look back on
-    /// before that. None before the first check.
+    /// The timestamp up to which every rule has judged; `None` before the first check. The next check needs the counts
+    /// from there on, and the earlier counts that its rules look back on.
     #[must_use]
     pub fn judged(&self) -> Option<Timestamp> {
         self.rules.iter().map(|rule| rule.judged).min()
     }
 
-    /// What is known of a rule.
+    /// The state of a rule.
     pub(crate) fn rule(&self, name: &str) -> Option<&RuleState> {
         self.rules.iter().find(|rule| rule.name == name)
     }
@@ -81,7 +81,7 @@ const KIND: DocumentKind = DocumentKind {
     what: "state of checks",
 };
 
-/// The most bytes that are read.
+/// The maximum size of a document, in bytes.
 const MOST_BYTES: usize = 64 * 1024 * 1024;
 
 /// The fields of a document.
@@ -123,7 +123,7 @@ impl State {
     /// Reads what [`State::to_json`] wrote.
     ///
     /// # Errors
-    /// `invalid_checkpoint` for what is no state, or was changed.
+    /// `invalid_checkpoint` if the document isn't a state, or was changed.
     pub fn from_json(json: &[u8]) -> Result<Self> {
         if json.len() > MOST_BYTES {
             return Err(KIND.wrong(format_args!("want at most {MOST_BYTES} bytes")));

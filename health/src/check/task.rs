@@ -19,7 +19,7 @@ use crate::rules::set::Rules;
 /// The maximum number of findings of a rule that are kept for the next check.
 const MOST_LIVE: usize = 1_000;
 
-/// After so long, counts that may still change no longer hold up the windows after them.
+/// After this long, counts that may still change no longer delay the windows after them.
 const LATEST_SETTLED_MS: i64 = 86_400_000;
 
 /// What one rule has to judge.
@@ -28,7 +28,7 @@ pub(super) struct Task<'a> {
     rule: &'a Rule,
     grid: Grid<'a>,
     slots: Slots,
-    /// Of a rule about ingestion without delivery: the groups and slots of delivery.
+    /// The groups and slots of delivery, for a rule that compares ingestion with delivery.
     delivery: Option<(Grid<'a>, Slots)>,
 }
 
@@ -36,11 +36,11 @@ pub(super) struct Task<'a> {
 #[derive(Clone, Debug)]
 pub(super) struct Ranges {
     pub(super) settled: Range<usize>,
-    /// Those after them whose counts may still change.
+    /// The slots after the settled ones, whose counts may still change.
     pub(super) provisional: Range<usize>,
 }
 
-/// What a rule has to judge. The inner error says why the rule cannot be judged.
+/// What a rule has to judge. The inner error is the reason why the rule can't be judged.
 pub(super) fn task<'a>(
     rules: &'a Rules,
     rule: &'a Rule,
@@ -85,7 +85,7 @@ fn sides<'a>(
 }
 
 impl Task<'_> {
-    /// The settled slots that are judged from one on, none of which ends after an instant, and the provisional ones after them.
+    /// The settled slots to judge, from the slot `from` on and ending by `end`, and the provisional slots after them.
     fn ranges(&self, from: usize, end: Timestamp) -> (Range<usize>, Range<usize>) {
         let slots = &self.slots;
         let is_over = |slot: usize, end: Timestamp| {
@@ -130,7 +130,8 @@ impl Task<'_> {
         }
     }
 
-    /// The slots to judge, with those before that the rule looks back on, and no more: what is older changes nothing.
+    /// The slots to judge, with the earlier slots that the rule looks back on. Older slots have no effect, so they are
+    /// left out.
     pub(super) fn work(&self, ranges: &Ranges) -> Work<'_> {
         let (start, end) = (ranges.settled.start, ranges.provisional.end);
         let back = match self.rule.history() {
@@ -157,7 +158,7 @@ impl Task<'_> {
         }
     }
 
-    /// Takes what was judged since the last check.
+    /// Adds the results since the last check.
     pub(super) fn check(
         &self,
         before: Option<&RuleState>,
@@ -254,7 +255,7 @@ impl Task<'_> {
         })
     }
 
-    /// Takes what was judged of a range.
+    /// Adds the results for a range.
     pub(super) fn replay(&self, range: Window, ranges: Ranges, odds: &Judged, replay: &mut Replay) {
         let settled = ranges.settled;
         replay.judged += odds.judged;

@@ -84,7 +84,7 @@ impl<'t> RowsOf<'t> {
         }
     }
 
-    /// The first row that is not before the key. Rows that are asked for in their order are found in few steps.
+    /// The first row that is not before the key. If keys are searched in order, each takes few steps.
     pub(crate) fn find(&mut self, key: &Key) -> usize {
         let mut width = 1;
         while self.next + width <= self.rows && self.is_before(self.next + width - 1, key) {
@@ -117,15 +117,14 @@ pub(crate) struct Grid<'t> {
     counted: &'t Counted<'t>,
     /// Which columns of the table the groups are made of.
     columns: Vec<usize>,
-    /// Of each group, its ids in those columns; sorted.
+    /// For each group, its IDs in these columns; sorted.
     groups: Vec<Key>,
-    /// Of each row of the whole table, its group.
+    /// For each row of the whole table, its group.
     row_groups: Vec<u32>,
 }
 
 impl<'t> Grid<'t> {
-    /// The groups by some dimensions, of those rows that have the wanted values. None if the table lacks a dimension, which
-    /// is given.
+    /// Groups the rows that have the wanted values by some dimensions. The error is a dimension that the table lacks.
     pub(crate) fn new(
         counted: &'t Counted<'t>,
         by: &[Dimension],
@@ -160,7 +159,7 @@ impl<'t> Grid<'t> {
         let rows = (0..table.len()).filter(|row| is_in(*row));
         let mut groups: Vec<Key> = rows.map(key_of).collect();
         if by.is_empty() {
-            // All events are a group even if there is none.
+            // Without dimensions, all events form one group, even if there are no events.
             groups.push(Key::default());
         }
         groups.sort_unstable();
@@ -207,7 +206,7 @@ impl<'t> Grid<'t> {
         self.groups.binary_search(&key).ok()
     }
 
-    /// Of each row of the table, its group.
+    /// For each row of the table, its group.
     pub(crate) fn row_groups(&self) -> &[u32] {
         &self.row_groups
     }
@@ -285,7 +284,7 @@ pub(crate) fn counts_of(counts: Deltas) -> Counts {
 pub(crate) struct Block<'s> {
     slots: &'s Slots,
     measure: Measure,
-    /// Of each row of the whole table, the place of its group in this block.
+    /// For each row of the whole table, the position of its group in this block.
     row_places: Vec<u32>,
     parts: Vec<u64>,
     wholes: Option<Vec<u64>>,
@@ -296,7 +295,7 @@ pub(crate) struct Block<'s> {
 pub(crate) struct Columns<'b> {
     /// What is counted.
     pub(crate) parts: &'b [u64],
-    /// Of a rate, what that is a part of.
+    /// For a rate, what the parts are a part of.
     pub(crate) wholes: Option<&'b [u64]>,
 }
 
@@ -308,7 +307,8 @@ impl Columns<'_> {
 }
 
 impl<'s> Block<'s> {
-    /// For so many groups, of which nothing is read yet. `place_of` gives the place of each group of the grid that is in it.
+    /// A block for some groups, with no counts read yet. `place_of` returns the position in the block of each group of
+    /// the grid.
     pub(crate) fn new(
         grid: &Grid<'_>,
         slots: &'s Slots,
@@ -352,7 +352,7 @@ impl<'s> Block<'s> {
     }
 }
 
-/// Reads the counts of all blocks, which are of the same table. Each row of the windows that any of them needs is read once.
+/// Reads the counts of all blocks, which belong to the same table. Each row of the needed windows is read once.
 pub(crate) fn read(counted: &Counted<'_>, blocks: &mut [Block<'_>]) {
     for (at, window) in counted.windows.iter().enumerate() {
         let wanting = blocks.iter_mut();

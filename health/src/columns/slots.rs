@@ -2,7 +2,7 @@
 
 use tallyfold::{Code, Error, Result, TimeStep, Timestamp, Window};
 
-/// The maximum number of slots. Only the latest ones are looked at: more than three years of quarters of an hour.
+/// The maximum number of slots; older slots are ignored. This is more than three years of quarters of an hour.
 const MOST: i64 = 1 << 17;
 
 /// Adjacent slots of equal length, and where the windows of a table lie.
@@ -65,7 +65,7 @@ impl Slots {
         Ok(Some(slots))
     }
 
-    /// Without the first so many of them.
+    /// Without the first `first` slots.
     pub(crate) fn without(&self, first: usize) -> Self {
         let first = first.min(self.len());
         let places = self.places.iter();
@@ -82,7 +82,7 @@ impl Slots {
         }
     }
 
-    /// How many.
+    /// The number of slots.
     pub(crate) fn len(&self) -> usize {
         self.known.len()
     }
@@ -93,7 +93,7 @@ impl Slots {
         usize::try_from(slots).unwrap_or(usize::MAX)
     }
 
-    /// The slot that begins at an instant, or is the first one to begin after it.
+    /// The slot that begins at a timestamp, or the first slot that begins after it.
     pub(crate) fn from(&self, instant: Timestamp) -> usize {
         let number = number(instant, self.step);
         let begun = i64::from(self.step.floor(instant) < instant);
@@ -114,13 +114,14 @@ impl Slots {
         Timestamp::from_unix_ms(number.checked_mul(i64::from(self.step.seconds()) * 1_000)?)
     }
 
-    /// The first slot of those `length` slots, counted from 1970, in which a slot lies; 0 if that is before all slots.
+    /// Slots form periods of `length` slots, counted from 1970. Returns the first slot of the period that contains a
+    /// slot; 0 if that is before all slots.
     pub(crate) fn begin_of(&self, slot: usize, length: usize) -> usize {
         let within = self.within(slot, length);
         slot.saturating_sub(within)
     }
 
-    /// The end of those `length` slots in which a slot lies.
+    /// The end of the period of `length` slots that contains a slot.
     pub(crate) fn end_of(&self, slot: usize, length: usize) -> usize {
         slot.saturating_add(length.max(1) - self.within(slot, length))
     }
@@ -133,7 +134,7 @@ impl Slots {
         usize::try_from(number.rem_euclid(length)).unwrap_or_default()
     }
 
-    /// How many slots later `other` begins, which has slots of the same length.
+    /// How many slots later this begins than `other`, whose slots have the same length.
     pub(crate) fn ahead_of(&self, other: &Self) -> i64 {
         self.first - other.first
     }
@@ -164,19 +165,19 @@ pub(crate) struct Sums {
     known: Vec<u32>,
 }
 
-/// What some slots have together.
+/// The sums over some slots.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Sum {
     /// The events that are counted.
     pub(crate) part: u64,
-    /// What those are a part of.
+    /// The events that the part is a part of.
     pub(crate) whole: u64,
     /// How many of the slots are known.
     pub(crate) known: usize,
 }
 
 impl Sums {
-    /// The sums of those slots that are known.
+    /// Running sums of the slots that are known.
     pub(crate) fn new(parts: &[u64], wholes: Option<&[u64]>, known: &[bool]) -> Self {
         let mut sums = Self {
             parts: vec![0],
@@ -197,7 +198,7 @@ impl Sums {
         sums
     }
 
-    /// What the `length` slots before a slot have together; those before the first slot are not known.
+    /// The sums over the `length` slots before a slot. Slots before the first one count as unknown.
     pub(crate) fn before(&self, end: usize, length: usize) -> Sum {
         let end = end.min(self.parts.len() - 1);
         let start = end.saturating_sub(length);

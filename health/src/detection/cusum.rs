@@ -50,7 +50,8 @@ pub struct Cusum {
 }
 
 impl Cusum {
-    /// The scores after one more window. A score is at most twice the limit, so that it comes back soon after the counts do.
+    /// The scores after one more window. A score is capped at twice the limit, so that it falls soon after the
+    /// counts are normal again.
     #[must_use]
     pub fn step(self, part: u64, whole: Option<u64>, level: &Level, drift: &Drift) -> Self {
         let most = 2.0 * drift.limit();
@@ -75,7 +76,7 @@ impl Cusum {
     }
 }
 
-/// How much more probable the count is where the level is `ratio` times what is expected, as a logarithm.
+/// The log of how much more probable the count is if the level is `ratio` times the expected one.
 fn evidence(part: u64, whole: Option<u64>, level: &Level, ratio: f64) -> f64 {
     let (x, ratio) = (part as f64, amount(ratio).max(1e-6));
     let dispersion = amount(level.dispersion).max(1.0);

@@ -1,4 +1,5 @@
-//! A scan over the last windows of one stream: an incident that begins small is seen in their sum before any one of them stands out.
+//! Scans the sums of the last windows of one stream. A sum shows an incident that begins small before any single window
+//! stands out.
 
 use super::scan_fit::{Fit, MOST, Point, Row, ScanOptions, Terms};
 use crate::baseline::stream::Stream;
@@ -13,7 +14,7 @@ pub enum Direction {
     High,
 }
 
-/// What a scan says of a window: the sum of the last windows that is the least probable by its limit.
+/// The result of a scan for a window: the sum of the last windows that is least probable relative to its limit.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Excess {
     /// Whether it is an alarm.
@@ -30,13 +31,14 @@ pub struct Excess {
     pub dispersion: f64,
     /// The logarithm of the probability of so many events, or so few.
     pub ln_p: f64,
-    /// `ln_p` less the logarithm of the limit for this many windows: an alarm at 0 and below.
+    /// `ln_p` minus the logarithm of the limit for this many windows. An alarm needs 0 or less.
     pub margin: f64,
 }
 
-/// Scans the windows from `from` on, each with what was known when it ended. None: the window is unknown, or too few are known before it.
+/// Scans the windows from `from` on, each with only what was known when it ended. A result is `None` if the window is
+/// unknown, or if too few windows before it are known.
 ///
-/// Events make one alarm: after an alarm no sum goes back beyond it.
+/// No event causes two alarms: after an alarm, no sum goes back beyond it.
 #[must_use]
 pub fn scan(stream: &Stream, from: usize, options: &ScanOptions) -> Vec<Option<Excess>> {
     let mut spent = 0;
@@ -50,7 +52,7 @@ pub fn scan(stream: &Stream, from: usize, options: &ScanOptions) -> Vec<Option<E
     judged.collect()
 }
 
-/// Scans one window, and those before it from `spent` on.
+/// Scans one window, with the windows before it from `spent` on.
 fn scan_window(stream: &Stream, at: usize, spent: usize, options: &ScanOptions) -> Option<Excess> {
     let this = stream.known_at(at)?;
     let fit = learn(stream, at, options)?;
@@ -78,7 +80,7 @@ fn scan_window(stream: &Stream, at: usize, spent: usize, options: &ScanOptions) 
     Some(worst)
 }
 
-/// Judges a sum on the side on which its last window is: what is over is no news.
+/// Judges a sum on the side of its last window, so that a deviation that is over isn't reported.
 fn excess(sum: &Sum, fit: &Fit, side: Direction, back: usize, options: &ScanOptions) -> Excess {
     let dispersion = sum.dispersion(fit);
     let tails = tails(sum.events, sum.expected, dispersion);
@@ -100,17 +102,18 @@ fn excess(sum: &Sum, fit: &Fit, side: Direction, back: usize, options: &ScanOpti
     }
 }
 
-/// Fits after incidents got less weight: the less they weigh, the more of them stand out.
+/// The number of fits after incidents lost weight. The less weight incidents have, the more of them stand out.
 const ROUNDS: usize = 2;
-/// Fewer windows teach nothing.
+/// The minimum number of windows to learn from.
 const FEWEST_WINDOWS: usize = 12;
-/// Fewer events teach no season and no trend.
+/// The minimum number of events to learn a season and a trend from.
 const FEWEST_EVENTS: f64 = 10.0;
 
-/// No prediction is vaguer.
+/// The maximum dispersion of a prediction.
 const MOST_DISPERSION: f64 = 1e12;
 
-/// Learns from the windows `history` back, but for the last `guard`, which may belong to an incident that is to be found.
+/// Learns from the last `history` windows, except for the last `guard` ones, which may belong to the incident to be
+/// found.
 pub(crate) fn learn(stream: &Stream, at: usize, options: &ScanOptions) -> Option<Fit> {
     let first = at.saturating_sub(options.history);
     let end = at.saturating_sub(options.guard);
@@ -130,7 +133,8 @@ pub(crate) fn learn(stream: &Stream, at: usize, options: &ScanOptions) -> Option
     Some(fit)
 }
 
-/// Leaves out windows that are far beyond the highest usual ones: they would hide each other in the first regression.
+/// Leaves out windows that are far beyond the highest usual ones, because they would hide each other in the first
+/// regression.
 fn leave_out_gross(points: &mut Vec<Point>) {
     let mut rates = points
         .iter()
@@ -157,7 +161,7 @@ fn points(stream: &Stream, first: usize, end: usize, terms: &Terms) -> Vec<Point
         .collect()
 }
 
-/// The regression on all terms, or on a constant where there are too few events or it does not converge.
+/// The regression on all terms, or on a constant if there are too few events or it does not converge.
 fn regress(terms: Terms, points: &mut [Point]) -> Option<Fit> {
     let constant = Fit::constant(points)?;
     let events: f64 = points.iter().map(|point| point.weight * point.count).sum();
@@ -167,13 +171,15 @@ fn regress(terms: Terms, points: &mut [Point]) -> Option<Fit> {
     Some(constant.regressed(terms, points).unwrap_or(constant))
 }
 
-/// Gives windows that are less probable than `limit` the less weight the less probable they are. Whether a weight changed.
+/// Reduces the weight of windows that are less probable than `limit`: the less probable a window is, the less weight it
+/// gets. Returns whether a weight changed.
 fn weigh(points: &mut [Point], dispersion: f64, limit: f64) -> bool {
     let ln_limit = ln_limit(limit);
     let mut is_changed = false;
     for point in points {
         let ln_p = ln_p(point, dispersion);
-        // Far out, ln p falls with the square of the distance: so a window's weight times its square of the distance is bounded.
+        // Far from the mean, ln p falls with the square of the distance, so a window's weight times its squared
+        // distance is bounded.
         let weight = if ln_p < ln_limit {
             ln_limit / ln_p
         } else {
@@ -187,7 +193,7 @@ fn weigh(points: &mut [Point], dispersion: f64, limit: f64) -> bool {
 
 fn ln_p(point: &Point, dispersion: f64) -> f64 {
     let distance = point.count - point.mean;
-    // The tails take longer than all else, and most counts are near their mean.
+    // The tails take most of the time, and most counts are near their mean.
     if distance * distance < 2.0 * dispersion * point.mean {
         return 0.0;
     }
@@ -195,13 +201,14 @@ fn ln_p(point: &Point, dispersion: f64) -> f64 {
     tails.low.min(tails.high)
 }
 
-/// The logarithm of a probability; of what is none, of the nearest, NaN as 0.
+/// The logarithm of a probability. A number outside of 0 to 1 counts as the nearest probability, and NaN as 0.
 pub(crate) fn ln_limit(limit: f64) -> f64 {
     let limit = if limit.is_nan() { 0.0 } else { limit };
     libm::log(limit.clamp(f64::MIN_POSITIVE, 1.0))
 }
 
-/// Exact tails; where the variance is so large that they would take long, those of a normal distribution, which is as close there.
+/// Exact tails, or the tails of a normal distribution if the variance is so large that exact tails would take long. The
+/// normal distribution is close enough there.
 pub(crate) fn tails(count: u64, mean: f64, dispersion: f64) -> Tails {
     const LARGE: f64 = 1e8;
     let variance = dispersion * mean;
@@ -241,7 +248,7 @@ impl Sum {
         }
     }
 
-    /// The dispersion of a count that is predicted: that of counts, and the error of the expectation.
+    /// The dispersion of a predicted count: the dispersion of counts, plus the error of the expectation.
     pub(crate) fn dispersion(&self, fit: &Fit) -> f64 {
         let error = fit.error(&self.gradient) / self.expected.max(f64::MIN_POSITIVE);
         (fit.dispersion + error).min(MOST_DISPERSION)

@@ -3,25 +3,26 @@
 /// How a stream is scanned.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ScanOptions {
-    /// Windows in a season: 52 of a week are a year, 7 of a day are a week. 0 or 1: there is no season.
+    /// Windows in a season, such as 52 weeks in a year or 7 days in a week. 0 or 1 means no season.
     pub period: usize,
     /// Waves of a season, the first with one cycle; at most 3. They are used from two seasons of history on.
     pub waves: usize,
-    /// How many windows back to learn from. From three seasons on there is a trend.
+    /// How many windows back to learn from. If the history has three seasons or more, there is a trend.
     pub history: usize,
-    /// How many of the last windows teach nothing: they may belong to the incident.
+    /// How many of the last windows are not learned from, because they may belong to the incident.
     pub guard: usize,
     /// The probability at which the sum of 1, 2 or 3 windows alarms.
     pub limits: [f64; 3],
-    /// Windows of the past that are less probable than this teach the less the less probable they are.
+    /// Past windows that are less probable than this lose weight: the less probable a window is, the less weight it
+    /// gets.
     pub incident: f64,
-    /// No alarm where fewer events came and fewer were expected.
+    /// There is no alarm if both the observed and the expected events are fewer than this.
     pub least: u64,
 }
 
 impl ScanOptions {
-    /// Weeks of a year: the last five years teach. The sum of two weeks has the highest limit, since incidents seldom end with
-    /// the week in which they begin. `make grade-detect` grades these options.
+    /// Weeks of a year, learned from the last five years. The sum of two weeks has the highest limit, since incidents
+    /// seldom end with the week in which they begin. `make grade-detect` evaluates these options.
     #[must_use]
     pub const fn weeks() -> Self {
         Self {
@@ -36,7 +37,7 @@ impl ScanOptions {
     }
 }
 
-/// Most columns of a regression.
+/// The maximum number of columns of a regression.
 pub(crate) const MOST: usize = 8;
 
 /// One row of a regression: the constant, the season's waves, the trend. Unused columns are 0.
@@ -60,7 +61,7 @@ impl Terms {
         trend: None,
     };
 
-    /// The terms that a history of windows from `first` to `last` can teach.
+    /// The terms that can be learned from a history of windows from `first` to `last`.
     pub(crate) fn new(options: &ScanOptions, first: usize, last: usize) -> Self {
         let length = last.saturating_sub(first);
         let seasons = length / options.period.max(1);
@@ -101,7 +102,7 @@ const STEPS: usize = 25;
 /// Means stay within e^-40 and e^45, so that no sum of squares overflows.
 const LOGARITHMS: (f64, f64) = (-40.0, 45.0);
 
-/// A window that teaches.
+/// A window that is learned from.
 #[derive(Clone, Debug)]
 pub(crate) struct Point {
     pub(crate) count: f64,
@@ -110,7 +111,7 @@ pub(crate) struct Point {
     /// 0 for a window that is left out.
     pub(crate) weight: f64,
     pub(crate) row: Row,
-    /// By the last regression.
+    /// The mean by the last regression.
     pub(crate) mean: f64,
 }
 
@@ -119,14 +120,14 @@ pub(crate) struct Point {
 pub(crate) struct Fit {
     pub(crate) terms: Terms,
     coefficients: Row,
-    /// Of the coefficients, for a dispersion of 1.
+    /// The covariance of the coefficients, for a dispersion of 1.
     covariance: [Row; MOST],
     /// Variance divided by mean, at least 1.
     pub(crate) dispersion: f64,
 }
 
 impl Fit {
-    /// A constant: the weighted rate, with half an event more, so that it is not 0.
+    /// A constant: the weighted rate, plus half an event so that it is not 0.
     pub(crate) fn constant(points: &mut [Point]) -> Option<Self> {
         let count = 0.5 + weighted(points, |point| point.count);
         let whole = weighted(points, |point| point.whole);
@@ -145,7 +146,7 @@ impl Fit {
         Some(fit)
     }
 
-    /// The regression on `terms`, begun at this fit. None where it does not converge.
+    /// The regression on `terms`, starting from this fit; `None` if it does not converge.
     pub(crate) fn regressed(&self, terms: Terms, points: &mut [Point]) -> Option<Self> {
         let mut fit = self.clone();
         fit.terms = terms;
@@ -161,7 +162,7 @@ impl Fit {
         None
     }
 
-    /// One step of Newton's method: how far the coefficients moved.
+    /// Takes one step of Newton's method. Returns how far the coefficients moved.
     fn step(&mut self, points: &[Point]) -> Option<f64> {
         let columns = self.terms.columns();
         let mut information = [[0.0; MOST]; MOST];

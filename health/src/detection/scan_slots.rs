@@ -1,5 +1,5 @@
-//! A scan of one stream by its slots of the day and of the week, for counts that vary by factors: what is unusual is learned from
-//! how far the stream was off before, not from a distribution of counts.
+//! Scans one stream by its slots of the day and of the week, for counts that vary by factors. What is unusual is
+//! learned from the stream's earlier deviations, not from a distribution of counts.
 
 use crate::baseline::stream::Stream;
 
@@ -8,11 +8,11 @@ use crate::baseline::stream::Stream;
 pub struct SlotOptions {
     /// Windows in a day: 24 of an hour.
     pub day: usize,
-    /// Days that are looked back on for the slot of the day.
+    /// How many days to look back for the slot of the day.
     pub days: usize,
-    /// Weeks that are looked back on for the slot of the week.
+    /// How many weeks to look back for the slot of the week.
     pub weeks: usize,
-    /// At how many times the usual distance a single window is unusual, and the sum of a day.
+    /// How many times the usual distance is unusual: for a single window, and for the sum of a day.
     pub limits: [f64; 2],
     /// The usual distance is at least this: the logarithm of a factor.
     pub least_distance: f64,
@@ -27,14 +27,16 @@ pub struct Unusual {
     pub windows: usize,
     /// Their events.
     pub observed: u64,
-    /// How far off they are: in usual distances, positive where there are too many. Of the two slots the nearer one.
+    /// How far they deviate, in usual distances; positive if there are too many events. This is the smaller of the
+    /// deviations from the two slots.
     pub distance: f64,
     /// Whether it begins an excursion: no window of the day before it was unusual.
     pub alarm: bool,
 }
 
 impl SlotOptions {
-    /// Hours, by the last three weeks of days and four weeks. `make grade-detect` grades these options.
+    /// Hours, compared with the days of the last three weeks and with the last four weeks. `make grade-detect`
+    /// evaluates these options.
     #[must_use]
     pub const fn hours() -> Self {
         Self {
@@ -49,8 +51,8 @@ impl SlotOptions {
 
 /// The unusual windows of a stream of volumes, each judged by the windows before it.
 ///
-/// A window must be off for its slot of the day and, where two weeks are known, for that of the week, both times the same way:
-/// a Monday is no Sunday, and one odd week ago proves little.
+/// A window must deviate from its slot of the day and, if two weeks are known, also from its slot of the week, in the
+/// same direction. Days of the week differ, and a single unusual week proves little.
 #[must_use]
 pub fn scan_slots(stream: &Stream, options: &SlotOptions) -> Vec<Unusual> {
     let day = options.day.max(1);
@@ -80,7 +82,7 @@ pub fn scan_slots(stream: &Stream, options: &SlotOptions) -> Vec<Unusual> {
     found
 }
 
-/// Of the sums of `length` windows that end at each window: how far they are off.
+/// For each window, how far the sum of the `length` windows that end with it deviates.
 struct Distances {
     length: usize,
     sums: Vec<Option<u64>>,
@@ -112,7 +114,7 @@ impl Distances {
         }
     }
 
-    /// The nearer of the two distances; 0 where they point in different directions.
+    /// The smaller of the two distances; 0 if they point in different directions.
     fn at(&self, at: usize) -> Option<f64> {
         let by_day = self.by_day[at]?;
         let Some(by_week) = self.by_week[at] else {
@@ -129,7 +131,7 @@ impl Distances {
     }
 }
 
-/// The sums of the last `length` windows. None: one of them is unknown, or before the first.
+/// The sums of the last `length` windows; `None` if one of them is unknown or before the first window.
 fn sums(stream: &Stream, length: usize) -> Vec<Option<u64>> {
     let known = |at: usize| stream.known_at(at).map(|(part, _)| part);
     let sum = |at: usize| {
@@ -149,14 +151,15 @@ struct Slots {
 }
 
 impl Slots {
-    /// How many windows back the slots are; sums that share windows with the one that is judged are none.
+    /// How many windows back the slots are. Sums that share windows with the judged sum are left out.
     fn back(self) -> Vec<usize> {
         let slots = (1..=self.periods).map(|period| self.period.saturating_mul(period));
         let slots = slots.flat_map(|slot| [slot.saturating_sub(1), slot, slot.saturating_add(1)]);
         slots.filter(|back| *back >= self.length.max(1)).collect()
     }
 
-    /// For each window its residual, divided by the usual one: the median of those of all slots before, less the last day.
+    /// For each window, its residual divided by the usual one, which comes from the median of the earlier residuals
+    /// without the last day.
     fn distances(self, logarithms: &[Option<f64>], least: f64) -> Vec<Option<f64>> {
         let residuals = self.residuals(logarithms);
         let reach = self
@@ -180,7 +183,7 @@ impl Slots {
         residuals.iter().enumerate().map(distance).collect()
     }
 
-    /// The logarithm of each sum less the median of those of its slots.
+    /// The logarithm of each sum, minus the median of the logarithms of its slots.
     fn residuals(self, logarithms: &[Option<f64>]) -> Vec<Option<f64>> {
         let back = self.back();
         let enough = (back.len() / 4).max(3);

@@ -5,8 +5,8 @@ use crate::stats::mass;
 use crate::stats::mass::amount;
 use crate::stats::tails::{Tails, beta_binomial, negative_binomial, poisson};
 
-/// How probable a count this low, and one this high, is under the level: negative binomial for a volume, beta-binomial for a
-/// rate, whose `whole` is given.
+/// The tail probabilities of a count under the level: negative binomial for a volume, beta-binomial for a rate, which
+/// has a `whole`.
 #[must_use]
 pub fn judge(part: u64, whole: Option<u64>, level: &Level) -> Tails {
     match whole {
@@ -15,8 +15,8 @@ pub fn judge(part: u64, whole: Option<u64>, level: &Level) -> Tails {
     }
 }
 
-/// Whether a window is certainly unremarkable: both its tails are above [`UNREMARKABLE`]. A hundred times faster than [`judge`],
-/// so it is asked first when there are many windows. False where it is not certain.
+/// Whether a window is certainly unremarkable: both its tails are above [`UNREMARKABLE`]. It is a hundred times faster
+/// than [`judge`], so call it first if there are many windows. It returns false if it can't be certain.
 #[must_use]
 pub fn is_unremarkable(part: u64, whole: Option<u64>, level: &Level) -> bool {
     let dispersion = amount(level.dispersion).max(1.0);
@@ -44,9 +44,9 @@ pub fn is_unremarkable(part: u64, whole: Option<u64>, level: &Level) -> bool {
     distance * distance <= most * dispersion * expected * left
 }
 
-/// The most variances that the square of a distance may be and certainly have a probability of at least 0.001. The number shrinks with `room`, the
-/// distance (in dispersions) between the expected count and the end of all counts. The bounds hold for the gamma distribution of
-/// that shape, which is the limit for large dispersions, and for the Poisson distribution.
+/// The maximum squared distance, in variances, that certainly has a probability of at least 0.001. It shrinks with
+/// `room`, the distance (in dispersions) between the expected count and the end of all counts. The bounds hold for the
+/// gamma distribution of that shape, which is the limit for large dispersions, and for the Poisson distribution.
 fn harmless(room: f64, dispersion: f64) -> f64 {
     if room <= 4.0 && dispersion <= 3.0 {
         // Even the last count is probable enough.
@@ -65,7 +65,8 @@ pub fn is_enough(part: u64, whole: Option<u64>, level: &Level, minimum: u64) -> 
     part >= minimum || expected >= minimum as f64
 }
 
-/// The natural logarithm of the probability that a volume of this level is 0. Those of adjacent windows are added.
+/// The natural logarithm of the probability that a volume of this level is 0. The logarithms of adjacent windows are
+/// added.
 #[must_use]
 pub fn ln_silence(level: &Level) -> f64 {
     let excess = amount(level.dispersion - 1.0);

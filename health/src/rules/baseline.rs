@@ -1,4 +1,4 @@
-//! What earlier weeks let expect of the windows of a group, and windows that are not like that.
+//! Predicts the windows of a group from earlier weeks, and finds windows that deviate from the prediction.
 
 use std::ops::Range;
 
@@ -36,7 +36,7 @@ pub struct Baseline {
     neighbours: usize,
     side: Side,
     false_alarms: f64,
-    /// `None` for what is usual for the kind of rule.
+    /// `None` for the default of the kind of rule.
     change: Option<Fraction>,
 }
 
@@ -72,7 +72,7 @@ impl Baseline {
         Self { side, ..self }
     }
 
-    /// How many false alarms in 30 days, if counts go on as before: from 0.000001 to 100.
+    /// The expected number of false alarms in 30 days if nothing changes: from 0.000001 to 100.
     #[must_use]
     pub fn false_alarms(self, false_alarms: f64) -> Self {
         Self {
@@ -88,7 +88,7 @@ impl Baseline {
         Self { change, ..self }
     }
 
-    /// With this smallest change, unless it has one.
+    /// Sets the smallest change, unless it is set already.
     pub(crate) fn or_change(self, usual: Fraction) -> Self {
         let change = self.change.or(Some(usual));
         Self { change, ..self }
@@ -140,7 +140,7 @@ impl Baseline {
         self.weeks as u64 * WEEK + neighbours + WARM_UP + ANEW
     }
 
-    /// With what a finding is compared.
+    /// The earlier counts that a finding is compared with.
     pub(crate) fn compared(&self) -> Compared {
         Compared {
             weeks: self.weeks,
@@ -173,8 +173,8 @@ impl Baseline {
         }
     }
 
-    /// Judges some windows of a group, one by one. `drifts` are those in which small deviations have added up, in the
-    /// order of time.
+    /// Judges some windows of a group, one by one. `drifts` are the windows in which small deviations have added up, in
+    /// chronological order.
     pub(crate) fn group(
         &self,
         judging: &Judging<'_>,
@@ -320,8 +320,8 @@ impl Expected {
     }
 }
 
-/// How many slots before a beginning are read: those from which the variance is learned, and the history that the first
-/// of them needs.
+/// How many slots before the first one are read: the slots that the variance is learned from, and the history that the
+/// first of these needs.
 fn looked_back(season: &Season, warm_up: usize) -> usize {
     season
         .seasons

@@ -60,9 +60,9 @@ impl<'j> Judging<'j> {
 pub(crate) struct Groups<'g> {
     /// The groups of the whole table.
     pub(crate) grid: &'g Grid<'g>,
-    /// Those that are judged.
+    /// The groups that are judged.
     pub(crate) range: Range<usize>,
-    /// The counts of those that are judged, in their order.
+    /// The counts of the judged groups, in their order.
     pub(crate) block: &'g Block<'g>,
     /// The counts of delivery, for a rule that compares both endpoints.
     pub(crate) delivery: Option<&'g Delivery<'g>>,
@@ -90,7 +90,7 @@ pub(crate) struct Sink {
 }
 
 impl Sink {
-    /// For slots of a range.
+    /// An empty sink for the slots of a range.
     pub(crate) fn new(range: &Range<usize>) -> Self {
         Self {
             group: 0,
@@ -134,7 +134,7 @@ pub(crate) struct Odd {
     pub(crate) fires: bool,
     /// Whether a finding fires with this window alone, however many windows the rule asks for.
     pub(crate) at_once: bool,
-    /// The severity, if it is another than that of the rule.
+    /// The severity, if it differs from the severity of the rule.
     pub(crate) severity: Option<Severity>,
     /// What was counted.
     pub(crate) observed: Amount,
@@ -170,8 +170,8 @@ impl Odd {
 pub(crate) enum Normal {
     /// The fewest and the most events of the part.
     Range(u64, u64),
-    /// All counts that have at least this probability (as a logarithm) at this level: an expected count or, for a rate,
-    /// an expected share, and how many times the variance is that of a Poisson or binomial count.
+    /// All counts that have at least this probability (as a logarithm) at this level. The level is an expected count
+    /// or, for a rate, an expected share, and a dispersion relative to a Poisson or binomial count.
     Likely {
         /// The level.
         expected: f64,
@@ -182,11 +182,11 @@ pub(crate) enum Normal {
     },
 }
 
-/// The largest ln p at which a test is rejected; negative infinity where none is.
+/// The largest ln p at which a test is rejected; negative infinity if no test is rejected.
 ///
-/// Controls the false discovery rate by Benjamini and Hochberg (1995): on average at most the share `rate` of the rejected is
-/// false. `ln_p` holds the natural logarithm of each test's p value; NaN counts as p = 1. Tests known to be unremarkable need not
-/// be given, but are counted in `tests`, the number of all.
+/// Controls the false discovery rate by Benjamini and Hochberg (1995): on average, at most the share `rate` of the
+/// rejections is false. `ln_p` holds the natural logarithm of each test's p value; NaN counts as p = 1. Tests known to
+/// be unremarkable may be left out of `ln_p`, but `tests`, the number of all tests, must include them.
 #[must_use]
 pub fn discovery_limit(ln_p: &[f64], tests: usize, rate: f64) -> f64 {
     let mut sorted: Vec<f64> = ln_p

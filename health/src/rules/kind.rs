@@ -9,7 +9,7 @@ use super::wording::{self, Seen};
 use crate::columns::groups::{Columns, Grid};
 use crate::measure::Measure;
 
-/// What is known of a kind before a rule of it is read.
+/// The properties of a kind that are known before a rule of it is read.
 pub(crate) struct Form {
     /// The keys that its rules have besides the common ones.
     pub(crate) keys: &'static [&'static str],
@@ -74,7 +74,7 @@ impl Scope {
     }
 }
 
-/// How a rule of a kind judges windows, and what it says about them.
+/// How rules of a kind judge windows and describe the results.
 pub(crate) trait Judge: fmt::Debug {
     /// What is wrong with its settings, with the key; an empty key means the rule as a whole.
     fn misfit(&self) -> Option<Misfit> {
@@ -97,7 +97,7 @@ pub(crate) trait Judge: fmt::Debug {
         }
     }
 
-    /// Judges what concerns all groups, after each of them.
+    /// Judges all groups together, after each group was judged.
     fn all(&self, _judging: &Judging<'_>, _grid: &Grid<'_>, _sink: &mut Sink) {}
 
     /// Whether a group without any row is judged: it has no events, which may be too few.
@@ -105,7 +105,7 @@ pub(crate) trait Judge: fmt::Debug {
         false
     }
 
-    /// With what a finding is compared to explain it; `None` if there is nothing to compare with.
+    /// The earlier counts that explain a finding; `None` if there is nothing to compare it with.
     fn compared(&self) -> Option<Compared> {
         None
     }
@@ -117,7 +117,7 @@ pub(crate) trait Judge: fmt::Debug {
     }
 }
 
-/// A setting that can't be, and what would be right.
+/// An invalid setting, and what a valid one would be.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Misfit {
     /// The key of the setting; empty for the rule as a whole.
@@ -139,7 +139,8 @@ impl Misfit {
 pub(crate) struct Compared {
     /// How many weeks before the finding are compared with it.
     pub(crate) weeks: usize,
-    /// Whether only the time since the finding began is explained: the window of its numbers is longer, and mostly good.
+    /// Whether only the time since the finding began is explained, because the window of its numbers is longer and
+    /// mostly good.
     pub(crate) since_it_began: bool,
 }
 

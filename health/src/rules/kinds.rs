@@ -25,7 +25,7 @@ use tallyfold::arguments::toml::{self, Table};
 use super::kind::{Form, Judge};
 use crate::measure::Measure;
 
-/// Makes the closed list of names, and a test for each kind, of a line for each: its type, its file and its name in a
+/// Generates the closed list of names and the tests from one line for each kind: its type, its file and its name in a
 /// rules file.
 macro_rules! kinds {
     ($( $(#[$doc:meta])+ $Kind:ident in $file:ident = $name:literal, )+) => {

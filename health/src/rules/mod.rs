@@ -1,4 +1,4 @@
-//! Rules: the kinds that there are, what is read from a rules file or given as values, and how windows are judged.
+//! Rules: their kinds, how they are read from a file or given as values, and how they judge windows.
 
 pub(crate) mod baseline;
 pub(crate) mod judging;

@@ -34,7 +34,7 @@ impl Rules {
     /// `invalid_rules`, with line, column and key, and what would be right.
     pub fn parse(toml: &str) -> tallyfold::Result<Self> {
         let invalid = |message: String| Error::new(Code::InvalidRules, message);
-        // Editors of Windows put this mark at the beginning.
+        // Some editors on Windows begin a file with a byte order mark.
         let text = toml.strip_prefix('\u{feff}').unwrap_or(toml);
         if text.len() > MOST_BYTES {
             return Err(invalid(format!("want at most {MOST_BYTES} bytes")));

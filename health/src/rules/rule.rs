@@ -60,7 +60,7 @@ pub struct Rule {
     pub(crate) good: u32,
     /// How severe its findings are.
     pub(crate) severity: Severity,
-    /// The fewest events that are judged; `None` for what is usual for its kind.
+    /// The fewest events that are judged; `None` for the default of its kind.
     pub(crate) least: Option<u64>,
     /// Labels for its findings.
     pub(crate) labels: BTreeMap<String, String>,
@@ -107,7 +107,7 @@ impl Rule {
     #[must_use]
     pub fn by(self, dimensions: impl IntoIterator<Item = Dimension>) -> Self {
         let mut by: Vec<Dimension> = dimensions.into_iter().collect();
-        // In the same order however they are given, so that findings keep their ids.
+        // Sorted, so that findings keep their IDs whatever the order of the arguments.
         by.sort_unstable();
         by.dedup();
         Self { by, ..self }
@@ -165,7 +165,7 @@ impl Rule {
         self.test.kind()
     }
 
-    /// What is known of its kind.
+    /// The properties of its kind.
     pub(crate) fn form(&self) -> &'static Form {
         self.kind().form()
     }
@@ -199,7 +199,7 @@ impl Rule {
         self.history() + (windows * window).max(FIRST_LOOK)
     }
 
-    /// The first setting that can't be.
+    /// The first invalid setting.
     pub(crate) fn misfit(&self) -> Option<Misfit> {
         let chars = self.name.chars().count();
         if !(1..=MOST_CHARS).contains(&chars) || self.name.chars().any(char::is_control) {

@@ -1,4 +1,4 @@
-//! Rules with what holds for all of them, the counts that they need, and silences.
+//! Rules and their common settings, the counts that they need, and silences.
 
 use std::collections::BTreeMap;
 
@@ -42,10 +42,10 @@ pub struct Rules {
 }
 
 impl Rules {
-    /// The rules that are used without a file, as a file.
+    /// The default rules, as the text of a rules file.
     pub const STANDARD: &'static str = include_str!("standard.toml");
 
-    /// The rules that are used without a file: see [`Rules::STANDARD`].
+    /// The default rules: see [`Rules::STANDARD`].
     ///
     /// # Errors
     /// None; they are read like any file.
@@ -56,7 +56,7 @@ impl Rules {
     /// Rules that are given as values. Findings are explained by all dimensions.
     ///
     /// # Errors
-    /// `invalid_rules` if a setting can't be, if two rules have the same name, and without any rule.
+    /// `invalid_rules` if a setting is invalid, if two rules have the same name, or if there are no rules or too many.
     pub fn new(rules: impl IntoIterator<Item = Rule>) -> Result<Self> {
         let rules: Vec<Rule> = rules.into_iter().collect();
         if !(1..=MOST).contains(&rules.len()) {
@@ -84,7 +84,7 @@ impl Rules {
         })
     }
 
-    /// Explains findings by these dimensions only, which have to include those of all rules.
+    /// Explains findings by these dimensions only, which must include the dimensions of all rules.
     ///
     /// # Errors
     /// `invalid_rules` if a rule names another dimension.
@@ -152,13 +152,13 @@ fn invalid(text: String) -> Error {
     Error::new(Code::InvalidRules, text)
 }
 
-/// The longest step of which both steps are multiples.
+/// The longest step that divides both steps.
 fn common(one: TimeStep, other: TimeStep) -> TimeStep {
     let (mut a, mut b) = (one.seconds(), other.seconds());
     while b > 0 {
         (a, b) = (b, a % b);
     }
-    // A divisor of what divides a day divides it too.
+    // If a step divides a day, each of its divisors does, too.
     TimeStep::from_seconds(a.into()).unwrap_or(one)
 }
 
@@ -208,7 +208,7 @@ pub(crate) struct Silence {
 }
 
 impl Silence {
-    /// Whether a finding of a rule about a group is silenced at an instant.
+    /// Whether a finding of a rule about a group is silenced at a timestamp.
     pub(crate) fn covers(&self, rule: &str, group: &[(Dimension, &str)], at: Timestamp) -> bool {
         let has = |(dimension, values): &(Dimension, Vec<String>)| {
             group

@@ -81,7 +81,7 @@ pub(crate) fn length(entry: &Entry<'_>) -> Result<u64> {
         .ok_or_else(|| entry.wrong(wanted))
 }
 
-/// The length of time of a key, or what is usual.
+/// The length of time of a key, or the default.
 pub(crate) fn length_of(table: &Table<'_>, key: &str, usual: u64) -> Result<u64> {
     table.entry(key).map_or(Ok(usual), |entry| length(&entry))
 }

@@ -1,4 +1,4 @@
-//! Counts and limits in words, as the sentences of several kinds of rules have them.
+//! Counts and limits in words, for the sentences of several kinds of rules.
 
 use tallyfold::text::{Fraction, grouped};
 
@@ -41,8 +41,8 @@ pub(crate) fn counted(measure: Measure, amount: Amount) -> String {
     }
 }
 
-/// What would be usual: `up to 1,300 is normal`. `most` is the share that a rule names as the highest good one, and `word`
-/// is what good counts are.
+/// What would be usual: `up to 1,300 is normal`. `most` is the highest good share, if the rule names one. `word`
+/// describes good counts, such as `normal`.
 pub(crate) fn usual(seen: &Seen, most: Option<Fraction>, word: &str) -> String {
     let (part, whole) = (seen.observed.part, seen.observed.whole);
     if part > seen.high {
@@ -58,8 +58,8 @@ pub(crate) fn usual(seen: &Seen, most: Option<Fraction>, word: &str) -> String {
     format!("about {expected} is {word}")
 }
 
-/// So many events, or their share of a whole. A share that the rule names is written as in the rule: so many whole events
-/// are a little less.
+/// A number of events, or their share of a whole. A share that the rule names is written as in the rule, because the
+/// share of a whole number of events is slightly lower.
 pub(crate) fn amount(events: u64, whole: Option<u64>, named: Option<Fraction>) -> String {
     match (whole, named) {
         (Some(_), Some(named)) => named.to_string(),
@@ -79,7 +79,7 @@ pub(crate) fn rounded(number: f64) -> u64 {
     (number + 0.5) as u64
 }
 
-/// That there were no events, and how many would be normal.
+/// States that there were no events, and how many would be normal.
 pub(crate) fn no_events(seen: &Seen) -> (String, Option<String>) {
     let normal = grouped(rounded(seen.expected));
     let usual = format!("about {normal} would be normal");

@@ -1,4 +1,4 @@
-//! The distributions of counts, each as what its tails are made from.
+//! The distributions of counts, with the functions that their tails are computed from.
 
 use super::mass::{self, BetaBinomial, Chance, LEAST};
 
@@ -11,11 +11,11 @@ pub(crate) trait Distribution {
     fn ln_mass(&self, k: f64) -> f64;
     /// P(X = k + 1) / P(X = k).
     fn ratio(&self, k: f64) -> f64;
-    /// P(X <= k) / P(X = k), where there is a quick way to it. For k of at most about the mean.
+    /// P(X <= k) / P(X = k), if there is a fast way to compute it. `k` is at most about the mean.
     fn low(&self, _k: f64) -> Option<f64> {
         None
     }
-    /// P(X >= k) / P(X = k), where there is a quick way to it. For k of at least about the mean.
+    /// P(X >= k) / P(X = k), if there is a fast way to compute it. `k` is at least about the mean.
     fn high(&self, _k: f64) -> Option<f64> {
         None
     }
@@ -70,7 +70,7 @@ impl NegativeBinomial {
         1.0 + self.excess
     }
 
-    /// The mean of what is left when `k` events have come, times the chance of one more.
+    /// (k + 1)·P(X = k + 1) / P(X = k).
     fn next(&self, k: f64) -> f64 {
         (k * self.excess + self.mean) / self.dispersion()
     }
@@ -189,18 +189,19 @@ impl Distribution for BetaBinomial {
 
 /// The terms of 1/(β0 + α1/(β1 + α2/(β2 + …))).
 pub(crate) trait Fraction {
-    /// α and β at `m`; at 0 only β counts.
+    /// α and β at `m`. At 0, only β is used.
     fn terms(&self, m: f64) -> (f64, f64);
 }
 
-/// The incomplete beta function I_x(a, b) over x^a·y^b/B(a, b), as DiDonato and Morris (1992) have it.
+/// The incomplete beta function I_x(a, b) divided by x^a·y^b/B(a, b), by the method of DiDonato and Morris (1992).
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Beta {
     pub(crate) a: f64,
     pub(crate) b: f64,
     pub(crate) x: f64,
     pub(crate) y: f64,
-    /// a − (a + b)·x, which the caller knows with all digits. The fraction is for values of about 0 and more.
+    /// a − (a + b)·x, which the caller computes without losing digits. The fraction is used for values of about 0 and
+    /// more.
     pub(crate) lambda: f64,
 }
 
@@ -255,7 +256,7 @@ impl Fraction for GammaUpper {
     }
 }
 
-/// The value of a fraction by the method of Lentz; none where it has not settled in [`MOST`] steps.
+/// The value of a continued fraction by Lentz's method; `None` if it doesn't converge in [`MOST`] steps.
 pub(crate) fn fraction(of: &impl Fraction) -> Option<f64> {
     let mut value = of.terms(0.0).1;
     let (mut above, mut below) = (apart(value), 0.0);
@@ -274,10 +275,11 @@ pub(crate) fn fraction(of: &impl Fraction) -> Option<f64> {
     None
 }
 
-/// Far out the fractions settle in ten to fifty steps; those that take more are summed in another way.
+/// Far from the mean, the fractions converge in ten to fifty steps. If one takes more than this, the tail is summed in
+/// another way.
 const MOST: u32 = 200;
 
-/// Not 0, so that it can be divided by.
+/// Replaces a value near 0, so that it can be a divisor.
 fn apart(value: f64) -> f64 {
     if value.abs() < 1e-290 { 1e-290 } else { value }
 }

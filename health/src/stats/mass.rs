@@ -1,9 +1,9 @@
-//! Natural logarithms of the probabilities of single counts, by the saddle point form of Loader (2000). It has no difference of
-//! two large numbers, so the digits stay for large counts and far from the mean.
+//! Natural logarithms of the probabilities of single counts, by the saddle point form of Loader (2000). It never
+//! subtracts two large numbers, so it stays precise for large counts and far from the mean.
 
 use libm::{lgamma, log, log1p};
 
-/// What counts as 0: ratios of it to counts stay finite.
+/// Replaces 0, so that its ratios to counts stay finite.
 pub(crate) const LEAST: f64 = 1e-100;
 
 /// The probability of an event, and of its absence: both positive, and the smaller of them exact.
@@ -14,7 +14,7 @@ pub(crate) struct Chance {
 }
 
 impl Chance {
-    /// A number outside of 0 to 1 counts as the nearest of them, NaN as 0.
+    /// Clamps `p` to 0 to 1. NaN becomes 0.
     pub(crate) fn new(p: f64) -> Self {
         let p = if p.is_nan() { 0.0 } else { p.clamp(0.0, 1.0) };
         Self {
@@ -89,7 +89,8 @@ pub(crate) struct BetaBinomial {
 }
 
 impl BetaBinomial {
-    /// Of a variance that is (1 + `excess`) times that of a binomial count, 0 < excess; at most `n` times.
+    /// With (1 + `excess`) times the variance of a binomial count, where `excess` is positive. The factor is at most
+    /// `n`.
     pub(crate) fn new(n: f64, chance: Chance, excess: f64) -> Self {
         let size = ((n - 1.0 - excess) / excess).max(1e-6);
         let [a, b] = [size * chance.p, size * chance.q].map(|part| part.max(LEAST));
@@ -169,7 +170,7 @@ const STIRLING: [f64; 8] = [
     1.0 / 12.0,
 ];
 
-/// ln Γ(z + c) − ln Γ(z + 1) for z >= 0 and c > 0. It has all digits where z is much larger than c.
+/// ln Γ(z + c) − ln Γ(z + 1) for z >= 0 and c > 0. It keeps all digits if z is much larger than c.
 pub(crate) fn ln_gamma_ratio(z: f64, c: f64) -> f64 {
     if z < 32.0 {
         return lgamma(z + c) - lgamma(z + 1.0);
@@ -181,15 +182,15 @@ pub(crate) fn ln_gamma_ratio(z: f64, c: f64) -> f64 {
 
 /// The Poisson deviance x·ln(x/E) − (x − E), halved as usual: how much better the count explains itself than `expected` does.
 ///
-/// At x = 0 it is E, and it is 0 only at x = E. An expectation of 0 counts as the smallest positive number, so that the answer
-/// is finite for every input; negative numbers and NaN count as 0.
+/// At x = 0 it is E, and it is 0 only at x = E. An expectation of 0 counts as the smallest positive number, so that the
+/// result is finite for every input. Negative numbers and NaN count as 0.
 #[must_use]
 pub fn deviance(x: f64, expected: f64) -> f64 {
     let (x, expected) = (amount(x), amount(expected).max(f64::MIN_POSITIVE));
     deviance_of(x, expected, x - expected).clamp(0.0, f64::MAX)
 }
 
-/// The same where the caller knows x − E better than the difference of two rounded numbers.
+/// The same, if the caller knows x − E more precisely than as the difference of two rounded numbers.
 pub(crate) fn deviance_of(x: f64, expected: f64, difference: f64) -> f64 {
     if x <= 0.0 {
         return expected;
@@ -225,5 +226,5 @@ pub(crate) fn amount(value: f64) -> f64 {
     value.clamp(0.0, LARGEST)
 }
 
-/// Above every count (2^64) and every mean of them; its square is finite.
+/// Larger than every count (2^64) and every mean of counts. Its square is finite.
 const LARGEST: f64 = 1e30;

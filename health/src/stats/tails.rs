@@ -1,7 +1,8 @@
-//! Probabilities of a count this low and this high, as natural logarithms.
+//! Tail probabilities of counts, as natural logarithms.
 //!
-//! They are our own because no crate has them: those that have these distributions answer with probabilities, which end at
-//! 1e-308, call functions of std whose last bits differ between platforms, or panic on parameters out of range.
+//! This is our own code because no crate fits. The crates with these distributions return probabilities, which
+//! underflow at 1e-308, call functions of std whose last bits differ between platforms, or panic on parameters out of
+//! range.
 //!
 //! Relative errors of ln p in the golden tests: below 1e-12 (Poisson, negative binomial), 1e-11 (binomial), and 1e-10
 //! (beta-binomial; 1e-9 for the probability of no event at all where it is nearly 1).
@@ -11,7 +12,7 @@ use libm::{erfc, exp, log, log1p};
 use super::distribution::{Binomial, Distribution, NegativeBinomial, Poisson};
 use super::mass::{BetaBinomial, Chance, HALF_LN_TWO_PI, LEAST, amount};
 
-/// How probable a count this low, and one this high, is: ln P(X <= x) and ln P(X >= x). Never above 0, and finite.
+/// The lower and the upper tail probability of a count x: ln P(X <= x) and ln P(X >= x). Both are finite and at most 0.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Tails {
     /// ln P(X <= x).
@@ -58,8 +59,8 @@ pub fn negative_binomial(x: u64, mean: f64, dispersion: f64) -> Tails {
     )
 }
 
-/// The tails at `x` of a binomial count of `n` with probability `p`. An `x` above `n` counts as `n`; a `p` outside of 0 to 1
-/// as the nearest of them, NaN as 0. (A probability of 0 is taken for 1e-100, so that the logarithms stay finite.)
+/// The tails at `x` of a binomial count of `n` with probability `p`. An `x` above `n` counts as `n`. `p` is clamped to
+/// 0 to 1, and NaN counts as 0. (A probability of 0 is replaced by 1e-100, so that the logarithms stay finite.)
 #[must_use]
 pub fn binomial(x: u64, n: u64, p: f64) -> Tails {
     if n == 0 {
@@ -76,8 +77,8 @@ pub fn binomial(x: u64, n: u64, p: f64) -> Tails {
 
 /// The tails at `x` of a beta-binomial count of `n` with mean `n`·`p` and `dispersion` times the variance of a binomial count.
 ///
-/// A dispersion of at most 1, or NaN, makes it binomial; there is none of `n` and more, which counts as just below `n`.
-/// Otherwise as [`binomial`].
+/// A dispersion of at most 1, or NaN, makes it a binomial count. A dispersion is always below `n`; a larger one counts
+/// as just below `n`. The other arguments are handled as in [`binomial`].
 #[must_use]
 pub fn beta_binomial(x: u64, n: u64, p: f64, dispersion: f64) -> Tails {
     let excess = amount(dispersion - 1.0);
@@ -95,7 +96,7 @@ fn positive(mean: f64) -> f64 {
     amount(mean).max(LEAST)
 }
 
-/// ln 0.9: from here on the logarithm of a probability is taken from what it lacks of 1.
+/// ln 0.9. Above it, the logarithm of a probability is computed from the probability's complement.
 const LIKELY: f64 = -0.105_360_515_657_826_3;
 
 fn tails(of: &impl Distribution, k: f64) -> Tails {
@@ -114,7 +115,7 @@ fn tails(of: &impl Distribution, k: f64) -> Tails {
         };
     }
     let quick = if is_low { of.low(k) } else { of.high(k) };
-    // Where little follows, the difference would lose its digits; but then the sum is short.
+    // If the rest is small, the difference would lose its digits, but then the sum is short.
     let strictly = quick
         .map(|all| all - 1.0)
         .filter(|strictly| *strictly > 0.5)
@@ -147,7 +148,7 @@ fn tails(of: &impl Distribution, k: f64) -> Tails {
     }
 }
 
-/// The probability of all counts below `k`, or of all above it, over that of `k`.
+/// The probability of all counts below `k`, or of all counts above it, divided by the probability of `k`.
 fn beyond(of: &impl Distribution, k: f64, ln_mass: f64, is_below: bool) -> f64 {
     if is_below {
         let ln_relative = |s: f64| of.ln_mass((k - s).max(0.0)) - ln_mass;
@@ -179,7 +180,7 @@ pub(crate) struct Outward<'a> {
 
 /// How many probabilities are added one by one at each end. Between them they are smooth enough to be integrated.
 const EACH: u32 = 128;
-/// What is smaller than this part of the sum does not change it.
+/// Terms below this part of the sum don't change it.
 const NEGLIGIBLE: f64 = 1e-17;
 
 /// Larger than the ratio of any two probabilities; a few of them add up to a finite number.
@@ -188,14 +189,15 @@ const LARGE: f64 = 1e300;
 /// Probabilities added one by one.
 struct Run {
     sum: f64,
-    /// The last six of them, the last one last.
+    /// The last six probabilities, in order.
     last: [f64; 6],
     /// Whether what follows is negligible.
     is_all: bool,
 }
 
 impl Outward<'_> {
-    /// The sum of all probabilities in this direction, over that of the count itself, which is not part of it.
+    /// The sum of all probabilities in this direction, divided by the probability of the count itself. The sum does not
+    /// include the count itself.
     pub(crate) fn sum(&self) -> f64 {
         let each = f64::from(EACH);
         if self.length <= 4.0 * each {
@@ -219,8 +221,8 @@ impl Outward<'_> {
         sum
     }
 
-    /// The integral from where the run of an end stops to the middle, in panels that double; `place` turns the distance from
-    /// that end into steps. Where the probabilities fade out before the middle, it ends there.
+    /// The integral from the end of a run to the middle, in panels that double in length. `place` converts the distance
+    /// from that end to steps. The integral stops early if the probabilities become negligible before the middle.
     fn integral(&self, place: impl Fn(f64) -> f64, sum: f64) -> f64 {
         let (mut from, mut integral) = (f64::from(EACH), 0.0);
         let middle = 0.5 * self.length;
@@ -238,7 +240,7 @@ impl Outward<'_> {
     }
 
     fn relative(&self, s: f64) -> f64 {
-        // Not so large that a sum of them is infinite.
+        // Limited, so that a sum of such terms is finite.
         libm::exp((self.ln_relative)(s).min(600.0))
     }
 }
@@ -247,7 +249,7 @@ impl Outward<'_> {
 fn run(first: f64, sum: f64, most: u32, ratio: impl Fn(f64) -> f64) -> Run {
     let (mut term, mut sum, mut last) = (first, sum, [first; 6]);
     for step in 0..most {
-        // Counts beyond 2^53 are not all told apart: the next one may be the same.
+        // Floats can't represent all counts beyond 2^53, so the next count may be the same.
         let factor = Some(ratio(f64::from(step)))
             .filter(|factor| factor.is_finite())
             .unwrap_or(1.0);
@@ -271,7 +273,7 @@ fn run(first: f64, sum: f64, most: u32, ratio: impl Fn(f64) -> f64) -> Run {
 }
 
 impl Run {
-    /// The difference between the sum of what follows and its integral, from the end of this run on: the formula of Gregory.
+    /// The difference between the sum of the rest and its integral, from the end of this run on (Gregory's formula).
     fn rest_of_integral(&self) -> f64 {
         let mut differences = self.last;
         let mut rest = -0.5 * self.last[5];
@@ -293,7 +295,7 @@ const GREGORY: [f64; 5] = [
     863.0 / 60_480.0,
 ];
 
-/// The integral by the 16 points of Gauss and Legendre.
+/// The integral, by Gauss–Legendre quadrature with 16 points.
 fn panel(from: f64, to: f64, value: impl Fn(f64) -> f64) -> f64 {
     let (middle, half) = (0.5 * (from + to), 0.5 * (to - from));
     let pairs = POINTS
@@ -328,7 +330,7 @@ pub fn normal_ln_tail(z: f64) -> f64 {
     if z < 5.0 {
         return log(0.5 * erfc(z * std::f64::consts::FRAC_1_SQRT_2));
     }
-    // Laplace's continued fraction, from the inside out; at 5 and more, fifty steps are all the digits there are.
+    // Laplace's continued fraction, from the inside out. For z of 5 and more, fifty steps give full precision.
     let fraction = (1..=50)
         .rev()
         .fold(z, |inner, step| z + f64::from(step) / inner);

@@ -27,12 +27,12 @@ pub(crate) const FORM: Form = Form {
 /// The message without a template, which most chat tools accept.
 const USUAL: &str = r#"{"text": "{{sentence}}"}"#;
 
-/// The placeholders that are texts, and stand between quotes.
+/// The placeholders for texts, which are between quotes.
 const TEXTS: [&str; 8] = [
     "sentence", "status", "rule", "severity", "since", "until", "cluster", "query",
 ];
 
-/// The placeholders that are JSON values, and stand without quotes.
+/// The placeholders for JSON values, which are not between quotes.
 const VALUES: [&str; 2] = ["labels", "finding"];
 
 /// A template that gives valid JSON for all values of its placeholders.
@@ -65,8 +65,8 @@ impl Template {
         Ok(template)
     }
 
-    /// Refuses a template that does not give JSON when it is filled in: placeholders of texts must stand between
-    /// quotes, the others must not.
+    /// Refuses a template that isn't valid JSON when it is filled in. Placeholders for texts must be between quotes;
+    /// the others must not.
     fn check(&self) -> Result<(), String> {
         let filled = self.fill(|name| match VALUES.contains(&name) {
             true => "{}".to_owned(),
@@ -129,7 +129,7 @@ fn known(name: &str, line: usize) -> Result<&'static str, String> {
     })
 }
 
-/// A text, harmless for whoever shows the message, and escaped to stand between the quotes of a JSON string.
+/// A text, made harmless for display and escaped for use between the quotes of a JSON string.
 fn escaped(text: &str) -> String {
     let quoted = serde_json::Value::from(harmless(text)).to_string();
     quoted[1..quoted.len() - 1].to_owned()

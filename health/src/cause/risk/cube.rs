@@ -29,7 +29,7 @@ enum Index {
     Table(Vec<(usize, usize)>),
     /// A cell for each combination that occurs.
     Listed(Vec<u32>),
-    /// One for each leaf.
+    /// A cell for each leaf.
     Leaves,
 }
 
@@ -134,7 +134,7 @@ impl Cuboid {
         cuboid
     }
 
-    /// Judges all cells whose leaves have changed. A cell whose leaves hardly deviate on average is no cause.
+    /// Judges all cells whose leaves have changed. A cell whose leaves hardly deviate on average isn't a cause.
     pub(crate) fn judge(&mut self, evidence: &Evidence, least: f64) {
         for (score, cell) in self.scores.iter_mut().zip(&self.cells) {
             if score.is_nan() {
@@ -147,7 +147,7 @@ impl Cuboid {
         }
     }
 
-    /// Takes leaves away.
+    /// Removes leaves.
     pub(crate) fn take(&mut self, leaves: &[u32], points: &Points, terms: &[Cell]) {
         for leaf in leaves {
             let place = self.index.cell(*leaf as usize, points);
@@ -156,7 +156,7 @@ impl Cuboid {
         }
     }
 
-    /// The cells with the most evidence, at most so many.
+    /// The cells with the most evidence, at most `most` of them.
     pub(crate) fn best(&self, most: usize) -> Vec<usize> {
         let mut best: Vec<usize> = Vec::with_capacity(most + 1);
         for (place, score) in self.scores.iter().enumerate() {

@@ -13,9 +13,10 @@ const SCALE: f64 = 0.5;
 const APART: f64 = 0.05;
 /// The minimum density of these leaves, which may deviate by any part.
 const APART_DENSITY: f64 = 0.02;
-/// More leaves of a combination than these are not looked at one by one.
+/// The maximum number of leaves of a combination that are examined one by one.
 const MOST: usize = 2048;
-/// The minimum and the assumed standard deviations of a cause's leaves, in addition to that of counting.
+/// The minimum and the assumed standard deviations of a cause's leaves, in addition to the standard deviation of
+/// counting.
 const LEAST_SPREAD: f64 = 0.03;
 const ASSUMED_SPREAD: [f64; 2] = [0.05, 0.15];
 
@@ -106,10 +107,10 @@ fn shape(leaves: f64) -> f64 {
         + 0.5 * libm::log(TAU)
 }
 
-/// A cause as its leaves show it one by one.
+/// A cause, fitted to its leaves one by one.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Fit {
-    /// How much more likely its leaves are with it, as a log.
+    /// The log of how much more likely its leaves are with the cause.
     pub(crate) gain: f64,
     /// How far its leaves deviate.
     pub(crate) deviation: f64,
@@ -161,7 +162,7 @@ impl Closer<'_> {
             .sum();
         let scaled = gain * leaves.len() as f64 / members.len().max(1) as f64;
         Fit {
-            // Two numbers were fitted.
+            // A penalty for the two numbers that were fitted.
             gain: scaled - libm::log1p(leaves.len() as f64),
             deviation: centre,
         }

@@ -1,7 +1,7 @@
 //! What explains the change of a volume: combinations whose leaves all deviate alike, while other leaves deviate by
 //! noise only.
 //!
-//! The idea is that of RiskLoc (Kalander 2022): the side to which fewer leaves deviate shows the noise, leaves are
+//! This follows the idea of RiskLoc (Kalander 2022): the side to which fewer leaves deviate shows the noise, leaves are
 //! weighed by how far they deviate beyond the noise, and a combination is good if its leaves deviate alike. Instead of
 //! cuts and thresholds, this search compares likelihoods, less a price for naming one of all possible combinations.
 

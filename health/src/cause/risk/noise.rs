@@ -4,7 +4,7 @@ use std::f64::consts::TAU;
 
 use super::points::Points;
 
-/// More leaves than these don't make the estimate better.
+/// More leaves than this don't make the estimate better.
 const MOST: usize = 8192;
 /// The number of leaves in a class of sizes, and the maximum number of classes.
 const CLASS: usize = 30;
@@ -22,8 +22,7 @@ const UNLIKE: f64 = 6.0;
 /// The density of stray leaves, which may deviate by any part.
 const STRAY_DENSITY: f64 = 0.5;
 
-/// Deviations are normal around 0 with a variance of `relative + counting / size`, except those of a share of stray
-/// leaves.
+/// Except for a share of stray leaves, deviations are normal around 0 with a variance of `relative + counting / size`.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Noise {
     /// The variance that leaves of all sizes have.
@@ -39,8 +38,8 @@ pub(crate) struct Noise {
 type Distance = (f64, f64);
 
 impl Noise {
-    /// The noise of leaves, of which some have causes. Causes mostly change counts in one direction, and noise in both:
-    /// if leaves deviate further to one side, the noise is estimated from the other side.
+    /// The noise of leaves, some of which have causes. Causes mostly change counts in one direction, and noise in both.
+    /// So if leaves deviate further to one side, the noise is estimated from the other side.
     pub(crate) fn of(points: &Points) -> Self {
         let step = points.len().div_ceil(2 * MOST).max(1);
         let mut sides = [Vec::new(), Vec::new()];
@@ -178,7 +177,7 @@ impl Class {
             let place = (leaves * share) as usize;
             distances.get(place).or(distances.last()).copied()
         };
-        // Of a normal variable, half lies within 0.6745 and 0.6827 within 1 standard deviation.
+        // Half of a normal variable lies within 0.6745 standard deviations, and a share of 0.6827 within 1.
         let half = quantile(0.5).unwrap_or_default() / 0.6745;
         let deviation = half.max(quantile(0.6827).unwrap_or_default());
         Self {

@@ -2,8 +2,8 @@
 
 use crate::cause::leaves::Leaves;
 
-/// Leaves with events, one for each combination of values, sorted by their values. So neither the order of rows nor a
-/// leaf in several rows changes the result.
+/// Leaves with events, one for each combination of values, sorted by their values. So the result doesn't depend on the
+/// order of rows, or on how many rows a leaf has.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Points {
     /// For each attribute, the position of each leaf's value.
@@ -104,7 +104,7 @@ impl Points {
         self.counts.len()
     }
 
-    /// The leaves that have these values (of the attributes in `attributes`, which are at least one), in order.
+    /// The leaves that have these values of `attributes`, in order. `attributes` has at least one attribute.
     pub(crate) fn with<'a>(
         &'a self,
         attributes: u8,
@@ -152,9 +152,9 @@ fn counts(leaves: &Leaves, row: u32) -> [u64; 2] {
     [&leaves.before, &leaves.now].map(|tallies| tallies[row as usize].part)
 }
 
-/// More leaves than these don't make the estimate better.
+/// More leaves than this don't make the estimate better.
 const MOST: usize = 16_384;
-/// The variance that is assumed of the deviation of large leaves, and of counts of events.
+/// The assumed variance of the deviation of large leaves, and of counts of events.
 const RELATIVE: f64 = 0.01;
 const COUNTING: f64 = 2.0;
 

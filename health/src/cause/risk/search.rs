@@ -45,7 +45,7 @@ fn suspects_of(points: &Points, most: usize, others: usize) -> Suspects {
     if libm::fabs(moved) < still.least_bulk() {
         return still.run(most, others).suspects;
     }
-    // Most leaves deviate. Either there are causes for it, and enough is left that does not deviate; or everything has changed.
+    // Most leaves deviate. Either causes explain that and enough other leaves don't deviate, or everything has changed.
     let mut outcome = still.run(most.max(ENOUGH), others);
     if !still.is_rest_unmoved(&outcome) {
         let moved = after_move(points, ratio(moved), most.max(ENOUGH), others);
@@ -92,9 +92,9 @@ struct Search<'a> {
 
 struct Outcome {
     suspects: Suspects,
-    /// The log likelihood of all counts of now, less the prices of the causes.
+    /// The log likelihood of all current counts, less the prices of the causes.
     log_likelihood: f64,
-    /// The leaves that no cause has.
+    /// For each leaf, whether it belongs to no cause.
     free: Vec<bool>,
 }
 
@@ -263,7 +263,7 @@ impl Candidate {
 }
 
 impl Suspects {
-    /// Of the other candidates those that were not named, at most so many.
+    /// Keeps only the other candidates that were not named, at most `most` of them.
     fn keep_others(&mut self, most: usize) {
         let causes = &self.causes;
         self.others
@@ -272,7 +272,7 @@ impl Suspects {
     }
 }
 
-/// How many ways there are to choose some of all.
+/// The number of ways to choose `some` of `all`.
 fn combinations(all: u32, some: u32) -> f64 {
     (0..some).fold(1.0, |ways, chosen| {
         ways * f64::from(all - chosen) / f64::from(chosen + 1)

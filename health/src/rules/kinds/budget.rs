@@ -23,7 +23,7 @@ pub(super) const FORM: Form = Form {
 };
 
 /// The natural logarithm of one in ten thousand. A burn rate fires only if so many errors would be less probable than
-/// this where the budget is just kept.
+/// this at the error rate that just keeps the budget.
 const LN_P: f64 = -9.210_340_371_976_182;
 
 /// The burn rates of the Site Reliability Workbook, chapter 5: 2% of a month's budget in an hour, 5% in six hours, 10% in
@@ -66,8 +66,8 @@ pub struct Burn {
 }
 
 impl Burn {
-    /// So many times as fast as the budget allows, over a longer time and over a shorter one, both in seconds. The shorter
-    /// one shows that the errors still go on.
+    /// Fires at `rate` times the speed that the budget allows, over a longer time and over a shorter one, both in
+    /// seconds. The shorter time shows that the errors continue.
     #[must_use]
     pub const fn new(rate: Fraction, long: u64, short: u64) -> Self {
         Self {

@@ -58,7 +58,7 @@ impl Judge for New {
         for slot in judging.known() {
             let now = sums.before(slot + 1, over);
             let before = sums.before((slot + 1).saturating_sub(over), history);
-            // Whether a group is new is known only where nearly all of the history is known.
+            // Without nearly all of the history, it is unknown whether a group is new.
             if before.known * 10 < history * 9 {
                 continue;
             }

@@ -17,10 +17,10 @@ pub(super) const FORM: Form = Form {
     ..Form::COUNTS
 };
 
-/// How long a silence is added up, in seconds.
+/// The maximum length of a silence that is added up, in seconds.
 const LONGEST: u64 = 86_400;
 
-/// No event where earlier weeks let expect some. The side and the smallest change of the baseline have no effect.
+/// No events although earlier weeks predict some. The side and the smallest change of the baseline have no effect.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Silent {
     baseline: Baseline,

@@ -29,7 +29,7 @@ pub(super) const FORM: Form = Form {
     ..Form::COUNTS
 };
 
-/// A count that is compared with earlier weeks, window by window and, if asked for, over a longer time.
+/// A count that is compared with earlier weeks, window by window and optionally over a longer time.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Volume {
     baseline: Baseline,
@@ -53,7 +53,7 @@ impl From<Baseline> for Volume {
 }
 
 impl Volume {
-    /// Over how many seconds small deviations are added up, too.
+    /// Also adds up small deviations over this many seconds.
     #[must_use]
     pub fn slow(self, seconds: u64) -> Self {
         let slow = Some(seconds);
@@ -102,8 +102,8 @@ impl Judge for Volume {
 /// The slots at which small deviations have added up to a large one. They are added up over at most twice `over`
 /// seconds.
 ///
-/// The scores start from 0 one such time before the one that a slot lies in. So they depend on the counts only, not on when
-/// checks have run.
+/// For each period of `over` seconds, the scores start from 0 one period earlier. So they depend only on the counts,
+/// not on when checks have run.
 fn drifting(
     judging: &Judging<'_>,
     baseline: &Baseline,
@@ -165,14 +165,14 @@ fn drift(judging: &Judging<'_>, baseline: &Baseline) -> Drift {
     }
 }
 
-/// What other weeks or days let expect of a settled slot. The windows just before it are not used, because they would
-/// follow a slow change.
+/// The level of a settled slot, predicted from other weeks or days. The windows just before it are not used, because
+/// they would follow a slow change.
 fn level_of<'e>(judging: &Judging<'_>, expected: &'e Expected, slot: usize) -> Option<&'e Level> {
     let level = expected.at(slot).filter(|_| judging.finals[slot]);
     level.filter(|level| level.basis != Basis::Recent)
 }
 
-/// Of the sides that the rule asks for, the one with the higher score, if the score is high enough.
+/// The side with the higher score, of the sides that the rule judges, if the score is high enough.
 fn worst(
     baseline: &Baseline,
     [falling, rising]: &[Run; 2],
