@@ -249,8 +249,7 @@ pub(crate) async fn metrics(
 
 fn counted(name: CheckName, table: &CountTable, window: Window) -> Check {
     let totals = table.totals();
-    let [success, errors, filtered] =
-        [totals.success, totals.errors, totals.filtered].map(|count| grouped(count));
+    let [success, errors, filtered] = [totals.success, totals.errors, totals.filtered].map(grouped);
     let groups = table.success().len();
     Check::ok(
         name,
