@@ -1,4 +1,4 @@
-//! Flags that are made from the core's declarations: name, kind of value, default and meaning stand there.
+//! Flags generated from the core's declarations, which define the name, kind of value, default and meaning of each.
 
 use std::marker::PhantomData;
 
@@ -9,7 +9,7 @@ use tallyfold::text::duration;
 
 use super::given::{Given, Origin, Raw};
 
-/// Which of a function's options are flags of a command, and how.
+/// Selects the options of a function that become flags of a command.
 pub(crate) trait Flags: Clone {
     /// The function's options.
     type Options: Options;
@@ -17,11 +17,11 @@ pub(crate) trait Flags: Clone {
     /// The names of the options that are flags, as Rust spells them.
     const NAMES: &'static [&'static str];
 
-    /// Defaults of this command, where they differ from the core's defaults: the name of an option as Rust
-    /// spells it, and the value as a person would write it.
+    /// The defaults of this command that differ from the core's defaults: the name of the option as Rust spells it, and
+    /// the value as a user would write it.
     const USUAL: &'static [(&'static str, &'static str)] = &[];
 
-    /// What the help shows them under.
+    /// The heading of these flags in the help.
     const HEADING: &'static str;
 
     /// Whether `-h` shows them too, not only `--help`.
@@ -31,7 +31,7 @@ pub(crate) trait Flags: Clone {
 /// The flags that were given.
 #[derive(Clone, Debug)]
 pub(crate) struct Declared<F> {
-    /// What was given, by the names of a TOML file.
+    /// The values, by their names in a TOML file.
     pub(crate) given: Given,
     flags: PhantomData<F>,
 }
@@ -101,7 +101,7 @@ fn flag<F: Flags>(argument: &'static Argument) -> Arg {
     }
 }
 
-/// What the option means, with the names of other options as flags, and its default.
+/// The help of an option: its description, with the names of other options as flags, and its default.
 fn about<F: Flags>(argument: &Argument) -> String {
     let (doc, default) = described(argument, F::Options::ARGUMENTS, Spelling::Flag);
     match usual::<F>(argument).map(str::to_owned).or(default) {
@@ -110,7 +110,7 @@ fn about<F: Flags>(argument: &Argument) -> String {
     }
 }
 
-/// What the command itself has as the default of an option.
+/// The default that the command sets for an option, if it differs from the core's.
 fn usual<F: Flags>(argument: &Argument) -> Option<&'static str> {
     let mut usual = F::USUAL.iter();
     usual
@@ -118,7 +118,7 @@ fn usual<F: Flags>(argument: &Argument) -> Option<&'static str> {
         .map(|(_, value)| *value)
 }
 
-/// What the option means, with the names of other options as flags or keys, and its default.
+/// The description of an option, with the names of other options as flags or keys, and its default.
 pub(crate) fn described(
     argument: &Argument,
     known: &[Argument],
@@ -137,7 +137,7 @@ pub(crate) fn described(
     (plain(&doc, known, spelling), default)
 }
 
-/// A doc comment without the brackets of its links and with flags or keys for names.
+/// A doc comment without link brackets, with option names spelled as flags or keys.
 fn plain(doc: &str, known: &[Argument], spelling: Spelling) -> String {
     let mut text = String::new();
     let mut rest = doc;
@@ -158,7 +158,7 @@ fn plain(doc: &str, known: &[Argument], spelling: Spelling) -> String {
     spelled_names(&without_sections(&text), known, spelling)
 }
 
-/// A text without the sections of the service reference that it names in brackets: who reads a help has none.
+/// Removes references to sections of the service reference, because readers of the help don't have that document.
 fn without_sections(text: &str) -> String {
     let mut pieces = text.split(" (service reference");
     let mut shown = pieces.next().unwrap_or_default().to_owned();
@@ -181,7 +181,7 @@ fn spelled_names(text: &str, known: &[Argument], spelling: Spelling) -> String {
     pieces.collect()
 }
 
-/// A default as a person would write the flag; `None` if there is nothing to show.
+/// A default as a user would write it for the flag; `None` if there is nothing to show.
 fn shown(debug: &str, kind: Kind) -> Option<String> {
     match kind {
         Kind::Flag | Kind::Nested(_) | Kind::Mapping | Kind::Secret => None,

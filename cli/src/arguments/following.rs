@@ -1,4 +1,4 @@
-//! What is followed: `follow`, `push` and `serve` have these flags.
+//! Query flags of `follow`, `push` and `serve`.
 
 use clap::Args;
 use tallyfold::text;
@@ -47,7 +47,8 @@ impl Flags for Pacing {
 }
 
 impl FollowFlags {
-    /// The options of a follow that resumes from a state. Without a state, it begins where the flags say, or else now.
+    /// The options of a follow. It resumes from the state; without one, it begins where the flags say, or now by
+    /// default.
     ///
     /// # Errors
     /// For flags that can't be used.
@@ -55,7 +56,7 @@ impl FollowFlags {
         self.given(state, unix_ms)?.read()
     }
 
-    /// The same, for a command that has other options over them.
+    /// The same options as settings, so that a command can override some of them.
     ///
     /// # Errors
     /// For flags that can't be used.
@@ -101,12 +102,12 @@ impl FollowFlags {
             None => now,
             Some(_) => self.range(None, unix_ms)?.start(),
         };
-        // A window that is read from its middle would be another one after a restart.
+        // A follow that started in the middle of a window would read a different window after a restart.
         Ok(self.step()?.floor(start))
     }
 
-    /// The whole windows of the range in the flags, for a command that reads once; `usual` is how far back it goes without a
-    /// flag.
+    /// The whole windows of the range in the flags, for a command that reads once. `usual` is the length of the range
+    /// without a flag.
     ///
     /// # Errors
     /// For flags that can't be used, and for a range without a whole window.

@@ -1,4 +1,4 @@
-//! Settings by name, from flags, variables and files, as the core reads them.
+//! Settings by name, from flags, environment variables and files, and their conversion to the core's options.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -21,7 +21,7 @@ pub(crate) struct Given(BTreeMap<String, Setting>);
 /// One setting.
 #[derive(Clone, Debug)]
 pub(crate) struct Setting {
-    /// What was written.
+    /// The value.
     pub(crate) raw: Raw,
     /// Where it was written.
     pub(crate) origin: Origin,
@@ -34,7 +34,7 @@ pub(crate) enum Raw {
     Text(String),
     /// A secret.
     Secret(Secret),
-    /// Where a secret is, which is read when it is needed.
+    /// The place of a secret, which is read on first use.
     Source(Arc<Source>),
     /// Several values.
     List(Vec<Raw>),
@@ -42,7 +42,7 @@ pub(crate) enum Raw {
     Flag(bool),
     /// A whole number.
     Whole(i128),
-    /// Settings in a setting.
+    /// Nested settings.
     Table(Given),
 }
 
@@ -67,12 +67,12 @@ pub(crate) enum Origin {
 }
 
 impl Given {
-    /// Sets a value, over one that was set before.
+    /// Sets a value, and replaces an earlier one.
     pub(crate) fn set(&mut self, name: impl Into<String>, raw: Raw, origin: Origin) {
         self.0.insert(name.into(), Setting { raw, origin });
     }
 
-    /// Takes all settings of another one over those here. Tables are put together, setting by setting.
+    /// Overrides these settings with all settings of `other`. Tables are merged, setting by setting.
     pub(crate) fn overlay(&mut self, other: Self) {
         for (name, setting) in other.0 {
             match (self.0.get_mut(&name), setting) {
@@ -98,7 +98,7 @@ impl Given {
         self.0.get(name)
     }
 
-    /// Takes a setting out.
+    /// Removes a setting.
     pub(crate) fn take(&mut self, name: &str) -> Option<Setting> {
         self.0.remove(name)
     }
@@ -108,7 +108,7 @@ impl Given {
         self.0.is_empty()
     }
 
-    /// All settings in the order of their names.
+    /// All settings, sorted by name.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (&str, &Setting)> {
         self.0
             .iter()
@@ -118,7 +118,8 @@ impl Given {
     /// Adds headers whose values are in environment variables and in files.
     ///
     /// # Errors
-    /// For values that can't be read. The place is not quoted: it may be the secret by mistake.
+    /// For values that can't be read. The error does not quote the place, because a user may have entered the secret
+    /// there.
     pub(crate) fn add_headers(&mut self, env: &[String], file: &[String]) -> Result<()> {
         let mut headers = match self.get("headers").map(|setting| &setting.raw) {
             Some(Raw::Table(headers)) => headers.clone(),
@@ -148,10 +149,10 @@ impl Given {
         Ok(())
     }
 
-    /// The options of a function of the core. Secrets that are elsewhere are read now.
+    /// The options of a function of the core. Reads the secrets from their places.
     ///
     /// # Errors
-    /// Say where the setting at fault was written.
+    /// For invalid settings; the error names the place of the setting.
     pub(crate) fn read<T: Options>(&self) -> Result<T> {
         let found = self.found(&Setting::secret)?;
         arguments::read(&found, &[]).map_err(|error: Error| self.as_failure(error))
@@ -169,7 +170,7 @@ impl Given {
         }
     }
 
-    /// The same settings with the secrets in place of where they are.
+    /// The same settings, with each place of a secret replaced by the secret itself.
     fn found(&self, secret: &dyn Fn(&Setting) -> Result<Option<Secret>>) -> Result<Self> {
         let settings = self.0.iter().map(|(name, setting)| {
             let raw = match &setting.raw {
@@ -186,7 +187,7 @@ impl Given {
         Ok(Self(settings.collect::<Result<_>>()?))
     }
 
-    /// An error about one of these settings, with the place at which it was written.
+    /// An error about one of these settings, with the place of that setting.
     pub(crate) fn as_failure(&self, error: Error) -> Failure {
         let name = error
             .argument_in(Spelling::Toml)
@@ -213,10 +214,10 @@ impl Given {
 }
 
 impl Setting {
-    /// The text that was written here, or the secret that is at the place that was written here.
+    /// The text of the setting, or the secret that it points to.
     ///
     /// # Errors
-    /// If it can't be read from there; the error names the place at which this was written.
+    /// If the secret can't be read; the error names the place of the setting.
     pub(crate) fn secret(&self) -> Result<Option<Secret>> {
         match &self.raw {
             Raw::Text(text) => Ok(Some(text.clone().into())),
@@ -235,7 +236,7 @@ impl Setting {
 
 /// The name of a header, and where its value is.
 fn pair<'a>(flag: &str, text: &'a str) -> Result<(&'a str, &'a str)> {
-    // What stands there may be a secret by mistake, so it is not quoted.
+    // The error does not quote the text, because a user may have entered the secret there.
     let wanted = || {
         Failure::usage(format!(
             "{flag}: want a header's name, =, and where its value is"
@@ -243,25 +244,25 @@ fn pair<'a>(flag: &str, text: &'a str) -> Result<(&'a str, &'a str)> {
     };
     let (name, place) = text.split_once('=').ok_or_else(wanted)?;
     let (name, place) = (name.trim(), place.trim());
-    // A secret in base64 ends with such signs: then the name would be the secret.
+    // A secret in base64 may end with `=`, and the split would then return the secret as the name.
     match name.is_empty() || place.trim_matches('=').is_empty() {
         true => Err(wanted()),
         false => Ok((name, place)),
     }
 }
 
-/// The value of a header. The message does not quote the place, as that may be the secret by mistake.
+/// The value of a header. The error does not quote the place, because a user may have entered the secret there.
 fn value(flag: &str, name: &str, place: Place) -> Result<Secret> {
     let secret = Source::new(place).secret();
     secret.map_err(|wrong| Failure::usage(format!("{flag} {name}: {wrong}")))
 }
 
-/// The flag that sets what a file has under a name.
+/// The flag for a key of a configuration file.
 fn flag_of(name: &str) -> Name {
     Name::of_caller(&format!("--{}", name.replace('_', "-")))
 }
 
-/// The error with the place in front, which includes the name of the setting.
+/// The error, prefixed with the place of the setting, which includes the name of the setting.
 fn located(origin: &Origin, error: &Error, spelling: Spelling) -> Failure {
     let mut failure = Failure::from(error.clone());
     let text = error.sentence_in(spelling);
@@ -269,7 +270,7 @@ fn located(origin: &Origin, error: &Error, spelling: Spelling) -> Failure {
     failure
 }
 
-/// Says what a value must be in a TOML file, or else on a command line. Times are written with a unit in both.
+/// Describes the expected value, in a TOML file or on a command line. Both spell times with a unit.
 pub(crate) fn wanted(kind: Kind, spelling: Spelling) -> &'static str {
     let is_toml = spelling == Spelling::Toml;
     match kind {
@@ -335,13 +336,13 @@ impl Arguments for Given {
     }
 }
 
-/// Reads what was written as that kind; `None` if it is something else.
+/// Converts a value to that kind; `None` if it has another type.
 fn value_of(raw: &Raw, kind: Kind) -> Option<Value> {
     match (kind, raw) {
         (Kind::Text | Kind::Address | Kind::Instant | Kind::Step, Raw::Text(text)) => {
             Some(Value::Text(text.clone()))
         }
-        // Such as an address with a password, which is read from elsewhere.
+        // For example an address that contains a password, so its place was given instead.
         (Kind::Text | Kind::Address, Raw::Secret(secret)) => {
             Some(Value::Text(secret.expose().to_owned()))
         }

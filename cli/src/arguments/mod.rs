@@ -1,7 +1,7 @@
-//! Flags, and how they become the options of the core.
+//! Flags, and their conversion to the options of the core.
 //!
-//! - `declared` makes flags from the core's declarations; `query` and `following` have the flags of queries.
-//! - `given` holds settings by name, wherever they were written, and reads options from them; `secret` reads secrets.
+//! - `declared` generates flags from the core's declarations; `query` and `following` define the flags of queries.
+//! - `given` holds settings by name, from any source, and reads options from them; `secret` reads secrets.
 
 pub(crate) mod declared;
 pub(crate) mod following;

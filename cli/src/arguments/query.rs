@@ -1,4 +1,4 @@
-//! What is queried: the dimensions, the values that are kept, and the range of time (`--since 24h`, or `--from` and `--to`).
+//! Flags of a query: its dimensions, its filters, and its time range (`--since 24h`, or `--from` and `--to`).
 
 use clap::{Args, ValueEnum};
 use tallyfold::text;
@@ -29,9 +29,9 @@ pub(crate) struct QueryFlags {
 pub(crate) struct Query {
     /// The dimensions that the counts are shown by.
     pub(crate) by: Vec<String>,
-    /// The dimensions that the query has: the dimensions of `by`, and the ones that are filtered by.
+    /// The dimensions that the service is queried for: the dimensions of `by` and of the filters.
     pub(crate) asked: Vec<String>,
-    /// The values that are kept, by dimension.
+    /// The filters: the values to keep, by dimension.
     pub(crate) only: Vec<(String, Vec<String>)>,
 }
 
@@ -39,7 +39,7 @@ impl QueryFlags {
     /// Checks the dimensions.
     ///
     /// # Errors
-    /// For a condition without a known dimension. (The core refuses unknown dimensions of `--by`.)
+    /// For a filter without a known dimension. (The core refuses unknown dimensions in `--by`.)
     pub(crate) fn query(&self) -> Result<Query> {
         let by = text::list(&self.by);
         let mut only: Vec<(String, Vec<String>)> = Vec::new();
@@ -73,7 +73,7 @@ impl Query {
         })
     }
 
-    /// The options of a collect of a range.
+    /// The options for collecting a range.
     ///
     /// # Errors
     /// For flags that can't be used.
@@ -164,7 +164,7 @@ impl Flags for Reading {
     const HEADING: &'static str = "Reading";
 }
 
-/// How a range is read while a person waits for the answer: the command does not wait for a service that is down.
+/// How an interactive command reads a range: it fails fast if the service is down.
 #[derive(Clone, Debug)]
 pub(crate) struct ReadingNow;
 
@@ -176,7 +176,7 @@ impl Flags for ReadingNow {
     const HEADING: &'static str = "Reading";
 }
 
-/// What only a collect with a checkpoint has.
+/// Options that apply only to a collect with a checkpoint.
 #[derive(Clone, Debug)]
 pub(crate) struct Sharing;
 
@@ -208,11 +208,11 @@ pub(crate) struct RangeFlags {
     pub(crate) to: Option<String>,
 }
 
-/// How far back a range goes without a flag.
+/// The default of `--since`.
 const USUAL_SINCE: &str = "1h";
 
 impl RangeFlags {
-    /// The range, by a clock.
+    /// The range, relative to the given time.
     ///
     /// # Errors
     /// For texts that are not timestamps or lengths of time, and for a range that ends before it starts.
@@ -220,7 +220,7 @@ impl RangeFlags {
         self.window_or(USUAL_SINCE, unix_ms)
     }
 
-    /// The range, by a clock; `usual` is how far back it goes without a flag.
+    /// The range, relative to the given time. `usual` is its length without a flag.
     ///
     /// # Errors
     /// As [`RangeFlags::window`].
@@ -242,12 +242,12 @@ impl RangeFlags {
     }
 }
 
-/// Parses an instant that a flag has.
+/// Parses the timestamp of a flag.
 pub(crate) fn instant(flag: &str, text: &str) -> Result<Timestamp> {
     Timestamp::parse(text).map_err(|error| Failure::usage(format!("{flag}: {}", error.message())))
 }
 
-/// The instant so long before another.
+/// The timestamp that is the length `since` before `end`.
 fn before(end: Timestamp, since: &str) -> Result<Timestamp> {
     let wanted = "--since: want a length of time such as 15m, 24h or 7d";
     let ms = text::milliseconds(since).filter(|ms| *ms > 0);

@@ -1,7 +1,7 @@
-//! Where a secret is, and how it is read from there: an environment variable, a file, a command.
+//! Reads secrets from environment variables, files and commands.
 //!
-//! No message quotes what was written as the name of a variable or as a command, because somebody may have written the
-//! secret itself there. Each message begins with the place in the configuration.
+//! No message quotes the name of a variable or a command, because a user may have entered the secret itself there. Each
+//! message begins with the place in the configuration.
 
 use std::fs::{File, Metadata};
 use std::io::Read;
@@ -13,14 +13,14 @@ use std::{env, fmt, io, thread};
 
 use tallyfold::Secret;
 
-/// The bytes that a secret has at most: more than any key or token has.
+/// The maximum size of a secret in bytes, larger than any key or token.
 pub(crate) const SECRET_BYTES: usize = 64 * 1024;
 
-/// How long a command may take. A person may have to unlock a store of passwords.
+/// The timeout of a command. The user may have to unlock a password manager.
 const COMMAND_LIMIT: Duration = Duration::from_secs(60);
 
-/// Where a secret is. It is read when it is first needed, and then kept: a command runs once, also if several clusters
-/// have the same.
+/// The place of a secret, which is read on first use and cached: a command runs once, even if several clusters share
+/// it.
 pub(crate) struct Source {
     place: Place,
     secret: OnceLock<Result<Secret, String>>,
@@ -31,7 +31,7 @@ pub(crate) struct Source {
 pub(crate) enum Place {
     /// The environment variable with that name.
     Variable(String),
-    /// A file to which only its owner has access.
+    /// A file that only its owner can access.
     File(PathBuf),
     /// A command that prints the secret.
     Command(Program),
@@ -49,7 +49,7 @@ impl Source {
     /// The secret.
     ///
     /// # Errors
-    /// Say what has to be changed, without the secret.
+    /// If it can't be read; the message says what to change, without the secret.
     pub(crate) fn secret(&self) -> Result<Secret, String> {
         self.secret.get_or_init(|| self.place.secret()).clone()
     }
@@ -83,9 +83,9 @@ impl Place {
     }
 }
 
-/// A secret of one line; the newline at its end, which editors and commands add, is cut.
+/// A secret of one line. Removes the trailing newline, which editors and commands add.
 fn of_bytes(bytes: Vec<u8>) -> Result<Secret, &'static str> {
-    // The bytes of the error would be the secret.
+    // The error is dropped because it contains the bytes of the secret.
     let mut text = String::from_utf8(bytes).map_err(|_| "is not UTF-8 text")?;
     if text.ends_with('\n') {
         text.pop();
@@ -109,19 +109,19 @@ impl fmt::Debug for Source {
     }
 }
 
-/// Reads a file to which nobody but its owner has access.
+/// Reads a file that only its owner can access.
 ///
 /// # Errors
-/// If it can't be read, is larger than that, or others have access to it.
+/// If it can't be read, is larger than `most_bytes`, or others have access to it.
 fn read_private(path: &Path, most_bytes: usize) -> Result<Vec<u8>, String> {
-    // The name is not quoted before the file is known to exist: it may be the secret itself.
+    // The message does not quote a name that may not exist as a file: it may be the secret itself.
     let failed = |error: std::io::Error| {
         format!(
             "the file can't be read: {} (a relative path starts at the folder of the configuration)",
             error
         )
     };
-    // Looked at first, because a pipe could not even be opened before somebody writes into it.
+    // The type is checked before the file is opened, because opening a pipe blocks until another process writes to it.
     let metadata = std::fs::metadata(path).map_err(failed)?;
     if metadata.is_dir() {
         return Err("want a file, not a folder".to_owned());
@@ -142,13 +142,13 @@ fn read_private(path: &Path, most_bytes: usize) -> Result<Vec<u8>, String> {
     }
 }
 
-/// Windows has lists in place of modes, which are not looked at.
+/// Windows has access control lists instead of modes; they are not checked.
 #[cfg(not(unix))]
 fn check(_: &Path, _: &Metadata) -> Result<(), String> {
     Ok(())
 }
 
-/// Refuses a file to which its group or others have access.
+/// Refuses a file that its group or others can access.
 #[cfg(unix)]
 fn check(path: &Path, metadata: &Metadata) -> Result<(), String> {
     use std::os::unix::fs::PermissionsExt;
@@ -166,8 +166,8 @@ fn check(path: &Path, metadata: &Metadata) -> Result<(), String> {
     }
 }
 
-/// Whether systemd put the file there (`LoadCredential=`). It lets only the unit into that folder, and gives access by a
-/// list, which the mode shows as access of a group.
+/// Whether systemd put the file there (`LoadCredential=`). Only the unit can enter that folder. systemd grants access
+/// with an access control list, which the mode shows as group access.
 #[cfg(unix)]
 fn is_in(path: &Path, folder: &Path) -> bool {
     match (path.canonicalize(), folder.canonicalize()) {
@@ -176,9 +176,9 @@ fn is_in(path: &Path, folder: &Path) -> bool {
     }
 }
 
-/// Whether Kubernetes mounted the file as a secret. Such files have mode 0644 if the pod does not say otherwise, and only
-/// the containers of the pod that mount the secret can see them. They are known by their layout: each is a link into
-/// `..data`, which is a link to a folder such as `..2026_01_31_09_00_00.123456789` beside it.
+/// Whether Kubernetes mounted the file as a secret. Such files have mode 0644 by default, and only the containers of
+/// the pod that mount the secret can see them. Their layout identifies them: each is a link into `..data`, which is a
+/// link to a folder next to it such as `..2026_01_31_09_00_00.123456789`.
 #[cfg(unix)]
 fn is_mounted_secret(path: &Path) -> bool {
     let (Some(folder), Some(name)) = (path.parent(), path.file_name()) else {
@@ -206,13 +206,15 @@ pub(crate) enum Program {
     Shell(String),
 }
 
-/// How long to wait between two looks at whether a process has ended. It has closed its output, so it is about to.
+/// The interval at which to poll whether a process has ended. It is short because the process has closed its output and
+/// is about to end.
 const PAUSE: Duration = Duration::from_millis(2);
 
 /// Runs a command and returns what it prints. Its stderr goes to ours; its stdin is empty.
 ///
 /// # Errors
-/// If it can't be started, fails, prints more than that, or takes longer. No error quotes the command or its output.
+/// If it can't be started, fails, prints more than `most_bytes`, or takes longer than `limit`. No error quotes the
+/// command or its output.
 fn printed_by(program: &Program, most_bytes: usize, limit: Duration) -> Result<Vec<u8>, String> {
     let deadline = Instant::now() + limit;
     let mut child = command(program)
@@ -226,7 +228,7 @@ fn printed_by(program: &Program, most_bytes: usize, limit: Duration) -> Result<V
         Ok(bytes)
     });
     if bytes.is_err() {
-        // It may have ended meanwhile; there is nothing to do about a process that can't be killed.
+        // Errors are ignored: the process may have ended meanwhile, and nothing helps if it can't be killed.
         let _ = child.kill();
         let _ = child.wait();
     }
@@ -253,7 +255,7 @@ fn command(program: &Program) -> Command {
     }
 }
 
-/// Reads in a thread of its own, because a process that was started by the command may keep its output open for ever.
+/// Reads in a separate thread, because a process started by the command may keep the output open forever.
 fn printed(child: &mut Child, most_bytes: usize, limit: Duration) -> Result<Vec<u8>, String> {
     let Some(stdout) = child.stdout.take() else {
         return Ok(Vec::new());
@@ -265,7 +267,7 @@ fn printed(child: &mut Child, most_bytes: usize, limit: Duration) -> Result<Vec<
             .take(most_bytes as u64 + 1)
             .read_to_end(&mut bytes)
             .map(|_| bytes);
-        // Nobody waits any more if the command took too long.
+        // The receiver is gone if the command took too long.
         let _ = done.send(read);
     });
     let read: io::Result<Vec<u8>> = bytes.recv_timeout(limit).map_err(|_| too_long(limit))?;

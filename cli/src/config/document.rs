@@ -1,4 +1,4 @@
-//! The text of a configuration, and what is wrong in it.
+//! The text of a configuration, and errors in it.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -8,12 +8,12 @@ use tallyfold::arguments::toml::{Place, Wrong};
 use crate::arguments::given::Origin;
 use crate::failure::{Failure, Result};
 
-/// Text of the bytes of a file.
+/// Decodes the bytes of a file as text.
 ///
 /// # Errors
 /// At the first byte that is not UTF-8.
 pub(crate) fn text_of<'b>(path: &Path, bytes: &'b [u8]) -> Result<&'b str> {
-    // Editors of Windows put this mark at the beginning.
+    // Windows editors put a byte order mark at the beginning.
     let (skipped, bytes) = match bytes.strip_prefix(b"\xef\xbb\xbf") {
         Some(rest) => (3, rest),
         None => (0, bytes),

@@ -1,4 +1,4 @@
-//! Where the configuration is, and who can change it.
+//! Finds the configuration file, and checks who can change it.
 
 use std::fs::{File, Metadata};
 use std::io::{ErrorKind, Read};
@@ -7,25 +7,25 @@ use std::{env, io};
 
 use crate::failure::{Failure, Result};
 
-/// The bytes of a configuration at most.
+/// The maximum size of a configuration in bytes.
 pub(crate) const MOST_BYTES: u64 = 1024 * 1024;
 
 /// A configuration as it was read.
 pub(crate) struct Found {
-    /// Where.
+    /// The path of the file.
     pub(crate) path: PathBuf,
     /// Its bytes.
     pub(crate) bytes: Vec<u8>,
-    /// Why no command of it is run, if somebody else can change it.
+    /// Why the commands in the file are not run; set if somebody else can change the file.
     pub(crate) distrust: Option<String>,
 }
 
-/// Reads the configuration that the user has named, or the first one of the usual places.
+/// Reads the configuration that the user has named, or the first one that exists in the usual places.
 ///
 /// # Errors
 /// If a file can't be read, or the file that the user has named does not exist.
 pub(crate) fn find(asked: Option<&Path>) -> Result<Option<Found>> {
-    // An empty variable counts as not set, as everywhere.
+    // An empty variable counts as unset, as everywhere.
     if let Some(path) = asked.filter(|path| !path.as_os_str().is_empty()) {
         return match read(path) {
             Ok(found) => Ok(Some(found?)),
@@ -43,7 +43,7 @@ pub(crate) fn find(asked: Option<&Path>) -> Result<Option<Found>> {
     Ok(None)
 }
 
-/// Where a configuration is looked for, in this order.
+/// The places that are searched for a configuration, in this order.
 pub(crate) fn usual_places() -> Vec<PathBuf> {
     places(&|name| {
         env::var_os(name)
@@ -53,7 +53,7 @@ pub(crate) fn usual_places() -> Vec<PathBuf> {
 }
 
 fn places(variable: &dyn Fn(&str) -> Option<PathBuf>) -> Vec<PathBuf> {
-    // A relative folder is ignored, as the XDG specification wants.
+    // A relative folder is ignored, as the XDG specification requires.
     let absolute = |name: &str| variable(name).filter(|path| path.is_absolute());
     let of_user = match cfg!(windows) {
         true => absolute("APPDATA"),
@@ -67,7 +67,7 @@ fn places(variable: &dyn Fn(&str) -> Option<PathBuf>) -> Vec<PathBuf> {
     places
 }
 
-/// Reads a file; the outer error is one of opening it.
+/// Reads a file. The outer error is an I/O error; the inner one is a file that is refused.
 fn read(path: &Path) -> io::Result<Result<Found>> {
     let file = File::open(path)?;
     let metadata = file.metadata()?;
@@ -88,7 +88,7 @@ fn read(path: &Path) -> io::Result<Result<Found>> {
     }))
 }
 
-/// Why no command of the file is run; `None` if only root and the user can change it.
+/// Why the commands in the file are not run; `None` if only root and the user can change it.
 #[cfg(unix)]
 pub(crate) fn distrust(metadata: &Metadata) -> Option<String> {
     use std::os::unix::fs::{MetadataExt, PermissionsExt};
@@ -108,7 +108,7 @@ fn why(owner: u32, us: u32, mode: u32) -> Option<String> {
         .then(|| format!("others may change the file (mode {mode:04o}; chmod go-w mends it)"))
 }
 
-/// Windows has lists in place of modes, which are not looked at.
+/// Windows has access control lists instead of modes; they are not checked.
 #[cfg(not(unix))]
 pub(crate) fn distrust(_: &Metadata) -> Option<String> {
     None

@@ -1,5 +1,5 @@
-//! The keys that the sections of a configuration have, and how the value of a key is read. The keys of the core's options
-//! come from its declarations.
+//! The keys of each section of a configuration, and the reading of their values. The keys of the core's options come
+//! from the core's declarations.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -15,7 +15,8 @@ use crate::arguments::given::{Given, Raw, wanted};
 use crate::arguments::secret::{Place, Program, Source};
 use crate::failure::Result;
 
-/// Options of a client that no configuration has: they are for pages, and for programs that get tokens by themselves.
+/// Client options that are not keys of a configuration: they are for web apps, and for programs that get tokens
+/// themselves.
 const NOT_IN_FILES: [&str; 4] = [
     "host_tokens",
     "tokenless",
@@ -34,39 +35,39 @@ pub(crate) enum Section {
     Push,
     /// `[check]`.
     Check,
-    /// The section of a receiver of alerts, such as `[alertmanager.NAME]`.
+    /// The section of an alert receiver, such as `[alertmanager.NAME]`.
     Receiver(ReceiverKind),
 }
 
 /// A key.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Key {
-    /// As it is written.
+    /// The name as it is written.
     pub(crate) name: &'static str,
-    /// What is written under it.
+    /// The kind of value.
     pub(crate) form: Form,
 }
 
-/// What is written under a key.
+/// The kind of value of a key.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Form {
     /// An option that the core declares.
     Declared(&'static Argument),
-    /// The same, in a section that must not have it, with the reason.
+    /// An option that the section must not have, with the reason.
     Refused(&'static str),
-    /// Where a secret is.
+    /// The place of a secret.
     Secret(SecretIn),
-    /// The place of a file.
+    /// The path of a file.
     Path,
     /// An address.
     Address,
     /// Text.
     Text,
-    /// Texts by names; a secret is not allowed there.
+    /// Texts by name. They must not be secret.
     Labels,
 }
 
-/// Where a secret is.
+/// The kind of place of a secret.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum SecretIn {
     /// `client_secret_env`.
@@ -80,7 +81,7 @@ pub(crate) enum SecretIn {
 /// The option that the three keys of a secret set.
 pub(crate) const CLIENT_SECRET: &str = "client_secret";
 
-/// The keys that say where the client secret is.
+/// The keys for the place of the client secret.
 pub(crate) const SECRET_KEYS: [(&str, SecretIn); 3] = [
     ("client_secret_env", SecretIn::Variable),
     ("client_secret_file", SecretIn::File),
@@ -93,7 +94,7 @@ const NO_SECRET: &str = "a secret is not written into a configuration; want clie
 const NO_DEFAULT: &str =
     "each cluster has its own address; write it into its section [cluster.NAME]";
 
-/// The keys of a section, in the order in which manuals show them.
+/// The keys of a section, in the order of the documentation.
 pub(crate) fn keys(section: Section) -> Vec<Key> {
     let mut keys = Vec::new();
     match section {
@@ -165,7 +166,7 @@ pub(crate) fn example_of(kind: ReceiverKind) -> &'static str {
     }
 }
 
-/// The name in a file: times have a unit in their value, not in their name.
+/// The name of an option in a file. Times have their unit in the value, not in the name.
 pub(crate) fn toml_name(argument: &'static Argument) -> &'static str {
     let spelled = argument.spelled(Spelling::Toml);
     argument.name.get(..spelled.len()).unwrap_or(argument.name)
@@ -190,19 +191,19 @@ const SECRET: &str = "a secret is not written into a configuration; \
 const SECRET_HEADER: &str = "the value of such a header is a secret, which is not written into a configuration; \
      want { env = \"NAME\" }, { file = \"PATH\" } or { command = [\"PROGRAM\", \"ARGUMENT\"] }";
 
-/// What reading a configuration takes along.
+/// State that is carried through the reading of a configuration.
 #[derive(Debug, Default)]
 pub(super) struct Reading {
     /// The environment variables that the file names.
     pub(super) variables: Vec<String>,
-    /// Why no command of the file is run, if somebody else can change it.
+    /// Why the commands in the file are not run; set if somebody else can change the file.
     pub(super) distrust: Option<String>,
 }
 
 /// Reads a value, and adds the environment variables that it names to `reading`.
 ///
 /// # Errors
-/// For another type of value, with its place.
+/// For a value of the wrong type, with its place.
 pub(super) fn read_value(entry: &Entry<'_>, key: &Key, reading: &mut Reading) -> Result<Raw> {
     match key.form {
         Form::Refused(why) => Err(entry.wrong(why).into()),
@@ -235,7 +236,7 @@ fn declared_value(entry: &Entry<'_>, argument: &Argument, reading: &mut Reading)
         Kind::Whole => Raw::Whole(entry.whole(wanted)?),
         Kind::Mapping => headers(entry, wanted, reading)?,
         Kind::Nested(arguments) => nested(&entry.table(wanted)?, arguments, reading)?,
-        // Times, too, are text, which the core's reader parses.
+        // Times are text too; the core parses them.
         _ => Raw::Text(entry.text(wanted)?.to_owned()),
     })
 }
@@ -263,7 +264,7 @@ fn seconds(entry: &Entry<'_>) -> Result<i128> {
 fn headers(entry: &Entry<'_>, wanted: &str, reading: &mut Reading) -> Result<Raw> {
     let mut given = Given::default();
     for header in entry.table(wanted)?.entries() {
-        // Names of headers are the same in any case.
+        // Header names are case-insensitive.
         let name = header.name.to_ascii_lowercase();
         let raw = match header.as_text() {
             Some(_) if is_secret(&name) => return Err(header.wrong(SECRET_HEADER).into()),
@@ -278,7 +279,7 @@ fn headers(entry: &Entry<'_>, wanted: &str, reading: &mut Reading) -> Result<Raw
     Ok(Raw::Table(given))
 }
 
-/// Whether a header, by its name, holds what lets a caller in.
+/// Whether the name of a header suggests that its value is a credential.
 fn is_secret(name: &str) -> bool {
     let words = [
         "auth",
@@ -328,7 +329,7 @@ fn has_user(address: &str) -> bool {
     authority.contains('@')
 }
 
-/// Where a secret is: `{ env = "NAME" }`.
+/// Reads the place of a secret, such as `{ env = "NAME" }`.
 fn place_in(entry: &Entry<'_>, reading: &mut Reading) -> Result<Place> {
     let entries = entry.table(WANT_PLACE)?.entries();
     let known = [
@@ -389,7 +390,7 @@ fn program(entry: &Entry<'_>, reading: &Reading) -> Result<Program> {
     }
 }
 
-/// A path, which is relative to the folder of the configuration, wherever a job happens to run.
+/// A path relative to the folder of the configuration, so that it does not depend on the working directory.
 fn beside(entry: &Entry<'_>, text: &str) -> Result<PathBuf> {
     if text.is_empty() {
         return Err(entry.wrong("want the path of a file").into());

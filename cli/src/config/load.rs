@@ -1,9 +1,9 @@
-//! Puts the sources together: flags over the environment over a file.
+//! Merges the sources of settings: flags override the environment, which overrides the file.
 //!
-//! Flags and variables such as `TALLYFOLD_CLIENT_ID` describe one cluster. If a command queries several clusters, those that say
-//! where a cluster is or how to log in are refused: all clusters would get them, and a secret would go to a service that
-//! it is not meant for. A variable that the file names (`client_secret_env = "TALLYFOLD_CLIENT_SECRET"`) is read only
-//! where it is named.
+//! Flags and variables such as `TALLYFOLD_CLIENT_ID` describe one cluster. If a command queries several clusters, it
+//! refuses flags and variables for the address or the credentials of a cluster. They would apply to all clusters, and a
+//! secret would be sent to the wrong service. A variable that the file names
+//! (`client_secret_env = "TALLYFOLD_CLIENT_SECRET"`) is read only where the file names it.
 
 use std::env::{self, VarError};
 use std::path::PathBuf;
@@ -23,7 +23,7 @@ use crate::arguments::given::{Given, Origin, Raw};
 use crate::arguments::secret::{Place, Program, Source};
 use crate::failure::{Failure, Result};
 
-/// The name of a cluster that no file has a section for.
+/// The name of a cluster without a section in a file.
 const UNNAMED: &str = "default";
 
 /// Options that describe one cluster.
@@ -88,10 +88,10 @@ impl Flags for ClientFlags {
     const HEADING: &'static str = "Service";
 }
 
-/// Reads all sources.
+/// Reads and merges all sources.
 ///
 /// # Errors
-/// Say where the setting at fault was written.
+/// For invalid settings; the error names the place of the setting.
 pub(crate) fn load(flags: &ServiceFlags) -> Result<Settings> {
     let found = find(flags.config.as_deref())?;
     let written = found.as_ref().map(sections::read).transpose()?;
@@ -172,7 +172,7 @@ fn asked(flags: &ServiceFlags, mut clusters: Vec<Named>, written: &Written) -> R
     Ok(clusters)
 }
 
-/// Refuses names of clusters if there are none.
+/// Refuses `--cluster` if no configuration names a cluster.
 fn refuse_names(flags: &ServiceFlags, written: &Written, is_from_file: bool) -> Result<()> {
     let Some(name) = flags.cluster.iter().find(|name| *name != UNNAMED) else {
         return Ok(());
@@ -184,7 +184,7 @@ fn refuse_names(flags: &ServiceFlags, written: &Written, is_from_file: bool) -> 
     Err(Failure::usage(format!("--cluster {name}: {why}")).helped_by("tallyfold init"))
 }
 
-/// The variables that are set, without those that the file names.
+/// The environment variables that are set, except the ones that the file names.
 fn environment(named: &[String], variables: Variables<'_>) -> Result<Given> {
     let mut given = Given::default();
     for argument in MachineOptions::ARGUMENTS {

@@ -1,8 +1,9 @@
-//! Which clusters are queried, and with which settings: flags over the environment over a file.
+//! The clusters to query, and their settings. Flags override the environment, which overrides the file.
 //!
-//! - `find` looks for the file and checks who can change it; `document` parses it and knows the position of each key.
+//! - `find` finds the file and checks who can change it; `document` decodes its text and turns its errors into
+//!   failures.
 //! - `keys` lists the keys of each section and reads their values; `sections` reads whole sections.
-//! - `load` puts flags, environment and file together; the result is in `settings`.
+//! - `load` merges flags, environment and file; `settings` defines the result.
 //! - `template` is the configuration that `tallyfold init` writes.
 
 mod document;

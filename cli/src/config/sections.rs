@@ -1,5 +1,5 @@
 //! The sections of a configuration file: `[defaults]`, `[cluster.NAME]`, `[push.NAME]`, `[check]`, and a section
-//! for each receiver of alerts, such as `[alertmanager.NAME]`.
+//! for each alert receiver, such as `[alertmanager.NAME]`.
 
 use std::path::PathBuf;
 
@@ -15,25 +15,25 @@ use super::settings::{AlertReceiver, CheckPlaces, Target, network_of};
 use crate::arguments::given::{Given, Origin, Raw};
 use crate::failure::{Failure, Result};
 
-/// The sections that a configuration has, besides one for each kind of receiver.
+/// The sections of a configuration, except the section of each kind of receiver.
 const SECTIONS: [&str; 4] = ["defaults", "cluster", "push", "check"];
 
 /// The content of a file.
 #[derive(Debug, Default)]
 pub(crate) struct Written {
-    /// The place of the file.
+    /// The path of the file.
     pub(crate) path: PathBuf,
-    /// The clusters in the order of the file, each over the defaults.
+    /// The clusters in the order of the file. Their settings override the defaults.
     pub(crate) clusters: Vec<Named>,
-    /// What holds for a cluster that only flags and the environment describe.
+    /// The settings for a cluster that only flags and the environment describe.
     pub(crate) defaults: Given,
-    /// Where counts are pushed to, in the order of the file.
+    /// The destinations of pushed counts, in the order of the file.
     pub(crate) targets: Vec<Target>,
-    /// Where alerts are sent, in the order of the file.
+    /// The alert receivers, in the order of the file.
     pub(crate) receivers: Vec<AlertReceiver>,
-    /// Where `check` finds its rules and keeps its files.
+    /// The paths of the files that `check` reads and writes.
     pub(crate) check: CheckPlaces,
-    /// The environment variables that the file names. They are read only where they are named.
+    /// The environment variables that the file names. They are read only where the file names them.
     pub(crate) variables: Vec<String>,
 }
 
@@ -51,7 +51,7 @@ pub(crate) struct Named {
 /// Reads a configuration.
 ///
 /// # Errors
-/// Say at which line and column the mistake is. They quote no value.
+/// For an invalid configuration. Errors name the line and column, and quote no value.
 pub(crate) fn read(found: &Found) -> Result<Written> {
     let text = text_of(&found.path, &found.bytes)?;
     let document = Document::parse(Some(&found.path), text)?;
@@ -94,7 +94,7 @@ pub(crate) fn read(found: &Found) -> Result<Written> {
     Ok(written)
 }
 
-/// A key that is in no section, or a section that no configuration has.
+/// The error for a key outside of any section, or for an unknown section.
 fn no_section(entry: &Entry<'_>) -> Failure {
     match entry.table("") {
         Ok(_) => {
@@ -132,7 +132,7 @@ fn named(entry: &Entry<'_>, section: Section, reading: &mut Reading) -> Result<V
     Ok(found)
 }
 
-/// Whether a text can be the name of a section. Names are part of messages, of labels and of the names of files.
+/// Whether a text is a valid name of a section. Messages, labels and file names contain these names.
 fn is_name(name: &str) -> bool {
     let is_of_name = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_');
     (1..=64).contains(&name.len()) && name.bytes().all(is_of_name)
@@ -161,7 +161,7 @@ fn settings(entry: &Entry<'_>, section: Section, reading: &mut Reading) -> Resul
     Ok(given)
 }
 
-/// Checks values that the core declares, as far as that does not need the secrets.
+/// Checks the values of options that the core declares, without reading secrets.
 fn check<T: tallyfold::arguments::Options>(given: &Given, section: &Origin) -> Result<()> {
     let mut given = given.clone();
     for name in ["ca_file", "proxy", "labels", "format", "template"] {

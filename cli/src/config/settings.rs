@@ -1,4 +1,4 @@
-//! What is known of the clusters after all sources were read, with the labels that their counts get in exports.
+//! The settings of all clusters after all sources were read, and the labels of their counts in exports.
 
 use std::path::PathBuf;
 
@@ -18,13 +18,13 @@ pub(crate) struct Settings {
     pub(crate) file: Option<PathBuf>,
     /// The clusters to query, in the order of the file. There is at least one.
     pub(crate) clusters: Vec<Cluster>,
-    /// Where counts are pushed to, by the names of the file's sections.
+    /// The destinations of pushed counts, in the order of the file.
     pub(crate) targets: Vec<Target>,
-    /// Where alerts are sent, by the names of the file's sections.
+    /// The alert receivers, in the order of the file.
     pub(crate) receivers: Vec<AlertReceiver>,
-    /// Where `check` finds its rules and keeps its files.
+    /// The paths of the files that `check` reads and writes.
     pub(crate) check: CheckPlaces,
-    /// Whether results show the cluster that they belong to: the clusters have names, from a file.
+    /// Whether results show the names of clusters. Clusters have names if they come from a file.
     pub(crate) is_named: bool,
 }
 
@@ -33,17 +33,17 @@ pub(crate) struct Settings {
 pub(crate) struct Cluster {
     /// The name of its section in the file, or `default`.
     pub(crate) name: String,
-    /// Where the file's section begins, if it is from a file.
+    /// The start of its section, if it comes from a file.
     pub(crate) origin: Option<Origin>,
-    /// The options of its client ([`tallyfold::MachineOptions`]), with where the secret is.
+    /// The options of its client ([`tallyfold::MachineOptions`]), with the place of the secret.
     pub(crate) client: Given,
-    /// The way to it.
+    /// Its network settings.
     pub(crate) network: NetworkSettings,
-    /// Labels that exported counts of it get.
+    /// The labels of its exported counts.
     pub(crate) labels: Vec<(String, String)>,
 }
 
-/// The way to a service: certificates and a proxy.
+/// The network settings of a service: certificates and a proxy.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct NetworkSettings {
     /// A file of PEM certificates of authorities that are trusted in addition to the platform's.
@@ -52,42 +52,42 @@ pub(crate) struct NetworkSettings {
     pub(crate) proxy: Option<Setting>,
 }
 
-/// A place to push to.
+/// A destination of pushed counts.
 #[derive(Clone, Debug)]
 pub(crate) struct Target {
     /// The name of the file's section.
     pub(crate) name: String,
-    /// The name of the format ([`tallyfold_export::Format`]), which exists.
+    /// The valid name of a format ([`tallyfold_export::Format`]).
     pub(crate) format: String,
-    /// The options of the push ([`tallyfold_export::PushOptions`]), with where secret headers are.
+    /// The options of the push ([`tallyfold_export::PushOptions`]), with the places of secret headers.
     pub(crate) push: Given,
-    /// The way to it.
+    /// Its network settings.
     pub(crate) network: NetworkSettings,
 }
 
-/// A place that alerts are sent to.
+/// A receiver of alerts.
 #[derive(Clone, Debug)]
 pub(crate) struct AlertReceiver {
     /// The name of the file's section.
     pub(crate) name: String,
     /// The kind of receiver.
     pub(crate) kind: ReceiverKind,
-    /// Its address and headers ([`tallyfold_health::ReceiverOptions`]), with where they are.
+    /// Its address and headers ([`tallyfold_health::ReceiverOptions`]), or the places of secret values.
     pub(crate) given: Given,
     /// The file with the template of a webhook's messages.
     pub(crate) template: Option<PathBuf>,
-    /// The way to it.
+    /// Its network settings.
     pub(crate) network: NetworkSettings,
 }
 
-/// Where `check` finds its rules and keeps its files, as far as the configuration names places.
+/// The paths of the files that `check` reads and writes, if the configuration names them.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct CheckPlaces {
     /// The file with the rules.
     pub(crate) rules: Option<PathBuf>,
-    /// What a run leaves to the next one.
+    /// The file with the state that a run saves for the next run.
     pub(crate) state: Option<PathBuf>,
-    /// The counts that rules look back on.
+    /// The file with the past counts that rules compare with.
     pub(crate) history: Option<PathBuf>,
 }
 
@@ -104,7 +104,8 @@ impl Cluster {
         }
     }
 
-    /// An error of the core about these options, with the place at which the option was written, or could be.
+    /// An error of the core about these options, with the place of the option. A missing option is reported with the
+    /// places where it can be set.
     pub(crate) fn as_failure(&self, error: Error) -> Failure {
         match error.code() {
             Code::MissingArgument => self.missing(error),
@@ -141,7 +142,7 @@ impl Cluster {
     }
 }
 
-/// Takes the settings of the network, and the labels, out of the settings of a section.
+/// Removes the network settings and the labels from the settings of a section, and returns them.
 pub(super) fn network_of(given: &mut Given) -> (NetworkSettings, Vec<(String, String)>) {
     let text = |raw: &Raw| match raw {
         Raw::Text(text) => Some(text.clone()),
@@ -179,15 +180,15 @@ pub(crate) struct Labeled<'a> {
 }
 
 impl Labeled<'_> {
-    /// The labels of each cluster: its name, if clusters have names; the labels of its section; the labels of `--label`, which
-    /// replace others of the same name.
+    /// The labels of each cluster: its name, if clusters have names; the labels of its section; and the labels of
+    /// `--label`, which replace labels of the same name.
     ///
-    /// All clusters get the same names in the same order, so that rows of several clusters have the same columns. Where a
-    /// cluster has no such label, its value is empty.
+    /// All clusters get the same label names in the same order, so that rows of several clusters have the same columns.
+    /// A label that a cluster does not have is empty.
     ///
     /// # Errors
-    /// For invalid labels, and for a label that is named as the label of the cluster: without that label, the counts of two
-    /// clusters would be the same series.
+    /// For invalid labels, and for a label named `cluster` if clusters have names. It would replace the cluster's name,
+    /// and two clusters would then write to the same series.
     pub(crate) fn pairs(&self, flags: &[String]) -> Result<Vec<Vec<Pair>>> {
         let flags: Vec<Pair> = flags
             .iter()

@@ -1,4 +1,4 @@
-//! The configuration that `tallyfold init` writes. What each key means, and its default, come from the core's
+//! The configuration that `tallyfold init` writes. The descriptions and defaults of keys come from the core's
 //! declarations.
 
 use tallyfold::arguments::{Argument, Kind, Options};
@@ -57,7 +57,7 @@ const CHECK: &str = r"
 #[check]
 ";
 
-/// Keys of `[cluster.main]` that have to be changed, and so stand without a `#`.
+/// Keys of `[cluster.main]` that the user has to change. They are not commented out.
 const TO_FILL_IN: [&str; 4] = [
     "cluster_endpoint",
     "client_id",
@@ -65,7 +65,7 @@ const TO_FILL_IN: [&str; 4] = [
     "control_audience",
 ];
 
-/// Keys that are shown with a cluster; all others are shown with the defaults.
+/// Keys that are shown in the section of a cluster; all others are shown in `[defaults]`.
 const OF_A_CLUSTER: [&str; 11] = [
     "cluster_endpoint",
     "client_id",
@@ -130,7 +130,7 @@ pub(crate) fn template() -> String {
     text
 }
 
-/// What the section of a receiver begins with.
+/// The beginning of the section of a receiver.
 fn head_of(kind: ReceiverKind) -> String {
     let (about, name) = (kind.about(), example_of(kind));
     let about = about.replacen('a', "A", 1);
@@ -141,7 +141,7 @@ fn shown(section: Section) -> impl Iterator<Item = Key> {
     keys(section).into_iter().filter(Key::is_allowed)
 }
 
-/// Adds a key with what it means.
+/// Adds a key with its description.
 fn add(text: &mut String, key: &Key, mark: &str, (section, known): (Section, &[Argument])) {
     let (doc, default) = match key.form {
         Form::Declared(argument) => {
@@ -155,13 +155,13 @@ fn add(text: &mut String, key: &Key, mark: &str, (section, known): (Section, &[A
         (Section::Receiver(kind), "url") => kind.usual_url().map(|url| format!("{url:?}")),
         _ => None,
     });
-    // Here, times have a unit.
+    // In this file, times have a unit.
     wrap(text, &doc.replace(" in seconds", ""));
     let value = default.unwrap_or_else(|| example_in(section, key.name).to_owned());
     text.push_str(&format!("{mark}{} = {value}\n", key.name));
 }
 
-/// A default as TOML has it.
+/// A default as a TOML value.
 fn literal(argument: &Argument, default: &str) -> String {
     match argument.kind {
         Kind::Whole if argument.name.ends_with("_s") => {
@@ -193,7 +193,7 @@ fn defaults(argument: &Argument) -> Option<String> {
     }
 }
 
-/// What keys mean that the core knows nothing of.
+/// Descriptions of the keys that the core does not declare.
 fn about(name: &str) -> &'static str {
     match name {
         "client_secret_env" => {
@@ -228,7 +228,7 @@ fn about(name: &str) -> &'static str {
     }
 }
 
-/// Values of keys that have no default, which may be another in each section.
+/// An example value for a key without a default. It may differ between sections.
 fn example_in(section: Section, name: &str) -> &'static str {
     match (section, name) {
         (Section::Receiver(ReceiverKind::Alertmanager), "url") => r#""http://127.0.0.1:9093""#,
@@ -237,7 +237,7 @@ fn example_in(section: Section, name: &str) -> &'static str {
     }
 }
 
-/// Values of keys that have no default.
+/// An example value for a key without a default, in any section.
 fn example(name: &str) -> &'static str {
     match name {
         "cluster_endpoint" => r#""https://cluster.example""#,
@@ -266,7 +266,7 @@ fn example(name: &str) -> &'static str {
     }
 }
 
-/// Adds a text as lines of comment.
+/// Adds a text as comment lines.
 fn wrap(text: &mut String, doc: &str) {
     let mut line = String::new();
     for word in doc.split_whitespace() {

@@ -1,19 +1,19 @@
-//! What to do next, for everything that can go wrong. Where the service's reference does not show what a status means,
-//! the advice says what to look at first, and does not claim to know the cause.
+//! The advice for each possible failure. If the service's reference does not define a status, the advice suggests what
+//! to check first instead of naming a cause.
 
 use tallyfold::Code;
 
-/// What to do about an error of the core.
+/// The advice for an error of the core.
 pub(crate) fn of_code(code: Code, status: Option<u16>) -> &'static str {
     if let Some(advice) = status.and_then(of_status) {
         return advice;
     }
     let found = BY_CODE.iter().find(|(known, _)| *known == code);
-    // A test sees to it that each code has advice of its own.
+    // A test checks that each code has its own advice.
     found.map_or("Report this as a bug of tallyfold.", |(_, advice)| advice)
 }
 
-/// What to do about a status that is more specific than its code.
+/// The advice for a status, if it is more specific than the advice for the code.
 fn of_status(status: u16) -> Option<&'static str> {
     Some(match status {
         404 => {
@@ -26,10 +26,10 @@ fn of_status(status: u16) -> Option<&'static str> {
     })
 }
 
-/// What to do if a proxy wants a name and a password.
+/// The advice for a proxy that requires a name and a password.
 pub(crate) const PROXY_CREDENTIALS: &str = "Put the name and password that the proxy wants into its address: http://NAME:PASSWORD@proxy.example:3128.";
 
-/// What to do about a failure of the network, by the name that the core knows it by.
+/// The advice for a network failure, by its name in the core.
 pub(crate) fn of_trouble(name: &str) -> &'static str {
     let found = BY_TROUBLE.iter().find(|(known, _)| *known == name);
     found.map_or(BROKEN, |(_, advice)| advice)

@@ -1,4 +1,4 @@
-//! What is set: whether a client can be made of the settings, and where its addresses lead, to their host or to a proxy.
+//! Checks whether the settings are valid for a client, and whether requests go to the host directly or through a proxy.
 
 use std::collections::BTreeMap;
 use std::env;
@@ -18,16 +18,16 @@ use crate::host::network;
 use crate::host::session::Session;
 use crate::stderr::Stderr;
 
-/// How long a check may take if no setting limits it.
+/// The timeout of a check if `timeout` is not set.
 const USUAL_LIMIT: Duration = Duration::from_secs(10);
 
 /// What the other checks need.
 pub(crate) struct Prepared {
-    /// A client that tries nothing again, so that a check shows what one request has met.
+    /// A client that does not retry, so that a check shows the outcome of one request.
     pub(crate) session: Session,
-    /// The addresses that are set.
+    /// The addresses in the settings.
     pub(crate) addresses: Addresses,
-    /// How long a check may take.
+    /// The timeout of a check.
     pub(crate) limit: Option<Duration>,
 }
 
@@ -42,7 +42,7 @@ pub(crate) struct Addresses {
     pub(crate) auth_url: Option<String>,
 }
 
-/// Makes a client; if that fails, the check holds the reason.
+/// Creates a client. If that fails, the returned check contains the reason.
 pub(crate) fn prepare(
     cluster: &Cluster,
     stderr: &Rc<Stderr>,
@@ -54,7 +54,7 @@ pub(crate) fn prepare(
     }
 }
 
-/// The check of settings that can't be used.
+/// The failed check of invalid settings.
 fn refused(failure: &Failure, seen: String) -> Check {
     const FILE: &str = "Correct the file or setting that is named.";
     let next = failure
@@ -70,7 +70,7 @@ fn refused(failure: &Failure, seen: String) -> Check {
 fn prepared(cluster: &Cluster, stderr: &Rc<Stderr>) -> Result<Prepared> {
     let as_failure = |error| cluster.as_failure(error);
     let mut options: MachineOptions = cluster.client.read()?;
-    // As it is set, before anything is changed.
+    // Validates the options as the user set them, before the doctor changes some.
     Machine::new(options.clone()).map_err(as_failure)?;
     options.max_retries = 0;
     let limit = match cluster.client.get("timeout") {
@@ -98,7 +98,7 @@ fn prepared(cluster: &Cluster, stderr: &Rc<Stderr>) -> Result<Prepared> {
     })
 }
 
-/// The names of the settings by where they were written. No value is shown, as one may be a secret.
+/// The names of the settings, grouped by their source. Values are not shown, because they may be secret.
 fn settings(given: &Given) -> String {
     let mut by_origin: BTreeMap<String, Vec<&str>> = BTreeMap::new();
     for (name, setting) in given.iter() {
@@ -119,7 +119,7 @@ fn settings(given: &Given) -> String {
     parts.chain([secret.to_owned()]).collect()
 }
 
-/// The origin of an address, and the address for a request to it.
+/// A base address and its parts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Place {
     /// Scheme, host and port.
@@ -128,7 +128,7 @@ pub(crate) struct Place {
     pub(crate) url: String,
     /// Host and port to connect to.
     pub(crate) server: Server,
-    /// Whether it is https.
+    /// Whether the scheme is https.
     pub(crate) is_tls: bool,
 }
 
@@ -141,18 +141,18 @@ pub(crate) struct Server {
     pub(crate) port: u16,
 }
 
-/// A proxy on the way.
+/// The proxy that requests go through.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ProxyOnWay {
     /// Its address without a password.
     pub(crate) shown: String,
-    /// Where it listens.
+    /// Its host and port.
     pub(crate) server: Server,
-    /// Where its address is set.
+    /// The source of its address.
     pub(crate) source: &'static str,
 }
 
-/// Which proxies are set.
+/// The proxies in the settings or the environment.
 pub(crate) struct Proxies {
     matcher: Matcher,
     source: &'static str,

@@ -1,4 +1,4 @@
-//! The result of one check, of all checks of a cluster, and how they are printed.
+//! The result of a check and of all checks of a cluster, and the printing of results.
 
 use std::io::{self, Write};
 use std::time::Duration;
@@ -105,7 +105,7 @@ pub(crate) enum CheckName {
 }
 
 impl CheckName {
-    /// The name for a person.
+    /// The name in text output.
     pub(crate) fn label(self) -> &'static str {
         match self {
             Self::Configuration => "configuration",
@@ -166,7 +166,7 @@ impl Check {
         }
     }
 
-    /// A check that works, with something to look at.
+    /// A check that passed, with a warning.
     pub(crate) fn warning(
         name: CheckName,
         seen: impl Into<String>,
@@ -181,7 +181,7 @@ impl Check {
         }
     }
 
-    /// A check that has failed.
+    /// A check that failed.
     pub(crate) fn failed(
         name: CheckName,
         exit: Exit,
@@ -196,19 +196,19 @@ impl Check {
         }
     }
 
-    /// The same check, of an address.
+    /// The same check, with the address that it is about.
     pub(crate) fn of(mut self, address: &str) -> Self {
         self.address = Some(address.to_owned());
         self
     }
 
-    /// The same check, with how long it took.
+    /// The same check, with its duration.
     pub(crate) fn took(mut self, duration: Duration) -> Self {
         self.duration_ms = u64::try_from(duration.as_millis()).ok();
         self
     }
 
-    /// Whether checks that build on this one can be made.
+    /// Whether checks that depend on this one can run.
     pub(crate) fn is_passable(&self) -> bool {
         self.result < Outcome::Failed
     }
@@ -217,7 +217,7 @@ impl Check {
 impl ClusterDiagnosis {
     /// The diagnosis of a cluster.
     pub(crate) fn new(cluster: String, checks: Vec<Check>) -> Self {
-        // That something is not needed here, or could not be known, makes a cluster no worse.
+        // Skipped checks do not count, unless all checks were skipped.
         let results = checks.iter().map(|check| check.result);
         let worst = results.filter(|result| *result != Outcome::Skipped).max();
         Self {
@@ -244,7 +244,7 @@ impl Diagnosis {
         }
     }
 
-    /// How the process ends.
+    /// The exit code.
     pub(crate) fn exit(&self) -> Exit {
         exit(&self.clusters)
     }
@@ -260,10 +260,10 @@ fn exit(clusters: &[ClusterDiagnosis]) -> Exit {
     }
 }
 
-/// The widest label has 23 characters.
+/// The width of the widest label.
 const LABEL: usize = 23;
 
-/// Where text that is wrapped begins.
+/// The indentation of wrapped text.
 const INDENT: usize = 10;
 
 /// Prints all clusters.
@@ -344,7 +344,7 @@ fn print_check(check: &Check, screen: Screen, out: &mut dyn Write) -> io::Result
     Ok(())
 }
 
-/// A text in lines that fit a terminal; in one line for anything else.
+/// Wraps a text to the width of a terminal. Other output gets one line.
 fn wrapped(text: &str, width: Option<usize>, indent: usize) -> Vec<String> {
     let Some(room) = width.map(|width| width.saturating_sub(indent).max(20)) else {
         return vec![text.to_owned()];
@@ -365,7 +365,7 @@ fn wrapped(text: &str, width: Option<usize>, indent: usize) -> Vec<String> {
         .collect()
 }
 
-/// A length of time in one or two units.
+/// A duration in one or two units.
 pub(crate) fn length(duration: Duration) -> String {
     let seconds = duration.as_secs();
     match seconds {

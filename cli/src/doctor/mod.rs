@@ -1,11 +1,11 @@
-//! What `tallyfold doctor` checks, with advice for each check that did not pass. The command itself makes the checks in
+//! The checks of `tallyfold doctor`, with advice for each check that did not pass. The command itself runs them in
 //! order.
 //!
-//! - `diagnosis` is the result of one check and of all checks; `advice` has what to do next for each failure.
-//! - `configuration` checks what is set here, `way` the way to each address, `server` the certificate and the clock at its
-//!   end.
-//! - `service` makes the calls that other commands make, and keeps what a call does not report; `totals` checks what the
-//!   responses show.
+//! - `diagnosis` defines the result of one check and of all checks; `advice` contains the advice for each failure.
+//! - `configuration` checks the settings, `way` the connection to each address, and `server` the server's certificate
+//!   and clock.
+//! - `service` makes the same calls as other commands, and records details that a call does not report; `totals` checks
+//!   the responses.
 
 pub(crate) mod advice;
 pub(crate) mod configuration;

@@ -1,5 +1,5 @@
-//! What a server shows to a first request: how long its certificate is valid, and the time by its clock. Whether the
-//! certificate is trusted was decided when the connection was made.
+//! Checks the server by its first response: the expiry of its certificate, and its clock. TLS has already verified that
+//! the certificate is trusted.
 
 use std::env;
 use std::ffi::{OsStr, OsString};
@@ -14,10 +14,10 @@ use x509_parser::prelude::FromDer;
 use super::diagnosis::{Check, CheckName, length};
 use crate::failure::Exit;
 
-/// A certificate that expires sooner than this is a warning.
+/// A certificate that expires sooner than this causes a warning.
 const EXPIRES_SOON_S: i64 = 14 * 86_400;
 
-/// Judges a trusted certificate (DER); `authorities` describes whom this machine trusts.
+/// Checks the expiry of a trusted certificate (DER). `authorities` describes the authorities that this machine trusts.
 pub(crate) fn certificate(der: Option<&[u8]>, authorities: &str, unix_ms: i64) -> Check {
     let name = CheckName::Tls;
     let parsed = der.and_then(|der| X509Certificate::from_der(der).ok());
@@ -43,7 +43,8 @@ pub(crate) fn certificate(der: Option<&[u8]>, authorities: &str, unix_ms: i64) -
     }
 }
 
-/// Which authorities are trusted. `replaced` is what `SSL_CERT_FILE` or `SSL_CERT_DIR` names in place of the system's.
+/// Describes the trusted authorities. `replaced` is the path in `SSL_CERT_FILE` or `SSL_CERT_DIR`, which replaces the
+/// system's authorities.
 pub(crate) fn authorities(ca_file: Option<&Path>, replaced: Option<&OsStr>) -> String {
     let system = match replaced {
         None => "the system's authorities".to_owned(),
@@ -55,7 +56,7 @@ pub(crate) fn authorities(ca_file: Option<&Path>, replaced: Option<&OsStr>) -> S
     }
 }
 
-/// What the environment names in place of the system's authorities; only Unix systems other than macOS read it.
+/// The path in the environment that replaces the system's authorities. Only Unix systems other than Apple's read it.
 pub(crate) fn replaced_authorities() -> Option<OsString> {
     let asks = cfg!(all(unix, not(target_vendor = "apple")));
     let names = ["SSL_CERT_FILE", "SSL_CERT_DIR"];
@@ -66,7 +67,7 @@ fn common_name<'a>(
     mut names: impl Iterator<Item = &'a x509_parser::x509::AttributeTypeAndValue<'a>>,
 ) -> String {
     let name = names.next().and_then(|name| name.as_str().ok());
-    // A name comes from the network: what is not printable stays out of the terminal.
+    // The name comes from the network, so characters that are not printable are removed.
     let name = name.map(|name| name.chars().filter(|c| !is_unseen(*c)).take(100).collect());
     name.unwrap_or_else(|| "an unnamed authority".to_owned())
 }
@@ -74,10 +75,10 @@ fn common_name<'a>(
 const CLOCK_WARNING_MS: u64 = 30_000;
 const CLOCK_FAILURE_MS: u64 = 300_000;
 
-/// A `Date` has whole seconds, so it is half a second early on average.
+/// A `Date` is truncated to whole seconds, so it is half a second early on average.
 const HALF_SECOND_MS: i64 = 500;
 
-/// Judges the clock by the `Date` of a response. `unix_ms` is the time here when its head arrived.
+/// Compares this machine's clock with the `Date` of a response. `unix_ms` is the local time when the head arrived.
 pub(crate) fn clock(date: Option<&str>, unix_ms: i64) -> Check {
     let name = CheckName::Clock;
     let Some(date) = date else {
@@ -104,7 +105,7 @@ pub(crate) fn clock(date: Option<&str>, unix_ms: i64) -> Check {
 const SET_CLOCK: &str = "Let this machine set its clock over the network (`timedatectl set-ntp true`, or chrony); if its clock is right, tell the \
      operator that the server's is not.";
 
-/// Why it matters.
+/// The consequences of a wrong clock.
 fn clock_problem(ahead_ms: i64) -> &'static str {
     match ahead_ms > 0 {
         true => {

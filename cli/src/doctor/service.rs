@@ -1,5 +1,5 @@
-//! One call of each kind to the service, and what a call does not report: how long it took, and the coding of its last
-//! response.
+//! Makes one call of each kind to the service, and records details that a call does not report, such as its duration
+//! and the content coding of its last response.
 
 use std::time::{Duration, Instant};
 
@@ -18,22 +18,22 @@ use super::diagnosis::{Check, CheckName, Outcome, length};
 use crate::host::exchange::{Broken, Outgoing, Receiver};
 use crate::host::session::Session;
 
-/// What was seen of a call.
+/// Details of a call.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Seen {
-    /// The coding of the last response; `None` if it was not compressed.
+    /// The content coding of the last response; `None` if it was not compressed.
     pub(crate) coding: Option<String>,
-    /// The length of its body, decoded.
+    /// The decoded length of its body.
     pub(crate) bytes: u64,
-    /// Where its last response redirects to.
+    /// The redirect target of its last response.
     pub(crate) leads_to: Option<String>,
-    /// The name of what happened on the network, if the exchange broke.
+    /// The name of the network failure, if the exchange failed.
     pub(crate) trouble: Option<&'static str>,
-    /// How long the call took.
+    /// The duration of the call.
     pub(crate) took: Duration,
 }
 
-/// Drives a call to its end, at most so long.
+/// Drives a call to its end, or until `limit`.
 pub(crate) async fn look<T>(
     session: &Session,
     call: &mut Call<T>,
@@ -62,7 +62,7 @@ async fn drive<T>(session: &Session, call: &mut Call<T>, seen: &mut Seen) -> Res
                 *seen = Seen::default();
                 let outgoing = Outgoing::of(&session.http, &request);
                 let mut looking = Looking { call, seen };
-                // The limit of the whole check holds for the exchange too.
+                // The exchange has no timeout of its own, because the limit of the check includes it.
                 let ended = outgoing.exchange(None, &mut looking).await;
                 match ended {
                     Ok(()) => Ok(()),
@@ -79,7 +79,7 @@ async fn drive<T>(session: &Session, call: &mut Call<T>, seen: &mut Seen) -> Res
                 Ok(())
             }
             Step::Done => return Ok(()),
-            // The calls of a check are made one after the other, with a secret.
+            // Unreachable: a check makes one call at a time, and its client has a secret.
             Step::Blocked { .. } | Step::ProvideToken { .. } => {
                 Err(Error::new(Code::OutOfOrder, "another call is under way"))
             }
@@ -112,7 +112,7 @@ impl<T> Receiver for Looking<'_, T> {
     }
 }
 
-/// Where a redirect leads, without the path, the query and the user, which may hold a secret.
+/// The target of a redirect, without path, query and user, which may contain a secret.
 fn destination(location: &str) -> String {
     match Place::of(location) {
         Some(place) if !place.origin.contains('@') => place.origin,
@@ -129,7 +129,7 @@ pub(crate) fn failed(name: CheckName, error: &Error, seen: &Seen) -> Check {
         Some(trouble) => advice::of_trouble(trouble),
         None => advice::of_code(error.code(), error.status()),
     };
-    // The code has a field of its own.
+    // The text leaves out the code, which has its own field.
     let text = match error.argument_in(Spelling::Flag) {
         Some(name) => format!("{name}: {}", error.sentence_in(Spelling::Flag)),
         None => error.sentence_in(Spelling::Flag).to_string(),
@@ -146,7 +146,7 @@ pub(crate) fn failed(name: CheckName, error: &Error, seen: &Seen) -> Check {
     }
 }
 
-/// Asks for a token of an API.
+/// Requests a token for an API.
 pub(crate) async fn token(prepared: &Prepared, api: Api) -> Check {
     let session = &prepared.session;
     let name = token_name(api);
@@ -157,7 +157,7 @@ pub(crate) async fn token(prepared: &Prepared, api: Api) -> Check {
     let (ended, seen) = look(session, &mut call, prepared.limit).await;
     match ended.and_then(|()| call.output()) {
         Ok(token) => {
-            // A part of the last second has passed on the way.
+            // Rounded up, because the lifetime has lost a part of a second in transit.
             let minutes = u64::from(token.expires_in_s).div_ceil(60);
             let lifetime = length(Duration::from_secs(minutes * 60));
             Check::ok(name, format!("granted, valid for {lifetime}")).took(seen.took)
@@ -174,8 +174,8 @@ pub(crate) fn token_name(api: Api) -> CheckName {
     }
 }
 
-/// Better advice from both tokens together. The service does not report whether it refuses the id, the
-/// secret or the audience, but both APIs take the same id and secret (service reference 5.1, point 5).
+/// Improves the advice by comparing the checks of both tokens. The service does not report whether it refused the id,
+/// the secret or the audience, but both APIs accept the same id and secret (service reference 5.1, point 5).
 pub(crate) fn compare_tokens(checks: &mut [Check]) {
     let of = |api| {
         checks
@@ -204,13 +204,13 @@ pub(crate) fn compare_tokens(checks: &mut [Check]) {
     }
 }
 
-/// The dimension of the queries: both kinds of events have it, and it has few values.
+/// The dimension of the queries. Both metrics have it, and it has few values.
 pub(crate) const DIMENSION: &str = "integration";
 
-/// The length of the window of a query, as the service advises (service reference 8).
+/// The length of a query's window, as the service recommends (service reference 8).
 const LENGTH_MS: i64 = 300_000;
 
-/// After this time the counts of a window no longer change: the default of tallyfold.
+/// The time after which the counts of a window no longer change: tallyfold's default.
 const SETTLE_MS: i64 = 3_600_000;
 
 /// The last two settled windows of five minutes, the older one first.

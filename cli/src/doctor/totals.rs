@@ -1,4 +1,4 @@
-//! What responses show: compression, totals, and whether adjacent windows add up.
+//! Checks responses: their compression, their totals, and whether adjacent windows add up.
 
 use std::time::Instant;
 
@@ -13,7 +13,7 @@ use super::configuration::Prepared;
 use super::diagnosis::{Check, CheckName};
 use super::service::{DIMENSION, Seen, failed, look, slow};
 
-/// From this length on, an uncompressed response is worth a warning.
+/// An uncompressed response of at least this length causes a warning.
 const LARGE_BODY: u64 = 100_000;
 
 /// Whether a response was compressed.
@@ -60,7 +60,7 @@ pub(crate) fn totals(reconciliation: Reconciliation) -> Check {
     }
 }
 
-/// Reads ten minutes as a whole and in halves.
+/// Reads ten minutes as one window and as two halves.
 pub(crate) async fn additivity(prepared: &Prepared, halves: [Window; 2]) -> Check {
     let started = Instant::now();
     let name = CheckName::Additivity;
@@ -91,7 +91,7 @@ async fn probe(prepared: &Prepared, halves: [Window; 2], seen: &mut Seen) -> Res
     );
     let mut probe = session.machine.probe_additivity(&options)?;
     while let CollectStep::Drive(mut drive) = probe.step() {
-        // The call keeps its error, which the probe takes from it.
+        // The error stays in the call, and `settle` reads it from there.
         *seen = look(session, &mut drive.call, None).await.1;
         probe.settle(drive.task, &mut drive.call)?;
     }

@@ -1,4 +1,4 @@
-//! The way to an address: name, connection, TLS, HTTP, and the clock at its end.
+//! Checks the path to an address: name, connection, TLS, HTTP, and the server's clock.
 
 use std::net::{IpAddr, SocketAddr};
 use std::path::Path;
@@ -20,19 +20,19 @@ use crate::failure::Exit;
 use crate::host::clock::unix_ms;
 use crate::host::network::{chain, name_of};
 
-/// What is needed to look at a way.
+/// What the checks need.
 pub(crate) struct Looker<'a> {
-    /// What sends requests.
+    /// The HTTP client.
     pub(crate) http: &'a Client,
-    /// Which proxies are set.
+    /// The proxies in the settings or the environment.
     pub(crate) proxies: &'a Proxies,
-    /// The file of authorities that is set.
+    /// The CA file in the settings.
     pub(crate) ca_file: Option<&'a Path>,
-    /// How long a check may take.
+    /// The timeout of a check.
     pub(crate) limit: Option<Duration>,
 }
 
-/// The checks of the way to one address.
+/// The checks of the path to one address.
 pub(crate) struct Way {
     /// The address.
     pub(crate) origin: String,
@@ -41,7 +41,7 @@ pub(crate) struct Way {
 }
 
 impl Way {
-    /// Whether requests arrive. A clock that is wrong keeps none back.
+    /// Whether requests reach the server. A wrong clock does not block them.
     pub(crate) fn is_open(&self) -> bool {
         let mut checks = self.checks.iter();
         checks.all(|check| check.name == CheckName::Clock || check.is_passable())
@@ -49,7 +49,7 @@ impl Way {
 }
 
 impl Looker<'_> {
-    /// Looks at the way to a place.
+    /// Checks the path to an address.
     pub(crate) async fn look(&self, place: &Place) -> Way {
         let proxy = self.proxies.on_way_to(place);
         let mut checks = vec![proxy_check(proxy.as_ref())];
@@ -89,8 +89,9 @@ impl Looker<'_> {
         checks.push(connection(server, connected).took(started.elapsed()));
     }
 
-    /// Sends a request without a token to the base address itself. The reference does not show what the service
-    /// answers there, so any answer is good: it shows that an HTTP server is there, its certificate and its clock.
+    /// Sends a request without a token to the base address itself. The reference does not define the response, so any
+    /// status of the service passes; only statuses of a proxy or gateway don't. The response shows that an HTTP server
+    /// is there, its certificate and its clock.
     async fn ask(&self, place: &Place, proxy: Option<&ProxyOnWay>, checks: &mut Vec<Check>) {
         let started = Instant::now();
         let agent = concat!("tallyfold-cli/", env!("CARGO_PKG_VERSION"));
@@ -128,7 +129,7 @@ impl Looker<'_> {
         checks.push(server::clock(date.and_then(|date| date.to_str().ok()), now));
     }
 
-    /// Ends a step of the way that takes too long.
+    /// Limits the duration of a step.
     async fn limited<T>(
         &self,
         work: impl Future<Output = std::io::Result<T>>,
@@ -202,7 +203,7 @@ fn plain(place: &Place) -> Check {
     }
 }
 
-/// The check of an answer to a request without a token.
+/// The check of the response to a request without a token.
 fn http(status: u16) -> Check {
     let name = CheckName::Http;
     match status {
@@ -226,7 +227,7 @@ fn http(status: u16) -> Check {
     }
 }
 
-/// The check that an exchange without an answer has failed.
+/// The failed check of a request without a response.
 fn unanswered(place: &Place, proxy: Option<&ProxyOnWay>, error: &reqwest::Error) -> Check {
     let trouble = name_of(error);
     let wants_password = chain(error).any(|link| {
@@ -250,7 +251,7 @@ fn unanswered(place: &Place, proxy: Option<&ProxyOnWay>, error: &reqwest::Error)
     check
 }
 
-/// An error of the network in the words of the core.
+/// A network failure as an error of the core.
 fn network(name: &'static str, address: &str) -> (Error, Seen) {
     let seen = Seen {
         trouble: Some(name),
@@ -263,7 +264,7 @@ fn slow_check(name: CheckName) -> Check {
     failed(name, &slow(), &Seen::default())
 }
 
-/// Adds the checks that were not made because one before has failed.
+/// Adds the checks that were skipped because an earlier one failed.
 fn skip_rest(checks: &mut Vec<Check>) {
     let failed = checks.iter().find(|check| check.result == Outcome::Failed);
     let Some(failed) = failed.map(|check| check.name) else {

@@ -1,4 +1,4 @@
-//! What `check` has found, and how it is written: sentences, JSON, or OpenMetrics.
+//! Writes the findings of `check` as sentences, JSON or OpenMetrics.
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};
@@ -20,13 +20,13 @@ use super::safe::harmless;
 use super::sink::{Screen, WriteError, write_to};
 use crate::failure::{Exit, Result};
 
-/// What rules have found in all clusters.
+/// The findings of rules in all clusters.
 pub(crate) type CheckReport = Report<Checked, Verdict>;
 
 /// What was checked in each cluster.
 #[derive(Debug)]
 pub(crate) struct Checked {
-    /// When it was checked.
+    /// The time of the check.
     pub(crate) at: Timestamp,
     /// The range of a replay.
     pub(crate) replay: Option<Window>,
@@ -34,17 +34,17 @@ pub(crate) struct Checked {
     pub(crate) rules: Option<PathBuf>,
 }
 
-/// What rules have found.
+/// The result of rules.
 #[derive(Debug)]
 pub(crate) enum Verdict {
-    /// Now.
+    /// The result for the present.
     Check(Check),
-    /// In a range.
+    /// The result for a range in the past.
     Replay(Replay),
 }
 
 impl Verdict {
-    /// What was found.
+    /// The findings.
     pub(crate) fn findings(&self) -> &[Finding] {
         match self {
             Self::Check(check) => &check.findings,
@@ -60,7 +60,7 @@ impl Verdict {
         }
     }
 
-    /// How many windows of groups were judged.
+    /// The number of windows that were judged, counted for each group.
     pub(crate) fn judged(&self) -> u64 {
         match self {
             Self::Check(check) => check.judged,
@@ -68,7 +68,7 @@ impl Verdict {
         }
     }
 
-    /// How many findings were left out, because there are too many.
+    /// The number of findings that were left out because there were too many.
     pub(crate) fn left_out(&self) -> u64 {
         match self {
             Self::Check(check) => check.left_out,
@@ -76,7 +76,7 @@ impl Verdict {
         }
     }
 
-    /// Whether nothing is wrong. A replay looks at the past, and is always well.
+    /// Whether nothing is wrong. A replay is always healthy, because it covers the past.
     pub(crate) fn is_healthy(&self) -> bool {
         match self {
             Self::Check(check) => check.healthy,
@@ -85,7 +85,7 @@ impl Verdict {
     }
 }
 
-/// The exit code by what was found. (A receiver that refuses the alerts makes it another one.)
+/// The exit code for the findings. (The exit code differs if a receiver refuses the alerts.)
 pub(crate) fn exit(report: &CheckReport) -> Exit {
     match report.parts.iter().all(|part| part.found.is_healthy()) {
         true => report.exit(),
@@ -166,10 +166,10 @@ struct FoundLine<'a> {
     finding: &'a Finding,
 }
 
-/// Writes what was found to stdout or a file.
+/// Writes the findings to stdout or a file.
 ///
 /// # Errors
-/// For a place that can't be written.
+/// If the output can't be written.
 pub(crate) fn write(report: &CheckReport, format: CheckFormat, path: Option<&Path>) -> Result<()> {
     write_to(path, |screen, out| match format {
         CheckFormat::Table => Ok(write_sentences(report, screen, out)?),
@@ -255,7 +255,7 @@ fn write_sentences(report: &CheckReport, screen: Screen, out: &mut dyn Write) ->
     Ok(())
 }
 
-/// From when to when a finding of a replay lasted.
+/// The time range of a finding of a replay.
 fn span(finding: &Finding) -> String {
     match finding.resolved {
         Some(end) => format!("{} to {end}", finding.since),
@@ -276,7 +276,7 @@ fn word_of(finding: &Finding, is_replay: bool) -> (&'static str, Option<AnsiColo
     }
 }
 
-/// Writes whether all is well, and what fires or is pending, as OpenMetrics.
+/// Writes the health, and firing and pending findings, as OpenMetrics.
 ///
 /// # Errors
 /// Those of the writer.
@@ -364,7 +364,7 @@ fn labels_of(mut labels: BTreeMap<String, String>, finding: &Finding) -> BTreeMa
     labels
 }
 
-/// A name as Prometheus takes it.
+/// A label name that Prometheus accepts.
 pub(crate) fn label_name(name: &str) -> String {
     let is_plain = |character: char| character.is_ascii_alphanumeric() || character == '_';
     let name = name.chars().map(|character| match is_plain(character) {

@@ -1,9 +1,10 @@
-//! Comparisons in each format but JSON.
+//! Writes comparisons in each format except JSON.
 //!
-//! A table for a person at a terminal has one count before and after, and its change. CSV and NDJSON have a row for each group
-//! with its counts before and after, and the changes. Their columns are: the labels; the dimensions; `presence` (`both`, `new` or `vanished`); `before_success` and so on,
-//! `after_…`, as the Python package names the columns of its data frames, and `change_…`. Where a group was not there, its
-//! count is 0. In NDJSON all numbers are strings of digits, as in all NDJSON of this project.
+//! A table on a terminal shows one count before and after, and its change. CSV and NDJSON have a row for each group
+//! with all counts before and after, and their changes. Their columns are: the labels; the dimensions; `presence`
+//! (`both`, `new` or `vanished`); `before_success` and so on, `after_…`, and `change_…`. The data frames of the Python
+//! package also use `before_…` and `after_…`. The counts of a missing group are 0. In NDJSON all numbers are strings of
+//! digits, as in all NDJSON of this project.
 
 use std::io::Write;
 
@@ -17,8 +18,8 @@ use super::show::{Line, Picked};
 use super::sink::{Screen, WriteError};
 use super::table::{key_cells, key_columns, subject, write_remarks, write_title};
 
-/// Writes the comparisons of a report by one count. The totals of the other counts follow, so that a change there is not
-/// overlooked.
+/// Writes the comparisons of a report for one count. The totals of the other counts follow, so that users notice
+/// changes there.
 ///
 /// # Errors
 /// Those of the writer.
@@ -101,7 +102,7 @@ fn line_of(report: &Report, line: Line, by: CountName) -> Option<Cells> {
     })
 }
 
-/// A count, or `none` where the group was not there.
+/// A count, or `none` if the group was missing.
 fn side(is_there: bool, count: Option<u64>) -> String {
     match count {
         Some(count) if is_there => grouped(count),
@@ -138,7 +139,7 @@ fn total(report: &Report, by: CountName, keys: usize) -> Cells {
     }
 }
 
-/// Names and values, as the members of an object in that order.
+/// Names and values, serialized as an object in this order.
 struct Members(Vec<(String, String)>);
 
 impl Serialize for Members {
@@ -222,7 +223,7 @@ fn cells(report: &Report, line: Line) -> Vec<String> {
     cells
 }
 
-/// A field of CSV (RFC 4180): quoted if it has a comma, a quote or an end of line.
+/// A CSV field (RFC 4180), quoted if it contains a comma, a quote or a line break.
 fn field(value: &str) -> String {
     match value.contains([',', '"', '\r', '\n']) {
         true => format!("\"{}\"", value.replace('"', "\"\"")),

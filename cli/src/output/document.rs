@@ -1,9 +1,10 @@
-//! The JSON document: its types, and so its schema.
+//! The types of the JSON document, which also define its schema.
 //!
-//! A count is a JSON number up to 2^53 - 1, and a string of digits above. Whoever compares or adds numbers, in jq, Python
-//! or JavaScript, needs no conversion and can't forget one: `"5" > 100` is true in jq. Above 2^53 - 1 many readers would
-//! round without a word. There an addition to a string fails in jq and Python, so that nobody gets a wrong sum.
-//! (NDJSON has strings everywhere, as in all languages of this project; `tonumber` and `int()` take both.)
+//! A count is a JSON number up to 2^53 - 1, and a string of digits above. Comparisons and additions in jq, Python or
+//! JavaScript therefore need no conversion that users could forget: `"5" > 100` is true in jq. Many JSON readers
+//! silently round numbers above 2^53 - 1. Adding such a string to a number fails in jq and Python, so no sum is
+//! silently wrong. (NDJSON has strings everywhere, as in all languages of this project; `tonumber` and `int()` accept
+//! both.)
 
 use std::borrow::Cow;
 
@@ -11,7 +12,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Serialize, Serializer};
 use tallyfold::{CountName, Metric, Presence, Rates, Shares, Window};
 
-/// The largest number that a 64-bit float, and so every reader of JSON, holds with all its neighbours.
+/// The largest safe integer: a 64-bit float, and so every JSON reader, represents it and its neighbours exactly.
 const LARGEST: u64 = (1 << 53) - 1;
 
 /// Counts of one or more clusters.
@@ -324,7 +325,7 @@ impl JsonSchema for Pairs<'_> {
     }
 }
 
-/// Rows that are made only while they are written, so that there is never more than one of them.
+/// Rows that are created one at a time while they are written, so that only one is in memory.
 pub(crate) struct Rows<'a, R> {
     /// The positions of the rows.
     pub(crate) positions: Vec<usize>,

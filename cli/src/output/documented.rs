@@ -1,4 +1,4 @@
-//! Makes the JSON document of a report.
+//! Creates the JSON document of a report.
 
 use std::io::{self, Write};
 
@@ -17,7 +17,7 @@ use super::show::{Picked, Ranking};
 use super::sink::{Screen, WriteError};
 use crate::failure::Failure;
 
-/// Writes the document: on one line for programs, on many for a person at a terminal.
+/// Writes the document: indented on a terminal, otherwise on one line.
 ///
 /// # Errors
 /// Those of the writer.
@@ -37,7 +37,7 @@ pub(crate) fn write_json(
     Ok(writeln!(out)?)
 }
 
-/// A cluster of which nothing is known, as documents have it.
+/// The document of a cluster without any counts.
 pub(crate) fn missing_of(missing: &Missing) -> MissingDocument<'_> {
     MissingDocument {
         cluster: &missing.cluster,

@@ -1,4 +1,4 @@
-//! What explains a change: a table, or one document.
+//! Writes the explanation of a change as a table or a JSON document.
 
 use std::io::{self, Write};
 
@@ -29,7 +29,7 @@ pub(crate) enum ExplainedFormat {
     Json,
 }
 
-/// The width of what is no terminal.
+/// The width of output other than a terminal.
 const PIPE_WIDTH: usize = 400;
 
 /// Explanations of a change.
@@ -40,13 +40,13 @@ pub(crate) type ExplainReport = Report<AskedChange, Explanation>;
 pub(crate) struct AskedChange {
     /// Which counts.
     pub(crate) metric: Metric,
-    /// What has changed.
+    /// The measure whose change is explained.
     pub(crate) measure: Measure,
-    /// The dimensions, and what was kept.
+    /// The dimensions and the filters.
     pub(crate) query: Query,
-    /// The time that is taken for normal.
+    /// The baseline.
     pub(crate) before: Window,
-    /// The time that is explained.
+    /// The range that is explained.
     pub(crate) now: Window,
 }
 
@@ -145,7 +145,7 @@ fn place(report: &ExplainReport, part: &Part<Explanation>) -> String {
 }
 
 fn write_table(report: &ExplainReport, screen: Screen, out: &mut dyn Write) -> io::Result<()> {
-    // What reads a pipe wants whole values.
+    // Programs that read from a pipe need values that are not truncated.
     let screen = Screen {
         width: Some(screen.width.unwrap_or(PIPE_WIDTH)),
         ..screen
@@ -220,7 +220,7 @@ fn line(by: &[String], cause: &Cause) -> Cells {
     }
 }
 
-/// What no cause explains.
+/// The row for the part of the change that no cause explains.
 fn rest(report: &ExplainReport, part: &Part<Explanation>, unexplained: i128) -> Cells {
     let Explanation {
         change,
@@ -250,7 +250,7 @@ fn rest(report: &ExplainReport, part: &Part<Explanation>, unexplained: i128) -> 
     }
 }
 
-/// Events; of a rate with the rate.
+/// The number of events, followed by the rate if the measure is a rate.
 fn amount(amount: Amount) -> String {
     match amount.whole {
         None => grouped(amount.part),

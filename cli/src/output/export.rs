@@ -1,4 +1,4 @@
-//! Reports in the formats of `tallyfold-export`.
+//! Writes reports in the formats of `tallyfold-export`.
 
 use std::io::Write;
 use std::sync::Arc;
@@ -15,11 +15,11 @@ use crate::arguments::given::{Origin, Raw};
 use crate::failure::{Failure, Result};
 use crate::stderr::Stderr;
 
-/// Begins the export of a report: the rows of each cluster with its labels, and if the flags want so, only some of them or
-/// in another order. `format` decides what is refused and which windows are written.
+/// Begins the export of a report: the rows of each cluster with its labels. The flags may select some of the rows, or
+/// another order. `format` decides what is refused and which windows are written.
 ///
 /// # Errors
-/// For labels and options that can't be used, and for counts that the format can't carry.
+/// For invalid labels and options, and for counts that the format does not support.
 pub(crate) fn export_of(report: &Report, flags: &ShowFlags, format: Format) -> Result<Export> {
     let mut given = flags.export.given.clone();
     given.set("format", Raw::Text(format.to_string()), Origin::Flag);
@@ -47,7 +47,7 @@ pub(crate) fn export_of(report: &Report, flags: &ShowFlags, format: Format) -> R
         });
         return Ok(Export::of_sources(sources, &options)?.choosing(places.collect())?);
     }
-    // The format sorts them.
+    // These formats sort the rows themselves.
     let sources = parts.iter().enumerate().map(|(part, (rows, labels))| {
         let of_part = picked.lines.iter().filter(|line| line.part == part);
         let mut positions: Vec<usize> = of_part.map(|line| line.row).collect();
@@ -58,7 +58,7 @@ pub(crate) fn export_of(report: &Report, flags: &ShowFlags, format: Format) -> R
     Ok(Export::of_sources(sources, &options)?)
 }
 
-/// Reports what should be known of an export, the first note of each kind. Gives whether windows are left out.
+/// Prints the first note of each kind about an export on stderr. Returns whether windows are left out.
 pub(crate) fn warn(export: &Export, stderr: &Stderr) -> bool {
     let mut reported: Vec<NoteKind> = Vec::new();
     for note in export.notes() {
@@ -84,7 +84,7 @@ pub(crate) fn write(mut export: Export, out: &mut dyn Write) -> Result<(), Write
     let mut piece = Vec::new();
     while export.next_piece(&mut piece).is_some() {
         out.write_all(&piece)?;
-        // A message of JSON has no line feed of its own; each is a line here.
+        // Each piece ends with a line feed here; JSON messages come without one.
         if piece.last().is_some_and(|last| *last != b'\n') {
             out.write_all(b"\n")?;
         }
@@ -92,10 +92,10 @@ pub(crate) fn write(mut export: Export, out: &mut dyn Write) -> Result<(), Write
     Ok(())
 }
 
-/// The rows of a part, as they are exported.
+/// The rows of a part for the export.
 #[derive(Debug)]
 pub(crate) enum Rows<'a> {
-    /// One row for each group, with the counts of the whole time.
+    /// One row for each group, with the counts of the whole range.
     Sum(&'a CountTable, Window),
     /// The rows of each response.
     Responses(&'a CountTable),
@@ -106,9 +106,10 @@ pub(crate) enum Rows<'a> {
 impl<'a> Rows<'a> {
     /// The rows of a part.
     ///
-    /// A table holds counts that may still change apart from the others. With `sums`, a group gets one row even so, as a
-    /// person expects of a file that is made anew; it is settled only if all of its counts are. Systems that keep samples
-    /// get the settled ones by themselves. A table with gaps is never summed, because no window would say what it covers.
+    /// A table keeps counts that may still change separate from settled ones. With `sums`, a group still gets one row,
+    /// as users expect of a file that is written anew. The row is settled only if all counts of the table are. Systems
+    /// that store samples get settled counts separately. A table with gaps is never summed, because no single window
+    /// describes what it covers.
     ///
     /// # Errors
     /// For a comparison.
@@ -129,7 +130,7 @@ impl<'a> Rows<'a> {
         })
     }
 
-    /// What rows are picked from, and whether it is a series.
+    /// The frame to pick rows from, and whether it is a series.
     pub(crate) fn frame(&self) -> (&dyn Frame, bool) {
         match self {
             Self::Sum(table, _) | Self::Responses(table) => (*table, false),
@@ -151,7 +152,7 @@ impl<'a> Rows<'a> {
         }
     }
 
-    /// The rows at these positions, which are sorted.
+    /// The rows at these positions, which must be sorted.
     ///
     /// # Errors
     /// Those of the core.
@@ -178,7 +179,7 @@ impl<'a> Rows<'a> {
         Ok(Source::of_rows(Windowed::of_columns(columns)?, None))
     }
 
-    /// The windows, with whether each is settled, and the position of each row's window.
+    /// The windows, each with whether it is settled, and the position of each row's window.
     fn windows(&self, rows: &[usize]) -> (Vec<(Window, bool)>, Vec<u32>) {
         match self {
             Self::Sum(table, window) => {

@@ -1,4 +1,4 @@
-//! Columns that are aligned and fit the terminal, with the rates and shares in them.
+//! Aligns columns to fit the terminal, and formats rates and shares.
 
 use std::io::{self, Write};
 
@@ -7,40 +7,40 @@ use anstyle::{AnsiColor, Style};
 use super::safe::{fit, left, right, width};
 use super::sink::{Screen, USUAL_WIDTH};
 
-/// What stands between two columns.
+/// The separator between two columns.
 const SPACE: &str = "  ";
 
-/// The fewest columns of the terminal that a column of texts is shortened to.
+/// The minimum width of a text column, unless its content is narrower.
 const NARROWEST: usize = 8;
 
 /// A column.
 #[derive(Clone, Debug)]
 pub(crate) struct Column {
-    /// What stands above it.
+    /// The title above it.
     pub(crate) title: String,
-    /// What it holds.
+    /// The kind of its content.
     pub(crate) holds: Holds,
 }
 
-/// What a column holds.
+/// The kind of a column's content.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Holds {
-    /// Texts, to the left, which may be shortened.
+    /// Texts, aligned left, which may be shortened.
     Texts,
-    /// Times, to the left, which are never shortened.
+    /// Times, aligned left, which are never shortened.
     Times,
-    /// Numbers, to the right, which are never shortened.
+    /// Numbers, aligned right, which are never shortened.
     Numbers,
 }
 
 /// A line of the grid.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Cells {
-    /// A cell for each column. All of them are harmless.
+    /// A cell for each column, already escaped for a terminal.
     pub(crate) cells: Vec<String>,
-    /// Signs that stand behind the line and are explained below.
+    /// Marks after the line, which the remarks below explain.
     pub(crate) marks: String,
-    /// Whether it is a sum of others.
+    /// Whether it is a sum of other lines.
     pub(crate) is_total: bool,
 }
 
@@ -62,7 +62,7 @@ impl Column {
 }
 
 impl Grid {
-    /// Writes all lines below their titles. If the terminal is too narrow for all columns side by side, they are written
+    /// Writes the titles and all lines. If the terminal is too narrow for the columns, writes the cells of each line
     /// below each other.
     ///
     /// # Errors
@@ -75,7 +75,7 @@ impl Grid {
         }
     }
 
-    /// How wide each column is; `None` if they don't fit. Of the texts, the widest are shortened first.
+    /// The width of each column; `None` if they don't fit. The widest text columns are shortened first.
     fn widths(&self, most: usize) -> Option<Vec<usize>> {
         let own = self.columns.iter().enumerate();
         let own = own.map(|(column, of)| match of.holds {
@@ -106,7 +106,7 @@ impl Grid {
         widest.max(width(&self.columns[column].title))
     }
 
-    /// The width that a column of texts is shortened to at most. What names a total is shown whole.
+    /// The minimum width of a text column. The names of totals are never shortened.
     fn narrowest(&self, column: usize) -> usize {
         let totals = self.lines.iter().rev().take_while(|line| line.is_total);
         let totals = totals.filter_map(|line| line.cells.get(column));
@@ -147,7 +147,7 @@ impl Grid {
         cells.collect::<Vec<_>>().join(SPACE)
     }
 
-    /// A block for each line, with a title before each cell.
+    /// Writes a block for each line, with a title before each cell.
     fn write_stacked(&self, most: usize, screen: Screen, out: &mut dyn Write) -> io::Result<()> {
         let titles = self.columns.iter().map(|column| width(&column.title));
         let titles = titles.max().unwrap_or_default();
@@ -200,7 +200,7 @@ fn write_marks(line: &Cells, screen: Screen, out: &mut dyn Write) -> io::Result<
     write_styled(&line.marks, yellow, screen, out)
 }
 
-/// Writes a text in a style, if colours are wanted.
+/// Writes a text, in a style if colours are enabled.
 ///
 /// # Errors
 /// Those of the writer.
@@ -216,8 +216,8 @@ pub(crate) fn write_styled(
     }
 }
 
-/// A rate in percent with two decimals. It is 100.00% only if the rate is 1, and 0.00% only if it is 0: one lost event
-/// among millions is not rounded away.
+/// A rate in percent with two decimals. It is 100.00% only if the rate is 1, and 0.00% only if it is 0, so that
+/// rounding never hides one lost event among millions.
 pub(crate) fn percent(rate: Option<f64>) -> String {
     let Some(rate) = rate else {
         return "-".to_owned();

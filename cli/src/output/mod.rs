@@ -1,13 +1,14 @@
-//! What is printed: what a command has found, in the format that the user wants.
+//! Writes the results of commands in the format that the user selects.
 //!
-//! - `report` is what a command has found, cluster by cluster, with what is missing; it also has what must be known of counts,
-//!   in sentences. `sink` is where results go.
-//! - `show` has the flags, and chooses rows and their order for all formats. `write` calls the writer of the format: `table` for a
-//!   person or a pipe, `comparison` for what has changed, `documented` for the JSON document whose types are in `document`,
-//!   `export` for the formats of `tallyfold-export`, and `parquet`, which has the columns of CSV.
-//! - `check` and `explained` write what these commands have found, `revision` writes the revisions of `follow`, and `pushed`
-//!   what became of pushes.
-//! - `grid` aligns columns and writes rates, `safe` makes values harmless, `progress` shows how far a long reading is, and `unknown` shows JSON of any shape.
+//! - `report` holds the results of a command by cluster, including what is missing, and writes remarks about counts as
+//!   sentences. `sink` opens the output: stdout or a file.
+//! - `show` defines the flags, and selects and orders rows for all formats. `write` calls the writer of the format:
+//!   `table` for a terminal or a pipe, `comparison` for comparisons, `documented` for the JSON document (`document`
+//!   defines its types), `export` for the formats of `tallyfold-export`, and `parquet`, which has the columns of CSV.
+//! - `check` and `explained` write the results of `check` and `explain`, `revision` writes the revisions of `follow`,
+//!   and `pushed` writes the results of pushes.
+//! - `grid` aligns columns and formats rates, `safe` escapes values for a terminal, `progress` shows the progress of
+//!   long commands, and `unknown` shows JSON of any shape.
 
 pub(crate) mod check;
 pub(crate) mod comparison;

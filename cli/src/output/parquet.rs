@@ -1,9 +1,9 @@
-//! Counts as Apache Parquet.
+//! Writes counts as Apache Parquet.
 //!
-//! The columns are those of CSV, and those that the Python package writes: the labels; `start` and `end` as timestamps of
-//! microseconds in UTC; `settled`; the dimensions; the three counts as unsigned 64-bit integers. No value is null. Rows are
-//! written in groups, so that memory does not grow with their number. (Python's file also holds Arrow's own schema, by
-//! which readers take texts for dictionaries; the columns of Parquet are the same.)
+//! The columns are the same as in CSV and in the Parquet files of the Python package: the labels; `start` and `end` as
+//! timestamps in microseconds, UTC; `settled`; the dimensions; the three counts as unsigned 64-bit integers. No value
+//! is null. Rows are written in groups, so that memory does not grow with their number. (Python's file also contains
+//! Arrow's own schema, which makes readers load texts as dictionaries; the Parquet columns are the same.)
 
 use std::io::Write;
 use std::sync::Arc;
@@ -20,10 +20,10 @@ use tallyfold_export::{Counted, Export};
 use super::sink::WriteError;
 use crate::failure::Failure;
 
-/// How many rows a group has, as Python's files do.
+/// The number of rows in a group, the same as in Python's files.
 const ROWS: usize = 1 << 17;
 
-/// Writes all rows of an export, whose format is CSV: the columns and rules are the same.
+/// Writes all rows of an export. The format of the export must be CSV, which has the same columns and rules.
 ///
 /// # Errors
 /// Those of the writer.
@@ -52,7 +52,7 @@ fn refused(error: ParquetError) -> WriteError {
 
 /// A file that is being written.
 struct File {
-    /// It writes to memory, which is emptied after each group.
+    /// Writes to a buffer, which is emptied after each group.
     writer: SerializedFileWriter<Vec<u8>>,
     batch: Batch,
 }
@@ -68,7 +68,7 @@ impl File {
         })
     }
 
-    /// Writes the rows that were added as a group.
+    /// Writes the added rows as a group.
     fn end_group(&mut self) -> Result<(), WriteError> {
         if self.batch.starts.is_empty() {
             return Ok(());
@@ -78,7 +78,8 @@ impl File {
         Ok(())
     }
 
-    /// Hands on what was written. The writer counts bytes by itself, so its memory may be emptied.
+    /// Copies the buffer to the output and empties it. The writer counts bytes itself, so it does not need the old
+    /// content.
     fn pass_on(&mut self, out: &mut dyn Write) -> Result<(), WriteError> {
         self.writer.flush()?;
         let written = self.writer.inner_mut();
@@ -122,7 +123,7 @@ impl Batch {
             column.push(dictionary.value(id).into());
         }
         for (column, count) in self.counts.iter_mut().zip(row.counts.each()) {
-            // Parquet keeps an unsigned integer in the bits of a signed one.
+            // Parquet stores an unsigned integer in the bits of a signed one.
             column.push(count as u64 as i64);
         }
     }

@@ -1,4 +1,4 @@
-//! Progress of commands that read for long: a bar for each cluster, on a terminal only.
+//! Progress of long-running commands: a bar for each cluster, on a terminal only.
 
 use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
 
@@ -32,12 +32,12 @@ impl Bars {
 
     /// Removes all bars.
     pub(crate) fn clear(&self) {
-        // Nothing is lost if a line of a bar stays.
+        // A leftover line of a bar does no harm.
         let _ = self.0.clear();
     }
 }
 
-/// Shows how many windows were read and have failed, and until when the service is waited for.
+/// Shows the progress, the number of failed windows, and the wait before the next attempt.
 pub(crate) fn show(
     bar: &ProgressBar,
     (planned, done, failed): (u32, u32, u32),

@@ -1,4 +1,4 @@
-//! What became of pushes, as a table or as JSON.
+//! Writes the results of pushes as a table or JSON.
 
 use std::io::{self, Write};
 
@@ -18,7 +18,7 @@ pub(crate) enum PushedFormat {
     Json,
 }
 
-/// What became of the counts of one cluster.
+/// The result of pushing the counts of one cluster.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct Pushed {
     /// The cluster's name.
@@ -28,7 +28,7 @@ pub(crate) struct Pushed {
     pub(crate) report: PushReport,
 }
 
-/// Adds a report to those before.
+/// Adds a report to the total.
 pub(crate) fn add(total: &mut PushReport, report: &PushReport) {
     total.messages += report.messages;
     total.samples += report.samples;
@@ -68,7 +68,7 @@ fn write_lines(pushed: &[Pushed], out: &mut dyn Write) -> io::Result<()> {
         "cluster"
     )?;
     for Pushed { cluster, report } in pushed {
-        // A receiver need not say how many it has rejected.
+        // A destination may reject points without their number; each such report counts as one.
         let rejected: u64 = report
             .rejected
             .iter()

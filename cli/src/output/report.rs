@@ -1,5 +1,5 @@
-//! What a command has found, before it is written in any format; what must be known of it, in sentences; and the labels of its
-//! exported counts.
+//! The results of a command before they are formatted, remarks about them as sentences, and the labels of exported
+//! counts.
 
 use std::sync::Arc;
 
@@ -15,14 +15,14 @@ use crate::arguments::query::Query;
 use crate::config::settings::{Cluster, Labeled, Pair};
 use crate::failure::{Exit, Failure, Result};
 
-/// What a command has found, cluster by cluster, and what is missing: counts, unless the types say otherwise.
+/// The results of a command by cluster, and what is missing. Results are counts by default.
 #[derive(Debug)]
 pub(crate) struct Report<A = Asked, F = Counted> {
-    /// What was asked.
+    /// The query.
     pub(crate) asked: A,
-    /// What was found, in the order of the configuration.
+    /// The results, in the order of the configuration.
     pub(crate) parts: Vec<Part<F>>,
-    /// The clusters of which nothing is known.
+    /// The clusters without any result.
     pub(crate) missing: Vec<Missing>,
     /// Whether rows show the cluster that they belong to.
     pub(crate) is_named: bool,
@@ -33,13 +33,13 @@ pub(crate) struct Report<A = Asked, F = Counted> {
 pub(crate) struct Asked {
     /// Which counts.
     pub(crate) metric: Metric,
-    /// The dimensions that they are shown by.
+    /// The dimensions of the rows.
     pub(crate) by: Vec<String>,
-    /// The values that were kept, by dimension.
+    /// The filters: the values that were kept, by dimension.
     pub(crate) only: Vec<(String, Vec<String>)>,
-    /// The time.
+    /// The time range.
     pub(crate) range: Window,
-    /// The time that it is compared with.
+    /// The time range that it is compared with.
     pub(crate) before: Option<Window>,
     /// How long after its end the counts of a window may still change, in milliseconds.
     pub(crate) settle_ms: u64,
@@ -64,27 +64,27 @@ impl Asked {
     }
 }
 
-/// What was found in one cluster.
+/// The result for one cluster.
 #[derive(Debug)]
 pub(crate) struct Part<F = Counted> {
     /// The cluster's name.
     pub(crate) cluster: String,
     /// The labels that the configuration gives it.
     pub(crate) labels: Vec<(String, String)>,
-    /// What was found.
+    /// The result.
     pub(crate) found: F,
-    /// The time that was asked for and could not be read.
+    /// The parts of the time range that could not be read.
     pub(crate) gaps: Vec<Window>,
-    /// Why not.
+    /// Why the gaps could not be read.
     pub(crate) failure: Option<Failure>,
-    /// Whether the service was asked and gave nothing, so that this was found in what is kept from earlier runs.
+    /// Whether the query returned nothing, so that this result comes from the data of earlier runs.
     pub(crate) is_unanswered: bool,
     /// The windows whose counts may still change.
     pub(crate) provisional: Vec<Window>,
 }
 
 impl<F> Part<F> {
-    /// What was found in a cluster without anything missing.
+    /// A complete result for a cluster.
     pub(crate) fn of(cluster: &Cluster, found: F) -> Self {
         Self {
             cluster: cluster.name.clone(),
@@ -99,7 +99,7 @@ impl<F> Part<F> {
 }
 
 impl Part {
-    /// The counts of a cluster, with the time that is missing and why.
+    /// The counts of a cluster, with the gaps and the reason for them.
     pub(crate) fn new(
         cluster: &Cluster,
         counts: Counted,
@@ -138,7 +138,7 @@ impl Counted {
         })
     }
 
-    /// What all kinds of counts have in common.
+    /// The interface that all kinds of counts share.
     pub(crate) fn frame(&self) -> &dyn Frame {
         match self {
             Self::Table(table) => table,
@@ -147,7 +147,7 @@ impl Counted {
         }
     }
 
-    /// The sum of all rows; of a comparison, of those after.
+    /// The sum of all rows; for a comparison, the sum of the counts after.
     pub(crate) fn totals(&self) -> Counts {
         match self {
             Self::Table(table) => table.totals(),
@@ -156,7 +156,7 @@ impl Counted {
         }
     }
 
-    /// The windows whose counts may still change. (A comparison does not know them; its tables do.)
+    /// The windows whose counts may still change. (A comparison does not have them; its tables do.)
     pub(crate) fn provisional(&self) -> Vec<Window> {
         match self {
             Self::Table(table) => table.provisional(),
@@ -175,12 +175,12 @@ impl Counted {
 pub(crate) struct Missing {
     /// The cluster's name.
     pub(crate) cluster: String,
-    /// Why.
+    /// The reason.
     pub(crate) failure: Failure,
 }
 
 impl<A, F> Report<A, F> {
-    /// The exit code by what is missing: 6 if it is something, the code of the first failure if nothing was found at all.
+    /// The exit code: the code of the first failure if every cluster failed, 6 if only a part is missing, otherwise 0.
     pub(crate) fn exit(&self) -> Exit {
         let unanswered = self.parts.iter().filter(|part| part.is_unanswered);
         let unanswered = unanswered.filter_map(|part| part.failure.as_ref());
@@ -196,13 +196,13 @@ impl<A, F> Report<A, F> {
     }
 }
 
-/// The sign of counts that may still change.
+/// The mark of counts that may still change.
 pub(crate) const PROVISIONAL: char = '*';
 
-/// The sign of windows that the counts cover in part only.
+/// The mark of windows that the counts cover only partially.
 pub(crate) const INCOMPLETE: char = '~';
 
-/// Says which counts may still change, and until when.
+/// A sentence on which counts may still change, and until when.
 pub(crate) fn provisional(report: &Report) -> Option<String> {
     let windows = report
         .parts
@@ -223,7 +223,7 @@ pub(crate) fn provisional(report: &Report) -> Option<String> {
     ))
 }
 
-/// Says that windows are covered in part.
+/// A sentence for windows that are only partially covered.
 pub(crate) fn incomplete(report: &Report) -> Option<String> {
     let is_partial = |part: &Part| match &part.found {
         Counted::Series(series) => !series.complete(),
@@ -233,7 +233,7 @@ pub(crate) fn incomplete(report: &Report) -> Option<String> {
     some.then(|| "only a part of this window was counted".to_owned())
 }
 
-/// Says what is missing, and what does not add up, cluster by cluster.
+/// Sentences on missing counts and wrong totals, by cluster.
 pub(crate) fn faults(report: &Report) -> Vec<String> {
     let mut faults = Vec::new();
     for part in &report.parts {
@@ -253,7 +253,7 @@ pub(crate) fn faults(report: &Report) -> Vec<String> {
     faults
 }
 
-/// Says that the totals which the service reports are not the sums of its counts.
+/// A sentence for totals of the service that are not the sums of its counts.
 pub(crate) fn unbalanced(part: &Part) -> Option<String> {
     let Counted::Table(table) = &part.found else {
         return None;
@@ -281,7 +281,7 @@ pub(crate) fn unbalanced(part: &Part) -> Option<String> {
     ))
 }
 
-/// What a sentence about a cluster begins with.
+/// The beginning of a sentence about a cluster.
 pub(crate) fn of(report: &Report, cluster: &str) -> String {
     match report.is_named {
         true => format!("{}: ", harmless(cluster)),
@@ -300,19 +300,19 @@ pub(crate) fn span(window: Window) -> String {
     format!("{} to {}", window.start(), window.end())
 }
 
-/// The labels of each part, as [`Labeled::pairs`] says.
+/// The labels of each part, as [`Labeled::pairs`] defines them.
 ///
 /// # Errors
-/// For labels that are none, and for one that has the name of the cluster's.
+/// For invalid labels, and for a label with the name of the cluster's label.
 pub(crate) fn labels(report: &Report, given: &[String]) -> Result<Vec<Labels>> {
     let parts = pairs(report, given)?.into_iter();
     parts.map(|pairs| Ok(Labels::new(pairs)?)).collect()
 }
 
-/// The same as names and values.
+/// The labels of each part as names and values.
 ///
 /// # Errors
-/// The same.
+/// As [`labels`].
 pub(crate) fn pairs(report: &Report, given: &[String]) -> Result<Vec<Vec<Pair>>> {
     let parts = report.parts.iter();
     let labeled = Labeled {

@@ -1,4 +1,4 @@
-//! Writes the revisions of a follow as they come.
+//! Writes the revisions of a follow as they arrive.
 
 use std::io::{self, Write};
 
@@ -24,24 +24,24 @@ pub(crate) enum RevisionFormat {
     Csv,
 }
 
-/// Where revisions are written.
+/// Writes revisions to an output.
 pub(crate) struct Printer<W> {
     out: W,
     format: RevisionFormat,
-    /// Whether the first row has been written, and the header before it.
+    /// Whether rows have been written, after which the header is not repeated.
     has_begun: bool,
 }
 
-/// What became of a revision.
+/// The result of writing a revision.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Printed {
     /// It was written.
     Whole,
-    /// Whoever read has gone away.
+    /// The reader has closed the pipe.
     NobodyReads,
 }
 
-/// What is known of the cluster of a revision.
+/// The cluster of a revision.
 pub(crate) struct Origin<'a> {
     /// Its name, if it has one.
     pub(crate) cluster: Option<&'a str>,
@@ -50,7 +50,7 @@ pub(crate) struct Origin<'a> {
 }
 
 impl<W: Write> Printer<W> {
-    /// Writes to that place.
+    /// A printer that writes to `out`.
     pub(crate) fn new(out: W, format: RevisionFormat) -> Self {
         Self {
             out,
@@ -59,10 +59,10 @@ impl<W: Write> Printer<W> {
         }
     }
 
-    /// Writes a revision, at once and as a whole.
+    /// Writes a whole revision, and flushes the output.
     ///
     /// # Errors
-    /// For a place that can't be written.
+    /// If the output can't be written.
     pub(crate) fn print(&mut self, origin: &Origin<'_>, revision: &Revision) -> Result<Printed> {
         let mut text = Vec::new();
         match self.format {
@@ -100,7 +100,7 @@ impl<W: Write> Printer<W> {
     }
 }
 
-/// A revision as JSON. Counts are texts, because many readers of JSON round large numbers.
+/// A revision as JSON. Counts are strings, because many JSON readers round large numbers.
 #[derive(Serialize)]
 struct RevisionDocument<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -173,7 +173,7 @@ fn write_json(origin: &Origin<'_>, revision: &Revision, text: &mut Vec<u8>) -> R
     Ok(())
 }
 
-/// A line about the window, then a line for each group that has changed.
+/// Writes a line about the window, then a line for each group that has changed.
 fn write_table(origin: &Origin<'_>, revision: &Revision, text: &mut Vec<u8>) {
     let Revision {
         window,
@@ -207,7 +207,7 @@ fn write_table(origin: &Origin<'_>, revision: &Revision, text: &mut Vec<u8>) {
     text.extend_from_slice(lines.as_bytes());
 }
 
-/// The end of a window; without its date if that is the one of the start.
+/// The end of a window, without its date if the start has the same date.
 fn until(start: Timestamp, end: Timestamp) -> String {
     let (start, end) = (start.to_string(), end.to_string());
     match (start.split_once('T'), end.split_once('T')) {
@@ -216,7 +216,7 @@ fn until(start: Timestamp, end: Timestamp) -> String {
     }
 }
 
-/// The values of dimensions and the texts of counts, of the header and of each row.
+/// The texts of the header or a row: the values of dimensions, and the counts.
 type Cells = (Vec<String>, Vec<String>);
 
 fn cells(changes: &Comparison, rows: &[Row<'_, Comparison>], shows_changes: bool) -> Vec<Cells> {
@@ -250,7 +250,7 @@ fn cells(changes: &Comparison, rows: &[Row<'_, Comparison>], shows_changes: bool
         .collect()
 }
 
-/// Lines with values to the left and counts to the right of their columns.
+/// Lines with values aligned left and counts aligned right.
 fn aligned(rows: &[Cells]) -> impl Iterator<Item = String> {
     let widest = |cells: &dyn Fn(&Cells) -> Vec<usize>| {
         let mut widths: Vec<usize> = Vec::new();

@@ -1,19 +1,20 @@
-//! Values that can't harm a terminal or the layout of a table.
+//! Escapes and fits values so that they can't harm a terminal or the layout of a table.
 
 use tallyfold::text::{escape, is_unseen};
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
-/// How an empty value is shown: an event without a reason has one.
+/// The text for an empty value, such as the reason of an event without one.
 pub(crate) const NONE: &str = "(none)";
 
-/// The most marks that follow a character. Some scripts need two or three; a pile of hundreds covers other lines.
+/// The maximum number of combining marks after a character. Some scripts need two or three; hundreds would cover other
+/// lines.
 const MOST_MARKS: usize = 4;
 
-/// What a shortened text has in its middle.
+/// The character in the middle of a shortened text.
 const CUT: char = '…';
 
-/// A value as it is shown: control characters, and others that are not seen but change how text is laid out, are written
-/// as `\n`, `\x1b` or `\u{202e}`, and a backslash as two. An empty value is `(none)`.
+/// Escapes a value for a terminal. Control characters, and invisible characters that change the layout of text, are
+/// written as `\n`, `\x1b` or `\u{202e}`, and a backslash as two. An empty value is `(none)`.
 pub(crate) fn shown(value: &str) -> String {
     match value {
         "" => NONE.to_owned(),
@@ -21,17 +22,17 @@ pub(crate) fn shown(value: &str) -> String {
     }
 }
 
-/// The same for text that may be empty.
+/// Escapes a text in the same way, but leaves an empty text empty.
 pub(crate) fn harmless(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
-    // A mark at the beginning would land on what stands before the value.
+    // A combining mark at the beginning would attach to the character before the value.
     let mut marks = MOST_MARKS;
     for character in text.chars() {
         let is_mark = character.width() == Some(0);
         marks = if is_mark { marks + 1 } else { 0 };
         if is_unseen(character) || (is_mark && marks > MOST_MARKS) {
             escape(character, &mut shown);
-            // Nor may a mark land on what was written for another character.
+            // A mark must not attach to an escape sequence either.
             marks = MOST_MARKS;
         } else if character == '\\' {
             shown.push_str("\\\\");
@@ -42,12 +43,12 @@ pub(crate) fn harmless(text: &str) -> String {
     shown
 }
 
-/// How many columns of a terminal a text takes.
+/// The width of a text in columns of a terminal.
 pub(crate) fn width(text: &str) -> usize {
     text.width()
 }
 
-/// A text in at most so many columns. What is too long loses its middle, because names often differ in their ends only.
+/// Shortens a text to at most `most` columns. The middle is removed, because names often differ only at their ends.
 pub(crate) fn fit(text: &str, most: usize) -> String {
     if width(text) <= most {
         return text.to_owned();
@@ -61,7 +62,7 @@ pub(crate) fn fit(text: &str, most: usize) -> String {
     format!("{head}{CUT}{tail}")
 }
 
-/// The longest beginning of a text with at most so many columns.
+/// The longest beginning of a text with at most `most` columns.
 fn longest(text: &str, most: usize) -> &str {
     let mut end = 0;
     for (start, character) in text.char_indices() {
@@ -74,7 +75,8 @@ fn longest(text: &str, most: usize) -> &str {
     &text[..end]
 }
 
-/// The longest end of a text with at most so many columns. It does not begin with a mark, which would land on the cut.
+/// The longest end of a text with at most `most` columns. It does not begin with a combining mark, which would attach
+/// to the ellipsis.
 fn ending(text: &str, most: usize) -> &str {
     let mut start = text.len();
     for (place, character) in text.char_indices().rev() {
@@ -88,19 +90,19 @@ fn ending(text: &str, most: usize) -> &str {
     &text[start..]
 }
 
-/// A text, and spaces up to a width.
+/// Pads a text on the right.
 pub(crate) fn left(text: &str, columns: usize) -> String {
     let missing = columns.saturating_sub(width(text));
     format!("{text}{}", " ".repeat(missing))
 }
 
-/// Spaces up to a width, and a text.
+/// Pads a text on the left.
 pub(crate) fn right(text: &str, columns: usize) -> String {
     let missing = columns.saturating_sub(width(text));
     format!("{}{text}", " ".repeat(missing))
 }
 
-/// Words in lines of at most so many columns. A word that is longer has a line of its own.
+/// Wraps words into lines of at most `columns`. A longer word gets its own line.
 pub(crate) fn wrapped(text: &str, columns: usize) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     for word in text.split(' ') {

@@ -1,4 +1,4 @@
-//! The flags that say how counts are written, and the rows that they choose, in their order.
+//! The output flags, and the selection and order of rows.
 
 use std::cmp::Reverse;
 use std::collections::HashMap;
@@ -42,7 +42,8 @@ pub(crate) struct ShowFlags {
 }
 
 impl ShowFlags {
-    /// Whether only windows are written whose counts no longer change, because another system keeps what it gets.
+    /// Whether only settled windows are written. This is the default for formats of other systems, which keep what they
+    /// receive.
     pub(crate) fn writes_settled_only(&self) -> bool {
         let is_kept = self.format.exported().is_some_and(|of| !of.is_file());
         is_kept && self.export.given.get("windows").is_none()
@@ -75,12 +76,12 @@ pub(crate) enum OutputFormat {
 }
 
 impl OutputFormat {
-    /// The format of the export that it is made by, if it is an export.
+    /// The format of `tallyfold-export` that produces it, if any.
     pub(crate) fn exported(self) -> Option<Format> {
         match self {
             Self::Table | Self::Json => None,
             Self::Ndjson => Some(Format::Ndjson),
-            // The columns and rules are the same.
+            // Parquet has the same columns and rules as CSV.
             Self::Csv | Self::Parquet => Some(Format::Csv),
             Self::Openmetrics => Some(Format::OpenMetrics),
             Self::OtlpJson => Some(Format::OtlpJson),
@@ -133,29 +134,29 @@ pub(crate) struct Line {
 
 /// The rows that are written, in their order.
 ///
-/// Without an order they come as the core sorts them, cluster after cluster. With one, the groups of all clusters
-/// are ranked together. In a series, a group is ranked by its sum, and its windows stay together in the order of time:
-/// the top groups are the same, whatever the step.
+/// Without `--order`, rows have the order of the core, cluster by cluster. With it, the groups of all clusters are
+/// ranked together. In a series, a group is ranked by its sum, and its windows stay together in chronological order. So
+/// the top groups do not depend on the step.
 #[derive(Debug)]
 pub(crate) struct Picked {
     /// The rows.
     pub(crate) lines: Vec<Line>,
-    /// How many groups were left out because others rank higher.
+    /// The number of groups that were left out because others rank higher.
     pub(crate) left_out: usize,
 }
 
-/// How rows are ranked, and how many are kept.
+/// How rows are ranked, and how many groups are kept.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Ranking {
-    /// The count to rank by; `None` for the order of the values.
+    /// The count to rank by; `None` sorts by values.
     pub(crate) by: Option<CountName>,
-    /// How many groups are kept.
+    /// The maximum number of groups.
     pub(crate) top: Option<usize>,
 }
 
 impl Ranking {
-    /// What the flags want. `--top` alone ranks by errors, as everywhere in the project, and so do comparisons, which
-    /// are always ranked.
+    /// The ranking that the flags select. `--top` without `--order` ranks by errors, as everywhere in the project.
+    /// Comparisons are always ranked, by errors unless `--order` is given.
     pub(crate) fn of(report: &Report, flags: &ShowFlags) -> Self {
         let compares = report.asked.before.is_some();
         let by = flags.order.map(CountName::from);
@@ -167,7 +168,7 @@ impl Ranking {
     }
 }
 
-/// A row with what it is sorted by.
+/// A row with its sort keys.
 struct Ranked {
     rank: (u128, u128),
     key: Key,
@@ -244,7 +245,8 @@ fn sums(frame: &dyn Frame, by: CountName) -> HashMap<Key, u128> {
     sums
 }
 
-/// What orders rows of a comparison whose count has changed by the same: how much the other two have changed.
+/// Breaks ties between rows of a comparison whose count has changed equally: the sum of the changes of the other
+/// counts.
 fn others(frame: &dyn Frame, row: usize, by: CountName) -> u128 {
     if frame.delta(row).is_none() {
         return 0;

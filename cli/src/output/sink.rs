@@ -1,4 +1,4 @@
-//! Where results go: stdout, or a file that is replaced whole.
+//! Writes results to stdout, or to a file that is replaced atomically.
 
 use std::fs::{self, File};
 use std::io::{self, BufWriter, IsTerminal, Write};
@@ -8,15 +8,15 @@ use crate::failure::{Failure, Result};
 use crate::host::files::{Replacement, replace};
 use crate::stderr::is_colored;
 
-/// The width of a terminal that does not tell its width.
+/// The width of a terminal that does not report its width.
 pub(crate) const USUAL_WIDTH: usize = 80;
 
-/// What is known of the place that results are written to.
+/// The properties of the output.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Screen {
-    /// How many columns a terminal has; `None` for anything else.
+    /// The width of a terminal in columns; `None` for any other output.
     pub(crate) width: Option<usize>,
-    /// Whether colours are wanted.
+    /// Whether to use colours.
     pub(crate) color: bool,
 }
 
@@ -27,7 +27,7 @@ impl Screen {
         let columns = || {
             let size = crossterm::terminal::size().ok();
             let columns = size.map(|(columns, _)| usize::from(columns));
-            // Some terminals, such as those of build machines, say that they have no columns.
+            // Some terminals, for example on build machines, report a width of 0.
             columns
                 .filter(|columns| *columns > 0)
                 .unwrap_or(USUAL_WIDTH)
@@ -45,16 +45,15 @@ impl Screen {
     };
 }
 
-/// Writes to stdout, or to a file which is replaced only when everything is written. A reader that has gone away,
-/// as `head` does, is no failure.
+/// Writes to stdout, or to a file that is replaced atomically. A closed pipe, for example by `head`, is not an error.
 ///
 /// # Errors
-/// For a file or stdout that can't be written, and those of `write`.
+/// If the output can't be written, and the errors of `write`.
 pub(crate) fn write_to(
     path: Option<&Path>,
     write: impl FnOnce(Screen, &mut dyn Write) -> Result<(), WriteError>,
 ) -> Result<()> {
-    // `/dev/stdout` may lead to a file that the shell has opened, which must not be replaced below it.
+    // `/dev/stdout` may point to a file that the shell has opened, which must not be replaced.
     let is_file_or_device =
         |path: &&Path| *path != Path::new("-") && *path != Path::new("/dev/stdout");
     match path.filter(is_file_or_device) {
@@ -65,7 +64,7 @@ pub(crate) fn write_to(
                 write(Screen::of_stdout(), &mut stdout).and_then(|()| Ok(stdout.flush()?));
             match written {
                 Err(WriteError::Io(error)) if error.kind() == io::ErrorKind::BrokenPipe => {
-                    // What is buffered would be written again when the writer is dropped.
+                    // Drops the buffer, which the writer would otherwise write again when it is dropped.
                     let _ = stdout.into_parts();
                     Ok(())
                 }
@@ -94,7 +93,7 @@ fn write_file(
     })
 }
 
-/// Writes to what is no file: a device such as `/dev/stdout`, or a named pipe, must not be replaced.
+/// Writes to an existing path that isn't a regular file. A device or a named pipe must not be replaced.
 fn write_through(
     path: &Path,
     write: impl FnOnce(Screen, &mut dyn Write) -> Result<(), WriteError>,
@@ -102,7 +101,7 @@ fn write_through(
     let mut writer = BufWriter::new(File::options().write(true).open(path)?);
     let written =
         write(Screen::PLAIN, &mut writer).and_then(|()| writer.flush().map_err(WriteError::from));
-    // What is buffered would be written again when the writer is dropped.
+    // Drops the buffer, which the writer would otherwise write again when it is dropped.
     let _ = writer.into_parts();
     match written {
         Err(WriteError::Io(error)) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
@@ -113,9 +112,9 @@ fn write_through(
 /// Why results could not be written.
 #[derive(Debug)]
 pub(crate) enum WriteError {
-    /// The place did not take them.
+    /// The output could not be written.
     Io(io::Error),
-    /// The format can't carry them.
+    /// The results could not be formatted.
     Failure(Failure),
 }
 

@@ -1,11 +1,12 @@
-//! Counts as a table for a person at a terminal, and as lines for other programs.
+//! Writes counts as a table for a terminal, or as lines for other programs.
 //!
-//! Where `--format table` does not write to a terminal, it writes a line for each row and a tab between fields, and nothing
-//! else. The fields are: the cluster, if clusters have names; the values of the dimensions; with `--by-window`, start and end of
-//! the window; `success`, `errors`, `filtered`. Of a comparison: the dimensions; `both`, `new` or `vanished`; for each count
-//! the number before, after, and the change. Digits are not grouped. A field is never empty, so that programs that split at
-//! any space count fields as they should if values have none: an empty value is `(none)`. Tabs, line feeds and other
-//! control characters in values are written as `\t`, `\n` and `\x1b`, and a backslash as two.
+//! If the output of `--format table` is not a terminal, it contains only a line for each row, with tabs between fields.
+//! The fields are: the cluster, if clusters have names; the values of the dimensions; with `--by-window`, start and end
+//! of the window; `success`, `errors`, `filtered`. For a comparison, the fields after the dimensions are: `both`, `new`
+//! or `vanished`; for each count the number before, after, and the change. Digits are not grouped. An empty value is
+//! `(none)`, so no field is empty, and programs that split at whitespace count fields correctly unless values contain
+//! spaces. Tabs, line feeds and other control characters in values are written as `\t`, `\n` and `\x1b`, and a
+//! backslash as two.
 
 use std::io::Write;
 
@@ -21,7 +22,7 @@ use super::safe::{harmless, shown, wrapped};
 use super::show::{Line, Picked};
 use super::sink::{Screen, USUAL_WIDTH, WriteError};
 
-/// Writes a table with a title, a line of totals, and what one must know of it.
+/// Writes a table with a title, a line of totals, and remarks.
 ///
 /// # Errors
 /// Those of the writer.
@@ -53,7 +54,7 @@ pub(crate) fn write_title(
     Ok(writeln!(out)?)
 }
 
-/// Writes below a table what one must know of it.
+/// Writes the remarks below a table.
 ///
 /// # Errors
 /// Those of the writer.
@@ -96,7 +97,7 @@ fn write_wrapped(
     Ok(())
 }
 
-/// What is counted, by what, and in which time.
+/// The title: the metric, the dimensions, and the time range.
 fn title(report: &Report) -> String {
     let asked = &report.asked;
     format!("{}, {}", subject(report), span(asked.range))
@@ -198,7 +199,7 @@ fn total(report: &Report, keys: usize) -> Cells {
         *first = "total".to_owned();
     }
     cells.extend(sums.map(grouped));
-    // Sums of several clusters may be above the largest count; then there is no rate.
+    // The sum of several clusters may exceed `u64`; then no rate is shown.
     let counts = sums.map(|sum| u64::try_from(sum).ok());
     cells.push(match counts {
         [Some(success), Some(errors), Some(filtered)] => {
@@ -241,7 +242,7 @@ fn window(window: Window) -> String {
     }
 }
 
-/// An instant without the seconds if they are 0, and without letters.
+/// A timestamp without letters, and without the seconds if they are 0.
 fn instant(instant: Timestamp) -> String {
     let text = instant.to_string().replace('T', " ");
     let text = text.trim_end_matches('Z');

@@ -1,4 +1,4 @@
-//! A JSON document of unknown shape, for a person. Numbers stay as they are written, of any length.
+//! Prints a JSON document of unknown shape for reading. Numbers of any length stay as they are written.
 
 use std::fmt;
 use std::io::Write;
@@ -14,14 +14,14 @@ use crate::failure::{Exit, Failure};
 /// Writes a document with a line for each value, indented by its depth.
 ///
 /// # Errors
-/// For a place that can't be written, and for bytes that are not JSON.
+/// If the output can't be written, and for bytes that are not JSON.
 pub(crate) fn write_indented(json: &[u8], out: &mut dyn Write) -> Result<(), WriteError> {
     indent(parsed(json)?, 0, out)?;
     writeln!(out)?;
     Ok(())
 }
 
-/// Writes a line for each value of a document: its JSON path and the value. `name` begins each line.
+/// Writes a line for each value of a document: its JSON path and the value. Each line begins with `name`, if given.
 ///
 /// # Errors
 /// As [`write_indented`].
@@ -43,10 +43,10 @@ pub(crate) fn write_paths(
     Ok(())
 }
 
-/// Paths that are longer than this do not push the values of the others to the right.
+/// The maximum width of the path column. Longer paths do not shift the values of other lines.
 const WIDEST_PATH: usize = 60;
 
-/// A value, and what is directly in it.
+/// A value with its direct children.
 enum Node<'a> {
     Object(Vec<(String, &'a RawValue)>),
     Array(Vec<&'a RawValue>),
@@ -126,7 +126,7 @@ fn rows_of<'a>(
     Ok(())
 }
 
-/// The step of a path to a member.
+/// The path step to a member.
 fn step_to(key: &str) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || c == '_';
     match !key.is_empty() && key.chars().all(is_plain) {
@@ -138,7 +138,7 @@ fn step_to(key: &str) -> String {
     }
 }
 
-/// The members of an object in their order, also if a key occurs twice.
+/// The members of an object in their order, including duplicate keys.
 struct Members<'a>(Vec<(String, &'a RawValue)>);
 
 impl<'de> Deserialize<'de> for Members<'de> {
@@ -165,7 +165,7 @@ impl<'de> Visitor<'de> for MembersVisitor {
     }
 }
 
-/// JSON whose [unseen](is_unseen) characters are escaped, because a terminal would obey them.
+/// JSON with its [unseen](is_unseen) characters escaped, because a terminal would interpret them.
 struct Printable<'a>(&'a str);
 
 impl fmt::Display for Printable<'_> {

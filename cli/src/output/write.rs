@@ -1,4 +1,4 @@
-//! Writes a report in the format that the user wants.
+//! Writes a report in the format that the user selects.
 
 use std::io::Write;
 
@@ -11,16 +11,16 @@ use super::{comparison, documented, export, parquet, table};
 use crate::failure::{Failure, Result};
 use crate::stderr::Stderr;
 
-/// Writes a report, and says on stderr what should be known of it and is not written.
+/// Writes a report, and prints the remarks that its format does not contain on stderr.
 ///
 /// # Errors
-/// For a place that can't be written, and for counts that the format can't carry.
+/// If the output can't be written, and for counts that the format does not support.
 pub(crate) fn write(report: &Report, flags: &ShowFlags, stderr: &Stderr) -> Result<()> {
     if report.parts.is_empty() && flags.format != OutputFormat::Json {
-        // Nothing was found: a file with the last counts stays as it is.
+        // Without a result, an existing file keeps its counts.
         return Ok(());
     }
-    // Whatever the format is: a label that can't be written is a mistake in a table's command line too.
+    // Labels are checked for every format, even if the format does not write them.
     report::labels(report, &flags.labels)?;
     let export = match flags.format.exported() {
         Some(format) if report.asked.before.is_none() => {
@@ -46,7 +46,7 @@ pub(crate) fn write(report: &Report, flags: &ShowFlags, stderr: &Stderr) -> Resu
     })
 }
 
-/// Writes what is no export: tables, documents, and comparisons.
+/// Writes the formats that aren't exports: tables, documents, and comparisons.
 fn write_rows(
     report: &Report,
     flags: &ShowFlags,
@@ -75,7 +75,7 @@ fn write_rows(
     }
 }
 
-/// Whether a format says itself what should be known of its counts: a table for a person and the JSON document do.
+/// Whether the output itself contains the remarks: a table on a terminal and the JSON document do.
 fn says_all(format: OutputFormat, screen: Screen) -> bool {
     match format {
         OutputFormat::Json => true,
@@ -84,7 +84,7 @@ fn says_all(format: OutputFormat, screen: Screen) -> bool {
     }
 }
 
-/// Says what should be known of counts. Those that may still change are not spoken of if they were left out.
+/// Prints the remarks about counts on stderr. It does not mention counts that may still change if they were left out.
 fn tell(report: &Report, leaves_out: bool, stderr: &Stderr) {
     if let Some(text) = report::provisional(report).filter(|_| !leaves_out) {
         stderr.warning(text);

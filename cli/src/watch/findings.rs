@@ -1,5 +1,5 @@
-//! What rules find in the windows that the live view has. There are no weeks to look back on, so without a rules file it
-//! uses two simple rules: a fixed limit, and the windows just before.
+//! Applies rules to the windows of the live view. The live view has no weeks of history, so without a rules file it
+//! uses two simple rules: a fixed limit, and a comparison with the preceding windows.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -19,11 +19,11 @@ use crate::failure::Result;
 pub(crate) struct LiveRules {
     rules: Rc<Rules>,
     metric: Metric,
-    /// The newest windows, by their starts.
+    /// The newest windows, by start.
     tables: RefCell<BTreeMap<i64, CountTable>>,
 }
 
-/// A finding, as a line.
+/// A finding as one line of text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct FindingLine {
     /// What is wrong.
@@ -37,7 +37,7 @@ pub(crate) struct FindingLine {
 /// # Errors
 /// `invalid_rules` for windows of less than a minute, which rules can't judge.
 pub(crate) fn simple(metric: Metric, by: &[String], step: TimeStep) -> Result<Rules> {
-    // Unknown dimensions are left to the core, which refuses them.
+    // Unknown dimensions are skipped here; the core refuses them.
     let known = Dimension::ALL.iter().copied().filter(|dimension| {
         metric.has(*dimension) && by.iter().any(|name| name == dimension.as_str())
     });
@@ -59,7 +59,7 @@ pub(crate) fn simple(metric: Metric, by: &[String], step: TimeStep) -> Result<Ru
 }
 
 impl LiveRules {
-    /// Nothing is known yet.
+    /// Rules without any windows yet.
     pub(crate) fn new(rules: Rc<Rules>, metric: Metric) -> Self {
         Self {
             rules,
@@ -68,14 +68,14 @@ impl LiveRules {
         }
     }
 
-    /// Takes the counts of a window, and forgets those before `oldest_ms`.
+    /// Stores the counts of a window, and drops windows that start before `oldest_ms`.
     pub(crate) fn take(&self, window: Window, table: CountTable, oldest_ms: i64) {
         let mut tables = self.tables.borrow_mut();
         tables.insert(window.start().unix_ms(), table);
         tables.retain(|start_ms, _| *start_ms >= oldest_ms);
     }
 
-    /// What fires, the worst first.
+    /// The firing rules, the worst first.
     pub(crate) fn findings(&self, now_ms: i64) -> Vec<FindingLine> {
         let tables = self.tables.borrow();
         match CountTable::merge_all(tables.values()) {
@@ -86,7 +86,7 @@ impl LiveRules {
     }
 }
 
-/// What fires in a table, the worst first. For rules that can't be applied to it, the reason.
+/// The rules that fire for a table, the worst first. If the rules can't be applied to it, returns the reason.
 pub(crate) fn findings_in(
     rules: &Rules,
     metric: Metric,

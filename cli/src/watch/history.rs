@@ -18,17 +18,17 @@ pub(crate) struct History {
     length: usize,
     /// The end of the newest window that has closed, in milliseconds since 1970.
     end_ms: i64,
-    /// What is known of windows, by their starts.
+    /// The windows that were read or failed, by start.
     slots: BTreeMap<i64, Slot>,
     groups: HashSet<Group>,
     lines: OnceCell<Vec<Line>>,
 }
 
-/// What is known of a window.
+/// A window that was read or failed.
 #[derive(Debug, Default)]
 struct Slot {
     reading: Option<Reading>,
-    /// Why the last reading failed.
+    /// Why the last attempt to read it failed.
     failure: Option<String>,
 }
 
@@ -38,7 +38,7 @@ struct Reading {
     is_settled: bool,
 }
 
-/// How far the reading of a window has come.
+/// The progress of reading a window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Stage {
     /// It has not been read yet.
@@ -58,9 +58,9 @@ pub(crate) struct Line {
     pub(crate) group: Group,
     /// The sums over all windows.
     pub(crate) sums: Sums,
-    /// The change of errors from the window before the newest to the newest; `None` if one of them is unknown.
+    /// The change of errors between the two newest windows; `None` if one of them is unknown.
     pub(crate) change: Option<i128>,
-    /// The counts of each window in the order of time; `None` for a window that has not been read.
+    /// The counts of each window in chronological order; `None` for a window that has not been read.
     pub(crate) windows: Vec<Option<Counts>>,
 }
 
@@ -82,7 +82,7 @@ impl Sums {
         self.filtered += u128::from(counts.filtered);
     }
 
-    /// Of the events that were to be sent, which share was lost; `None` if there were none.
+    /// The fraction of events lost due to an error, out of all events to be sent; `None` if there were none.
     pub(crate) fn error_rate(self) -> Option<f64> {
         let sent = self.success + self.errors;
         (sent > 0).then(|| self.errors as f64 / sent as f64)
@@ -90,7 +90,7 @@ impl Sums {
 }
 
 impl History {
-    /// A history of so many windows.
+    /// A history of `length` windows.
     pub(crate) fn new(step: TimeStep, length: usize, now_ms: i64) -> Self {
         let step_ms = i64::from(step.seconds()) * 1_000;
         let mut history = Self {
@@ -106,7 +106,7 @@ impl History {
         history
     }
 
-    /// Moves on to the windows that have closed by now, and drops those that are too old.
+    /// Advances to the newest window that has closed, and drops windows that are too old.
     pub(crate) fn advance(&mut self, now_ms: i64) {
         let end_ms = now_ms.div_euclid(self.step_ms) * self.step_ms;
         if end_ms == self.end_ms {
@@ -120,11 +120,11 @@ impl History {
         let span = self.span_ms();
         self.slots.retain(|start, _| span.contains(start));
         self.lines.take();
-        // A group that no window has any more is only held here.
+        // A group with a single reference does not occur in any window.
         self.groups.retain(|group| Rc::strong_count(group) > 1);
     }
 
-    /// The time that is shown, in milliseconds since 1970.
+    /// The time range that is shown, in milliseconds since 1970.
     pub(crate) fn span_ms(&self) -> Range<i64> {
         let length = i64::try_from(self.length).unwrap_or(i64::MAX);
         self.end_ms - length * self.step_ms..self.end_ms
@@ -140,14 +140,14 @@ impl History {
         self.step_ms
     }
 
-    /// The starts of all windows that are shown, in the order of time.
+    /// The starts of all windows that are shown, in chronological order.
     pub(crate) fn starts(&self) -> impl DoubleEndedIterator<Item = i64> + ExactSizeIterator {
         let (start, step) = (self.span_ms().start, self.step_ms);
-        // A window's position is far below the largest number of milliseconds.
+        // The position is far below the maximum of `i64`.
         (0..self.length).map(move |position| start + position as i64 * step)
     }
 
-    /// Takes the counts of a window. Gives the change of its errors, if it was read before.
+    /// Stores the counts of a window. Returns the change of its errors if it was read before.
     pub(crate) fn settle(
         &mut self,
         window: Window,
@@ -155,7 +155,7 @@ impl History {
         is_settled: bool,
     ) -> Option<i128> {
         let start = window.start().unix_ms();
-        // This clock and the follow's may differ by a moment.
+        // The clocks of the view and of the follow may differ slightly.
         self.advance(self.end_ms.max(window.end().unix_ms()));
         let rows = rows.into_iter();
         let rows = rows.map(|(values, counts)| (group_of(&mut self.groups, values), counts));
@@ -174,7 +174,7 @@ impl History {
         before.map(|before| errors - before.errors())
     }
 
-    /// A window could not be read. Counts that were read before stay.
+    /// Records that a window could not be read. Counts from earlier reads stay.
     pub(crate) fn fail(&mut self, window: Window, text: String) {
         let start = window.start().unix_ms();
         if self.span_ms().contains(&start) {
@@ -188,7 +188,7 @@ impl History {
         newest.find_map(|(start, slot)| Some((*start, slot.failure.as_deref()?)))
     }
 
-    /// How far each window has come, in the order of time.
+    /// The stage of each window, in chronological order.
     pub(crate) fn stages(&self) -> Vec<Stage> {
         self.starts()
             .map(|start| match self.slots.get(&start) {
@@ -223,7 +223,7 @@ impl History {
             .unwrap_or(self.end_ms)
     }
 
-    /// One line for each group, in the order of the groups.
+    /// One line for each group, sorted by group.
     pub(crate) fn lines(&self) -> &[Line] {
         self.lines.get_or_init(|| {
             let groups: HashSet<&Group> = self
@@ -284,7 +284,7 @@ impl History {
     }
 }
 
-/// The one copy of a group's values.
+/// The shared copy of a group's values.
 fn group_of(groups: &mut HashSet<Group>, values: Vec<String>) -> Group {
     if let Some(group) = groups.get(values.as_slice()) {
         return Rc::clone(group);

@@ -1,8 +1,8 @@
-//! The live view: integrations ranked by the events that were lost, window by window.
+//! The live view: groups such as integrations, ranked by lost events, with the counts of each window.
 //!
 //! - `history` keeps the newest windows of one cluster and computes a line for each group.
-//! - `state` is what is shown (clusters, order, selection, filter) and what a key changes of it.
-//! - `findings` applies rules to the windows that are there.
+//! - `state` holds what is shown (clusters, order, selection, filter) and handles keys.
+//! - `findings` applies rules to the windows in memory.
 //! - `draw/` draws a state into a buffer; it does no I/O and reads no clock. `once` prints the same view as text.
 //! - `reader` reads windows of one cluster as they close; `screen` connects readers, keys, clock and terminal.
 

@@ -12,13 +12,13 @@ use super::state::{ClusterView, State};
 use crate::output::report::{Counted, Part};
 use crate::output::safe::width;
 
-/// The width of what is not a terminal.
+/// The width of output other than a terminal.
 const USUAL_WIDTH: usize = 100;
 
-/// All rows are drawn before the first is written, so their number is bounded.
+/// The maximum number of rows. It bounds the memory, because all rows are drawn before the first is written.
 const MOST_ROWS: usize = 2_000;
 
-/// Takes what was read of a cluster.
+/// Fills a view with the counts and gaps of a cluster.
 pub(crate) fn fill(view: &mut ClusterView, part: &Part, now_ms: i64) {
     let Counted::Series(series) = &part.found else {
         return;
@@ -82,21 +82,21 @@ pub(crate) fn lines(state: &State, width: usize) -> Vec<String> {
         is_live: false,
     };
     let rows = state.rows().len().min(MOST_ROWS);
-    // Both are small: see above.
+    // Both values fit into a `u16`.
     let area = Rect::new(0, 0, width as u16, rows as u16 + AROUND);
     let mut buffer = Buffer::empty(area);
     let drawn = draw_once(state, look, area, &mut buffer);
     (0..drawn).map(|y| line_of(&buffer, y)).collect()
 }
 
-/// A line of a buffer as text, without the spaces at its end.
+/// A line of a buffer as text, without trailing spaces.
 pub(crate) fn line_of(buffer: &Buffer, y: u16) -> String {
     let mut text = String::new();
     let mut x = 0;
     while x < buffer.area.width {
         let symbol = buffer.cell((x, y)).map_or(" ", |cell| cell.symbol());
         text.push_str(symbol);
-        // A wide character takes the next cell too.
+        // A wide character occupies the next cell, too.
         x += width(symbol).max(1) as u16;
     }
     text.trim_end().to_owned()

@@ -20,16 +20,17 @@ use crate::failure::{Failure, Result};
 use crate::host::clock::unix_ms;
 use crate::host::session::Session;
 
-/// The wall clock may be set, or the computer may sleep, which a timer does not see: it is read at least so often.
+/// The longest wait before the wall clock is read again. A timer does not notice when the clock is set or the computer
+/// sleeps.
 const LONGEST_WAIT: Duration = Duration::from_secs(5);
 
-/// The state, and what wakes those who wait for it.
+/// The state, and the notifications about it.
 pub(crate) struct Shared {
-    /// What is shown.
+    /// The state that is shown.
     pub(crate) state: RefCell<State>,
-    /// Woken when there is something new to draw.
+    /// Notified when there is something new to draw.
     pub(crate) changed: Notify,
-    /// For each cluster, woken when the user wants its newest counts.
+    /// For each cluster, notified when the user requests its newest counts.
     pub(crate) wanted: Vec<Notify>,
 }
 
@@ -42,7 +43,7 @@ pub(crate) struct Reader {
     query: Query,
     workers: usize,
     rules: LiveRules,
-    /// What happened to the last request that failed.
+    /// Why the last failed request failed.
     trouble: Rc<RefCell<String>>,
 }
 
@@ -88,7 +89,7 @@ impl Reader {
         }
     }
 
-    /// A follow from the oldest window on that is not settled.
+    /// A follow that starts at the oldest window that is not settled.
     fn follow(&self) -> Result<Follow> {
         let start = self.with(|view| view.history.unsettled_ms());
         let start = Timestamp::from_unix_ms(start)
@@ -100,7 +101,7 @@ impl Reader {
         Ok(self.session.machine.follow(&options)?)
     }
 
-    /// Reads until the user wants to read now.
+    /// Reads until the user requests the newest counts, which restarts the follow.
     async fn read(&self, follow: &mut Follow) -> Result<()> {
         let mut under_way = FuturesUnordered::new();
         loop {
@@ -128,7 +129,7 @@ impl Reader {
         }
     }
 
-    /// Takes the result of a reading.
+    /// Processes the result of reading a window.
     fn settle(&self, follow: &mut Follow, mut drive: Drive) -> Result<()> {
         let now = self.session.now();
         let settled = follow.settle(drive.task, &mut drive.call, now);
@@ -154,7 +155,7 @@ impl Reader {
         Ok(())
     }
 
-    /// Applies the rules, once all that is known was read.
+    /// Applies the rules. Called when no request is in flight.
     fn find(&self) {
         let findings = self.rules.findings(unix_ms());
         self.with(|view| view.findings = findings);
@@ -176,19 +177,19 @@ impl Reader {
     }
 }
 
-/// The rows of a window as a history takes them.
+/// The rows of a window, in the form that a history accepts.
 fn rows(table: &CountTable) -> impl Iterator<Item = (Vec<String>, Counts)> {
     let rows = table.rows();
     rows.map(|row| (row.values().map(str::to_owned).collect(), row.counts()))
 }
 
 async fn driven(session: &Session, mut drive: Drive) -> Drive {
-    // The call keeps its error, which the follow takes from it.
+    // The error stays in the call, and the follow reads it from there.
     let _ = session.drive(&mut drive.call).await;
     drive
 }
 
-/// Shows the outcome of a request, while it is retried.
+/// Shows the outcome of each attempt of a request.
 fn tell(shared: &Shared, position: usize, attempt: &Attempt, trouble: &RefCell<String>) {
     let view = &mut shared.state.borrow_mut().clusters[position];
     if attempt.code.is_none() {
@@ -208,7 +209,7 @@ fn tell(shared: &Shared, position: usize, attempt: &Attempt, trouble: &RefCell<S
     }
 }
 
-/// The window from one instant to another, in milliseconds since 1970.
+/// The window between two timestamps, in milliseconds since 1970.
 ///
 /// # Errors
 /// Outside of the years 0 to 9999.

@@ -1,4 +1,4 @@
-//! The live view on a terminal: connects readers, keys and clock, and gives the terminal back on every way out.
+//! The live view on a terminal: connects readers, keys and clock, and restores the terminal on every exit path.
 
 use std::io::IsTerminal;
 use std::rc::Rc;
@@ -23,10 +23,10 @@ use crate::failure::{Exit, Failure, Result};
 use crate::host::clock::unix_ms;
 use crate::stderr::is_colored;
 
-/// How often the view is drawn without new counts, because it shows the time.
+/// The interval at which the view is redrawn without new counts, because it shows the time.
 const TICK: Duration = Duration::from_secs(1);
 
-/// Shows the view until the user ends it.
+/// Shows the view until the user quits.
 ///
 /// # Errors
 /// If the terminal can't be used.
@@ -54,7 +54,7 @@ async fn show(shared: &Shared, mut screen: Screen, mut stopping: Stopping) -> Re
         let action = tokio::select! {
             event = events.next() => match event {
                 Some(Ok(Event::Key(key))) => press(&mut shared.state.borrow_mut(), key),
-                // The next drawing reads the size.
+                // For example a resize: drawing reads the new size.
                 Some(Ok(_)) => Action::Draw,
                 Some(Err(error)) => return Err(unusable(&error)),
                 None => Action::Quit,
@@ -76,7 +76,7 @@ async fn show(shared: &Shared, mut screen: Screen, mut stopping: Stopping) -> Re
     }
 }
 
-/// Listens for SIGTSTP, by which another process stops this one until it is resumed.
+/// Listens for SIGTSTP, with which another process can suspend this one.
 struct Stopping {
     #[cfg(unix)]
     signal: tokio::signal::unix::Signal,
@@ -107,8 +107,8 @@ impl Stopping {
     }
 }
 
-/// A terminal that shows the live view. When it is dropped, the terminal is as it was before; a panic gives it back
-/// too, before its message is printed.
+/// A terminal that shows the live view. Dropping it restores the terminal. A panic restores the terminal, too, before
+/// it prints its message.
 pub(crate) struct Screen {
     terminal: DefaultTerminal,
     look: Look,
@@ -131,7 +131,7 @@ impl Screen {
         }
     }
 
-    /// Takes the terminal.
+    /// Takes over the terminal.
     ///
     /// # Errors
     /// If it can't be used.
@@ -153,10 +153,10 @@ impl Screen {
     /// Draws a state.
     ///
     /// # Errors
-    /// If the terminal is gone.
+    /// If the terminal can't be written.
     pub(crate) fn draw(&mut self, state: &State) -> Result<()> {
         let look = self.look;
-        // Terminals that know of it show a frame only when all of it has come.
+        // Terminals that support synchronized updates show only complete frames.
         let mut drawn = || {
             queue!(io::stdout(), BeginSynchronizedUpdate)?;
             self.terminal
@@ -166,8 +166,8 @@ impl Screen {
         drawn().map_err(|error| unusable(&error))
     }
 
-    /// Gives the terminal back, stops the process as Ctrl-Z does, and takes the terminal again when the shell lets the
-    /// process go on.
+    /// Restores the terminal, stops the process as Ctrl-Z does, and takes over the terminal again when the shell
+    /// resumes the process.
     ///
     /// # Errors
     /// If the terminal can't be used any more.
@@ -178,8 +178,8 @@ impl Screen {
             stop()?;
             enable_raw_mode()?;
             execute!(io::stdout(), EnterAlternateScreen)?;
-            // Resizing makes all of the next frame be drawn. To clear would ask the terminal where the cursor is, and
-            // the answer would get lost among the keys.
+            // Resizing forces a full redraw. Clearing would query the terminal for the cursor position, and the
+            // response would get lost among the keys.
             let area = self.terminal.size()?.into();
             self.terminal.resize(area)
         };
@@ -189,7 +189,7 @@ impl Screen {
 
 impl Drop for Screen {
     fn drop(&mut self) {
-        // After a panic its message must stay on the screen, and all of this was done before it.
+        // After a panic, the terminal is already restored, and the message must stay on the screen.
         if !std::thread::panicking() {
             let _ = self.terminal.show_cursor();
             let _ = ratatui::try_restore();
@@ -204,13 +204,13 @@ fn stop() -> io::Result<()> {
     Ok(kill_process(getpid(), Signal::STOP)?)
 }
 
-/// Windows has no such state of a process.
+/// Windows processes can't be stopped and resumed.
 #[cfg(windows)]
 fn stop() -> io::Result<()> {
     Ok(())
 }
 
-/// The terminal, or the way to it, has failed.
+/// The failure of a terminal that can't be read or written.
 pub(crate) fn unusable(error: &io::Error) -> Failure {
     Failure::usage(format!("the terminal can't be used: {error}"))
 }

@@ -1,4 +1,4 @@
-//! What the live view shows, and what keys change of it, without any I/O.
+//! The state of the live view, and the handling of keys, without any I/O.
 
 use std::cmp::{Ordering, Reverse};
 
@@ -21,13 +21,13 @@ pub(crate) struct State {
     pub(crate) current: usize,
     /// What rows are ranked by.
     pub(crate) order: Order,
-    /// Only so many rows are shown.
+    /// The maximum number of rows to show.
     pub(crate) top: Option<usize>,
-    /// Only rows are shown that contain this text, upper or lower case.
+    /// Only rows that contain this text are shown; case does not matter.
     pub(crate) filter: String,
-    /// What keys mean at the moment.
+    /// The current meaning of keys.
     pub(crate) mode: Mode,
-    /// The row that the user has chosen; without one, it is the first row.
+    /// The row that the user has selected; `None` selects the first row.
     pub(crate) selected: Option<Group>,
     /// The time now, in milliseconds since 1970.
     pub(crate) now_ms: i64,
@@ -46,13 +46,13 @@ pub(crate) struct Title {
     pub(crate) is_named: bool,
 }
 
-/// What keys mean.
+/// The meaning of keys.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Mode {
-    /// They are commands.
+    /// Keys are commands.
     #[default]
     Rows,
-    /// They are letters of the filter.
+    /// Keys edit the filter.
     Filter,
     /// Any key closes the help.
     Help,
@@ -117,26 +117,26 @@ pub(crate) struct ClusterView {
     pub(crate) name: String,
     /// Its counts.
     pub(crate) history: History,
-    /// While the service does not answer.
+    /// Set while the service does not answer.
     pub(crate) outage: Option<Outage>,
     /// When a window was last read, in milliseconds since 1970.
     pub(crate) read_ms: Option<i64>,
-    /// The last window whose counts turned out to be others than before.
+    /// The last window whose errors changed after they were shown.
     pub(crate) correction: Option<Correction>,
-    /// What rules have found, the worst first.
+    /// The findings of the rules, the worst first.
     pub(crate) findings: Vec<FindingLine>,
 }
 
 /// A service that does not answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Outage {
-    /// What happened to the last request.
+    /// Why the last request failed.
     pub(crate) text: String,
-    /// When the next try is due, in milliseconds since 1970.
+    /// When the next attempt is due, in milliseconds since 1970.
     pub(crate) next_ms: i64,
 }
 
-/// Counts that have changed after they were shown.
+/// A change of counts after they were shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Correction {
     /// The start of the window.
@@ -158,7 +158,7 @@ impl ClusterView {
         }
     }
 
-    /// Takes the counts of a window.
+    /// Stores the counts of a window.
     pub(crate) fn settle(
         &mut self,
         window: Window,
@@ -175,7 +175,7 @@ impl ClusterView {
         }
     }
 
-    /// Whether something is wrong with it.
+    /// Whether the service does not answer or a window could not be read.
     pub(crate) fn is_troubled(&self) -> bool {
         self.outage.is_some() || self.history.failure().is_some()
     }
@@ -197,7 +197,7 @@ impl State {
         }
     }
 
-    /// Moves the clock on.
+    /// Sets the current time.
     pub(crate) fn advance(&mut self, now_ms: i64) {
         self.now_ms = now_ms;
         for cluster in &mut self.clusters {
@@ -222,18 +222,18 @@ impl State {
         rows
     }
 
-    /// The position of the selected row among those shown.
+    /// The position of the selected row among the shown rows.
     pub(crate) fn position(&self, rows: &[&Line]) -> usize {
         let is_it = |line: &&Line| Some(&line.group) == self.selected.as_ref();
         rows.iter().position(is_it).unwrap_or(0)
     }
 
-    /// Moves the selection by so many rows.
+    /// Moves the selection by `by` rows.
     pub(crate) fn step(&mut self, by: isize) {
         let rows = self.rows();
         let last = rows.len().saturating_sub(1);
         let position = self.position(&rows).saturating_add_signed(by).min(last);
-        // The first row stays selected, whichever group it shows, as before the user chose a row.
+        // `None` keeps the first row selected, whichever group it shows, as before the user selected a row.
         self.selected = match position {
             0 => None,
             _ => rows.get(position).map(|line| line.group.clone()),
@@ -247,7 +247,7 @@ impl State {
     }
 }
 
-/// A row's name: its values, made harmless for a terminal.
+/// A row's name: its values, escaped for a terminal.
 pub(crate) fn name_of(line: &Line) -> String {
     let values = line.group.iter().map(|value| shown(value));
     let name = values.collect::<Vec<_>>().join(" · ");
@@ -263,16 +263,16 @@ pub(crate) mod testing;
 #[cfg(test)]
 mod tests;
 
-/// What the event loop has to do after a key.
+/// What the event loop does after a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Action {
     /// Draw again.
     Draw,
-    /// Read what may have changed, now.
+    /// Read the counts that may have changed, now.
     Read,
-    /// End.
+    /// Quit.
     Quit,
-    /// End as Ctrl-C does.
+    /// Quit as Ctrl-C does.
     Interrupt,
     /// Give the terminal back to the shell until the process is resumed.
     Suspend,
@@ -281,10 +281,10 @@ pub(crate) enum Action {
 /// How many rows a page key moves.
 const PAGE: isize = 10;
 
-/// The longest text of the filter.
+/// The maximum length of the filter.
 const LONGEST_FILTER: usize = 100;
 
-/// Takes a key.
+/// Handles a key.
 pub(crate) fn press(state: &mut State, key: KeyEvent) -> Action {
     if key.kind == KeyEventKind::Release {
         return Action::Draw;

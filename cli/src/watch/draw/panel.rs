@@ -1,4 +1,5 @@
-//! What a tall screen shows below the table: the selected row's windows, and on a wide one also what has changed.
+//! The panel below the table on a tall screen: the windows of the selected row and, on a wide screen, the largest
+//! changes.
 
 use std::cmp::Reverse;
 
@@ -14,25 +15,25 @@ use crate::output::safe::fit;
 use crate::watch::history::Line;
 use crate::watch::state::{State, name_of};
 
-/// From this many columns on the changes stand next to the windows.
+/// A screen with at least this many columns shows the changes next to the windows.
 const WIDE: u16 = 130;
 
-/// The width of a window's time with its sign, and of each of its numbers.
+/// The width of a window's time with its mark, and of each of its numbers.
 const TIME_WIDTH: u16 = 13;
 const NUMBER_WIDTH: u16 = 12;
 
 /// The width of the windows, with four numbers.
 const WINDOWS_WIDTH: u16 = TIME_WIDTH + 4 * (1 + NUMBER_WIDTH);
 
-/// How many lines the panel takes: at most a third of the screen.
+/// The height of the panel: at most a third of the screen.
 pub(super) fn height(state: &State, rows: u16) -> u16 {
     let windows = state.cluster().history.starts().len();
-    // A line of space, a title and the names of the columns.
+    // An empty line, a title and the column names.
     let wanted = u16::try_from(windows + 3).unwrap_or(u16::MAX);
     wanted.min(rows / 3)
 }
 
-/// Draws the panel, below a line of space.
+/// Draws the panel, below an empty line.
 pub(super) fn draw(state: &State, rows: &[&Line], look: Look, area: Rect, buffer: &mut Buffer) {
     let body = Rect {
         y: area.y + 1,
@@ -58,7 +59,7 @@ fn windows(state: &State, row: &Line, look: Look, area: Rect, buffer: &mut Buffe
     let [title, area] = Layout::vertical([Constraint::Length(1), Constraint::Fill(1)]).areas(area);
     let name = fit(&name_of(row), WINDOWS_WIDTH.into());
     left(title, &name, TITLE, buffer);
-    // On a narrow screen the last numbers are left out; none is cut.
+    // A narrow screen omits the last columns instead of truncating numbers.
     let room = area.width.min(WINDOWS_WIDTH);
     let numbers = usize::from(room.saturating_sub(TIME_WIDTH) / (1 + NUMBER_WIDTH));
     let history = &state.cluster().history;
@@ -104,7 +105,7 @@ fn windows(state: &State, row: &Line, look: Look, area: Rect, buffer: &mut Buffe
     );
 }
 
-/// The rows whose errors have changed most since the window before the newest.
+/// The rows with the largest change of errors between the two newest windows.
 fn changes(state: &State, rows: &[&Line], look: Look, area: Rect, buffer: &mut Buffer) {
     let history = &state.cluster().history;
     let Some(newest) = history.newest_ms() else {

@@ -26,7 +26,7 @@ enum Column {
     Windows,
 }
 
-/// The order in which columns give way on a narrow screen.
+/// The columns that a narrow screen omits, in this order.
 const GIVING_WAY: [Column; 4] = [
     Column::Rate,
     Column::Delivered,
@@ -34,17 +34,17 @@ const GIVING_WAY: [Column; 4] = [
     Column::Rank,
 ];
 
-/// How few columns the name gets if it is longer, and how few windows are shown if there are more.
+/// The minimum width of a longer name, and the minimum number of windows if there are more.
 const SHORT_NAME: usize = 12;
 const FEW_WINDOWS: usize = 8;
 
-/// A window is at most so wide.
+/// The maximum width of a window.
 const WIDEST_WINDOW: usize = 3;
 
-/// The lines above the rows: the names of the columns, and a sign for each window.
+/// The lines above the rows: the column names, and a mark for each window.
 const HEAD: u16 = 2;
 
-/// The sign of the selected row, before its rank.
+/// The mark of the selected row, before its rank.
 const MARK: &str = ">";
 
 /// Draws the table and returns how many lines it takes.
@@ -117,7 +117,7 @@ pub(super) fn draw(
             left(line_of(area, HEAD), nothing(state), PLAIN, buffer);
             HEAD + 1
         }
-        // There are at most as many rows as lines.
+        // The number of drawn rows is at most the number of lines, which is a `u16`.
         false => HEAD + (rows.len() - first).min(visible) as u16,
     }
 }
@@ -140,7 +140,7 @@ fn nothing(state: &State) -> &'static str {
 }
 
 impl Column {
-    /// The name of the column; the one that rows are ranked by has a mark.
+    /// The name of the column, with a mark if rows are ranked by it.
     fn header(self, state: &State, by: &str, room: usize) -> Cell<'static> {
         let (name, order) = match self {
             Self::Rank => ("#", None),
@@ -166,22 +166,23 @@ impl Column {
     }
 }
 
-/// The name of the last column, if there is room for it.
+/// The name of the last column, shown if it fits.
 const WINDOWS_NAME: &str = "errors by window";
 
-/// Where the columns are.
+/// The layout of the columns.
 #[derive(Debug)]
 struct Columns {
-    /// The columns that there is room for, with their widths. The last one has what is left.
+    /// The columns that fit, with their widths. The last one gets the remaining width.
     widths: Vec<(Column, usize)>,
-    /// How many of the newest windows are shown.
+    /// The number of windows that are shown, counted from the newest.
     windows: usize,
-    /// How wide each window is.
+    /// The width of each window.
     window_width: usize,
 }
 
 impl Columns {
-    /// Shares the room of a line. `names` are the names of the rows, `header` is the name of their column.
+    /// Divides the width of a line among the columns. `names` are the names of the rows, `header` is the name of their
+    /// column.
     fn new(room: usize, rows: &[&Line], names: &[String], header: &str, windows: usize) -> Self {
         let longest = names.iter().map(|name| width(name)).max().unwrap_or(0);
         let longest = longest.max(width(header) + 1);
@@ -241,7 +242,7 @@ impl Columns {
     }
 }
 
-/// The width of columns with the space after each.
+/// The total width of columns, including the space after each.
 fn taken(widths: &[(Column, usize)]) -> usize {
     widths.iter().map(|(_, width)| width + 1).sum()
 }

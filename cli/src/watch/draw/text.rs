@@ -1,4 +1,4 @@
-//! Texts and numbers as a terminal shows them, and their styles.
+//! The formatting of texts and numbers for a terminal, and their styles.
 
 use chrono::DateTime;
 use ratatui::buffer::Buffer;
@@ -14,12 +14,12 @@ use crate::output::grid;
 use crate::output::safe::width;
 use crate::watch::history::Stage;
 
-/// Colours, or none. Whatever a colour shows, a sign or another style shows too.
+/// How the view looks. Colours are optional: everything that a colour shows, a mark or another style shows, too.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Look {
-    /// Whether colours are wanted.
+    /// Whether to use colours.
     pub(crate) color: bool,
-    /// Whether the user presses keys here: then a row is selected.
+    /// Whether the view is interactive, so that a row is selected.
     pub(crate) is_live: bool,
 }
 
@@ -35,7 +35,7 @@ pub(super) const KEYS: Style = Style::new().add_modifier(Modifier::DIM);
 /// The selected row.
 pub(super) const SELECTED: Style = Style::new().add_modifier(Modifier::REVERSED);
 
-/// Usual text.
+/// Normal text.
 pub(super) const PLAIN: Style = Style::new();
 
 impl Look {
@@ -70,18 +70,18 @@ impl Look {
     }
 }
 
-/// The line of an area with that number; it is empty below the area.
+/// The line `y` of an area; it is empty below the area.
 pub(super) fn line_of(area: Rect, y: u16) -> Rect {
     let line = area.offset(Offset::new(0, y.into()));
     Rect { height: 1, ..line }.intersection(area)
 }
 
-/// Draws a text at the beginning of a line, shortened to its width.
+/// Draws a text at the left of a line, truncated to its width.
 pub(super) fn left(line: Rect, text: &str, style: Style, buffer: &mut Buffer) {
     Line::from(Span::styled(cut(text, line.width.into()), style)).render(line, buffer);
 }
 
-/// Draws a text at the beginning of a line and one at its end. The first is shortened if there is no room for both.
+/// Draws a text at the left of a line and one at the right. The left text is truncated if both do not fit.
 pub(super) fn both(
     line: Rect,
     (at_left, left_style): (&str, Style),
@@ -103,8 +103,8 @@ pub(super) fn both(
         .render(line, buffer);
 }
 
-/// The beginning of a line in at most so many columns; one that is cut ends with `…`. Names are shortened in their middle
-/// instead, by [`fit`](crate::output::safe::fit).
+/// Truncates a text to at most `columns`; a truncated text ends with `…`. Names are shortened in the middle instead, by
+/// [`fit`](crate::output::safe::fit).
 pub(crate) fn cut(text: &str, columns: usize) -> String {
     if width(text) <= columns {
         return text.to_owned();
@@ -115,10 +115,10 @@ pub(crate) fn cut(text: &str, columns: usize) -> String {
     }
 }
 
-/// The widest number that is written with all its digits: below a billion.
+/// The width of the largest number that is written with all its digits.
 const LONGEST: usize = "999,999,999".len();
 
-/// A number with its digits in groups, or the beginning of it with a unit such as `12.34G` if it is very large.
+/// A number with grouped digits, or with a unit such as `12.34G` if it is very large.
 pub(crate) fn number(number: u128) -> String {
     let exact = grouped(number);
     match exact.len() <= LONGEST {
@@ -137,7 +137,8 @@ pub(crate) fn signed(change: i128) -> String {
     format!("{sign}{}", number(change.unsigned_abs()))
 }
 
-/// The first digits of a grouped number, cut and not rounded, so that it never looks larger than it is.
+/// The first digits of a grouped number with a unit. They are truncated, not rounded, so that the number never looks
+/// larger than it is.
 fn short(grouped: &str) -> String {
     let units = ["", "k", "M", "G", "T", "P", "E", "Z", "Y"];
     let groups: Vec<&str> = grouped.split(',').collect();
@@ -150,12 +151,12 @@ pub(crate) fn percent(rate: Option<f64>) -> String {
     rate.map_or_else(String::new, |rate| grid::percent(Some(rate)))
 }
 
-/// The time of a day, UTC, in hours and minutes.
+/// The time of day, UTC, in hours and minutes.
 pub(crate) fn minutes(ms: i64) -> String {
     formatted(ms, "%H:%M")
 }
 
-/// The time of a day, UTC, with seconds.
+/// The time of day, UTC, with seconds.
 pub(crate) fn seconds(ms: i64) -> String {
     formatted(ms, "%H:%M:%S")
 }
@@ -177,9 +178,9 @@ fn formatted(ms: i64, format: &str) -> String {
 
 const BARS: [&str; 8] = ["▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"];
 
-/// A bar for a count: `·` for none, otherwise as high as its share of the highest.
+/// A bar for a count: `·` for 0, otherwise as high as its fraction of the highest count.
 ///
-/// ratatui's `Sparkline` rounds down, so it would show one error among a thousand as none.
+/// ratatui's `Sparkline` rounds down, so it would show 1 next to 1000 as 0.
 pub(crate) fn bar(count: u64, highest: u64) -> &'static str {
     if count == 0 {
         return "·";
@@ -192,7 +193,7 @@ pub(crate) fn bar(count: u64, highest: u64) -> &'static str {
         .unwrap_or(&BARS[7])
 }
 
-/// The sign above a window.
+/// The mark above a window.
 pub(super) fn sign(stage: Stage) -> &'static str {
     match stage {
         Stage::Settled => " ",
@@ -202,7 +203,7 @@ pub(super) fn sign(stage: Stage) -> &'static str {
     }
 }
 
-/// The name of successes. Only for event delivery, the reference calls them delivered.
+/// The name of successes. The reference calls them delivered for event delivery only.
 pub(super) fn delivered(metric: Metric) -> &'static str {
     match metric {
         Metric::EventDelivery => "delivered",

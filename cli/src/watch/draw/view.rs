@@ -1,4 +1,4 @@
-//! Draws a state into a buffer, at any size.
+//! Draws the whole view: the head, the table, the panel, the keys and the help.
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Constraint, Layout, Rect};
@@ -17,7 +17,7 @@ use crate::watch::state::{Mode, State};
 /// The smallest screen that is drawn on: columns and rows.
 const SMALLEST: (u16, u16) = (40, 10);
 
-/// From this many rows on there is a panel below the table.
+/// A screen with at least this many rows shows a panel below the table.
 const TALL: u16 = 30;
 
 /// Draws the whole view.
@@ -52,7 +52,7 @@ pub(crate) fn draw(state: &State, look: Look, area: Rect, buffer: &mut Buffer) {
     }
 }
 
-/// Draws what is printed once: no keys, no selection, all rows. Returns how many lines it takes.
+/// Draws the view for printing: all rows, without keys or a selection. Returns the number of lines.
 pub(crate) fn draw_once(state: &State, look: Look, area: Rect, buffer: &mut Buffer) -> u16 {
     let rows = state.rows();
     let [head_area, body] =
@@ -69,7 +69,7 @@ pub(crate) fn draw_once(state: &State, look: Look, area: Rect, buffer: &mut Buff
     lines.min(area.height)
 }
 
-/// How many lines the printed view takes at most, in addition to its rows.
+/// The maximum number of lines of the printed view in addition to its rows.
 pub(crate) const AROUND: u16 = 8;
 
 fn too_small(area: Rect, buffer: &mut Buffer) {
@@ -84,7 +84,7 @@ fn too_small(area: Rect, buffer: &mut Buffer) {
     Text::from_iter(lines).render(area, buffer);
 }
 
-/// The first lines: three, and one for a filter.
+/// The height of the head: three lines, and one for a filter.
 fn head_height(state: &State) -> u16 {
     match is_filtering(state) {
         true => 4,
@@ -148,7 +148,7 @@ fn title(state: &State) -> String {
     format!("tallyfold watch: {}{by}{only}", title.metric)
 }
 
-/// The names of the clusters if there is room for them, otherwise the one that is shown.
+/// The names of all clusters if they fit, otherwise only the name of the current one.
 fn clusters(state: &State, room: usize) -> String {
     if !state.title.is_named {
         return String::new();
@@ -200,7 +200,7 @@ fn sums(state: &State, rows: &[&Line]) -> String {
 
 fn status(state: &State, look: Look, line: Rect, buffer: &mut Buffer) {
     let (text, is_bad) = status_text(state).unwrap_or_default();
-    // What is wrong needs the room.
+    // An error gets the whole line, without the legend.
     let (style, legend) = match is_bad {
         true => (look.bad(), String::new()),
         false => (PLAIN, legend(state)),
@@ -208,7 +208,7 @@ fn status(state: &State, look: Look, line: Rect, buffer: &mut Buffer) {
     both(line, (&text, style), (&legend, PLAIN), buffer);
 }
 
-/// What the user should know about the cluster, and whether it is bad.
+/// The status of the cluster, and whether it is an error.
 fn status_text(state: &State) -> Option<(String, bool)> {
     let cluster = state.cluster();
     let step_ms = cluster.history.step_ms();
@@ -238,7 +238,7 @@ fn status_text(state: &State) -> Option<(String, bool)> {
     Some((format!("{window} corrected: {errors} errors"), false))
 }
 
-/// The signs above the windows that are in use.
+/// Explains the marks above the windows that are currently shown.
 fn legend(state: &State) -> String {
     let stages = state.cluster().history.stages();
     let signs = [
@@ -252,7 +252,7 @@ fn legend(state: &State) -> String {
     used.collect::<Vec<_>>().join("  ")
 }
 
-/// The keys, as many as there is room for.
+/// The keys, as many as fit.
 fn keys(state: &State, room: usize) -> String {
     let all: &[&str] = match state.mode {
         Mode::Filter => &["Enter keep", "Esc clear", "Ctrl-C quit"],
@@ -282,7 +282,7 @@ fn keys(state: &State, room: usize) -> String {
     text
 }
 
-/// What the help shows. The keys come first, because a small screen shows only the beginning.
+/// The lines of the help. The keys come first, because a small screen shows only the beginning.
 const HELP: [&str; 14] = [
     "q Ctrl-C   quit",
     "↑↓ j k     move; PgUp PgDn g G jump",
@@ -300,14 +300,14 @@ const HELP: [&str; 14] = [
     "rate      errors of all to be sent",
 ];
 
-/// Draws the help over the middle of the view, above the line of keys.
+/// Draws the help in the middle of the view, above the line of keys.
 fn help(area: Rect, buffer: &mut Buffer) {
     let above_keys = Rect {
         height: area.height - 1,
         ..area
     };
     let longest = HELP.iter().map(|line| width(line)).max().unwrap_or(0);
-    // The help is small: see above.
+    // The sizes of `HELP` fit into a `u16`.
     let width = (longest as u16 + 4).min(above_keys.width);
     let height = (HELP.len() as u16 + 2).min(above_keys.height);
     let area = Rect {
