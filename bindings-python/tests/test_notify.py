@@ -15,7 +15,9 @@ import tallyfold
 BODY = b"""{"start": "2026-01-01T00:00:00Z", "end": "2026-01-01T00:15:00Z",
     "totalDelivered": "7", "totalErrors": "3", "totalFiltered": "0", "counts": [
     {"success": "7", "errors": "3", "filtered": "0", "dimensions": {"integration": "crm"}}]}"""
-RULE = "{ name = 'errors', kind = 'threshold', measure = 'errors', by = ['integration'], above = 0 }"
+RULE = (
+    "{ name = 'errors', kind = 'threshold', measure = 'errors', by = ['integration'], above = 0 }"
+)
 SECRET = "hunter2-is-secret"
 
 Notifier = Callable[..., tallyfold.Notified]
@@ -98,7 +100,7 @@ def test_what_was_refused_is_sent_by_the_next_call(notify: Notifier, server: Ser
 
 
 def test_each_kind_has_messages_of_its_own(notify: Notifier, server: Server) -> None:
-    ok = (200, {}, b"ok")
+    ok: Any = (200, {}, b"ok")
     server.answers = [ok, ok, 202]
     receivers = [
         {"kind": "alertmanager", "name": "a", "url": server.url.partition("?")[0]},

@@ -25,6 +25,7 @@ import { fieldsOf, OPTIONS } from "./values/input.js";
 import { stringable } from "./values/printing.js";
 import type { Instant } from "./values/time.js";
 
+export { type Notified, type NotifyOptions, notify, type Receiver } from "./notify.js";
 export type {
   Amount,
   Cause,
@@ -42,8 +43,6 @@ export type {
   Status,
   Unjudged,
 } from "./values/declared.js";
-
-export { type Notified, type NotifyOptions, notify, type Receiver } from "./notify.js";
 
 const module = new Module(glue, source, "explainChange");
 

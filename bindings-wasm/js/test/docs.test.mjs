@@ -112,7 +112,9 @@ async function worldOf(sandbox) {
     later: () => {},
     localStorage: { getItem: stored(table), setItem: () => {} },
     machine,
-    process: { env: { CLIENT_ID: "id", CLIENT_SECRET: "secret", SLACK_URL: "https://chat.example" } },
+    process: {
+      env: { CLIENT_ID: "id", CLIENT_SECRET: "secret", SLACK_URL: "https://chat.example" },
+    },
     rules: health.Rules.standard(),
     quarters: [table],
     query,

@@ -170,7 +170,8 @@ class Facade(Generic[TokenT, TransportT]):
         except ConfigError as error:
             if error.code != "missing_argument" or error.argument not in ENVIRONMENT.keys() - found:
                 raise
-            missing = Machine._missing([*found, *given], access_token is not None)
+            has_tokens = access_token is not None
+            missing = Machine._missing([*found, *given], has_tokens)  # noqa: SLF001
             raise _lacking(missing, env) from None
         finally:
             # For tracebacks that show locals.

@@ -37,14 +37,14 @@ def notify(
 
     A chat, a webhook and PagerDuty get a message when a finding begins to fire, and another one
     when it is over. An Alertmanager gets all alerts that fire with each call. What a receiver does
-    not accept is sent again for a few seconds, and then by the next call. So a failure of a receiver
-    raises no exception: the result reports it.
+    not accept is sent again for a few seconds, and then by the next call. So a failure of a
+    receiver raises no exception: the result reports it.
 
     Args:
         check: the result of `Rules.check`.
         receivers: mappings with `kind` (`"alertmanager"`, `"webhook"`, `"slack"` or `"pagerduty"`),
-            `name` and `url`; `headers`, which no message shows; and `allow_http`. A webhook may have
-            a `template`, and PagerDuty needs a `routing_key`.
+            `name` and `url`; `headers`, which no message shows; and `allow_http`. A webhook may
+            have a `template`, and PagerDuty needs a `routing_key`.
         state: the `state` of the result before. Store it after each call.
         now: the time, for ends of alerts. By default, the clock's time.
         timeout: the seconds that one message may take, with its answer; `None` for no limit.
