@@ -10,7 +10,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use tallyfold::{Timestamp, Window};
 use tallyfold_export::{FamilyKind, Scrape, ScrapeFormat};
-use tallyfold_health::{Check, Finding, Replay, Severity, Status, Unjudged};
+use tallyfold_health::{Check, Finding, Replay, Severity, Status, Unjudged, label_name};
 
 use super::document::{FailureDocument, MissingDocument, Pairs};
 use super::documented::missing_of;
@@ -362,18 +362,4 @@ fn labels_of(mut labels: BTreeMap<String, String>, finding: &Finding) -> BTreeMa
     ];
     labels.extend(own.map(|(name, value)| (name.to_owned(), value.to_owned())));
     labels
-}
-
-/// A label name that Prometheus accepts.
-pub(crate) fn label_name(name: &str) -> String {
-    let is_plain = |character: char| character.is_ascii_alphanumeric() || character == '_';
-    let name = name.chars().map(|character| match is_plain(character) {
-        true => character,
-        false => '_',
-    });
-    let name: String = name.collect();
-    match name.starts_with(|first: char| first.is_ascii_digit()) || name.is_empty() {
-        true => format!("_{name}"),
-        false => name,
-    }
 }
