@@ -6,10 +6,14 @@
 )]
 
 mod exports;
+mod inputs;
 #[path = "../core/tests/plain/mod.rs"]
 mod plain;
+mod stored;
 
+pub use inputs::{configuration, gunzip, headers, questions, rules};
 use plain::checks;
+pub use stored::documents as states;
 
 /// Any bytes as a body, with choices before them.
 pub fn fold(data: &[u8]) {

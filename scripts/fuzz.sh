@@ -8,7 +8,7 @@ cd "$(dirname "$0")/../fuzz"
 
 seconds=${1:-60}
 targets=("${@:2}")
-((${#targets[@]})) || targets=(fold documents digits text timestamps table_json exports)
+((${#targets[@]})) || mapfile -t targets < <(basename --suffix .rs fuzz_targets/*.rs)
 host=$(rustc -vV | sed -n 's/^host: //p')
 target_dir=${CARGO_TARGET_DIR:-target}
 passes="-Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=4"

@@ -21,7 +21,12 @@ TARGETS = {
     "x86_64-pc-windows-msvc",
 }
 # Jobs that may do more than read the project, and what.
-PUBLISHERS = {"pypi": "id-token", "npm": "id-token", "crates": "id-token", "archives": "contents"}
+PUBLISHERS = {
+    "pypi": {"id-token"},
+    "npm": {"id-token"},
+    "crates": {"id-token"},
+    "archives": {"attestations", "contents", "id-token"},
+}
 
 each = pytest.mark.parametrize("path", WORKFLOWS, ids=NAMES)
 
@@ -46,8 +51,8 @@ def bash(commands: str, folder: Path, **environment: str) -> Any:
     return run([program("bash"), "-e", "-o", "pipefail", "-c", commands], cwd=folder, env={**os.environ, **environment})
 
 
-def test_both_workflows_are_there() -> None:
-    assert NAMES == ["ci.yml", "release.yml"]
+def test_all_workflows_are_there() -> None:
+    assert NAMES == ["ci.yml", "release.yml", "weekly.yml"]
 
 
 @each
@@ -70,7 +75,7 @@ def test_the_schema_of_workflows(path: Path) -> None:
 
 
 def test_zizmor_finds_no_weakness() -> None:
-    good(run([tool("zizmor"), "--offline", "--persona=auditor", FOLDER]))
+    good(run([tool("zizmor"), "--offline", "--persona=auditor", ROOT / ".github"]))
 
 
 @each
@@ -105,7 +110,7 @@ def test_only_what_publishes_may_write_and_only_for_a_tag_that_was_approved(path
     for name, job in jobs(path).items():
         may = {scope for scope, access in job["permissions"].items() if access == "write"}
         if path.name == "release.yml" and name in PUBLISHERS:
-            assert may == {PUBLISHERS[name]}, name
+            assert may == PUBLISHERS[name], name
             assert job["environment"] == "release", name
             # What needs those three is left out if they are.
             assert name == "archives" or job["if"] == "github.ref_type == 'tag'", name
@@ -151,14 +156,41 @@ def test_every_language_is_tested_in_every_version_that_is_supported() -> None:
         assert machines >= {"macos-15", "windows-2025"}, name
 
 
-def test_the_next_rust_is_tried_once_a_week_and_nothing_else_is() -> None:
-    (workflow,) = documents(FOLDER / "ci.yml")
+def test_once_a_week_the_next_rust_dependencies_and_fuzz_targets_are_tried() -> None:
+    (workflow,) = documents(FOLDER / "weekly.yml")
     # YAML reads the key `on` as true.
     (schedule,) = workflow[True]["schedule"]
     assert re.fullmatch(r"\d+ \d+ \* \* [0-6]", schedule["cron"])
-    weekly = {name for name, job in workflow["jobs"].items() if job["if"] == "github.event_name == 'schedule'"}
-    assert weekly == {"beta"}
-    assert {job["if"] for name, job in workflow["jobs"].items() if name not in weekly} == {"github.event_name != 'schedule'"}
+    assert set(workflow["jobs"]) == {"audit", "beta", "fuzz"}
+    targets = workflow["jobs"]["fuzz"]["strategy"]["matrix"]["target"]
+    assert sorted(targets) == sorted(path.stem for path in (ROOT / "fuzz/fuzz_targets").glob("*.rs"))
+    for target in targets:
+        assert list((ROOT / "fuzz/seeds" / target).iterdir()), target
+
+
+REQUIREMENTS = sorted(
+    path for path in ROOT.glob("**/*requirements*.in") if not {".cache", ".venv", "node_modules"} & set(path.relative_to(ROOT).parts)
+)
+
+
+@pytest.mark.parametrize("source", REQUIREMENTS, ids=[str(path.relative_to(ROOT)) for path in REQUIREMENTS])
+def test_every_package_has_its_version_and_hashes(source: Path) -> None:
+    written = source.with_suffix(".txt").read_text()
+    packages = re.split(r"\n(?=[a-z0-9])", re.sub(r"^ *#.*\n", "", written, flags=re.MULTILINE).strip())
+    for package in packages:
+        assert re.match(r"[\w.-]+(\[[\w,]+\])?==[\w.+!]+", package), package
+        assert "--hash=sha256:" in package
+    for line in source.read_text().splitlines():
+        pin = re.match(r"([\w-]+)(?:\[\w+\])?(==[\w.]+)", line)
+        assert pin is None or f"\n{pin[1]}{pin[2]}" in f"\n{written}" or f"{pin[0]}" in written, f"run scripts/lock-python.sh: {line}"
+
+
+def test_nothing_without_a_hash_is_installed() -> None:
+    assert len(REQUIREMENTS) >= 9
+    for path in WORKFLOWS:
+        for _, step in steps(path):
+            for line in re.findall(r"pip install.*", step.get("run", "")):
+                assert "--require-hashes" in line or "--no-deps .cache/wheel" in line, line
 
 
 MADE = "The library for JavaScript, and the source of that for Python"
@@ -250,5 +282,6 @@ def test_platforms_are_published_before_the_package_that_needs_them(built: Path,
 
 
 def test_tools_of_the_release_have_the_versions_that_are_tested() -> None:
-    pinned = re.findall(r"pip install (uv==[\d.]+)", (FOLDER / "release.yml").read_text())
-    assert pinned == [line for line in (Path(__file__).parent / "requirements.txt").read_text().split() if line.startswith("uv==")]
+    released, tested = ((ROOT / name).read_text() for name in ("scripts/requirements-publish.in", "tests/packages/requirements.in"))
+    (pinned,) = re.findall(r"^uv==.+", released, re.MULTILINE)
+    assert pinned in tested.splitlines()

@@ -1,0 +1,4 @@
+//! Configuration files.
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|data: &[u8]| tallyfold_fuzz::configuration(data));
