@@ -9,7 +9,12 @@ use tallyfold_health::Rules;
 use crate::stored::machine;
 
 #[path = "../cli/src/host/body.rs"]
-#[allow(dead_code, unreachable_pub, clippy::unwrap_used, reason = "it belongs to the command")]
+#[allow(
+    dead_code,
+    unreachable_pub,
+    clippy::unwrap_used,
+    reason = "it belongs to the command"
+)]
 mod body;
 
 const NOW: Now = Now {
@@ -34,9 +39,16 @@ pub fn configuration(data: &[u8]) {
 
 fn walk(table: &Table<'_>) {
     for entry in table.entries() {
-        drop((entry.text("a text"), entry.texts("texts"), entry.flag("a flag")));
+        drop((
+            entry.text("a text"),
+            entry.texts("texts"),
+            entry.flag("a flag"),
+        ));
         drop((entry.whole("a number"), entry.within(1, 9, "a number")));
-        drop((entry.timestamp_text("a time"), entry.number_text("a number")));
+        drop((
+            entry.timestamp_text("a time"),
+            entry.number_text("a number"),
+        ));
         drop(entry.unknown_key(&["known"]));
         drop(entry.items("items"));
         if let Ok(table) = entry.table("a table") {
@@ -50,7 +62,11 @@ pub fn questions(data: &[u8]) {
     let text = String::from_utf8_lossy(data);
     let (head, body) = text.split_once("\n\n").unwrap_or((&text, ""));
     let mut lines = head.lines();
-    let (method, target) = lines.next().unwrap_or_default().split_once(' ').unwrap_or_default();
+    let (method, target) = lines
+        .next()
+        .unwrap_or_default()
+        .split_once(' ')
+        .unwrap_or_default();
     let headers: Vec<(&str, &str)> = lines.filter_map(|line| line.split_once(": ")).collect();
     let options = PagesOptions {
         hand_out_tokens: true,
@@ -64,14 +80,22 @@ pub fn questions(data: &[u8]) {
         body: body.as_bytes(),
         is_allowed: true,
     };
-    drop(PageQuestion::read(&options, "https://cluster.example", asked, NOW));
+    drop(PageQuestion::read(
+        &options,
+        "https://cluster.example",
+        asked,
+        NOW,
+    ));
 }
 
 /// Headers of responses: whatever they contain, the next request is sent at some time, or the call ends with an error.
 pub fn headers(data: &[u8]) {
     let text = String::from_utf8_lossy(data);
     let mut lines = text.lines();
-    let status = lines.next().and_then(|line| line.parse().ok()).unwrap_or(503);
+    let status = lines
+        .next()
+        .and_then(|line| line.parse().ok())
+        .unwrap_or(503);
     let headers: Vec<(&str, &str)> = lines.filter_map(|line| line.split_once(": ")).collect();
     let window = ["2026-01-01T00:00:00Z", "2026-01-01T00:15:00Z"];
     let query = QueryOptions::new(window[0], window[1], &["integration"]);

@@ -72,7 +72,7 @@ pub(crate) fn machine() -> Machine {
     Machine::new(MachineOptions {
         cluster_endpoint: text("https://cluster.example"),
         client_id: text("id"),
-        client_secret: text("secret"),
+        client_secret: text("secret").map(tallyfold::Secret::from),
         control_audience: text("control"),
         ..MachineOptions::default()
     })
