@@ -168,9 +168,7 @@ def test_once_a_week_the_next_rust_dependencies_and_fuzz_targets_are_tried() -> 
         assert list((ROOT / "fuzz/seeds" / target).iterdir()), target
 
 
-REQUIREMENTS = sorted(
-    path for path in ROOT.glob("**/*requirements*.in") if not {".cache", ".venv", "node_modules"} & set(path.relative_to(ROOT).parts)
-)
+REQUIREMENTS = sorted(path for path in ROOT.glob("**/*requirements*.in") if not {".cache", ".venv", "node_modules"} & set(path.relative_to(ROOT).parts))
 
 
 @pytest.mark.parametrize("source", REQUIREMENTS, ids=[str(path.relative_to(ROOT)) for path in REQUIREMENTS])
