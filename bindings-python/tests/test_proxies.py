@@ -104,15 +104,42 @@ def test_a_proxy_of_the_environment_counts_only_when_it_is_to(
     with Relay(secure.port, is_proxy=True) as relay:
         monkeypatch.setenv("https_proxy", f"127.0.0.1:{relay.port}")
         monkeypatch.setenv("SSL_CERT_FILE", str(keys[0]))
-        options = {"cluster_endpoint": f"https://localhost:{secure.port}"}
+        options = {"cluster_endpoint": "https://cluster.example"}
         with pytest.raises(tallyfold.ServiceError):
             ask(**options)
         assert relay.heads == []
         assert ask(**options, trust_env=True).totals.success == 12
-        assert relay.heads == [f"CONNECT localhost:{secure.port} HTTP/1.1"]
-        monkeypatch.setenv("no_proxy", "localhost")
-        assert ask(**options, trust_env=True).totals.success == 12
+        assert relay.heads == ["CONNECT cluster.example:443 HTTP/1.1"]
+        monkeypatch.setenv("no_proxy", "cluster.example")
+        with pytest.raises(tallyfold.ServiceError):
+            ask(**options, trust_env=True)
         assert len(relay.heads) == 1
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "localhost", "[::ffff:127.0.0.1]"])
+@pytest.mark.parametrize("scheme", ["http", "https"])
+def test_nothing_for_this_machine_goes_through_a_proxy(
+    ask: Ask,
+    plain: int,
+    secure: Relay,
+    keys: tuple[Path, Path],
+    monkeypatch: pytest.MonkeyPatch,
+    *,
+    scheme: str,
+    host: str,
+) -> None:
+    if scheme == "https" and host.startswith("["):
+        pytest.skip("the certificate is for other names")
+    port = plain if scheme == "http" else secure.port
+    options = {"cluster_endpoint": f"{scheme}://{host}:{port}", "ca": keys[0]}
+    with Relay(port, is_proxy=True) as relay:
+        proxy = f"http://127.0.0.1:{relay.port}"
+        given = ask(**options, proxy=proxy, dangerously_allow_http=True)
+        monkeypatch.setenv("all_proxy", proxy)
+        monkeypatch.setenv("no_proxy", "")
+        found = ask(**options, trust_env=True, dangerously_allow_http=True)
+        assert given.totals.success == found.totals.success == 12
+        assert relay.heads == []
 
 
 def test_plain_http_to_this_machine_goes_past_a_proxy(ask: Ask, plain: int) -> None:

@@ -233,3 +233,43 @@ describe("a refusal quotes its body", () => {
     assert.doesNotMatch(error.message, /go away/);
   });
 });
+
+describe("a proxy of the environment", () => {
+  // As Node does it with NODE_USE_ENV_PROXY=1.
+  for (const [what, variable] of [
+    ["http", "HTTP_PROXY"],
+    ["https", "HTTPS_PROXY"],
+  ]) {
+    test(`gets nothing for this machine: ${what}`, async (t) => {
+      const seen = [];
+      const proxy = createServer((socket) => {
+        socket.on("error", () => {});
+        socket.on("data", (piece) => {
+          seen.push(String(piece).split("\r\n", 1)[0]);
+          socket.end("HTTP/1.1 502 No\r\ncontent-length: 0\r\n\r\n");
+        });
+      });
+      const at = `http://127.0.0.1:${await listening(t, proxy)}`;
+      const undici = await import("undici");
+      const usual = undici.getGlobalDispatcher();
+      t.after(() => {
+        delete process.env[variable];
+        undici.setGlobalDispatcher(usual);
+      });
+      process.env[variable] = at;
+      undici.setGlobalDispatcher(new undici.EnvHttpProxyAgent());
+      const direct = createServer((socket) => {
+        socket.on("error", () => {});
+        socket.end("HTTP/1.1 403 No\r\ncontent-length: 0\r\n\r\n");
+      });
+      const here = `${what}://127.0.0.1:${await listening(t, direct)}`;
+      for (const host of ["127.0.0.1", "localhost", "[::ffff:127.0.0.1]"]) {
+        await errorAt(here.replace("127.0.0.1", host), { dangerouslyAllowHttp: true });
+      }
+      assert.deepEqual(seen, []);
+      const other = `${what}://cluster.example`;
+      await errorAt(other, { dangerouslyAllowHttp: true });
+      assert.equal(seen.length, 1, "other hosts are reached through it");
+    });
+  }
+});

@@ -1,5 +1,6 @@
 """The way to the service: which certificates are trusted, and through which proxy requests go."""
 
+import ipaddress
 import os
 import ssl
 import urllib.request
@@ -32,8 +33,8 @@ class Network:
     ) -> None:
         """Checks the arguments.
 
-        With `http_too`, requests over plain http go through a proxy, too. Otherwise they are for
-        this machine, and a proxy on another one must not see their secrets.
+        With `http_too`, requests over plain http go through a proxy, too. Requests to this machine
+        never do: a proxy on another one must not see their secrets.
         """
         self.tls = _tls(ca, trust_env=trust_env)
         self._proxy = None if proxy is None else _proxy("proxy", proxy, self.tls)
@@ -47,7 +48,7 @@ class Network:
 
     def proxy_for(self, url: httpx2.URL) -> httpcore2.Proxy | None:
         """The proxy for a request; `None` if it goes directly."""
-        if url.scheme == "http" and not self._http_too:
+        if (url.scheme == "http" and not self._http_too) or _is_this_machine(url.host):
             return None
         if self._proxy is not None:
             return self._proxy
@@ -62,6 +63,17 @@ class Network:
         # Many programs take an address without a scheme.
         address = address if "://" in address else f"http://{address}"
         return _proxy("trust_env", address, self.tls, f"{scheme.upper()}_PROXY: ")
+
+
+def _is_this_machine(host: str) -> bool:
+    try:
+        address = ipaddress.ip_address(host)
+    except ValueError:
+        name = host.rstrip(".").lower()
+        return name == "localhost" or name.endswith(".localhost")
+    if isinstance(address, ipaddress.IPv6Address) and address.ipv4_mapped is not None:
+        address = address.ipv4_mapped
+    return address.is_loopback or address.is_unspecified
 
 
 def _tls(ca: Certificates | None, *, trust_env: bool) -> ssl.SSLContext:

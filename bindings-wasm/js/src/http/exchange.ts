@@ -6,6 +6,7 @@ import { bytes } from "../values/input.js";
 import type { Fetch, FetchInit, FetchResponse } from "../values/types.js";
 import { Broken, type Deadline } from "./deadline.js";
 import { NoResponse, report } from "./network_error.js";
+import { pastProxy } from "./past_proxy.js";
 
 /** What is sent: a request of a call, or a message of a push. */
 export interface Outgoing {
@@ -19,12 +20,15 @@ export interface Outgoing {
   takes?(status: number): boolean;
 }
 
+/** How an exchange failed. `not_sent` means that nothing of the request was sent. */
+export type Failure = "network" | "timeout" | "hidden" | "not_sent";
+
 /** What is told how the exchange goes: a call, or a push. */
 export interface Exchanged {
   head(status: number, headers: [string, string][]): boolean;
   chunk(chunk: Uint8Array): void;
   end(): void;
-  failed(failure: "network" | "timeout" | "hidden", detail: string): void;
+  failed(failure: Failure, detail: string): void;
 }
 
 /** How many milliseconds a refusal waits for its body, which is only quoted. */
@@ -49,7 +53,11 @@ export async function exchange(
   if (typeof send !== "function") return call.failed("network", "NO_FETCH");
   let response: FetchResponse | undefined;
   try {
-    response = await deadline.during(() => answer(request, send, deadline.signal, credentials));
+    // The caller's own `fetch` knows its way.
+    const way = fetch === undefined ? pastProxy(request.url) : {};
+    response = await deadline.during(() =>
+      answer(request, send, { ...init(request, deadline.signal, credentials), ...way }),
+    );
     const [status, headers] = await deadline.during(() => head(response as FetchResponse));
     if (!call.head(status, headers)) return;
     const isGood = status === 200 || request.takes?.(status);
@@ -68,15 +76,10 @@ export async function exchange(
   }
 }
 
-async function answer(
-  request: Outgoing,
-  fetch: Fetch,
-  signal: AbortSignal,
-  credentials: FetchInit["credentials"],
-): Promise<FetchResponse> {
-  const response = await fetch(request.url, init(request, signal, credentials));
+async function answer(request: Outgoing, fetch: Fetch, options: FetchInit): Promise<FetchResponse> {
+  const response = await fetch(request.url, options);
   // Too late: nobody waits for it any more.
-  if (signal.aborted) discard(response);
+  if (options.signal?.aborted) discard(response);
   return response;
 }
 
