@@ -123,8 +123,8 @@ impl Current {
             .collect()
     }
 
-    /// The alerts that a receiver was notified of and that are over. An alert may end without a resolved finding: its rule
-    /// was removed.
+    /// The alerts that a receiver was notified of and that are over. An alert may end without a resolved finding, for
+    /// example because its rule was removed.
     pub(crate) fn over(&self, notified: &Alerts) -> Vec<(String, Over)> {
         let gone = notified
             .iter()

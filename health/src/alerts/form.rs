@@ -24,14 +24,15 @@ pub(crate) struct Form {
     pub(crate) writer: fn(&ReceiverOptions) -> Result<Writer>,
 }
 
-/// How all receivers get messages. The same message may come again without harm, so a message in doubt is sent again.
+/// How messages are sent to all receivers. A receiver may get the same message twice without harm, so an unacknowledged
+/// message is sent again.
 pub(crate) const POST: Delivery = Delivery {
     is_repeatable: true,
     hides_address: true,
     ..HTTP
 };
 
-/// What makes messages, all of them JSON.
+/// Writes messages as JSON: one with all alerts, or one for each alert.
 #[derive(Clone)]
 pub(crate) enum Writer {
     /// Every run sends one message with all firing alerts, and with the alerts that ended since the last run. The

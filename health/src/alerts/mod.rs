@@ -2,8 +2,8 @@
 //!
 //! - `alert` makes alerts from findings: their labels, and the command that shows the counts.
 //! - `kinds` is the list of all kinds of receivers, each with its file in `kinds/`. `form` describes a kind.
-//! - `notified` is what each receiver was notified of, which is kept between runs.
-//! - `notifications` is the state machine: it returns one delivery after the other, and then the new state.
+//! - `notified` records what each receiver was notified of. Callers keep it between runs.
+//! - `notifications` is the state machine: it returns one delivery at a time, and finally the new state.
 
 pub(crate) mod alert;
 pub(crate) mod form;

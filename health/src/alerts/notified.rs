@@ -48,7 +48,7 @@ impl Notified {
         let fields = Fields {
             receivers: self.clone(),
         };
-        // Plain texts by names, so this can't fail.
+        // Maps of texts, so this can't fail.
         KIND.write(&serde_json::to_string(&fields).unwrap_or_default())
     }
 }

@@ -219,7 +219,7 @@ pub(crate) struct Trend {
 const SIGNIFICANT: f64 = 6.63;
 /// The minimum number of seasons for a trend.
 const FEWEST: usize = 5;
-/// By which factor the rate now may be outside the range of the seasons' rates.
+/// The factor by which the current rate may be outside the range of the seasons' rates.
 const BEYOND: f64 = 1.5;
 
 /// The trend of the rounds, if it is significant at the given dispersion.

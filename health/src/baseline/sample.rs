@@ -77,8 +77,8 @@ impl Together {
 /// The windows of a stream.
 pub(crate) struct Windows<'w> {
     pub(crate) each: Cow<'w, [Prepared]>,
-    /// How many windows are often summarized together. `together` has the summary of this many windows from each window
-    /// on.
+    /// The number of windows that are usually summarized together. `together` has a summary of this many windows for
+    /// each first window.
     length: usize,
     together: Cow<'w, [Together]>,
 }
@@ -228,7 +228,7 @@ impl Sample {
 
 /// The minimum number of seasons, days or windows for a level.
 const FEWEST: usize = 4;
-/// How many days the fallback to days looks back, and how many windows the fallback to windows looks back.
+/// How far the two fallbacks look back: one in days, the other in windows.
 const DAYS: usize = 14;
 const RECENT: usize = 12;
 

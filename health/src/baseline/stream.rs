@@ -78,7 +78,7 @@ tallyfold::names! {
 /// What is expected of a window.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Level {
-    /// The expected count; of a rate, the expected share (0 to 1).
+    /// The expected count; for a rate, the expected share (0 to 1).
     pub expected: f64,
     /// The variance divided by the variance of a Poisson count (for a rate: of a binomial count); at least 1. It
     /// includes the uncertainty of the expectation itself.

@@ -15,15 +15,16 @@ pub(crate) struct Noise {
     alpha: f64,
 }
 
-/// Residuals of more than 2.58 deviations (one in a hundred) are incidents, and count as that much.
+/// Residuals above 2.58 standard deviations (one in a hundred) are incidents, and are capped at this limit.
 pub(crate) const FAR_SQUARED: f64 = 2.58 * 2.58;
 
-/// The most that the windows before count for, in windows; autocorrelation makes eight of them one.
+/// The maximum number of independent windows that earlier windows count as. Because of autocorrelation, eight windows
+/// count as one.
 const MOST: f64 = 16.0;
 const EACH: f64 = 1.0 / 8.0;
 
 impl Noise {
-    /// That fades by e in so many windows.
+    /// A noise that forgets: the weight of a window falls by a factor of e in this many windows.
     pub(crate) fn fading(windows: usize) -> Self {
         Self {
             keep: 1.0 - 1.0 / (windows.max(64) as f64),
@@ -34,12 +35,12 @@ impl Noise {
         }
     }
 
-    /// How many independent windows speak for it.
+    /// How many independent windows it is based on.
     pub(crate) fn support(&self) -> f64 {
         (self.windows * EACH).min(MOST)
     }
 
-    /// The dispersion where so much is expected.
+    /// The dispersion for this expected count.
     pub(crate) fn at(&self, expected: f64) -> f64 {
         self.phi + self.alpha * expected
     }
@@ -89,8 +90,8 @@ pub(crate) struct Sums {
     pub(crate) parts: f64,
     /// The sum of the wholes, each times the factor of its offset.
     pub(crate) wholes: f64,
-    /// Sums for the variance, with squared weights because windows of little weight say little about it: of 1, of
-    /// parts, of wholes, and of squared parts over wholes.
+    /// Sums for the variance: of 1, of parts, of wholes, and of squared parts over wholes. Their weights are squared,
+    /// because windows with little weight say little about the variance.
     windows: f64,
     parts_too: f64,
     wholes_too: f64,

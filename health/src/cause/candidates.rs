@@ -105,11 +105,11 @@ impl Direction {
 /// Sums over the leaves of a combination.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Sums {
-    /// How many events of the part came.
+    /// How many events of the part were observed.
     pub(crate) came: f64,
-    /// How many were expected.
+    /// How many events of the part were expected.
     pub(crate) expected: f64,
-    /// How many events they are a share of.
+    /// How many events the part is a share of.
     pub(crate) whole: f64,
     /// How many leaves.
     pub(crate) leaves: u32,
@@ -146,8 +146,8 @@ impl Sums {
 /// Calls a function for each combination that any leaf has.
 ///
 /// A cuboid (all combinations of some attributes) is computed from one that has one attribute more. Attributes with
-/// many values are dropped first, because the cuboids after them are small then. At most as many cuboids are held at a
-/// time as there are attributes.
+/// many values are dropped first, because this keeps later cuboids small. At most as many cuboids are held at a time as
+/// there are attributes.
 pub(crate) fn each_element(counted: &Counted, found: &mut dyn FnMut(&Sums, &dyn Fn() -> Element)) {
     let mut order: Vec<usize> = (0..counted.sizes.len()).collect();
     order.sort_by_key(|attribute| (counted.sizes[*attribute], *attribute));
@@ -283,7 +283,7 @@ impl Numbers {
     }
 }
 
-/// The number in a slot; a free slot takes the next one.
+/// The number in a slot. A free slot gets the next number.
 fn taken(slot: &mut u32, next: u32) -> u32 {
     if *slot == 0 {
         *slot = next + 1;

@@ -11,11 +11,11 @@ const PRIOR: f64 = 70.0;
 /// One leaf: numbers only for ranking and weighing, so they are floats.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Leaf {
-    /// How many events of the part came.
+    /// How many events of the part were observed.
     pub(crate) came: f64,
-    /// How many were expected.
+    /// How many events of the part were expected.
     pub(crate) expected: f64,
-    /// How many events they are a share of.
+    /// How many events the part is a share of.
     pub(crate) whole: f64,
     /// How many events of the part the expectation was learned from.
     pub(crate) known: f64,

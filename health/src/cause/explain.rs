@@ -22,11 +22,11 @@ tallyfold::options! {
     }
 }
 
-/// Which few combinations of dimension values explain how a measure changed from one table to another.
+/// Finds the few combinations of dimension values that explain how a measure changed from one table to another.
 ///
-/// For a rate, the table before may cover any length of time, and a long one is better. If it has three windows or
-/// more, those whose rate is far from the median are left out, so that an earlier incident is not taken for normal; the
-/// amounts before do not include them. For a volume, the table before should have as many windows as the other one,
+/// For a rate, the table `before` may cover any length of time, and a long one is better. If it has three windows or
+/// more, windows whose rate is far from the median are left out, so that an earlier incident is not taken for normal.
+/// The amounts before do not include these windows. For a volume, `before` should have as many windows as `now`,
 /// because counts are not scaled.
 ///
 /// # Errors
@@ -68,7 +68,7 @@ fn leaves_of(comparison: &Comparison, before: &CountTable, measure: Measure) -> 
     let columns = comparison.dimensions().iter().zip(keys.dictionaries);
     let attributes = columns.zip(keys.ids).map(|((dimension, values), ids)| {
         let attribute = Attribute::new(dimension.as_str(), values.clone(), ids.clone());
-        // Only an event that was filtered has a reason for it.
+        // Only filtered events have a reason.
         if dimension == Dimension::Reason && measure.is_rate() {
             attribute.of_part()
         } else {

@@ -149,7 +149,7 @@ impl Leaves {
         self.now.len()
     }
 
-    /// Whether there is none.
+    /// Whether there are no leaves.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.now.is_empty()

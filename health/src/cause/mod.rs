@@ -1,4 +1,4 @@
-//! Which few combinations of dimension values explain a change.
+//! Finds the few combinations of dimension values that explain a change.
 
 pub(crate) mod candidates;
 pub(crate) mod counted;

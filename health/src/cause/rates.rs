@@ -1,4 +1,4 @@
-//! Which combinations explain that a rate changed.
+//! Finds the combinations that explain the change of a rate.
 
 use super::candidates::{Candidate, Direction, Pool, Sums};
 use super::counted::Counted;
@@ -13,7 +13,7 @@ const LEAST_EVENTS: f64 = 0.2;
 /// A further cause has at least this part of the evidence of the first one.
 const LEAST_SCORE: f64 = 0.1;
 
-/// Which few combinations explain the change of a rate, and what else was considered.
+/// Finds the few combinations that explain the change of a rate, and the other candidates.
 pub(crate) fn causes_of_rate(leaves: &Leaves, most: usize, others: usize) -> Suspects {
     let mut suspects = Suspects::default();
     let mut counted = Counted::of(leaves);
@@ -62,8 +62,8 @@ struct Choice {
 }
 
 impl Choice {
-    /// Weighs twice: first as if everything else were as expected, then with the level of everything else, which is
-    /// measured without the best candidate of the first weighing.
+    /// Weighs the candidates twice: first as if everything else were as expected, then with the measured level of
+    /// everything else. That level leaves out the best candidate of the first weighing.
     fn of(counted: &Counted, direction: Direction) -> Self {
         let pool = Pool::of(counted, direction);
         let all = Sums::of(counted);

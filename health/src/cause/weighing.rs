@@ -206,7 +206,7 @@ pub(crate) fn ln_rising(from: f64, steps: f64) -> f64 {
     ln_gamma(from + steps) - ln_gamma(from + FEW) + libm::log(rising(from, FEW))
 }
 
-/// Up to so many factors are multiplied, which is faster than two series, and finite for every factor up to 10^18.
+/// Up to this many factors are multiplied. This is faster than two series, and finite for every factor up to 10^18.
 const FEW: f64 = 16.0;
 
 fn rising(from: f64, steps: f64) -> f64 {

@@ -44,10 +44,10 @@ pub(crate) struct Work<'w> {
 
 /// Some groups of a rule that are judged together.
 struct Piece {
-    /// The place of the rule.
+    /// The position of the rule.
     rule: usize,
     groups: Range<usize>,
-    /// How many numbers their counts take.
+    /// How many numbers are needed for the counts of these groups.
     numbers: usize,
 }
 

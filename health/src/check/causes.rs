@@ -27,7 +27,8 @@ struct Times {
     before: Range<usize>,
 }
 
-/// The parts of its group that explain a finding. `None` for kinds of rules that have nothing to compare with.
+/// The parts of a finding's group that explain the finding. `None` for kinds of rules that have nothing to compare it
+/// with.
 pub(crate) fn explanation(
     rule: &Rule,
     grid: &Grid<'_>,
@@ -139,7 +140,7 @@ fn leaves(
         let ids = rows.iter().map(|row| keys.ids[*column][*row]).collect();
         let values = keys.dictionaries[*column].clone();
         let attribute = Attribute::new(dimension.as_str(), values, ids);
-        // Only an event that was filtered has a reason for it.
+        // Only filtered events have a reason.
         match *dimension == Dimension::Reason && measure.is_rate() {
             true => attribute.of_part(),
             false => attribute,

@@ -102,7 +102,7 @@ impl<'t> Findings<'t> {
     }
 }
 
-/// What is said about a finding besides its numbers.
+/// What a finding is made from, besides its numbers.
 #[derive(Clone, Debug)]
 pub(crate) struct Context<'r> {
     /// All rules.

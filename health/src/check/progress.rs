@@ -166,7 +166,8 @@ fn likely(level: &Level, ln_p: f64, whole: Option<u64>) -> (u64, u64) {
     (low, beyond.saturating_sub(1).max(low))
 }
 
-/// The first number of a range for which `holds` is true, if it is true for all later ones too; the end if it never is.
+/// The first number of a range for which `holds` is true; the end of the range if there is none. Once `holds` is true,
+/// it must be true for all later numbers.
 fn first(mut start: u64, mut end: u64, holds: impl Fn(u64) -> bool) -> u64 {
     while start < end {
         let middle = start + (end - start) / 2;

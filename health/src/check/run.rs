@@ -26,8 +26,8 @@ impl Rules {
     /// firing, pending or just resolved. With an empty state, it judges the windows of the last day. `now` decides
     /// which silences apply, and windows that end after it are not judged.
     ///
-    /// The same counts and state give the same findings. A check that comes twice judges nothing twice, and one that comes late
-    /// judges the windows in between.
+    /// The same counts and state give the same findings. A repeated check judges no window again, and a late check
+    /// judges all windows that have settled since the last check.
     ///
     /// # Errors
     /// `unaligned_window` for a table whose windows are longer than those of a rule, or cross the edge of one.

@@ -40,7 +40,7 @@ fn subject(finding: &Finding) -> String {
     pairs.collect::<Vec<_>>().join(", ")
 }
 
-/// Since when, or from when to when.
+/// When the finding began and, if it is over, when it ended.
 fn lasting(finding: &Finding) -> String {
     match (finding.status, finding.resolved) {
         (Status::Resolved, Some(end)) => {
@@ -53,7 +53,7 @@ fn lasting(finding: &Finding) -> String {
     }
 }
 
-/// The causes that make up most of it.
+/// The two most important causes, and whether they explain most of the finding.
 fn causes(finding: &Finding) -> Option<String> {
     let causes = finding.causes.iter().take(2).map(|cause| {
         let pairs = cause.r#where.iter();

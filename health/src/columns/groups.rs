@@ -67,7 +67,7 @@ impl<'t> Endpoints<'t> {
     }
 }
 
-/// Finds the rows of a window, which are sorted, among all rows of its table, which are sorted in the same way.
+/// Finds the rows of a window among all rows of its table. Both are sorted in the same way.
 pub(crate) struct RowsOf<'t> {
     ids: &'t [Vec<u32>],
     rows: usize,
@@ -75,7 +75,7 @@ pub(crate) struct RowsOf<'t> {
 }
 
 impl<'t> RowsOf<'t> {
-    /// Before the first row.
+    /// Starts before the first row.
     pub(crate) fn new(table: &'t CountTable) -> Self {
         Self {
             ids: table.keys().ids,
@@ -109,7 +109,7 @@ impl<'t> RowsOf<'t> {
     }
 }
 
-/// A row of a table that is in no group.
+/// Marks a row that is in no group.
 pub(crate) const NO_GROUP: u32 = u32::MAX;
 
 /// The groups of a table.
@@ -124,7 +124,8 @@ pub(crate) struct Grid<'t> {
 }
 
 impl<'t> Grid<'t> {
-    /// Groups the rows that have the wanted values by some dimensions. The error is a dimension that the table lacks.
+    /// Groups the rows that have the values in `only` by the dimensions in `by`. The error is a dimension that the
+    /// table lacks.
     pub(crate) fn new(
         counted: &'t Counted<'t>,
         by: &[Dimension],
@@ -211,7 +212,7 @@ impl<'t> Grid<'t> {
         &self.row_groups
     }
 
-    /// Each row of the table that is in a group, in some slots: its position and its counts.
+    /// Calls `take` for each row of a group in each wanted slot: with the position of the row, the slot and the counts.
     pub(crate) fn each_row(
         &self,
         group: usize,
@@ -270,7 +271,7 @@ fn position(dictionary: &Dictionary, value: &str) -> Option<u32> {
     None
 }
 
-/// Counts of a table, which are never below 0.
+/// Converts the counts of a table, which are never below 0.
 pub(crate) fn counts_of(counts: Deltas) -> Counts {
     let own = |count| u64::try_from(count).unwrap_or_default();
     Counts {
@@ -293,9 +294,9 @@ pub(crate) struct Block<'s> {
 /// The counts of one group, slot by slot.
 #[derive(Clone, Copy)]
 pub(crate) struct Columns<'b> {
-    /// What is counted.
+    /// The events that are counted.
     pub(crate) parts: &'b [u64],
-    /// For a rate, what the parts are a part of.
+    /// For a rate, the events that they are a share of.
     pub(crate) wholes: Option<&'b [u64]>,
 }
 

@@ -14,9 +14,9 @@ pub(crate) struct Slots {
     first: i64,
     /// For each slot, whether the table covers all of it.
     pub(crate) known: Vec<bool>,
-    /// For each slot, whether none of its counts may still change.
+    /// For each slot, whether all of its counts are final.
     pub(crate) settled: Vec<bool>,
-    /// For each window of the table, its slot; none for those that are too old.
+    /// For each window of the table, its slot; `None` for windows that are too old.
     pub(crate) places: Vec<Option<usize>>,
 }
 
@@ -65,7 +65,7 @@ impl Slots {
         Ok(Some(slots))
     }
 
-    /// Without the first `first` slots.
+    /// These slots without the first `first` of them.
     pub(crate) fn without(&self, first: usize) -> Self {
         let first = first.min(self.len());
         let places = self.places.iter();
@@ -170,7 +170,7 @@ pub(crate) struct Sums {
 pub(crate) struct Sum {
     /// The events that are counted.
     pub(crate) part: u64,
-    /// The events that the part is a part of.
+    /// The events that the part is a share of.
     pub(crate) whole: u64,
     /// How many of the slots are known.
     pub(crate) known: usize,

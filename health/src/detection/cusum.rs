@@ -28,7 +28,7 @@ impl Default for Drift {
 }
 
 impl Drift {
-    /// The score from which on a drift is reported. The mean run length between false alarms of a test that accumulates
+    /// The score at which a drift is reported. The mean run length between false alarms of a test that accumulates
     /// likelihood ratios is at least e to the power of the limit (Lorden 1971), so the stated run length holds.
     #[must_use]
     pub fn limit(&self) -> f64 {

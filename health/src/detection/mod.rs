@@ -1,4 +1,4 @@
-//! Whether a count is too far from what was expected.
+//! Detects counts that are too far from what was expected.
 
 pub(crate) mod cusum;
 pub(crate) mod scan;

@@ -21,7 +21,7 @@ pub struct Excess {
     pub alarm: bool,
     /// Whether more or fewer events came than expected.
     pub direction: Direction,
-    /// How many windows are summed, this one the last of them.
+    /// How many windows are summed. This window is the last of them.
     pub windows: usize,
     /// The events of these windows.
     pub observed: u64,

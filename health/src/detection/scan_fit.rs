@@ -21,8 +21,9 @@ pub struct ScanOptions {
 }
 
 impl ScanOptions {
-    /// Weeks of a year, learned from the last five years. The sum of two weeks has the highest limit, since incidents
-    /// seldom end with the week in which they begin. `make grade-detect` evaluates these options.
+    /// Options for windows of a week with a yearly season, learned from the last five years. The sum of two weeks has
+    /// the highest limit, since incidents seldom end with the week in which they begin. `make grade-detect` evaluates
+    /// these options.
     #[must_use]
     pub const fn weeks() -> Self {
         Self {

@@ -6,13 +6,13 @@ use crate::baseline::stream::Stream;
 /// How a stream is scanned by its slots.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SlotOptions {
-    /// Windows in a day: 24 of an hour.
+    /// Windows in a day, such as 24 windows of an hour each.
     pub day: usize,
     /// How many days to look back for the slot of the day.
     pub days: usize,
     /// How many weeks to look back for the slot of the week.
     pub weeks: usize,
-    /// How many times the usual distance is unusual: for a single window, and for the sum of a day.
+    /// A distance is unusual beyond this multiple of the usual distance: for a single window, and for the sum of a day.
     pub limits: [f64; 2],
     /// The usual distance is at least this: the logarithm of a factor.
     pub least_distance: f64,
@@ -23,9 +23,9 @@ pub struct SlotOptions {
 pub struct Unusual {
     /// The window.
     pub at: usize,
-    /// How many windows are summed, this one the last of them.
+    /// How many windows are summed. This window is the last of them.
     pub windows: usize,
-    /// Their events.
+    /// The events of these windows.
     pub observed: u64,
     /// How far they deviate, in usual distances; positive if there are too many events. This is the smaller of the
     /// deviations from the two slots.
@@ -35,8 +35,8 @@ pub struct Unusual {
 }
 
 impl SlotOptions {
-    /// Hours, compared with the days of the last three weeks and with the last four weeks. `make grade-detect`
-    /// evaluates these options.
+    /// Options for windows of an hour. Each is compared with the same hour of the last 21 days, and with the same hour
+    /// of the week in the last four weeks. `make grade-detect` evaluates these options.
     #[must_use]
     pub const fn hours() -> Self {
         Self {
@@ -158,8 +158,8 @@ impl Slots {
         slots.filter(|back| *back >= self.length.max(1)).collect()
     }
 
-    /// For each window, its residual divided by the usual one, which comes from the median of the earlier residuals
-    /// without the last day.
+    /// For each window, its residual divided by the usual residual. The usual residual is estimated from the median of
+    /// the earlier residuals, without the last day.
     fn distances(self, logarithms: &[Option<f64>], least: f64) -> Vec<Option<f64>> {
         let residuals = self.residuals(logarithms);
         let reach = self
@@ -219,7 +219,8 @@ mod tests {
 
     use proptest::prelude::*;
 
-    /// Six weeks of hours with a day and a quiet weekend; `odd` hours are multiplied.
+    /// Six weeks of hourly counts with a daily cycle and quiet weekends. Counts in the `odd` hours are multiplied by
+    /// `factor`.
     fn stream(odd: std::ops::Range<usize>, factor: f64) -> Vec<u64> {
         let count = |hour: usize| {
             let day = 60.0 + 40.0 * libm::sin(hour as f64 * std::f64::consts::PI / 12.0);

@@ -1,4 +1,4 @@
-//! One window against its level, and streams that ended.
+//! Judges a window, or a silence of several windows, against the level.
 
 use crate::baseline::stream::Level;
 use crate::stats::mass;
@@ -37,7 +37,8 @@ pub fn is_unremarkable(part: u64, whole: Option<u64>, level: &Level) -> bool {
         false => (absent, expected),
     };
     if behind < 0.25 * (dispersion - 1.0) {
-        // With so few expected events and such a dispersion, events come all at once, and in most windows none.
+        // With so few expected events and such a dispersion, all events arrive in a few windows, and most windows have
+        // none.
         return false;
     }
     let most = harmless(room / dispersion, dispersion);

@@ -23,7 +23,7 @@ pub(crate) const WEEK: u64 = 7 * 86_400;
 /// seconds counted from 1970, so that a check of one window and a replay of many give the same levels.
 const ANEW: u64 = WEEK;
 
-/// How many seconds before the first judged window of such a period are learned from.
+/// How much a stream varies is also learned from this many seconds before the first judged window of such a period.
 const WARM_UP: u64 = 2 * 86_400;
 
 /// The natural logarithm of 2. A test of both sides doubles the probability.
@@ -40,7 +40,8 @@ pub struct Baseline {
     change: Option<Fraction>,
 }
 
-/// Six weeks, with one neighbour on each side; both sides are bad, and there is a false alarm in 300 days.
+/// Six weeks, with one neighbour on each side. Both more and less than usual is bad, and there is one false alarm in
+/// 300 days.
 impl Default for Baseline {
     fn default() -> Self {
         Self {
@@ -81,7 +82,7 @@ impl Baseline {
         }
     }
 
-    /// The smallest change that matters: of a count, the share of what is expected; of a share, the difference.
+    /// The smallest change that matters: for a count, relative to the expected count; for a share, the difference.
     #[must_use]
     pub fn change(self, change: Fraction) -> Self {
         let change = Some(change);
@@ -277,7 +278,7 @@ pub(crate) struct Expected {
 }
 
 impl Expected {
-    /// The levels of the slots of a range, as the windows before them predict.
+    /// The levels of the slots of a range, each predicted from the windows before it.
     ///
     /// How much a stream varies is learned window after window. Learning restarts each week, counted from 1970, so that
     /// a check of one window and a replay of many give the same levels.

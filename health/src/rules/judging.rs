@@ -26,7 +26,7 @@ pub(crate) struct Judging<'j> {
 }
 
 impl<'j> Judging<'j> {
-    /// Judges some slots of so many groups.
+    /// Judges some slots of this many groups.
     pub(crate) fn new(
         (measure, least): (Measure, u64),
         slots: &'j Slots,
@@ -100,12 +100,12 @@ impl Sink {
         }
     }
 
-    /// A window of the group was judged.
+    /// Records that a window of the group was judged.
     pub(crate) fn judged(&mut self, slot: usize) {
         self.tests[slot - self.start] += 1;
     }
 
-    /// A window of the group is bad.
+    /// Records that a window of the group is bad.
     pub(crate) fn take(&mut self, odd: Odd) {
         self.odds.push(Odd {
             group: self.group,
@@ -119,7 +119,7 @@ impl Sink {
     }
 }
 
-/// A window of a group that is not as it should be.
+/// An abnormal window of a group.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Odd {
     /// Which group.
@@ -132,7 +132,7 @@ pub(crate) struct Odd {
     pub(crate) run: u32,
     /// Whether it is bad enough to begin a finding. Otherwise it only keeps one from ending.
     pub(crate) fires: bool,
-    /// Whether a finding fires with this window alone, however many windows the rule asks for.
+    /// Whether a finding fires with this window alone, however many windows the rule requires.
     pub(crate) at_once: bool,
     /// The severity, if it differs from the severity of the rule.
     pub(crate) severity: Option<Severity>,

@@ -26,7 +26,7 @@ pub(crate) struct Form {
 }
 
 impl Form {
-    /// The form of a kind that counts the events of groups; others change some of it.
+    /// The form of a kind that counts the events of groups. Other kinds override some of its fields.
     pub(crate) const COUNTS: Self = Self {
         keys: &["measure", "least"],
         scope: Scope::Groups,
@@ -81,7 +81,8 @@ pub(crate) trait Judge: fmt::Debug {
         None
     }
 
-    /// How many seconds before a judged window are read, for windows of this many seconds. Older counts have no effect.
+    /// How many seconds of history before a judged window are read. The argument is the length of a window in seconds.
+    /// Older counts have no effect.
     fn history(&self, _window: u64) -> u64 {
         0
     }
@@ -122,7 +123,7 @@ pub(crate) trait Judge: fmt::Debug {
 pub(crate) struct Misfit {
     /// The key of the setting; empty for the rule as a whole.
     pub(crate) key: &'static str,
-    /// What would be right.
+    /// What a valid setting would be.
     pub(crate) text: String,
 }
 
@@ -139,8 +140,8 @@ impl Misfit {
 pub(crate) struct Compared {
     /// How many weeks before the finding are compared with it.
     pub(crate) weeks: usize,
-    /// Whether only the time since the finding began is explained, because the window of its numbers is longer and
-    /// mostly good.
+    /// Whether to explain only the time since the finding began. This is for findings whose numbers cover a longer
+    /// window that is mostly good.
     pub(crate) since_it_began: bool,
 }
 

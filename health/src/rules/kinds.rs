@@ -46,7 +46,7 @@ macro_rules! kinds {
         })+
 
         impl RuleKind {
-            /// What is known of the kind.
+            /// The properties of the kind.
             pub(crate) fn form(self) -> &'static Form {
                 match self { $( Self::$Kind => &$file::FORM, )+ }
             }

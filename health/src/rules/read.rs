@@ -150,7 +150,7 @@ fn rule(table: &Table<'_>, window: TimeStep) -> Result<Rule> {
                 entry.text("want text")?;
                 rule
             }
-            // Its kind has read the others.
+            // The kind of rule has read the other keys.
             _ => rule,
         };
     }

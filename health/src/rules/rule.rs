@@ -187,7 +187,7 @@ impl Rule {
         self.by.iter().copied().chain(only)
     }
 
-    /// How many seconds before a judged window are read. Older counts have no effect.
+    /// How many seconds of history before a judged window are read. Older counts have no effect.
     pub(crate) fn history(&self) -> u64 {
         self.test.judge().history(self.window.seconds().into())
     }

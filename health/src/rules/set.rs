@@ -48,7 +48,7 @@ impl Rules {
     /// The default rules: see [`Rules::STANDARD`].
     ///
     /// # Errors
-    /// None; they are read like any file.
+    /// Never: the default rules are valid. They are read like any rules file.
     pub fn standard() -> Result<Self> {
         Self::parse(Self::STANDARD)
     }

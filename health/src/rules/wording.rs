@@ -68,7 +68,7 @@ pub(crate) fn amount(events: u64, whole: Option<u64>, named: Option<Fraction>) -
     }
 }
 
-/// So many events: `1 event`, `1,204 events`.
+/// A number of events in words: `1 event`, `1,204 events`.
 pub(crate) fn events(events: u64) -> String {
     let noun = if events == 1 { "event" } else { "events" };
     format!("{} {noun}", grouped(events))

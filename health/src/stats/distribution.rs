@@ -223,7 +223,7 @@ impl Fraction for Beta {
     }
 }
 
-/// The limit of [`Beta`] where b grows and b·x stays: the lower incomplete gamma function.
+/// The limit of [`Beta`] where b grows and b·x stays constant: the lower incomplete gamma function.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct GammaLower {
     pub(crate) a: f64,
@@ -243,7 +243,7 @@ impl Fraction for GammaLower {
     }
 }
 
-/// The limit of [`Beta`] where a grows and a·y stays: the upper incomplete gamma function of `b`.
+/// The limit of [`Beta`] where a grows and a·y stays constant: the upper incomplete gamma function of `b`.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct GammaUpper {
     pub(crate) b: f64,

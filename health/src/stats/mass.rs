@@ -190,7 +190,7 @@ pub fn deviance(x: f64, expected: f64) -> f64 {
     deviance_of(x, expected, x - expected).clamp(0.0, f64::MAX)
 }
 
-/// The same, if the caller knows x − E more precisely than as the difference of two rounded numbers.
+/// The same deviance, for callers that know x − E more precisely than as the difference of two rounded numbers.
 pub(crate) fn deviance_of(x: f64, expected: f64, difference: f64) -> f64 {
     if x <= 0.0 {
         return expected;

@@ -115,7 +115,7 @@ fn tails(of: &impl Distribution, k: f64) -> Tails {
         };
     }
     let quick = if is_low { of.low(k) } else { of.high(k) };
-    // If the rest is small, the difference would lose its digits, but then the sum is short.
+    // If the rest is small, the subtraction would lose digits. Then few terms matter, so they are summed instead.
     let strictly = quick
         .map(|all| all - 1.0)
         .filter(|strictly| *strictly > 0.5)
@@ -178,7 +178,8 @@ pub(crate) struct Outward<'a> {
     pub(crate) ratio: &'a dyn Fn(f64) -> f64,
 }
 
-/// How many probabilities are added one by one at each end. Between them they are smooth enough to be integrated.
+/// How many probabilities are added one by one at each end. Between the ends, probabilities are smooth enough to be
+/// integrated.
 const EACH: u32 = 128;
 /// Terms below this part of the sum don't change it.
 const NEGLIGIBLE: f64 = 1e-17;
@@ -316,7 +317,7 @@ const POINTS: [(f64, f64); 8] = [
     (0.989_400_934_991_649_9, 0.027_152_459_411_754_096),
 ];
 
-/// ln P(Z >= z) of a standard normal Z, accurate as far out as z is finite. NaN counts as 0.
+/// ln P(Z >= z) of a standard normal Z, accurate even far from 0 (z is clamped to ±1e150). NaN counts as 0.
 #[must_use]
 pub fn normal_ln_tail(z: f64) -> f64 {
     let z = if z.is_nan() {

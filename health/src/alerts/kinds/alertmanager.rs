@@ -16,7 +16,7 @@ pub(crate) const FORM: Form = Form {
     path: "/api/v2/alerts",
     options: &[],
     delivery: Delivery {
-        // Its address is known to everyone who may see alerts.
+        // Its address isn't secret, because everyone who may see alerts knows it.
         hides_address: false,
         ..POST
     },

@@ -37,7 +37,7 @@ pub(crate) const FORM: Form = Form {
     },
 };
 
-/// The most characters of a summary that the API accepts.
+/// The maximum length of a summary that the API accepts, in characters.
 const MOST_CHARACTERS: usize = 1024;
 
 #[derive(Serialize)]
@@ -90,6 +90,6 @@ fn message(notice: &Notice<'_>, routing_key: &str) -> String {
         dedup_key: format!("tallyfold/{}/{}", notice.cluster, notice.id),
         payload,
     };
-    // Plain texts by names, so this can't fail.
+    // Texts and maps of texts, so this can't fail.
     serde_json::to_string(&event).unwrap_or_default()
 }

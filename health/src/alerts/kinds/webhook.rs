@@ -24,7 +24,7 @@ pub(crate) const FORM: Form = Form {
     },
 };
 
-/// The message without a template, which most chat tools accept.
+/// The message if there is no template. Most chat tools accept it.
 const USUAL: &str = r#"{"text": "{{sentence}}"}"#;
 
 /// The placeholders for texts, which are between quotes.
@@ -98,7 +98,7 @@ impl Template {
                 .map_or_else(String::new, |until| until.to_string()),
             "cluster" => escaped(notice.cluster),
             "query" => escaped(&alert.query),
-            // Texts by names are always JSON.
+            // A map of texts, so this can't fail.
             "labels" => serde_json::to_string(&alert.labels).unwrap_or_default(),
             _ => alert.finding.clone(),
         })

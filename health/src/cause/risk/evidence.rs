@@ -5,13 +5,13 @@ use std::f64::consts::TAU;
 use super::noise::Noise;
 use super::points::Points;
 
-/// The prior of the spread of a cause's leaves, which is about the spread of the noise. It weighs as much as this many
-/// leaves.
+/// The shape and the scale of the inverse gamma prior of the spread of a cause's leaves, relative to the spread of the
+/// noise. The prior has the weight of two leaves.
 const SHAPE: f64 = 1.0;
 const SCALE: f64 = 0.5;
 /// The share of leaves of a cause that don't follow it.
 const APART: f64 = 0.05;
-/// The minimum density of these leaves, which may deviate by any part.
+/// The minimum density of the leaves that don't follow their cause. They may deviate by any amount.
 const APART_DENSITY: f64 = 0.02;
 /// The maximum number of leaves of a combination that are examined one by one.
 const MOST: usize = 2048;
@@ -24,7 +24,7 @@ const ASSUMED_SPREAD: [f64; 2] = [0.05, 0.15];
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Cell {
     pub(crate) leaves: u32,
-    /// The log density without a cause, without the terms that are the same with a cause.
+    /// The log density if there is no cause. Terms that are the same with a cause are left out.
     null: f64,
     weight: f64,
     first: f64,
@@ -73,8 +73,8 @@ impl Cell {
     }
 }
 
-/// The evidence of sums. The leaves of a cause are normally distributed around one deviation. Neither this deviation
-/// nor their spread relative to the noise is known, so both are integrated out.
+/// Computes the evidence for a cause from sums over its leaves. These are normally distributed around one deviation.
+/// Neither this deviation nor their spread relative to the noise is known, so both are integrated out.
 pub(crate) struct Evidence {
     /// The parts that depend on the number of leaves only.
     shapes: Vec<f64>,
@@ -116,8 +116,8 @@ pub(crate) struct Fit {
     pub(crate) deviation: f64,
 }
 
-/// The evidence of single leaves. Some of them may stand apart, because another cause affects them too, or because this
-/// one does not.
+/// Computes the evidence for a cause leaf by leaf. Some leaves may stand apart, because another cause affects them,
+/// too, or because this cause does not.
 pub(crate) struct Closer<'a> {
     pub(crate) points: &'a Points,
     pub(crate) noise: &'a Noise,

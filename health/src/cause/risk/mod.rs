@@ -3,7 +3,8 @@
 //!
 //! This follows the idea of RiskLoc (Kalander 2022): the side to which fewer leaves deviate shows the noise, leaves are
 //! weighed by how far they deviate beyond the noise, and a combination is good if its leaves deviate alike. Instead of
-//! cuts and thresholds, this search compares likelihoods, less a price for naming one of all possible combinations.
+//! cuts and thresholds, this search compares likelihoods. Each combination that it names has a price, which grows with
+//! the number of alternatives.
 
 pub(crate) mod cube;
 pub(crate) mod evidence;

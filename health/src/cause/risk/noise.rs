@@ -19,7 +19,7 @@ const UNSEEN: f64 = 0.005;
 /// Two variances are alike if their ratio is below 1 plus this number divided by the square root of the number of
 /// leaves, which is three standard errors.
 const UNLIKE: f64 = 6.0;
-/// The density of stray leaves, which may deviate by any part.
+/// The density of stray leaves, which may deviate by any amount.
 const STRAY_DENSITY: f64 = 0.5;
 
 /// Except for a share of stray leaves, deviations are normal around 0 with a variance of `relative + counting / size`.
@@ -162,7 +162,7 @@ fn variances(side: &[Distance]) -> (f64, f64) {
 /// Leaves of about one size.
 struct Class {
     leaves: f64,
-    /// The mean of one over the size.
+    /// The mean of 1 / size.
     inverse: f64,
     /// The variance of their deviation, from quantiles.
     variance: f64,

@@ -10,9 +10,10 @@ use crate::cause::leaves::{Element, Leaves, Suspect, Suspects};
 
 /// How many combinations of each cuboid are looked at leaf by leaf.
 const CANDIDATES: usize = 2;
-/// A cause deviates at least as far as a single leaf does by noise, and at least by this part.
+/// The minimum deviation of a cause. If the noise of a single leaf is larger, the noise is the minimum.
 const LEAST_DEVIATION: f64 = 0.05;
-/// The mean of a candidate's leaves must reach this part of that deviation. Some of the leaves may stand apart.
+/// The mean of a candidate's leaves must reach this part of the minimum deviation. It may be lower than the minimum
+/// because some leaves may stand apart.
 const MEAN: f64 = 0.4;
 /// How many causes are looked for to judge whether everything has changed.
 const ENOUGH: usize = 16;
@@ -23,10 +24,10 @@ const MOST_MOVED: f64 = 0.999;
 /// The prior improbability of a cause, as a log. A smaller value would find causes in noise more often.
 const UNLIKELY: f64 = 3.0;
 
-/// Which combinations explain how a volume changed.
+/// Finds the combinations that explain how a volume changed.
 ///
-/// As many events as before are expected. A change of everything is "global" and not a cause. If everything has
-/// changed, causes are the combinations that changed differently.
+/// The expected count of each leaf is its count before. A change of everything is "global" and not a cause. If
+/// everything has changed, causes are the combinations that changed differently.
 pub(crate) fn causes_of_volume(leaves: &Leaves, most: usize, others: usize) -> Suspects {
     let points = Points::of(leaves);
     let mut suspects = if points.len() == 0 || points.ids.is_empty() {

@@ -1,4 +1,4 @@
-//! What must hold of causes of volumes, whatever the counts are.
+//! Properties that the causes of volumes have for all counts.
 
 use proptest::prelude::*;
 use proptest::test_runner::TestCaseError;
@@ -49,8 +49,8 @@ fn noise(place: u64) -> f64 {
     (0..12).map(|term| drawn(place * 12 + term)).sum::<f64>() - 6.0
 }
 
-/// 6 by 5 by 8 groups of 20 to 2,000 events, with about the noise of counts that arrive in small batches. `effect` says what
-/// becomes of a group's level.
+/// 6 by 5 by 8 groups of 20 to 2,000 events, with about the noise of counts that arrive in small batches. `effect`
+/// returns the factor by which a group's level changes.
 fn traffic(seed: u64, effect: impl Fn(&[u8]) -> f64) -> Vec<Row> {
     let mut rows = Vec::new();
     for a in 0..6 {
@@ -166,7 +166,7 @@ fn count() -> impl Strategy<Value = u64> {
         2 => Just(0),
         4 => 0_u64..20,
         3 => 0_u64..100_000,
-        // As many rows as there may be below sum to less than 2^64.
+        // Small enough that the sum over the maximum number of rows is below 2^64.
         1 => 0..u64::MAX / 64,
     ]
 }

@@ -49,7 +49,7 @@ const BURNS: [Burn; 3] = [
     },
 ];
 
-/// A share of events that may be bad, and how fast is too fast to use it up.
+/// The share of events that may be bad, and the speeds at which this budget is used up too fast.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Budget {
     share: Fraction,

@@ -17,7 +17,7 @@ pub(super) const FORM: Form = Form {
     ..Form::COUNTS
 };
 
-/// How long a group is new, in seconds.
+/// How long a group counts as new, in seconds.
 const NEW_FOR: u64 = 86_400;
 
 /// Events in a group that had none in the history before.

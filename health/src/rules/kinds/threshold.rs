@@ -26,7 +26,7 @@ pub(super) const FORM: Form = Form {
     ..Form::COUNTS
 };
 
-/// Fixed limits, at least one. The limit of a count is a fraction of 1.
+/// Fixed limits, at least one. For a count, a limit is the value of the fraction, such as 100/1.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Threshold {
     above: Option<Fraction>,
