@@ -12,7 +12,8 @@ use clap::Args;
 use futures_util::stream;
 use http_body_util::{BodyExt, Limited, StreamBody};
 use hyper::body::{Frame, Incoming};
-use hyper::{Request, Response, StatusCode};
+use hyper::header::HeaderValue;
+use hyper::{Method, Request, Response, StatusCode};
 use tallyfold_sandbox::{Sandbox, SandboxOptions, SandboxResponse};
 use tokio::process::Command;
 use tokio::time::sleep;
@@ -35,6 +36,19 @@ Examples:
 
 /// The longest body of a request. Real bodies have a few hundred bytes.
 const LONGEST_BODY: usize = 1_000_000;
+
+/// What lets pages of any origin call it, as the sandboxes of Python and JavaScript do.
+const CORS: [(&str, &str); 6] = [
+    ("access-control-allow-origin", "*"),
+    ("access-control-allow-methods", "GET, POST"),
+    (
+        "access-control-allow-headers",
+        "authorization, content-type",
+    ),
+    ("access-control-allow-private-network", "true"),
+    ("access-control-expose-headers", "date, retry-after"),
+    ("access-control-max-age", "600"),
+];
 
 /// Flags of the sandbox.
 #[derive(Args, Clone, Debug)]
@@ -161,8 +175,11 @@ fn code_of(status: ExitStatus) -> Exit {
 
 async fn answer(sandbox: Rc<RefCell<Sandbox>>, clock: Clock, request: Request<Incoming>) -> Answer {
     let (head, body) = request.into_parts();
+    if head.method == Method::OPTIONS {
+        return with_cors(empty(StatusCode::NO_CONTENT));
+    }
     let Ok(body) = Limited::new(body, LONGEST_BODY).collect().await else {
-        return refusal(StatusCode::PAYLOAD_TOO_LARGE);
+        return with_cors(empty(StatusCode::PAYLOAD_TOO_LARGE));
     };
     let headers: Vec<(&str, &str)> = head
         .headers
@@ -179,7 +196,15 @@ async fn answer(sandbox: Rc<RefCell<Sandbox>>, clock: Clock, request: Request<In
             .borrow_mut()
             .handle(head.method.as_str(), target, &headers, &body, clock.now());
     sleep(Duration::from_millis(answer.delay_ms.into())).await;
-    sent(answer)
+    with_cors(sent(answer))
+}
+
+fn with_cors(mut answer: Answer) -> Answer {
+    for (name, value) in CORS {
+        let headers = answer.headers_mut();
+        headers.insert(name, HeaderValue::from_static(value));
+    }
+    answer
 }
 
 fn sent(answer: SandboxResponse) -> Answer {
@@ -202,10 +227,10 @@ fn sent(answer: SandboxResponse) -> Answer {
     };
     response
         .body(body)
-        .unwrap_or_else(|_| refusal(StatusCode::INTERNAL_SERVER_ERROR))
+        .unwrap_or_else(|_| empty(StatusCode::INTERNAL_SERVER_ERROR))
 }
 
-fn refusal(status: StatusCode) -> Answer {
+fn empty(status: StatusCode) -> Answer {
     let mut response = Response::new(whole(Bytes::new()));
     *response.status_mut() = status;
     response

@@ -105,6 +105,12 @@ impl Service {
         }
     }
 
+    /// Its address.
+    pub(crate) fn url(&self) -> String {
+        let is_url = |(name, _): &&(String, String)| name == "TALLYFOLD_CLUSTER_ENDPOINT";
+        self.settings.iter().find(is_url).unwrap().1.clone()
+    }
+
     /// The command, which asks this service.
     pub(crate) fn tallyfold(&self, arguments: &[&str]) -> Command {
         self.run(env!("CARGO_BIN_EXE_tallyfold"), arguments)
